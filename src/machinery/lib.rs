@@ -1,0 +1,7 @@
+//! Objects without I/O or async: reflection, scheme, meta types, codecs, selectors, patches, errors.
+extern crate self as keelson_machinery;
+
+pub mod env;
+pub mod object;
+pub mod reflect;
+pub mod scheme;

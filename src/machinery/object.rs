@@ -1,0 +1,58 @@
+//! Objects: messages with `apiVersion`, `kind` and `metadata`.
+
+use std::fmt;
+
+use crate::meta::v1::ObjectMeta;
+use crate::reflect::Reflect;
+
+/// Group, version and kind. The legacy group is "".
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Gvk {
+    pub group: &'static str,
+    pub version: &'static str,
+    pub kind: &'static str,
+}
+
+impl Gvk {
+    /// `v1`, `apps/v1`.
+    pub fn api_version(&self) -> String {
+        api_version(self.group, self.version)
+    }
+}
+
+impl fmt::Display for Gvk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, Kind={}", api_version(self.group, self.version), self.kind)
+    }
+}
+
+/// `v1` for the legacy group, else `group/version`.
+pub fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+}
+
+/// A message that is a kind: it is written with `kind` and `apiVersion` in front.
+pub trait Kind: Reflect {
+    fn gvk(&self) -> Gvk;
+    /// Upcast; every kind is a message.
+    fn as_reflect(&self) -> &dyn Reflect;
+    fn as_reflect_mut(&mut self) -> &mut dyn Reflect;
+}
+
+/// A kind with object metadata: what the store keeps.
+pub trait Object: Kind {
+    fn meta(&self) -> &ObjectMeta;
+    fn meta_mut(&mut self) -> &mut ObjectMeta;
+    fn clone_object(&self) -> Box<dyn Object>;
+}
+
+impl dyn Object {
+    /// The typed object, if it is a `T`.
+    pub fn downcast_ref<T: Reflect>(&self) -> Option<&T> {
+        self.as_any().downcast_ref()
+    }
+    /// The typed object, if it is a `T`.
+    pub fn downcast_mut<T: Reflect>(&mut self) -> Option<&mut T> {
+        self.as_any_mut().downcast_mut()
+    }
+}

@@ -1,0 +1,115 @@
+//! The build-time scheme: static tables that the code generator writes, one per crate with definitions.
+
+use crate::object::{Kind, Object};
+use crate::reflect::MessageDesc;
+
+/// Everything that one build of definitions yields.
+pub struct Scheme {
+    /// Ordered as discovery lists them: by group priority, then version priority, both descending.
+    pub groups: &'static [GroupDesc],
+    /// Kinds without a resource of their own that bodies, queries and lists use (DeleteOptions, Scale, Status …).
+    pub types: &'static [TypeDesc],
+    /// Deflated JSON: `{"<definition>": <OpenAPI v3 schema>}` for every message of the build.
+    pub definitions: &'static [u8],
+}
+
+pub struct GroupDesc {
+    /// "" is the legacy group.
+    pub name: &'static str,
+    pub priority: i32,
+    /// Preferred first.
+    pub versions: &'static [VersionDesc],
+}
+
+pub struct VersionDesc {
+    pub version: &'static str,
+    pub priority: i32,
+    /// Served without being asked for.
+    pub enabled: bool,
+    pub kinds: &'static [KindDesc],
+}
+
+/// A kind that has no resource of its own.
+pub struct TypeDesc {
+    pub group: &'static str,
+    pub version: &'static str,
+    pub kind: &'static str,
+    pub new: fn() -> Box<dyn Kind>,
+    pub message: fn() -> &'static MessageDesc,
+}
+
+/// A kind with a resource.
+pub struct KindDesc {
+    pub group: &'static str,
+    pub version: &'static str,
+    pub kind: &'static str,
+    pub list_kind: &'static str,
+    pub plural: &'static str,
+    pub singular: &'static str,
+    pub short_names: &'static [&'static str],
+    pub categories: &'static [&'static str],
+    pub namespaced: bool,
+    pub verbs: &'static [&'static str],
+    pub subresources: &'static [SubresourceDesc],
+    pub columns: &'static [ColumnDesc],
+    /// This version is the one written to the store.
+    pub storage: bool,
+    /// This version is the one that strategies see.
+    pub hub: bool,
+    /// Path below the store's prefix, `services/specs`, `apps.example.com/widgets`; no slash at either end.
+    pub storage_path: &'static str,
+    pub names: NameRule,
+    pub generation: bool,
+    pub create_on_update: bool,
+    pub conditional_update: bool,
+    pub returns_deleted: bool,
+    /// Dotted JSON paths that field selectors may use beside metadata.name and metadata.namespace.
+    pub selectable_fields: &'static [&'static str],
+    pub message: fn() -> &'static MessageDesc,
+    pub new: fn() -> Box<dyn Object>,
+    /// To the hub version; the same object for the hub itself.
+    pub to_hub: fn(Box<dyn Object>) -> Result<Box<dyn Object>, ConvertError>,
+    /// From the hub version.
+    pub from_hub: fn(Box<dyn Object>) -> Result<Box<dyn Object>, ConvertError>,
+}
+
+pub struct SubresourceDesc {
+    pub name: &'static str,
+    /// Group, version and kind of the body; that of the parent when empty.
+    pub group: &'static str,
+    pub version: &'static str,
+    pub kind: &'static str,
+    pub verbs: &'static [&'static str],
+    /// Of "scale": `.spec.replicas`, `.status.replicas`, `.status.selector`.
+    pub spec_replicas_path: &'static str,
+    pub status_replicas_path: &'static str,
+    pub label_selector_path: &'static str,
+}
+
+pub struct ColumnDesc {
+    pub name: &'static str,
+    pub ty: &'static str,
+    pub format: &'static str,
+    pub description: &'static str,
+    pub priority: i32,
+    /// JSON path of the cell; empty where `function` says it.
+    pub path: &'static str,
+    pub function: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NameRule {
+    DnsSubdomain,
+    DnsLabel,
+    Dns1035Label,
+    PathSegment,
+}
+
+/// A conversion that failed: which kind, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("converting {from} to {to}: {reason}")]
+pub struct ConvertError {
+    pub from: String,
+    pub to: String,
+    pub reason: String,
+}

@@ -1,0 +1,168 @@
+//! The contract of a store.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+
+/// A point in the store's history. Every successful write makes a new one; the first is 2, as in etcd.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Revision(pub u64);
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One key's value and history at some revision.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    pub key: String,
+    pub value: Bytes,
+    pub create_revision: Revision,
+    pub mod_revision: Revision,
+    /// 1 after the key was made, +1 for each change.
+    pub version: u64,
+    pub lease: Option<LeaseId>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct LeaseId(pub i64);
+
+/// The answer of [`Store::get`].
+#[derive(Clone, Debug)]
+pub struct Got {
+    pub entry: Option<Entry>,
+    /// Revision of the store when it answered.
+    pub revision: Revision,
+}
+
+/// Which keys of a prefix to list.
+#[derive(Clone, Debug, Default)]
+pub struct ListOptions {
+    /// As of this revision; `None`: now.
+    pub revision: Option<Revision>,
+    /// At most so many; 0: all.
+    pub limit: usize,
+    /// Only keys at or after this one.
+    pub from: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// In the order of their keys.
+    pub entries: Vec<Entry>,
+    /// The revision that the list shows.
+    pub revision: Revision,
+    /// Keys of the prefix, from `from` on, including those beyond the limit.
+    pub count: usize,
+    /// More keys follow the last entry.
+    pub more: bool,
+}
+
+/// What must hold for a write to happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expect {
+    /// The key is absent.
+    Absent,
+    /// The key was last changed at this revision.
+    Revision(Revision),
+}
+
+#[derive(Clone, Debug)]
+pub enum Write {
+    Put { value: Bytes, lease: Option<LeaseId> },
+    Delete,
+}
+
+/// The outcome of [`Store::write`].
+#[derive(Clone, Debug)]
+pub enum Written {
+    /// Done and durable.
+    Done {
+        revision: Revision,
+        /// What the key held before.
+        previous: Option<Entry>,
+    },
+    /// The expectation did not hold; this is what the key holds now.
+    Conflict { current: Option<Entry>, revision: Revision },
+}
+
+#[derive(Clone, Debug)]
+pub enum Event {
+    Put {
+        entry: Entry,
+        /// What the key held before; `None` if it was absent or compacted away.
+        previous: Option<Entry>,
+    },
+    Delete {
+        key: String,
+        revision: Revision,
+        previous: Option<Entry>,
+    },
+}
+
+/// What a watch yields. After an error the stream ends.
+#[derive(Clone, Debug)]
+pub enum WatchItem {
+    /// Events in the order of their revisions; all events of one revision are in one item.
+    Events(Vec<Event>),
+    /// Everything up to this revision has been delivered.
+    Progress(Revision),
+}
+
+pub type WatchStream = BoxStream<'static, Result<WatchItem, StoreError>>;
+
+/// An ordered map with revisions. Cheap to clone behind an `Arc`; all methods may be called from any thread.
+///
+/// Reads that name no revision are linearizable: they see every write that was answered before they began.
+pub trait Store: Send + Sync + 'static {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Got, StoreError>>;
+
+    /// Keys that start with `prefix`, which ends with a slash.
+    fn list<'a>(&'a self, prefix: &'a str, options: ListOptions) -> BoxFuture<'a, Result<Listed, StoreError>>;
+
+    /// Compare and write; the answer comes after the write is durable.
+    fn write<'a>(&'a self, key: &'a str, expect: Expect, write: Write) -> BoxFuture<'a, Result<Written, StoreError>>;
+
+    /// Events of the prefix after revision `after`. Fails with [`StoreError::Compacted`] when history no longer
+    /// reaches back so far. The stream yields [`WatchItem::Progress`] when asked and from time to time.
+    fn watch<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<WatchStream, StoreError>>;
+
+    /// The newest revision (linearizable).
+    fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>>;
+
+    /// Forgets history before `revision`; the current state stays.
+    fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// A lease: keys put under it are deleted when it expires.
+    fn grant(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, StoreError>>;
+
+    /// An error says why writes can't be served now.
+    fn health(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Ends watches and background work; what was answered is durable already.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+#[derive(Debug, thiserror::Error, Clone)]
+pub enum StoreError {
+    /// The revision asked for is older than the history that is kept.
+    #[error("the required revision has been compacted: {oldest} is the oldest kept")]
+    Compacted { oldest: Revision },
+    /// The revision asked for has not come yet.
+    #[error("revision {wanted} is larger than the current one, {current}")]
+    Future { wanted: Revision, current: Revision },
+    /// The store can't be reached or can't write; trying again may help.
+    #[error("the store is unavailable: {0}")]
+    Unavailable(String),
+    /// A row is damaged: file or key, and what is wrong.
+    #[error("the store is damaged: {0}")]
+    Corrupt(String),
+    /// The store is being closed.
+    #[error("the store is closed")]
+    Closed,
+}
