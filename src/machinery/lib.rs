@@ -2,6 +2,10 @@
 extern crate self as keelson_machinery;
 
 pub mod env;
+pub mod field;
 pub mod object;
 pub mod reflect;
 pub mod scheme;
+pub mod selector;
+pub mod status;
+pub mod validation;
