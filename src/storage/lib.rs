@@ -1,8 +1,19 @@
 //! Where objects are kept: an ordered map from keys to bytes with one global revision, as etcd has it.
 //!
-//! [`Store`] is the whole contract; `memory`, `embedded` (one folder on disk) and `etcd` implement it, and one test
+//! [`Store`] is the whole contract; [`memory`], `embedded` (one folder on disk) and `etcd` implement it, and one test
 //! suite runs against all three. This crate knows nothing of kinds: values are opaque.
 
+pub mod clock;
+mod config;
+mod lease_pool;
+mod maintenance;
+pub mod memory;
+mod mvcc;
 pub mod store;
 
+pub use clock::{Clock, SystemClock};
+pub use config::{HistoryLimits, StoreConfig, open};
 pub use store::*;
+
+#[cfg(test)]
+mod tests;

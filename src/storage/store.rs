@@ -63,7 +63,7 @@ pub struct Listed {
     pub more: bool,
 }
 
-/// What must hold for a write to happen.
+/// What must hold for a write to happen. Revision 0 means the same as `Absent`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expect {
     /// The key is absent.
@@ -122,23 +122,36 @@ pub type WatchStream = BoxStream<'static, Result<WatchItem, StoreError>>;
 pub trait Store: Send + Sync + 'static {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Got, StoreError>>;
 
-    /// Keys that start with `prefix`, which ends with a slash.
+    /// Keys that start with `prefix`, which ends with a slash. Fails with [`StoreError::Compacted`] or
+    /// [`StoreError::Future`] when `options.revision` names a revision that is gone or has not come yet.
     fn list<'a>(&'a self, prefix: &'a str, options: ListOptions) -> BoxFuture<'a, Result<Listed, StoreError>>;
 
     /// Compare and write; the answer comes after the write is durable.
+    ///
+    /// Deleting an absent key that is expected to be absent is done without a new revision.
+    /// [`StoreError::LeaseNotFound`] says that the lease has expired: grant another one. After any other error the
+    /// write may or may not have happened.
     fn write<'a>(&'a self, key: &'a str, expect: Expect, write: Write) -> BoxFuture<'a, Result<Written, StoreError>>;
 
     /// Events of the prefix after revision `after`. Fails with [`StoreError::Compacted`] when history no longer
-    /// reaches back so far. The stream yields [`WatchItem::Progress`] when asked and from time to time.
+    /// reaches back so far; the same error ends a stream whose reader is so slow that history left it behind. An
+    /// `after` that has not come yet waits for its revision. The stream yields [`WatchItem::Progress`] when asked
+    /// ([`Store::request_progress`]) and every few seconds.
     fn watch<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<WatchStream, StoreError>>;
+
+    /// Asks every open watch of this store to yield a [`WatchItem::Progress`] soon.
+    fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// The newest revision (linearizable).
     fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>>;
 
-    /// Forgets history before `revision`; the current state stays.
+    /// Forgets history before `revision`; the current state stays. `revision` itself can still be listed, and watched
+    /// from the revision before it. Fails with [`StoreError::Future`] beyond the newest revision; does nothing if
+    /// that much is forgotten already.
     fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// A lease: keys put under it are deleted when it expires.
+    /// A lease: keys put under it are deleted when it expires, `ttl` from now or a little (at most 5 %, at most a
+    /// minute) later, since calls with like `ttl` may share one.
     fn grant(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, StoreError>>;
 
     /// An error says why writes can't be served now.
@@ -156,6 +169,9 @@ pub enum StoreError {
     /// The revision asked for has not come yet.
     #[error("revision {wanted} is larger than the current one, {current}")]
     Future { wanted: Revision, current: Revision },
+    /// The lease of a write is unknown or has expired.
+    #[error("lease {} does not exist", .0.0)]
+    LeaseNotFound(LeaseId),
     /// The store can't be reached or can't write; trying again may help.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),

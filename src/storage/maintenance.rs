@@ -1,0 +1,194 @@
+//! Work that comes round by itself: leases that expire, history that grows old, watches that want to hear how far
+//! they are. One thread per store.
+
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::mvcc::Mvcc;
+use crate::{Clock, HistoryLimits, LeaseId, Revision, StoreError};
+
+/// How often leases and limits are looked at; a lease ends at most so much too late.
+const TICK: Duration = Duration::from_millis(500);
+/// How often idle watches hear of the newest revision, as the watch cache of kube-apiserver expects it.
+const PROGRESS: Duration = Duration::from_secs(5);
+
+/// A thread that calls a function every [`TICK`] until this is dropped.
+pub(crate) struct Maintenance {
+    stop: Option<SyncSender<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Maintenance {
+    pub fn spawn(mut tick: impl FnMut() + Send + 'static) -> Result<Self, StoreError> {
+        let (stop, stopped) = sync_channel(1);
+        let thread = std::thread::Builder::new()
+            .name("store-upkeep".to_owned())
+            .spawn(move || {
+                while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    tick();
+                }
+            })
+            .map_err(|error| StoreError::Unavailable(format!("starting a thread: {error}")))?;
+        Ok(Maintenance {
+            stop: Some(stop),
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Waits until the last call is over.
+    pub fn stop(&self) {
+        if let Some(stop) = &self.stop {
+            let _ = stop.try_send(());
+        }
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread
+            && thread.thread().id() != std::thread::current().id()
+            && thread.join().is_err()
+        {
+            tracing::error!("the upkeep of the store had ended early");
+        }
+    }
+}
+
+impl Drop for Maintenance {
+    fn drop(&mut self) {
+        self.stop = None;
+    }
+}
+
+/// What is due at a tick.
+#[derive(Default, Debug, PartialEq)]
+pub(crate) struct Due {
+    pub expired: Vec<LeaseId>,
+    pub compact: Option<Revision>,
+}
+
+/// Decides what is due.
+pub(crate) struct Schedule {
+    mvcc: Arc<Mvcc>,
+    clock: Arc<dyn Clock>,
+    limits: HistoryLimits,
+    progressed: Duration,
+    /// When history was last looked at, and the revision of that moment.
+    mark: (Duration, Revision),
+}
+
+impl Schedule {
+    pub fn new(mvcc: Arc<Mvcc>, clock: Arc<dyn Clock>, limits: HistoryLimits) -> Self {
+        let now = clock.now();
+        let mark = (now, mvcc.current_revision().unwrap_or_default());
+        Schedule {
+            mvcc,
+            clock,
+            limits,
+            progressed: now,
+            mark,
+        }
+    }
+
+    /// Notifies watches if it is time to, and says what else is due.
+    pub fn due(&mut self) -> Due {
+        let now = self.clock.now();
+        if now >= self.progressed + PROGRESS {
+            self.progressed = now;
+            self.mvcc.request_progress();
+        }
+        let mut compact = None;
+        let (marked, revision) = self.mark;
+        if self.limits.age.is_some_and(|age| now >= marked + age) {
+            compact = Some(revision);
+            self.mark = (now, self.mvcc.current_revision().unwrap_or(revision));
+        }
+        let compact = compact.max(self.mvcc.over_budget(self.limits.bytes));
+        let compact = compact.filter(|revision| self.mvcc.check_compaction(*revision).unwrap_or(false));
+        Due {
+            expired: self.mvcc.expired(now),
+            compact,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::mvcc::Batch;
+    use crate::{Expect, Write};
+
+    #[derive(Default)]
+    struct Hands(AtomicU64);
+
+    impl Clock for Hands {
+        fn now(&self) -> Duration {
+            Duration::from_secs(self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    fn put(mvcc: &Mvcc, key: &str, size: usize) {
+        let mut batch = Batch::new(mvcc).unwrap();
+        let write = Write::Put {
+            value: Bytes::from(vec![0; size]),
+            lease: None,
+        };
+        batch.write(key, Expect::Absent, write).unwrap();
+        mvcc.apply(&batch.into_changes());
+    }
+
+    fn schedule(age: u64, bytes: usize) -> (Arc<Mvcc>, Arc<Hands>, Schedule) {
+        let (mvcc, clock) = (Mvcc::empty(), Arc::new(Hands::default()));
+        let limits = HistoryLimits {
+            age: Some(Duration::from_secs(age)),
+            bytes,
+        };
+        (mvcc.clone(), clock.clone(), Schedule::new(mvcc, clock, limits))
+    }
+
+    #[test]
+    fn history_is_kept_for_one_to_two_times_its_age() {
+        let (mvcc, clock, mut schedule) = schedule(300, usize::MAX);
+        put(&mvcc, "/a", 1);
+        assert_eq!(schedule.due().compact, None);
+        clock.0.store(300, Ordering::Relaxed);
+        assert_eq!(
+            schedule.due().compact,
+            Some(Revision(1)),
+            "what was there when the clock started"
+        );
+        put(&mvcc, "/b", 1);
+        clock.0.store(599, Ordering::Relaxed);
+        assert_eq!(schedule.due().compact, None);
+        clock.0.store(600, Ordering::Relaxed);
+        assert_eq!(schedule.due().compact, Some(Revision(2)));
+    }
+
+    #[test]
+    fn history_over_its_size_is_cut_to_half() {
+        let (mvcc, _, mut schedule) = schedule(300, 100_000);
+        for n in 0..10 {
+            put(&mvcc, &format!("/{n}"), 9_000);
+        }
+        assert_eq!(schedule.due().compact, None);
+        put(&mvcc, "/more", 9_000);
+        let Some(revision) = schedule.due().compact else {
+            panic!("not compacted")
+        };
+        mvcc.compact(revision);
+        assert!((5..=8).contains(&revision.0), "{revision}");
+        assert_eq!(schedule.due().compact, None);
+    }
+
+    #[test]
+    fn leases_are_due_when_their_time_is_over() {
+        let (mvcc, clock, mut schedule) = schedule(300, usize::MAX);
+        mvcc.leases().insert(LeaseId(1), Duration::from_secs(10));
+        clock.0.store(9, Ordering::Relaxed);
+        assert_eq!(schedule.due().expired, []);
+        clock.0.store(10, Ordering::Relaxed);
+        assert_eq!(schedule.due().expired, [LeaseId(1)]);
+    }
+}

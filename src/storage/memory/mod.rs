@@ -1,0 +1,162 @@
+//! A store that ends with its process: for tests and servers that are thrown away.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
+
+use crate::lease_pool::LeasePool;
+use crate::maintenance::{Maintenance, Schedule};
+use crate::mvcc::{Batch, Mvcc};
+use crate::{
+    Clock, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Store, StoreError, SystemClock,
+    WatchStream, Write, Written,
+};
+
+/// A [`Store`] in memory.
+pub struct MemoryStore {
+    heart: Arc<Heart>,
+    upkeep: Maintenance,
+    leases: Mutex<LeasePool>,
+    clock: Arc<dyn Clock>,
+}
+
+struct Heart {
+    mvcc: Arc<Mvcc>,
+    /// Held from the plan of a write until it is visible.
+    writer: Mutex<()>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new(limits: HistoryLimits) -> Result<Self, StoreError> {
+        Self::with_clock(limits, Arc::new(SystemClock::new()))
+    }
+
+    /// An empty store whose leases and history go by `clock`.
+    pub fn with_clock(limits: HistoryLimits, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let heart = Arc::new(Heart {
+            mvcc: Mvcc::empty(),
+            writer: Mutex::new(()),
+        });
+        let mut schedule = Schedule::new(heart.mvcc.clone(), clock.clone(), limits);
+        let busy = heart.clone();
+        let upkeep = Maintenance::spawn(move || {
+            let due = schedule.due();
+            busy.expire(&due.expired);
+            if let Some(revision) = due.compact {
+                busy.mvcc.compact(revision);
+            }
+        })?;
+        Ok(MemoryStore {
+            heart,
+            upkeep,
+            leases: Mutex::default(),
+            clock,
+        })
+    }
+
+    fn mvcc(&self) -> &Arc<Mvcc> {
+        &self.heart.mvcc
+    }
+
+    fn grant_now(&self, ttl: Duration) -> Result<LeaseId, StoreError> {
+        self.mvcc().view()?;
+        let now = self.clock.now();
+        let mut pool = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = pool.reuse(now, ttl) {
+            return Ok(id);
+        }
+        let mut leases = self.mvcc().leases();
+        let id = leases.next_id();
+        leases.insert(id, now + LeasePool::lifetime(ttl));
+        pool.granted(id, now, ttl);
+        Ok(id)
+    }
+}
+
+impl Drop for MemoryStore {
+    fn drop(&mut self) {
+        self.mvcc().close();
+    }
+}
+
+impl Heart {
+    fn writer(&self) -> MutexGuard<'_, ()> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, key: &str, expect: Expect, write: Write) -> Result<Written, StoreError> {
+        let _writer = self.writer();
+        let mut batch = Batch::new(&self.mvcc)?;
+        let written = batch.write(key, expect, write)?;
+        self.mvcc.apply(&batch.into_changes());
+        Ok(written)
+    }
+
+    fn expire(&self, leases: &[LeaseId]) {
+        if leases.is_empty() {
+            return;
+        }
+        let _writer = self.writer();
+        let Ok(mut batch) = Batch::new(&self.mvcc) else { return };
+        batch.expire(leases);
+        self.mvcc.apply(&batch.into_changes());
+        let mut known = self.mvcc.leases();
+        leases.iter().for_each(|lease| known.remove(*lease));
+    }
+}
+
+impl Store for MemoryStore {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Got, StoreError>> {
+        ready(self.mvcc().get(key)).boxed()
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, options: ListOptions) -> BoxFuture<'a, Result<Listed, StoreError>> {
+        async move { self.mvcc().list(prefix, &options) }.boxed()
+    }
+
+    fn write<'a>(&'a self, key: &'a str, expect: Expect, write: Write) -> BoxFuture<'a, Result<Written, StoreError>> {
+        async move { self.heart.write(key, expect, write) }.boxed()
+    }
+
+    fn watch<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<WatchStream, StoreError>> {
+        ready(self.mvcc().watch(prefix, after)).boxed()
+    }
+
+    fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.mvcc().request_progress();
+        ready(self.mvcc().view().map(drop)).boxed()
+    }
+
+    fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {
+        ready(self.mvcc().current_revision()).boxed()
+    }
+
+    fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move {
+            if self.mvcc().check_compaction(revision)? {
+                self.mvcc().compact(revision);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn grant(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, StoreError>> {
+        ready(self.grant_now(ttl)).boxed()
+    }
+
+    fn health(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        ready(self.mvcc().view().map(drop)).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        async move {
+            self.mvcc().close();
+            self.upkeep.stop();
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,116 @@
+//! Writes planned on top of a view, before they are durable.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Mvcc;
+use super::version::{Change, Version};
+use super::view::View;
+use crate::{Expect, LeaseId, Revision, StoreError, Write, Written};
+
+/// Changes in order, each seeing those before it.
+pub(crate) struct Batch<'a> {
+    mvcc: &'a Mvcc,
+    view: View,
+    changed: HashMap<Arc<str>, Option<Arc<Version>>>,
+    revision: u64,
+    changes: Vec<Arc<Change>>,
+}
+
+/// What a write will have come to once its batch is durable.
+pub(crate) type Planned = Result<Written, StoreError>;
+
+impl<'a> Batch<'a> {
+    pub fn new(mvcc: &'a Mvcc) -> Result<Self, StoreError> {
+        let view = mvcc.view()?;
+        let revision = view.revision();
+        Ok(Batch {
+            mvcc,
+            view,
+            changed: HashMap::new(),
+            revision,
+            changes: Vec::new(),
+        })
+    }
+
+    pub fn write(&mut self, key: &str, expect: Expect, write: Write) -> Planned {
+        let (key, before) = self.held(key);
+        let holds = match (expect, &before) {
+            (Expect::Absent | Expect::Revision(Revision(0)), held) => held.is_none(),
+            (Expect::Revision(wanted), Some(held)) => held.modified == wanted.0,
+            (Expect::Revision(_), None) => false,
+        };
+        let previous = before.as_ref().map(|version| version.entry(&key));
+        if !holds {
+            return Ok(Written::Conflict {
+                current: previous,
+                revision: Revision(self.revision),
+            });
+        }
+        match write {
+            Write::Put { lease: Some(lease), .. } if !self.mvcc.leases().contains(lease) => {
+                return Err(StoreError::LeaseNotFound(lease));
+            }
+            Write::Put { value, lease } => {
+                let modified = self.revision + 1;
+                let (created, version) = before
+                    .as_ref()
+                    .map_or((modified, 1), |before| (before.created, before.version + 1));
+                let after = Version {
+                    value,
+                    created,
+                    modified,
+                    version,
+                    lease,
+                };
+                self.change(key, before, Some(Arc::new(after)));
+            }
+            Write::Delete if before.is_some() => self.change(key, before, None),
+            Write::Delete => {}
+        }
+        Ok(Written::Done {
+            revision: Revision(self.revision),
+            previous,
+        })
+    }
+
+    /// Deletes the keys of leases that have expired.
+    pub fn expire(&mut self, leases: &[LeaseId]) {
+        for &lease in leases {
+            let mut keys = self.mvcc.leases().keys(lease);
+            keys.extend(self.changed.keys().cloned());
+            for key in keys {
+                let (key, before) = self.held(&key);
+                if before.as_ref().is_some_and(|version| version.lease == Some(lease)) {
+                    self.change(key, before, None);
+                }
+            }
+        }
+    }
+
+    /// The changes, to be made durable and then applied. Lets go of the view, so that applying copies less.
+    pub fn into_changes(self) -> Vec<Arc<Change>> {
+        self.changes
+    }
+
+    fn held(&self, key: &str) -> (Arc<str>, Option<Arc<Version>>) {
+        if let Some((key, version)) = self.changed.get_key_value(key) {
+            return (key.clone(), version.clone());
+        }
+        match self.view.version(key) {
+            Some((key, version)) => (key.clone(), Some(version.clone())),
+            None => (Arc::from(key), None),
+        }
+    }
+
+    fn change(&mut self, key: Arc<str>, before: Option<Arc<Version>>, after: Option<Arc<Version>>) {
+        self.revision += 1;
+        self.changed.insert(key.clone(), after.clone());
+        self.changes.push(Arc::new(Change {
+            revision: self.revision,
+            key,
+            before,
+            after,
+        }));
+    }
+}

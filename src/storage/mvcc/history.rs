@@ -1,0 +1,63 @@
+//! The changes since the oldest revision that is kept, in order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::version::Change;
+
+/// Changes with rising revisions. Revisions may be missing only before the first that is kept.
+#[derive(Default)]
+pub(crate) struct History {
+    changes: VecDeque<Arc<Change>>,
+    /// Sum of [`Change::size`].
+    bytes: usize,
+}
+
+impl History {
+    pub fn push(&mut self, change: Arc<Change>) {
+        self.bytes += change.size();
+        self.changes.push_back(change);
+    }
+
+    /// Removes up to `limit` changes older than `revision`.
+    pub fn pop_before(&mut self, revision: u64, limit: usize) -> Vec<Arc<Change>> {
+        let count = self.index_after(revision.saturating_sub(1)).min(limit);
+        let popped: Vec<_> = self.changes.drain(..count).collect();
+        self.bytes -= popped.iter().map(|change| change.size()).sum::<usize>();
+        popped
+    }
+
+    pub fn at(&self, revision: u64) -> Option<Arc<Change>> {
+        let index = self
+            .changes
+            .binary_search_by_key(&revision, |change| change.revision)
+            .ok()?;
+        self.changes.get(index).cloned()
+    }
+
+    /// Up to `limit` changes after `after`, up to and including `until`.
+    pub fn slice(&self, after: u64, until: u64, limit: usize) -> impl Iterator<Item = &Arc<Change>> {
+        let start = self.index_after(after);
+        self.changes
+            .range(start..)
+            .take(limit)
+            .take_while(move |change| change.revision <= until)
+    }
+
+    /// The oldest revision to keep in order to be within half of `bytes`, if history is over `bytes`.
+    pub fn cut_to(&self, bytes: usize) -> Option<u64> {
+        if self.bytes <= bytes {
+            return None;
+        }
+        let mut size = self.bytes;
+        let kept = self.changes.iter().find(|change| {
+            size -= change.size();
+            size <= bytes / 2
+        });
+        kept.map(|change| change.revision)
+    }
+
+    fn index_after(&self, revision: u64) -> usize {
+        self.changes.partition_point(|change| change.revision <= revision)
+    }
+}

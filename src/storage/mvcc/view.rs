@@ -1,0 +1,170 @@
+//! One immutable look at all keys: the current state and what is kept of the past.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use super::version::{Change, Version};
+use crate::{Entry, ListOptions, Listed, Revision, StoreError};
+
+/// The revision of a store that was never written to, as in etcd.
+const FIRST: u64 = 1;
+
+/// Clones in constant time; a clone does not change when the store does.
+#[derive(Clone)]
+pub(crate) struct View {
+    current: OrdMap<Arc<str>, Arc<Version>>,
+    /// Superseded versions by key and the revision that made them; `None`: a deletion.
+    past: OrdMap<(Arc<str>, u64), Option<Arc<Version>>>,
+    revision: u64,
+    oldest: u64,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        View {
+            current: OrdMap::new(),
+            past: OrdMap::new(),
+            revision: FIRST,
+            oldest: 0,
+        }
+    }
+}
+
+impl View {
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The oldest revision that can be read.
+    pub fn oldest(&self) -> u64 {
+        self.oldest
+    }
+
+    pub fn set_oldest(&mut self, revision: u64) {
+        self.oldest = self.oldest.max(revision);
+        self.revision = self.revision.max(revision);
+    }
+
+    pub fn version(&self, key: &str) -> Option<(&Arc<str>, &Arc<Version>)> {
+        self.current.get_key_value(key)
+    }
+
+    pub fn get(&self, key: &str) -> Option<Entry> {
+        self.current.get(key).map(|version| version.entry(key))
+    }
+
+    pub fn list(&self, prefix: &str, options: &ListOptions) -> Result<Listed, StoreError> {
+        let revision = self.readable(options.revision)?;
+        let start = options.from.as_deref().filter(|from| *from > prefix).unwrap_or(prefix);
+        let limit = if options.limit == 0 { usize::MAX } else { options.limit };
+        let mut entries = Vec::new();
+        let mut count = 0;
+        let mut take = |key: &Arc<str>, version: &Arc<Version>| {
+            count += 1;
+            if entries.len() < limit {
+                entries.push(version.entry(key));
+            }
+        };
+        if revision == self.revision {
+            self.range(prefix, start).for_each(|(key, version)| take(key, version));
+        } else {
+            self.each_at(prefix, start, revision, take);
+        }
+        let more = count > entries.len();
+        Ok(Listed {
+            entries,
+            revision: Revision(revision),
+            count,
+            more,
+        })
+    }
+
+    fn readable(&self, wanted: Option<Revision>) -> Result<u64, StoreError> {
+        match wanted {
+            None => Ok(self.revision),
+            Some(wanted) if wanted.0 > self.revision => Err(StoreError::Future {
+                wanted,
+                current: Revision(self.revision),
+            }),
+            Some(wanted) if wanted.0 < self.oldest => Err(StoreError::Compacted {
+                oldest: Revision(self.oldest),
+            }),
+            Some(wanted) => Ok(wanted.0),
+        }
+    }
+
+    fn range(&self, prefix: &str, start: &str) -> impl Iterator<Item = (&Arc<str>, &Arc<Version>)> {
+        self.current
+            .range::<_, str>((Bound::Included(start), Bound::Unbounded))
+            .take_while(move |(key, _)| key.starts_with(prefix))
+    }
+
+    /// Merges the current keys with the past ones: calls `take` with what each held at `revision`.
+    fn each_at(&self, prefix: &str, start: &str, revision: u64, mut take: impl FnMut(&Arc<str>, &Arc<Version>)) {
+        let mut current = self.range(prefix, start).peekable();
+        let mut past = self
+            .past
+            .range((Bound::Included((Arc::from(start), 0)), Bound::Unbounded))
+            .take_while(|((key, _), _)| key.starts_with(prefix))
+            .peekable();
+        loop {
+            let key = match (current.peek(), past.peek()) {
+                (None, None) => return,
+                (Some((key, _)), None) => (*key).clone(),
+                (None, Some(((key, _), _))) => key.clone(),
+                (Some((a, _)), Some(((b, _), _))) => (*a).min(b).clone(),
+            };
+            let mut held = None;
+            while let Some(((_, modified), version)) = past.next_if(|((past_key, _), _)| *past_key == key) {
+                if *modified <= revision {
+                    held = version.as_ref();
+                }
+            }
+            if let Some((_, version)) = current.next_if(|(current_key, _)| **current_key == key)
+                && version.modified <= revision
+            {
+                held = Some(version);
+            }
+            if let Some(version) = held {
+                take(&key, version);
+            }
+        }
+    }
+
+    /// Takes in the next change.
+    pub fn apply(&mut self, change: &Change) {
+        self.revision = change.revision;
+        if let Some(before) = &change.before {
+            self.past
+                .insert((change.key.clone(), before.modified), Some(before.clone()));
+        }
+        match &change.after {
+            Some(version) => {
+                self.current.insert(change.key.clone(), version.clone());
+            }
+            None => {
+                self.current.remove(&change.key);
+                self.past.insert((change.key.clone(), change.revision), None);
+            }
+        }
+    }
+
+    /// Forgets what a change older than the oldest revision superseded, and the change itself if it is a deletion.
+    pub fn forget(&mut self, change: &Change, gone: &mut Vec<u64>) {
+        self.forget_previous(change, gone);
+        if change.after.is_none() && self.past.remove(&(change.key.clone(), change.revision)).is_some() {
+            gone.push(change.revision);
+        }
+    }
+
+    /// Forgets what a change superseded.
+    pub fn forget_previous(&mut self, change: &Change, gone: &mut Vec<u64>) {
+        if let Some(before) = &change.before
+            && self.past.remove(&(change.key.clone(), before.modified)).is_some()
+        {
+            gone.push(before.modified);
+        }
+    }
+}

@@ -1,0 +1,628 @@
+//! The contract, case by case. A case gets a store that may hold other keys, and a prefix of its own.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+
+use crate::{
+    Entry, Event, Expect, LeaseId, ListOptions, Listed, Revision, Store, StoreError, WatchItem, WatchStream, Write,
+    Written,
+};
+
+type Shared = Arc<dyn Store>;
+
+/// Nothing that a case waits for takes so long, on the slowest machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn put(value: impl AsRef<[u8]>) -> Write {
+    Write::Put {
+        value: Bytes::copy_from_slice(value.as_ref()),
+        lease: None,
+    }
+}
+
+/// Writes and expects that it is done.
+async fn write(store: &Shared, key: &str, expect: Expect, write: Write) -> Revision {
+    match store.write(key, expect, write).await.unwrap() {
+        Written::Done { revision, .. } => revision,
+        Written::Conflict { current, .. } => panic!("{key}: expected {expect:?}, is {current:?}"),
+    }
+}
+
+async fn create(store: &Shared, key: &str, value: impl AsRef<[u8]>) -> Revision {
+    write(store, key, Expect::Absent, put(value)).await
+}
+
+async fn entry(store: &Shared, key: &str) -> Option<Entry> {
+    store.get(key).await.unwrap().entry
+}
+
+fn keys(listed: &Listed) -> Vec<&str> {
+    listed
+        .entries
+        .iter()
+        .map(|entry| entry.key.rsplit('/').next().unwrap())
+        .collect()
+}
+
+async fn next(watch: &mut WatchStream) -> Result<WatchItem, StoreError> {
+    tokio::time::timeout(PATIENCE, watch.next())
+        .await
+        .expect("the watch is silent")
+        .expect("the watch has ended")
+}
+
+/// The next events of a watch, progress left out.
+async fn events(watch: &mut WatchStream, count: usize) -> Vec<Event> {
+    let mut events = Vec::new();
+    while events.len() < count {
+        if let WatchItem::Events(more) = next(watch).await.unwrap() {
+            events.extend(more);
+        }
+    }
+    assert_eq!(events.len(), count);
+    events
+}
+
+fn revision(event: &Event) -> Revision {
+    match event {
+        Event::Put { entry, .. } => entry.mod_revision,
+        Event::Delete { revision, .. } => *revision,
+    }
+}
+
+/// Key, value ("-" for a deletion) and value before, in short.
+fn told(event: &Event) -> (String, String, String) {
+    let text = |bytes: &Bytes| String::from_utf8(bytes.to_vec()).unwrap();
+    let before = |previous: &Option<Entry>| previous.as_ref().map_or("-".to_owned(), |entry| text(&entry.value));
+    match event {
+        Event::Put { entry, previous } => (entry.key.clone(), text(&entry.value), before(previous)),
+        Event::Delete { key, previous, .. } => (key.clone(), "-".to_owned(), before(previous)),
+    }
+}
+
+pub async fn the_first_write_makes_revision_two(store: Shared, p: &str) {
+    assert_eq!(store.current_revision().await.unwrap(), Revision(1));
+    assert_eq!(create(&store, &format!("{p}a"), "1").await, Revision(2));
+    assert_eq!(store.current_revision().await.unwrap(), Revision(2));
+}
+
+pub async fn a_key_is_made_changed_and_deleted(store: Shared, p: &str) {
+    let key = &format!("{p}a");
+    assert_eq!(entry(&store, key).await, None);
+    let made = create(&store, key, "one").await;
+    let held = entry(&store, key).await.unwrap();
+    let expected = Entry {
+        key: key.clone(),
+        value: Bytes::from_static(b"one"),
+        create_revision: made,
+        mod_revision: made,
+        version: 1,
+        lease: None,
+    };
+    assert_eq!(held, expected);
+
+    let Written::Done {
+        revision: changed,
+        previous,
+    } = store.write(key, Expect::Revision(made), put("two")).await.unwrap()
+    else {
+        panic!("conflict")
+    };
+    assert_eq!(previous, Some(expected.clone()));
+    let expected = Entry {
+        value: Bytes::from_static(b"two"),
+        mod_revision: changed,
+        version: 2,
+        ..expected
+    };
+    assert_eq!(entry(&store, key).await, Some(expected.clone()));
+
+    let Written::Done {
+        revision: deleted,
+        previous,
+    } = store
+        .write(key, Expect::Revision(changed), Write::Delete)
+        .await
+        .unwrap()
+    else {
+        panic!("conflict")
+    };
+    assert_eq!(previous, Some(expected));
+    let got = store.get(key).await.unwrap();
+    assert_eq!((got.entry, got.revision), (None, deleted));
+
+    let again = create(&store, key, "").await;
+    let held = entry(&store, key).await.unwrap();
+    assert_eq!((held.version, held.create_revision, held.value.len()), (1, again, 0));
+}
+
+pub async fn writes_conflict_when_the_key_is_not_as_expected(store: Shared, p: &str) {
+    let key = &format!("{p}a");
+    let absent = store.write(key, Expect::Revision(Revision(1)), put("x")).await.unwrap();
+    assert!(matches!(absent, Written::Conflict { current: None, .. }));
+    let absent = store
+        .write(key, Expect::Revision(Revision(1)), Write::Delete)
+        .await
+        .unwrap();
+    assert!(matches!(absent, Written::Conflict { current: None, .. }));
+
+    let made = write(&store, key, Expect::Revision(Revision(0)), put("one")).await;
+    for expect in [
+        Expect::Absent,
+        Expect::Revision(Revision(0)),
+        Expect::Revision(Revision(made.0 - 1)),
+    ] {
+        for write in [put("two"), Write::Delete] {
+            match store.write(key, expect, write).await.unwrap() {
+                Written::Conflict {
+                    current: Some(current),
+                    revision,
+                } => {
+                    assert_eq!((current.value.as_ref(), current.mod_revision), (b"one".as_ref(), made));
+                    assert_eq!(revision, made);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(
+        store.current_revision().await.unwrap(),
+        made,
+        "a conflict changes nothing"
+    );
+}
+
+pub async fn every_write_raises_the_revision_by_one(store: Shared, p: &str) {
+    let mut last = store.current_revision().await.unwrap();
+    for n in 0..5 {
+        let key = format!("{p}{n}");
+        let made = create(&store, &key, "x").await;
+        assert_eq!(made.0, last.0 + 1);
+        let deleted = write(&store, &key, Expect::Revision(made), Write::Delete).await;
+        assert_eq!(deleted.0, made.0 + 1);
+        let nothing = write(&store, &key, Expect::Absent, Write::Delete).await;
+        assert_eq!(nothing, deleted, "deleting nothing is not a write");
+        last = deleted;
+    }
+    assert_eq!(store.current_revision().await.unwrap(), last);
+}
+
+pub async fn lists_go_by_prefix_limit_and_start(store: Shared, p: &str) {
+    for key in ["ab/x", "a", "a/3", "a/1", "a/2/deep", "a0", "b/1"] {
+        create(&store, &format!("{p}{key}"), key).await;
+    }
+    let current = store.current_revision().await.unwrap();
+    let prefix = &format!("{p}a/");
+    let all = store.list(prefix, ListOptions::default()).await.unwrap();
+    assert_eq!(keys(&all), ["1", "deep", "3"]);
+    assert_eq!((all.count, all.more, all.revision), (3, false, current));
+    assert_eq!(all.entries[0].value.as_ref(), b"a/1");
+    assert_eq!(all.entries[0].version, 1);
+
+    let page = ListOptions {
+        limit: 2,
+        ..Default::default()
+    };
+    let first = store.list(prefix, page.clone()).await.unwrap();
+    assert_eq!((keys(&first), first.count, first.more), (vec!["1", "deep"], 3, true));
+    let from = Some(format!("{prefix}2/deep\0"));
+    let second = store.list(prefix, ListOptions { from, ..page.clone() }).await.unwrap();
+    assert_eq!((keys(&second), second.count, second.more), (vec!["3"], 1, false));
+    let exact = store
+        .list(
+            prefix,
+            ListOptions {
+                limit: 3,
+                ..Default::default()
+            },
+        )
+        .await
+        .unwrap();
+    assert_eq!((exact.entries.len(), exact.more), (3, false));
+    let from = Some(format!("{p}zzz"));
+    let beyond = store.list(prefix, ListOptions { from, ..page.clone() }).await.unwrap();
+    assert_eq!((keys(&beyond), beyond.count, beyond.more), (vec![], 0, false));
+    let from = Some("/".to_owned());
+    let before = store
+        .list(
+            prefix,
+            ListOptions {
+                from,
+                ..Default::default()
+            },
+        )
+        .await
+        .unwrap();
+    assert_eq!(keys(&before), ["1", "deep", "3"]);
+    let none = store.list(&format!("{p}none/"), page).await.unwrap();
+    assert_eq!(
+        (keys(&none), none.count, none.more, none.revision),
+        (vec![], 0, false, current)
+    );
+}
+
+pub async fn lists_show_the_past(store: Shared, p: &str) {
+    let empty = store.current_revision().await.unwrap();
+    let a1 = create(&store, &format!("{p}a"), "a1").await;
+    let b1 = create(&store, &format!("{p}b"), "b1").await;
+    let a2 = write(&store, &format!("{p}a"), Expect::Revision(a1), put("a2")).await;
+    let b2 = write(&store, &format!("{p}b"), Expect::Revision(b1), Write::Delete).await;
+    let c1 = create(&store, &format!("{p}c"), "c1").await;
+    let b3 = create(&store, &format!("{p}b"), "b3").await;
+    let expected: [(Revision, &[&str]); 7] = [
+        (empty, &[]),
+        (a1, &["a1"]),
+        (b1, &["a1", "b1"]),
+        (a2, &["a2", "b1"]),
+        (b2, &["a2"]),
+        (c1, &["a2", "c1"]),
+        (b3, &["a2", "b3", "c1"]),
+    ];
+    let look = async || {
+        for (revision, values) in &expected[1..] {
+            let at = ListOptions {
+                revision: Some(*revision),
+                ..Default::default()
+            };
+            let listed = store.list(p, at.clone()).await.unwrap();
+            let found: Vec<_> = listed
+                .entries
+                .iter()
+                .map(|entry| str::from_utf8(&entry.value).unwrap())
+                .collect();
+            assert_eq!(&found, values, "at {revision}");
+            assert_eq!((listed.count, listed.revision), (values.len(), *revision));
+            let page = store.list(p, ListOptions { limit: 1, ..at.clone() }).await.unwrap();
+            assert_eq!(
+                (page.entries.len(), page.count, page.more),
+                (1, values.len(), values.len() > 1)
+            );
+            let from = Some(format!("{p}b"));
+            let rest = store.list(p, ListOptions { from, ..at }).await.unwrap();
+            assert_eq!(
+                rest.count,
+                values.iter().filter(|value| **value >= "b").count(),
+                "from b at {revision}"
+            );
+        }
+    };
+    look().await;
+    let before = ListOptions {
+        revision: Some(empty),
+        ..Default::default()
+    };
+    assert_eq!(store.list(p, before.clone()).await.unwrap().count, 0);
+    store.compact(a1).await.unwrap();
+    look().await;
+    let Err(StoreError::Compacted { .. }) = store.list(p, before).await else {
+        panic!("history is still there")
+    };
+    let last = write(&store, &format!("{p}a"), Expect::Revision(a2), Write::Delete).await;
+    store.compact(last).await.unwrap();
+    let left = store
+        .list(
+            p,
+            ListOptions {
+                revision: Some(last),
+                ..Default::default()
+            },
+        )
+        .await
+        .unwrap();
+    assert_eq!(keys(&left), ["b", "c"], "compaction leaves the current state");
+}
+
+pub async fn long_lists_come_whole(store: Shared, p: &str) {
+    let value = vec![b'x'; 20_000];
+    let makers = (0..8).map(|maker| {
+        let (store, value) = (&store, &value);
+        async move {
+            for n in (maker..600).step_by(8) {
+                create(store, &format!("{p}{n:04}"), value).await;
+            }
+        }
+    });
+    join_all(makers).await;
+    let listed = store.list(p, ListOptions::default()).await.unwrap();
+    assert_eq!((listed.entries.len(), listed.count, listed.more), (600, 600, false));
+    assert!(listed.entries.is_sorted_by(|a, b| a.key < b.key));
+    assert!(listed.entries.iter().all(|entry| entry.value == value));
+    let big = vec![b'y'; 1_400_000];
+    create(&store, &format!("{p}big"), &big).await;
+    assert_eq!(entry(&store, &format!("{p}big")).await.unwrap().value, big);
+}
+
+pub async fn revisions_beyond_history_are_refused(store: Shared, p: &str) {
+    let key = &format!("{p}a");
+    let first = create(&store, key, "1").await;
+    let second = write(&store, key, Expect::Revision(first), put("2")).await;
+    let third = write(&store, key, Expect::Revision(second), put("3")).await;
+    let at = |revision| ListOptions {
+        revision: Some(revision),
+        ..Default::default()
+    };
+
+    let wanted = Revision(third.0 + 1);
+    match store.list(p, at(wanted)).await {
+        Err(StoreError::Future { wanted: named, current }) => assert_eq!((named, current), (wanted, third)),
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(store.compact(wanted).await, Err(StoreError::Future { .. })));
+
+    store.compact(second).await.unwrap();
+    store.compact(second).await.expect("nothing to do");
+    store.compact(first).await.expect("nothing to do");
+    match store.list(p, at(first)).await {
+        Err(StoreError::Compacted { oldest }) => assert_eq!(oldest, second),
+        other => panic!("{other:?}"),
+    }
+    let listed = store.list(p, at(second)).await.unwrap();
+    assert_eq!(listed.entries[0].value.as_ref(), b"2");
+
+    let mut watch = store.watch(p, first).await.expect("revision two is there");
+    assert_eq!(
+        events(&mut watch, 2).await.iter().map(revision).collect::<Vec<_>>(),
+        [second, third]
+    );
+    let gone = match store.watch(p, Revision(first.0 - 1)).await {
+        Ok(mut watch) => next(&mut watch).await.map(drop),
+        Err(error) => Err(error),
+    };
+    match gone {
+        Err(StoreError::Compacted { oldest }) => assert_eq!(oldest, second),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub async fn watches_tell_every_change_in_order(store: Shared, p: &str) {
+    let (a, b) = (&format!("{p}a"), &format!("{p}b"));
+    let start = store.current_revision().await.unwrap();
+    let mut live = store.watch(p, start).await.unwrap();
+    let a1 = create(&store, a, "a1").await;
+    let a2 = write(&store, a, Expect::Revision(a1), put("a2")).await;
+    let b1 = create(&store, b, "b1").await;
+    let a3 = write(&store, a, Expect::Revision(a2), Write::Delete).await;
+    let a4 = create(&store, a, "a4").await;
+    let all = [
+        (a1, (a.clone(), "a1".to_owned(), "-".to_owned())),
+        (a2, (a.clone(), "a2".to_owned(), "a1".to_owned())),
+        (b1, (b.clone(), "b1".to_owned(), "-".to_owned())),
+        (a3, (a.clone(), "-".to_owned(), "a2".to_owned())),
+        (a4, (a.clone(), "a4".to_owned(), "-".to_owned())),
+    ];
+    let seen = |events: Vec<Event>| {
+        events
+            .iter()
+            .map(|event| (revision(event), told(event)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(seen(events(&mut live, 5).await), all);
+    let mut replay = store.watch(p, start).await.unwrap();
+    assert_eq!(seen(events(&mut replay, 5).await), all);
+    let mut late = store.watch(p, a2).await.unwrap();
+    assert_eq!(seen(events(&mut late, 3).await), all[2..]);
+    let b2 = write(&store, b, Expect::Revision(b1), put("b2")).await;
+    for watch in [&mut live, &mut replay, &mut late] {
+        assert_eq!(
+            seen(events(watch, 1).await),
+            [(b2, (b.clone(), "b2".to_owned(), "b1".to_owned()))]
+        );
+    }
+}
+
+pub async fn watches_keep_to_their_prefix(store: Shared, p: &str) {
+    let start = store.current_revision().await.unwrap();
+    let mut live = store.watch(&format!("{p}a/"), start).await.unwrap();
+    for key in ["a", "ab/1", "a/1", "b/a/1", "a0", "a/b/c"] {
+        create(&store, &format!("{p}{key}"), key).await;
+    }
+    let mut replay = store.watch(&format!("{p}a/"), start).await.unwrap();
+    for watch in [&mut live, &mut replay] {
+        let seen: Vec<_> = events(watch, 2).await.iter().map(|event| told(event).1).collect();
+        assert_eq!(seen, ["a/1", "a/b/c"]);
+    }
+}
+
+pub async fn a_watch_continues_a_list_without_a_gap(store: Shared, p: &str) {
+    const WRITES: usize = 120;
+    let writers = (0..4).map(|writer| {
+        let (store, p) = (store.clone(), p.to_owned());
+        tokio::spawn(async move {
+            for n in 0..WRITES {
+                create(&store, &format!("{p}{writer}-{n}"), "x").await;
+            }
+        })
+    });
+    let writers: Vec<_> = writers.collect();
+    let readers = (0..4).map(|reader| {
+        let (store, p) = (store.clone(), p.to_owned());
+        tokio::spawn(async move {
+            for round in 0.. {
+                tokio::time::sleep(Duration::from_millis(3 * reader + round)).await;
+                let listed = store.list(&p, ListOptions::default()).await.unwrap();
+                let mut watch = store.watch(&p, listed.revision).await.unwrap();
+                let seen = events(&mut watch, 4 * WRITES - listed.entries.len()).await;
+                let mut last = listed.revision;
+                for event in &seen {
+                    assert!(revision(event) > last, "out of order, or twice");
+                    last = revision(event);
+                }
+                if listed.entries.len() == 4 * WRITES || round == 5 {
+                    return;
+                }
+            }
+        })
+    });
+    for task in join_all(readers.chain(writers)).await {
+        task.unwrap();
+    }
+}
+
+pub async fn a_slow_watch_misses_nothing(store: Shared, p: &str) {
+    const WRITERS: usize = 8;
+    const WRITES: usize = 400;
+    let start = store.current_revision().await.unwrap();
+    let mut watch = store.watch(p, start).await.unwrap();
+    create(&store, &format!("{p}first"), "x").await;
+    events(&mut watch, 1).await;
+    let writers = (0..WRITERS).map(|writer| {
+        let store = &store;
+        async move {
+            for n in 0..WRITES {
+                create(store, &format!("{p}{writer}-{n}"), "x").await;
+            }
+        }
+    });
+    join_all(writers).await;
+    let seen = events(&mut watch, WRITERS * WRITES).await;
+    assert!(seen.is_sorted_by(|a, b| revision(a) < revision(b)));
+}
+
+pub async fn watches_hear_of_progress_when_asked(store: Shared, p: &str) {
+    let mut watch = store
+        .watch(&format!("{p}mine/"), store.current_revision().await.unwrap())
+        .await
+        .unwrap();
+    let mine = create(&store, &format!("{p}mine/a"), "x").await;
+    let other = create(&store, &format!("{p}other/a"), "x").await;
+    let mut seen = Vec::new();
+    let asked = Instant::now();
+    loop {
+        assert!(asked.elapsed() < PATIENCE, "no progress");
+        store.request_progress().await.unwrap();
+        let item = tokio::time::timeout(Duration::from_millis(100), watch.next()).await;
+        match item.map(|item| item.unwrap().unwrap()) {
+            Ok(WatchItem::Events(events)) => seen.extend(events.iter().map(revision)),
+            Ok(WatchItem::Progress(revision)) => {
+                assert!(revision < mine || seen == [mine], "progress before the event");
+                if revision >= other {
+                    return;
+                }
+            }
+            Err(_silent) => {}
+        }
+    }
+}
+
+pub async fn keys_end_with_their_lease(store: Shared, p: &str) {
+    let (kept, ended, shared) = (&format!("{p}kept"), &format!("{p}ended"), &format!("{p}shared"));
+    let granted = Instant::now();
+    let lease = store.grant(Duration::from_secs(2)).await.unwrap();
+    let under = |value: &'static str| Write::Put {
+        value: Bytes::from_static(value.as_bytes()),
+        lease: Some(lease),
+    };
+    let start = write(&store, ended, Expect::Absent, under("1")).await;
+    assert_eq!(entry(&store, ended).await.unwrap().lease, Some(lease));
+    write(&store, shared, Expect::Absent, under("2")).await;
+    let first = write(&store, kept, Expect::Absent, under("3")).await;
+    write(&store, kept, Expect::Revision(first), put("4")).await;
+
+    let mut watch = store.watch(p, start).await.unwrap();
+    events(&mut watch, 3).await;
+    let mut seen: Vec<_> = events(&mut watch, 2).await.iter().map(told).collect();
+    assert!(granted.elapsed() >= Duration::from_secs(2), "too early");
+    seen.sort();
+    assert_eq!(seen[0], (ended.clone(), "-".to_owned(), "1".to_owned()));
+    assert_eq!(seen[1], (shared.clone(), "-".to_owned(), "2".to_owned()));
+    assert_eq!(entry(&store, ended).await, None);
+    let held = entry(&store, kept).await.unwrap();
+    assert_eq!(
+        (held.value.as_ref(), held.lease),
+        (b"4".as_ref(), None),
+        "it was taken from its lease"
+    );
+    let gone = store.write(ended, Expect::Absent, under("5")).await;
+    assert!(
+        matches!(gone, Err(StoreError::LeaseNotFound(id)) if id == lease),
+        "{gone:?}"
+    );
+}
+
+pub async fn unknown_leases_are_refused(store: Shared, p: &str) {
+    let before = store.current_revision().await.unwrap();
+    let lease = LeaseId(0x7ead_beef);
+    let write = Write::Put {
+        value: Bytes::from_static(b"x"),
+        lease: Some(lease),
+    };
+    let refused = store.write(&format!("{p}a"), Expect::Absent, write).await;
+    assert!(
+        matches!(refused, Err(StoreError::LeaseNotFound(id)) if id == lease),
+        "{refused:?}"
+    );
+    assert_eq!(store.current_revision().await.unwrap(), before);
+}
+
+pub async fn no_update_is_lost_among_many_writers(store: Shared, p: &str) {
+    const WRITERS: usize = 16;
+    const UPDATES: usize = 20;
+    let key = format!("{p}counter");
+    create(&store, &key, "0").await;
+    let writers = (0..WRITERS).map(|_| {
+        let (store, key) = (store.clone(), key.clone());
+        tokio::spawn(async move {
+            for _ in 0..UPDATES {
+                let mut held = entry(&store, &key).await.unwrap();
+                loop {
+                    let count: usize = str::from_utf8(&held.value).unwrap().parse().unwrap();
+                    let next = put((count + 1).to_string());
+                    match store
+                        .write(&key, Expect::Revision(held.mod_revision), next)
+                        .await
+                        .unwrap()
+                    {
+                        Written::Done { previous, .. } => {
+                            assert_eq!(previous.unwrap(), held);
+                            break;
+                        }
+                        Written::Conflict { current, .. } => held = current.unwrap(),
+                    }
+                }
+            }
+        })
+    });
+    for writer in join_all(writers).await {
+        writer.unwrap();
+    }
+    let held = entry(&store, &key).await.unwrap();
+    assert_eq!(held.value.as_ref(), (WRITERS * UPDATES).to_string().as_bytes());
+    assert_eq!(held.version as usize, WRITERS * UPDATES + 1);
+}
+
+pub async fn closing_ends_everything(store: Shared, p: &str) {
+    let key = &format!("{p}a");
+    let made = create(&store, key, "1").await;
+    let mut watch = store.watch(p, made).await.unwrap();
+    store.health().await.unwrap();
+    store.close().await;
+    loop {
+        match next(&mut watch).await {
+            Ok(WatchItem::Progress(_)) => {}
+            Err(StoreError::Closed) => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(watch.next().await.is_none(), "the stream ends after its error");
+    assert!(matches!(
+        store.write(key, Expect::Revision(made), put("2")).await,
+        Err(StoreError::Closed)
+    ));
+    assert!(matches!(store.get(key).await, Err(StoreError::Closed)));
+    assert!(matches!(
+        store.list(p, ListOptions::default()).await,
+        Err(StoreError::Closed)
+    ));
+    assert!(matches!(store.watch(p, made).await, Err(StoreError::Closed)));
+    assert!(matches!(store.current_revision().await, Err(StoreError::Closed)));
+    assert!(matches!(
+        store.grant(Duration::from_secs(9)).await,
+        Err(StoreError::Closed)
+    ));
+    assert!(matches!(store.health().await, Err(StoreError::Closed)));
+    store.close().await;
+}

@@ -1,0 +1,63 @@
+//! Runs the cases of the contract against each store.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use super::cases;
+use crate::{HistoryLimits, Store, StoreConfig, open};
+
+/// Limits that leave it to the test when history is compacted.
+const NEVER: HistoryLimits = HistoryLimits {
+    age: None,
+    bytes: usize::MAX,
+};
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(future)
+}
+
+/// Makes a module of tests per store, one test per case.
+macro_rules! contract {
+    ($($case:ident),* $(,)?) => {
+        mod memory {
+            use super::*;
+            $(#[test]
+            fn $case() {
+                block_on(async { cases::$case(memory_store().await, concat!("/", stringify!($case), "/")).await });
+            })*
+        }
+    };
+}
+
+contract!(
+    a_key_is_made_changed_and_deleted,
+    writes_conflict_when_the_key_is_not_as_expected,
+    every_write_raises_the_revision_by_one,
+    lists_go_by_prefix_limit_and_start,
+    lists_show_the_past,
+    long_lists_come_whole,
+    revisions_beyond_history_are_refused,
+    watches_tell_every_change_in_order,
+    watches_keep_to_their_prefix,
+    a_watch_continues_a_list_without_a_gap,
+    a_slow_watch_misses_nothing,
+    watches_hear_of_progress_when_asked,
+    keys_end_with_their_lease,
+    unknown_leases_are_refused,
+    no_update_is_lost_among_many_writers,
+    closing_ends_everything,
+);
+
+async fn memory_store() -> Arc<dyn Store> {
+    open(StoreConfig::Memory { history: NEVER }).await.unwrap()
+}
+
+#[test]
+fn the_first_write_makes_revision_two() {
+    block_on(async { cases::the_first_write_makes_revision_two(memory_store().await, "/").await });
+}
