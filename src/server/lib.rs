@@ -1,1 +1,3 @@
+//! The generic API server: listener, filter chain, REST handlers, discovery, health.
 
+pub mod tls;
