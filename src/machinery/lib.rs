@@ -4,6 +4,7 @@ extern crate self as keelson_machinery;
 pub mod env;
 pub mod field;
 pub mod object;
+pub mod patch;
 pub mod reflect;
 pub mod scheme;
 pub mod selector;

@@ -1,0 +1,137 @@
+//! JSON merge patch (RFC 7386).
+
+use super::node::Node;
+use super::{decode_error, scan, strict};
+use crate::status::StatusError;
+
+/// Applies `patch` to `document`, both JSON objects. With `strict`, keys that stand twice in the patch are reported
+/// (`duplicate field "a.b"`) beside the result, and a patch that is no object is refused.
+///
+/// Errors: 400 for a patch that is broken, null, or (with `strict`) no object. A patch that does not fit the type of
+/// the object is found when the result is decoded.
+pub fn apply(document: &[u8], patch: &[u8], strict: bool) -> Result<(Vec<u8>, Vec<String>), StatusError> {
+    let syntax = scan::check(patch);
+    let patch = scan::trim(patch);
+    let mut problems = strict::Problems::default();
+    if strict {
+        syntax.as_ref().map_err(|e| decode_error(e))?;
+        match strict::kind(patch) {
+            "object" => problems.duplicates(patch, &mut String::new()),
+            "null" => {}
+            other => {
+                let text = format!("json: cannot unmarshal {other} into Go value of type map[string]interface {{}}");
+                return Err(decode_error(&text));
+            }
+        }
+    }
+    let bad = || StatusError::bad_request("Invalid JSON Patch");
+    syntax.map_err(|_| bad())?;
+    scan::check(document).map_err(|_| StatusError::unknown("Invalid JSON Document"))?;
+    let mut patch = Node::new(patch);
+    let result = match patch.open() {
+        Node::Object(_) => merge(Node::new(document), patch),
+        Node::Array(_) => {
+            prune(&mut patch);
+            patch
+        }
+        _ => return Err(bad()),
+    };
+    let mut out = Vec::with_capacity(document.len());
+    result.write(&mut out);
+    Ok((out, problems.into_texts()))
+}
+
+/// Recursion is bounded by the depth that the scanner allows.
+fn merge<'a>(mut current: Node<'a>, mut patch: Node<'a>) -> Node<'a> {
+    let Some(members) = current.object() else {
+        prune(&mut patch);
+        return patch;
+    };
+    let Node::Object(changes) = patch.open() else {
+        return patch;
+    };
+    for (key, mut change) in std::mem::take(changes) {
+        let old = members.remove(&key);
+        if matches!(change, Node::Null) {
+            continue;
+        }
+        match old {
+            None | Some(Node::Null) => prune(&mut change),
+            Some(old) => change = merge(old, change),
+        }
+        members.insert(key, change);
+    }
+    current
+}
+
+/// Drops the members that are null, also in objects within lists.
+fn prune(node: &mut Node<'_>) {
+    match node.open() {
+        Node::Object(members) => {
+            members.retain(|_, value| !matches!(value, Node::Null));
+            members.values_mut().for_each(prune);
+        }
+        Node::Array(elements) => elements.iter_mut().for_each(prune),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patched(document: &str, patch: &str) -> Result<String, String> {
+        match apply(document.as_bytes(), patch.as_bytes(), true) {
+            Ok((out, _)) => Ok(String::from_utf8(out).unwrap()),
+            Err(error) => Err(format!("{} {}", error.code, error.message)),
+        }
+    }
+
+    #[test]
+    fn patches_merge() {
+        for line in include_str!("testdata/merge.tsv").lines() {
+            let [document, patch, expected] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+            assert_eq!(patched(document, patch).as_deref(), Ok(expected), "{document} {patch}");
+        }
+    }
+
+    #[test]
+    fn bad_patches_are_refused() {
+        for (patch, error) in [
+            ("null", "400 Invalid JSON Patch"),
+            (
+                "[1]",
+                "400 error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}",
+            ),
+            (
+                "\"a\"",
+                "400 error decoding patch: json: cannot unmarshal string into Go value of type map[string]interface {}",
+            ),
+            (
+                "{\"a\":}",
+                "400 error decoding patch: invalid character '}' looking for beginning of value",
+            ),
+        ] {
+            assert_eq!(patched("{}", patch), Err(error.to_owned()), "{patch}");
+        }
+        let (out, _) = apply(b"{}", br#"[1,{"a":null}]"#, false).unwrap();
+        assert_eq!(out, b"[1,{}]");
+        assert!(apply(b"{}", b"x", false).is_err());
+        assert!(apply(b"{}", b"1", false).is_err());
+    }
+
+    #[test]
+    fn duplicate_keys_are_reported() {
+        let patch = br#"{"a":1,"b":{"c":1,"c":2,"c":3},"d":[{"e":1,"e":2}],"a":2}"#;
+        let (out, problems) = apply(b"{}", patch, true).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), r#"{"a":2,"b":{"c":3},"d":[{"e":2}]}"#);
+        assert_eq!(
+            problems,
+            [
+                r#"duplicate field "b.c""#,
+                r#"duplicate field "d[0].e""#,
+                r#"duplicate field "a""#
+            ]
+        );
+    }
+}
