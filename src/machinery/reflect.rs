@@ -391,7 +391,7 @@ impl<T: Field + Default> List for Vec<T> {
     }
     fn reorder(&mut self, order: &[usize]) {
         let mut old: Vec<Option<T>> = std::mem::take(self).into_iter().map(Some).collect();
-        self.extend(order.iter().filter_map(|&i| old.get_mut(i).and_then(Option::take)));
+        self.extend(order.iter().filter_map(|&i| old.as_mut_slice().get_mut(i).and_then(Option::take)));
         self.extend(old.into_iter().flatten());
     }
     fn element_type(&self) -> Type {

@@ -1,0 +1,3 @@
+//! Kubernetes protobuf to and from messages.
+
+pub(crate) mod wire;

@@ -1,0 +1,185 @@
+//! The wire format of protobuf: varints, tags and a reader over the fields of one message.
+
+/// Length-delimited.
+pub(crate) const BYTES: u32 = 2;
+
+/// How deep groups of unknown fields may nest.
+const MAX_GROUP_DEPTH: u32 = 32;
+
+/// Appends a varint.
+pub(crate) fn write_varint(mut n: u64, out: &mut Vec<u8>) {
+    while n >= 0x80 {
+        out.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    out.push(n as u8);
+}
+
+/// Appends a varint field.
+pub(crate) fn write_varint_field(number: u32, value: u64, out: &mut Vec<u8>) {
+    write_varint(u64::from(number) << 3, out);
+    write_varint(value, out);
+}
+
+/// Appends a length-delimited field.
+pub(crate) fn write_bytes_field(number: u32, value: &[u8], out: &mut Vec<u8>) {
+    write_varint(u64::from(number << 3 | BYTES), out);
+    write_varint(value.len() as u64, out);
+    out.extend_from_slice(value);
+}
+
+/// The value of a field as it stands on the wire.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Wire<'a> {
+    Varint(u64),
+    Fixed64(u64),
+    Bytes(&'a [u8]),
+    Fixed32(u32),
+    /// A group, skipped.
+    Group,
+}
+
+impl Wire<'_> {
+    fn number(&self) -> u32 {
+        match self {
+            Wire::Varint(_) => 0,
+            Wire::Fixed64(_) => 1,
+            Wire::Bytes(_) => 2,
+            Wire::Group => 3,
+            Wire::Fixed32(_) => 5,
+        }
+    }
+
+    /// The error for a field of another type than the message declares.
+    pub(crate) fn mismatch(&self, field: &str) -> String {
+        format!("proto: wrong wireType = {} for field {field}", self.number())
+    }
+}
+
+/// Reads the fields of one message in the order in which they stand.
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+const EOF: &str = "unexpected EOF";
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(body: &'a [u8]) -> Self {
+        Reader { rest: body }
+    }
+
+    /// The next field's number and value; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<(u32, Wire<'a>)>, String> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let (number, kind) = self.tag()?;
+        if kind == 4 {
+            return Err("proto: wiretype end group for non-group".to_owned());
+        }
+        Ok(Some((number, self.value(kind)?)))
+    }
+
+    fn tag(&mut self) -> Result<(u32, u32), String> {
+        let tag = self.varint()?;
+        let (number, kind) = ((tag >> 3) as u32, (tag & 7) as u32);
+        if number == 0 || tag >> 32 != 0 {
+            return Err(format!("proto: illegal tag {} (wire type {kind})", tag >> 3));
+        }
+        Ok((number, kind))
+    }
+
+    fn value(&mut self, kind: u32) -> Result<Wire<'a>, String> {
+        match kind {
+            0 => self.varint().map(Wire::Varint),
+            1 => Ok(Wire::Fixed64(u64::from_le_bytes(self.array()?))),
+            2 => {
+                let len = self.varint()?;
+                let len = usize::try_from(len).map_err(|_| EOF)?;
+                let (value, rest) = self.rest.split_at_checked(len).ok_or(EOF)?;
+                self.rest = rest;
+                Ok(Wire::Bytes(value))
+            }
+            3 => self.skip_group(),
+            5 => Ok(Wire::Fixed32(u32::from_le_bytes(self.array()?))),
+            _ => Err(format!("proto: illegal wireType {kind}")),
+        }
+    }
+
+    fn skip_group(&mut self) -> Result<Wire<'a>, String> {
+        let mut depth = 1;
+        while depth > 0 {
+            match self.tag()?.1 {
+                3 if depth == MAX_GROUP_DEPTH => return Err("proto: groups nest too deeply".to_owned()),
+                3 => depth += 1,
+                4 => depth -= 1,
+                kind => {
+                    self.value(kind)?;
+                }
+            }
+        }
+        Ok(Wire::Group)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], String> {
+        let (value, rest) = self.rest.split_first_chunk::<N>().ok_or(EOF)?;
+        self.rest = rest;
+        Ok(*value)
+    }
+
+    fn varint(&mut self) -> Result<u64, String> {
+        if let [b, rest @ ..] = self.rest
+            && *b < 0x80
+        {
+            self.rest = rest;
+            return Ok(u64::from(*b));
+        }
+        let mut n = 0u64;
+        for shift in 0..10 {
+            let [b, rest @ ..] = self.rest else {
+                return Err(EOF.to_owned());
+            };
+            self.rest = rest;
+            n |= u64::from(b & 0x7F) << (7 * shift);
+            if *b < 0x80 {
+                return Ok(n);
+            }
+        }
+        Err("proto: integer overflow".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_round_trip() {
+        for n in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
+            let mut out = Vec::new();
+            write_varint_field(5, n, &mut out);
+            assert_eq!(Reader::new(&out).next(), Ok(Some((5, Wire::Varint(n)))));
+        }
+    }
+
+    #[test]
+    fn refuses_broken_input() {
+        let cases: &[(&[u8], &str)] = &[
+            (&[0x0A, 5, 1], EOF),
+            (&[0x80], EOF),
+            (&[0x00, 1], "proto: illegal tag 0 (wire type 0)"),
+            (&[0x0C], "proto: wiretype end group for non-group"),
+            (&[0x0F], "proto: illegal wireType 7"),
+            (&[0xFF; 11], "proto: integer overflow"),
+            (&[0x0B; 40], "proto: groups nest too deeply"),
+            (&[0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01], EOF),
+        ];
+        for (input, want) in cases {
+            assert_eq!(Reader::new(input).next(), Err((*want).to_owned()), "{input:?}");
+        }
+        assert_eq!(
+            Reader::new(&[0x0B, 0x10, 1, 0x0C, 0x08, 7]).next(),
+            Ok(Some((1, Wire::Group)))
+        );
+    }
+}
