@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::embedded::EmbeddedStore;
 use crate::memory::MemoryStore;
 use crate::{Store, StoreError};
 
@@ -56,8 +57,7 @@ pub struct EtcdConfig {
 pub async fn open(config: StoreConfig) -> Result<Arc<dyn Store>, StoreError> {
     match config {
         StoreConfig::Memory { history } => Ok(Arc::new(MemoryStore::new(history)?)),
-        StoreConfig::Embedded { .. } | StoreConfig::Etcd(_) => Err(StoreError::Unavailable(
-            "this store comes with the next commits".to_owned(),
-        )),
+        StoreConfig::Embedded { dir, history } => Ok(Arc::new(EmbeddedStore::open(&dir, history)?)),
+        StoreConfig::Etcd(_) => Err(StoreError::Unavailable("etcd comes with the next commit".to_owned())),
     }
 }

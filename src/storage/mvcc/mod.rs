@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(crate) use batch::Batch;
 pub(crate) use history::History;
 pub(crate) use lease::Leases;
-pub(crate) use version::Change;
+pub(crate) use version::{Change, Version};
 pub(crate) use view::View;
 use watch::Watchers;
 

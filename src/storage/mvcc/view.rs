@@ -55,6 +55,11 @@ impl View {
         self.current.get(key).map(|version| version.entry(key))
     }
 
+    /// All keys with what they hold now.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Version>)> {
+        self.current.iter()
+    }
+
     pub fn list(&self, prefix: &str, options: &ListOptions) -> Result<Listed, StoreError> {
         let revision = self.readable(options.revision)?;
         let start = options.from.as_deref().filter(|from| *from > prefix).unwrap_or(prefix);

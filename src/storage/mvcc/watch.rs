@@ -218,13 +218,13 @@ impl Reader {
         }
         loop {
             while self.delivered < self.subscription.history_until {
-                let events = self.from_history()?;
+                let events = self.read_history()?;
                 if !events.is_empty() {
                     return Ok(WatchItem::Events(events));
                 }
                 tokio::task::yield_now().await;
             }
-            if let Some(item) = self.from_queue().await {
+            if let Some(item) = self.read_queue().await {
                 return Ok(item);
             }
             // the queue overflowed, or the store is closed, which the new subscription would say
@@ -233,7 +233,7 @@ impl Reader {
         }
     }
 
-    fn from_history(&mut self) -> Result<Vec<Event>, StoreError> {
+    fn read_history(&mut self) -> Result<Vec<Event>, StoreError> {
         let Subscription {
             mvcc,
             prefix,
@@ -268,7 +268,7 @@ impl Reader {
     }
 
     /// `None`: nothing more will come from this subscription.
-    async fn from_queue(&mut self) -> Option<WatchItem> {
+    async fn read_queue(&mut self) -> Option<WatchItem> {
         let mut note = self.subscription.queue.recv().await;
         let mut events = Vec::new();
         loop {

@@ -1,6 +1,7 @@
 //! Runs the cases of the contract against each store.
 
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::cases;
@@ -31,6 +32,16 @@ macro_rules! contract {
                 block_on(async { cases::$case(memory_store().await, concat!("/", stringify!($case), "/")).await });
             })*
         }
+
+        mod embedded {
+            use super::*;
+            $(#[test]
+            fn $case() {
+                let dir = tempfile::tempdir().unwrap();
+                let prefix = concat!("/", stringify!($case), "/");
+                block_on(async { cases::$case(embedded_store(dir.path()).await, prefix).await });
+            })*
+        }
     };
 }
 
@@ -57,7 +68,20 @@ async fn memory_store() -> Arc<dyn Store> {
     open(StoreConfig::Memory { history: NEVER }).await.unwrap()
 }
 
+async fn embedded_store(dir: &Path) -> Arc<dyn Store> {
+    open(StoreConfig::Embedded {
+        dir: dir.join("store"),
+        history: NEVER,
+    })
+    .await
+    .unwrap()
+}
+
 #[test]
 fn the_first_write_makes_revision_two() {
-    block_on(async { cases::the_first_write_makes_revision_two(memory_store().await, "/").await });
+    let dir = tempfile::tempdir().unwrap();
+    block_on(async {
+        cases::the_first_write_makes_revision_two(memory_store().await, "/").await;
+        cases::the_first_write_makes_revision_two(embedded_store(dir.path()).await, "/").await;
+    });
 }

@@ -1,0 +1,306 @@
+//! The tables of an embedded store and the statements on them.
+//!
+//! `history` holds each change since the oldest revision that is kept, and what every key holds now; `current` names
+//! the revision of each key, so that a row that got lost is noticed. Nothing reads the tables after the store is open.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
+
+use crate::mvcc::Change;
+use crate::{LeaseId, StoreError};
+
+/// Version of the tables.
+const FORMAT: i64 = 1;
+
+const SCHEMA: &str = "
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE history (
+    revision INTEGER PRIMARY KEY,
+    key TEXT NOT NULL,
+    value BLOB, -- null: the key was deleted
+    create_revision INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    lease INTEGER,
+    checksum INTEGER NOT NULL -- see checksum() in embedded/database.rs
+) STRICT;
+CREATE TABLE current (key TEXT PRIMARY KEY, revision INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE leases (id INTEGER PRIMARY KEY, ttl_ms INTEGER NOT NULL) STRICT;
+";
+
+/// Every connection: fsync at each commit, a small page cache (reads come from memory), no checkpoint in the way of a
+/// commit, no more than 64 MiB of log left lying about, and unused pages are given back (for new files only).
+const SETTINGS: &str = "
+PRAGMA auto_vacuum = INCREMENTAL;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA cache_size = -2048;
+PRAGMA wal_autocheckpoint = 0;
+PRAGMA journal_size_limit = 67108864;
+PRAGMA temp_store = MEMORY;
+";
+
+/// A row of `history`.
+pub(super) struct Row<'a> {
+    pub revision: u64,
+    pub key: &'a str,
+    pub value: Option<&'a [u8]>,
+    pub created: u64,
+    pub version: u64,
+    pub lease: Option<i64>,
+}
+
+impl Row<'_> {
+    /// CRC-32 (IEEE) of the numbers as little-endian 64-bit integers (revision, create revision, version, lease or 0,
+    /// length of the key), the key, one byte that is 1 if there is a value, and the value.
+    pub fn checksum(&self) -> u32 {
+        let mut crc = crc32fast::Hasher::new();
+        for number in [
+            self.revision,
+            self.created,
+            self.version,
+            self.lease.unwrap_or(0) as u64,
+            self.key.len() as u64,
+        ] {
+            crc.update(&number.to_le_bytes());
+        }
+        crc.update(self.key.as_bytes());
+        crc.update(&[u8::from(self.value.is_some())]);
+        crc.update(self.value.unwrap_or_default());
+        crc.finalize()
+    }
+}
+
+/// A connection to the database file.
+pub(super) struct Database {
+    connection: Connection,
+}
+
+impl Database {
+    /// Opens the file and makes the tables if it is empty.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let mut database = Database::connect(path).map_err(|error| explain(path, &error))?;
+        match database.format().map_err(|error| explain(path, &error))? {
+            None => database.create().map_err(|error| explain(path, &error))?,
+            Some(FORMAT) => {}
+            Some(format) => {
+                let path = path.display();
+                let reason = format!("{path} has format {format}, and this version reads format {FORMAT} only");
+                return Err(StoreError::Unavailable(reason));
+            }
+        }
+        Ok(database)
+    }
+
+    /// A further connection to tables that are there.
+    pub fn connect(path: &Path) -> rusqlite::Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.execute_batch(SETTINGS)?;
+        connection.set_prepared_statement_cache_capacity(32);
+        Ok(Database { connection })
+    }
+
+    fn format(&self) -> rusqlite::Result<Option<i64>> {
+        let tables: i64 = self
+            .connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        if tables == 0 { Ok(None) } else { self.meta("format") }
+    }
+
+    fn create(&mut self) -> rusqlite::Result<()> {
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(SCHEMA)?;
+        let insert = "INSERT INTO meta (name, value) VALUES ('format', ?), ('compact_revision', 0)";
+        transaction.execute(insert, [FORMAT])?;
+        transaction.commit()
+    }
+
+    fn meta(&self, name: &str) -> rusqlite::Result<Option<i64>> {
+        let mut statement = self.connection.prepare("SELECT value FROM meta WHERE name = ?")?;
+        let mut rows = statement.query([name])?;
+        rows.next()?.map(|row| row.get(0)).transpose()
+    }
+
+    /// The oldest revision that can be read.
+    pub fn compact_revision(&self) -> rusqlite::Result<u64> {
+        Ok(self.meta("compact_revision")?.unwrap_or_default() as u64)
+    }
+
+    /// Calls `each` with the rows after `revision`, in order, and their checksums.
+    pub fn rows_after(
+        &self,
+        revision: u64,
+        mut each: impl FnMut(Row<'_>, u32) -> Result<(), StoreError>,
+    ) -> rusqlite::Result<Result<(), StoreError>> {
+        let mut statement = self.connection.prepare(
+            "SELECT revision, key, value, create_revision, version, lease, checksum FROM history
+             WHERE revision > ? ORDER BY revision",
+        )?;
+        let mut rows = statement.query([revision as i64])?;
+        while let Some(row) = rows.next()? {
+            let read = Row {
+                revision: row.get::<_, i64>(0)? as u64,
+                key: row.get_ref(1)?.as_str()?,
+                value: row.get_ref(2)?.as_blob_or_null()?,
+                created: row.get::<_, i64>(3)? as u64,
+                version: row.get::<_, i64>(4)? as u64,
+                lease: row.get(5)?,
+            };
+            if let Err(error) = each(read, row.get::<_, i64>(6)? as u32) {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Keys and their revisions.
+    pub fn current(&self, mut each: impl FnMut(&str, u64)) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare("SELECT key, revision FROM current")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            each(row.get_ref(0)?.as_str()?, row.get::<_, i64>(1)? as u64);
+        }
+        Ok(())
+    }
+
+    /// Leases and their times in milliseconds.
+    pub fn leases(&self) -> rusqlite::Result<Vec<(LeaseId, u64)>> {
+        let mut statement = self.connection.prepare("SELECT id, ttl_ms FROM leases")?;
+        let rows = statement.query_map([], |row| Ok((LeaseId(row.get(0)?), row.get::<_, i64>(1)? as u64)))?;
+        rows.collect()
+    }
+
+    /// Begins a write; nothing of it stays unless it is committed.
+    pub fn begin(&mut self) -> rusqlite::Result<Writing<'_>> {
+        self.connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map(Writing)
+    }
+
+    /// Moves the log into the database file as far as that holds up no one.
+    pub fn checkpoint(&self) -> rusqlite::Result<()> {
+        self.connection
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+    }
+
+    /// Moves the whole log into the database file and empties it.
+    pub fn empty_log(&self) -> rusqlite::Result<()> {
+        self.connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+    }
+
+    /// Gives up to `pages` unused pages back if more than half of the file is unused; true: it was.
+    pub fn shrink(&self, pages: u32) -> rusqlite::Result<bool> {
+        let count = |name| {
+            self.connection
+                .pragma_query_value(None, name, |row| row.get::<_, i64>(0))
+        };
+        let much = count("freelist_count")? > count("page_count")? / 2;
+        if much {
+            self.connection
+                .execute_batch(&format!("PRAGMA incremental_vacuum({pages})"))?;
+        }
+        Ok(much)
+    }
+
+    /// Makes the disk full, for SQLite, at so many pages.
+    #[cfg(test)]
+    pub fn limit_pages(&self, pages: i64) {
+        self.connection
+            .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+            .unwrap();
+    }
+}
+
+/// A transaction.
+pub(super) struct Writing<'a>(Transaction<'a>);
+
+impl Writing<'_> {
+    pub fn change(&self, change: &Change) -> rusqlite::Result<()> {
+        let held = change.after.as_deref();
+        let row = Row {
+            revision: change.revision,
+            key: &change.key,
+            value: held.map(|version| version.value.as_ref()),
+            created: held.map_or(0, |version| version.created),
+            version: held.map_or(0, |version| version.version),
+            lease: held.and_then(|version| version.lease).map(|lease| lease.0),
+        };
+        let insert = "INSERT INTO history (revision, key, value, create_revision, version, lease, checksum)
+                      VALUES (?, ?, ?, ?, ?, ?, ?)";
+        let revision = row.revision as i64;
+        let values = params![
+            revision,
+            row.key,
+            row.value,
+            row.created as i64,
+            row.version as i64,
+            row.lease,
+            row.checksum()
+        ];
+        self.0.prepare_cached(insert)?.execute(values)?;
+        if row.value.is_none() {
+            self.0
+                .prepare_cached("DELETE FROM current WHERE key = ?")?
+                .execute([row.key])?;
+        } else {
+            let set = "INSERT INTO current (key, revision) VALUES (?, ?)
+                       ON CONFLICT (key) DO UPDATE SET revision = excluded.revision";
+            self.0.prepare_cached(set)?.execute(params![row.key, revision])?;
+        }
+        Ok(())
+    }
+
+    /// Deletes rows that compaction has made useless.
+    pub fn forget<'r>(&self, revisions: impl Iterator<Item = &'r u64>) -> rusqlite::Result<()> {
+        let mut delete = self.0.prepare_cached("DELETE FROM history WHERE revision = ?")?;
+        for revision in revisions {
+            delete.execute([*revision as i64])?;
+        }
+        Ok(())
+    }
+
+    pub fn set_compact_revision(&self, revision: u64) -> rusqlite::Result<()> {
+        let set = "UPDATE meta SET value = ? WHERE name = 'compact_revision'";
+        self.0.prepare_cached(set)?.execute([revision as i64]).map(drop)
+    }
+
+    pub fn grant(&self, id: LeaseId, ttl_ms: u64) -> rusqlite::Result<()> {
+        let insert = "INSERT INTO leases (id, ttl_ms) VALUES (?, ?)";
+        self.0.prepare_cached(insert)?.execute([id.0, ttl_ms as i64]).map(drop)
+    }
+
+    pub fn revoke(&self, id: LeaseId) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached("DELETE FROM leases WHERE id = ?")?
+            .execute([id.0])
+            .map(drop)
+    }
+
+    /// Writes, but changes nothing.
+    pub fn probe(&self) -> rusqlite::Result<()> {
+        self.0
+            .execute("UPDATE meta SET value = value WHERE name = 'format'", [])
+            .map(drop)
+    }
+
+    /// Returns after fsync.
+    pub fn commit(self) -> rusqlite::Result<()> {
+        self.0.commit()
+    }
+}
+
+/// What an error of SQLite means for the store.
+pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> StoreError {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    let text = format!("{}: {error}", path.display());
+    match error.sqlite_error_code() {
+        Some(DatabaseCorrupt | NotADatabase) => StoreError::Corrupt(text),
+        // a column holds what this program never writes
+        None => StoreError::Corrupt(text),
+        Some(_) => StoreError::Unavailable(text),
+    }
+}

@@ -1,0 +1,143 @@
+//! Reads the tables into memory when a store is opened, and refuses what is not as it was written.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::database::{Database, Row, explain};
+use crate::mvcc::{Change, History, Leases, Mvcc, Version, View};
+use crate::{LeaseId, StoreError};
+
+/// A store's memory, and the rows that compaction has not deleted yet.
+pub(super) struct Loaded {
+    pub mvcc: Arc<Mvcc>,
+    pub garbage: Vec<u64>,
+}
+
+/// Leases begin anew at `now`, since the time that the store was closed is unknown.
+pub(super) fn load(database: &Database, path: &Path, now: Duration) -> Result<Loaded, StoreError> {
+    let failed = |error| explain(path, &error);
+    let oldest = database.compact_revision().map_err(failed)?;
+    let mut loader = Loader {
+        path,
+        oldest,
+        view: View::default(),
+        history: History::default(),
+        garbage: Vec::new(),
+    };
+    database
+        .rows_after(0, |row, checksum| loader.take(&row, checksum))
+        .map_err(failed)??;
+    loader.view.set_oldest(oldest);
+    loader.check_current(database)?;
+
+    let mut leases = Leases::default();
+    for (id, ttl_ms) in database.leases().map_err(failed)? {
+        leases.insert(id, now + Duration::from_millis(ttl_ms));
+    }
+    for (key, version) in loader.view.iter() {
+        leases.attach(key, version.lease);
+    }
+    Ok(Loaded {
+        mvcc: Mvcc::new(loader.view, loader.history, leases),
+        garbage: loader.garbage,
+    })
+}
+
+/// Changes on disk that memory does not know: a commit that was reported as failed but was not.
+pub(super) fn missed(database: &Database, path: &Path, view: View) -> Result<Vec<Arc<Change>>, StoreError> {
+    let (oldest, revision) = (view.oldest(), view.revision());
+    let mut loader = Loader {
+        path,
+        oldest,
+        view,
+        history: History::default(),
+        garbage: Vec::new(),
+    };
+    let taken = database.rows_after(revision, |row, checksum| loader.take(&row, checksum));
+    taken.map_err(|error| explain(path, &error))??;
+    Ok(loader.history.pop_before(u64::MAX, usize::MAX))
+}
+
+struct Loader<'a> {
+    path: &'a Path,
+    oldest: u64,
+    view: View,
+    history: History,
+    garbage: Vec<u64>,
+}
+
+impl Loader<'_> {
+    fn take(&mut self, row: &Row<'_>, checksum: u32) -> Result<(), StoreError> {
+        if row.checksum() != checksum {
+            return Err(self.damaged(row, "its checksum is wrong"));
+        }
+        if row.revision > self.oldest.max(1) + 1 && row.revision != self.view.revision().max(self.oldest) + 1 {
+            return Err(self.damaged(row, "the revision before it is missing"));
+        }
+        let (key, before) = match self.view.version(row.key) {
+            Some((key, version)) => (key.clone(), Some(version.clone())),
+            None => (Arc::from(row.key), None),
+        };
+        let after = row.value.map(|value| {
+            Arc::new(Version {
+                value: Bytes::copy_from_slice(value),
+                created: row.created,
+                modified: row.revision,
+                version: row.version,
+                lease: row.lease.map(LeaseId),
+            })
+        });
+        let change = Arc::new(Change {
+            revision: row.revision,
+            key,
+            before,
+            after,
+        });
+        self.view.apply(&change);
+        if row.revision < self.oldest {
+            self.view.forget(&change, &mut self.garbage);
+            return Ok(());
+        }
+        if row.revision == self.oldest {
+            self.view.forget_previous(&change, &mut self.garbage);
+        }
+        self.history.push(change);
+        Ok(())
+    }
+
+    /// Compares with the table of current keys.
+    fn check_current(&self, database: &Database) -> Result<(), StoreError> {
+        let mut left = self.view.iter().count();
+        let mut lost = None;
+        let compared = database.current(|key, revision| match self.view.version(key) {
+            Some((_, version)) if version.modified == revision => left -= 1,
+            _ => {
+                lost = Some(format!(
+                    "{}: key {key}: revision {revision} is missing",
+                    self.path.display()
+                ))
+            }
+        });
+        compared.map_err(|error| explain(self.path, &error))?;
+        match lost {
+            Some(lost) => Err(StoreError::Corrupt(lost)),
+            None if left > 0 => Err(StoreError::Corrupt(format!(
+                "{}: {left} keys are not in the table current",
+                self.path.display()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn damaged(&self, row: &Row<'_>, what: &str) -> StoreError {
+        StoreError::Corrupt(format!(
+            "{}: key {} at revision {}: {what}",
+            self.path.display(),
+            row.key,
+            row.revision
+        ))
+    }
+}

@@ -1,0 +1,202 @@
+//! A store in one folder on disk, for one process: SQLite keeps the data, memory answers all reads.
+//!
+//! A write is answered, seen by readers and told to watches after fsync. Many writers share one fsync. When the disk
+//! refuses a write, that write fails, reads go on, and [`Store::health`] says why until a write works again.
+
+mod database;
+mod folder;
+mod load;
+mod shared;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
+use tokio::sync::{mpsc, oneshot};
+
+use self::database::{Database, explain};
+use self::folder::Folder;
+use self::shared::Shared;
+use self::writer::{Answer, Command, Writer};
+use crate::lease_pool::LeasePool;
+use crate::maintenance::{Maintenance, Schedule};
+use crate::{
+    Clock, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Store, StoreError, SystemClock,
+    WatchStream, Write, Written,
+};
+
+/// Writes that wait for the writer at most; more wait in their callers.
+const QUEUE: usize = 1024;
+/// Upkeep moves the log into the database when so much was written, even while writes go on.
+const CHECKPOINT_BYTES: u64 = 16 << 20;
+
+/// A [`Store`] on disk.
+pub struct EmbeddedStore {
+    shared: Arc<Shared>,
+    queue: mpsc::Sender<Command>,
+    upkeep: Maintenance,
+    leases: Mutex<LeasePool>,
+}
+
+impl EmbeddedStore {
+    /// Opens the store of a folder, which is made if it is missing.
+    ///
+    /// Fails if another process uses it, or with [`StoreError::Corrupt`] if a row is not as it was written.
+    pub fn open(dir: &Path, limits: HistoryLimits) -> Result<Self, StoreError> {
+        Self::with_clock(dir, limits, Arc::new(SystemClock::new()))
+    }
+
+    /// As [`EmbeddedStore::open`], with leases and history that go by `clock`.
+    pub fn with_clock(dir: &Path, limits: HistoryLimits, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let folder = Folder::take(dir)?;
+        let path = folder.database();
+        let database = Database::open(&path)?;
+        let loaded = load::load(&database, &path, clock.now())?;
+        let shared = Arc::new(Shared::new(loaded.mvcc, clock.clone()));
+        let (queue, commands) = mpsc::channel(QUEUE);
+        let upkeep = Maintenance::spawn(upkeep(&shared, &queue, limits, &path)?)?;
+        let garbage = loaded.garbage.into();
+        let writer = Writer {
+            shared: shared.clone(),
+            database,
+            folder,
+            path,
+            queue: commands,
+            garbage,
+            shrink: false,
+            commits: 0,
+        };
+        std::thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || writer.run())
+            .map_err(|error| StoreError::Unavailable(format!("starting a thread: {error}")))?;
+        Ok(EmbeddedStore {
+            shared,
+            queue,
+            upkeep,
+            leases: Mutex::default(),
+        })
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(command(answer)).await.map_err(|_| StoreError::Closed)?;
+        answered.await.map_err(|_| StoreError::Closed)?
+    }
+
+    fn pool(&self) -> MutexGuard<'_, LeasePool> {
+        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the upkeep thread does at each tick.
+fn upkeep(
+    shared: &Arc<Shared>,
+    queue: &mpsc::Sender<Command>,
+    limits: HistoryLimits,
+    path: &Path,
+) -> Result<impl FnMut() + Send + 'static, StoreError> {
+    let mut schedule = Schedule::new(shared.mvcc.clone(), shared.clock.clone(), limits);
+    let checkpoints = Database::connect(path).map_err(|error| explain(path, &error))?;
+    let (shared, queue) = (shared.clone(), queue.downgrade());
+    let mut before = 0;
+    Ok(move || {
+        let Some(queue) = queue.upgrade() else { return };
+        // the writer being busy, the next tick finds the same due
+        let _ = queue.try_send(Command::Tick(schedule.due()));
+        let bytes = shared.log_bytes.load(Ordering::Relaxed);
+        let idle = bytes == before;
+        before = bytes;
+        if bytes > CHECKPOINT_BYTES || (idle && bytes > 0) {
+            match checkpoints.checkpoint() {
+                Ok(()) => {
+                    shared.log_bytes.fetch_sub(bytes, Ordering::Relaxed);
+                    before = 0;
+                }
+                Err(error) => tracing::warn!(%error, "checkpoint of the store; it is tried again"),
+            }
+        }
+    })
+}
+
+impl Store for EmbeddedStore {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Got, StoreError>> {
+        ready(self.shared.mvcc.get(key)).boxed()
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, options: ListOptions) -> BoxFuture<'a, Result<Listed, StoreError>> {
+        async move { self.shared.mvcc.list(prefix, &options) }.boxed()
+    }
+
+    fn write<'a>(&'a self, key: &'a str, expect: Expect, write: Write) -> BoxFuture<'a, Result<Written, StoreError>> {
+        self.ask(move |answer| Command::Write {
+            key: key.to_owned(),
+            expect,
+            write,
+            answer,
+        })
+        .boxed()
+    }
+
+    fn watch<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<WatchStream, StoreError>> {
+        ready(self.shared.mvcc.watch(prefix, after)).boxed()
+    }
+
+    fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.shared.mvcc.request_progress();
+        ready(self.shared.mvcc.view().map(drop)).boxed()
+    }
+
+    fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {
+        ready(self.shared.mvcc.current_revision()).boxed()
+    }
+
+    fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.ask(move |answer| Command::Compact { revision, answer }).boxed()
+    }
+
+    fn grant(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, StoreError>> {
+        async move {
+            self.shared.mvcc.view()?;
+            let now = self.shared.clock.now();
+            if let Some(id) = self.pool().reuse(now, ttl) {
+                return Ok(id);
+            }
+            let id = self
+                .ask(|answer| Command::Grant {
+                    ttl: LeasePool::lifetime(ttl),
+                    answer,
+                })
+                .await?;
+            self.pool().granted(id, now, ttl);
+            Ok(id)
+        }
+        .boxed()
+    }
+
+    fn health(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        ready(match self.shared.fault() {
+            None => self.shared.mvcc.view().map(drop),
+            Some(fault) => Err(fault),
+        })
+        .boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        async move {
+            self.shared.mvcc.close();
+            self.upkeep.stop();
+            let (answer, closed) = oneshot::channel();
+            if self.queue.send(Command::Close { answer }).await.is_ok() {
+                let _ = closed.await;
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,241 @@
+//! What is there after a store was closed, or not closed, and opened again.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use rusqlite::Connection;
+
+use super::{all, open, write};
+use crate::{Entry, Expect, ListOptions, Revision, Store, StoreError, WatchItem, Write};
+
+#[tokio::test]
+async fn everything_is_there_after_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    let a1 = write(&store, "/a", Expect::Absent, Some("a1")).await;
+    let b1 = write(&store, "/b", Expect::Absent, Some("b1")).await;
+    let a2 = write(&store, "/a", Expect::Revision(a1), Some("a2")).await;
+    let b2 = write(&store, "/b", Expect::Revision(b1), None).await;
+    let (now, past) = (all(&store, None).await, all(&store, Some(b1)).await);
+    store.close().await;
+
+    let store = open(dir.path()).unwrap();
+    assert_eq!(store.current_revision().await.unwrap(), b2);
+    assert_eq!(all(&store, None).await, now);
+    assert_eq!(all(&store, Some(b1)).await, past);
+    let mut watch = store.watch("/", a1).await.unwrap();
+    let Some(Ok(WatchItem::Events(events))) = watch.next().await else {
+        panic!("no events")
+    };
+    assert_eq!(events.len(), 3);
+    assert_eq!(
+        write(&store, "/a", Expect::Revision(a2), Some("a3")).await,
+        Revision(b2.0 + 1)
+    );
+}
+
+#[tokio::test]
+async fn compacted_history_stays_compacted_and_its_rows_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    let mut last = write(&store, "/a", Expect::Absent, Some("0")).await;
+    write(&store, "/kept", Expect::Absent, Some("x")).await;
+    let gone = write(&store, "/gone", Expect::Absent, Some("x")).await;
+    write(&store, "/gone", Expect::Revision(gone), None).await;
+    for n in 1..500 {
+        last = write(&store, "/a", Expect::Revision(last), Some(&n.to_string())).await;
+    }
+    store.compact(last).await.unwrap();
+    let entries = all(&store, None).await;
+    // closed at once, so that the rows are deleted by the store that opens next
+    store.close().await;
+    let store = open(dir.path()).unwrap();
+    assert_eq!(all(&store, None).await, entries);
+    let old = ListOptions {
+        revision: Some(Revision(last.0 - 1)),
+        ..Default::default()
+    };
+    assert!(matches!(store.list("/", old).await, Err(StoreError::Compacted { oldest }) if oldest == last));
+
+    let rows = || {
+        let database = Connection::open(dir.path().join("store.db")).unwrap();
+        database
+            .query_row("SELECT count(*) FROM history", [], |row| row.get::<_, i64>(0))
+            .unwrap()
+    };
+    for _ in 0..100 {
+        if rows() == 2 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(rows(), 2, "what the two keys hold");
+    let deleted = write(&store, "/a", Expect::Revision(last), None).await;
+    store.compact(deleted).await.unwrap();
+    store.close().await;
+    let store = open(dir.path()).unwrap();
+    assert_eq!(
+        store.current_revision().await.unwrap(),
+        deleted,
+        "though no row may be left that has it"
+    );
+}
+
+#[tokio::test]
+async fn leases_begin_anew_after_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    let lease = store.grant(Duration::from_secs(1)).await.unwrap();
+    let put = Write::Put {
+        value: "x".into(),
+        lease: Some(lease),
+    };
+    store.write("/a", Expect::Absent, put).await.unwrap();
+    let long = store.grant(Duration::from_secs(3600)).await.unwrap();
+    store.close().await;
+
+    let store = open(dir.path()).unwrap();
+    assert_eq!(all(&store, None).await.len(), 1);
+    let put = Write::Put {
+        value: "y".into(),
+        lease: Some(long),
+    };
+    store.write("/b", Expect::Absent, put).await.unwrap();
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        if all(&store, None).await.len() == 1 {
+            return;
+        }
+    }
+    panic!("the key outlived its lease");
+}
+
+#[tokio::test]
+async fn one_process_at_a_time_and_nobody_else_reads_the_files() {
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("a/store");
+    let store = open(&dir).unwrap();
+    write(&store, "/a", Expect::Absent, Some("x")).await;
+    let Err(StoreError::Unavailable(reason)) = open(&dir) else {
+        panic!("opened twice")
+    };
+    assert_eq!(reason, format!("{} is in use by another process", dir.display()));
+
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&dir), 0o700);
+    let files: Vec<_> = fs::read_dir(&dir).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(files.len() >= 3, "{files:?}");
+    for file in files {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    store.close().await;
+    open(&dir).unwrap();
+}
+
+/// A folder that a crash left behind, the log torn at any byte, opens as it was after some transaction, which is the
+/// last if the log is whole.
+#[tokio::test]
+async fn a_torn_log_opens_at_a_whole_transaction() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    store.upkeep.stop(); // no checkpoint, so that everything is in the log
+    let mut states: Vec<Vec<Entry>> = vec![vec![]];
+    let mut last = Expect::Absent;
+    for n in 0..40 {
+        let value = n.to_string().repeat(1 + 40 * n);
+        last = Expect::Revision(write(&store, "/a", last, Some(&value)).await);
+        states.push(all(&store, None).await);
+        write(&store, &format!("/{n}"), Expect::Absent, Some(&value)).await;
+        states.push(all(&store, None).await);
+    }
+    let read = |name| fs::read(dir.path().join(name)).unwrap();
+    let (database, log) = (read("store.db"), read("store.db-wal"));
+    let mut newest = 0;
+    for cut in (0..=log.len()).step_by(7919).chain([log.len()]) {
+        let copy = tempfile::tempdir().unwrap();
+        fs::write(copy.path().join("store.db"), &database).unwrap();
+        fs::write(copy.path().join("store.db-wal"), &log[..cut]).unwrap();
+        let store = open(copy.path()).unwrap();
+        let revision = store.current_revision().await.unwrap().0 as usize;
+        assert!(
+            revision > newest || revision == newest.max(1),
+            "a longer log holds no less"
+        );
+        assert_eq!(all(&store, None).await, states[revision - 1]);
+        newest = revision;
+    }
+    assert_eq!(newest, states.len());
+}
+
+#[tokio::test]
+async fn damaged_rows_are_named() {
+    let damages = [
+        (
+            "UPDATE history SET value = x'00' WHERE key = '/b'",
+            "key /b at revision 3: its checksum is wrong",
+        ),
+        (
+            "UPDATE history SET key = '/c' WHERE key = '/b'",
+            "key /c at revision 3: its checksum is wrong",
+        ),
+        (
+            "UPDATE history SET version = 7 WHERE key = '/b'",
+            "key /b at revision 3: its checksum is wrong",
+        ),
+        (
+            "DELETE FROM history WHERE revision = 2",
+            "key /b at revision 3: the revision before it is missing",
+        ),
+        (
+            "DELETE FROM history WHERE revision = 4",
+            "key /a: revision 4 is missing",
+        ),
+        (
+            "DELETE FROM current WHERE key = '/a'",
+            "1 keys are not in the table current",
+        ),
+    ];
+    for (damage, told) in damages {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(dir.path()).unwrap();
+        let a1 = write(&store, "/a", Expect::Absent, Some("a1")).await;
+        write(&store, "/b", Expect::Absent, Some("b1")).await;
+        write(&store, "/a", Expect::Revision(a1), Some("a2")).await;
+        store.close().await;
+        let file = dir.path().join("store.db");
+        assert_eq!(Connection::open(&file).unwrap().execute(damage, []).unwrap(), 1);
+        let Err(StoreError::Corrupt(reason)) = open(dir.path()) else {
+            panic!("opened after {damage}")
+        };
+        assert_eq!(reason, format!("{}: {told}", file.display()));
+    }
+}
+
+#[tokio::test]
+async fn files_of_others_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("store.db");
+    fs::write(&file, "not a database, but long enough to be one".repeat(100)).unwrap();
+    let Err(StoreError::Corrupt(reason)) = open(dir.path()) else {
+        panic!("opened")
+    };
+    assert!(reason.starts_with(&file.display().to_string()), "{reason}");
+
+    let dir = tempfile::tempdir().unwrap();
+    open(dir.path()).unwrap().close().await;
+    let file = dir.path().join("store.db");
+    Connection::open(&file)
+        .unwrap()
+        .execute("UPDATE meta SET value = 2 WHERE name = 'format'", [])
+        .unwrap();
+    let Err(StoreError::Unavailable(reason)) = open(dir.path()) else {
+        panic!("opened")
+    };
+    assert_eq!(
+        reason,
+        format!("{} has format 2, and this version reads format 1 only", file.display())
+    );
+}

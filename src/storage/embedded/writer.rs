@@ -1,0 +1,313 @@
+//! The one thread that writes: takes what is queued, makes one transaction of it, and answers after its fsync.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::database::{Database, Writing, explain};
+use super::folder::Folder;
+use super::load::missed;
+use super::shared::Shared;
+use crate::maintenance::Due;
+use crate::mvcc::{Batch, Change};
+use crate::{Expect, LeaseId, Revision, StoreError, Write, Written};
+
+/// Commands in one transaction at most.
+const BATCH: usize = 512;
+/// A transaction takes no more commands once its values have so many bytes.
+const BATCH_BYTES: usize = 8 << 20;
+/// Rows that a transaction deletes for compaction, beyond twice the number it adds.
+const FORGET: usize = 256;
+/// The same for the transaction of a tick, when there is time.
+const FORGET_AT_TICK: usize = 4096;
+/// Pages given back to the file system at a tick.
+const SHRINK: u32 = 256;
+/// A longer log is emptied by the writer itself, since upkeep can't keep up.
+const LOG_LIMIT: u64 = 128 << 20;
+/// Transactions between two looks at the log's length.
+const LOG_CHECK: u32 = 64;
+
+pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
+
+pub(super) enum Command {
+    Write {
+        key: String,
+        expect: Expect,
+        write: Write,
+        answer: Answer<Written>,
+    },
+    Grant {
+        ttl: Duration,
+        answer: Answer<LeaseId>,
+    },
+    Compact {
+        revision: Revision,
+        answer: Answer<()>,
+    },
+    Tick(Due),
+    Close {
+        answer: oneshot::Sender<()>,
+    },
+    #[cfg(test)]
+    Fault {
+        pages: i64,
+    },
+}
+
+impl Command {
+    fn bytes(&self) -> usize {
+        match self {
+            Command::Write {
+                write: Write::Put { value, .. },
+                ..
+            } => value.len(),
+            _ => 0,
+        }
+    }
+}
+
+pub(super) struct Writer {
+    pub shared: Arc<Shared>,
+    pub database: Database,
+    /// Held until the last write is done.
+    pub folder: Folder,
+    pub path: PathBuf,
+    pub queue: mpsc::Receiver<Command>,
+    /// Rows to be deleted for compaction.
+    pub garbage: VecDeque<u64>,
+    /// Rows were deleted: the file may have pages to give back.
+    pub shrink: bool,
+    /// Transactions so far.
+    pub commits: u32,
+}
+
+/// What one transaction does, and whom to tell.
+struct Plan<'a> {
+    batch: Batch<'a>,
+    written: Vec<(Answer<Written>, Result<Written, StoreError>)>,
+    granted: Vec<(Answer<LeaseId>, LeaseId, Duration)>,
+    expired: Vec<LeaseId>,
+    compact: Option<Revision>,
+    compacted: Vec<Answer<()>>,
+    tick: bool,
+}
+
+impl Writer {
+    /// Returns when the store is closed or dropped.
+    pub fn run(mut self) {
+        let mut closing = None;
+        while closing.is_none() {
+            let Some(first) = self.queue.blocking_recv() else { break };
+            let mut bytes = first.bytes();
+            let mut commands = vec![first];
+            while commands.len() < BATCH && bytes < BATCH_BYTES {
+                let Ok(command) = self.queue.try_recv() else { break };
+                bytes += command.bytes();
+                commands.push(command);
+            }
+            closing = self.handle(commands);
+        }
+        self.shared.mvcc.close();
+        self.queue.close();
+        if let Err(error) = self.database.empty_log() {
+            tracing::warn!(%error, "emptying the log of the store; the next start does it");
+        }
+        drop((self.database, self.folder));
+        if let Some(answer) = closing {
+            let _ = answer.send(());
+        }
+    }
+
+    fn handle(&mut self, commands: Vec<Command>) -> Option<oneshot::Sender<()>> {
+        let shared = self.shared.clone();
+        let mut closing = None;
+        let prepared = self.catch_up().and_then(|()| Batch::new(&shared.mvcc));
+        let mut plan = match prepared {
+            Ok(batch) => Plan::new(batch),
+            Err(error) => return refuse(commands, &error),
+        };
+        for command in commands {
+            match command {
+                Command::Write {
+                    key,
+                    expect,
+                    write,
+                    answer,
+                } => {
+                    let planned = plan.batch.write(&key, expect, write);
+                    plan.written.push((answer, planned));
+                }
+                Command::Grant { ttl, answer } => {
+                    let id = shared.mvcc.leases().next_id();
+                    plan.granted.push((answer, id, ttl));
+                }
+                Command::Compact { revision, answer } => match shared.mvcc.check_compaction(revision) {
+                    Ok(true) => {
+                        plan.compact = plan.compact.max(Some(revision));
+                        plan.compacted.push(answer);
+                    }
+                    done => drop(answer.send(done.map(drop))),
+                },
+                Command::Tick(due) => {
+                    plan.expired.extend(due.expired);
+                    plan.compact = plan.compact.max(due.compact);
+                    plan.tick = true;
+                }
+                Command::Close { answer } => closing = Some(answer),
+                #[cfg(test)]
+                Command::Fault { pages } => self.database.limit_pages(pages),
+            }
+        }
+        plan.batch.expire(&plan.expired);
+        self.perform(plan);
+        closing
+    }
+
+    /// After a failure: takes in what reached the disk nevertheless.
+    fn catch_up(&mut self) -> Result<(), StoreError> {
+        if self.shared.fault().is_some() {
+            let changes = missed(&self.database, &self.path, self.shared.mvcc.view()?)?;
+            self.shared.mvcc.apply(&changes);
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, plan: Plan<'_>) {
+        let Plan {
+            batch,
+            written,
+            granted,
+            expired,
+            compact,
+            compacted,
+            tick,
+        } = plan;
+        let changes = batch.into_changes();
+        let room = if tick {
+            FORGET_AT_TICK
+        } else {
+            2 * changes.len() + FORGET
+        };
+        let forget = room.min(self.garbage.len());
+        let faulty = self.shared.fault().is_some();
+        let work = !(changes.is_empty() && granted.is_empty() && expired.is_empty() && compact.is_none());
+        let done = if work || (tick && (forget > 0 || faulty)) {
+            self.commit(forget, |writing| {
+                if faulty {
+                    writing.probe()?;
+                }
+                changes.iter().try_for_each(|change| writing.change(change))?;
+                granted
+                    .iter()
+                    .try_for_each(|(_, id, ttl)| writing.grant(*id, ttl.as_millis() as u64))?;
+                expired.iter().try_for_each(|id| writing.revoke(*id))?;
+                compact.map_or(Ok(()), |revision| writing.set_compact_revision(revision.0))
+            })
+        } else {
+            Ok(())
+        };
+        if done.is_ok() {
+            self.publish(&changes, &granted, &expired, compact);
+        }
+        for (answer, planned) in written {
+            let _ = answer.send(done.clone().and(planned));
+        }
+        for (answer, id, _) in granted {
+            let _ = answer.send(done.clone().map(|()| id));
+        }
+        for answer in compacted {
+            let _ = answer.send(done.clone());
+        }
+        if done.is_ok() {
+            self.tidy(tick);
+        }
+    }
+
+    /// One transaction; on return it is on disk or has not happened.
+    fn commit(
+        &mut self,
+        forget: usize,
+        work: impl FnOnce(&Writing<'_>) -> rusqlite::Result<()>,
+    ) -> Result<(), StoreError> {
+        let garbage = &self.garbage;
+        let done = self.database.begin().and_then(|writing| {
+            work(&writing)?;
+            writing.forget(garbage.iter().take(forget))?;
+            writing.commit()
+        });
+        let done = done.map_err(|error| explain(&self.path, &error));
+        self.shared.set_fault(done.as_ref().err());
+        if done.is_ok() {
+            self.garbage.drain(..forget);
+            self.shrink |= forget > 0;
+            self.commits = self.commits.wrapping_add(1);
+        }
+        done
+    }
+
+    fn publish(
+        &mut self,
+        changes: &[Arc<Change>],
+        granted: &[(Answer<LeaseId>, LeaseId, Duration)],
+        expired: &[LeaseId],
+        compact: Option<Revision>,
+    ) {
+        let bytes: usize = changes.iter().map(|change| change.size()).sum();
+        self.shared.log_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        let mvcc = &self.shared.mvcc;
+        mvcc.apply(changes);
+        let now = self.shared.clock.now();
+        let mut leases = mvcc.leases();
+        granted.iter().for_each(|(_, id, ttl)| leases.insert(*id, now + *ttl));
+        expired.iter().for_each(|id| leases.remove(*id));
+        drop(leases);
+        if let Some(revision) = compact {
+            self.garbage.extend(mvcc.compact(revision));
+        }
+    }
+
+    /// What can wait until the answers are sent.
+    fn tidy(&mut self, tick: bool) {
+        let full = self.commits % LOG_CHECK == LOG_CHECK - 1 && self.folder.log_bytes() > LOG_LIMIT;
+        let emptied = if full { self.database.empty_log() } else { Ok(()) };
+        let shrunk = match tick && self.shrink && self.garbage.is_empty() {
+            true => self.database.shrink(SHRINK).map(|more| self.shrink = more),
+            false => Ok(()),
+        };
+        if let Err(error) = emptied.and(shrunk) {
+            tracing::warn!(%error, "upkeep of the store's file; it is tried again");
+        }
+    }
+}
+
+impl<'a> Plan<'a> {
+    fn new(batch: Batch<'a>) -> Self {
+        Plan {
+            batch,
+            written: Vec::new(),
+            granted: Vec::new(),
+            expired: Vec::new(),
+            compact: None,
+            compacted: Vec::new(),
+            tick: false,
+        }
+    }
+}
+
+fn refuse(commands: Vec<Command>, error: &StoreError) -> Option<oneshot::Sender<()>> {
+    let mut closing = None;
+    for command in commands {
+        match command {
+            Command::Write { answer, .. } => drop(answer.send(Err(error.clone()))),
+            Command::Grant { answer, .. } => drop(answer.send(Err(error.clone()))),
+            Command::Compact { answer, .. } => drop(answer.send(Err(error.clone()))),
+            Command::Close { answer } => closing = Some(answer),
+            _ => {}
+        }
+    }
+    closing
+}
