@@ -1,1 +1,18 @@
+//! From definition files to Rust: parse → model → check → emit. Called by `build.rs` of every crate with definitions.
+//!
+//! ```no_run
+//! keelson_codegen::Builder::new("api-defs").run_or_exit();
+//! ```
 
+mod builder;
+mod check;
+mod emit;
+mod model;
+mod options;
+mod parse;
+mod plan;
+mod problem;
+mod read;
+
+pub use builder::{Builder, Descriptions, Output};
+pub use problem::{Error, Place, Problem};

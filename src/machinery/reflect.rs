@@ -10,7 +10,8 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
+/// The bytes of a `bytes` field.
+pub use bytes::Bytes;
 
 /// An API message: a struct with a table of its fields.
 pub trait Reflect: Any + Send + Sync {
@@ -63,6 +64,24 @@ pub struct FieldDesc {
     pub merge_key: &'static str,
     /// Declarative validation; empty for most fields.
     pub rules: &'static Rules,
+}
+
+impl FieldDesc {
+    /// A field of the struct type `T` with none of the rarer properties; `T` says whether it is optional.
+    pub const fn new<T: Field>(json: &'static str, number: u32, flags: Flags) -> FieldDesc {
+        FieldDesc {
+            json,
+            number,
+            ty: T::TYPE,
+            flags: if T::OPTIONAL { flags.with(Flags::OPTIONAL) } else { flags },
+            default: None,
+            list: ListType::Unset,
+            map_keys: &[],
+            patch: Patch::NONE,
+            merge_key: "",
+            rules: &Rules::NONE,
+        }
+    }
 }
 
 /// The declared type of a field or element.

@@ -1,7 +1,7 @@
 //! The build-time scheme: static tables that the code generator writes, one per crate with definitions.
 
 use crate::object::{Kind, Object};
-use crate::reflect::MessageDesc;
+use crate::reflect::{MessageDesc, Reflect};
 
 /// Everything that one build of definitions yields.
 pub struct Scheme {
@@ -112,4 +112,20 @@ pub struct ConvertError {
     pub from: String,
     pub to: String,
     pub reason: String,
+}
+
+impl ConvertError {
+    /// A conversion of a `From` that failed.
+    pub fn new<From: Kind + Default>(to: &str, reason: String) -> ConvertError {
+        ConvertError { from: From::default().gvk().to_string(), to: to.to_owned(), reason }
+    }
+}
+
+/// The typed object of a conversion to `to`; an error if it is of another type.
+pub fn downcast<T: Kind + Default>(object: Box<dyn Object>, to: &str) -> Result<T, ConvertError> {
+    let found = object.gvk();
+    match Reflect::into_any(object as Box<dyn Reflect>).downcast::<T>() {
+        Ok(typed) => Ok(*typed),
+        Err(_) => Err(ConvertError::new::<T>(to, format!("the object is a {found}"))),
+    }
 }

@@ -1,0 +1,204 @@
+//! From a struct to its table and its trait implementations.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, Error, Fields, Ident, Index, Result, Type};
+
+use crate::attributes::{FieldAttributes, MessageAttributes};
+
+/// The most fields a message may have: `MessageDesc::by_number` holds 16-bit indexes.
+const MAX_FIELDS: usize = u16::MAX as usize;
+
+struct Field<'a> {
+    ident: &'a Ident,
+    ty: &'a Type,
+    attributes: FieldAttributes,
+}
+
+/// All that the derive writes for one struct.
+pub fn message(input: &DeriveInput) -> Result<TokenStream> {
+    let attributes = MessageAttributes::read(&input.attrs, input.ident.span())?;
+    let fields = fields(input)?;
+    check(&fields)?;
+    let ident = &input.ident;
+    let table = table(ident, &attributes, &fields);
+    let reflect = reflect(ident, &fields);
+    let kind = kind(ident, &attributes, &fields)?;
+    Ok(quote! {
+        const _: () = {
+            use ::core::option::Option::{self, None, Some};
+            use ::keelson_machinery::reflect::{
+                Field, FieldDesc, Flags, ListType, MessageDesc, Patch, Reflect, Rules, Slot, Type, Value,
+            };
+            #table
+            #reflect
+            #kind
+        };
+    })
+}
+
+fn fields(input: &DeriveInput) -> Result<Vec<Field<'_>>> {
+    if let Some(parameter) = input.generics.params.first() {
+        return Err(Error::new(parameter.span(), "a message has no type parameters"));
+    }
+    let Data::Struct(data) = &input.data else {
+        return Err(Error::new(input.ident.span(), "a message is a struct"));
+    };
+    let named = match &data.fields {
+        Fields::Named(named) => &named.named,
+        Fields::Unit => return Ok(Vec::new()),
+        Fields::Unnamed(unnamed) => {
+            return Err(Error::new(unnamed.span(), "the fields of a message have names"));
+        }
+    };
+    if named.len() > MAX_FIELDS {
+        return Err(Error::new(input.ident.span(), format!("a message has at most {MAX_FIELDS} fields")));
+    }
+    let mut fields = Vec::new();
+    for field in named {
+        let Some(ident) = &field.ident else { continue };
+        let attributes = FieldAttributes::read(&field.attrs, ident.span())?;
+        fields.push(Field { ident, ty: &field.ty, attributes });
+    }
+    Ok(fields)
+}
+
+/// Two fields may share neither the JSON key nor the number.
+fn check(fields: &[Field<'_>]) -> Result<()> {
+    for (i, field) in fields.iter().enumerate() {
+        for earlier in fields.iter().take(i) {
+            let (a, b) = (&field.attributes, &earlier.attributes);
+            if a.json.value() == b.json.value() {
+                let text = format!("the JSON key {:?} is already that of `{}`", a.json.value(), earlier.ident);
+                return Err(Error::new(a.json.span(), text));
+            }
+            if a.number == b.number && a.number != 0 {
+                let text = format!("the number {} is already that of `{}`", a.number, earlier.ident);
+                return Err(Error::new(field.ident.span(), text));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) -> TokenStream {
+    let name = &attributes.name;
+    let descs = fields.iter().map(|field| {
+        let FieldAttributes { json, number, flags, members } = &field.attributes;
+        let ty = field.ty;
+        let flags = flags.iter().fold(quote!(Flags::NONE), |all, flag| {
+            let flag = Ident::new(flag, Span::call_site());
+            quote!(#all.with(Flags::#flag))
+        });
+        let desc = quote!(FieldDesc::new::<#ty>(#json, #number, #flags));
+        if members.is_empty() { desc } else { quote!(FieldDesc { #(#members,)* ..#desc }) }
+    });
+    let mut numbers: Vec<(u32, usize)> =
+        fields.iter().enumerate().map(|(i, f)| (f.attributes.number, i)).filter(|(n, _)| *n != 0).collect();
+    numbers.sort_unstable();
+    let by_number = numbers.into_iter().map(|(_, i)| Index::from(i));
+    quote! {
+        static FIELDS: &[FieldDesc] = &[#(#descs),*];
+        static DESC: MessageDesc = MessageDesc {
+            name: #name,
+            fields: FIELDS,
+            by_number: &[#(#by_number),*],
+            new: || ::std::boxed::Box::new(<#ident as ::core::default::Default>::default()),
+        };
+        impl #ident {
+            /// The table of this message's fields.
+            pub fn message_desc() -> &'static MessageDesc {
+                &DESC
+            }
+        }
+        impl Field for #ident {
+            const TYPE: Type = Type::Message(#ident::message_desc);
+            fn value(&self) -> Value<'_> {
+                Value::Message(self)
+            }
+            fn slot(&mut self) -> Slot<'_> {
+                Slot::Message(self)
+            }
+        }
+    }
+}
+
+fn reflect(ident: &Ident, fields: &[Field<'_>]) -> TokenStream {
+    let indexes: Vec<Index> = (0..fields.len()).map(Index::from).collect();
+    let names: Vec<&Ident> = fields.iter().map(|f| f.ident).collect();
+    quote! {
+        impl Reflect for #ident {
+            fn desc(&self) -> &'static MessageDesc {
+                &DESC
+            }
+            fn get(&self, index: usize) -> Value<'_> {
+                match index {
+                    #(#indexes => Field::value(&self.#names),)*
+                    _ => Value::Absent,
+                }
+            }
+            fn get_mut(&mut self, index: usize) -> Option<Slot<'_>> {
+                Some(match index {
+                    #(#indexes => Field::slot(&mut self.#names),)*
+                    _ => return None,
+                })
+            }
+            fn clone_message(&self) -> ::std::boxed::Box<dyn Reflect> {
+                ::std::boxed::Box::new(::core::clone::Clone::clone(self))
+            }
+            fn as_any(&self) -> &dyn ::core::any::Any {
+                self
+            }
+            fn as_any_mut(&mut self) -> &mut dyn ::core::any::Any {
+                self
+            }
+            fn into_any(self: ::std::boxed::Box<Self>) -> ::std::boxed::Box<dyn ::core::any::Any> {
+                self
+            }
+        }
+    }
+}
+
+fn kind(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) -> Result<TokenStream> {
+    let Some(kind) = &attributes.kind else { return Ok(TokenStream::new()) };
+    let (group, version) = (&attributes.group, &attributes.version);
+    let object = match attributes.object {
+        None => TokenStream::new(),
+        Some(span) if !fields.iter().any(|f| f.ident.unraw() == "metadata") => {
+            return Err(Error::new(span, "an object has a field `metadata` of type `ObjectMeta`"));
+        }
+        Some(_) => object(ident),
+    };
+    Ok(quote! {
+        impl ::keelson_machinery::object::Kind for #ident {
+            fn gvk(&self) -> ::keelson_machinery::object::Gvk {
+                ::keelson_machinery::object::Gvk { group: #group, version: #version, kind: #kind }
+            }
+            fn as_reflect(&self) -> &dyn Reflect {
+                self
+            }
+            fn as_reflect_mut(&mut self) -> &mut dyn Reflect {
+                self
+            }
+        }
+        #object
+    })
+}
+
+fn object(ident: &Ident) -> TokenStream {
+    quote! {
+        impl ::keelson_machinery::object::Object for #ident {
+            fn meta(&self) -> &::keelson_machinery::meta::v1::ObjectMeta {
+                &self.metadata
+            }
+            fn meta_mut(&mut self) -> &mut ::keelson_machinery::meta::v1::ObjectMeta {
+                &mut self.metadata
+            }
+            fn clone_object(&self) -> ::std::boxed::Box<dyn ::keelson_machinery::object::Object> {
+                ::std::boxed::Box::new(::core::clone::Clone::clone(self))
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The static scheme.
+
+use std::collections::BTreeMap;
+
+use proc_macro2::{Literal, TokenStream};
+use quote::{format_ident, quote};
+
+use super::{convert, names};
+use crate::model::{Message, MessageId, Model};
+use crate::options::{Column, Subresource};
+use crate::plan::Plan;
+
+/// `pub static SCHEME`.
+pub fn table(model: &Model, plan: &Plan) -> TokenStream {
+    let groups = groups(model).into_iter().map(|group| group_desc(model, plan, &group));
+    let types = model.messages.iter().filter(|m| m.kind.is_some() && m.resource().is_none()).map(type_desc);
+    quote! {
+        /// Everything that the definitions of this crate yield.
+        pub static SCHEME: ::keelson_machinery::scheme::Scheme = {
+            use ::keelson_machinery::scheme::{
+                ColumnDesc, GroupDesc, KindDesc, NameRule, Scheme, SubresourceDesc, TypeDesc, VersionDesc,
+            };
+            Scheme {
+                groups: &[#(#groups),*],
+                types: &[#(#types),*],
+                definitions: include_bytes!(concat!(env!("OUT_DIR"), "/definitions.z")),
+            }
+        };
+    }
+}
+
+struct Group<'a> {
+    name: &'a str,
+    priority: i32,
+    versions: Vec<Version<'a>>,
+}
+
+struct Version<'a> {
+    name: &'a str,
+    priority: i32,
+    enabled: bool,
+    kinds: Vec<(MessageId, &'a Message)>,
+}
+
+/// Served groups in the order of discovery: priority, then name.
+fn groups(model: &Model) -> Vec<Group<'_>> {
+    let mut all: BTreeMap<&str, BTreeMap<&str, Version<'_>>> = BTreeMap::new();
+    let mut priorities: BTreeMap<&str, i32> = BTreeMap::new();
+    for (id, message) in model.messages.iter().enumerate() {
+        let gv = &message.group_version;
+        if message.module.external || gv.library || message.resource().is_none() {
+            continue;
+        }
+        let priority = priorities.entry(&gv.group).or_insert(gv.group_priority);
+        *priority = gv.group_priority.max(*priority);
+        let version = all.entry(&gv.group).or_default().entry(&gv.version).or_insert_with(|| Version {
+            name: &gv.version,
+            priority: gv.version_priority,
+            enabled: !gv.disabled,
+            kinds: Vec::new(),
+        });
+        version.kinds.push((id, message));
+    }
+    let mut groups: Vec<Group<'_>> = all
+        .into_iter()
+        .map(|(name, versions)| {
+            let mut versions: Vec<Version<'_>> = versions.into_values().collect();
+            for version in &mut versions {
+                version.kinds.sort_by_key(|(_, m)| m.resource().map(|k| k.plural.as_str()));
+            }
+            versions.sort_by_key(|v| (std::cmp::Reverse(v.priority), v.name));
+            Group { name, priority: priorities.get(name).copied().unwrap_or_default(), versions }
+        })
+        .collect();
+    groups.sort_by_key(|g| (std::cmp::Reverse(g.priority), g.name));
+    groups
+}
+
+fn group_desc(model: &Model, plan: &Plan, group: &Group<'_>) -> TokenStream {
+    let (name, priority) = (group.name, Literal::i32_unsuffixed(group.priority));
+    let versions = group.versions.iter().map(|version| {
+        let (name, enabled) = (version.name, version.enabled);
+        let priority = Literal::i32_unsuffixed(version.priority);
+        let kinds = version.kinds.iter().map(|(id, message)| kind_desc(model, plan, *id, message));
+        quote!(VersionDesc { version: #name, priority: #priority, enabled: #enabled, kinds: &[#(#kinds),*] })
+    });
+    quote!(GroupDesc { name: #name, priority: #priority, versions: &[#(#versions),*] })
+}
+
+fn type_desc(message: &Message) -> TokenStream {
+    let gv = &message.group_version;
+    let (group, version, kind, path) = (&gv.group, &gv.version, &message.name, names::path(message, 0));
+    quote! {
+        TypeDesc {
+            group: #group,
+            version: #version,
+            kind: #kind,
+            new: || ::std::boxed::Box::new(<#path as ::core::default::Default>::default()),
+            message: #path::message_desc,
+        }
+    }
+}
+
+fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message) -> TokenStream {
+    let Some(kind) = &message.kind else { return TokenStream::new() };
+    let gv = &message.group_version;
+    let (group, version, name, path) = (&gv.group, &gv.version, &message.name, names::path(message, 0));
+    let list_kind = if kind.no_list { "" } else { &kind.list_kind };
+    let (plural, singular) = (&kind.plural, &kind.singular);
+    let [short_names, categories, verbs, selectable] =
+        [&kind.short_names, &kind.categories, &kind.verbs, &kind.selectable_fields].map(|list| quote!(&[#(#list),*]));
+    let namespaced = !kind.cluster_scoped;
+    let subresources = kind.subresources.iter().map(subresource);
+    let columns = kind.columns.iter().map(column);
+    let family = plan.family(id);
+    let (storage, hub) = (family.is_some_and(|f| f.storage == id), family.is_some_and(|f| f.hub == id));
+    let storage_path = storage_path(message);
+    let rule = format_ident!("{}", kind.names);
+    let (generation, create_on_update) = (kind.generation, kind.create_on_update);
+    let (conditional_update, returns_deleted) = (kind.conditional_update, kind.returns_deleted);
+    let [to_hub, from_hub] = [true, false].map(|to| match plan.of_kind(id) {
+        Some(_) if !hub && model.message(id).is_some() => {
+            let function = convert::kind_name(message, to);
+            quote!(self::conversions::#function)
+        }
+        _ => quote!(Ok),
+    });
+    quote! {
+        KindDesc {
+            group: #group,
+            version: #version,
+            kind: #name,
+            list_kind: #list_kind,
+            plural: #plural,
+            singular: #singular,
+            short_names: #short_names,
+            categories: #categories,
+            namespaced: #namespaced,
+            verbs: #verbs,
+            subresources: &[#(#subresources),*],
+            columns: &[#(#columns),*],
+            storage: #storage,
+            hub: #hub,
+            storage_path: #storage_path,
+            names: NameRule::#rule,
+            generation: #generation,
+            create_on_update: #create_on_update,
+            conditional_update: #conditional_update,
+            returns_deleted: #returns_deleted,
+            selectable_fields: #selectable,
+            message: #path::message_desc,
+            new: || ::std::boxed::Box::new(<#path as ::core::default::Default>::default()),
+            to_hub: #to_hub,
+            from_hub: #from_hub,
+        }
+    }
+}
+
+/// Groups of Kubernetes itself store below the plural alone; others below the group and the plural.
+pub fn storage_path(message: &Message) -> String {
+    let Some(kind) = &message.kind else { return String::new() };
+    if !kind.storage_path.is_empty() {
+        return kind.storage_path.clone();
+    }
+    let group = &message.group_version.group;
+    let built_in = !group.contains('.') || group.ends_with(".k8s.io");
+    if built_in { kind.plural.clone() } else { format!("{group}/{}", kind.plural) }
+}
+
+/// `group/version/Kind` or `version/Kind` → its parts; the legacy group is "".
+pub fn split_kind(text: &str) -> Option<(&str, &str, &str)> {
+    let parts: Vec<&str> = text.split('/').collect();
+    match parts.as_slice() {
+        [version, kind] => Some(("", version, kind)),
+        [group, version, kind] => Some((group, version, kind)),
+        _ => None,
+    }
+}
+
+fn subresource(s: &Subresource) -> TokenStream {
+    let (group, version, kind) = split_kind(&s.kind).unwrap_or_default();
+    let (name, verbs) = (&s.name, &s.verbs);
+    let (spec, status, selector) = (&s.spec_replicas_path, &s.status_replicas_path, &s.label_selector_path);
+    quote! {
+        SubresourceDesc {
+            name: #name,
+            group: #group,
+            version: #version,
+            kind: #kind,
+            verbs: &[#(#verbs),*],
+            spec_replicas_path: #spec,
+            status_replicas_path: #status,
+            label_selector_path: #selector,
+        }
+    }
+}
+
+fn column(c: &Column) -> TokenStream {
+    let Column { name, ty, format, path, function, description, .. } = c;
+    let priority = Literal::i32_unsuffixed(c.priority);
+    quote! {
+        ColumnDesc {
+            name: #name,
+            ty: #ty,
+            format: #format,
+            description: #description,
+            priority: #priority,
+            path: #path,
+            function: #function,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Structs.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+use super::names;
+use crate::builder::Descriptions;
+use crate::model::{Field, FieldType, Message, Model};
+use crate::options::{ListType, MapType};
+
+/// The struct of one message.
+pub fn structure(model: &Model, message: &Message, descriptions: &Descriptions) -> TokenStream {
+    let depth = message.module.path.len();
+    let ident = names::ident(&message.name);
+    let name = &message.openapi;
+    let mut attributes = quote!(name = #name);
+    if message.kind.is_some() {
+        let (group, version, kind) = (&message.group_version.group, &message.group_version.version, &message.name);
+        attributes.extend(quote!(, group = #group, version = #version, kind = #kind));
+        if model.is_object(message) {
+            attributes.extend(quote!(, object));
+        }
+    }
+    let texts = descriptions.get(&message.openapi);
+    let doc = docs(&message.comment, texts.map(|t| t.0.as_str()));
+    let fields = message.fields.iter().map(|field| {
+        let doc = docs(&field.comment, texts.and_then(|t| t.1.get(&field.json)).map(String::as_str));
+        let (ident, ty) = (names::field(field), names::field_type(model, field, depth));
+        let attributes = field_attributes(model, field);
+        quote!(#doc #[field(#attributes)] pub #ident: #ty)
+    });
+    quote! {
+        #doc
+        #[derive(Clone, Default, ::keelson_machinery::Message)]
+        #[message(#attributes)]
+        pub struct #ident { #(#fields,)* }
+    }
+}
+
+/// The comment of the definition, else the text given to the builder.
+fn docs(comment: &str, given: Option<&str>) -> TokenStream {
+    let text = if comment.is_empty() { given.unwrap_or_default() } else { comment };
+    text.lines()
+        .map(|line| {
+            let line = format!(" {line}");
+            quote!(#[doc = #line])
+        })
+        .collect()
+}
+
+fn field_attributes(model: &Model, field: &Field) -> TokenStream {
+    let (json, number) = (&field.json, Literal::u32_unsuffixed(field.number));
+    let mut all = quote!(json = #json, number = #number);
+    flags(model, field, &mut all);
+    let o = &field.options;
+    if !field.default().is_empty() {
+        let text = field.default();
+        all.extend(quote!(, default = #text));
+    }
+    let list = match o.list_type {
+        ListType::Unset => None,
+        ListType::Atomic => Some("atomic"),
+        ListType::Set => Some("set"),
+        ListType::Map => Some("map"),
+    };
+    if let Some(list) = list {
+        all.extend(quote!(, list = #list));
+    }
+    for (name, values) in [(quote!(keys), &o.map_keys), (quote!(patch), &o.patch_strategy)] {
+        if !values.is_empty() {
+            all.extend(quote!(, #name(#(#values),*)));
+        }
+    }
+    if !o.merge_key.is_empty() {
+        let key = &o.merge_key;
+        all.extend(quote!(, merge_key = #key));
+    }
+    rules(field, &mut all);
+    all
+}
+
+fn flags(model: &Model, field: &Field, all: &mut TokenStream) {
+    let o = &field.options;
+    let below = field.ty.message().and_then(|id| model.message(id));
+    let flags = [
+        (quote!(inline), o.inline),
+        (quote!(always), o.always),
+        (quote!(required), o.required),
+        (quote!(immutable), o.immutable),
+        (quote!(omit_zero), o.omit_zero),
+        (quote!(atomic), is_atomic(model, field)),
+        (quote!(nullable), o.nullable),
+        (quote!(has_defaults), !field.default().is_empty() || below.is_some_and(|m| m.has_defaults)),
+        (quote!(has_rules), field.has_own_rules() || below.is_some_and(|m| m.has_rules)),
+    ];
+    for (name, _) in flags.into_iter().filter(|(_, set)| *set) {
+        all.extend(quote!(, #name));
+    }
+}
+
+/// Of a message or list of messages: whether the field or the message says so. Of a map: whether the field does.
+fn is_atomic(model: &Model, field: &Field) -> bool {
+    let of_type = || field.ty.message().and_then(|id| model.message(id)).is_some_and(|m| m.ty.map_type == MapType::Atomic);
+    match (field.options.map_type, &field.ty) {
+        (MapType::Atomic, _) => true,
+        (MapType::Unset, FieldType::Message(_) | FieldType::List(_)) => of_type(),
+        _ => false,
+    }
+}
+
+fn rules(field: &Field, all: &mut TokenStream) {
+    let o = &field.options;
+    for (name, values) in [(quote!(enum), &o.enum_values), (quote!(item_enum), &o.item_enum)] {
+        if !values.is_empty() {
+            all.extend(quote!(, #name(#(#values),*)));
+        }
+    }
+    let numbers =
+        [(quote!(minimum), o.minimum), (quote!(maximum), o.maximum), (quote!(multiple_of), o.multiple_of)];
+    for (name, value) in numbers {
+        if let Some(value) = value {
+            let sign = if value.is_sign_negative() { quote!(-) } else { TokenStream::new() };
+            let value = Literal::f64_unsuffixed(value.abs());
+            all.extend(quote!(, #name = #sign #value));
+        }
+    }
+    for (name, set) in
+        [(quote!(exclusive_minimum), o.exclusive_minimum), (quote!(exclusive_maximum), o.exclusive_maximum)]
+    {
+        if set {
+            all.extend(quote!(, #name));
+        }
+    }
+    let counts = [
+        (quote!(min_length), o.min_length),
+        (quote!(max_length), o.max_length),
+        (quote!(min_items), o.min_items),
+        (quote!(max_items), o.max_items),
+        (quote!(min_properties), o.min_properties),
+        (quote!(max_properties), o.max_properties),
+    ];
+    for (name, value) in counts {
+        if let Some(value) = value {
+            let value = Literal::u32_unsuffixed(value);
+            all.extend(quote!(, #name = #value));
+        }
+    }
+    for (name, text) in [(quote!(pattern), &o.pattern), (quote!(format), &o.format)] {
+        if !text.is_empty() {
+            all.extend(quote!(, #name = #text));
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! From files to descriptors: protox over the definition folder, with the library's own files built in.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use protox::Compiler;
+use protox::file::{File, FileResolver, GoogleFileResolver};
+use protox::prost_reflect::DescriptorPool;
+
+use crate::problem::{Error, Place, Problem};
+
+/// Files that every folder of definitions may import without having them.
+pub const EMBEDDED: &[(&str, &str)] = &[
+    ("keelson/api.proto", include_str!("../../api-defs/keelson/api.proto")),
+    ("meta/v1/apidiscovery.proto", include_str!("../../api-defs/meta/v1/apidiscovery.proto")),
+    ("meta/v1/intstr.proto", include_str!("../../api-defs/meta/v1/intstr.proto")),
+    ("meta/v1/meta.proto", include_str!("../../api-defs/meta/v1/meta.proto")),
+    ("meta/v1/quantity.proto", include_str!("../../api-defs/meta/v1/quantity.proto")),
+    ("meta/v1/runtime.proto", include_str!("../../api-defs/meta/v1/runtime.proto")),
+    ("meta/v1/unversioned.proto", include_str!("../../api-defs/meta/v1/unversioned.proto")),
+    ("meta/v1/version.proto", include_str!("../../api-defs/meta/v1/version.proto")),
+];
+
+/// Folder of the files that the library's own crate generates and all others take from it.
+pub const LIBRARY_FOLDER: &str = "meta/v1/";
+
+/// Everything that was read.
+pub struct Parsed {
+    pub pool: DescriptorPool,
+    /// Names of the files to generate code for, relative to the folder.
+    pub files: Vec<String>,
+    /// The folder as it is shown in errors.
+    root: String,
+    locations: HashMap<(String, Vec<i32>), Location>,
+}
+
+#[derive(Default)]
+struct Location {
+    line: usize,
+    comment: String,
+}
+
+impl Parsed {
+    /// Where the element with this descriptor path stands.
+    pub fn place(&self, file: &str, path: &[i32]) -> Place {
+        let line = self.location(file, path).map_or(0, |l| l.line);
+        Place { file: shown(&self.root, file), line }
+    }
+
+    /// The comment on the element, without the marks and the indentation; empty if there is none.
+    pub fn comment(&self, file: &str, path: &[i32]) -> &str {
+        self.location(file, path).map_or("", |l| &l.comment)
+    }
+
+    fn location(&self, file: &str, path: &[i32]) -> Option<&Location> {
+        self.locations.get(&(file.to_owned(), path.to_owned()))
+    }
+}
+
+/// Reads the definitions below `root`, or (without one) the library's own.
+pub fn parse(root: Option<&Path>) -> Result<Parsed, Error> {
+    let shown_root = root.map_or_else(|| "api-defs".to_owned(), |r| r.display().to_string());
+    let files = match root {
+        None => EMBEDDED.iter().map(|(name, _)| (*name).to_owned()).filter(|n| in_library(n)).collect(),
+        Some(root) => own_files(root)?,
+    };
+    let mut compiler = Compiler::with_file_resolver(Resolver { root: root.map(Path::to_owned) });
+    compiler.include_imports(true).include_source_info(true);
+    let mut problems = Vec::new();
+    for file in &files {
+        if let Err(error) = compiler.open_file(file) {
+            problems.push(translate(&error, file, &shown_root, root));
+        }
+    }
+    if !problems.is_empty() {
+        problems.sort();
+        problems.dedup();
+        return Err(Error::Definitions(problems));
+    }
+    let pool = compiler.descriptor_pool();
+    let locations = locations(&pool);
+    Ok(Parsed { pool, files, root: shown_root, locations })
+}
+
+/// Whether this file's types live in the library crate.
+pub fn in_library(file: &str) -> bool {
+    file.starts_with(LIBRARY_FOLDER)
+}
+
+fn shown(root: &str, file: &str) -> String {
+    format!("{}/{file}", root.trim_end_matches('/'))
+}
+
+/// All `.proto` files below `root` but the library's, sorted by name.
+fn own_files(root: &Path) -> Result<Vec<String>, Error> {
+    let mut files = Vec::new();
+    walk(root, "", &mut files)?;
+    files.retain(|f| !in_library(f) && !f.starts_with("keelson/"));
+    files.sort();
+    Ok(files)
+}
+
+/// How deep definition folders may be nested.
+const MAX_DEPTH: usize = 8;
+
+fn walk(folder: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), Error> {
+    if prefix.matches('/').count() > MAX_DEPTH {
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
+        let entry = entry.map_err(|e| Error::io(folder, e))?;
+        let path = entry.path();
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if path.is_dir() {
+            walk(&path, &format!("{name}/"), files)?;
+        } else if name.ends_with(".proto") {
+            files.push(name);
+        }
+    }
+    Ok(())
+}
+
+/// Finds files: built-in ones first, so that no folder can change them, then those of the folder.
+struct Resolver {
+    root: Option<PathBuf>,
+}
+
+impl FileResolver for Resolver {
+    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
+        if let Some((name, source)) = EMBEDDED.iter().find(|(n, _)| *n == name) {
+            return File::from_source(name, source);
+        }
+        match &self.root {
+            Some(root) if root.join(name).is_file() => {
+                let source = std::fs::read_to_string(root.join(name))?;
+                File::from_source(name, &source)
+            }
+            _ => GoogleFileResolver::new().open_file(name),
+        }
+    }
+}
+
+fn locations(pool: &DescriptorPool) -> HashMap<(String, Vec<i32>), Location> {
+    let mut all: HashMap<(String, Vec<i32>), Location> = HashMap::new();
+    for file in pool.files() {
+        let Some(info) = &file.file_descriptor_proto().source_code_info else { continue };
+        for location in &info.location {
+            let line = location.span.first().and_then(|l| usize::try_from(*l).ok()).map_or(0, |l| l + 1);
+            let text = [location.leading_comments(), location.trailing_comments()];
+            let comment = text.into_iter().find(|t| !t.trim().is_empty()).map(paragraph).unwrap_or_default();
+            all.entry((file.name().to_owned(), location.path.clone())).or_insert(Location { line, comment });
+        }
+    }
+    all
+}
+
+/// A comment's lines without the blank that follows the mark.
+fn paragraph(comment: &str) -> String {
+    let lines: Vec<&str> = comment.lines().map(|l| l.strip_prefix(' ').unwrap_or(l).trim_end()).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+/// An error of the compiler in our form.
+fn translate(error: &protox::Error, opened: &str, shown_root: &str, root: Option<&Path>) -> Problem {
+    let (file, line, text) = position(&format!("{error:?}"), error, opened);
+    let subject = root.and_then(|r| std::fs::read_to_string(r.join(&file)).ok()).map(|s| subject(&s, line));
+    let hint = hint(&text);
+    let place = Place { file: shown(shown_root, &file), line };
+    Problem::new(&place, subject.unwrap_or_default(), format!("{text}{hint}"))
+}
+
+/// Splits `file:line:column: text`, the form in which the compiler shows errors to developers.
+fn position(debug: &str, error: &protox::Error, opened: &str) -> (String, usize, String) {
+    let file = error.file().unwrap_or(opened).to_owned();
+    let rest = debug.strip_prefix(&format!("{file}:")).unwrap_or(debug);
+    let mut parts = rest.splitn(3, ':');
+    let line = parts.next().and_then(|l| l.trim().parse().ok());
+    let text = parts.nth(1).map(|t| t.trim().to_owned());
+    match (line, text) {
+        (Some(line), Some(text)) => (file, line, text),
+        _ => (file, 0, error.to_string()),
+    }
+}
+
+/// The message and field around a line, found in the text: the compiler does not say it.
+fn subject(source: &str, line: usize) -> String {
+    let mut message = Vec::new();
+    let mut field = String::new();
+    for (i, text) in source.lines().enumerate().take(line) {
+        let code = text.split("//").next().unwrap_or_default().trim();
+        if let Some(name) = code.strip_prefix("message ") {
+            message.push(name.trim_end_matches(['{', ' ']).to_owned());
+        } else if code == "}" && i + 1 < line {
+            message.pop();
+        }
+        if i + 1 == line {
+            field = declared_field(code).unwrap_or_default();
+        }
+    }
+    match (message.last(), field.is_empty()) {
+        (Some(message), true) => message.clone(),
+        (Some(message), false) => format!("{message}.{field}"),
+        (None, _) => String::new(),
+    }
+}
+
+/// `name` of `type name = 3`.
+fn declared_field(code: &str) -> Option<String> {
+    let (declaration, number) = code.split_once('=')?;
+    let name = declaration.trim().rsplit([' ', '\t', '>']).next()?;
+    let digits = number.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    (digits && declaration.trim().contains(' ')).then(|| name.to_owned())
+}
+
+/// What to write instead, for the errors that people make most.
+fn hint(text: &str) -> &'static str {
+    const HINTS: &[(&str, &str)] = &[
+        ("has already been used", ": give each field a number of its own; numbers never change once objects are stored"),
+        ("is not defined", ": check the spelling and the imports at the top of the file"),
+        ("is defined twice", ": rename one of the two"),
+        ("not found", ": paths are relative to the definition folder"),
+        ("is not a valid", ": keelson/api.proto lists the values"),
+        ("option", ": README.md of the definitions lists the options"),
+    ];
+    HINTS.iter().find(|(part, _)| text.contains(part)).map_or("", |(_, hint)| hint)
+}

@@ -1,0 +1,69 @@
+//! Mistakes in definitions: where they are, what is wrong, and what to write instead.
+
+use std::fmt;
+
+/// A line of a definition file.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Place {
+    /// Path as the build names it: the folder given to the builder and the file's path below it.
+    pub file: String,
+    /// From 1; 0 where only the file is known.
+    pub line: usize,
+}
+
+/// One mistake. Shown as `file:line: subject: what is wrong, and what to write instead`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Problem {
+    pub place: Place,
+    /// `Message`, `Message.field`, or empty for a mistake of the whole file.
+    pub subject: String,
+    pub text: String,
+}
+
+impl Problem {
+    pub fn new(place: &Place, subject: impl Into<String>, text: impl Into<String>) -> Problem {
+        Problem { place: place.clone(), subject: subject.into(), text: text.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.place.file)?;
+        if self.place.line > 0 {
+            write!(f, "{}:", self.place.line)?;
+        }
+        if !self.subject.is_empty() {
+            write!(f, " {}:", self.subject)?;
+        }
+        write!(f, " {}", self.text)
+    }
+}
+
+/// Why no code was generated.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Mistakes in the definitions, in the order of files and lines.
+    #[error("{}", lines(.0))]
+    Definitions(Vec<Problem>),
+    #[error("{path}: {source}")]
+    Io {
+        path: String,
+        #[source]
+        source: std::io::Error,
+    },
+    /// The generator itself went wrong.
+    #[error("the generated code is not valid Rust: {0}")]
+    Syntax(#[from] syn::Error),
+    #[error("{0}")]
+    Environment(String),
+}
+
+impl Error {
+    pub(crate) fn io(path: &std::path::Path, source: std::io::Error) -> Error {
+        Error::Io { path: path.display().to_string(), source }
+    }
+}
+
+fn lines(problems: &[Problem]) -> String {
+    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
+}
