@@ -28,12 +28,18 @@ pub struct Output {
 impl Builder {
     /// For the definitions below `root` (`<group>/<version>/*.proto`), a path relative to the build script's crate.
     pub fn new(root: impl Into<PathBuf>) -> Builder {
-        Builder { root: Some(root.into()), descriptions: Descriptions::new() }
+        Builder {
+            root: Some(root.into()),
+            descriptions: Descriptions::new(),
+        }
     }
 
     /// For the library's own types of `meta/v1`. Only keelson-machinery needs this.
     pub fn library() -> Builder {
-        Builder { root: None, descriptions: Descriptions::new() }
+        Builder {
+            root: None,
+            descriptions: Descriptions::new(),
+        }
     }
 
     /// Texts for definitions and fields that have no comment.
@@ -86,7 +92,11 @@ impl Builder {
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(&folder).map_err(|e| Error::io(&folder, e))? {
                 let path = entry.map_err(|e| Error::io(&folder, e))?.path();
-                if path.is_dir() { folders.push(path) } else { all.push(path) }
+                if path.is_dir() {
+                    folders.push(path)
+                } else {
+                    all.push(path)
+                }
             }
             all.push(folder);
         }

@@ -93,7 +93,11 @@ impl FieldType {
 impl Field {
     /// The JSON text of the value that an absent field gets; empty if there is none.
     pub fn default(&self) -> &str {
-        if self.options.default.is_empty() { &self.options.server_default } else { &self.options.default }
+        if self.options.default.is_empty() {
+            &self.options.server_default
+        } else {
+            &self.options.default
+        }
     }
 
     /// Whether this field itself (not what stands below it) is validated declaratively.
@@ -160,7 +164,9 @@ impl Model {
     pub fn find_field<'a>(&'a self, message: &'a Message, json: &str) -> Option<&'a Field> {
         message.field(json).or_else(|| {
             let inlined = message.fields.iter().filter(|f| f.options.inline);
-            inlined.filter_map(|f| self.message(f.ty.message()?)).find_map(|m| self.find_field(m, json))
+            inlined
+                .filter_map(|f| self.message(f.ty.message()?))
+                .find_map(|m| self.find_field(m, json))
         })
     }
 }

@@ -168,13 +168,17 @@ impl Reader<'_> {
         self.0.has_field(&field).then(|| self.0.get_field(&field).into_owned())
     }
     fn text(&self, name: &str) -> String {
-        self.value(name).and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+        self.value(name)
+            .and_then(|v| v.as_str().map(str::to_owned))
+            .unwrap_or_default()
     }
     fn texts(&self, name: &str) -> Vec<String> {
         self.list(name, |v| v.as_str().map(str::to_owned))
     }
     fn list<T>(&self, name: &str, read: impl Fn(&Value) -> Option<T>) -> Vec<T> {
-        self.value(name).and_then(|v| Some(v.as_list()?.iter().filter_map(read).collect())).unwrap_or_default()
+        self.value(name)
+            .and_then(|v| Some(v.as_list()?.iter().filter_map(read).collect()))
+            .unwrap_or_default()
     }
     fn messages<T>(&self, name: &str, read: impl Fn(&DynamicMessage) -> T) -> Vec<T> {
         self.list(name, |v| v.as_message().map(&read))
@@ -323,7 +327,10 @@ impl Union {
             }
         }
         fields.sort();
-        Union { discriminator: r.text("discriminator"), fields }
+        Union {
+            discriminator: r.text("discriminator"),
+            fields,
+        }
     }
 }
 

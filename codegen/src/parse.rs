@@ -12,13 +12,31 @@ use crate::problem::{Error, Place, Problem};
 /// Files that every folder of definitions may import without having them.
 pub const EMBEDDED: &[(&str, &str)] = &[
     ("keelson/api.proto", include_str!("../../api-defs/keelson/api.proto")),
-    ("meta/v1/apidiscovery.proto", include_str!("../../api-defs/meta/v1/apidiscovery.proto")),
-    ("meta/v1/intstr.proto", include_str!("../../api-defs/meta/v1/intstr.proto")),
+    (
+        "meta/v1/apidiscovery.proto",
+        include_str!("../../api-defs/meta/v1/apidiscovery.proto"),
+    ),
+    (
+        "meta/v1/intstr.proto",
+        include_str!("../../api-defs/meta/v1/intstr.proto"),
+    ),
     ("meta/v1/meta.proto", include_str!("../../api-defs/meta/v1/meta.proto")),
-    ("meta/v1/quantity.proto", include_str!("../../api-defs/meta/v1/quantity.proto")),
-    ("meta/v1/runtime.proto", include_str!("../../api-defs/meta/v1/runtime.proto")),
-    ("meta/v1/unversioned.proto", include_str!("../../api-defs/meta/v1/unversioned.proto")),
-    ("meta/v1/version.proto", include_str!("../../api-defs/meta/v1/version.proto")),
+    (
+        "meta/v1/quantity.proto",
+        include_str!("../../api-defs/meta/v1/quantity.proto"),
+    ),
+    (
+        "meta/v1/runtime.proto",
+        include_str!("../../api-defs/meta/v1/runtime.proto"),
+    ),
+    (
+        "meta/v1/unversioned.proto",
+        include_str!("../../api-defs/meta/v1/unversioned.proto"),
+    ),
+    (
+        "meta/v1/version.proto",
+        include_str!("../../api-defs/meta/v1/version.proto"),
+    ),
 ];
 
 /// Folder of the files that the library's own crate generates and all others take from it.
@@ -44,7 +62,10 @@ impl Parsed {
     /// Where the element with this descriptor path stands.
     pub fn place(&self, file: &str, path: &[i32]) -> Place {
         let line = self.location(file, path).map_or(0, |l| l.line);
-        Place { file: shown(&self.root, file), line }
+        Place {
+            file: shown(&self.root, file),
+            line,
+        }
     }
 
     /// The comment on the element, without the marks and the indentation; empty if there is none.
@@ -61,10 +82,16 @@ impl Parsed {
 pub fn parse(root: Option<&Path>) -> Result<Parsed, Error> {
     let shown_root = root.map_or_else(|| "api-defs".to_owned(), |r| r.display().to_string());
     let files = match root {
-        None => EMBEDDED.iter().map(|(name, _)| (*name).to_owned()).filter(|n| in_library(n)).collect(),
+        None => EMBEDDED
+            .iter()
+            .map(|(name, _)| (*name).to_owned())
+            .filter(|n| in_library(n))
+            .collect(),
         Some(root) => own_files(root)?,
     };
-    let mut compiler = Compiler::with_file_resolver(Resolver { root: root.map(Path::to_owned) });
+    let mut compiler = Compiler::with_file_resolver(Resolver {
+        root: root.map(Path::to_owned),
+    });
     compiler.include_imports(true).include_source_info(true);
     let mut problems = Vec::new();
     for file in &files {
@@ -79,7 +106,12 @@ pub fn parse(root: Option<&Path>) -> Result<Parsed, Error> {
     }
     let pool = compiler.descriptor_pool();
     let locations = locations(&pool);
-    Ok(Parsed { pool, files, root: shown_root, locations })
+    Ok(Parsed {
+        pool,
+        files,
+        root: shown_root,
+        locations,
+    })
 }
 
 /// Whether this file's types live in the library crate.
@@ -143,12 +175,23 @@ impl FileResolver for Resolver {
 fn locations(pool: &DescriptorPool) -> HashMap<(String, Vec<i32>), Location> {
     let mut all: HashMap<(String, Vec<i32>), Location> = HashMap::new();
     for file in pool.files() {
-        let Some(info) = &file.file_descriptor_proto().source_code_info else { continue };
+        let Some(info) = &file.file_descriptor_proto().source_code_info else {
+            continue;
+        };
         for location in &info.location {
-            let line = location.span.first().and_then(|l| usize::try_from(*l).ok()).map_or(0, |l| l + 1);
+            let line = location
+                .span
+                .first()
+                .and_then(|l| usize::try_from(*l).ok())
+                .map_or(0, |l| l + 1);
             let text = [location.leading_comments(), location.trailing_comments()];
-            let comment = text.into_iter().find(|t| !t.trim().is_empty()).map(paragraph).unwrap_or_default();
-            all.entry((file.name().to_owned(), location.path.clone())).or_insert(Location { line, comment });
+            let comment = text
+                .into_iter()
+                .find(|t| !t.trim().is_empty())
+                .map(paragraph)
+                .unwrap_or_default();
+            all.entry((file.name().to_owned(), location.path.clone()))
+                .or_insert(Location { line, comment });
         }
     }
     all
@@ -156,16 +199,24 @@ fn locations(pool: &DescriptorPool) -> HashMap<(String, Vec<i32>), Location> {
 
 /// A comment's lines without the blank that follows the mark.
 fn paragraph(comment: &str) -> String {
-    let lines: Vec<&str> = comment.lines().map(|l| l.strip_prefix(' ').unwrap_or(l).trim_end()).collect();
+    let lines: Vec<&str> = comment
+        .lines()
+        .map(|l| l.strip_prefix(' ').unwrap_or(l).trim_end())
+        .collect();
     lines.join("\n").trim().to_owned()
 }
 
 /// An error of the compiler in our form.
 fn translate(error: &protox::Error, opened: &str, shown_root: &str, root: Option<&Path>) -> Problem {
     let (file, line, text) = position(&format!("{error:?}"), error, opened);
-    let subject = root.and_then(|r| std::fs::read_to_string(r.join(&file)).ok()).map(|s| subject(&s, line));
+    let subject = root
+        .and_then(|r| std::fs::read_to_string(r.join(&file)).ok())
+        .map(|s| subject(&s, line));
     let hint = hint(&text);
-    let place = Place { file: shown(shown_root, &file), line };
+    let place = Place {
+        file: shown(shown_root, &file),
+        line,
+    };
     Problem::new(&place, subject.unwrap_or_default(), format!("{text}{hint}"))
 }
 
@@ -208,19 +259,30 @@ fn subject(source: &str, line: usize) -> String {
 fn declared_field(code: &str) -> Option<String> {
     let (declaration, number) = code.split_once('=')?;
     let name = declaration.trim().rsplit([' ', '\t', '>']).next()?;
-    let digits = number.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let digits = number
+        .trim_start()
+        .starts_with(|c: char| c.is_ascii_digit() || c == '-');
     (digits && declaration.trim().contains(' ')).then(|| name.to_owned())
 }
 
 /// What to write instead, for the errors that people make most.
 fn hint(text: &str) -> &'static str {
     const HINTS: &[(&str, &str)] = &[
-        ("has already been used", ": give each field a number of its own; numbers never change once objects are stored"),
-        ("is not defined", ": check the spelling and the imports at the top of the file"),
+        (
+            "has already been used",
+            ": give each field a number of its own; numbers never change once objects are stored",
+        ),
+        (
+            "is not defined",
+            ": check the spelling and the imports at the top of the file",
+        ),
         ("is defined twice", ": rename one of the two"),
         ("not found", ": paths are relative to the definition folder"),
         ("is not a valid", ": keelson/api.proto lists the values"),
         ("option", ": README.md of the definitions lists the options"),
     ];
-    HINTS.iter().find(|(part, _)| text.contains(part)).map_or("", |(_, hint)| hint)
+    HINTS
+        .iter()
+        .find(|(part, _)| text.contains(part))
+        .map_or("", |(_, hint)| hint)
 }

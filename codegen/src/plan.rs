@@ -47,14 +47,20 @@ pub struct Plan {
 impl Plan {
     /// Plans all conversions; what cannot be planned becomes a problem.
     pub fn new(model: &Model, problems: &mut Vec<Problem>) -> Plan {
-        let mut plan = Plan { families: families(model, problems), ..Plan::default() };
+        let mut plan = Plan {
+            families: families(model, problems),
+            ..Plan::default()
+        };
         let versions: Vec<(MessageId, MessageId)> = plan
             .families
             .iter()
             .flat_map(|f| f.versions.iter().filter(|v| **v != f.hub).map(|v| (*v, f.hub)))
             .collect();
         for (version, hub) in versions {
-            let hook = model.message(version).and_then(|m| m.kind.as_ref()).map(|k| k.conversion.clone());
+            let hook = model
+                .message(version)
+                .and_then(|m| m.kind.as_ref())
+                .map(|k| k.conversion.clone());
             plan.pair(model, version, hub, &hook.unwrap_or_default(), problems);
         }
         plan
@@ -63,7 +69,9 @@ impl Plan {
     /// The pair of a kind's version.
     pub fn of_kind(&self, version: MessageId) -> Option<usize> {
         let family = self.family(version)?;
-        self.pairs.iter().position(|p| p.version == version && p.hub == family.hub)
+        self.pairs
+            .iter()
+            .position(|p| p.version == version && p.hub == family.hub)
     }
 
     pub fn family(&self, version: MessageId) -> Option<&Family> {
@@ -84,10 +92,19 @@ impl Plan {
         let (from, to) = (model.message(version)?, model.message(hub)?);
         let index = self.pairs.len();
         let has_hook = !from.ty.differs.is_empty();
-        let pair = Pair { version, hub, hook: has_hook.then(|| hook.to_owned()), fields: Vec::new() };
+        let pair = Pair {
+            version,
+            hub,
+            hook: has_hook.then(|| hook.to_owned()),
+            fields: Vec::new(),
+        };
         self.pairs.push(pair);
         self.index.insert((version, hub, hook.to_owned()), index);
-        let mut differences = Differences { from, to, found: Vec::new() };
+        let mut differences = Differences {
+            from,
+            to,
+            found: Vec::new(),
+        };
         let mut fields = Vec::new();
         for (i, field) in from.fields.iter().enumerate() {
             let Some((j, other)) = counterpart(field, to) else {
@@ -95,7 +112,11 @@ impl Plan {
                 continue;
             };
             match self.field(model, (from, field), (to, other), hook, problems) {
-                Ok(pair) => fields.push(FieldPair { version: i, hub: j, pair }),
+                Ok(pair) => fields.push(FieldPair {
+                    version: i,
+                    hub: j,
+                    pair,
+                }),
                 Err(()) => differences.note(&field.name, field, "has another type in the hub version"),
             }
         }
@@ -117,13 +138,21 @@ impl Plan {
         if field.optional != other.optional || !same_shape(&field.ty, &other.ty) {
             return Err(());
         }
-        let (Some(a), Some(b)) = (field.ty.message(), other.ty.message()) else { return Ok(None) };
+        let (Some(a), Some(b)) = (field.ty.message(), other.ty.message()) else {
+            return Ok(None);
+        };
         if a == b {
             return Ok(None);
         }
-        let (Some(inner), Some(outer)) = (model.message(a), model.message(b)) else { return Err(()) };
+        let (Some(inner), Some(outer)) = (model.message(a), model.message(b)) else {
+            return Err(());
+        };
         let belongs = inner.package == from.package && outer.package == to.package;
-        let name = if inner.ty.hub_name.is_empty() { &inner.name } else { &inner.ty.hub_name };
+        let name = if inner.ty.hub_name.is_empty() {
+            &inner.name
+        } else {
+            &inner.ty.hub_name
+        };
         if !belongs || *name != outer.name || inner.is_leaf() || outer.is_leaf() {
             return Err(());
         }
@@ -142,7 +171,11 @@ fn same_shape(a: &FieldType, b: &FieldType) -> bool {
 
 /// The field of the hub's message that this field of the version's message becomes.
 fn counterpart<'a>(field: &Field, hub: &'a Message) -> Option<(usize, &'a Field)> {
-    let name = if field.options.hub_name.is_empty() { &field.name } else { &field.options.hub_name };
+    let name = if field.options.hub_name.is_empty() {
+        &field.name
+    } else {
+        &field.options.hub_name
+    };
     hub.fields.iter().enumerate().find(|(_, f)| f.name == *name)
 }
 
@@ -160,7 +193,11 @@ impl Differences<'_> {
 
     fn hub_only(&mut self) {
         for other in &self.to.fields {
-            let taken = self.from.fields.iter().any(|f| counterpart(f, self.to).is_some_and(|(_, o)| o.name == other.name));
+            let taken = self
+                .from
+                .fields
+                .iter()
+                .any(|f| counterpart(f, self.to).is_some_and(|(_, o)| o.name == other.name));
             if !taken {
                 let what = "is only in the hub version";
                 self.found.push((other.name.clone(), self.from.place.clone(), what));
@@ -213,7 +250,9 @@ fn families(model: &Model, problems: &mut Vec<Problem>) -> Vec<Family> {
     let mut all: BTreeMap<(String, String), Vec<MessageId>> = BTreeMap::new();
     for (id, message) in model.messages.iter().enumerate() {
         if message.resource().is_some() && !message.module.external {
-            all.entry((message.group_version.group.clone(), message.name.clone())).or_default().push(id);
+            all.entry((message.group_version.group.clone(), message.name.clone()))
+                .or_default()
+                .push(id);
         }
     }
     let mut families = Vec::new();
@@ -229,8 +268,10 @@ fn families(model: &Model, problems: &mut Vec<Problem>) -> Vec<Family> {
             }
         };
         let names = |ids: &[MessageId]| {
-            let names: Vec<&str> =
-                ids.iter().filter_map(|id| Some(model.message(*id)?.group_version.version.as_str())).collect();
+            let names: Vec<&str> = ids
+                .iter()
+                .filter_map(|id| Some(model.message(*id)?.group_version.version.as_str()))
+                .collect();
             names.join(", ")
         };
         let stored = match (storage.as_slice(), versions.as_slice()) {
@@ -244,17 +285,29 @@ fn families(model: &Model, problems: &mut Vec<Problem>) -> Vec<Family> {
                 *first
             }
             (several, _) => {
-                let text = format!("versions {} are all stored: leave `storage: true` in one of them", names(several));
+                let text = format!(
+                    "versions {} are all stored: leave `storage: true` in one of them",
+                    names(several)
+                );
                 wrong(several.last(), text);
                 several.first().copied().unwrap_or_default()
             }
         };
         if hub.len() > 1 {
-            let text = format!("versions {} are all hubs: leave `hub: true` in one of them", names(&hub));
+            let text = format!(
+                "versions {} are all hubs: leave `hub: true` in one of them",
+                names(&hub)
+            );
             wrong(hub.last(), text);
         }
         let hub = hub.first().copied().unwrap_or(stored);
-        families.push(Family { group, kind, versions, storage: stored, hub });
+        families.push(Family {
+            group,
+            kind,
+            versions,
+            storage: stored,
+            hub,
+        });
     }
     families
 }

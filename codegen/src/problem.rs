@@ -22,7 +22,11 @@ pub struct Problem {
 
 impl Problem {
     pub fn new(place: &Place, subject: impl Into<String>, text: impl Into<String>) -> Problem {
-        Problem { place: place.clone(), subject: subject.into(), text: text.into() }
+        Problem {
+            place: place.clone(),
+            subject: subject.into(),
+            text: text.into(),
+        }
     }
 }
 
@@ -60,7 +64,10 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn io(path: &std::path::Path, source: std::io::Error) -> Error {
-        Error::Io { path: path.display().to_string(), source }
+        Error::Io {
+            path: path.display().to_string(),
+            source,
+        }
     }
 }
 

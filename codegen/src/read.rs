@@ -11,9 +11,17 @@ use crate::problem::{Place, Problem};
 
 /// Reads all files of the build and those of the library. `library`: this build is that of the library itself.
 pub fn model(parsed: &Parsed, library: bool, problems: &mut Vec<Problem>) -> Model {
-    let mut reader = Reader { parsed, library, model: Model::default(), problems };
-    let files: Vec<FileDescriptor> =
-        parsed.pool.files().filter(|f| in_library(f.name()) || parsed.files.iter().any(|n| n == f.name())).collect();
+    let mut reader = Reader {
+        parsed,
+        library,
+        model: Model::default(),
+        problems,
+    };
+    let files: Vec<FileDescriptor> = parsed
+        .pool
+        .files()
+        .filter(|f| in_library(f.name()) || parsed.files.iter().any(|n| n == f.name()))
+        .collect();
     let mut declared = Vec::new();
     for file in &files {
         let options = reader.file_options(file);
@@ -22,7 +30,10 @@ pub fn model(parsed: &Parsed, library: bool, problems: &mut Vec<Problem>) -> Mod
         }
     }
     for (id, descriptor) in declared.iter().enumerate() {
-        let fields = descriptor_fields(descriptor).iter().filter_map(|f| reader.field(descriptor, f)).collect();
+        let fields = descriptor_fields(descriptor)
+            .iter()
+            .filter_map(|f| reader.field(descriptor, f))
+            .collect();
         if let Some(message) = reader.model.messages.get_mut(id) {
             message.fields = fields;
         }
@@ -55,7 +66,10 @@ fn module_path(file: &str) -> Vec<String> {
 }
 
 fn rust_module(folder: &str) -> String {
-    folder.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+    folder
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect()
 }
 
 impl Reader<'_> {
@@ -69,7 +83,11 @@ impl Reader<'_> {
         const OPTIONS: i32 = 8;
         let place = self.parsed.place(file.name(), &[SYNTAX]);
         if !matches!(file.syntax(), Syntax::Proto3) {
-            self.problem(&place, "", "definitions are proto3: write `syntax = \"proto3\";` as the first line");
+            self.problem(
+                &place,
+                "",
+                "definitions are proto3: write `syntax = \"proto3\";` as the first line",
+            );
         }
         if file.package_name().is_empty() {
             let text = "no package: write `package com.example.v1;`, the prefix of the names in OpenAPI";
@@ -96,12 +114,23 @@ impl Reader<'_> {
         let place = self.parsed.place(file.name(), &[OPTIONS]);
         let folders = module_path(file.name());
         if folders.len() != 2 {
-            self.problem(&place, "", "a definition stands in a folder `<group>/<version>`: move the file there");
+            self.problem(
+                &place,
+                "",
+                "a definition stands in a folder `<group>/<version>`: move the file there",
+            );
         } else if read.version.is_empty() {
-            self.problem(&place, "", "no version: write `version: \"v1\"` in (keelson.group_version)");
+            self.problem(
+                &place,
+                "",
+                "no version: write `version: \"v1\"` in (keelson.group_version)",
+            );
         } else if !read.library && folders.last() != Some(&rust_module(&read.version)) {
             let folder = folders.last().cloned().unwrap_or_default();
-            let text = format!("version {:?} in folder {folder:?}: give both the same name", read.version);
+            let text = format!(
+                "version {:?} in folder {folder:?}: give both the same name",
+                read.version
+            );
             self.problem(&place, "", text);
         }
         read
@@ -119,11 +148,20 @@ impl Reader<'_> {
         let file = descriptor.parent_file();
         let place = self.parsed.place(file.name(), descriptor.path());
         let extension = |name: &str| options::extension(&self.parsed.pool, &descriptor.options(), name);
-        let ty = extension("keelson.type").map(|m| options::Type::read(&m)).unwrap_or_default();
+        let ty = extension("keelson.type")
+            .map(|m| options::Type::read(&m))
+            .unwrap_or_default();
         let kind = extension("keelson.kind").map(|m| options::Kind::read(&m));
         let full_name = descriptor.full_name().to_owned();
-        let local = full_name.strip_prefix(descriptor.package_name()).unwrap_or(&full_name).replace('.', "");
-        let openapi = if ty.openapi.is_empty() { full_name.clone() } else { ty.openapi.clone() };
+        let local = full_name
+            .strip_prefix(descriptor.package_name())
+            .unwrap_or(&full_name)
+            .replace('.', "");
+        let openapi = if ty.openapi.is_empty() {
+            full_name.clone()
+        } else {
+            ty.openapi.clone()
+        };
         let message = Message {
             name: local,
             package: descriptor.package_name().to_owned(),
@@ -192,7 +230,9 @@ impl Reader<'_> {
     fn ty(&self, descriptor: &FieldDescriptor) -> Result<FieldType, String> {
         if descriptor.is_map() {
             let entry = descriptor.kind();
-            let Some(entry) = entry.as_message() else { return Err("not a map".to_owned()) };
+            let Some(entry) = entry.as_message() else {
+                return Err("not a map".to_owned());
+            };
             if entry.map_entry_key_field().kind() != Kind::String {
                 return Err("keys of maps are strings in JSON: write `map<string, …>`".to_owned());
             }
@@ -200,7 +240,11 @@ impl Reader<'_> {
             return Ok(FieldType::Map(Box::new(value)));
         }
         let single = self.single(&descriptor.kind())?;
-        Ok(if descriptor.is_list() { FieldType::List(Box::new(single)) } else { single })
+        Ok(if descriptor.is_list() {
+            FieldType::List(Box::new(single))
+        } else {
+            single
+        })
     }
 
     fn single(&self, kind: &Kind) -> Result<FieldType, String> {
@@ -213,7 +257,12 @@ impl Reader<'_> {
             Kind::Bytes => FieldType::Bytes,
             Kind::Message(message) => match self.model.by_name.get(message.full_name()) {
                 Some(id) => FieldType::Message(*id),
-                None => return Err(format!("{} is no message of a definition file: {FOREIGN}", message.full_name())),
+                None => {
+                    return Err(format!(
+                        "{} is no message of a definition file: {FOREIGN}",
+                        message.full_name()
+                    ));
+                }
             },
             Kind::Enum(_) => {
                 return Err("an enum does not exist in API objects: write `string` with \
@@ -222,7 +271,9 @@ impl Reader<'_> {
             }
             Kind::Float => return Err("float does not exist in API objects: write `double`".to_owned()),
             Kind::Uint32 | Kind::Sint32 | Kind::Fixed32 | Kind::Sfixed32 => {
-                return Err(format!("{kind:?} does not exist in API objects: write `int32` or `int64`"));
+                return Err(format!(
+                    "{kind:?} does not exist in API objects: write `int32` or `int64`"
+                ));
             }
             Kind::Uint64 | Kind::Sint64 | Kind::Fixed64 | Kind::Sfixed64 => {
                 return Err(format!("{kind:?} does not exist in API objects: write `int64`"));
@@ -235,7 +286,16 @@ const FOREIGN: &str = "use a message of this folder or of `meta/v1/*.proto` (for
                        io.k8s.apimachinery.pkg.apis.meta.v1.Time)";
 
 /// The verbs of a kind that does not name them.
-const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const VERBS: [&str; 8] = [
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "update",
+    "watch",
+];
 /// The verbs of a subresource that does not name them.
 const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
 
@@ -263,7 +323,9 @@ fn fill(kind: &mut options::Kind, name: &str) {
 
 /// A list kind for every kind with a resource.
 fn add_lists(model: &mut Model, problems: &mut Vec<Problem>) {
-    let Some(list_meta) = model.by_name.get(LIST_META).copied() else { return };
+    let Some(list_meta) = model.by_name.get(LIST_META).copied() else {
+        return;
+    };
     let kinds: Vec<(usize, Message)> = model
         .messages
         .iter()
@@ -299,7 +361,11 @@ fn list_of(id: usize, item: &Message, kind: &options::Kind, list_meta: usize, fu
         comment: String::new(),
         place: item.place.clone(),
     };
-    let items = options::Field { always: true, required: true, ..Default::default() };
+    let items = options::Field {
+        always: true,
+        required: true,
+        ..Default::default()
+    };
     Message {
         name: kind.list_kind.clone(),
         full_name: full_name.to_owned(),
@@ -325,12 +391,21 @@ fn mark(model: &mut Model) {
         }
     }
     let own = |m: &Message| {
-        (m.fields.iter().any(|f| !f.default().is_empty()), m.fields.iter().any(Field::has_own_rules))
+        (
+            m.fields.iter().any(|f| !f.default().is_empty()),
+            m.fields.iter().any(Field::has_own_rules),
+        )
     };
-    let mut queue: Vec<(usize, bool, bool)> =
-        model.messages.iter().enumerate().map(|(id, m)| (id, own(m).0, own(m).1)).collect();
+    let mut queue: Vec<(usize, bool, bool)> = model
+        .messages
+        .iter()
+        .enumerate()
+        .map(|(id, m)| (id, own(m).0, own(m).1))
+        .collect();
     while let Some((id, defaults, rules)) = queue.pop() {
-        let Some(message) = model.messages.get_mut(id) else { continue };
+        let Some(message) = model.messages.get_mut(id) else {
+            continue;
+        };
         let (d, r) = (message.has_defaults || defaults, message.has_rules || rules);
         if (d, r) == (message.has_defaults, message.has_rules) {
             continue;

@@ -17,3 +17,15 @@ pub mod selector;
 pub mod status;
 pub mod time;
 pub mod validation;
+
+pub use keelson_derive::Message;
+
+/// Includes what `keelson_codegen::Builder` generated: one module per group and version, and the static `SCHEME`.
+#[macro_export]
+macro_rules! include_api {
+    () => {
+        include!(concat!(env!("OUT_DIR"), "/api.rs"));
+    };
+}
+
+include_api!();

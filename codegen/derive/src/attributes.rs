@@ -31,11 +31,18 @@ impl Parse for Item {
             if negative {
                 let _: UnOp = input.parse()?;
             }
-            ItemValue::Lit { negative, lit: input.parse()? }
+            ItemValue::Lit {
+                negative,
+                lit: input.parse()?,
+            }
         } else if input.peek(syn::token::Paren) {
             let content;
             parenthesized!(content in input);
-            ItemValue::Strings(Punctuated::<LitStr, Token![,]>::parse_terminated(&content)?.into_iter().collect())
+            ItemValue::Strings(
+                Punctuated::<LitStr, Token![,]>::parse_terminated(&content)?
+                    .into_iter()
+                    .collect(),
+            )
         } else {
             ItemValue::None
         };
@@ -47,42 +54,67 @@ impl Item {
     fn flag(&self) -> Result<()> {
         match self.value {
             ItemValue::None => Ok(()),
-            _ => Err(Error::new(self.name.span(), format!("`{0}` takes no value: write `{0}`", self.name))),
+            _ => Err(Error::new(
+                self.name.span(),
+                format!("`{0}` takes no value: write `{0}`", self.name),
+            )),
         }
     }
 
     fn string(&self) -> Result<LitStr> {
         match &self.value {
             ItemValue::Lit { lit: Lit::Str(s), .. } => Ok(s.clone()),
-            _ => Err(Error::new(self.name.span(), format!("`{0}` takes a string: write `{0} = \"…\"`", self.name))),
+            _ => Err(Error::new(
+                self.name.span(),
+                format!("`{0}` takes a string: write `{0} = \"…\"`", self.name),
+            )),
         }
     }
 
     fn strings(&self) -> Result<Vec<LitStr>> {
         match &self.value {
             ItemValue::Strings(list) if !list.is_empty() => Ok(list.clone()),
-            _ => Err(Error::new(self.name.span(), format!("`{0}` takes strings: write `{0}(\"…\", \"…\")`", self.name))),
+            _ => Err(Error::new(
+                self.name.span(),
+                format!("`{0}` takes strings: write `{0}(\"…\", \"…\")`", self.name),
+            )),
         }
     }
 
     fn integer(&self) -> Result<u32> {
-        let wrong =
-            || Error::new(self.name.span(), format!("`{0}` takes a whole number from 0: write `{0} = 3`", self.name));
+        let wrong = || {
+            Error::new(
+                self.name.span(),
+                format!("`{0}` takes a whole number from 0: write `{0} = 3`", self.name),
+            )
+        };
         match &self.value {
-            ItemValue::Lit { lit: Lit::Int(n), negative: false } => parse(n).map_err(|_| wrong()),
+            ItemValue::Lit {
+                lit: Lit::Int(n),
+                negative: false,
+            } => parse(n).map_err(|_| wrong()),
             _ => Err(wrong()),
         }
     }
 
     fn number(&self) -> Result<f64> {
         let value = match &self.value {
-            ItemValue::Lit { lit: Lit::Int(n), negative } => n.base10_parse::<f64>().ok().map(|v| (v, *negative)),
-            ItemValue::Lit { lit: Lit::Float(n), negative } => n.base10_parse::<f64>().ok().map(|v| (v, *negative)),
+            ItemValue::Lit {
+                lit: Lit::Int(n),
+                negative,
+            } => n.base10_parse::<f64>().ok().map(|v| (v, *negative)),
+            ItemValue::Lit {
+                lit: Lit::Float(n),
+                negative,
+            } => n.base10_parse::<f64>().ok().map(|v| (v, *negative)),
             _ => None,
         };
         match value {
             Some((v, negative)) => Ok(if negative { -v } else { v }),
-            None => Err(Error::new(self.name.span(), format!("`{0}` takes a number: write `{0} = 1.5`", self.name))),
+            None => Err(Error::new(
+                self.name.span(),
+                format!("`{0}` takes a number: write `{0} = 1.5`", self.name),
+            )),
         }
     }
 }
@@ -116,8 +148,7 @@ pub struct MessageAttributes {
 
 impl MessageAttributes {
     pub fn read(attrs: &[Attribute], span: Span) -> Result<MessageAttributes> {
-        let (mut name, mut group, mut version, mut kind, mut object) =
-            (None, String::new(), String::new(), None, None);
+        let (mut name, mut group, mut version, mut kind, mut object) = (None, String::new(), String::new(), None, None);
         for item in items(attrs, "message")? {
             match item.name.to_string().as_str() {
                 "name" => name = Some(item.string()?),
@@ -135,15 +166,27 @@ impl MessageAttributes {
             }
         }
         let name = name.ok_or_else(|| {
-            Error::new(span, "`#[message(name = \"…\")]` is missing: the name of the OpenAPI definition")
+            Error::new(
+                span,
+                "`#[message(name = \"…\")]` is missing: the name of the OpenAPI definition",
+            )
         })?;
         if let (Some(kind), true) = (&kind, version.is_empty()) {
-            return Err(Error::new(kind.span(), "a kind has a version: write `version = \"v1\"`"));
+            return Err(Error::new(
+                kind.span(),
+                "a kind has a version: write `version = \"v1\"`",
+            ));
         }
         if let (Some(span), true) = (object, kind.is_none()) {
             return Err(Error::new(span, "an object is a kind: write `kind = \"…\"`"));
         }
-        Ok(MessageAttributes { name, group, version, kind, object })
+        Ok(MessageAttributes {
+            name,
+            group,
+            version,
+            kind,
+            object,
+        })
     }
 }
 
@@ -175,14 +218,22 @@ impl FieldAttributes {
             } else if let Some(rule) = rule(&name, &item)? {
                 rules.push(rule);
             } else {
-                return Err(Error::new(item.name.span(), format!("unknown attribute `{name}` of a field")));
+                return Err(Error::new(
+                    item.name.span(),
+                    format!("unknown attribute `{name}` of a field"),
+                ));
             }
         }
         if !rules.is_empty() {
             members.push(quote!(rules: &Rules { #(#rules,)* ..Rules::NONE }));
         }
         let json = json.ok_or_else(|| Error::new(span, "`#[field(json = \"…\")]` is missing: the key in JSON"))?;
-        Ok(FieldAttributes { json, number, flags, members })
+        Ok(FieldAttributes {
+            json,
+            number,
+            flags,
+            members,
+        })
     }
 }
 
@@ -229,7 +280,12 @@ fn member(name: &str, item: &Item) -> Result<Option<proc_macro2::TokenStream>> {
                     "merge" => quote!(MERGE),
                     "replace" => quote!(REPLACE),
                     "retainKeys" => quote!(RETAIN_KEYS),
-                    _ => return Err(Error::new(text.span(), "a patch is \"merge\", \"replace\" or \"retainKeys\"")),
+                    _ => {
+                        return Err(Error::new(
+                            text.span(),
+                            "a patch is \"merge\", \"replace\" or \"retainKeys\"",
+                        ));
+                    }
                 };
                 bits = quote!(#bits | Patch::#constant.0);
             }

@@ -54,13 +54,20 @@ fn fields(input: &DeriveInput) -> Result<Vec<Field<'_>>> {
         }
     };
     if named.len() > MAX_FIELDS {
-        return Err(Error::new(input.ident.span(), format!("a message has at most {MAX_FIELDS} fields")));
+        return Err(Error::new(
+            input.ident.span(),
+            format!("a message has at most {MAX_FIELDS} fields"),
+        ));
     }
     let mut fields = Vec::new();
     for field in named {
         let Some(ident) = &field.ident else { continue };
         let attributes = FieldAttributes::read(&field.attrs, ident.span())?;
-        fields.push(Field { ident, ty: &field.ty, attributes });
+        fields.push(Field {
+            ident,
+            ty: &field.ty,
+            attributes,
+        });
     }
     Ok(fields)
 }
@@ -71,7 +78,11 @@ fn check(fields: &[Field<'_>]) -> Result<()> {
         for earlier in fields.iter().take(i) {
             let (a, b) = (&field.attributes, &earlier.attributes);
             if a.json.value() == b.json.value() {
-                let text = format!("the JSON key {:?} is already that of `{}`", a.json.value(), earlier.ident);
+                let text = format!(
+                    "the JSON key {:?} is already that of `{}`",
+                    a.json.value(),
+                    earlier.ident
+                );
                 return Err(Error::new(a.json.span(), text));
             }
             if a.number == b.number && a.number != 0 {
@@ -86,17 +97,30 @@ fn check(fields: &[Field<'_>]) -> Result<()> {
 fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) -> TokenStream {
     let name = &attributes.name;
     let descs = fields.iter().map(|field| {
-        let FieldAttributes { json, number, flags, members } = &field.attributes;
+        let FieldAttributes {
+            json,
+            number,
+            flags,
+            members,
+        } = &field.attributes;
         let ty = field.ty;
         let flags = flags.iter().fold(quote!(Flags::NONE), |all, flag| {
             let flag = Ident::new(flag, Span::call_site());
             quote!(#all.with(Flags::#flag))
         });
         let desc = quote!(FieldDesc::new::<#ty>(#json, #number, #flags));
-        if members.is_empty() { desc } else { quote!(FieldDesc { #(#members,)* ..#desc }) }
+        if members.is_empty() {
+            desc
+        } else {
+            quote!(FieldDesc { #(#members,)* ..#desc })
+        }
     });
-    let mut numbers: Vec<(u32, usize)> =
-        fields.iter().enumerate().map(|(i, f)| (f.attributes.number, i)).filter(|(n, _)| *n != 0).collect();
+    let mut numbers: Vec<(u32, usize)> = fields
+        .iter()
+        .enumerate()
+        .map(|(i, f)| (f.attributes.number, i))
+        .filter(|(n, _)| *n != 0)
+        .collect();
     numbers.sort_unstable();
     let by_number = numbers.into_iter().map(|(_, i)| Index::from(i));
     quote! {
@@ -128,6 +152,16 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
 fn reflect(ident: &Ident, fields: &[Field<'_>]) -> TokenStream {
     let indexes: Vec<Index> = (0..fields.len()).map(Index::from).collect();
     let names: Vec<&Ident> = fields.iter().map(|f| f.ident).collect();
+    let get_mut = if fields.is_empty() {
+        quote!(None)
+    } else {
+        quote! {
+            Some(match index {
+                #(#indexes => Field::slot(&mut self.#names),)*
+                _ => return None,
+            })
+        }
+    };
     quote! {
         impl Reflect for #ident {
             fn desc(&self) -> &'static MessageDesc {
@@ -140,10 +174,7 @@ fn reflect(ident: &Ident, fields: &[Field<'_>]) -> TokenStream {
                 }
             }
             fn get_mut(&mut self, index: usize) -> Option<Slot<'_>> {
-                Some(match index {
-                    #(#indexes => Field::slot(&mut self.#names),)*
-                    _ => return None,
-                })
+                #get_mut
             }
             fn clone_message(&self) -> ::std::boxed::Box<dyn Reflect> {
                 ::std::boxed::Box::new(::core::clone::Clone::clone(self))
@@ -162,12 +193,17 @@ fn reflect(ident: &Ident, fields: &[Field<'_>]) -> TokenStream {
 }
 
 fn kind(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) -> Result<TokenStream> {
-    let Some(kind) = &attributes.kind else { return Ok(TokenStream::new()) };
+    let Some(kind) = &attributes.kind else {
+        return Ok(TokenStream::new());
+    };
     let (group, version) = (&attributes.group, &attributes.version);
     let object = match attributes.object {
         None => TokenStream::new(),
         Some(span) if !fields.iter().any(|f| f.ident.unraw() == "metadata") => {
-            return Err(Error::new(span, "an object has a field `metadata` of type `ObjectMeta`"));
+            return Err(Error::new(
+                span,
+                "an object has a field `metadata` of type `ObjectMeta`",
+            ));
         }
         Some(_) => object(ident),
     };

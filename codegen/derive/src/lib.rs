@@ -30,5 +30,7 @@ use syn::{DeriveInput, parse_macro_input};
 #[proc_macro_derive(Message, attributes(message, field))]
 pub fn derive_message(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    expand::message(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+    expand::message(&input)
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
 }

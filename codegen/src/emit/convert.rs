@@ -16,7 +16,13 @@ pub fn functions(model: &Model, plan: &Plan) -> TokenStream {
         let (Some(version), Some(hub)) = (model.message(pair.version), model.message(pair.hub)) else {
             return TokenStream::new();
         };
-        let way = Way { model, plan, pair, version, hub };
+        let way = Way {
+            model,
+            plan,
+            pair,
+            version,
+            hub,
+        };
         let (to, from) = (way.function(index, true), way.function(index, false));
         quote!(#to #from)
     });
@@ -38,7 +44,9 @@ pub fn functions(model: &Model, plan: &Plan) -> TokenStream {
 /// Name of the function of a pair; `to`: to the hub.
 fn name(model: &Model, plan: &Plan, index: usize, to: bool) -> Ident {
     let message = plan.pairs.get(index).and_then(|p| model.message(p.version));
-    let path = message.map(|m| format!("{}_{}", m.module.path.join("_"), names::snake(&m.name))).unwrap_or_default();
+    let path = message
+        .map(|m| format!("{}_{}", m.module.path.join("_"), names::snake(&m.name)))
+        .unwrap_or_default();
     let direction = if to { "to_hub" } else { "from_hub" };
     format_ident!("{path}_{index}_{direction}")
 }
@@ -80,7 +88,11 @@ fn kind(model: &Model, plan: &Plan, version: usize) -> Option<TokenStream> {
 /// `example.com/v1, Kind=Widget`.
 fn gvk(message: &Message) -> String {
     let gv = &message.group_version;
-    let group = if gv.group.is_empty() { String::new() } else { format!("{}/", gv.group) };
+    let group = if gv.group.is_empty() {
+        String::new()
+    } else {
+        format!("{}/", gv.group)
+    };
     format!("{group}{}, Kind={}", gv.version, message.name)
 }
 
@@ -96,7 +108,11 @@ struct Way<'a> {
 impl Way<'_> {
     fn function(&self, index: usize, to: bool) -> TokenStream {
         let function = name(self.model, self.plan, index, to);
-        let (source, target) = if to { (self.version, self.hub) } else { (self.hub, self.version) };
+        let (source, target) = if to {
+            (self.version, self.hub)
+        } else {
+            (self.hub, self.version)
+        };
         let (source_path, target_path) = (names::path(source, 1), names::path(target, 1));
         let fields: Vec<TokenStream> = self.fields(to).collect();
         let complete = fields.len() == target.fields.len();

@@ -23,7 +23,10 @@ pub fn definitions(model: &Model, descriptions: &Descriptions) -> Result<Vec<u8>
 pub fn schemas(model: &Model, descriptions: &Descriptions) -> Map<String, Value> {
     let mut messages: Vec<&Message> = model.messages.iter().collect();
     messages.sort_by_key(|m| &m.openapi);
-    messages.into_iter().map(|m| (m.openapi.clone(), schema(model, m, descriptions))).collect()
+    messages
+        .into_iter()
+        .map(|m| (m.openapi.clone(), schema(model, m, descriptions)))
+        .collect()
 }
 
 fn schema(model: &Model, message: &Message, descriptions: &Descriptions) -> Value {
@@ -57,7 +60,11 @@ fn schema(model: &Model, message: &Message, descriptions: &Descriptions) -> Valu
 }
 
 fn describe(out: &mut Map<String, Value>, comment: &str, given: Option<&str>) {
-    let text = if comment.is_empty() { given.unwrap_or_default() } else { comment };
+    let text = if comment.is_empty() {
+        given.unwrap_or_default()
+    } else {
+        comment
+    };
     if !text.is_empty() {
         out.insert("description".to_owned(), text.into());
     }
@@ -68,7 +75,10 @@ fn type_meta(properties: &mut Map<String, Value>) {
     let version = "Version of the schema that this object is written in: the group and the version, or the version \
                    alone in the legacy group.";
     let kind = "Name of the kind of this object, in CamelCase.";
-    properties.insert("apiVersion".to_owned(), json!({"description": version, "type": "string"}));
+    properties.insert(
+        "apiVersion".to_owned(),
+        json!({"description": version, "type": "string"}),
+    );
     properties.insert("kind".to_owned(), json!({"description": kind, "type": "string"}));
 }
 
@@ -119,7 +129,11 @@ fn union(union: &options::Union) -> Value {
     if !union.discriminator.is_empty() {
         out.insert("discriminator".to_owned(), union.discriminator.clone().into());
     }
-    let fields = union.fields.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
+    let fields = union
+        .fields
+        .iter()
+        .map(|(k, v)| (k.clone(), v.clone().into()))
+        .collect();
     out.insert("fields-to-discriminateBy".to_owned(), Value::Object(fields));
     Value::Object(out)
 }
@@ -268,12 +282,19 @@ fn rules(field: &Field, out: &mut Map<String, Value>) {
     if !o.pattern.is_empty() {
         out.insert("pattern".to_owned(), o.pattern.clone().into());
     }
-    for (name, value) in [("minimum", o.minimum), ("maximum", o.maximum), ("multipleOf", o.multiple_of)] {
+    for (name, value) in [
+        ("minimum", o.minimum),
+        ("maximum", o.maximum),
+        ("multipleOf", o.multiple_of),
+    ] {
         if let Some(value) = value {
             out.insert(name.to_owned(), number(value));
         }
     }
-    for (name, set) in [("exclusiveMinimum", o.exclusive_minimum), ("exclusiveMaximum", o.exclusive_maximum)] {
+    for (name, set) in [
+        ("exclusiveMinimum", o.exclusive_minimum),
+        ("exclusiveMaximum", o.exclusive_maximum),
+    ] {
         if set {
             out.insert(name.to_owned(), true.into());
         }
@@ -312,7 +333,11 @@ fn rules(field: &Field, out: &mut Map<String, Value>) {
 /// Whole numbers without a fraction.
 fn number(value: f64) -> Value {
     let whole = value as i64;
-    if whole as f64 == value { whole.into() } else { value.into() }
+    if whole as f64 == value {
+        whole.into()
+    } else {
+        value.into()
+    }
 }
 
 fn field_extensions(field: &Field, out: &mut Map<String, Value>) {
@@ -336,7 +361,10 @@ fn field_extensions(field: &Field, out: &mut Map<String, Value>) {
         out.insert("x-kubernetes-patch-merge-key".to_owned(), o.merge_key.clone().into());
     }
     if !o.patch_strategy.is_empty() {
-        out.insert("x-kubernetes-patch-strategy".to_owned(), o.patch_strategy.join(",").into());
+        out.insert(
+            "x-kubernetes-patch-strategy".to_owned(),
+            o.patch_strategy.join(",").into(),
+        );
     }
     validations(out, o.rules.iter());
 }

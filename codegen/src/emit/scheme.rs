@@ -13,13 +13,15 @@ use crate::plan::Plan;
 /// `pub static SCHEME`.
 pub fn table(model: &Model, plan: &Plan) -> TokenStream {
     let groups = groups(model).into_iter().map(|group| group_desc(model, plan, &group));
-    let types = model.messages.iter().filter(|m| m.kind.is_some() && m.resource().is_none()).map(type_desc);
+    let types = model
+        .messages
+        .iter()
+        .filter(|m| m.kind.is_some() && m.resource().is_none())
+        .map(type_desc);
     quote! {
         /// Everything that the definitions of this crate yield.
         pub static SCHEME: ::keelson_machinery::scheme::Scheme = {
-            use ::keelson_machinery::scheme::{
-                ColumnDesc, GroupDesc, KindDesc, NameRule, Scheme, SubresourceDesc, TypeDesc, VersionDesc,
-            };
+            use ::keelson_machinery::scheme::*;
             Scheme {
                 groups: &[#(#groups),*],
                 types: &[#(#types),*],
@@ -53,12 +55,16 @@ fn groups(model: &Model) -> Vec<Group<'_>> {
         }
         let priority = priorities.entry(&gv.group).or_insert(gv.group_priority);
         *priority = gv.group_priority.max(*priority);
-        let version = all.entry(&gv.group).or_default().entry(&gv.version).or_insert_with(|| Version {
-            name: &gv.version,
-            priority: gv.version_priority,
-            enabled: !gv.disabled,
-            kinds: Vec::new(),
-        });
+        let version = all
+            .entry(&gv.group)
+            .or_default()
+            .entry(&gv.version)
+            .or_insert_with(|| Version {
+                name: &gv.version,
+                priority: gv.version_priority,
+                enabled: !gv.disabled,
+                kinds: Vec::new(),
+            });
         version.kinds.push((id, message));
     }
     let mut groups: Vec<Group<'_>> = all
@@ -66,10 +72,16 @@ fn groups(model: &Model) -> Vec<Group<'_>> {
         .map(|(name, versions)| {
             let mut versions: Vec<Version<'_>> = versions.into_values().collect();
             for version in &mut versions {
-                version.kinds.sort_by_key(|(_, m)| m.resource().map(|k| k.plural.as_str()));
+                version
+                    .kinds
+                    .sort_by_key(|(_, m)| m.resource().map(|k| k.plural.as_str()));
             }
             versions.sort_by_key(|v| (std::cmp::Reverse(v.priority), v.name));
-            Group { name, priority: priorities.get(name).copied().unwrap_or_default(), versions }
+            Group {
+                name,
+                priority: priorities.get(name).copied().unwrap_or_default(),
+                versions,
+            }
         })
         .collect();
     groups.sort_by_key(|g| (std::cmp::Reverse(g.priority), g.name));
@@ -81,7 +93,10 @@ fn group_desc(model: &Model, plan: &Plan, group: &Group<'_>) -> TokenStream {
     let versions = group.versions.iter().map(|version| {
         let (name, enabled) = (version.name, version.enabled);
         let priority = Literal::i32_unsuffixed(version.priority);
-        let kinds = version.kinds.iter().map(|(id, message)| kind_desc(model, plan, *id, message));
+        let kinds = version
+            .kinds
+            .iter()
+            .map(|(id, message)| kind_desc(model, plan, *id, message));
         quote!(VersionDesc { version: #name, priority: #priority, enabled: #enabled, kinds: &[#(#kinds),*] })
     });
     quote!(GroupDesc { name: #name, priority: #priority, versions: &[#(#versions),*] })
@@ -102,18 +117,28 @@ fn type_desc(message: &Message) -> TokenStream {
 }
 
 fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message) -> TokenStream {
-    let Some(kind) = &message.kind else { return TokenStream::new() };
+    let Some(kind) = &message.kind else {
+        return TokenStream::new();
+    };
     let gv = &message.group_version;
     let (group, version, name, path) = (&gv.group, &gv.version, &message.name, names::path(message, 0));
     let list_kind = if kind.no_list { "" } else { &kind.list_kind };
     let (plural, singular) = (&kind.plural, &kind.singular);
-    let [short_names, categories, verbs, selectable] =
-        [&kind.short_names, &kind.categories, &kind.verbs, &kind.selectable_fields].map(|list| quote!(&[#(#list),*]));
+    let [short_names, categories, verbs, selectable] = [
+        &kind.short_names,
+        &kind.categories,
+        &kind.verbs,
+        &kind.selectable_fields,
+    ]
+    .map(|list| quote!(&[#(#list),*]));
     let namespaced = !kind.cluster_scoped;
     let subresources = kind.subresources.iter().map(subresource);
     let columns = kind.columns.iter().map(column);
     let family = plan.family(id);
-    let (storage, hub) = (family.is_some_and(|f| f.storage == id), family.is_some_and(|f| f.hub == id));
+    let (storage, hub) = (
+        family.is_some_and(|f| f.storage == id),
+        family.is_some_and(|f| f.hub == id),
+    );
     let storage_path = storage_path(message);
     let rule = format_ident!("{}", kind.names);
     let (generation, create_on_update) = (kind.generation, kind.create_on_update);
@@ -158,13 +183,19 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message) -> To
 
 /// Groups of Kubernetes itself store below the plural alone; others below the group and the plural.
 pub fn storage_path(message: &Message) -> String {
-    let Some(kind) = &message.kind else { return String::new() };
+    let Some(kind) = &message.kind else {
+        return String::new();
+    };
     if !kind.storage_path.is_empty() {
         return kind.storage_path.clone();
     }
     let group = &message.group_version.group;
     let built_in = !group.contains('.') || group.ends_with(".k8s.io");
-    if built_in { kind.plural.clone() } else { format!("{group}/{}", kind.plural) }
+    if built_in {
+        kind.plural.clone()
+    } else {
+        format!("{group}/{}", kind.plural)
+    }
 }
 
 /// `group/version/Kind` or `version/Kind` → its parts; the legacy group is "".
@@ -196,7 +227,15 @@ fn subresource(s: &Subresource) -> TokenStream {
 }
 
 fn column(c: &Column) -> TokenStream {
-    let Column { name, ty, format, path, function, description, .. } = c;
+    let Column {
+        name,
+        ty,
+        format,
+        path,
+        function,
+        description,
+        ..
+    } = c;
     let priority = Literal::i32_unsuffixed(c.priority);
     quote! {
         ColumnDesc {

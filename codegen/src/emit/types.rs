@@ -15,7 +15,11 @@ pub fn structure(model: &Model, message: &Message, descriptions: &Descriptions) 
     let name = &message.openapi;
     let mut attributes = quote!(name = #name);
     if message.kind.is_some() {
-        let (group, version, kind) = (&message.group_version.group, &message.group_version.version, &message.name);
+        let (group, version, kind) = (
+            &message.group_version.group,
+            &message.group_version.version,
+            &message.name,
+        );
         attributes.extend(quote!(, group = #group, version = #version, kind = #kind));
         if model.is_object(message) {
             attributes.extend(quote!(, object));
@@ -24,7 +28,10 @@ pub fn structure(model: &Model, message: &Message, descriptions: &Descriptions) 
     let texts = descriptions.get(&message.openapi);
     let doc = docs(&message.comment, texts.map(|t| t.0.as_str()));
     let fields = message.fields.iter().map(|field| {
-        let doc = docs(&field.comment, texts.and_then(|t| t.1.get(&field.json)).map(String::as_str));
+        let doc = docs(
+            &field.comment,
+            texts.and_then(|t| t.1.get(&field.json)).map(String::as_str),
+        );
         let (ident, ty) = (names::field(field), names::field_type(model, field, depth));
         let attributes = field_attributes(model, field);
         quote!(#doc #[field(#attributes)] pub #ident: #ty)
@@ -39,7 +46,11 @@ pub fn structure(model: &Model, message: &Message, descriptions: &Descriptions) 
 
 /// The comment of the definition, else the text given to the builder.
 fn docs(comment: &str, given: Option<&str>) -> TokenStream {
-    let text = if comment.is_empty() { given.unwrap_or_default() } else { comment };
+    let text = if comment.is_empty() {
+        given.unwrap_or_default()
+    } else {
+        comment
+    };
     text.lines()
         .map(|line| {
             let line = format!(" {line}");
@@ -90,8 +101,14 @@ fn flags(model: &Model, field: &Field, all: &mut TokenStream) {
         (quote!(omit_zero), o.omit_zero),
         (quote!(atomic), is_atomic(model, field)),
         (quote!(nullable), o.nullable),
-        (quote!(has_defaults), !field.default().is_empty() || below.is_some_and(|m| m.has_defaults)),
-        (quote!(has_rules), field.has_own_rules() || below.is_some_and(|m| m.has_rules)),
+        (
+            quote!(has_defaults),
+            !field.default().is_empty() || below.is_some_and(|m| m.has_defaults),
+        ),
+        (
+            quote!(has_rules),
+            field.has_own_rules() || below.is_some_and(|m| m.has_rules),
+        ),
     ];
     for (name, _) in flags.into_iter().filter(|(_, set)| *set) {
         all.extend(quote!(, #name));
@@ -100,7 +117,13 @@ fn flags(model: &Model, field: &Field, all: &mut TokenStream) {
 
 /// Of a message or list of messages: whether the field or the message says so. Of a map: whether the field does.
 fn is_atomic(model: &Model, field: &Field) -> bool {
-    let of_type = || field.ty.message().and_then(|id| model.message(id)).is_some_and(|m| m.ty.map_type == MapType::Atomic);
+    let of_type = || {
+        field
+            .ty
+            .message()
+            .and_then(|id| model.message(id))
+            .is_some_and(|m| m.ty.map_type == MapType::Atomic)
+    };
     match (field.options.map_type, &field.ty) {
         (MapType::Atomic, _) => true,
         (MapType::Unset, FieldType::Message(_) | FieldType::List(_)) => of_type(),
@@ -115,18 +138,26 @@ fn rules(field: &Field, all: &mut TokenStream) {
             all.extend(quote!(, #name(#(#values),*)));
         }
     }
-    let numbers =
-        [(quote!(minimum), o.minimum), (quote!(maximum), o.maximum), (quote!(multiple_of), o.multiple_of)];
+    let numbers = [
+        (quote!(minimum), o.minimum),
+        (quote!(maximum), o.maximum),
+        (quote!(multiple_of), o.multiple_of),
+    ];
     for (name, value) in numbers {
         if let Some(value) = value {
-            let sign = if value.is_sign_negative() { quote!(-) } else { TokenStream::new() };
+            let sign = if value.is_sign_negative() {
+                quote!(-)
+            } else {
+                TokenStream::new()
+            };
             let value = Literal::f64_unsuffixed(value.abs());
             all.extend(quote!(, #name = #sign #value));
         }
     }
-    for (name, set) in
-        [(quote!(exclusive_minimum), o.exclusive_minimum), (quote!(exclusive_maximum), o.exclusive_maximum)]
-    {
+    for (name, set) in [
+        (quote!(exclusive_minimum), o.exclusive_minimum),
+        (quote!(exclusive_maximum), o.exclusive_maximum),
+    ] {
         if set {
             all.extend(quote!(, #name));
         }
