@@ -1,0 +1,162 @@
+//! Where objects are stored.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use keelson_storage::{EtcdConfig, HistoryLimits, StoreConfig};
+
+use super::OptionError;
+
+pub(super) const SECTION: &str = "Etcd flags";
+
+/// How often history is compacted in etcd, as kube-apiserver does unless told otherwise.
+const COMPACTION_INTERVAL: Duration = Duration::from_secs(300);
+
+#[derive(clap::Args, Debug, Clone)]
+#[command(next_help_heading = SECTION)]
+pub struct Etcd {
+    /// Where objects are kept: embedded (a folder of this process), memory (lost at the end) or etcd3. Default: etcd3
+    /// with --etcd-servers, else embedded.
+    #[arg(long, value_name = "string")]
+    pub storage_backend: Option<String>,
+
+    /// URLs of the etcd members (scheme://address:port), with commas between.
+    #[arg(long, value_name = "strings", value_delimiter = ',')]
+    pub etcd_servers: Vec<String>,
+
+    /// What the keys of all objects begin with.
+    #[arg(long, value_name = "string", default_value = "/registry")]
+    pub etcd_prefix: String,
+
+    /// A PEM file of the authorities that etcd's certificates are checked against.
+    #[arg(long, value_name = "string")]
+    pub etcd_cafile: Option<PathBuf>,
+
+    /// A PEM file of the client certificate shown to etcd.
+    #[arg(long, value_name = "string")]
+    pub etcd_certfile: Option<PathBuf>,
+
+    /// A PEM file of that certificate's key.
+    #[arg(long, value_name = "string")]
+    pub etcd_keyfile: Option<PathBuf>,
+}
+
+impl Etcd {
+    /// The store, with the embedded one in a folder of `data_dir`. Files named by the flags are checked.
+    pub(super) fn store(&self, data_dir: &Path) -> Result<StoreConfig, OptionError> {
+        match self.storage_backend.as_deref() {
+            Some("memory") => self.without_servers().map(|()| StoreConfig::Memory { history: HistoryLimits::default() }),
+            Some("embedded") => self.without_servers().map(|()| embedded(data_dir)),
+            None if self.etcd_servers.is_empty() => Ok(embedded(data_dir)),
+            None | Some("etcd3") => self.etcd().map(StoreConfig::Etcd),
+            Some(_) => {
+                Err(OptionError::flag("--storage-backend", "invalid, allowed values: embedded, memory, etcd3"))
+            }
+        }
+    }
+
+    /// The prefix of all keys: a slash in front, none at the end, empty for none at all.
+    pub(super) fn prefix(&self) -> String {
+        match self.etcd_prefix.trim_matches('/') {
+            "" => String::new(),
+            path => format!("/{path}"),
+        }
+    }
+
+    /// Servers that would go unused are a mistake.
+    fn without_servers(&self) -> Result<(), OptionError> {
+        match self.etcd_servers.is_empty() {
+            true => Ok(()),
+            false => Err(OptionError::flag("--etcd-servers", "needs --storage-backend=etcd3")),
+        }
+    }
+
+    fn etcd(&self) -> Result<EtcdConfig, OptionError> {
+        if self.etcd_servers.is_empty() {
+            return Err(OptionError::flag("--etcd-servers", "must be specified"));
+        }
+        for server in &self.etcd_servers {
+            check_url(server)?;
+        }
+        match (&self.etcd_certfile, &self.etcd_keyfile) {
+            (Some(_), None) => return Err(OptionError::flag("--etcd-certfile", "needs --etcd-keyfile")),
+            (None, Some(_)) => return Err(OptionError::flag("--etcd-keyfile", "needs --etcd-certfile")),
+            _ => {}
+        }
+        for (flag, file) in [
+            ("--etcd-cafile", &self.etcd_cafile),
+            ("--etcd-certfile", &self.etcd_certfile),
+            ("--etcd-keyfile", &self.etcd_keyfile),
+        ] {
+            if let Some(path) = file {
+                super::pem::check(flag, path, flag == "--etcd-keyfile")?;
+            }
+        }
+        Ok(EtcdConfig {
+            endpoints: self.etcd_servers.clone(),
+            ca: self.etcd_cafile.clone(),
+            cert: self.etcd_certfile.clone(),
+            key: self.etcd_keyfile.clone(),
+            compaction_interval: Some(COMPACTION_INTERVAL),
+        })
+    }
+}
+
+fn embedded(data_dir: &Path) -> StoreConfig {
+    StoreConfig::Embedded { dir: data_dir.join("store"), history: HistoryLimits::default() }
+}
+
+fn check_url(server: &str) -> Result<(), OptionError> {
+    let host = server.strip_prefix("http://").or_else(|| server.strip_prefix("https://"));
+    match host.map(|host| host.trim_end_matches('/')) {
+        Some(host) if !host.is_empty() && !host.contains(['/', ' ', '?', '#', '@']) => Ok(()),
+        _ => Err(OptionError::flag("--etcd-servers", format!("{server:?} is not a URL like https://10.0.0.1:2379"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Only {
+        #[command(flatten)]
+        etcd: Etcd,
+    }
+
+    fn store(args: &[&str]) -> Result<StoreConfig, String> {
+        let only = Only::try_parse_from(["x"].iter().chain(args)).unwrap();
+        only.etcd.store(Path::new("/data")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn servers_choose_etcd_and_their_absence_the_embedded_store() {
+        assert!(matches!(store(&[]), Ok(StoreConfig::Embedded { dir, .. }) if dir == Path::new("/data/store")));
+        assert!(matches!(store(&["--storage-backend=memory"]), Ok(StoreConfig::Memory { .. })));
+        let Ok(StoreConfig::Etcd(etcd)) = store(&["--etcd-servers=http://a:2379,http://b:2379"]) else { panic!() };
+        assert_eq!(etcd.endpoints, ["http://a:2379", "http://b:2379"]);
+    }
+
+    #[test]
+    fn mistakes_name_the_flag() {
+        for (args, error) in [
+            (&["--storage-backend=etcd3"][..], "--etcd-servers: must be specified"),
+            (&["--storage-backend=etcd2"], "--storage-backend: invalid, allowed values: embedded, memory, etcd3"),
+            (&["--storage-backend=memory", "--etcd-servers=http://a:1"], "--etcd-servers: needs --storage-backend=etcd3"),
+            (&["--etcd-servers=a:2379"], r#"--etcd-servers: "a:2379" is not a URL like https://10.0.0.1:2379"#),
+            (&["--etcd-servers=http://a:1", "--etcd-certfile=x"], "--etcd-certfile: needs --etcd-keyfile"),
+        ] {
+            assert_eq!(store(args).unwrap_err(), error, "{args:?}");
+        }
+    }
+
+    #[test]
+    fn prefixes_begin_with_a_slash() {
+        for (flag, want) in [("registry", "/registry"), ("/a/b/", "/a/b"), ("/", ""), ("", "")] {
+            let only = Only::try_parse_from(["x", &format!("--etcd-prefix={flag}")]).unwrap();
+            assert_eq!(only.etcd.prefix(), want);
+        }
+    }
+}

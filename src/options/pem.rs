@@ -1,0 +1,51 @@
+//! Checks of PEM files: what can't be used is told at the start, not when a request comes.
+
+use std::path::Path;
+
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
+
+use super::OptionError;
+
+/// The text of a file named by `flag`.
+pub(super) fn read(flag: &'static str, path: &Path) -> Result<String, OptionError> {
+    std::fs::read_to_string(path).map_err(|error| OptionError::file(flag, path, error))
+}
+
+/// Checks that a file holds certificates, or a private key, and gives its text.
+pub(super) fn check(flag: &'static str, path: &Path, key: bool) -> Result<String, OptionError> {
+    let text = read(flag, path)?;
+    let found = if key { private_key(&text) } else { certificates(&text) };
+    found.map_err(|reason| OptionError::file(flag, path, reason))?;
+    Ok(text)
+}
+
+fn private_key(text: &str) -> Result<(), String> {
+    PrivateKeyDer::from_pem_slice(text.as_bytes())
+        .map(|_| ())
+        .map_err(|_| "data does not contain a valid RSA or ECDSA private key".to_owned())
+}
+
+fn certificates(text: &str) -> Result<(), String> {
+    let mut found = false;
+    for certificate in CertificateDer::pem_slice_iter(text.as_bytes()) {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        x509_parser::parse_x509_certificate(&certificate).map_err(|error| format!("malformed certificate: {error}"))?;
+        found = true;
+    }
+    match found {
+        true => Ok(()),
+        false => Err("data does not contain any valid RSA or ECDSA certificates".to_owned()),
+    }
+}
+
+/// Whether a text holds keys that service account tokens can be checked with: public ones, or such that the public
+/// one follows from (private keys, certificates).
+pub(super) fn verifying_keys(text: &str) -> Result<(), String> {
+    let public = SubjectPublicKeyInfoDer::pem_slice_iter(text.as_bytes()).any(|key| key.is_ok())
+        || text.contains("-----BEGIN RSA PUBLIC KEY-----");
+    match public || private_key(text).is_ok() || certificates(text).is_ok() {
+        true => Ok(()),
+        false => Err("data does not contain any valid RSA or ECDSA public keys".to_owned()),
+    }
+}

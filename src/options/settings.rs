@@ -1,0 +1,164 @@
+//! Options completed with defaults and checked, files included. Nothing is made or changed yet.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use keelson_machinery::scheme::Scheme;
+use keelson_storage::StoreConfig;
+
+use super::api_enablement::GroupVersion;
+use super::authorization::Mode;
+use super::misc::Cidr;
+use super::secure_serving::ServingCertificate;
+use super::token_file::Tokens;
+use super::{OptionError, Options, logs, pem};
+
+/// What the command line asks for.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Name of the program: of its data folder, its cluster in the kubeconfig.
+    pub program: String,
+    /// The folder of everything that the server makes for itself.
+    pub data_dir: PathBuf,
+    /// The admin's kubeconfig; `None` when clients are vouched for by a given authority.
+    pub kubeconfig: Option<PathBuf>,
+    pub address: SocketAddr,
+    pub serving: ServingCertificate,
+    /// PEM text of the given authority of client certificates.
+    pub client_ca_pem: Option<String>,
+    pub tokens: Tokens,
+    pub anonymous: bool,
+    pub modes: Vec<Mode>,
+    pub served: BTreeSet<GroupVersion>,
+    pub store: StoreConfig,
+    /// What every key begins with: "" or a path without a slash at its end.
+    pub store_prefix: String,
+    pub service_accounts: ServiceAccounts,
+    pub service_ranges: Vec<Cidr>,
+    pub allow_privileged: bool,
+    pub log: Log,
+    /// Lines for the log, of things that are odd but no errors.
+    pub warnings: Vec<String>,
+    /// Flags that were given and checked, and that nothing uses yet.
+    pub unused: Vec<&'static str>,
+}
+
+/// How service account tokens are made and checked.
+#[derive(Clone, Debug)]
+pub struct ServiceAccounts {
+    pub issuers: Vec<String>,
+    pub audiences: Vec<String>,
+    /// Files with keys that tokens are checked with.
+    pub key_files: Vec<PathBuf>,
+    /// The file of the key that signs; `None`: the one in the data folder.
+    pub signing_key_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Log {
+    pub format: logs::Format,
+    pub verbosity: i64,
+}
+
+impl Options {
+    /// Fills in defaults and checks everything that can be checked without changing anything. `lookup` reads an
+    /// environment variable.
+    ///
+    /// # Errors
+    /// The first flag or file that the server can't start with.
+    pub fn settle(
+        &self,
+        program: &str,
+        schemes: &[&'static Scheme],
+        lookup: impl Fn(&str) -> Option<String>,
+    ) -> Result<Settings, OptionError> {
+        let log = Log { format: self.logs.format()?, verbosity: self.logs.v };
+        let data_dir = self.data_folder.folder(program, lookup)?;
+        if data_dir.exists() && !data_dir.is_dir() {
+            return Err(OptionError::file("--data-dir", &data_dir, "is not a folder"));
+        }
+        let client_ca_pem = self.authentication.client_ca()?;
+        let modes = self.authorization.modes()?;
+        let tokens = self.authentication.tokens()?;
+        let mut warnings = tokens.warnings.clone();
+        Ok(Settings {
+            program: program.to_owned(),
+            kubeconfig: self.kubeconfig(&data_dir, client_ca_pem.is_some())?,
+            address: self.secure_serving.address()?,
+            serving: self.secure_serving.certificate(&data_dir.join("pki"))?,
+            client_ca_pem,
+            tokens,
+            anonymous: self.anonymous(&modes, &mut warnings),
+            modes,
+            served: self.api_enablement.served(schemes)?,
+            store: self.etcd.store(&data_dir)?,
+            store_prefix: self.etcd.prefix(),
+            service_accounts: self.service_accounts()?,
+            service_ranges: self.misc.service_ranges()?,
+            allow_privileged: self.misc.allow_privileged.unwrap_or(false),
+            log,
+            warnings,
+            unused: self.unused(),
+            data_dir,
+        })
+    }
+
+    fn kubeconfig(&self, data_dir: &std::path::Path, given_authority: bool) -> Result<Option<PathBuf>, OptionError> {
+        match (given_authority, &self.data_folder.kubeconfig_out) {
+            (true, Some(_)) => Err(OptionError::flag(
+                "--kubeconfig-out",
+                "can't be combined with --client-ca-file: only the server's own authority can vouch for an admin",
+            )),
+            (true, None) => Ok(None),
+            (false, _) => self.data_folder.kubeconfig(data_dir).map(Some),
+        }
+    }
+
+    /// Whether anonymous requests are let through: not beside AlwaysAllow, under which they could do anything.
+    fn anonymous(&self, modes: &[Mode], warnings: &mut Vec<String>) -> bool {
+        let open = modes.contains(&Mode::AlwaysAllow);
+        if open && self.authentication.anonymous_auth {
+            warnings.push(
+                "AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. \
+                 You should use a different authorizer"
+                    .to_owned(),
+            );
+        }
+        self.authentication.anonymous_auth && !open
+    }
+
+    fn service_accounts(&self) -> Result<ServiceAccounts, OptionError> {
+        let issuers = self.authentication.issuers()?;
+        self.authentication.check_service_account_keys()?;
+        let signing_key_file = self.misc.service_account_signing_key_file.clone();
+        if let Some(path) = &signing_key_file {
+            pem::check("--service-account-signing-key-file", path, true)?;
+        }
+        Ok(ServiceAccounts {
+            audiences: self.authentication.audiences(&issuers),
+            issuers,
+            key_files: self.authentication.service_account_key_file.clone(),
+            signing_key_file,
+        })
+    }
+
+    /// The given flags whose effects come later.
+    fn unused(&self) -> Vec<&'static str> {
+        let later = |mode: &str| matches!(mode, "ABAC" | "Webhook" | "RBAC" | "Node");
+        let modes = self.authorization.authorization_mode.as_deref().unwrap_or_default();
+        [
+            ("--authorization-mode", modes.iter().any(|mode| later(mode))),
+            ("--service-cluster-ip-range", self.misc.service_cluster_ip_range.is_some()),
+            ("--allow-privileged", self.misc.allow_privileged.is_some()),
+            ("--service-account-issuer", !self.authentication.service_account_issuer.is_empty()),
+            ("--service-account-key-file", !self.authentication.service_account_key_file.is_empty()),
+            ("--service-account-signing-key-file", self.misc.service_account_signing_key_file.is_some()),
+            ("--api-audiences", !self.authentication.api_audiences.is_empty()),
+        ]
+        .into_iter()
+        .filter(|(_, given)| *given)
+        .map(|(flag, _)| flag)
+        .collect()
+    }
+}

@@ -1,0 +1,184 @@
+//! The CSV file of static tokens.
+
+use std::collections::BTreeMap;
+
+use keelson_server::user::User;
+
+/// What a file of tokens says.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Tokens {
+    /// Token → user.
+    pub users: BTreeMap<String, User>,
+    /// Records that are odd but no errors, one line each.
+    pub warnings: Vec<String>,
+}
+
+/// Reads `token,user,uid[,"group,group"]` records. `path` only names the file in messages.
+///
+/// # Errors
+/// kube-apiserver's text for a record that is too short or no CSV.
+pub fn parse(path: &str, text: &str) -> Result<Tokens, String> {
+    let mut tokens = Tokens::default();
+    for (index, record) in records(text)?.into_iter().enumerate() {
+        let [token, name, uid, rest @ ..] = record.as_slice() else {
+            return Err(format!(
+                "token file '{path}' must have at least 3 columns (token, user name, user uid), found {}",
+                record.len()
+            ));
+        };
+        let number = index + 1;
+        if token.is_empty() {
+            tokens
+                .warnings
+                .push(format!("empty token has been found in token file '{path}', record number '{number}'"));
+            continue;
+        }
+        let groups = rest.first().map(|groups| groups.split(',').map(str::to_owned).collect()).unwrap_or_default();
+        let user = User { name: name.clone(), uid: uid.clone(), groups, ..User::default() };
+        if tokens.users.insert(token.clone(), user).is_some() {
+            tokens
+                .warnings
+                .push(format!("duplicate token has been found in token file '{path}', record number '{number}'"));
+        }
+    }
+    Ok(tokens)
+}
+
+/// The records of a CSV text as Go's encoding/csv reads them: empty lines are skipped, a field in quotes may hold
+/// commas, line ends and doubled quotes.
+fn records(text: &str) -> Result<Vec<Vec<String>>, String> {
+    let mut records = Vec::new();
+    let mut lines = text.split_inclusive('\n').enumerate().map(|(index, line)| (index + 1, line));
+    while let Some((number, line)) = lines.next() {
+        if line.trim_end_matches(['\n', '\r']).is_empty() {
+            continue;
+        }
+        let mut reader = RecordReader { lines: &mut lines, line, number, start: number, at: 0 };
+        records.push(reader.record()?);
+    }
+    Ok(records)
+}
+
+/// Reads one record, which may go on over several lines.
+struct RecordReader<'a, 'b, I: Iterator<Item = (usize, &'a str)>> {
+    lines: &'b mut I,
+    line: &'a str,
+    /// The line, counted from 1.
+    number: usize,
+    /// The record's first line.
+    start: usize,
+    /// Byte in the line.
+    at: usize,
+}
+
+impl<'a, I: Iterator<Item = (usize, &'a str)>> RecordReader<'a, '_, I> {
+    fn record(&mut self) -> Result<Vec<String>, String> {
+        let mut fields = Vec::new();
+        loop {
+            let field = match self.rest().starts_with('"') {
+                true => self.quoted()?,
+                false => self.bare()?,
+            };
+            fields.push(field);
+            match self.rest().starts_with(',') {
+                true => self.at += 1,
+                false => return Ok(fields),
+            }
+        }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.line[self.at..]
+    }
+
+    fn bare(&mut self) -> Result<String, String> {
+        let rest = self.rest().trim_end_matches('\n').trim_end_matches('\r');
+        let field = &rest[..rest.find(',').unwrap_or(rest.len())];
+        if let Some(quote) = field.find('"') {
+            return Err(self.error(self.at + quote + 1, "bare \" in non-quoted field"));
+        }
+        self.at += field.len();
+        Ok(field.to_owned())
+    }
+
+    fn quoted(&mut self) -> Result<String, String> {
+        let mut field = String::new();
+        self.at += 1;
+        loop {
+            let rest = self.rest();
+            let Some(quote) = rest.find('"') else {
+                field.push_str(rest);
+                let Some((number, line)) = self.lines.next() else {
+                    return Err(self.error(self.line.len() + 1, "extraneous or missing \" in quoted-field"));
+                };
+                (self.number, self.line, self.at) = (number, line, 0);
+                continue;
+            };
+            field.push_str(&rest[..quote]);
+            self.at += quote + 1;
+            match self.rest().chars().next() {
+                Some('"') => {
+                    field.push('"');
+                    self.at += 1;
+                }
+                None | Some(',' | '\n') => return Ok(field),
+                Some('\r') if self.rest().trim_end_matches('\n') == "\r" => return Ok(field),
+                Some(_) => return Err(self.error(self.at, "extraneous or missing \" in quoted-field")),
+            }
+        }
+    }
+
+    fn error(&self, column: usize, what: &str) -> String {
+        let (line, start) = (self.number, self.start);
+        match line == start {
+            true => format!("parse error on line {line}, column {column}: {what}"),
+            false => format!("record on line {start}; parse error on line {line}, column {column}: {what}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_become_users() {
+        let text = "admintoken,admin,uid-admin,\"system:masters\"\r\n\n\
+                    alicetoken,alice,uid-alice,\"devs,ops\"\nbobtoken,bob,uid-bob";
+        let tokens = parse("f", text).unwrap();
+        assert_eq!(tokens.users["alicetoken"].groups, ["devs", "ops"]);
+        assert_eq!(tokens.users["admintoken"].groups, ["system:masters"]);
+        assert_eq!((tokens.users["bobtoken"].name.as_str(), tokens.users["bobtoken"].uid.as_str()), ("bob", "uid-bob"));
+        assert!(tokens.users["bobtoken"].groups.is_empty() && tokens.warnings.is_empty());
+    }
+
+    #[test]
+    fn odd_records_are_told() {
+        let tokens = parse("f", "t,a,1\n,b,2\nt,c,3\n").unwrap();
+        assert_eq!(tokens.users["t"].name, "c");
+        assert_eq!(
+            tokens.warnings,
+            [
+                "empty token has been found in token file 'f', record number '2'",
+                "duplicate token has been found in token file 'f', record number '3'"
+            ]
+        );
+    }
+
+    #[test]
+    fn errors_are_those_of_kube_apiserver() {
+        for (text, error) in [
+            ("t,u\n", "token file 'f' must have at least 3 columns (token, user name, user uid), found 2"),
+            ("t,u\"x,1\n", "parse error on line 1, column 4: bare \" in non-quoted field"),
+            ("t,\"u\"x,1\n", "parse error on line 1, column 5: extraneous or missing \" in quoted-field"),
+            ("t,\"u\n1", "record on line 1; parse error on line 2, column 2: extraneous or missing \" in quoted-field"),
+        ] {
+            assert_eq!(parse("f", text).unwrap_err(), error, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn quoted_fields_hold_anything() {
+        assert_eq!(records("\"a\"\"b\",\"c\nd\",\n").unwrap(), [["a\"b", "c\nd", ""]]);
+    }
+}
