@@ -22,8 +22,12 @@ const LIBRARIES: i64 = 8;
 
 /// Sends all events of the process to standard error. The first call counts.
 pub fn start(log: Log) {
-    let form = EventForm { json: log.format == LogFormat::Json };
-    let lines = tracing_subscriber::fmt::layer().event_format(form).with_writer(std::io::stderr);
+    let form = EventForm {
+        json: log.format == LogFormat::Json,
+    };
+    let lines = tracing_subscriber::fmt::layer()
+        .event_format(form)
+        .with_writer(std::io::stderr);
     let subscriber = tracing_subscriber::registry().with(filter(log.verbosity)).with(lines);
     // An embedding program may have its own subscriber; then that one is meant.
     let _ = tracing::subscriber::set_global_default(subscriber);
@@ -35,7 +39,11 @@ fn filter(verbosity: i64) -> Targets {
         DEBUG.. => LevelFilter::DEBUG,
         _ => LevelFilter::INFO,
     };
-    let libraries = if verbosity >= LIBRARIES { LevelFilter::DEBUG } else { LevelFilter::WARN };
+    let libraries = if verbosity >= LIBRARIES {
+        LevelFilter::DEBUG
+    } else {
+        LevelFilter::WARN
+    };
     Targets::new().with_target("keelson", own).with_default(libraries)
 }
 
@@ -53,7 +61,12 @@ where
         let mut fields = Fields::default();
         event.record(&mut fields);
         let metadata = event.metadata();
-        let file = metadata.file().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+        let file = metadata
+            .file()
+            .unwrap_or_default()
+            .rsplit('/')
+            .next()
+            .unwrap_or_default();
         let place = format!("{file}:{}", metadata.line().unwrap_or(0));
         let line = match self.json {
             true => json_line(now, *metadata.level(), &place, fields),
@@ -112,7 +125,10 @@ fn text_line(now: SystemTime, level: Level, place: &str, fields: Fields) -> Stri
         Level::WARN => 'W',
         _ => 'I',
     };
-    let time = jiff::Timestamp::try_from(now).unwrap_or_default().strftime("%m%d %H:%M:%S%.6f").to_string();
+    let time = jiff::Timestamp::try_from(now)
+        .unwrap_or_default()
+        .strftime("%m%d %H:%M:%S%.6f")
+        .to_string();
     let mut line = format!("{letter}{time} {:7} {place}] {:?}", std::process::id(), fields.message);
     for (name, value) in fields.others {
         let _ = match value {
@@ -149,7 +165,10 @@ mod tests {
     use super::*;
 
     fn fields() -> Fields {
-        Fields { message: "Serving".into(), others: vec![("address", "a \"b\"".into()), ("port", 6443.into())] }
+        Fields {
+            message: "Serving".into(),
+            others: vec![("address", "a \"b\"".into()), ("port", 6443.into())],
+        }
     }
 
     #[test]
@@ -157,7 +176,10 @@ mod tests {
         let now = UNIX_EPOCH + Duration::from_micros(1_763_726_484_123_456);
         let line = text_line(now, Level::WARN, "listen.rs:12", fields());
         let pid = format!("{:7}", std::process::id());
-        assert_eq!(line, format!(r#"W1121 12:01:24.123456 {pid} listen.rs:12] "Serving" address="a \"b\"" port=6443"#));
+        assert_eq!(
+            line,
+            format!(r#"W1121 12:01:24.123456 {pid} listen.rs:12] "Serving" address="a \"b\"" port=6443"#)
+        );
     }
 
     #[test]

@@ -38,7 +38,10 @@ impl ApiEnablement {
         let mut served = known.clone();
         for (key, matches) in MATCHERS {
             if let Some(on) = switch(&overrides, key)? {
-                served.iter_mut().filter(|((_, version), _)| matches(version)).for_each(|(_, enabled)| *enabled = on);
+                served
+                    .iter_mut()
+                    .filter(|((_, version), _)| matches(version))
+                    .for_each(|(_, enabled)| *enabled = on);
             }
         }
         for key in overrides.keys().filter(|key| !is_matcher(key)) {
@@ -49,14 +52,20 @@ impl ApiEnablement {
                 None => return Err(unknown(&known, group_version)),
             }
         }
-        Ok(served.into_iter().filter(|(_, on)| *on).map(|(group_version, _)| group_version).collect())
+        Ok(served
+            .into_iter()
+            .filter(|(_, on)| *on)
+            .map(|(group_version, _)| group_version)
+            .collect())
     }
 }
 
 /// Keys that stand for many versions, in the order in which they count: later ones win.
 const MATCHERS: [(&str, fn(&str) -> bool); 4] = [
     (ALL, |_| true),
-    ("api/ga", |version| !version.contains("alpha") && !version.contains("beta")),
+    ("api/ga", |version| {
+        !version.contains("alpha") && !version.contains("beta")
+    }),
     ("api/beta", |version| version.contains("beta")),
     ("api/alpha", |version| version.contains("alpha")),
 ];
@@ -88,7 +97,10 @@ fn group_version(key: &str) -> Result<(&str, &str), OptionError> {
 
 fn unknown(known: &BTreeMap<GroupVersion, bool>, (group, version): (&str, &str)) -> OptionError {
     match known.keys().any(|(name, _)| *name == group) {
-        true => OptionError::flag(FLAG, format!("group version {group}/{version} that has not been registered")),
+        true => OptionError::flag(
+            FLAG,
+            format!("group version {group}/{version} that has not been registered"),
+        ),
         false => OptionError::flag(FLAG, format!("unknown api groups {group}")),
     }
 }
@@ -100,21 +112,40 @@ mod tests {
     use super::*;
 
     const fn version(version: &'static str, enabled: bool) -> VersionDesc {
-        VersionDesc { version, priority: 1, enabled, kinds: &[] }
+        VersionDesc {
+            version,
+            priority: 1,
+            enabled,
+            kinds: &[],
+        }
     }
 
     static SCHEME: Scheme = Scheme {
         groups: &[
-            GroupDesc { name: "", priority: 2, versions: &[version("v1", true)] },
-            GroupDesc { name: "apps", priority: 1, versions: &[version("v1", true), version("v1beta1", false)] },
+            GroupDesc {
+                name: "",
+                priority: 2,
+                versions: &[version("v1", true)],
+            },
+            GroupDesc {
+                name: "apps",
+                priority: 1,
+                versions: &[version("v1", true), version("v1beta1", false)],
+            },
         ],
         types: &[],
         definitions: &[],
     };
 
     fn served(text: &str) -> Result<Vec<GroupVersion>, String> {
-        let runtime_config = text.split(',').filter(|s| !s.is_empty()).map(|s| values::pair(s).unwrap()).collect();
-        let served = ApiEnablement { runtime_config }.served(&[&SCHEME]).map_err(|error| error.to_string())?;
+        let runtime_config = text
+            .split(',')
+            .filter(|s| !s.is_empty())
+            .map(|s| values::pair(s).unwrap())
+            .collect();
+        let served = ApiEnablement { runtime_config }
+            .served(&[&SCHEME])
+            .map_err(|error| error.to_string())?;
         Ok(served.into_iter().collect())
     }
 
@@ -136,12 +167,19 @@ mod tests {
     fn mistakes_are_told() {
         for (text, error) in [
             ("api/all=false", "invalid key with only api/all=false"),
-            ("apps/v1=maybe", r#"invalid value of apps/v1: maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax"#),
+            (
+                "apps/v1=maybe",
+                r#"invalid value of apps/v1: maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax"#,
+            ),
             ("apps", "runtime-config invalid key apps"),
             ("nope/v1=true", "unknown api groups nope"),
             ("apps/v9=true", "group version apps/v9 that has not been registered"),
         ] {
-            assert_eq!(served(text).unwrap_err(), format!("--runtime-config: {error}"), "{text}");
+            assert_eq!(
+                served(text).unwrap_err(),
+                format!("--runtime-config: {error}"),
+                "{text}"
+            );
         }
     }
 }

@@ -74,7 +74,10 @@ impl Authentication {
                 return Err(OptionError::flag(FLAG, "should not be an empty string"));
             }
             if issuer.contains(':') && !is_url(issuer) {
-                return Err(OptionError::flag(FLAG, format!("{issuer:?} contained a ':' but was not a valid URL")));
+                return Err(OptionError::flag(
+                    FLAG,
+                    format!("{issuer:?} contained a ':' but was not a valid URL"),
+                ));
             }
             if issuers.contains(issuer) {
                 return Err(OptionError::flag(FLAG, format!("{issuer:?} is already specified")));
@@ -96,13 +99,19 @@ impl Authentication {
 
     /// The audiences of tokens for this server.
     pub(super) fn audiences(&self, issuers: &[String]) -> Vec<String> {
-        if self.api_audiences.is_empty() { issuers.to_vec() } else { self.api_audiences.clone() }
+        if self.api_audiences.is_empty() {
+            issuers.to_vec()
+        } else {
+            self.api_audiences.clone()
+        }
     }
 }
 
 /// A scheme, a colon and something after it, without white space.
 fn is_url(text: &str) -> bool {
-    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return false;
+    };
     let mut letters = scheme.chars();
     letters.next().is_some_and(|c| c.is_ascii_alphabetic())
         && letters.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
@@ -135,7 +144,10 @@ mod tests {
             (&[""], "should not be an empty string"),
             (&["1:x"], r#""1:x" contained a ':' but was not a valid URL"#),
         ] {
-            assert_eq!(issuers(given).unwrap_err(), format!("--service-account-issuer: {error}"));
+            assert_eq!(
+                issuers(given).unwrap_err(),
+                format!("--service-account-issuer: {error}")
+            );
         }
     }
 }

@@ -40,19 +40,27 @@ impl Authorization {
     /// was started without a thought.
     pub(super) fn modes(&self) -> Result<Vec<Mode>, OptionError> {
         const FLAG: &str = "--authorization-mode";
-        let Some(names) = &self.authorization_mode else { return Ok(vec![Mode::Rbac]) };
+        let Some(names) = &self.authorization_mode else {
+            return Ok(vec![Mode::Rbac]);
+        };
         let mut modes = Vec::new();
         for name in names {
             let found = Mode::NAMES.iter().find(|(known, _)| known == name);
             let (_, mode) = found
                 .ok_or_else(|| OptionError::flag(FLAG, format!("authorization-mode {name:?} is not a valid mode")))?;
             if modes.contains(mode) {
-                return Err(OptionError::flag(FLAG, format!("authorization-mode {name:?} has mode specified more than once")));
+                return Err(OptionError::flag(
+                    FLAG,
+                    format!("authorization-mode {name:?} has mode specified more than once"),
+                ));
             }
             modes.push(*mode);
         }
         match modes.is_empty() {
-            true => Err(OptionError::flag(FLAG, "at least one authorization-mode must be passed")),
+            true => Err(OptionError::flag(
+                FLAG,
+                "at least one authorization-mode must be passed",
+            )),
             false => Ok(modes),
         }
     }
@@ -64,14 +72,22 @@ mod tests {
 
     fn modes(names: &[&str]) -> Result<Vec<Mode>, String> {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        Authorization { authorization_mode: Some(names) }.modes().map_err(|error| error.to_string())
+        Authorization {
+            authorization_mode: Some(names),
+        }
+        .modes()
+        .map_err(|error| error.to_string())
     }
 
     #[test]
     fn modes_are_checked() {
         assert_eq!(modes(&["Node", "RBAC"]).unwrap(), [Mode::Node, Mode::Rbac]);
         assert_eq!(Authorization::default().modes().unwrap(), [Mode::Rbac]);
-        assert!(modes(&["rbac"]).unwrap_err().ends_with(r#"authorization-mode "rbac" is not a valid mode"#));
+        assert!(
+            modes(&["rbac"])
+                .unwrap_err()
+                .ends_with(r#"authorization-mode "rbac" is not a valid mode"#)
+        );
         assert!(modes(&["Node", "Node"]).unwrap_err().contains("more than once"));
     }
 }

@@ -33,11 +33,20 @@ impl DataFolder {
             }
             return absolute("--data-dir", folder);
         }
-        let set = |name: &str| lookup(name).filter(|value| Path::new(value).is_absolute()).map(PathBuf::from);
+        let set = |name: &str| {
+            lookup(name)
+                .filter(|value| Path::new(value).is_absolute())
+                .map(PathBuf::from)
+        };
         set("XDG_DATA_HOME")
             .or_else(|| set("HOME").map(|home| home.join(".local/share")))
             .map(|base| base.join(program))
-            .ok_or_else(|| OptionError::flag("--data-dir", "must be given, since neither $XDG_DATA_HOME nor $HOME is set"))
+            .ok_or_else(|| {
+                OptionError::flag(
+                    "--data-dir",
+                    "must be given, since neither $XDG_DATA_HOME nor $HOME is set",
+                )
+            })
     }
 
     /// The path of the admin's kubeconfig, absolute.
@@ -60,7 +69,12 @@ mod tests {
     use super::*;
 
     fn folder(variables: &[(&str, &str)]) -> Result<PathBuf, OptionError> {
-        let lookup = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        let lookup = |name: &str| {
+            variables
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
+        };
         DataFolder::default().folder("keelson", lookup)
     }
 
@@ -71,7 +85,15 @@ mod tests {
             Path::new("/x/keelson")
         );
         assert_eq!(folder(&[("HOME", "/h")]).unwrap(), Path::new("/h/.local/share/keelson"));
-        assert_eq!(folder(&[("XDG_DATA_HOME", "x"), ("HOME", "/h")]).unwrap(), Path::new("/h/.local/share/keelson"));
-        assert!(folder(&[]).unwrap_err().to_string().starts_with("--data-dir: must be given"));
+        assert_eq!(
+            folder(&[("XDG_DATA_HOME", "x"), ("HOME", "/h")]).unwrap(),
+            Path::new("/h/.local/share/keelson")
+        );
+        assert!(
+            folder(&[])
+                .unwrap_err()
+                .to_string()
+                .starts_with("--data-dir: must be given")
+        );
     }
 }

@@ -15,7 +15,11 @@ pub enum OptionError {
     Flag { flag: &'static str, reason: String },
     /// A file named by a flag can't be used.
     #[error("{flag}: {}: {reason}", .path.display())]
-    File { flag: &'static str, path: PathBuf, reason: String },
+    File {
+        flag: &'static str,
+        path: PathBuf,
+        reason: String,
+    },
     /// A file or folder that the server makes for itself can't be made or used.
     #[error("{}: {reason}", .path.display())]
     Folder { path: PathBuf, reason: String },
@@ -23,15 +27,25 @@ pub enum OptionError {
 
 impl OptionError {
     pub fn flag(flag: &'static str, reason: impl Into<String>) -> OptionError {
-        OptionError::Flag { flag, reason: reason.into() }
+        OptionError::Flag {
+            flag,
+            reason: reason.into(),
+        }
     }
 
     pub fn file(flag: &'static str, path: &Path, reason: impl ToString) -> OptionError {
-        OptionError::File { flag, path: path.to_owned(), reason: reason.to_string() }
+        OptionError::File {
+            flag,
+            path: path.to_owned(),
+            reason: reason.to_string(),
+        }
     }
 
     pub fn folder(path: &Path, reason: impl ToString) -> OptionError {
-        OptionError::Folder { path: path.to_owned(), reason: reason.to_string() }
+        OptionError::Folder {
+            path: path.to_owned(),
+            reason: reason.to_string(),
+        }
     }
 }
 
@@ -53,13 +67,24 @@ impl OptionError {
             ErrorKind::UnknownArgument if name.starts_with('-') => format!("unknown shorthand flag: {name}"),
             ErrorKind::UnknownArgument => format!("{program:?} does not take any arguments, got [{argument:?}]"),
             ErrorKind::ValueValidation => {
-                let reason = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
-                format!("invalid argument {:?} for {name:?} flag: {reason}", text(ContextKind::InvalidValue))
+                let reason = std::error::Error::source(error)
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
+                format!(
+                    "invalid argument {:?} for {name:?} flag: {reason}",
+                    text(ContextKind::InvalidValue)
+                )
             }
             ErrorKind::InvalidValue | ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
                 format!("flag needs an argument: {name}")
             }
-            _ => error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned(),
+            _ => error
+                .to_string()
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .trim_start_matches("error: ")
+                .to_owned(),
         })
     }
 }

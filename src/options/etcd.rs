@@ -45,13 +45,16 @@ impl Etcd {
     /// The store, with the embedded one in a folder of `data_dir`. Files named by the flags are checked.
     pub(super) fn store(&self, data_dir: &Path) -> Result<StoreConfig, OptionError> {
         match self.storage_backend.as_deref() {
-            Some("memory") => self.without_servers().map(|()| StoreConfig::Memory { history: HistoryLimits::default() }),
+            Some("memory") => self.without_servers().map(|()| StoreConfig::Memory {
+                history: HistoryLimits::default(),
+            }),
             Some("embedded") => self.without_servers().map(|()| embedded(data_dir)),
             None if self.etcd_servers.is_empty() => Ok(embedded(data_dir)),
             None | Some("etcd3") => self.etcd().map(StoreConfig::Etcd),
-            Some(_) => {
-                Err(OptionError::flag("--storage-backend", "invalid, allowed values: embedded, memory, etcd3"))
-            }
+            Some(_) => Err(OptionError::flag(
+                "--storage-backend",
+                "invalid, allowed values: embedded, memory, etcd3",
+            )),
         }
     }
 
@@ -103,14 +106,22 @@ impl Etcd {
 }
 
 fn embedded(data_dir: &Path) -> StoreConfig {
-    StoreConfig::Embedded { dir: data_dir.join("store"), history: HistoryLimits::default() }
+    StoreConfig::Embedded {
+        dir: data_dir.join("store"),
+        history: HistoryLimits::default(),
+    }
 }
 
 fn check_url(server: &str) -> Result<(), OptionError> {
-    let host = server.strip_prefix("http://").or_else(|| server.strip_prefix("https://"));
+    let host = server
+        .strip_prefix("http://")
+        .or_else(|| server.strip_prefix("https://"));
     match host.map(|host| host.trim_end_matches('/')) {
         Some(host) if !host.is_empty() && !host.contains(['/', ' ', '?', '#', '@']) => Ok(()),
-        _ => Err(OptionError::flag("--etcd-servers", format!("{server:?} is not a URL like https://10.0.0.1:2379"))),
+        _ => Err(OptionError::flag(
+            "--etcd-servers",
+            format!("{server:?} is not a URL like https://10.0.0.1:2379"),
+        )),
     }
 }
 
@@ -134,8 +145,13 @@ mod tests {
     #[test]
     fn servers_choose_etcd_and_their_absence_the_embedded_store() {
         assert!(matches!(store(&[]), Ok(StoreConfig::Embedded { dir, .. }) if dir == Path::new("/data/store")));
-        assert!(matches!(store(&["--storage-backend=memory"]), Ok(StoreConfig::Memory { .. })));
-        let Ok(StoreConfig::Etcd(etcd)) = store(&["--etcd-servers=http://a:2379,http://b:2379"]) else { panic!() };
+        assert!(matches!(
+            store(&["--storage-backend=memory"]),
+            Ok(StoreConfig::Memory { .. })
+        ));
+        let Ok(StoreConfig::Etcd(etcd)) = store(&["--etcd-servers=http://a:2379,http://b:2379"]) else {
+            panic!()
+        };
         assert_eq!(etcd.endpoints, ["http://a:2379", "http://b:2379"]);
     }
 
@@ -143,10 +159,22 @@ mod tests {
     fn mistakes_name_the_flag() {
         for (args, error) in [
             (&["--storage-backend=etcd3"][..], "--etcd-servers: must be specified"),
-            (&["--storage-backend=etcd2"], "--storage-backend: invalid, allowed values: embedded, memory, etcd3"),
-            (&["--storage-backend=memory", "--etcd-servers=http://a:1"], "--etcd-servers: needs --storage-backend=etcd3"),
-            (&["--etcd-servers=a:2379"], r#"--etcd-servers: "a:2379" is not a URL like https://10.0.0.1:2379"#),
-            (&["--etcd-servers=http://a:1", "--etcd-certfile=x"], "--etcd-certfile: needs --etcd-keyfile"),
+            (
+                &["--storage-backend=etcd2"],
+                "--storage-backend: invalid, allowed values: embedded, memory, etcd3",
+            ),
+            (
+                &["--storage-backend=memory", "--etcd-servers=http://a:1"],
+                "--etcd-servers: needs --storage-backend=etcd3",
+            ),
+            (
+                &["--etcd-servers=a:2379"],
+                r#"--etcd-servers: "a:2379" is not a URL like https://10.0.0.1:2379"#,
+            ),
+            (
+                &["--etcd-servers=http://a:1", "--etcd-certfile=x"],
+                "--etcd-certfile: needs --etcd-keyfile",
+            ),
         ] {
             assert_eq!(store(args).unwrap_err(), error, "{args:?}");
         }

@@ -26,8 +26,10 @@ pub fn render(command: &Command) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let mut out = format!("{about}\n\nUsage:\n  {name} [flags]\n");
     for section in SECTIONS {
-        let arguments: Vec<&Arg> =
-            command.get_arguments().filter(|a| a.get_help_heading() == Some(section)).collect();
+        let arguments: Vec<&Arg> = command
+            .get_arguments()
+            .filter(|a| a.get_help_heading() == Some(section))
+            .collect();
         if !arguments.is_empty() {
             write_section(&mut out, section, &arguments);
         }
@@ -38,7 +40,13 @@ pub fn render(command: &Command) -> String {
 fn write_section(out: &mut String, section: &str, arguments: &[&Arg]) {
     let mut rows: Vec<(String, String, String)> = arguments
         .iter()
-        .map(|argument| (argument.get_long().unwrap_or_default().to_owned(), left(argument), right(argument)))
+        .map(|argument| {
+            (
+                argument.get_long().unwrap_or_default().to_owned(),
+                left(argument),
+                right(argument),
+            )
+        })
         .collect();
     rows.sort();
     let column = rows.iter().map(|(_, left, _)| left.len()).max().unwrap_or(0) + 3;
@@ -56,7 +64,10 @@ fn left(argument: &Arg) -> String {
         Some(short) => format!("  -{short}, --{long}"),
         None => format!("      --{long}"),
     };
-    let kind = argument.get_value_names().and_then(|names| names.first()).map(|name| name.as_str());
+    let kind = argument
+        .get_value_names()
+        .and_then(|names| names.first())
+        .map(|name| name.as_str());
     if let Some(kind) = kind.filter(|kind| *kind != "bool") {
         let _ = write!(text, " {kind}");
     }
@@ -65,8 +76,15 @@ fn left(argument: &Arg) -> String {
 
 fn right(argument: &Arg) -> String {
     let mut text = argument.get_help().map(ToString::to_string).unwrap_or_default();
-    let kind = argument.get_value_names().and_then(|names| names.first()).map(|name| name.as_str());
-    if let Some(default) = argument.get_default_values().first().map(|value| value.to_string_lossy()) {
+    let kind = argument
+        .get_value_names()
+        .and_then(|names| names.first())
+        .map(|name| name.as_str());
+    if let Some(default) = argument
+        .get_default_values()
+        .first()
+        .map(|value| value.to_string_lossy())
+    {
         let _ = match kind {
             Some("string") => write!(text, " (default {default:?})"),
             _ => write!(text, " (default {default})"),

@@ -29,7 +29,10 @@ impl Logs {
         match self.logging_format.as_str() {
             "text" => Ok(Format::Text),
             "json" => Ok(Format::Json),
-            other => Err(OptionError::flag("--logging-format", format!("Invalid value: {other:?}: Unsupported log format"))),
+            other => Err(OptionError::flag(
+                "--logging-format",
+                format!("Invalid value: {other:?}: Unsupported log format"),
+            )),
         }
     }
 }

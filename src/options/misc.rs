@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::values;
 use super::OptionError;
+use super::values;
 
 pub(super) const SECTION: &str = "Misc flags";
 
@@ -59,7 +59,10 @@ impl Misc {
         match ranges.as_slice() {
             [_] => Ok(ranges),
             [a, b] if a.base.is_ipv4() != b.base.is_ipv4() => Ok(ranges),
-            [_, _] => Err(OptionError::flag(FLAG, "the two ranges must be of different address families")),
+            [_, _] => Err(OptionError::flag(
+                FLAG,
+                "the two ranges must be of different address families",
+            )),
             _ => Err(OptionError::flag(FLAG, "must not hold more than two entries")),
         }
     }
@@ -89,22 +92,37 @@ mod tests {
     use super::*;
 
     fn ranges(text: &str) -> Result<Vec<Cidr>, String> {
-        let misc = Misc { service_cluster_ip_range: Some(text.into()), ..Misc::default() };
+        let misc = Misc {
+            service_cluster_ip_range: Some(text.into()),
+            ..Misc::default()
+        };
         misc.service_ranges().map_err(|error| error.to_string())
     }
 
     #[test]
     fn service_ranges_are_checked() {
-        let want = Cidr { base: "10.0.0.0".parse().unwrap(), prefix: 24 };
+        let want = Cidr {
+            base: "10.0.0.0".parse().unwrap(),
+            prefix: 24,
+        };
         assert_eq!(ranges("10.0.0.7/24").unwrap(), [want]);
         assert_eq!(ranges("10.0.0.0/24,fd00::/112").unwrap().len(), 2);
         for (text, error) in [
             ("10.0.0.0", "invalid CIDR address: 10.0.0.0"),
             ("10.0.0.0/33", "invalid CIDR address: 10.0.0.0/33"),
-            ("10.0.0.0/8", "10.0.0.0/8 is too large; for 32-bit addresses, the mask must be >= 12"),
-            ("10.0.0.0/24,10.1.0.0/24", "the two ranges must be of different address families"),
+            (
+                "10.0.0.0/8",
+                "10.0.0.0/8 is too large; for 32-bit addresses, the mask must be >= 12",
+            ),
+            (
+                "10.0.0.0/24,10.1.0.0/24",
+                "the two ranges must be of different address families",
+            ),
         ] {
-            assert_eq!(ranges(text).unwrap_err(), format!("--service-cluster-ip-range: {error}"));
+            assert_eq!(
+                ranges(text).unwrap_err(),
+                format!("--service-cluster-ip-range: {error}")
+            );
         }
     }
 }

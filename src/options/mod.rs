@@ -90,7 +90,10 @@ pub fn parse(
         _ if options.global.help => Ok(Invocation::Help(help)),
         Some("true" | "raw") => Ok(Invocation::Version),
         None | Some("false") => Ok(Invocation::Serve(Box::new(options))),
-        Some(other) => Err(OptionError::flag("--version", format!("{other:?} is none of true, false and raw"))),
+        Some(other) => Err(OptionError::flag(
+            "--version",
+            format!("{other:?} is none of true, false and raw"),
+        )),
     }
 }
 
@@ -99,10 +102,12 @@ fn command(program: &'static str, about: &'static str) -> clap::Command {
         .name(program)
         .about(about)
         // As in Go, whatever follows `--flag` is its value, also when it begins with a dash.
-        .mut_args(|argument| match argument.is_require_equals_set() || !argument.get_action().takes_values() {
-            true => argument,
-            false => argument.allow_hyphen_values(true),
-        })
+        .mut_args(
+            |argument| match argument.is_require_equals_set() || !argument.get_action().takes_values() {
+                true => argument,
+                false => argument.allow_hyphen_values(true),
+            },
+        )
 }
 
 /// Underscores in a flag's name are dashes.

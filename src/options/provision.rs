@@ -44,7 +44,11 @@ pub struct Credentials {
 pub fn provision(settings: &Settings, now: SystemTime) -> Result<Credentials, OptionError> {
     let pki = settings.data_dir.join("pki");
     files::create_private_folder(&pki).map_err(|error| folder_error(&pki, error))?;
-    let mut authority = Authority { folder: &pki, now, loaded: None };
+    let mut authority = Authority {
+        folder: &pki,
+        now,
+        loaded: None,
+    };
     let serving = serving(settings, &mut authority)?;
     let client_ca_pem = match &settings.client_ca_pem {
         Some(given) => given.clone(),
@@ -58,7 +62,12 @@ pub fn provision(settings: &Settings, now: SystemTime) -> Result<Credentials, Op
         Some(given) => given.clone(),
         None => signing_key(&pki)?,
     };
-    Ok(Credentials { serving, client_ca_pem, signing_key_file, kubeconfig })
+    Ok(Credentials {
+        serving,
+        client_ca_pem,
+        signing_key_file,
+        kubeconfig,
+    })
 }
 
 /// The server's own authority, made or read when it is first needed.
@@ -130,7 +139,9 @@ fn admin(
 ) -> Result<PathBuf, OptionError> {
     let validity = Validity::years_from(authority.now, ADMIN_YEARS);
     let own = authority.get()?;
-    let client = own.issue_client("kubernetes-admin", Some("system:masters"), validity).map_err(plain)?;
+    let client = own
+        .issue_client("kubernetes-admin", Some("system:masters"), validity)
+        .map_err(plain)?;
     // A certificate that was given is trusted as it is: its authority is not known here.
     let authority_pem = format!("{}{}", own.pem().certificate_pem, serving.certificate_pem);
     let server_name = server_name(settings, &serving.certificate_pem);
@@ -161,7 +172,10 @@ fn server_name(settings: &Settings, certificate_pem: &str) -> Option<String> {
         IpAddr::V4(ip) => ip.octets().to_vec(),
         IpAddr::V6(ip) => ip.octets().to_vec(),
     };
-    if names.iter().any(|name| matches!(name, GeneralName::IPAddress(bytes) if *bytes == address)) {
+    if names
+        .iter()
+        .any(|name| matches!(name, GeneralName::IPAddress(bytes) if *bytes == address))
+    {
         return None;
     }
     names.iter().find_map(|name| match name {

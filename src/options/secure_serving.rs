@@ -48,7 +48,10 @@ impl SecureServing {
             Ok(port) if port > 0 => Ok(SocketAddr::new(self.bind_address, port)),
             _ => Err(OptionError::flag(
                 "--secure-port",
-                format!("{} must be between 1 and 65535, inclusive. It cannot be turned off with 0", self.secure_port),
+                format!(
+                    "{} must be between 1 and 65535, inclusive. It cannot be turned off with 0",
+                    self.secure_port
+                ),
             )),
         }
     }
@@ -59,7 +62,10 @@ impl SecureServing {
             (Some(certificate), Some(key)) => {
                 pem::check("--tls-cert-file", certificate, false)?;
                 pem::check("--tls-private-key-file", key, true)?;
-                Ok(ServingCertificate::Given { certificate: certificate.clone(), key: key.clone() })
+                Ok(ServingCertificate::Given {
+                    certificate: certificate.clone(),
+                    key: key.clone(),
+                })
             }
             (Some(_), None) => Err(OptionError::flag("--tls-cert-file", "needs --tls-private-key-file")),
             (None, Some(_)) => Err(OptionError::flag("--tls-private-key-file", "needs --tls-cert-file")),
@@ -68,7 +74,11 @@ impl SecureServing {
     }
 
     fn in_folder(&self, pki: &Path) -> Result<ServingCertificate, OptionError> {
-        let folder = self.cert_dir.as_deref().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(pki);
+        let folder = self
+            .cert_dir
+            .as_deref()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(pki);
         if folder.exists() && !folder.is_dir() {
             return Err(OptionError::file("--cert-dir", folder, "is not a folder"));
         }
@@ -80,8 +90,16 @@ impl SecureServing {
                 Ok(ServingCertificate::Given { certificate, key })
             }
             (false, false) => Ok(ServingCertificate::Missing { certificate, key }),
-            (true, false) => Err(OptionError::file("--cert-dir", &key, "is missing, although apiserver.crt is there")),
-            (false, true) => Err(OptionError::file("--cert-dir", &certificate, "is missing, although apiserver.key is there")),
+            (true, false) => Err(OptionError::file(
+                "--cert-dir",
+                &key,
+                "is missing, although apiserver.crt is there",
+            )),
+            (false, true) => Err(OptionError::file(
+                "--cert-dir",
+                &certificate,
+                "is missing, although apiserver.key is there",
+            )),
         }
     }
 }

@@ -73,7 +73,10 @@ impl Options {
         schemes: &[&'static Scheme],
         lookup: impl Fn(&str) -> Option<String>,
     ) -> Result<Settings, OptionError> {
-        let log = Log { format: self.logs.format()?, verbosity: self.logs.v };
+        let log = Log {
+            format: self.logs.format()?,
+            verbosity: self.logs.v,
+        };
         let data_dir = self.data_folder.folder(program, lookup)?;
         if data_dir.exists() && !data_dir.is_dir() {
             return Err(OptionError::file("--data-dir", &data_dir, "is not a folder"));
@@ -149,11 +152,23 @@ impl Options {
         let modes = self.authorization.authorization_mode.as_deref().unwrap_or_default();
         [
             ("--authorization-mode", modes.iter().any(|mode| later(mode))),
-            ("--service-cluster-ip-range", self.misc.service_cluster_ip_range.is_some()),
+            (
+                "--service-cluster-ip-range",
+                self.misc.service_cluster_ip_range.is_some(),
+            ),
             ("--allow-privileged", self.misc.allow_privileged.is_some()),
-            ("--service-account-issuer", !self.authentication.service_account_issuer.is_empty()),
-            ("--service-account-key-file", !self.authentication.service_account_key_file.is_empty()),
-            ("--service-account-signing-key-file", self.misc.service_account_signing_key_file.is_some()),
+            (
+                "--service-account-issuer",
+                !self.authentication.service_account_issuer.is_empty(),
+            ),
+            (
+                "--service-account-key-file",
+                !self.authentication.service_account_key_file.is_empty(),
+            ),
+            (
+                "--service-account-signing-key-file",
+                self.misc.service_account_signing_key_file.is_some(),
+            ),
             ("--api-audiences", !self.authentication.api_audiences.is_empty()),
         ]
         .into_iter()

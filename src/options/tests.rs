@@ -23,15 +23,29 @@ fn error(line: &str) -> String {
 
 #[test]
 fn flags_are_written_as_go_programs_take_them() {
-    for line in ["--secure-port=7", "--secure-port 7", "--secure_port=7", "--secure-port=1 --secure-port=7"] {
+    for line in [
+        "--secure-port=7",
+        "--secure-port 7",
+        "--secure_port=7",
+        "--secure-port=1 --secure-port=7",
+    ] {
         assert_eq!(options(line).secure_serving.secure_port, 7, "{line}");
     }
-    for (line, v) in [("-v=2", 2), ("-v 2", 2), ("-v2", 2), ("--v=2", 2), ("--v 2", 2), ("", 0)] {
+    for (line, v) in [
+        ("-v=2", 2),
+        ("-v 2", 2),
+        ("-v2", 2),
+        ("--v=2", 2),
+        ("--v 2", 2),
+        ("", 0),
+    ] {
         assert_eq!(options(line).logs.v, v, "{line}");
     }
-    for (line, allow) in
-        [("--allow-privileged", Some(true)), ("--allow-privileged=false", Some(false)), ("--allow_privileged=T", Some(true))]
-    {
+    for (line, allow) in [
+        ("--allow-privileged", Some(true)),
+        ("--allow-privileged=false", Some(false)),
+        ("--allow_privileged=T", Some(true)),
+    ] {
         assert_eq!(options(line).misc.allow_privileged, allow, "{line}");
     }
     assert!(options("").authentication.anonymous_auth);
@@ -41,20 +55,29 @@ fn flags_are_written_as_go_programs_take_them() {
 #[test]
 fn lists_and_maps_may_be_repeated() {
     let line = "--etcd-servers=http://a:1,http://b:1 --etcd-servers http://c:1";
-    assert_eq!(options(line).etcd.etcd_servers, ["http://a:1", "http://b:1", "http://c:1"]);
+    assert_eq!(
+        options(line).etcd.etcd_servers,
+        ["http://a:1", "http://b:1", "http://c:1"]
+    );
     let line = "--runtime-config=api/all=false,v1=true --runtime-config=apps/v1";
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     let want = [pair("api/all", "false"), pair("v1", "true"), pair("apps/v1", "")];
     assert_eq!(options(line).api_enablement.runtime_config, want);
     let line = "--service-account-issuer=https://a,b --service-account-issuer=https://c";
-    assert_eq!(options(line).authentication.service_account_issuer, ["https://a,b", "https://c"]);
+    assert_eq!(
+        options(line).authentication.service_account_issuer,
+        ["https://a,b", "https://c"]
+    );
 }
 
 #[test]
 fn mistakes_are_one_line_that_names_the_flag() {
     for (line, want) in [
         ("--nope", "unknown flag: --nope"),
-        ("--secure-prot=1", "unknown flag: --secure-prot (did you mean --secure-port?)"),
+        (
+            "--secure-prot=1",
+            "unknown flag: --secure-prot (did you mean --secure-port?)",
+        ),
         ("-x", "unknown shorthand flag: -x"),
         ("serve", r#""keelson" does not take any arguments, got ["serve"]"#),
         ("--secure-port", "flag needs an argument: --secure-port"),
@@ -66,13 +89,22 @@ fn mistakes_are_one_line_that_names_the_flag() {
             "--allow-privileged=maybe",
             r#"invalid argument "maybe" for "--allow-privileged" flag: strconv.ParseBool: parsing "maybe": invalid syntax"#,
         ),
-        ("--bind-address=here", r#"invalid argument "here" for "--bind-address" flag: failed to parse IP: "here""#),
+        (
+            "--bind-address=here",
+            r#"invalid argument "here" for "--bind-address" flag: failed to parse IP: "here""#,
+        ),
         (
             "--secure-port=0",
             "--secure-port: 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0",
         ),
-        ("--logging-format=xml", r#"--logging-format: Invalid value: "xml": Unsupported log format"#),
-        ("--tls-cert-file=/nonexistent/a.crt", "--tls-cert-file: needs --tls-private-key-file"),
+        (
+            "--logging-format=xml",
+            r#"--logging-format: Invalid value: "xml": Unsupported log format"#,
+        ),
+        (
+            "--tls-cert-file=/nonexistent/a.crt",
+            "--tls-cert-file: needs --tls-private-key-file",
+        ),
         (
             "--client-ca-file=/nonexistent/ca.crt",
             "--client-ca-file: /nonexistent/ca.crt: No such file or directory (os error 2)",
@@ -97,13 +129,21 @@ fn mistakes_are_one_line_that_names_the_flag() {
 
 #[test]
 fn help_has_each_flag_at_the_start_of_a_line() {
-    let Invocation::Help(help) = parse("keelson", "About.", arguments("--help")).unwrap() else { panic!() };
-    assert!(help.starts_with("About.\n\nUsage:\n  keelson [flags]\n\nData folder flags:\n\n"), "{help}");
+    let Invocation::Help(help) = parse("keelson", "About.", arguments("--help")).unwrap() else {
+        panic!()
+    };
+    assert!(
+        help.starts_with("About.\n\nUsage:\n  keelson [flags]\n\nData folder flags:\n\n"),
+        "{help}"
+    );
     for argument in command("keelson", "").get_arguments() {
         let name = format!("--{}", argument.get_long().unwrap());
         let at_start = |line: &str| {
             let line = line.trim_start();
-            let line = line.strip_prefix("-v, ").or_else(|| line.strip_prefix("-h, ")).unwrap_or(line);
+            let line = line
+                .strip_prefix("-v, ")
+                .or_else(|| line.strip_prefix("-h, "))
+                .unwrap_or(line);
             line == name || line.starts_with(&format!("{name} "))
         };
         assert_eq!(help.lines().filter(|line| at_start(line)).count(), 1, "{name}");
@@ -115,13 +155,22 @@ fn help_has_each_flag_at_the_start_of_a_line() {
 fn settings_tell_what_is_not_effective_yet() {
     let options = options("--authorization-mode=Node,RBAC --allow-privileged --service-cluster-ip-range=10.0.0.0/24");
     let settings = options.settle("keelson", &[], |_| Some("/nonexistent".into())).unwrap();
-    assert_eq!(settings.unused, ["--authorization-mode", "--service-cluster-ip-range", "--allow-privileged"]);
+    assert_eq!(
+        settings.unused,
+        [
+            "--authorization-mode",
+            "--service-cluster-ip-range",
+            "--allow-privileged"
+        ]
+    );
     assert!(settings.allow_privileged && settings.anonymous && settings.warnings.is_empty());
 }
 
 #[test]
 fn always_allow_shuts_out_anonymous_requests() {
-    let settings = options("--authorization-mode=AlwaysAllow").settle("keelson", &[], |_| Some("/x".into())).unwrap();
+    let settings = options("--authorization-mode=AlwaysAllow")
+        .settle("keelson", &[], |_| Some("/x".into()))
+        .unwrap();
     assert!(!settings.anonymous);
     assert!(settings.warnings[0].starts_with("AnonymousAuth is not allowed with the AlwaysAllow authorizer."));
     assert!(settings.unused.is_empty());

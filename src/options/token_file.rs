@@ -28,17 +28,25 @@ pub fn parse(path: &str, text: &str) -> Result<Tokens, String> {
         };
         let number = index + 1;
         if token.is_empty() {
-            tokens
-                .warnings
-                .push(format!("empty token has been found in token file '{path}', record number '{number}'"));
+            tokens.warnings.push(format!(
+                "empty token has been found in token file '{path}', record number '{number}'"
+            ));
             continue;
         }
-        let groups = rest.first().map(|groups| groups.split(',').map(str::to_owned).collect()).unwrap_or_default();
-        let user = User { name: name.clone(), uid: uid.clone(), groups, ..User::default() };
+        let groups = rest
+            .first()
+            .map(|groups| groups.split(',').map(str::to_owned).collect())
+            .unwrap_or_default();
+        let user = User {
+            name: name.clone(),
+            uid: uid.clone(),
+            groups,
+            ..User::default()
+        };
         if tokens.users.insert(token.clone(), user).is_some() {
-            tokens
-                .warnings
-                .push(format!("duplicate token has been found in token file '{path}', record number '{number}'"));
+            tokens.warnings.push(format!(
+                "duplicate token has been found in token file '{path}', record number '{number}'"
+            ));
         }
     }
     Ok(tokens)
@@ -48,12 +56,21 @@ pub fn parse(path: &str, text: &str) -> Result<Tokens, String> {
 /// commas, line ends and doubled quotes.
 fn records(text: &str) -> Result<Vec<Vec<String>>, String> {
     let mut records = Vec::new();
-    let mut lines = text.split_inclusive('\n').enumerate().map(|(index, line)| (index + 1, line));
+    let mut lines = text
+        .split_inclusive('\n')
+        .enumerate()
+        .map(|(index, line)| (index + 1, line));
     while let Some((number, line)) = lines.next() {
         if line.trim_end_matches(['\n', '\r']).is_empty() {
             continue;
         }
-        let mut reader = RecordReader { lines: &mut lines, line, number, start: number, at: 0 };
+        let mut reader = RecordReader {
+            lines: &mut lines,
+            line,
+            number,
+            start: number,
+            at: 0,
+        };
         records.push(reader.record()?);
     }
     Ok(records)
@@ -148,7 +165,13 @@ mod tests {
         let tokens = parse("f", text).unwrap();
         assert_eq!(tokens.users["alicetoken"].groups, ["devs", "ops"]);
         assert_eq!(tokens.users["admintoken"].groups, ["system:masters"]);
-        assert_eq!((tokens.users["bobtoken"].name.as_str(), tokens.users["bobtoken"].uid.as_str()), ("bob", "uid-bob"));
+        assert_eq!(
+            (
+                tokens.users["bobtoken"].name.as_str(),
+                tokens.users["bobtoken"].uid.as_str()
+            ),
+            ("bob", "uid-bob")
+        );
         assert!(tokens.users["bobtoken"].groups.is_empty() && tokens.warnings.is_empty());
     }
 
@@ -168,10 +191,22 @@ mod tests {
     #[test]
     fn errors_are_those_of_kube_apiserver() {
         for (text, error) in [
-            ("t,u\n", "token file 'f' must have at least 3 columns (token, user name, user uid), found 2"),
-            ("t,u\"x,1\n", "parse error on line 1, column 4: bare \" in non-quoted field"),
-            ("t,\"u\"x,1\n", "parse error on line 1, column 5: extraneous or missing \" in quoted-field"),
-            ("t,\"u\n1", "record on line 1; parse error on line 2, column 2: extraneous or missing \" in quoted-field"),
+            (
+                "t,u\n",
+                "token file 'f' must have at least 3 columns (token, user name, user uid), found 2",
+            ),
+            (
+                "t,u\"x,1\n",
+                "parse error on line 1, column 4: bare \" in non-quoted field",
+            ),
+            (
+                "t,\"u\"x,1\n",
+                "parse error on line 1, column 5: extraneous or missing \" in quoted-field",
+            ),
+            (
+                "t,\"u\n1",
+                "record on line 1; parse error on line 2, column 2: extraneous or missing \" in quoted-field",
+            ),
         ] {
             assert_eq!(parse("f", text).unwrap_err(), error, "{text:?}");
         }

@@ -30,7 +30,9 @@ pub fn integer(text: &str) -> Result<i64, String> {
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
         return Err(fail("invalid syntax"));
     }
-    i64::from_str_radix(digits, radix).map(|n| sign * n).map_err(|_| fail("value out of range"))
+    i64::from_str_radix(digits, radix)
+        .map(|n| sign * n)
+        .map_err(|_| fail("value out of range"))
 }
 
 /// An IPv4 or IPv6 address.
@@ -55,17 +57,31 @@ mod tests {
 
     #[test]
     fn booleans_are_those_of_go() {
-        for (text, want) in [("true", Some(true)), ("T", Some(true)), ("0", Some(false)), ("yes", None), ("", None)] {
+        for (text, want) in [
+            ("true", Some(true)),
+            ("T", Some(true)),
+            ("0", Some(false)),
+            ("yes", None),
+            ("", None),
+        ] {
             assert_eq!(boolean(text).ok(), want, "{text:?}");
         }
-        assert_eq!(boolean("x").unwrap_err(), r#"strconv.ParseBool: parsing "x": invalid syntax"#);
+        assert_eq!(
+            boolean("x").unwrap_err(),
+            r#"strconv.ParseBool: parsing "x": invalid syntax"#
+        );
     }
 
     #[test]
     fn integers_are_those_of_go() {
-        for (text, want) in
-            [("6443", Some(6443)), ("-1", Some(-1)), ("0x10", Some(16)), ("010", Some(8)), ("1.0", None), ("", None)]
-        {
+        for (text, want) in [
+            ("6443", Some(6443)),
+            ("-1", Some(-1)),
+            ("0x10", Some(16)),
+            ("010", Some(8)),
+            ("1.0", None),
+            ("", None),
+        ] {
             assert_eq!(integer(text).ok(), want, "{text:?}");
         }
         assert_eq!(
