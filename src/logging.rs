@@ -20,20 +20,20 @@ const TRACE: i64 = 6;
 /// From this verbosity on the libraries' events are, too.
 const LIBRARIES: i64 = 8;
 
-/// Sends all events of the process to standard error. The first call counts.
-pub fn start(log: Log) {
+/// Sends the events of the process to standard error, those of `program` as those of Keelson. The first call counts.
+pub fn start(log: Log, program: &str) {
     let form = EventForm {
         json: log.format == LogFormat::Json,
     };
     let lines = tracing_subscriber::fmt::layer()
         .event_format(form)
         .with_writer(std::io::stderr);
-    let subscriber = tracing_subscriber::registry().with(filter(log.verbosity)).with(lines);
+    let subscriber = tracing_subscriber::registry().with(filter(log.verbosity, program)).with(lines);
     // An embedding program may have its own subscriber; then that one is meant.
     let _ = tracing::subscriber::set_global_default(subscriber);
 }
 
-fn filter(verbosity: i64) -> Targets {
+fn filter(verbosity: i64, program: &str) -> Targets {
     let own = match verbosity {
         TRACE.. => LevelFilter::TRACE,
         DEBUG.. => LevelFilter::DEBUG,
@@ -44,7 +44,7 @@ fn filter(verbosity: i64) -> Targets {
     } else {
         LevelFilter::WARN
     };
-    Targets::new().with_target("keelson", own).with_default(libraries)
+    Targets::new().with_target("keelson", own).with_target(program.replace('-', "_"), own).with_default(libraries)
 }
 
 struct EventForm {
@@ -199,10 +199,11 @@ mod tests {
             (3, "keelson_server::listener", Level::DEBUG, false),
             (4, "keelson_server::listener", Level::DEBUG, true),
             (6, "keelson", Level::TRACE, true),
+            (0, "widgets::gears", Level::INFO, true),
             (6, "hyper", Level::INFO, false),
             (8, "hyper", Level::DEBUG, true),
         ] {
-            assert_eq!(filter(v).would_enable(target, &level), logged, "{v} {target} {level}");
+            assert_eq!(filter(v, "widgets").would_enable(target, &level), logged, "{v} {target} {level}");
         }
     }
 }

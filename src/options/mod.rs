@@ -26,7 +26,6 @@ mod settings;
 mod token_file;
 mod values;
 
-pub use api_enablement::GroupVersion;
 pub use authorization::Mode;
 pub use error::OptionError;
 pub use kubeconfig::server_url;

@@ -3,6 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use keelson_server::tls::ServingCertificates;
+use keelson_server::tls::certs::CertifiedKeyPem;
+
 use super::{OptionError, pem, values};
 
 pub(super) const SECTION: &str = "Secure serving flags";
@@ -85,8 +88,7 @@ impl SecureServing {
         let (certificate, key) = (folder.join("apiserver.crt"), folder.join("apiserver.key"));
         match (certificate.exists(), key.exists()) {
             (true, true) => {
-                pem::check("--cert-dir", &certificate, false)?;
-                pem::check("--cert-dir", &key, true)?;
+                check_pair("--cert-dir", "--cert-dir", &certificate, &key)?;
                 Ok(ServingCertificate::Given { certificate, key })
             }
             (false, false) => Ok(ServingCertificate::Missing { certificate, key }),
@@ -102,4 +104,18 @@ impl SecureServing {
             )),
         }
     }
+}
+
+/// Both can be read, and the key is that of the certificate.
+fn check_pair(
+    certificate_flag: &'static str,
+    key_flag: &'static str,
+    certificate: &Path,
+    key: &Path,
+) -> Result<(), OptionError> {
+    let pair = CertifiedKeyPem {
+        certificate_pem: pem::check(certificate_flag, certificate, false)?,
+        key_pem: pem::check(key_flag, key, true)?,
+    };
+    ServingCertificates::new(&pair).map(|_| ()).map_err(|error| OptionError::file(certificate_flag, certificate, error))
 }

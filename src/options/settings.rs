@@ -1,13 +1,12 @@
 //! Options completed with defaults and checked, files included. Nothing is made or changed yet.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use keelson_machinery::scheme::Scheme;
+use keelson_server::discovery::RuntimeConfig;
 use keelson_storage::StoreConfig;
 
-use super::api_enablement::GroupVersion;
 use super::authorization::Mode;
 use super::misc::Cidr;
 use super::secure_serving::ServingCertificate;
@@ -30,7 +29,7 @@ pub struct Settings {
     pub tokens: Tokens,
     pub anonymous: bool,
     pub modes: Vec<Mode>,
-    pub served: BTreeSet<GroupVersion>,
+    pub runtime: RuntimeConfig,
     pub store: StoreConfig,
     /// What every key begins with: "" or a path without a slash at its end.
     pub store_prefix: String,
@@ -94,7 +93,7 @@ impl Options {
             tokens,
             anonymous: self.anonymous(&modes, &mut warnings),
             modes,
-            served: self.api_enablement.served(schemes)?,
+            runtime: self.api_enablement.runtime_config(schemes)?,
             store: self.etcd.store(&data_dir)?,
             store_prefix: self.etcd.prefix(),
             service_accounts: self.service_accounts()?,

@@ -60,8 +60,7 @@ fn lists_and_maps_may_be_repeated() {
         ["http://a:1", "http://b:1", "http://c:1"]
     );
     let line = "--runtime-config=api/all=false,v1=true --runtime-config=apps/v1";
-    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    let want = [pair("api/all", "false"), pair("v1", "true"), pair("apps/v1", "")];
+    let want = ["api/all=false", "v1=true", "apps/v1"];
     assert_eq!(options(line).api_enablement.runtime_config, want);
     let line = "--service-account-issuer=https://a,b --service-account-issuer=https://c";
     assert_eq!(
@@ -121,6 +120,7 @@ fn mistakes_are_one_line_that_names_the_flag() {
             "--service-account-signing-key-file=/dev/null",
             "--service-account-signing-key-file: /dev/null: data does not contain a valid RSA or ECDSA private key",
         ),
+        ("--runtime-config=nope/v1=true", "--runtime-config: unknown api groups nope"),
         ("--data-dir=/dev/null", "--data-dir: /dev/null: is not a folder"),
     ] {
         assert_eq!(error(line), want, "{line}");

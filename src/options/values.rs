@@ -1,6 +1,5 @@
 //! Values of flags, read as Go's flag package reads them, with its error texts.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// A boolean in any of the spellings that Go's `strconv.ParseBool` takes.
@@ -40,17 +39,6 @@ pub fn ip(text: &str) -> Result<IpAddr, String> {
     text.trim().parse().map_err(|_| format!("failed to parse IP: {text:?}"))
 }
 
-/// One `key=value` of a map flag. Without `=` the value is empty.
-pub fn pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').unwrap_or((text, ""));
-    Ok((key.trim().to_owned(), value.trim().to_owned()))
-}
-
-/// The map that a flag's pairs make; of equal keys the last wins.
-pub fn map(pairs: &[(String, String)]) -> BTreeMap<String, String> {
-    pairs.iter().filter(|(key, _)| !key.is_empty()).cloned().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,13 +76,5 @@ mod tests {
             integer("99999999999999999999").unwrap_err(),
             r#"strconv.ParseInt: parsing "99999999999999999999": value out of range"#
         );
-    }
-
-    #[test]
-    fn pairs_may_lack_a_value() {
-        assert_eq!(pair("api/all").unwrap(), ("api/all".into(), String::new()));
-        assert_eq!(pair("a=b=c").unwrap(), ("a".into(), "b=c".into()));
-        let pairs = [pair("a=1").unwrap(), pair("a=2").unwrap(), pair("").unwrap()];
-        assert_eq!(map(&pairs), BTreeMap::from([("a".to_owned(), "2".to_owned())]));
     }
 }

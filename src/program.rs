@@ -1,0 +1,226 @@
+//! A whole program around a server: command line, log, files, store, signals, exit status.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use keelson_machinery::scheme::Scheme;
+use keelson_machinery::table::CellFunctions;
+use keelson_server::admission::Admission;
+use keelson_server::env::{SystemClock, SystemEntropy};
+use keelson_server::listener::ListenerConfig;
+use keelson_server::registry::KindCode;
+use keelson_server::server::{Config, Hook, Running, start};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::LocalSet;
+
+use crate::options::provision::{Credentials, provision};
+use crate::options::{Invocation, OptionError, Settings, parse};
+use crate::{access, logging, version};
+
+/// A server made from definitions, as a program: it has the flags, files and behaviour of `keelson` itself.
+///
+/// ```no_run
+/// # mod api { pub static SCHEME: keelson_machinery::scheme::Scheme =
+/// #     keelson_machinery::scheme::Scheme { groups: &[], types: &[], definitions: &[] }; }
+/// fn main() -> std::process::ExitCode {
+///     keelson::Server::new("widgets").scheme(&api::SCHEME).run()
+/// }
+/// ```
+pub struct Server {
+    name: &'static str,
+    about: &'static str,
+    schemes: Vec<&'static Scheme>,
+    code: KindCode,
+    cells: CellFunctions,
+    hooks: Vec<Hook>,
+}
+
+impl Server {
+    /// A program of this name, which is also that of its data folder and of the cluster in its kubeconfig.
+    pub fn new(name: &'static str) -> Server {
+        Server {
+            name,
+            about: "Serves the kinds of its definition files as a Kubernetes-style API.",
+            schemes: Vec::new(),
+            code: KindCode::default(),
+            cells: CellFunctions::default(),
+            hooks: Vec::new(),
+        }
+    }
+
+    /// The first line of `--help`.
+    #[must_use]
+    pub fn about(mut self, text: &'static str) -> Server {
+        self.about = text;
+        self
+    }
+
+    /// Adds the kinds of one build of definitions. May be called several times.
+    #[must_use]
+    pub fn scheme(mut self, scheme: &'static Scheme) -> Server {
+        self.schemes.push(scheme);
+        self
+    }
+
+    /// Adds the code of kinds whose definitions don't say everything.
+    #[must_use]
+    pub fn code(mut self, add: impl FnOnce(&mut KindCode)) -> Server {
+        add(&mut self.code);
+        self
+    }
+
+    /// Adds the functions of printer columns that no path describes.
+    #[must_use]
+    pub fn cells(mut self, add: impl FnOnce(&mut CellFunctions)) -> Server {
+        add(&mut self.cells);
+        self
+    }
+
+    /// Adds work that is done once, when the server is up; `/readyz` waits for it.
+    #[must_use]
+    pub fn hook(mut self, hook: Hook) -> Server {
+        self.hooks.push(hook);
+        self
+    }
+
+    /// Runs with the arguments of the process until a signal ends it.
+    pub fn run(self) -> ExitCode {
+        self.run_with(std::env::args_os().skip(1))
+    }
+
+    /// Runs with these arguments (without the program's name) until SIGTERM or SIGINT. The status is 0 after such an
+    /// end, after `--help` and `--version`, and 1 after a mistake, which one line on standard error names.
+    pub fn run_with(self, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+        match self.execute(arguments) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                let _ = writeln!(std::io::stderr(), "Error: {error}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    fn execute(self, arguments: impl IntoIterator<Item = OsString>) -> Result<(), OptionError> {
+        let options = match parse(self.name, self.about, arguments)? {
+            Invocation::Serve(options) => options,
+            Invocation::Help(text) => return print(&text),
+            Invocation::Version => return print(&format!("{}\n", version::line(self.name))),
+        };
+        let settings = options.settle(self.name, &self.schemes, |name| std::env::var(name).ok())?;
+        logging::start(settings.log, self.name);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| OptionError::CommandLine(format!("starting: {error}")))?;
+        LocalSet::new().block_on(&runtime, self.serve(&settings))
+    }
+
+    async fn serve(self, settings: &Settings) -> Result<(), OptionError> {
+        let mut signals = Signals::new()?;
+        let credentials = provision(settings, SystemTime::now())?;
+        let store = keelson_storage::open(settings.store.clone())
+            .await
+            .map_err(|error| OptionError::CommandLine(format!("opening the store: {error}")))?;
+        let running = start(self.config(settings, &credentials, store)?).map_err(|error| {
+            OptionError::CommandLine(format!("--bind-address, --secure-port: {}: {error}", settings.address))
+        })?;
+        announce(settings, &credentials, &running)?;
+        signals.wait().await;
+        tracing::info!("Shutting down");
+        // A second signal ends a shutdown that takes too long for whoever sent it.
+        tokio::select! {
+            () = running.stop() => Ok(()),
+            () = signals.wait() => Err(OptionError::CommandLine("ended by a second signal".to_owned())),
+        }
+    }
+
+    fn config(
+        self,
+        settings: &Settings,
+        credentials: &Credentials,
+        store: Arc<dyn keelson_storage::Store>,
+    ) -> Result<Config, OptionError> {
+        let tls = access::tls(settings, credentials)?;
+        Ok(Config {
+            authentication: access::authentication(settings, credentials)?,
+            authorization: access::authorization(&settings.modes),
+            schemes: self.schemes,
+            code: self.code,
+            cells: self.cells,
+            store,
+            prefix: settings.store_prefix.clone(),
+            runtime: settings.runtime.clone(),
+            admission: Admission::default(),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            version: version::current(),
+            hooks: self.hooks,
+            listener: ListenerConfig::new(settings.address, Some(tls)),
+            advertise: String::new(),
+        })
+    }
+}
+
+/// Logs what is odd or without effect, and prints the line that makes kubectl use this server.
+fn announce(settings: &Settings, credentials: &Credentials, running: &Running) -> Result<(), OptionError> {
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    if !settings.unused.is_empty() {
+        tracing::warn!(flags = settings.unused.join(","), "Flags that are checked but have no effect yet");
+    }
+    tracing::info!(address = %running.local_addr(), "Serving securely");
+    match &credentials.kubeconfig {
+        Some(path) => print(&format!("export KUBECONFIG={}\n", shell_word(&path.to_string_lossy()))),
+        None => Ok(()),
+    }
+}
+
+/// A word that a shell takes as it is.
+fn shell_word(text: &str) -> String {
+    match text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+@%,:=".contains(c)) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+fn print(text: &str) -> Result<(), OptionError> {
+    let mut out = std::io::stdout().lock();
+    // Whoever closed the pipe has read enough.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    Ok(())
+}
+
+/// SIGTERM and SIGINT.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Signals, OptionError> {
+        let of = |kind| signal(kind).map_err(|error| OptionError::CommandLine(format!("signals: {error}")));
+        Ok(Signals { terminate: of(SignalKind::terminate())?, interrupt: of(SignalKind::interrupt())? })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell_word;
+
+    #[test]
+    fn printed_paths_can_be_pasted() {
+        assert_eq!(shell_word("/home/a/kubeconfig"), "/home/a/kubeconfig");
+        assert_eq!(shell_word("/home/a b/it's"), r"'/home/a b/it'\''s'");
+    }
+}
