@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use crate::model::{Field, FieldType, Message, MessageId, Model};
 use crate::problem::Problem;
 
-/// All versions of one kind of one group.
+/// One kind of one group.
 #[derive(Debug)]
 pub struct Family {
-    pub group: String,
-    pub kind: String,
     pub versions: Vec<MessageId>,
     pub storage: MessageId,
     pub hub: MessageId,
@@ -121,7 +119,7 @@ impl Plan {
             }
         }
         differences.hub_only();
-        differences.report(model, hook, problems);
+        differences.report(hook, problems);
         self.pairs.get_mut(index)?.fields = fields;
         Some(index)
     }
@@ -206,7 +204,7 @@ impl Differences<'_> {
     }
 
     /// Every difference must be named in the definition, and nothing that does not exist.
-    fn report(&self, model: &Model, hook: &str, problems: &mut Vec<Problem>) {
+    fn report(&self, hook: &str, problems: &mut Vec<Problem>) {
         let (from, to) = (self.from, self.to);
         let snake = crate::emit::snake(&from.name);
         for (name, place, what) in &self.found {
@@ -237,7 +235,6 @@ impl Differences<'_> {
             );
             problems.push(Problem::new(&from.place, &from.name, text));
         }
-        debug_assert!(model.by_name.contains_key(&from.full_name));
     }
 }
 
@@ -256,7 +253,7 @@ fn families(model: &Model, problems: &mut Vec<Problem>) -> Vec<Family> {
         }
     }
     let mut families = Vec::new();
-    for ((group, kind), versions) in all {
+    for versions in all.into_values() {
         let with = |flag: fn(&crate::options::Kind) -> bool| -> Vec<MessageId> {
             let has = |id: &MessageId| model.message(*id).and_then(Message::resource).is_some_and(flag);
             versions.iter().copied().filter(has).collect()
@@ -302,8 +299,6 @@ fn families(model: &Model, problems: &mut Vec<Problem>) -> Vec<Family> {
         }
         let hub = hub.first().copied().unwrap_or(stored);
         families.push(Family {
-            group,
-            kind,
             versions,
             storage: stored,
             hub,

@@ -47,7 +47,6 @@ fn schema(model: &Model, message: &Message, descriptions: &Descriptions) -> Valu
         type_meta(&mut properties);
     }
     if !required.is_empty() {
-        required.sort();
         out.insert("required".to_owned(), required.into());
     }
     if !properties.is_empty() {
