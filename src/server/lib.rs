@@ -1,3 +1,4 @@
 //! The generic API server: listener, filter chain, REST handlers, discovery, health.
 
+pub mod listener;
 pub mod tls;

@@ -1,7 +1,16 @@
-//! Certificates and keys: making them ([`certs`]), keeping them in files ([`files`]), and serving with them.
+//! Certificates and keys: making them ([`certs`]), keeping them in files ([`files`]), and serving with them
+//! ([`TlsState`]).
 
 pub mod certs;
 mod error;
 pub mod files;
+mod state;
+mod verifier;
 
 pub use error::TlsError;
+pub use state::{MinVersion, ServingCertificates, TlsSettings, TlsState, certificates};
+
+/// The ALPN name of HTTP/2.
+pub(crate) const ALPN_HTTP2: &[u8] = b"h2";
+/// The ALPN name of HTTP/1.1.
+pub(crate) const ALPN_HTTP1: &[u8] = b"http/1.1";

@@ -1,0 +1,122 @@
+//! hyper's request becomes actix's: two generations of the `http` crate lie between them.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use actix_http::error::PayloadError;
+use actix_http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
+use actix_http::{BoxedPayloadStream, Method, Payload, Request, Uri, Version};
+use bytes::Bytes;
+use futures_util::Stream;
+use http_body::Body as _;
+use hyper::body::Incoming;
+
+/// Why a head that hyper accepted cannot be passed on; the client gets 400.
+#[derive(Debug, thiserror::Error)]
+#[error("the request's {0} cannot be represented")]
+pub(super) struct HeadError(&'static str);
+
+/// Makes the application's request. The target is always in origin form (`/path?query`): a target's authority
+/// (HTTP/2's `:authority`, HTTP/1.1's absolute form) becomes the `Host` header, so handlers look in one place.
+pub(super) fn from_hyper(head: http::request::Parts, body: Incoming) -> Result<Request, HeadError> {
+    let payload = if body.is_end_stream() {
+        Payload::None
+    } else {
+        let stream: BoxedPayloadStream = Box::pin(BodyStream(body));
+        Payload::Stream { payload: stream }
+    };
+    let mut request = Request::with_payload(payload);
+    let into = request.head_mut();
+    into.method = method(&head.method)?;
+    into.version = version(head.version);
+    into.uri = target(&head.uri)?;
+    headers(&head.headers, &mut into.headers)?;
+    if let Some(authority) = head.uri.authority() {
+        let host = HeaderValue::from_str(authority.as_str()).map_err(|_| HeadError("host"))?;
+        into.headers.insert(HOST, host);
+    }
+    Ok(request)
+}
+
+fn method(method: &http::Method) -> Result<Method, HeadError> {
+    Ok(match *method {
+        http::Method::GET => Method::GET,
+        http::Method::PUT => Method::PUT,
+        http::Method::POST => Method::POST,
+        http::Method::PATCH => Method::PATCH,
+        http::Method::DELETE => Method::DELETE,
+        _ => Method::from_bytes(method.as_str().as_bytes()).map_err(|_| HeadError("method"))?,
+    })
+}
+
+fn version(version: http::Version) -> Version {
+    match version {
+        http::Version::HTTP_10 => Version::HTTP_10,
+        http::Version::HTTP_2 => Version::HTTP_2,
+        _ => Version::HTTP_11,
+    }
+}
+
+fn target(uri: &http::Uri) -> Result<Uri, HeadError> {
+    let target = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    Uri::from_maybe_shared(Bytes::copy_from_slice(target.as_bytes())).map_err(|_| HeadError("target"))
+}
+
+fn headers(from: &http::HeaderMap, into: &mut HeaderMap) -> Result<(), HeadError> {
+    for (name, value) in from {
+        let name = HeaderName::from_bytes(name.as_str().as_bytes()).map_err(|_| HeadError("header name"))?;
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| HeadError("header value"))?;
+        into.append(name, value);
+    }
+    Ok(())
+}
+
+/// A request's body as actix wants it. Trailers are read over.
+struct BodyStream(Incoming);
+
+impl Stream for BodyStream {
+    type Item = Result<Bytes, PayloadError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            return match std::task::ready!(Pin::new(&mut self.0).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => Poll::Ready(Some(Ok(data))),
+                    Err(_trailers) => continue,
+                },
+                Some(Err(error)) => Poll::Ready(Some(Err(PayloadError::Incomplete(Some(io::Error::other(error)))))),
+                None => Poll::Ready(None),
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_keep_path_and_query_and_lose_the_authority() {
+        for (given, expected) in [
+            ("/api/v1/pods?watch=1&x=%2F", "/api/v1/pods?watch=1&x=%2F"),
+            ("https://host:6443/api?a", "/api?a"),
+            ("https://host", "/"),
+            ("*", "*"),
+            ("host:443", "/"),
+        ] {
+            assert_eq!(target(&given.parse().unwrap()).unwrap().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn every_value_of_a_repeated_header_is_kept_in_order() {
+        let mut from = http::HeaderMap::new();
+        from.append("impersonate-group", http::HeaderValue::from_static("a"));
+        from.append("impersonate-group", http::HeaderValue::from_bytes(b"\xc3\xa4").unwrap());
+        let mut into = HeaderMap::new();
+        headers(&from, &mut into).unwrap();
+        let values: Vec<_> = into.get_all("Impersonate-Group").map(HeaderValue::as_bytes).collect();
+        assert_eq!(values, [b"a".as_slice(), b"\xc3\xa4"]);
+    }
+}
