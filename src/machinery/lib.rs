@@ -5,6 +5,7 @@ pub mod env;
 pub mod field;
 pub mod intstr;
 pub mod json;
+pub mod jsonpath;
 mod leaf;
 pub mod object;
 pub mod patch;

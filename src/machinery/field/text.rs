@@ -17,7 +17,6 @@ pub fn quote(s: &str) -> String {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             '\x0b' => out.push_str("\\v"),
-            ' '..='~' => out.push(c),
             c if printable(c) => out.push(c),
             c => escape(c, &mut out),
         }
@@ -26,8 +25,12 @@ pub fn quote(s: &str) -> String {
     out
 }
 
-/// Whether Go takes the character for printable. `str::escape_debug` decides alike for any but the first character.
-fn printable(c: char) -> bool {
+/// Whether Go takes the character for printable. `str::escape_debug` decides alike for any but the first character,
+/// ASCII apart.
+pub fn printable(c: char) -> bool {
+    if c.is_ascii() {
+        return matches!(c, ' '..='~');
+    }
     let pair: String = ['a', c].iter().collect();
     pair.escape_debug().count() == 2
 }
@@ -97,6 +100,24 @@ pub fn float(v: f64) -> String {
     format!("{v}")
 }
 
+/// A number as Go's JSON encoder writes a float: shortest form, an exponent below 1e-6 and from 1e21 on. What JSON
+/// cannot say is null.
+pub fn json_float(v: f64) -> String {
+    if !v.is_finite() {
+        return "null".to_owned();
+    }
+    let magnitude = v.abs();
+    if magnitude == 0.0 || (1e-6..1e21).contains(&magnitude) {
+        return format!("{v}");
+    }
+    let text = format!("{v:e}");
+    if text.contains("e-") {
+        text
+    } else {
+        text.replace('e', "e+")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +151,19 @@ mod tests {
             (-1.5e300, "-1.5e+300"),
         ] {
             assert_eq!(float(v), text);
+        }
+    }
+
+    #[test]
+    fn json_floats_are_written_as_go_writes_them() {
+        for (v, text) in [
+            (5.0, "5"),
+            (1e-5, "0.00001"),
+            (1e-7, "1e-7"),
+            (1.5e21, "1.5e+21"),
+            (-0.0, "-0"),
+        ] {
+            assert_eq!(json_float(v), text);
         }
     }
 

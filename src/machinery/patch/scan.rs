@@ -38,6 +38,16 @@ pub(super) fn check(text: &[u8]) -> Result<(), String> {
     }
 }
 
+/// How the contexts start in which no space may stand.
+const SPACE_FAILS: [&str; 6] = [
+    "in numeric",
+    "after decimal",
+    "in exponent",
+    "in literal",
+    "in \\u hexadecimal",
+    "in string escape",
+];
+
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
@@ -54,6 +64,10 @@ impl Scanner<'_> {
 
     fn fail<T>(&self, context: &str) -> Result<T, String> {
         match self.text.get(self.at) {
+            // The API reads a space after the end, which is wrong only inside of a number, a word or an escape.
+            None if SPACE_FAILS.iter().any(|start| context.starts_with(start)) => {
+                Err(format!("invalid character ' ' {context}"))
+            }
             None => Err("unexpected end of JSON input".to_owned()),
             Some(b'\'') => Err(format!(r"invalid character '\'' {context}")),
             Some(b'"') => Err(format!("invalid character '\"' {context}")),
@@ -357,11 +371,11 @@ mod tests {
             ("1 x", "invalid character 'x' after top-level value"),
             ("01", "invalid character '1' after top-level value"),
             ("-x", "invalid character 'x' in numeric literal"),
-            ("1.", "unexpected end of JSON input"),
+            ("1.", "invalid character ' ' after decimal point in numeric literal"),
             ("1.x", "invalid character 'x' after decimal point in numeric literal"),
             ("1ex", "invalid character 'x' in exponent of numeric literal"),
             ("trve", "invalid character 'v' in literal true (expecting 'u')"),
-            ("nul", "unexpected end of JSON input"),
+            ("nul", "invalid character ' ' in literal null (expecting 'l')"),
             ("\"\\x\"", "invalid character 'x' in string escape code"),
             (
                 "\"\\u12g4\"",
