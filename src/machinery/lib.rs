@@ -1,7 +1,9 @@
 //! Objects without I/O or async: reflection, scheme, meta types, codecs, selectors, patches, errors.
 extern crate self as keelson_machinery;
 
+pub mod decode;
 pub mod env;
+pub mod equality;
 pub mod field;
 pub mod intstr;
 pub mod json;
@@ -13,6 +15,8 @@ pub mod protobuf;
 pub mod quantity;
 pub mod raw;
 pub mod reflect;
+#[cfg(test)]
+mod sample;
 pub mod scheme;
 pub mod selector;
 pub mod status;

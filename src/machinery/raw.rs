@@ -2,11 +2,13 @@
 
 use bytes::Bytes;
 
+use crate::json::{compact, validate};
 use crate::leaf::{leaf_basics, leaf_field};
 use crate::protobuf::wire::{self, Reader, Wire};
 use crate::reflect::Leaf;
 
-/// One JSON value as text. Empty is the zero value and shows as `null`.
+/// One JSON value as text, kept byte for byte; JSON shows it without white space between the tokens. Empty is the zero
+/// value and shows as `null`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct RawJson(pub Bytes);
 
@@ -33,7 +35,10 @@ impl Leaf for RawJson {
     }
 
     fn write_json(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(if self.0.is_empty() { b"null" } else { &self.0 });
+        match self.as_bytes() {
+            b"" => out.extend_from_slice(b"null"),
+            json => compact(json, out),
+        }
     }
 
     fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
@@ -56,7 +61,13 @@ impl Leaf for RawJson {
         self.0 = Bytes::new();
         while let Some(field) = fields.next()? {
             match field {
-                (1, Wire::Bytes(b)) => self.0 = Bytes::copy_from_slice(b),
+                (1, Wire::Bytes(b)) => {
+                    // It must be possible to show it as JSON.
+                    if !b.is_empty() {
+                        validate(b).map_err(|e| e.to_string())?;
+                    }
+                    self.0 = Bytes::copy_from_slice(b);
+                }
                 (1, other) => return Err(other.mismatch("Raw")),
                 _ => {}
             }
@@ -73,7 +84,10 @@ mod tests {
     fn keeps_the_bytes() {
         let mut raw = RawJson::default();
         for (input, shown) in [
-            ("{\"b\":1, \"a\":1.0}", "{\"b\":1, \"a\":1.0}"),
+            (
+                "{\"b\": [1, \"a b\"],\n \"<\":1.0}",
+                "{\"b\":[1,\"a b\"],\"\\u003c\":1.0}",
+            ),
             ("null", "null"),
             ("3", "3"),
         ] {
@@ -87,5 +101,6 @@ mod tests {
             back.read_protobuf(&pb).unwrap();
             assert!(back.eq_leaf(&raw));
         }
+        assert!(raw.read_protobuf(b"\x0a\x01{").is_err());
     }
 }

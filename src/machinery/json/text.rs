@@ -35,29 +35,46 @@ const NEEDS_CARE: [bool; 256] = {
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Appends `text` as a JSON string with Go's escapes.
+#[inline]
 pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
+    out.reserve(text.len() + 3);
     out.push(b'"');
     let bytes = text.as_bytes();
+    if bytes.iter().any(|&b| NEEDS_CARE[b as usize]) {
+        write_careful(bytes, true, out);
+    } else {
+        out.extend_from_slice(bytes);
+    }
+    out.push(b'"');
+}
+
+/// Appends what is JSON already (a string with its quotes), escaping only what Go's encoder escapes beside.
+pub(crate) fn write_escaped(json: &[u8], out: &mut Vec<u8>) {
+    write_careful(json, false, out);
+}
+
+/// `raw`: quotes, backslashes and control characters are text and need escapes.
+fn write_careful(bytes: &[u8], raw: bool, out: &mut Vec<u8>) {
     let mut start = 0;
     for (i, &b) in bytes.iter().enumerate() {
-        if !NEEDS_CARE[b as usize] {
+        if !NEEDS_CARE[b as usize] || (!raw && !matches!(b, b'<' | b'>' | b'&' | 0xE2)) {
             continue;
         }
-        if b == 0xE2 {
+        let used = match (b, bytes.get(i + 1..i + 3)) {
             // U+2028 and U+2029 are E2 80 A8 and E2 80 A9.
-            if let (Some(0x80), Some(last @ (0xA8 | 0xA9))) = (bytes.get(i + 1), bytes.get(i + 2)) {
-                out.extend_from_slice(&bytes[start..i]);
-                out.extend_from_slice(if *last == 0xA8 { b"\\u2028" } else { b"\\u2029" });
-                start = i + 3;
-            }
-            continue;
-        }
+            (0xE2, Some([0x80, 0xA8 | 0xA9])) => 3,
+            (0xE2, _) => continue,
+            _ => 1,
+        };
         out.extend_from_slice(&bytes[start..i]);
-        write_escape(b, out);
-        start = i + 1;
+        match bytes.get(i + 2) {
+            Some(0xA8) if used == 3 => out.extend_from_slice(b"\\u2028"),
+            Some(_) if used == 3 => out.extend_from_slice(b"\\u2029"),
+            _ => write_escape(b, out),
+        }
+        start = i + used;
     }
     out.extend_from_slice(&bytes[start..]);
-    out.push(b'"');
 }
 
 fn write_escape(b: u8, out: &mut Vec<u8>) {

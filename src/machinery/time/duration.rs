@@ -146,7 +146,7 @@ struct Decimal(u64, u64);
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0 / self.1)?;
-        if self.0 % self.1 != 0 {
+        if !self.0.is_multiple_of(self.1) {
             let digits = (self.1 + self.0 % self.1).to_string();
             write!(f, ".{}", digits[1..].trim_end_matches('0'))?;
         }

@@ -143,9 +143,12 @@ fn arithmetic() {
     assert!(start < end);
 }
 
+/// Nanoseconds and canonical text, or the error.
+type Read = Result<(i64, &'static str), &'static str>;
+
 #[test]
 fn duration_texts() {
-    let cases: &[(&str, Result<(i64, &str), &str>)] = &[
+    let cases: &[(&str, Read)] = &[
         ("0", Ok((0, "0s"))),
         ("1h2m3.5s", Ok((3_723_500_000_000, "1h2m3.5s"))),
         ("-1.5h", Ok((-5_400_000_000_000, "-1h30m0s"))),

@@ -1,0 +1,80 @@
+//! What decoding yields beside the object: errors, strict problems and the type that a document names.
+
+use std::fmt;
+
+/// Why a document could not be decoded. The texts are those a client of kube-apiserver sees.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// Not JSON. `offset` counts bytes from 0 and points behind the offending one.
+    #[error("{message}")]
+    Syntax { message: String, offset: usize },
+    /// A value that does not fit its field.
+    #[error("{0}")]
+    Value(String),
+    /// Not YAML, or YAML that JSON can't express.
+    #[error("{0}")]
+    Yaml(String),
+    /// Not protobuf, or not of this message.
+    #[error("{0}")]
+    Protobuf(String),
+}
+
+/// What a strict decoder objects to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StrictKind {
+    UnknownField,
+    DuplicateField,
+}
+
+/// A field that a lenient decoder passes over. Shows as `unknown field "spec.containers[0].foo"`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StrictProblem {
+    pub kind: StrictKind,
+    /// From the top, with dots and `[index]`.
+    pub path: String,
+}
+
+impl fmt::Display for StrictProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            StrictKind::UnknownField => "unknown field ",
+            StrictKind::DuplicateField => "duplicate field ",
+        };
+        f.write_str(kind)?;
+        write_quoted(&self.path, f)
+    }
+}
+
+/// As Go quotes a string: what can't be printed shows as an escape.
+fn write_quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str("\"")?;
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => write!(f, "\\{c}")?,
+            '\u{7}' => f.write_str("\\a")?,
+            '\u{8}' => f.write_str("\\b")?,
+            '\u{b}' => f.write_str("\\v")?,
+            '\u{c}' => f.write_str("\\f")?,
+            '\n' => f.write_str("\\n")?,
+            '\r' => f.write_str("\\r")?,
+            '\t' => f.write_str("\\t")?,
+            '\0'..' ' | '\u{7f}' => write!(f, "\\x{:02x}", u32::from(c))?,
+            c if c.is_control() => write!(f, "\\u{:04x}", u32::from(c))?,
+            c => write!(f, "{c}")?,
+        }
+    }
+    f.write_str("\"")
+}
+
+/// The text of a list of problems in a Status, as kube-apiserver joins them.
+pub fn strict_error(problems: &[StrictProblem]) -> String {
+    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    format!("strict decoding error: {}", texts.join(", "))
+}
+
+/// `apiVersion` and `kind` of a document; empty where it names none.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct TypeMeta {
+    pub api_version: String,
+    pub kind: String,
+}

@@ -1,0 +1,72 @@
+//! Equality of messages by their fields, as Kubernetes compares: an empty list or map is the same as none, quantities
+//! and times compare by value.
+
+use crate::reflect::{Flags, List, Map, Reflect, Value};
+
+/// Whether two messages of the same type have the same fields. Messages of different types are not equal.
+pub fn equal(a: &dyn Reflect, b: &dyn Reflect) -> bool {
+    std::ptr::eq(a.desc(), b.desc()) && (0..a.desc().fields.len()).all(|i| equal_values(a.get(i), b.get(i)))
+}
+
+fn equal_values(a: Value<'_>, b: Value<'_>) -> bool {
+    match (a, b) {
+        (Value::Absent, Value::Absent) => true,
+        // An optional list or map that is there but empty equals one that is not.
+        (Value::Absent, Value::List(l)) | (Value::List(l), Value::Absent) => l.is_empty(),
+        (Value::Absent, Value::Map(m)) | (Value::Map(m), Value::Absent) => m.is_empty(),
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Int32(a), Value::Int32(b)) => a == b,
+        (Value::Int64(a), Value::Int64(b)) => a == b,
+        (Value::Double(a), Value::Double(b)) => a == b,
+        (Value::Str(a), Value::Str(b)) => a == b,
+        (Value::Bytes(a), Value::Bytes(b)) => a == b,
+        (Value::Message(a), Value::Message(b)) => equal(a, b),
+        (Value::Leaf(a), Value::Leaf(b)) => a.eq_leaf(b),
+        (Value::List(a), Value::List(b)) => equal_lists(a, b),
+        (Value::Map(a), Value::Map(b)) => equal_maps(a, b),
+        _ => false,
+    }
+}
+
+fn equal_lists(a: &dyn List, b: &dyn List) -> bool {
+    a.len() == b.len() && (0..a.len()).all(|i| equal_values(a.get(i), b.get(i)))
+}
+
+fn equal_maps(a: &dyn Map, b: &dyn Map) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut same = true;
+    a.for_each(&mut |key, value| same = same && b.get(key).is_some_and(|other| equal_values(value, other)));
+    same
+}
+
+/// Whether every field of the message is at its zero: absent, or of those that can't be absent 0, "" or empty.
+pub fn is_zero(message: &dyn Reflect) -> bool {
+    message
+        .desc()
+        .fields
+        .iter()
+        .enumerate()
+        .all(|(index, field)| match message.get(index) {
+            Value::Absent => true,
+            value => !field.flags.has(Flags::OPTIONAL) && is_zero_value(value),
+        })
+}
+
+/// Whether a value that is not an `Option` is the zero of its type.
+pub fn is_zero_value(value: Value<'_>) -> bool {
+    match value {
+        Value::Absent => true,
+        Value::Bool(b) => !b,
+        Value::Int32(n) => n == 0,
+        Value::Int64(n) => n == 0,
+        Value::Double(n) => n == 0.0,
+        Value::Str(s) => s.is_empty(),
+        Value::Bytes(b) => b.is_empty(),
+        Value::Message(m) => is_zero(m),
+        Value::Leaf(l) => l.is_zero(),
+        Value::List(l) => l.is_empty(),
+        Value::Map(m) => m.is_empty(),
+    }
+}

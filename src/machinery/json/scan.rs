@@ -1,0 +1,346 @@
+//! A scanner over JSON text with the error texts of Go's.
+
+use std::borrow::Cow;
+
+use super::text;
+use crate::decode::DecodeError;
+
+/// How deep values may nest.
+pub(crate) const MAX_DEPTH: usize = 10_000;
+
+const VALUE: &str = "looking for beginning of value";
+const FIRST_KEY: &str = "looking for beginning of object key string";
+const AFTER_KEY: &str = "after object key";
+pub(super) const AFTER_PAIR: &str = "after object key:value pair";
+pub(super) const AFTER_ELEMENT: &str = "after array element";
+
+/// Whether the bytes are exactly one JSON value.
+pub fn validate(json: &[u8]) -> Result<(), DecodeError> {
+    let mut scan = Scanner::new(json);
+    scan.skip_value()?;
+    scan.end()
+}
+
+pub(super) struct Scanner<'a> {
+    src: &'a [u8],
+    pub(super) pos: usize,
+}
+
+/// What stands between the quotes of a string.
+#[derive(Clone, Copy)]
+pub(super) struct Text<'a> {
+    pub(super) inner: &'a [u8],
+    /// There is no escape in it.
+    pub(super) plain: bool,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn decode(self) -> Cow<'a, str> {
+        if self.plain {
+            return match std::str::from_utf8(self.inner) {
+                Ok(text) => Cow::Borrowed(text),
+                Err(_) => String::from_utf8_lossy(self.inner),
+            };
+        }
+        // The scanner has checked the escapes.
+        text::unescape(self.inner).unwrap_or_default()
+    }
+}
+
+/// Bytes that end the quick walk through a string: quote, backslash and control characters.
+const STOPS: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut i = 0;
+    while i < 0x20 {
+        table[i] = true;
+        i += 1;
+    }
+    table[b'"' as usize] = true;
+    table[b'\\' as usize] = true;
+    table
+};
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(src: &'a [u8]) -> Self {
+        Scanner { src, pos: 0 }
+    }
+
+    /// The next byte that is not white space.
+    #[inline]
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        loop {
+            let b = *self.src.get(self.pos)?;
+            if b > b' ' || !matches!(b, b' ' | b'\t' | b'\r' | b'\n') {
+                return Some(b);
+            }
+            self.pos += 1;
+        }
+    }
+
+    fn current(&self) -> Option<u8> {
+        self.src.get(self.pos).copied()
+    }
+
+    /// The error for the byte at hand, or for the end.
+    #[cold]
+    pub(super) fn fail(&self, context: &str) -> DecodeError {
+        let Some(b) = self.current() else {
+            let message = "unexpected end of JSON input".to_owned();
+            return DecodeError::Syntax {
+                message,
+                offset: self.src.len(),
+            };
+        };
+        DecodeError::Syntax {
+            message: format!("invalid character {} {context}", quote_byte(b)),
+            offset: self.pos + 1,
+        }
+    }
+
+    /// The error where a value should begin.
+    #[cold]
+    pub(super) fn no_value(&self) -> DecodeError {
+        self.fail(VALUE)
+    }
+
+    #[cold]
+    pub(super) fn too_deep(&self) -> DecodeError {
+        self.fail("exceeded max depth")
+    }
+
+    /// Checks that nothing but white space is left.
+    pub(super) fn end(&mut self) -> Result<(), DecodeError> {
+        if self.peek().is_some() {
+            Err(self.fail("after top-level value"))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// A key and the colon behind it.
+    #[inline]
+    pub(super) fn key(&mut self) -> Result<Text<'a>, DecodeError> {
+        if self.peek() != Some(b'"') {
+            return Err(self.fail(FIRST_KEY));
+        }
+        let key = self.string()?;
+        if self.peek() != Some(b':') {
+            return Err(self.fail(AFTER_KEY));
+        }
+        self.pos += 1;
+        Ok(key)
+    }
+
+    /// The string that begins at hand.
+    #[inline]
+    pub(super) fn string(&mut self) -> Result<Text<'a>, DecodeError> {
+        self.pos += 1;
+        let start = self.pos;
+        let mut plain = true;
+        loop {
+            let rest = self.src.get(self.pos..).unwrap_or_default();
+            self.pos += rest.iter().position(|&b| STOPS[b as usize]).unwrap_or(rest.len());
+            match self.current() {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    plain = false;
+                    self.escape()?;
+                }
+                _ => return Err(self.fail("in string literal")),
+            }
+        }
+        let inner = self.src.get(start..self.pos).unwrap_or_default();
+        self.pos += 1;
+        Ok(Text { inner, plain })
+    }
+
+    fn escape(&mut self) -> Result<(), DecodeError> {
+        self.pos += 1;
+        match self.current() {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.pos += 1,
+            Some(b'u') => {
+                self.pos += 1;
+                for _ in 0..4 {
+                    if !self.current().is_some_and(|b| b.is_ascii_hexdigit()) {
+                        return Err(self.fail("in \\u hexadecimal character escape"));
+                    }
+                    self.pos += 1;
+                }
+            }
+            _ => return Err(self.fail("in string escape code")),
+        }
+        Ok(())
+    }
+
+    /// The number that begins at hand.
+    pub(super) fn number(&mut self) -> Result<&'a [u8], DecodeError> {
+        let start = self.pos;
+        if self.current() == Some(b'-') {
+            self.pos += 1;
+        }
+        match self.current() {
+            Some(b'0') => self.pos += 1,
+            Some(b'1'..=b'9') => self.digits(),
+            _ => return Err(self.fail("in numeric literal")),
+        }
+        if self.current() == Some(b'.') {
+            self.pos += 1;
+            self.some_digits("after decimal point in numeric literal")?;
+        }
+        if let Some(b'e' | b'E') = self.current() {
+            self.pos += 1;
+            if let Some(b'+' | b'-') = self.current() {
+                self.pos += 1;
+            }
+            self.some_digits("in exponent of numeric literal")?;
+        }
+        Ok(self.src.get(start..self.pos).unwrap_or_default())
+    }
+
+    fn digits(&mut self) {
+        while self.current().is_some_and(|b| b.is_ascii_digit()) {
+            self.pos += 1;
+        }
+    }
+
+    fn some_digits(&mut self, context: &str) -> Result<(), DecodeError> {
+        if !self.current().is_some_and(|b| b.is_ascii_digit()) {
+            return Err(self.fail(context));
+        }
+        self.digits();
+        Ok(())
+    }
+
+    /// `true`, `false` or `null`, of which the first letter is at hand.
+    pub(super) fn literal(&mut self, word: &str) -> Result<(), DecodeError> {
+        for (i, &b) in word.as_bytes().iter().enumerate() {
+            if self.current() != Some(b) {
+                // Go expects the second l of null twice, but no one sees a difference.
+                return Err(self.fail(&format!(
+                    "in literal {word} (expecting {})",
+                    quote_byte(word.as_bytes()[i])
+                )));
+            }
+            self.pos += 1;
+        }
+        Ok(())
+    }
+
+    /// A value that is neither object nor array.
+    fn skip_scalar(&mut self, first: u8) -> Result<(), DecodeError> {
+        match first {
+            b'"' => self.string().map(drop),
+            b'-' | b'0'..=b'9' => self.number().map(drop),
+            b't' => self.literal("true"),
+            b'f' => self.literal("false"),
+            b'n' => self.literal("null"),
+            _ => Err(self.no_value()),
+        }
+    }
+
+    /// Passes over one value and returns its text. Not recursive, so that depth costs no stack.
+    pub(super) fn skip_value(&mut self) -> Result<&'a [u8], DecodeError> {
+        let first = self.peek();
+        let start = self.pos;
+        match first {
+            Some(b'{' | b'[') => self.skip_nested()?,
+            Some(b) => self.skip_scalar(b)?,
+            None => return Err(self.no_value()),
+        }
+        Ok(self.src.get(start..self.pos).unwrap_or_default())
+    }
+
+    fn skip_nested(&mut self) -> Result<(), DecodeError> {
+        let mut open = Open::default();
+        loop {
+            // A value begins here.
+            match self.peek() {
+                Some(b @ (b'{' | b'[')) => {
+                    if open.depth == MAX_DEPTH {
+                        return Err(self.too_deep());
+                    }
+                    self.pos += 1;
+                    let object = b == b'{';
+                    if self.peek() != Some(if object { b'}' } else { b']' }) {
+                        open.push(object);
+                        if object {
+                            self.key()?;
+                        }
+                        continue;
+                    }
+                    self.pos += 1;
+                }
+                Some(b) => self.skip_scalar(b)?,
+                None => return Err(self.no_value()),
+            }
+            // A value has ended here.
+            loop {
+                let Some(object) = open.innermost() else { return Ok(()) };
+                match (self.peek(), object) {
+                    (Some(b','), _) => {
+                        self.pos += 1;
+                        if object {
+                            self.key()?;
+                        }
+                        break;
+                    }
+                    (Some(b'}'), true) | (Some(b']'), false) => {
+                        self.pos += 1;
+                        open.depth -= 1;
+                    }
+                    (_, true) => return Err(self.fail(AFTER_PAIR)),
+                    (_, false) => return Err(self.fail(AFTER_ELEMENT)),
+                }
+            }
+        }
+    }
+}
+
+/// The objects and arrays that are open: one bit each.
+#[derive(Default)]
+struct Open {
+    depth: usize,
+    /// The outermost 128: set for an object.
+    near: u128,
+    far: Vec<bool>,
+}
+
+impl Open {
+    fn push(&mut self, object: bool) {
+        if self.depth < 128 {
+            self.near = self.near & !(1 << self.depth) | u128::from(object) << self.depth;
+        } else {
+            self.far.truncate(self.depth - 128);
+            self.far.push(object);
+        }
+        self.depth += 1;
+    }
+
+    fn innermost(&self) -> Option<bool> {
+        let last = self.depth.checked_sub(1)?;
+        if last < 128 {
+            Some(self.near >> last & 1 == 1)
+        } else {
+            self.far.get(last - 128).copied()
+        }
+    }
+}
+
+/// A byte as Go quotes a character.
+fn quote_byte(b: u8) -> String {
+    match b {
+        b'\'' => "'\\''".to_owned(),
+        b'"' => "'\"'".to_owned(),
+        b'\\' => "'\\\\'".to_owned(),
+        7 => "'\\a'".to_owned(),
+        8 => "'\\b'".to_owned(),
+        b'\t' => "'\\t'".to_owned(),
+        b'\n' => "'\\n'".to_owned(),
+        11 => "'\\v'".to_owned(),
+        12 => "'\\f'".to_owned(),
+        b'\r' => "'\\r'".to_owned(),
+        0..0x20 | 0x7F => format!("'\\x{b:02x}'"),
+        0x80..=0xA0 | 0xAD => format!("'\\u{b:04x}'"),
+        _ => format!("'{}'", char::from(b)),
+    }
+}
