@@ -1,0 +1,356 @@
+//! The rules that definitions declare: required, immutable, enums, bounds, lengths, patterns, formats, unique lists.
+//!
+//! Presence follows Go: a plain field that is zero counts as absent, so no rule but `required` looks at it, and of
+//! numbers and booleans that are not optional `required` cannot be told and is taken for granted.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::{format, leaf_value, message_value};
+use crate::field::{BadValue, ErrorList, FieldError, Path};
+use crate::meta::v1::ObjectMeta;
+use crate::reflect::{FieldDesc, Flags, LeafKind, List, ListType, Map, Reflect, Rules, Value};
+
+/// Which rules are looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Extent {
+    All,
+    Values,
+}
+
+/// Checks an object by every rule of its definition; `old` is the stored object of an update. Names of fields in the
+/// errors start with `path` ([`Path::root`] for an object).
+pub fn validate(new: &dyn Reflect, old: Option<&dyn Reflect>, path: &Path) -> ErrorList {
+    run(new, old, path, Extent::All)
+}
+
+/// As [`validate`], but without `required` and without the uniqueness of lists: for kinds whose own code decides these
+/// (many built-in ones publish them and take objects that break them).
+pub fn validate_values(new: &dyn Reflect, old: Option<&dyn Reflect>, path: &Path) -> ErrorList {
+    run(new, old, path, Extent::Values)
+}
+
+fn run(new: &dyn Reflect, old: Option<&dyn Reflect>, path: &Path, extent: Extent) -> ErrorList {
+    let mut check = Check {
+        errors: ErrorList::new(),
+        extent,
+    };
+    check.message(new, old, &Place::Path(path));
+    check.errors
+}
+
+/// Where the check is. Turned into a path only for an error.
+enum Place<'a> {
+    Path(&'a Path),
+    Field(&'a Place<'a>, &'static str),
+    Index(&'a Place<'a>, usize),
+    Key(&'a Place<'a>, &'a str),
+}
+
+impl Place<'_> {
+    fn path(&self) -> Path {
+        match self {
+            Place::Path(path) => (*path).clone(),
+            Place::Field(parent, name) => parent.path().child(*name),
+            Place::Index(parent, index) => parent.path().index(*index),
+            Place::Key(parent, key) => parent.path().key(*key),
+        }
+    }
+}
+
+struct Check {
+    errors: ErrorList,
+    extent: Extent,
+}
+
+impl Check {
+    /// Metadata has its own rules, in [`super::meta`].
+    fn message(&mut self, new: &dyn Reflect, old: Option<&dyn Reflect>, place: &Place<'_>) {
+        if new.as_any().is::<ObjectMeta>() {
+            return;
+        }
+        for (index, field) in new.desc().fields.iter().enumerate() {
+            if self.extent == Extent::Values && !field.flags.has(Flags::HAS_RULES) {
+                continue;
+            }
+            let value = new.get(index);
+            let before = old.map(|o| o.get(index));
+            if field.flags.has(Flags::INLINE) {
+                if let Value::Message(message) = value {
+                    let before = before.and_then(message_of);
+                    self.message(message, before, place);
+                }
+                continue;
+            }
+            self.field(field, value, before, &Place::Field(place, field.json));
+        }
+    }
+
+    fn field(&mut self, field: &'static FieldDesc, value: Value<'_>, old: Option<Value<'_>>, place: &Place<'_>) {
+        if field.flags.has(Flags::IMMUTABLE)
+            && let Some(old) = old
+            && !is_absent(old)
+            && !same(old, value)
+        {
+            self.errors
+                .push(FieldError::invalid(&place.path(), shown(value), super::meta::IMMUTABLE));
+        }
+        if is_absent(value) && !counts_when_zero(field, value) {
+            if self.extent == Extent::All && field.flags.has(Flags::REQUIRED) {
+                self.errors.push(FieldError::required(&place.path(), ""));
+            }
+            return;
+        }
+        self.rules(field.rules, value, place);
+        match value {
+            Value::Message(message) => self.message(message, old.and_then(message_of), place),
+            Value::List(list) => self.list(field, list, old, place),
+            Value::Map(map) => self.map(field.rules, map, old, place),
+            _ => {}
+        }
+    }
+
+    fn list(&mut self, field: &FieldDesc, list: &dyn List, old: Option<Value<'_>>, place: &Place<'_>) {
+        let keyed = field.list == ListType::Map;
+        let unique = self.extent == Extent::All && matches!(field.list, ListType::Map | ListType::Set);
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        for index in 0..list.len() {
+            let value = list.get(index);
+            let place = Place::Index(place, index);
+            let identity = if keyed {
+                key_text(value, field.map_keys)
+            } else {
+                Cow::Owned(identity_text(value))
+            };
+            if unique && !seen.insert(identity.clone().into_owned()) {
+                let shown = if keyed {
+                    BadValue::json(identity.as_ref())
+                } else {
+                    shown(value)
+                };
+                self.errors.push(FieldError::duplicate(&place.path(), shown));
+            }
+            self.item_enum(field.rules, value, &place);
+            if let Value::Message(message) = value {
+                let before = if keyed {
+                    find(old, field.map_keys, &identity)
+                } else {
+                    None
+                };
+                self.message(message, before, &place);
+            }
+        }
+    }
+
+    fn map(&mut self, rules: &Rules, map: &dyn Map, old: Option<Value<'_>>, place: &Place<'_>) {
+        map.for_each(&mut |key, value| {
+            let place = Place::Key(place, key);
+            self.item_enum(rules, value, &place);
+            if let Value::Message(message) = value {
+                let before = match old {
+                    Some(Value::Map(old)) => old.get(key).and_then(message_of),
+                    _ => None,
+                };
+                self.message(message, before, &place);
+            }
+        });
+    }
+
+    fn item_enum(&mut self, rules: &Rules, value: Value<'_>, place: &Place<'_>) {
+        if let Value::Str(text) = value
+            && !rules.item_enum.is_empty()
+            && !rules.item_enum.contains(&text)
+        {
+            self.errors
+                .push(FieldError::not_supported(&place.path(), text, rules.item_enum));
+        }
+    }
+
+    fn rules(&mut self, rules: &'static Rules, value: Value<'_>, place: &Place<'_>) {
+        match value {
+            Value::Str(text) => self.text(rules, text, place),
+            Value::Int32(v) => self.number(rules, f64::from(v), v.into(), place),
+            // Bounds beyond 2^53 are of no use in a definition, whose bounds are doubles.
+            Value::Int64(v) => self.number(rules, v as f64, v.into(), place),
+            Value::Double(v) => self.number(rules, v, v.into(), place),
+            Value::List(list) => self.count(rules.min_items, rules.max_items, list.len(), place),
+            Value::Map(map) => self.properties(rules, map.len(), place),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, rules: &'static Rules, text: &str, place: &Place<'_>) {
+        if !rules.enum_values.is_empty() && !rules.enum_values.contains(&text) {
+            let mut known = rules.enum_values.to_vec();
+            known.sort_unstable();
+            self.errors.push(FieldError::not_supported(&place.path(), text, &known));
+        }
+        let length = text.chars().count();
+        if let Some(max) = rules.max_length.filter(|max| length > *max as usize) {
+            self.errors.push(FieldError::too_long(&place.path(), max as usize));
+        }
+        if let Some(min) = rules.min_length.filter(|min| length < *min as usize) {
+            self.errors
+                .push(FieldError::too_short(&place.path(), text, min as usize));
+        }
+        if !rules.pattern.is_empty() && format::matches_pattern(rules.pattern, text) != Some(true) {
+            let path = place.path();
+            let detail = format!("{path} in body should match '{}'", rules.pattern);
+            self.errors.push(FieldError::invalid(&path, text, detail));
+        }
+        if !rules.format.is_empty() {
+            self.errors.extend(format::check(rules.format, text, &place.path()));
+        }
+    }
+
+    fn number(&mut self, rules: &Rules, v: f64, shown: BadValue, place: &Place<'_>) {
+        let number = crate::field::text::float;
+        let mut details = Vec::new();
+        match (rules.minimum, rules.exclusive_minimum) {
+            (Some(min), false) if v < min => {
+                details.push(format!("must be greater than or equal to {}", number(min)));
+            }
+            (Some(min), true) if v <= min => details.push(format!("must be greater than {}", number(min))),
+            _ => {}
+        }
+        match (rules.maximum, rules.exclusive_maximum) {
+            (Some(max), false) if v > max => details.push(format!("must be less than or equal to {}", number(max))),
+            (Some(max), true) if v >= max => details.push(format!("must be less than {}", number(max))),
+            _ => {}
+        }
+        if let Some(factor) = rules.multiple_of.filter(|factor| *factor > 0.0) {
+            let quotient = v / factor;
+            if quotient != quotient.round() {
+                details.push(format!("must be a multiple of {}", number(factor)));
+            }
+        }
+        for detail in details {
+            self.errors
+                .push(FieldError::invalid(&place.path(), shown.clone(), detail));
+        }
+    }
+
+    fn count(&mut self, min: Option<u32>, max: Option<u32>, length: usize, place: &Place<'_>) {
+        if let Some(max) = max.filter(|max| length > *max as usize) {
+            self.errors
+                .push(FieldError::too_many(&place.path(), length, max as usize));
+        }
+        if let Some(min) = min.filter(|min| length < *min as usize) {
+            self.errors
+                .push(FieldError::too_few(&place.path(), length, min as usize));
+        }
+    }
+
+    fn properties(&mut self, rules: &Rules, length: usize, place: &Place<'_>) {
+        self.count(rules.min_properties, rules.max_properties, length, place);
+    }
+}
+
+fn message_of(value: Value<'_>) -> Option<&dyn Reflect> {
+    match value {
+        Value::Message(message) => Some(message),
+        _ => None,
+    }
+}
+
+/// Whether the value is what an absent field has.
+fn is_absent(value: Value<'_>) -> bool {
+    match value {
+        Value::Absent | Value::Bool(false) | Value::Int32(0) | Value::Int64(0) => true,
+        Value::Double(v) => v == 0.0,
+        Value::Str(text) => text.is_empty(),
+        Value::Bytes(bytes) => bytes.is_empty(),
+        Value::List(list) => list.is_empty(),
+        Value::Map(map) => map.is_empty(),
+        // A quantity of 0 is a value.
+        Value::Leaf(leaf) => {
+            leaf.is_zero() && matches!(leaf.kind(), LeafKind::Time | LeafKind::MicroTime | LeafKind::Raw)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a zero in this field is a value: it is in an `Option` that is set, and for numbers and booleans that must be
+/// present or are always written.
+fn counts_when_zero(field: &FieldDesc, value: Value<'_>) -> bool {
+    if matches!(value, Value::Absent) {
+        return false;
+    }
+    let number = matches!(
+        value,
+        Value::Bool(_) | Value::Int32(_) | Value::Int64(_) | Value::Double(_)
+    );
+    let stated = field.flags.has(Flags::REQUIRED) || field.flags.has(Flags::ALWAYS);
+    field.flags.has(Flags::OPTIONAL) || (number && stated)
+}
+
+/// What identifies an element of a list of type map: its keys as a JSON object.
+fn key_text(value: Value<'_>, keys: &[&str]) -> Cow<'static, str> {
+    let mut names = keys.to_vec();
+    names.sort_unstable();
+    let mut out = String::from("{");
+    let Value::Message(message) = value else {
+        return Cow::Borrowed("{}");
+    };
+    for name in names {
+        let Some(value) = crate::jsonpath::field(message, name) else {
+            continue;
+        };
+        if out.len() > 1 {
+            out.push(',');
+        }
+        crate::field::text::json_string(name, &mut out);
+        out.push(':');
+        out.push_str(&identity_text(value));
+    }
+    out.push('}');
+    Cow::Owned(out)
+}
+
+/// A value as JSON, to compare it by.
+fn identity_text(value: Value<'_>) -> String {
+    match shown(value) {
+        BadValue::Str(text) => {
+            let mut out = String::new();
+            crate::field::text::json_string(&text, &mut out);
+            out
+        }
+        BadValue::Text(text) => text,
+        BadValue::Omitted => String::new(),
+    }
+}
+
+/// The element of the old list with the same keys.
+fn find<'a>(old: Option<Value<'a>>, keys: &[&str], identity: &str) -> Option<&'a dyn Reflect> {
+    let Some(Value::List(list)) = old else { return None };
+    (0..list.len())
+        .map(|i| list.get(i))
+        .find(|v| key_text(*v, keys) == identity)
+        .and_then(message_of)
+}
+
+/// A value as error texts show it.
+fn shown(value: Value<'_>) -> BadValue {
+    match value {
+        Value::Absent => BadValue::null(),
+        Value::Bool(v) => v.into(),
+        Value::Int32(v) => v.into(),
+        Value::Int64(v) => v.into(),
+        Value::Double(v) => v.into(),
+        Value::Str(v) => v.into(),
+        Value::Message(v) => message_value(v),
+        Value::Leaf(v) => leaf_value(v),
+        Value::Bytes(_) | Value::List(_) | Value::Map(_) => super::json_value(value),
+    }
+}
+
+/// Whether two values of one field are the same.
+fn same(a: Value<'_>, b: Value<'_>) -> bool {
+    match (a, b) {
+        (Value::Leaf(a), Value::Leaf(b)) => a.eq_leaf(b),
+        _ => identity_text(a) == identity_text(b),
+    }
+}
+
+#[cfg(test)]
+mod tests;

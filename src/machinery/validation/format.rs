@@ -1,0 +1,238 @@
+//! Formats and patterns of strings.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, RwLock};
+
+use regex::Regex;
+
+use super::{labels, names};
+use crate::field::text::quote;
+use crate::field::{ErrorType, FieldError, Path};
+use crate::time::Time;
+
+/// Checks a string against a format. Unknown formats allow everything: a definition may publish any.
+pub(super) fn check(format: &str, value: &str, path: &Path) -> Vec<FieldError> {
+    let named = |texts: Vec<String>| texts.into_iter().map(|t| FieldError::invalid(path, value, t)).collect();
+    let fits = match format {
+        "dns-label" | "k8s-short-name" => return named(names::dns_label(value)),
+        "dns-subdomain" | "k8s-long-name" => return named(names::dns_subdomain(value)),
+        "dns-1035-label" => return named(names::dns_1035_label(value)),
+        "path-segment" | "k8s-path-segment-name" => return named(names::path_segment(value)),
+        "qualified-name" | "label-key" | "k8s-label-key" => return named(labels::qualified_name(value)),
+        "label-value" | "k8s-label-value" => return named(labels::label_value(value)),
+        "k8s-uuid" if !lower_uuid(value) => {
+            return named(vec!["must be a lowercase UUID in 8-4-4-4-12 format".to_owned()]);
+        }
+        "date-time" => Time::parse(value).is_ok(),
+        "date" => date(value),
+        "ipv4" => value.parse::<Ipv4Addr>().is_ok(),
+        "ipv6" => value.parse::<Ipv6Addr>().is_ok(),
+        "ip" => value.parse::<Ipv4Addr>().is_ok() || value.parse::<Ipv6Addr>().is_ok(),
+        "cidr" => cidr(value),
+        "uri" => uri(value),
+        "uuid" => uuid(value),
+        "uuid3" => uuid(value) && value.as_bytes().get(14) == Some(&b'3'),
+        "uuid4" => uuid(value) && value.as_bytes().get(14) == Some(&b'4'),
+        "uuid5" => uuid(value) && value.as_bytes().get(14) == Some(&b'5'),
+        "email" => email(value),
+        "hostname" => value.len() < 256 && !value.is_empty() && value.split('.').all(host_label),
+        "byte" => base64(value),
+        "hexcolor" => hex_color(value),
+        _ => true,
+    };
+    if fits {
+        return Vec::new();
+    }
+    let text = format!("{path} in body must be of type {format}: {}", quote(value));
+    vec![FieldError::new(ErrorType::TypeInvalid, path, value, text)]
+}
+
+fn lower_uuid(value: &str) -> bool {
+    uuid(value) && value.len() == 36 && !value.bytes().any(|b| b.is_ascii_uppercase())
+}
+
+/// Hexadecimal digits in groups of 8-4-4-4-12; the dashes may be missing.
+fn uuid(value: &str) -> bool {
+    let dashed = |(i, b): (usize, u8)| {
+        if matches!(i, 8 | 13 | 18 | 23) {
+            b == b'-'
+        } else {
+            b.is_ascii_hexdigit()
+        }
+    };
+    match value.len() {
+        36 => value.bytes().enumerate().all(dashed),
+        32 => value.bytes().all(|b| b.is_ascii_hexdigit()),
+        _ => false,
+    }
+}
+
+fn date(value: &str) -> bool {
+    value.len() == 10 && Time::parse(&format!("{value}T00:00:00Z")).is_ok()
+}
+
+fn cidr(value: &str) -> bool {
+    let Some((address, bits)) = value.split_once('/') else {
+        return false;
+    };
+    let most = if address.parse::<Ipv4Addr>().is_ok() {
+        32
+    } else if address.parse::<Ipv6Addr>().is_ok() {
+        128
+    } else {
+        return false;
+    };
+    let plain = bits.bytes().all(|b| b.is_ascii_digit()) && (bits == "0" || !bits.starts_with('0'));
+    plain && bits.parse::<u8>().is_ok_and(|bits| bits <= most)
+}
+
+/// An absolute URI, or an absolute path.
+fn uri(value: &str) -> bool {
+    if value.bytes().any(|b| b <= b' ' || b == 0x7f) {
+        return false;
+    }
+    if value.starts_with('/') {
+        return true;
+    }
+    let Some((scheme, rest)) = value.split_once(':') else {
+        return false;
+    };
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+        && !rest.is_empty()
+}
+
+fn email(value: &str) -> bool {
+    let Some((local, domain)) = value.rsplit_once('@') else {
+        return false;
+    };
+    let plain = |s: &str| !s.is_empty() && !s.bytes().any(|b| b <= b' ' || matches!(b, b'<' | b'>' | b'@' | b','));
+    plain(local) && plain(domain) && !local.starts_with('.') && !local.ends_with('.')
+}
+
+fn host_label(label: &str) -> bool {
+    let ends = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = label.as_bytes();
+    bytes.len() <= 63
+        && ends(bytes.first())
+        && ends(bytes.last())
+        && bytes.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-')
+}
+
+fn base64(value: &str) -> bool {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.decode(value).is_ok()
+}
+
+fn hex_color(value: &str) -> bool {
+    let digits = value.strip_prefix('#').unwrap_or(value);
+    matches!(digits.len(), 3 | 6) && digits.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Compiled patterns. Definitions bound their number: every key is a static text of a field table.
+static PATTERNS: RwLock<BTreeMap<&'static str, Option<Arc<Regex>>>> = RwLock::new(BTreeMap::new());
+
+/// Whether the value has the pattern anywhere in it; `None` for a pattern that is none.
+pub(super) fn matches_pattern(pattern: &'static str, value: &str) -> Option<bool> {
+    let cached = PATTERNS.read().ok()?.get(pattern).cloned();
+    let regex = match cached {
+        Some(regex) => regex,
+        None => {
+            let regex = Regex::new(&ascii_classes(pattern)).ok().map(Arc::new);
+            PATTERNS.write().ok()?.entry(pattern).or_insert(regex).clone()
+        }
+    };
+    regex.map(|r| r.is_match(value))
+}
+
+/// The pattern with `\d`, `\w`, `\s`, `\b` and their opposites spelled out for ASCII alone, as the API means them.
+fn ascii_classes(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('d') => out.push_str("[0-9]"),
+            Some('D') => out.push_str("[^0-9]"),
+            Some('w') => out.push_str("[0-9A-Za-z_]"),
+            Some('W') => out.push_str("[^0-9A-Za-z_]"),
+            Some('s') => out.push_str("[\\t\\n\\f\\r ]"),
+            Some('S') => out.push_str("[^\\t\\n\\f\\r ]"),
+            Some('b') => out.push_str("(?-u:\\b)"),
+            Some('B') => out.push_str("(?-u:\\B)"),
+            Some(other) => out.extend(['\\', other]),
+            None => out.push('\\'),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_checked() {
+        for (format, good, bad) in [
+            ("dns-label", "a-b", "a.b"),
+            ("dns-subdomain", "a.b", "a_b"),
+            ("label-value", "", "-"),
+            ("date-time", "2020-01-02T03:04:05Z", "2020-01-02"),
+            ("date", "2020-02-29", "2021-02-29"),
+            ("ipv4", "10.0.0.1", "10.0.0.256"),
+            ("ipv6", "fd00::1", "10.0.0.1"),
+            ("cidr", "10.0.0.0/8", "10.0.0.0/33"),
+            ("cidr", "fd00::/128", "fd00::/08"),
+            ("uri", "https://a.b/c?d", "a b"),
+            ("uri", "/a", "a/b"),
+            ("uuid", "01234567-89ab-CDEF-0123-456789abcdef", "01234567"),
+            (
+                "k8s-uuid",
+                "01234567-89ab-cdef-0123-456789abcdef",
+                "01234567-89ab-CDEF-0123-456789abcdef",
+            ),
+            (
+                "uuid4",
+                "01234567-89ab-4def-0123-456789abcdef",
+                "01234567-89ab-3def-0123-456789abcdef",
+            ),
+            ("email", "a.b@c.d", "a@b@"),
+            ("hostname", "A.b-c", "a_b"),
+            ("byte", "YQ==", "Y"),
+            ("hexcolor", "#a0B", "#12345"),
+        ] {
+            let path = Path::new("f");
+            assert!(check(format, good, &path).is_empty(), "{format} {good}");
+            assert!(!check(format, bad, &path).is_empty(), "{format} {bad}");
+        }
+        assert_eq!(
+            check("ipv4", "x", &Path::new("spec.ip"))[0].to_string(),
+            r#"spec.ip: Invalid value: "x": spec.ip in body must be of type ipv4: "x""#
+        );
+        assert!(check("int32", "x", &Path::new("f")).is_empty());
+    }
+
+    #[test]
+    fn patterns_are_searched_with_ascii_classes() {
+        assert_eq!(matches_pattern(r"^\d+$", "12"), Some(true));
+        assert_eq!(
+            matches_pattern(r"^\d+$", "\u{661}"),
+            Some(false),
+            "an Arabic digit is no \\d"
+        );
+        assert_eq!(matches_pattern(r"^[\w.]+$", "a_1.b"), Some(true));
+        assert_eq!(matches_pattern("b", "abc"), Some(true));
+        assert_eq!(
+            matches_pattern(r"^a\\d$", r"a\d"),
+            Some(true),
+            "an escaped backslash stays"
+        );
+        assert_eq!(matches_pattern("(", "("), None);
+    }
+}
