@@ -8,6 +8,7 @@ mod builder;
 mod check;
 mod emit;
 mod model;
+mod option_error;
 mod options;
 mod parse;
 mod plan;

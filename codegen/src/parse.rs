@@ -7,6 +7,7 @@ use protox::Compiler;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 use protox::prost_reflect::DescriptorPool;
 
+use crate::option_error;
 use crate::problem::{Error, Place, Problem};
 
 /// Files that every folder of definitions may import without having them.
@@ -153,7 +154,8 @@ fn walk(folder: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), Erro
 }
 
 /// Finds files: built-in ones first, so that no folder can change them, then those of the folder.
-struct Resolver {
+#[derive(Default)]
+pub struct Resolver {
     root: Option<PathBuf>,
 }
 
@@ -208,16 +210,20 @@ fn paragraph(comment: &str) -> String {
 
 /// An error of the compiler in our form.
 fn translate(error: &protox::Error, opened: &str, shown_root: &str, root: Option<&Path>) -> Problem {
-    let (file, line, text) = position(&format!("{error:?}"), error, opened);
-    let subject = root
-        .and_then(|r| std::fs::read_to_string(r.join(&file)).ok())
-        .map(|s| subject(&s, line));
+    let (file, mut line, mut text) = position(&format!("{error:?}"), error, opened);
+    let mut found = String::new();
+    if let Some(source) = root.and_then(|r| std::fs::read_to_string(r.join(&file)).ok()) {
+        found = subject(&source, line);
+        if let Some((exact, explained)) = option_error::explain(&source, line, &text) {
+            (line, text) = (exact, explained);
+        }
+    }
     let hint = hint(&text);
     let place = Place {
         file: shown(shown_root, &file),
         line,
     };
-    Problem::new(&place, subject.unwrap_or_default(), format!("{text}{hint}"))
+    Problem::new(&place, found, format!("{text}{hint}"))
 }
 
 /// Splits `file:line:column: text`, the form in which the compiler shows errors to developers.
@@ -269,17 +275,17 @@ fn declared_field(code: &str) -> Option<String> {
 fn hint(text: &str) -> &'static str {
     const HINTS: &[(&str, &str)] = &[
         (
-            "has already been used",
-            ": give each field a number of its own; numbers never change once objects are stored",
+            "is already used",
+            ": give each field a number of its own, never one that stored objects use otherwise",
         ),
         (
             "is not defined",
             ": check the spelling and the imports at the top of the file",
         ),
         ("is defined twice", ": rename one of the two"),
-        ("not found", ": paths are relative to the definition folder"),
-        ("is not a valid", ": keelson/api.proto lists the values"),
-        ("option", ": README.md of the definitions lists the options"),
+        ("conflicts with field", ": rename one of the two"),
+        ("a field with JSON name", ": give one of the two another `json_name`"),
+        ("import '", ": paths are relative to the definition folder"),
     ];
     HINTS
         .iter()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Field, FieldType, Message, MessageId, Model};
-use crate::problem::Problem;
+use crate::problem::{Place, Problem};
 
 /// One kind of one group.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl Plan {
         let mut fields = Vec::new();
         for (i, field) in from.fields.iter().enumerate() {
             let Some((j, other)) = counterpart(field, to) else {
-                differences.note(&field.name, field, "is not in the hub version");
+                differences.note(&field.name, field, What::VersionOnly);
                 continue;
             };
             match self.field(model, (from, field), (to, other), hook, problems) {
@@ -115,7 +115,7 @@ impl Plan {
                     hub: j,
                     pair,
                 }),
-                Err(()) => differences.note(&field.name, field, "has another type in the hub version"),
+                Err(()) => differences.note(&field.name, field, What::OtherType),
             }
         }
         differences.hub_only();
@@ -177,15 +177,40 @@ fn counterpart<'a>(field: &Field, hub: &'a Message) -> Option<(usize, &'a Field)
     hub.fields.iter().enumerate().find(|(_, f)| f.name == *name)
 }
 
+/// How a field differs from its counterpart.
+#[derive(Clone, Copy)]
+enum What {
+    VersionOnly,
+    OtherType,
+    HubOnly,
+}
+
+impl What {
+    /// What is wrong, and the first of the two remedies.
+    fn texts(self) -> (&'static str, &'static str) {
+        match self {
+            What::VersionOnly => (
+                "is not in the hub version",
+                "write `hub_name` if it has another name there",
+            ),
+            What::OtherType => ("is of another type in the hub version", "make both the same"),
+            What::HubOnly => (
+                "is only in the hub version",
+                "write it as `hub_name` of the field that becomes it",
+            ),
+        }
+    }
+}
+
 /// What differs between a message and its counterpart.
 struct Differences<'a> {
     from: &'a Message,
     to: &'a Message,
-    found: Vec<(String, crate::problem::Place, &'static str)>,
+    found: Vec<(String, Place, What)>,
 }
 
 impl Differences<'_> {
-    fn note(&mut self, name: &str, field: &Field, what: &'static str) {
+    fn note(&mut self, name: &str, field: &Field, what: What) {
         self.found.push((name.to_owned(), field.place.clone(), what));
     }
 
@@ -197,8 +222,8 @@ impl Differences<'_> {
                 .iter()
                 .any(|f| counterpart(f, self.to).is_some_and(|(_, o)| o.name == other.name));
             if !taken {
-                let what = "is only in the hub version";
-                self.found.push((other.name.clone(), self.from.place.clone(), what));
+                self.found
+                    .push((other.name.clone(), self.from.place.clone(), What::HubOnly));
             }
         }
     }
@@ -211,9 +236,10 @@ impl Differences<'_> {
             if from.ty.differs.contains(name) {
                 continue;
             }
+            let (what, remedy) = what.texts();
             let text = format!(
-                "{what} ({}): rename it there with `hub_name`, or add {name:?} to `differs` in (keelson.type) of {} \
-                 and carry it over in `to_hub_{snake}` and `from_hub_{snake}`",
+                "{what} ({}): {remedy}, or add {name:?} to `differs` in (keelson.type) of {} and carry it over in \
+                 `to_hub_{snake}` and `from_hub_{snake}`",
                 to.full_name, from.name
             );
             problems.push(Problem::new(place, format!("{}.{name}", from.name), text));

@@ -31,7 +31,7 @@ pub fn resolve<'a>(model: &'a Model, message: &'a Message, path: &str) -> Result
             (At::Type(FieldType::Map(value)), Step::Name(_)) => value,
             (At::Type(FieldType::List(_)), Step::Name(name)) => {
                 return Err(format!(
-                    "{name:?} follows a list: write an index such as `[0]` or `[*]` before it"
+                    "{name:?} follows a list without an index such as `[0]` or `[*]`"
                 ));
             }
             (_, Step::Index) => return Err("an index follows something that is no list".to_owned()),
