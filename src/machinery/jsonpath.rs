@@ -192,17 +192,6 @@ pub fn field<'a>(message: &'a dyn Reflect, name: &str) -> Option<Value<'a>> {
     None
 }
 
-/// Calls `f` with the name and value of every field that JSON shows, those of inlined messages included.
-pub(crate) fn for_each_field<'a>(message: &'a dyn Reflect, f: &mut dyn FnMut(&'static str, Value<'a>)) {
-    for (index, field) in message.desc().fields.iter().enumerate() {
-        match message.get(index) {
-            Value::Message(inline) if field.flags.has(Flags::INLINE) => for_each_field(inline, f),
-            value if !hidden(field, value) => f(field.json, value),
-            _ => {}
-        }
-    }
-}
-
 /// Whether JSON leaves the value out.
 fn hidden(field: &FieldDesc, value: Value<'_>) -> bool {
     let zero = match value {

@@ -20,6 +20,7 @@ mod sample;
 pub mod scheme;
 pub mod selector;
 pub mod status;
+pub mod table;
 pub mod time;
 pub mod validation;
 

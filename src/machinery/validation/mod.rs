@@ -66,19 +66,7 @@ pub(crate) fn write_value(value: Value<'_>, out: &mut Vec<u8>) {
         Value::Double(v) => out.extend_from_slice(json_float(v).as_bytes()),
         Value::Str(text) => string(text, out),
         Value::Bytes(bytes) => string(&base64::engine::general_purpose::STANDARD.encode(bytes), out),
-        Value::Message(message) => {
-            out.push(b'{');
-            let mut first = true;
-            crate::jsonpath::for_each_field(message, &mut |name, value| {
-                if !std::mem::take(&mut first) {
-                    out.push(b',');
-                }
-                string(name, out);
-                out.push(b':');
-                write_value(value, out);
-            });
-            out.push(b'}');
-        }
+        Value::Message(message) => crate::json::write(message, out),
         Value::Leaf(leaf) => leaf.write_json(out),
         Value::List(list) => write_list((0..list.len()).map(|i| list.get(i)), out),
         Value::Map(map) => {
