@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::embedded::EmbeddedStore;
+use crate::etcd::EtcdStore;
 use crate::memory::MemoryStore;
 use crate::{Store, StoreError};
 
@@ -43,7 +44,7 @@ pub enum StoreConfig {
 pub struct EtcdConfig {
     /// `http://host:port` or `https://host:port`, one per member.
     pub endpoints: Vec<String>,
-    /// PEM file of the authorities that sign etcd's certificates; `None`: those of the system are not used, so https needs it.
+    /// PEM file of the authorities that sign etcd's certificates. https needs it: the system's are not asked.
     pub ca: Option<PathBuf>,
     /// PEM file of the client certificate; with `key`.
     pub cert: Option<PathBuf>,
@@ -53,11 +54,11 @@ pub struct EtcdConfig {
     pub compaction_interval: Option<Duration>,
 }
 
-/// Opens a store. Background work of an etcd store runs on the tokio runtime that calls this.
+/// Opens a store. The connections of an etcd store belong to the tokio runtime that calls this, and end with it.
 pub async fn open(config: StoreConfig) -> Result<Arc<dyn Store>, StoreError> {
     match config {
         StoreConfig::Memory { history } => Ok(Arc::new(MemoryStore::new(history)?)),
         StoreConfig::Embedded { dir, history } => Ok(Arc::new(EmbeddedStore::open(&dir, history)?)),
-        StoreConfig::Etcd(_) => Err(StoreError::Unavailable("etcd comes with the next commit".to_owned())),
+        StoreConfig::Etcd(config) => Ok(Arc::new(EtcdStore::connect(&config).await?)),
     }
 }

@@ -46,6 +46,13 @@ impl LeasePool {
         });
     }
 
+    /// The lease turned out to be gone.
+    pub fn forget(&mut self, id: LeaseId) {
+        if self.last.as_ref().is_some_and(|last| last.id == id) {
+            self.last = None;
+        }
+    }
+
     /// For how long to grant a lease when `ttl` is asked for.
     pub fn lifetime(ttl: Duration) -> Duration {
         ttl + extension(ttl)
@@ -90,6 +97,16 @@ mod tests {
             .filter(|_| pool.reuse(at(1), HOUR).is_some())
             .count();
         assert_eq!(shared as u32, KEYS_PER_LEASE - 1);
+    }
+
+    #[test]
+    fn a_lease_that_is_gone_serves_no_more() {
+        let mut pool = LeasePool::default();
+        pool.granted(LeaseId(2), at(0), HOUR);
+        pool.forget(LeaseId(1));
+        assert_eq!(pool.reuse(at(1), HOUR), Some(LeaseId(2)));
+        pool.forget(LeaseId(2));
+        assert_eq!(pool.reuse(at(1), HOUR), None);
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Where objects are kept: an ordered map from keys to bytes with one global revision, as etcd has it.
 //!
-//! [`Store`] is the whole contract; [`memory`], [`embedded`] (one folder on disk) and `etcd` implement it, and one test
+//! [`Store`] is the whole contract; [`memory`], [`embedded`] (one folder on disk) and [`etcd`] implement it, and one test
 //! suite runs against all three. This crate knows nothing of kinds: values are opaque.
 
 pub mod clock;
 mod config;
 pub mod embedded;
+pub mod etcd;
 mod lease_pool;
 mod maintenance;
 pub mod memory;
@@ -13,7 +14,7 @@ mod mvcc;
 pub mod store;
 
 pub use clock::{Clock, SystemClock};
-pub use config::{HistoryLimits, StoreConfig, open};
+pub use config::{EtcdConfig, HistoryLimits, StoreConfig, open};
 pub use store::*;
 
 #[cfg(test)]

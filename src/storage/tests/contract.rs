@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::cases;
+use super::etcd_server::EtcdServer;
 use crate::{HistoryLimits, Store, StoreConfig, open};
 
 /// Limits that leave it to the test when history is compacted.
@@ -22,7 +23,8 @@ fn block_on<F: Future>(future: F) -> F::Output {
     runtime.block_on(future)
 }
 
-/// Makes a module of tests per store, one test per case.
+/// Makes a module of tests per store, one test per case; etcd runs them one after the other, since starting it takes a
+/// while and revisions are counted.
 macro_rules! contract {
     ($($case:ident),* $(,)?) => {
         mod memory {
@@ -41,6 +43,16 @@ macro_rules! contract {
                 let prefix = concat!("/", stringify!($case), "/");
                 block_on(async { cases::$case(embedded_store(dir.path()).await, prefix).await });
             })*
+        }
+
+        #[test]
+        fn etcd() {
+            let Some(server) = EtcdServer::start() else { return };
+            block_on(async {
+                cases::the_first_write_makes_revision_two(etcd_store(&server).await, "/").await;
+                $(println!(stringify!($case));
+                cases::$case(etcd_store(&server).await, concat!("/", stringify!($case), "/")).await;)*
+            });
         }
     };
 }
@@ -75,6 +87,10 @@ async fn embedded_store(dir: &Path) -> Arc<dyn Store> {
     })
     .await
     .unwrap()
+}
+
+async fn etcd_store(server: &EtcdServer) -> Arc<dyn Store> {
+    open(StoreConfig::Etcd(server.config())).await.unwrap()
 }
 
 #[test]

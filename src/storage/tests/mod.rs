@@ -2,3 +2,4 @@
 
 mod cases;
 mod contract;
+pub(crate) mod etcd_server;

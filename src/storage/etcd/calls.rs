@@ -1,0 +1,324 @@
+//! Single requests to etcd, with a time limit and retries.
+
+use std::future::Future;
+use std::time::Duration;
+
+use etcd_client::{
+    AlarmAction, AlarmType, Client, Compare, CompareOp, DeleteOptions, Error, GetOptions, GetResponse, KvClient,
+    PutOptions, Txn, TxnOp, TxnOpResponse, TxnResponse,
+};
+
+use super::convert::{Refusal, entry, never_sent, refusal, revision, unavailable, worth_a_retry};
+use crate::{Entry, Expect, LeaseId, ListOptions, Listed, Revision, StoreError, Write, Written};
+
+/// A request is given up after this time, retries included; lists have it for each page.
+const REQUEST: Duration = Duration::from_secs(10);
+/// The first pause before another attempt; each one doubles it.
+const PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Keys in one answer at most.
+const PAGE: usize = 1000;
+/// A list that compaction overtakes begins again so often.
+const LIST_ATTEMPTS: usize = 3;
+/// A health check is given up after this time.
+const HEALTH: Duration = Duration::from_secs(2);
+
+/// Runs an attempt until it succeeds, fails for good, or time is up.
+async fn call<T, F: Future<Output = Result<T, Error>>>(
+    retry: impl Fn(&Error) -> bool,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, Failure> {
+    let mut last = None;
+    let tries = async {
+        let mut pause = PAUSE;
+        loop {
+            match attempt().await {
+                Err(error) if retry(&error) => last = Some(error),
+                done => return done,
+            }
+            tokio::time::sleep(pause).await;
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+    };
+    match tokio::time::timeout(REQUEST, tries).await {
+        Ok(done) => done.map_err(Failure::Etcd),
+        Err(_) => Err(last.map_or(Failure::Timeout, Failure::Etcd)),
+    }
+}
+
+pub(super) enum Failure {
+    Etcd(Error),
+    Timeout,
+}
+
+impl Failure {
+    fn refusal(&self) -> Refusal {
+        match self {
+            Failure::Etcd(error) => refusal(error),
+            Failure::Timeout => Refusal::Other,
+        }
+    }
+
+    pub fn store_error(&self) -> StoreError {
+        match self {
+            Failure::Etcd(error) => unavailable(error),
+            Failure::Timeout => StoreError::Unavailable(format!("etcd: no answer within {} s", REQUEST.as_secs())),
+        }
+    }
+}
+
+/// The clients of one store.
+#[derive(Clone)]
+pub(super) struct Calls {
+    pub client: Client,
+    kv: KvClient,
+}
+
+impl Calls {
+    pub fn new(client: Client) -> Self {
+        let kv = client.kv_client().max_decoding_message_size(usize::MAX);
+        Calls { client, kv }
+    }
+
+    async fn range(&self, key: &str, options: GetOptions) -> Result<GetResponse, Failure> {
+        call(worth_a_retry, || {
+            let (mut kv, options) = (self.kv.clone(), options.clone());
+            async move { kv.get(key, Some(options)).await }
+        })
+        .await
+    }
+
+    pub async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StoreError> {
+        let got = self
+            .range(key, GetOptions::new())
+            .await
+            .map_err(|failure| failure.store_error())?;
+        Ok((got.kvs().first().map(entry).transpose()?, revision(got.header())))
+    }
+
+    pub async fn current_revision(&self) -> Result<Revision, StoreError> {
+        let got = self.range("/", GetOptions::new().with_keys_only()).await;
+        got.map(|got| revision(got.header()))
+            .map_err(|failure| failure.store_error())
+    }
+
+    pub async fn list(&self, prefix: &str, options: &ListOptions) -> Result<Listed, ListFailure> {
+        let mut attempt = 1;
+        loop {
+            match self.list_once(prefix, options).await {
+                Err(ListFailure::Compacted) if options.revision.is_none() && attempt < LIST_ATTEMPTS => attempt += 1,
+                done => return done,
+            }
+        }
+    }
+
+    async fn list_once(&self, prefix: &str, options: &ListOptions) -> Result<Listed, ListFailure> {
+        let mut start = options
+            .from
+            .as_deref()
+            .filter(|from| *from > prefix)
+            .unwrap_or(prefix)
+            .to_owned();
+        let mut listed = Listed {
+            entries: Vec::new(),
+            revision: options.revision.unwrap_or_default(),
+            count: 0,
+            more: false,
+        };
+        if !start.starts_with(prefix) {
+            listed.revision = self.current_revision().await.map_err(ListFailure::Other)?;
+            return Ok(listed);
+        }
+        let end = end_of(prefix);
+        loop {
+            let left = if options.limit == 0 {
+                PAGE
+            } else {
+                options.limit - listed.entries.len()
+            };
+            let page = GetOptions::new()
+                .with_range(end.clone())
+                .with_limit(left.min(PAGE) as i64);
+            let got = self.range(&start, page.with_revision(listed.revision.0 as i64)).await;
+            let got = got.map_err(|failure| match failure.refusal() {
+                Refusal::Compacted => ListFailure::Compacted,
+                Refusal::Future => ListFailure::Future,
+                _ => ListFailure::Other(failure.store_error()),
+            })?;
+            if listed.revision.0 == 0 {
+                listed.revision = revision(got.header());
+            }
+            if listed.entries.is_empty() {
+                listed.count = got.count() as usize;
+            }
+            for kv in got.kvs() {
+                listed.entries.push(entry(kv).map_err(ListFailure::Other)?);
+            }
+            listed.more = got.more();
+            let full = options.limit != 0 && listed.entries.len() >= options.limit;
+            match listed.entries.last() {
+                Some(last) if listed.more && !full => start = format!("{}\0", last.key),
+                _ => return Ok(listed),
+            }
+        }
+    }
+
+    pub async fn write(&self, key: &str, expect: Expect, write: &Write) -> Result<Written, StoreError> {
+        let expected = match expect {
+            Expect::Absent => 0,
+            Expect::Revision(revision) => revision.0 as i64,
+        };
+        let done = call(never_sent, || {
+            let mut kv = self.kv.clone();
+            let txn = Txn::new()
+                .when([Compare::mod_revision(key, CompareOp::Equal, expected)])
+                .and_then([operation(key, write, expected != 0)])
+                .or_else([TxnOp::get(key, None)]);
+            async move { kv.txn(txn).await }
+        })
+        .await;
+        match (done, write) {
+            (Ok(done), _) => written(&done),
+            (Err(failure), Write::Put { lease: Some(lease), .. }) if failure.refusal() == Refusal::LeaseNotFound => {
+                Err(StoreError::LeaseNotFound(*lease))
+            }
+            (Err(failure), _) => Err(failure.store_error()),
+        }
+    }
+
+    /// False: the revision has not come yet.
+    pub async fn compact(&self, revision: Revision) -> Result<bool, StoreError> {
+        let done = call(worth_a_retry, || {
+            let mut kv = self.kv.clone();
+            async move { kv.compact(revision.0 as i64, None).await }
+        })
+        .await;
+        match done {
+            Ok(_) => Ok(true),
+            Err(failure) => match failure.refusal() {
+                Refusal::Compacted => Ok(true),
+                Refusal::Future => Ok(false),
+                _ => Err(failure.store_error()),
+            },
+        }
+    }
+
+    /// Puts a key if its version is the expected one. False: it is not, and this are its version and the revision.
+    pub async fn put_version(&self, key: &str, version: i64, value: &str) -> Result<(bool, i64, Revision), StoreError> {
+        let done = call(never_sent, || {
+            let mut kv = self.kv.clone();
+            let txn = Txn::new()
+                .when([Compare::version(key, CompareOp::Equal, version)])
+                .and_then([TxnOp::put(key, value, None)])
+                .or_else([TxnOp::get(key, None)]);
+            async move { kv.txn(txn).await }
+        })
+        .await
+        .map_err(|failure| failure.store_error())?;
+        let version = match done.op_responses().first() {
+            Some(TxnOpResponse::Get(got)) => got.kvs().first().map_or(0, |kv| kv.version()),
+            _ => version + 1,
+        };
+        Ok((done.succeeded(), version, revision(done.header())))
+    }
+
+    /// `ttl` in seconds.
+    pub async fn grant(&self, ttl: i64) -> Result<LeaseId, StoreError> {
+        let done = call(never_sent, || {
+            let mut leases = self.client.lease_client();
+            async move { leases.grant(ttl, None).await }
+        })
+        .await;
+        done.map(|granted| LeaseId(granted.id()))
+            .map_err(|failure| failure.store_error())
+    }
+
+    /// A linearizable read, and no alarm that stops writes.
+    pub async fn health(&self) -> Result<(), StoreError> {
+        let (mut kv, mut maintenance) = (self.kv.clone(), self.client.maintenance_client());
+        let check = async {
+            kv.get("health", Some(GetOptions::new().with_keys_only())).await?;
+            maintenance.alarm(AlarmAction::Get, AlarmType::None, None).await
+        };
+        match tokio::time::timeout(HEALTH, check).await {
+            Err(_) => Err(StoreError::Unavailable(format!(
+                "etcd: no answer within {} s",
+                HEALTH.as_secs()
+            ))),
+            Ok(Err(error)) => Err(unavailable(&error)),
+            Ok(Ok(alarms)) => match alarms.alarms().first() {
+                None => Ok(()),
+                Some(alarm) => {
+                    let (alarm, member) = (alarm.alarm(), alarm.member_id());
+                    Err(StoreError::Unavailable(format!(
+                        "etcd: alarm {alarm:?} of member {member:x}"
+                    )))
+                }
+            },
+        }
+    }
+}
+
+pub(super) enum ListFailure {
+    Compacted,
+    Future,
+    Other(StoreError),
+}
+
+/// The first key after all those with a prefix.
+fn end_of(prefix: &str) -> Vec<u8> {
+    let mut end = prefix.as_bytes().to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return end;
+        }
+    }
+    // etcd's sign for no end
+    vec![0]
+}
+
+fn operation(key: &str, write: &Write, previous: bool) -> TxnOp {
+    match write {
+        Write::Put { value, lease } => {
+            let mut options = PutOptions::new().with_lease(lease.map_or(0, |lease| lease.0));
+            if previous {
+                options = options.with_prev_key();
+            }
+            TxnOp::put(key, value.as_ref(), Some(options))
+        }
+        Write::Delete => TxnOp::delete(key, Some(DeleteOptions::new().with_prev_key())),
+    }
+}
+
+fn written(done: &TxnResponse) -> Result<Written, StoreError> {
+    let response = done.op_responses().into_iter().next();
+    let held = match &response {
+        Some(TxnOpResponse::Put(put)) => put.prev_key().map(entry),
+        Some(TxnOpResponse::Delete(delete)) => delete.prev_kvs().first().map(entry),
+        Some(TxnOpResponse::Get(got)) => got.kvs().first().map(entry),
+        _ => None,
+    };
+    let (held, revision) = (held.transpose()?, revision(done.header()));
+    Ok(match done.succeeded() {
+        true => Written::Done {
+            revision,
+            previous: held,
+        },
+        false => Written::Conflict {
+            current: held,
+            revision,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::end_of;
+
+    #[test]
+    fn ranges_end_after_their_prefix() {
+        assert_eq!(end_of("/a/"), b"/a0");
+        assert_eq!(end_of(""), [0]);
+    }
+}

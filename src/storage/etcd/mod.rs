@@ -1,0 +1,172 @@
+//! A store in etcd 3.5 or later, which several servers share.
+//!
+//! Keys and values stand in etcd as they are given. Reads are linearizable. A request that could not reach a member is
+//! tried again; a write only if it can't have happened. Watches outlive connections and members.
+
+mod calls;
+mod compactor;
+mod connect;
+mod convert;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::watch as signals;
+
+use self::calls::{Calls, ListFailure};
+use self::watch::Signal;
+use crate::lease_pool::LeasePool;
+use crate::{
+    Clock, EtcdConfig, Expect, Got, LeaseId, ListOptions, Listed, Revision, Store, StoreError, SystemClock,
+    WatchStream, Write, Written,
+};
+
+/// A [`Store`] in etcd.
+pub struct EtcdStore {
+    calls: Calls,
+    leases: Mutex<LeasePool>,
+    clock: SystemClock,
+    signal: signals::Sender<Signal>,
+}
+
+impl EtcdStore {
+    /// Connects, and returns when a member has answered; gives up after 10 s.
+    pub async fn connect(config: &EtcdConfig) -> Result<Self, StoreError> {
+        let calls = Calls::new(connect::client(config).await?);
+        calls.current_revision().await.map_err(|error| match error {
+            StoreError::Unavailable(reason) => {
+                StoreError::Unavailable(format!("{} at {}", reason, config.endpoints.join(",")))
+            }
+            other => other,
+        })?;
+        let (signal, signals) = signals::channel(Signal::default());
+        if let Some(interval) = config.compaction_interval {
+            tokio::spawn(compactor::run(calls.clone(), interval, signals));
+        }
+        Ok(EtcdStore {
+            calls,
+            leases: Mutex::default(),
+            clock: SystemClock::new(),
+            signal,
+        })
+    }
+
+    /// Lets a call go on unless the store is closed, or gets closed meanwhile.
+    async fn unless_closed<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        let mut signal = self.signal.subscribe();
+        tokio::select! {
+            biased;
+            _ = signal.wait_for(|signal| signal.closed) => Err(StoreError::Closed),
+            done = call => done,
+        }
+    }
+
+    fn pool(&self) -> MutexGuard<'_, LeasePool> {
+        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn list_now(&self, prefix: &str, options: &ListOptions) -> Result<Listed, StoreError> {
+        match self.calls.list(prefix, options).await {
+            Ok(listed) => Ok(listed),
+            Err(ListFailure::Compacted) => Err(StoreError::Compacted {
+                oldest: watch::oldest(&self.calls).await,
+            }),
+            Err(ListFailure::Future) => {
+                let current = self.calls.current_revision().await?;
+                Err(StoreError::Future {
+                    wanted: options.revision.unwrap_or_default(),
+                    current,
+                })
+            }
+            Err(ListFailure::Other(error)) => Err(error),
+        }
+    }
+
+    async fn grant_now(&self, ttl: Duration) -> Result<LeaseId, StoreError> {
+        let now = self.clock.now();
+        if let Some(id) = self.pool().reuse(now, ttl) {
+            return Ok(id);
+        }
+        let seconds = LeasePool::lifetime(ttl).as_secs_f64().ceil() as i64;
+        let id = self.calls.grant(seconds).await?;
+        self.pool().granted(id, now, ttl);
+        Ok(id)
+    }
+}
+
+impl Drop for EtcdStore {
+    fn drop(&mut self) {
+        self.signal.send_modify(|signal| signal.closed = true);
+    }
+}
+
+impl Store for EtcdStore {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Got, StoreError>> {
+        self.unless_closed(self.calls.get(key))
+            .map(|got| got.map(|(entry, revision)| Got { entry, revision }))
+            .boxed()
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, options: ListOptions) -> BoxFuture<'a, Result<Listed, StoreError>> {
+        self.unless_closed(async move { self.list_now(prefix, &options).await })
+            .boxed()
+    }
+
+    fn write<'a>(&'a self, key: &'a str, expect: Expect, write: Write) -> BoxFuture<'a, Result<Written, StoreError>> {
+        let call = async move {
+            let written = self.calls.write(key, expect, &write).await;
+            if let Err(StoreError::LeaseNotFound(lease)) = &written {
+                self.pool().forget(*lease);
+            }
+            written
+        };
+        self.unless_closed(call).boxed()
+    }
+
+    fn watch<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<WatchStream, StoreError>> {
+        self.unless_closed(watch::start(self.calls.clone(), prefix, after, self.signal.subscribe()))
+            .boxed()
+    }
+
+    fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.unless_closed(async {
+            self.signal.send_modify(|signal| signal.progress += 1);
+            Ok(())
+        })
+        .boxed()
+    }
+
+    fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {
+        self.unless_closed(self.calls.current_revision()).boxed()
+    }
+
+    fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.unless_closed(async move {
+            if self.calls.compact(revision).await? {
+                return Ok(());
+            }
+            Err(StoreError::Future {
+                wanted: revision,
+                current: self.calls.current_revision().await?,
+            })
+        })
+        .boxed()
+    }
+
+    fn grant(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, StoreError>> {
+        self.unless_closed(self.grant_now(ttl)).boxed()
+    }
+
+    fn health(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.unless_closed(self.calls.health()).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        async { self.signal.send_modify(|signal| signal.closed = true) }.boxed()
+    }
+}
