@@ -1,3 +1,19 @@
 //! Kubernetes protobuf to and from messages.
+//!
+//! The rules are those of the published encodings: fields stand in ascending order of their numbers; plain scalars and
+//! messages are written also when they are zero; what is absent and empty lists, maps and bytes are left out; the entries
+//! of maps are sorted by key; numbers of lists are not packed. An object travels in an [envelope](Unknown).
 
+mod envelope;
+mod read;
 pub(crate) mod wire;
+mod write;
+
+pub use envelope::{
+    Unknown, begin_envelope, decode_envelope, encode, encode_as, end_envelope, has_envelope, write_watch_frame,
+};
+pub use read::read_message;
+pub use write::{tagged_len, write_message, write_tag_bytes};
+
+#[cfg(test)]
+mod tests;

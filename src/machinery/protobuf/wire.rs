@@ -1,5 +1,8 @@
 //! The wire format of protobuf: varints, tags and a reader over the fields of one message.
 
+/// The types of fields on the wire.
+pub(crate) const VARINT: u32 = 0;
+pub(crate) const FIXED64: u32 = 1;
 /// Length-delimited.
 pub(crate) const BYTES: u32 = 2;
 
@@ -15,15 +18,26 @@ pub(crate) fn write_varint(mut n: u64, out: &mut Vec<u8>) {
     out.push(n as u8);
 }
 
+/// How many bytes a varint takes.
+pub(crate) fn varint_len(n: u64) -> usize {
+    (64 - (n | 1).leading_zeros() as usize).div_ceil(7)
+}
+
+/// Appends what begins a field.
+#[inline]
+pub(crate) fn write_tag(number: u32, kind: u32, out: &mut Vec<u8>) {
+    write_varint(u64::from(number << 3 | kind), out);
+}
+
 /// Appends a varint field.
 pub(crate) fn write_varint_field(number: u32, value: u64, out: &mut Vec<u8>) {
-    write_varint(u64::from(number) << 3, out);
+    write_tag(number, VARINT, out);
     write_varint(value, out);
 }
 
 /// Appends a length-delimited field.
 pub(crate) fn write_bytes_field(number: u32, value: &[u8], out: &mut Vec<u8>) {
-    write_varint(u64::from(number << 3 | BYTES), out);
+    write_tag(number, BYTES, out);
     write_varint(value.len() as u64, out);
     out.extend_from_slice(value);
 }
@@ -78,6 +92,15 @@ impl<'a> Reader<'a> {
             return Err("proto: wiretype end group for non-group".to_owned());
         }
         Ok(Some((number, self.value(kind)?)))
+    }
+
+    /// The next number of a packed list; `None` at the end.
+    pub(crate) fn next_packed(&mut self) -> Result<Option<u64>, String> {
+        if self.rest.is_empty() {
+            Ok(None)
+        } else {
+            self.varint().map(Some)
+        }
     }
 
     fn tag(&mut self) -> Result<(u32, u32), String> {

@@ -1,0 +1,85 @@
+//! Messages to protobuf.
+
+use super::wire::{self, BYTES, FIXED64};
+use crate::reflect::{List, Map, Reflect, Value};
+
+/// Appends the body of the message: its fields, without a tag or length of its own.
+pub fn write_message(message: &dyn Reflect, out: &mut Vec<u8>) {
+    let desc = message.desc();
+    for &index in desc.by_number {
+        let index = usize::from(index);
+        let Some(field) = desc.fields.get(index).filter(|f| f.number != 0) else {
+            continue;
+        };
+        match message.get(index) {
+            Value::Absent => {}
+            Value::Bytes(b) if b.is_empty() => {}
+            Value::List(list) => write_list(field.number, list, out),
+            Value::Map(map) => write_map(field.number, map, out),
+            value => write_value(field.number, value, out),
+        }
+    }
+}
+
+/// Appends a length-delimited field: a string, bytes or an encoded message.
+pub fn write_tag_bytes(number: u32, value: &[u8], out: &mut Vec<u8>) {
+    wire::write_bytes_field(number, value, out);
+}
+
+/// How many bytes [`write_tag_bytes`] appends for a value of `len` bytes.
+pub fn tagged_len(number: u32, len: usize) -> usize {
+    wire::varint_len(u64::from(number) << 3) + wire::varint_len(len as u64) + len
+}
+
+fn write_value(number: u32, value: Value<'_>, out: &mut Vec<u8>) {
+    match value {
+        Value::Absent => {}
+        Value::Bool(b) => wire::write_varint_field(number, u64::from(b), out),
+        Value::Int32(n) => wire::write_varint_field(number, i64::from(n) as u64, out),
+        Value::Int64(n) => wire::write_varint_field(number, n as u64, out),
+        Value::Double(n) => {
+            wire::write_tag(number, FIXED64, out);
+            out.extend_from_slice(&n.to_le_bytes());
+        }
+        Value::Str(s) => wire::write_bytes_field(number, s.as_bytes(), out),
+        Value::Bytes(b) => wire::write_bytes_field(number, b, out),
+        Value::Message(m) => write_delimited(number, out, |out| write_message(m, out)),
+        Value::Leaf(l) => write_delimited(number, out, |out| l.write_protobuf(out)),
+        // A list within a map or list is a message whose first field is repeated.
+        Value::List(list) => write_delimited(number, out, |out| write_list(1, list, out)),
+        Value::Map(map) => write_delimited(number, out, |out| write_map(1, map, out)),
+    }
+}
+
+fn write_list(number: u32, list: &dyn List, out: &mut Vec<u8>) {
+    for index in 0..list.len() {
+        write_value(number, list.get(index), out);
+    }
+}
+
+fn write_map(number: u32, map: &dyn Map, out: &mut Vec<u8>) {
+    map.for_each(&mut |key, value| {
+        write_delimited(number, out, |out| {
+            wire::write_bytes_field(1, key.as_bytes(), out);
+            write_value(2, value, out);
+        });
+    });
+}
+
+/// Appends a field whose length is known only when its body has been written: one byte is kept for the length, and the
+/// body moves up if that is not enough.
+#[inline]
+pub(super) fn write_delimited(number: u32, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+    wire::write_tag(number, BYTES, out);
+    let at = out.len();
+    out.push(0);
+    body(out);
+    let len = out.len() - at - 1;
+    if len < 0x80 {
+        out[at] = len as u8;
+        return;
+    }
+    let mut varint = Vec::with_capacity(10);
+    wire::write_varint(len as u64, &mut varint);
+    out.splice(at..=at, varint);
+}
