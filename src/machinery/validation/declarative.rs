@@ -12,11 +12,19 @@ use crate::meta::v1::ObjectMeta;
 use crate::reflect::{FieldDesc, Flags, LeafKind, List, ListType, Map, Reflect, Rules, Value};
 
 /// Which rules are looked at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Extent {
-    All,
+    /// Neither `required` nor unique lists.
     Values,
+    /// `required` of optional fields, but no unique lists.
+    Kubernetes,
+    All,
 }
+
+/// Names of messages that start so are Kubernetes' own types. Their definitions publish `required` and list types that
+/// the API does not enforce (`imageID` of a container status may be empty, names of environment variables may stand
+/// twice); code decides it. Pointers that are required are enforced there too.
+const KUBERNETES: &str = "io.k8s.";
 
 /// Checks an object by every rule of its definition; `old` is the stored object of an update. Names of fields in the
 /// errors start with `path` ([`Path::root`] for an object).
@@ -69,6 +77,10 @@ impl Check {
         if new.as_any().is::<ObjectMeta>() {
             return;
         }
+        let outer = self.extent;
+        if new.desc().name.starts_with(KUBERNETES) {
+            self.extent = self.extent.min(Extent::Kubernetes);
+        }
         for (index, field) in new.desc().fields.iter().enumerate() {
             if self.extent == Extent::Values && !field.flags.has(Flags::HAS_RULES) {
                 continue;
@@ -84,6 +96,7 @@ impl Check {
             }
             self.field(field, value, before, &Place::Field(place, field.json));
         }
+        self.extent = outer;
     }
 
     fn field(&mut self, field: &'static FieldDesc, value: Value<'_>, old: Option<Value<'_>>, place: &Place<'_>) {
@@ -96,7 +109,9 @@ impl Check {
                 .push(FieldError::invalid(&place.path(), shown(value), super::meta::IMMUTABLE));
         }
         if is_absent(value) && !counts_when_zero(field, value) {
-            if self.extent == Extent::All && field.flags.has(Flags::REQUIRED) {
+            let told_apart =
+                self.extent == Extent::All || (self.extent == Extent::Kubernetes && field.flags.has(Flags::OPTIONAL));
+            if told_apart && field.flags.has(Flags::REQUIRED) {
                 self.errors.push(FieldError::required(&place.path(), ""));
             }
             return;

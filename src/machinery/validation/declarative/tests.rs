@@ -172,6 +172,30 @@ fn required_messages_must_be_there() {
     assert_eq!(check(|s| s.needed = None), ["spec.needed: Required value"]);
 }
 
+#[derive(Clone, Default, Message)]
+#[message(name = "io.k8s.api.test.v1.Status")]
+struct Status {
+    #[field(json = "imageID", always, required, has_rules)]
+    image_id: String,
+    #[field(json = "env", list = "set", has_rules)]
+    env: Vec<String>,
+    #[field(json = "selector", required, has_rules)]
+    selector: Option<Box<Port>>,
+}
+
+#[test]
+fn types_of_kubernetes_publish_more_than_they_enforce() {
+    let status = Status {
+        env: vec!["a".into(), "a".into()],
+        ..Status::default()
+    };
+    assert_eq!(
+        texts(validate(&status, None, &Path::new("status"))),
+        ["status.selector: Required value"]
+    );
+    assert!(validate_values(&status, None, &Path::root()).is_empty());
+}
+
 #[test]
 fn what_is_immutable_may_be_set_once() {
     let mut old = good();
