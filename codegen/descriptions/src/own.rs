@@ -18,6 +18,11 @@ pub fn add(all: &mut BTreeMap<String, Description>) {
     for (name, description) in lists {
         all.entry(name).or_insert(description);
     }
+    for (inner, outer) in INLINED {
+        if let Some(Description { fields, .. }) = all.get(*outer).cloned() {
+            all.entry((*inner).to_owned()).or_default().fields.extend(fields);
+        }
+    }
     for (name, text) in TEXTS {
         let entry = all.entry((*name).to_owned()).or_default();
         if entry.text.is_empty() {
@@ -54,6 +59,16 @@ fn list(kind: &str) -> Description {
 
 const WATCH_EVENT: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent";
 const INFO: &str = "io.k8s.apimachinery.pkg.version.Info";
+
+/// Messages that stand inline in another one, and that one: there `k8s-openapi` has their fields.
+const INLINED: &[(&str, &str)] = &[
+    (
+        "io.k8s.api.core.v1.EphemeralContainerCommon",
+        "io.k8s.api.core.v1.EphemeralContainer",
+    ),
+    ("io.k8s.api.core.v1.ProbeHandler", "io.k8s.api.core.v1.Probe"),
+    ("io.k8s.api.core.v1.VolumeSource", "io.k8s.api.core.v1.Volume"),
+];
 
 const TEXTS: &[(&str, &str)] = &[(WATCH_EVENT, "One event of a watch.")];
 

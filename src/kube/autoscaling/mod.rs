@@ -1,0 +1,3 @@
+//! autoscaling: conversion of HorizontalPodAutoscaler.
+
+pub mod convert;

@@ -1,0 +1,3 @@
+//! The built-in kinds: what their definitions cannot say.
+
+pub mod autoscaling;

@@ -1,0 +1,172 @@
+//! The documents of discovery over HTTP, without a server.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde_json::Value;
+
+use super::{Served, documents};
+use crate::document::accept::{self, Clause};
+use crate::document::{Document, empty};
+
+const AGGREGATED_JSON: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+/// The served documents.
+pub struct Discovery {
+    served: Arc<Served>,
+    /// Where clients outside the cluster reach the server, `host:port`.
+    address: String,
+    legacy: Aggregated,
+    named: Aggregated,
+}
+
+#[derive(Default)]
+struct Aggregated {
+    json: OnceLock<Result<Document, String>>,
+}
+
+impl Discovery {
+    /// `address` is shown to clients as the server's address, `host:port`.
+    pub fn new(served: Arc<Served>, address: String) -> Discovery {
+        Discovery {
+            served,
+            address,
+            legacy: Aggregated::default(),
+            named: Aggregated::default(),
+        }
+    }
+
+    /// The paths of discovery for the list at `/`, sorted.
+    pub fn paths(&self) -> Vec<String> {
+        documents::paths(&self.served)
+    }
+
+    /// The answer to a GET of `path` with `query` (without the question mark); `None` where the path is not discovery's
+    /// or names a group or version that is not served. The answers are 200, 304 (aggregated only) and 406.
+    pub fn answer(&self, path: &str, query: &str, headers: &HeaderMap) -> Option<Response<Bytes>> {
+        let parts: Vec<&str> = path.strip_prefix('/')?.trim_end_matches('/').split('/').collect();
+        let served = &self.served;
+        match parts[..] {
+            ["api"] => {
+                served.group("")?;
+                Some(self.root(true, query, headers))
+            }
+            ["apis"] => Some(self.root(false, query, headers)),
+            ["api", version] => {
+                let value = documents::api_resource_list(served, "", served.version("", version)?);
+                Some(plain(&value, query, headers))
+            }
+            ["apis", group] if !group.is_empty() => {
+                Some(plain(&documents::api_group(served.group(group)?), query, headers))
+            }
+            ["apis", group, version] if !group.is_empty() => {
+                let value = documents::api_resource_list(served, group, served.version(group, version)?);
+                Some(plain(&value, query, headers))
+            }
+            _ => None,
+        }
+    }
+
+    /// `/api` or `/apis`: aggregated, if the client prefers that.
+    fn root(&self, legacy: bool, query: &str, headers: &HeaderMap) -> Response<Bytes> {
+        let documents = if legacy { &self.legacy } else { &self.named };
+        for clause in accept::clauses(headers) {
+            if is_aggregated(&clause) {
+                if clause.takes("application", "json") {
+                    return answer_aggregated(documents.get(&self.served, legacy), headers);
+                }
+            } else if is_json(&clause) {
+                break;
+            }
+        }
+        if legacy {
+            plain(&documents::api_versions(&self.served, &self.address), query, headers)
+        } else {
+            plain(&documents::api_group_list(&self.served), query, headers)
+        }
+    }
+}
+
+impl Aggregated {
+    fn get(&self, served: &Served, legacy: bool) -> Result<&Document, String> {
+        let made = self.json.get_or_init(|| {
+            let value = documents::aggregated(served, legacy);
+            Document::new(AGGREGATED_JSON, value.to_string().as_bytes()).map_err(|e| e.to_string())
+        });
+        made.as_ref().map_err(Clone::clone)
+    }
+}
+
+fn answer_aggregated(document: Result<&Document, String>, headers: &HeaderMap) -> Response<Bytes> {
+    let Ok(document) = document else {
+        return empty(StatusCode::INTERNAL_SERVER_ERROR);
+    };
+    let mut response = document.answer(headers, "Accept");
+    response
+        .headers_mut()
+        .insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+    response
+}
+
+/// Whether the clause asks for aggregated discovery in the version that there is.
+fn is_aggregated(clause: &Clause) -> bool {
+    (clause.param("g"), clause.param("v"), clause.param("as")) == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
+}
+
+/// Whether the clause takes the document as plain JSON.
+fn is_json(clause: &Clause) -> bool {
+    clause.param("as").is_empty() && clause.takes("application", "json")
+}
+
+/// A document that is made anew for each request.
+fn plain(value: &Value, query: &str, headers: &HeaderMap) -> Response<Bytes> {
+    if !accept::clauses(headers).iter().any(is_json) {
+        return not_acceptable();
+    }
+    let body = if wants_pretty(query, headers) {
+        format!("{value:#}")
+    } else {
+        format!("{value}\n")
+    };
+    ok("application/json", body.into_bytes())
+}
+
+fn ok(content_type: &'static str, body: Vec<u8>) -> Response<Bytes> {
+    let len = body.len();
+    let mut response = Response::new(body.into());
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(len));
+    response
+}
+
+/// Whether a person reads: `?pretty`, or else a browser, curl or wget.
+fn wants_pretty(query: &str, headers: &HeaderMap) -> bool {
+    if let Some(value) = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("pretty="))
+        .filter(|v| !v.is_empty())
+    {
+        return matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True");
+    }
+    let agent = headers
+        .get(USER_AGENT)
+        .and_then(|v| v.to_str().ok())
+        .unwrap_or_default();
+    ["curl", "Wget", "Mozilla/5.0"]
+        .iter()
+        .any(|name| agent.starts_with(name))
+}
+
+fn not_acceptable() -> Response<Bytes> {
+    let message = "only the following media types are accepted: application/json";
+    let status = serde_json::json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": "NotAcceptable", "code": 406,
+    });
+    let mut response = ok("application/json", status.to_string().into_bytes());
+    *response.status_mut() = StatusCode::NOT_ACCEPTABLE;
+    response
+}

@@ -1,0 +1,141 @@
+//! What the server serves: the groups, versions and kinds of its schemes that are switched on.
+
+use std::cmp::Reverse;
+
+use keelson_machinery::scheme::{KindDesc, Scheme, TypeDesc};
+
+use super::RuntimeConfig;
+
+/// The groups of discovery, by priority. The versions of one group come by priority too, the preferred one first; the
+/// resources of a version by name.
+pub struct Served {
+    pub groups: Vec<ServedGroup>,
+    schemes: Vec<&'static Scheme>,
+}
+
+pub struct ServedGroup {
+    /// "" is the legacy group.
+    pub name: &'static str,
+    pub priority: i32,
+    /// Never empty.
+    pub versions: Vec<ServedVersion>,
+}
+
+pub struct ServedVersion {
+    pub version: &'static str,
+    pub priority: i32,
+    /// Never empty.
+    pub kinds: Vec<&'static KindDesc>,
+}
+
+impl Served {
+    /// Everything in `schemes` that `config` leaves on. Groups and versions that occur in several schemes are joined.
+    pub fn new(schemes: &[&'static Scheme], config: &RuntimeConfig) -> Served {
+        let mut groups: Vec<ServedGroup> = Vec::new();
+        for group in schemes.iter().flat_map(|s| s.groups) {
+            for version in group.versions {
+                let kinds = version
+                    .kinds
+                    .iter()
+                    .filter(|k| config.serves(group.name, version, k.plural));
+                add(
+                    &mut groups,
+                    (group.name, group.priority),
+                    (version.version, version.priority),
+                    kinds,
+                );
+            }
+        }
+        groups.sort_by_key(|g| (Reverse(g.priority), g.name));
+        for group in &mut groups {
+            group.versions.sort_by_key(|v| (Reverse(v.priority), v.version));
+            group
+                .versions
+                .iter_mut()
+                .for_each(|v| v.kinds.sort_by_key(|k| k.plural));
+        }
+        Served {
+            groups,
+            schemes: schemes.to_vec(),
+        }
+    }
+
+    pub fn group(&self, name: &str) -> Option<&ServedGroup> {
+        self.groups.iter().find(|g| g.name == name)
+    }
+
+    pub fn version(&self, group: &str, version: &str) -> Option<&ServedVersion> {
+        self.group(group)?.versions.iter().find(|v| v.version == version)
+    }
+
+    /// The kind behind a resource; `plural` as in paths, without a subresource.
+    pub fn kind(&self, group: &str, version: &str, plural: &str) -> Option<&'static KindDesc> {
+        self.version(group, version)?
+            .kinds
+            .iter()
+            .copied()
+            .find(|k| k.plural == plural)
+    }
+
+    /// Name of the OpenAPI definition of a kind, served or not.
+    pub fn definition(&self, group: &str, version: &str, kind: &str) -> Option<&'static str> {
+        let kinds = self
+            .schemes
+            .iter()
+            .flat_map(|s| s.groups)
+            .filter(|g| g.name == group)
+            .flat_map(|g| g.versions);
+        let mut kinds = kinds.filter(|v| v.version == version).flat_map(|v| v.kinds);
+        let resource = kinds.find(|k| k.kind == kind).map(|k| (k.message)().name);
+        let is = |t: &&TypeDesc| (t.group, t.version, t.kind) == (group, version, kind);
+        resource.or_else(|| {
+            self.schemes
+                .iter()
+                .flat_map(|s| s.types)
+                .find(is)
+                .map(|t| (t.message)().name)
+        })
+    }
+
+    /// The storage version of a kind: group and version, of whatever scheme has it.
+    pub(super) fn storage_version(&self, kind: &KindDesc) -> (&'static str, &'static str) {
+        let all = self
+            .schemes
+            .iter()
+            .flat_map(|s| s.groups)
+            .flat_map(|g| g.versions)
+            .flat_map(|v| v.kinds);
+        let mut stored = all.filter(|k| k.storage && k.group == kind.group && k.kind == kind.kind);
+        stored
+            .next()
+            .map_or((kind.group, kind.version), |k| (k.group, k.version))
+    }
+}
+
+fn add(
+    groups: &mut Vec<ServedGroup>,
+    (name, priority): (&'static str, i32),
+    (version, version_priority): (&'static str, i32),
+    kinds: impl Iterator<Item = &'static KindDesc>,
+) {
+    let kinds: Vec<_> = kinds.collect();
+    if kinds.is_empty() {
+        return;
+    }
+    let group = match groups.iter().position(|g| g.name == name) {
+        Some(at) => &mut groups[at],
+        None => groups.push_mut(ServedGroup {
+            name,
+            priority,
+            versions: Vec::new(),
+        }),
+    };
+    match group.versions.iter_mut().find(|v| v.version == version) {
+        Some(known) => known.kinds.extend(kinds),
+        None => group.versions.push(ServedVersion {
+            version,
+            priority: version_priority,
+            kinds,
+        }),
+    }
+}

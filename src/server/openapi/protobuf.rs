@@ -1,0 +1,293 @@
+//! The protobuf form of the OpenAPI v2 document, written from its JSON form.
+
+use prost::Message;
+use serde_json::{Map, Value};
+
+/// Generated from `swagger.proto`.
+mod swagger {
+    #![allow(clippy::all, reason = "generated code")]
+    include!(concat!(env!("OUT_DIR"), "/keelson.swagger.rs"));
+}
+
+use swagger as wire;
+
+/// Encodes a document of [`super::v2`].
+pub(super) fn encode(document: &Value) -> Vec<u8> {
+    let info = object(document, "info");
+    wire::Document {
+        swagger: text(document, "swagger"),
+        info: Some(wire::Info {
+            title: member_text(info, "title"),
+            version: member_text(info, "version"),
+        }),
+        paths: Some(wire::Paths {
+            path: entries(document, "paths", |name, v| wire::NamedPathItem {
+                name,
+                value: Some(path_item(v)),
+            }),
+        }),
+        definitions: Some(wire::Definitions {
+            schema: entries(document, "definitions", named_schema),
+        }),
+        parameters: Some(wire::SharedParameters {
+            parameter: entries(document, "parameters", |name, v| wire::NamedParameter {
+                name,
+                value: Some(parameter(v)),
+            }),
+        }),
+        security: items(document, "security").map(security_requirement).collect(),
+        security_definitions: Some(wire::SecurityDefinitions {
+            definition: entries(document, "securityDefinitions", |name, v| {
+                wire::NamedSecurityDefinition {
+                    name,
+                    value: Some(wire::SecurityDefinition { item: Some(api_key(v)) }),
+                }
+            }),
+        }),
+    }
+    .encode_to_vec()
+}
+
+fn object<'a>(value: &'a Value, key: &str) -> Option<&'a Map<String, Value>> {
+    value.get(key).and_then(Value::as_object)
+}
+
+fn member_text(object: Option<&Map<String, Value>>, key: &str) -> String {
+    object
+        .and_then(|o| o.get(key))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn text(value: &Value, key: &str) -> String {
+    member_text(value.as_object(), key)
+}
+
+fn flag(value: &Value, key: &str) -> bool {
+    value.get(key).and_then(Value::as_bool).unwrap_or_default()
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value.get(key).and_then(Value::as_f64).unwrap_or_default()
+}
+
+fn count(value: &Value, key: &str) -> i64 {
+    value.get(key).and_then(Value::as_i64).unwrap_or_default()
+}
+
+fn items<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn texts(value: &Value, key: &str) -> Vec<String> {
+    items(value, key).filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn entries<T>(value: &Value, key: &str, make: impl Fn(String, &Value) -> T) -> Vec<T> {
+    object(value, key)
+        .into_iter()
+        .flatten()
+        .map(|(name, v)| make(name.clone(), v))
+        .collect()
+}
+
+/// JSON is YAML.
+fn any(value: &Value) -> wire::Any {
+    wire::Any {
+        yaml: format!("{value}\n"),
+    }
+}
+
+fn extensions(value: &Value) -> Vec<wire::NamedAny> {
+    let members = value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| name.starts_with("x-"));
+    members
+        .map(|(name, v)| wire::NamedAny {
+            name: name.clone(),
+            value: Some(any(v)),
+        })
+        .collect()
+}
+
+fn path_item(value: &Value) -> wire::PathItem {
+    let operation = |method: &str| value.get(method).map(operation);
+    wire::PathItem {
+        get: operation("get"),
+        put: operation("put"),
+        post: operation("post"),
+        delete: operation("delete"),
+        patch: operation("patch"),
+        parameters: items(value, "parameters").map(parameter_item).collect(),
+    }
+}
+
+fn operation(value: &Value) -> wire::Operation {
+    wire::Operation {
+        tags: texts(value, "tags"),
+        description: text(value, "description"),
+        operation_id: text(value, "operationId"),
+        produces: texts(value, "produces"),
+        consumes: texts(value, "consumes"),
+        parameters: items(value, "parameters").map(parameter_item).collect(),
+        responses: Some(wire::Responses {
+            code: entries(value, "responses", response),
+        }),
+        schemes: texts(value, "schemes"),
+        vendor_extension: extensions(value),
+    }
+}
+
+fn response(name: String, value: &Value) -> wire::NamedResponse {
+    let schema = value.get("schema").map(|s| wire::SchemaItem {
+        item: Some(wire::schema_item::Item::Schema(schema(s))),
+    });
+    let response = wire::Response {
+        description: text(value, "description"),
+        schema,
+    };
+    let value = wire::ResponseValue {
+        value: Some(wire::response_value::Value::Response(response)),
+    };
+    wire::NamedResponse {
+        name,
+        value: Some(value),
+    }
+}
+
+fn parameter_item(value: &Value) -> wire::ParameterItem {
+    use wire::parameter_item::Item;
+    let item = match value.get("$ref").and_then(Value::as_str) {
+        Some(target) => Item::Reference(wire::Reference {
+            target: target.to_owned(),
+            description: text(value, "description"),
+        }),
+        None => Item::Parameter(parameter(value)),
+    };
+    wire::ParameterItem { item: Some(item) }
+}
+
+fn parameter(value: &Value) -> wire::Parameter {
+    use wire::non_body_parameter::Place;
+    let (required, at, name) = (flag(value, "required"), text(value, "in"), text(value, "name"));
+    let (description, ty, unique_items) = (
+        text(value, "description"),
+        text(value, "type"),
+        flag(value, "uniqueItems"),
+    );
+    let place = match at.as_str() {
+        "body" => {
+            let schema = value.get("schema").map(schema);
+            let body = wire::BodyParameter {
+                description,
+                name,
+                r#in: at,
+                required,
+                schema,
+            };
+            return wire::Parameter {
+                place: Some(wire::parameter::Place::Body(body)),
+            };
+        }
+        "path" => Place::Path(wire::PathParameter {
+            required,
+            r#in: at,
+            description,
+            name,
+            r#type: ty,
+            unique_items,
+        }),
+        _ => Place::Query(wire::QueryParameter {
+            required,
+            r#in: at,
+            description,
+            name,
+            r#type: ty,
+            unique_items,
+        }),
+    };
+    let other = wire::NonBodyParameter { place: Some(place) };
+    wire::Parameter {
+        place: Some(wire::parameter::Place::Other(other)),
+    }
+}
+
+fn named_schema(name: String, value: &Value) -> wire::NamedSchema {
+    wire::NamedSchema {
+        name,
+        value: Some(schema(value)),
+    }
+}
+
+fn schema(value: &Value) -> wire::Schema {
+    let properties = value.get("properties");
+    wire::Schema {
+        reference: text(value, "$ref"),
+        format: text(value, "format"),
+        title: text(value, "title"),
+        description: text(value, "description"),
+        multiple_of: number(value, "multipleOf"),
+        maximum: number(value, "maximum"),
+        exclusive_maximum: flag(value, "exclusiveMaximum"),
+        minimum: number(value, "minimum"),
+        exclusive_minimum: flag(value, "exclusiveMinimum"),
+        max_length: count(value, "maxLength"),
+        min_length: count(value, "minLength"),
+        pattern: text(value, "pattern"),
+        max_items: count(value, "maxItems"),
+        min_items: count(value, "minItems"),
+        unique_items: flag(value, "uniqueItems"),
+        max_properties: count(value, "maxProperties"),
+        min_properties: count(value, "minProperties"),
+        required: texts(value, "required"),
+        r#enum: items(value, "enum").map(any).collect(),
+        additional_properties: value
+            .get("additionalProperties")
+            .map(|v| Box::new(additional_properties(v))),
+        r#type: value.get("type").and_then(Value::as_str).map(|t| wire::TypeItem {
+            value: vec![t.to_owned()],
+        }),
+        items: value.get("items").map(|i| wire::Items {
+            schema: vec![schema(i)],
+        }),
+        all_of: items(value, "allOf").map(schema).collect(),
+        properties: properties.map(|_| wire::Properties {
+            schema: entries(value, "properties", named_schema),
+        }),
+        vendor_extension: extensions(value),
+    }
+}
+
+fn additional_properties(value: &Value) -> wire::AdditionalProperties {
+    use wire::additional_properties::Item;
+    let item = match value {
+        Value::Bool(allowed) => Item::Allowed(*allowed),
+        other => Item::Schema(Box::new(schema(other))),
+    };
+    wire::AdditionalProperties { item: Some(item) }
+}
+
+fn security_requirement(value: &Value) -> wire::SecurityRequirement {
+    let members = value.as_object().into_iter().flatten();
+    let scheme = members.map(|(name, _)| wire::NamedStrings {
+        name: name.clone(),
+        value: Some(wire::Strings {
+            value: texts(value, name),
+        }),
+    });
+    wire::SecurityRequirement {
+        scheme: scheme.collect(),
+    }
+}
+
+fn api_key(value: &Value) -> wire::security_definition::Item {
+    wire::security_definition::Item::ApiKey(wire::ApiKey {
+        r#type: text(value, "type"),
+        name: text(value, "name"),
+        r#in: text(value, "in"),
+        description: text(value, "description"),
+    })
+}
