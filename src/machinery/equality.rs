@@ -70,3 +70,67 @@ pub fn is_zero_value(value: Value<'_>) -> bool {
         Value::Map(m) => m.is_empty(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+    use crate::raw::RawJson;
+    use crate::sample::{FULL, Part, Widget, WidgetSpec};
+
+    fn full() -> Widget {
+        let mut widget = Widget::default();
+        json::read(FULL.as_bytes(), &mut widget).unwrap();
+        widget
+    }
+
+    #[test]
+    fn every_field_counts() {
+        assert!(equal(&full(), &full()));
+        assert!(!equal(&full(), &full().spec));
+        let changes: &[fn(&mut WidgetSpec)] = &[
+            |s| s.replicas = None,
+            |s| s.size += 1,
+            |s| s.ratio = 0.0,
+            |s| s.parts[0].args.push("x".into()),
+            |s| s.parts[0].numbers[1] = 7,
+            |s| s.selector.clear(),
+            |s| drop(s.limits.insert("cpu".into(), "101m".parse().unwrap())),
+            |s| drop(s.data.insert("d".into(), bytes::Bytes::new())),
+            |s| s.source.path = Some("/y".into()),
+            |s| s.port = 80.into(),
+            |s| s.raw = None,
+            |s| s.child.as_mut().unwrap().size = 1,
+        ];
+        for change in changes {
+            let mut other = full();
+            change(&mut other.spec);
+            assert!(!equal(&full(), &other));
+        }
+    }
+
+    #[test]
+    fn values_not_texts() {
+        let mut other = full();
+        other.spec.limits.insert("cpu".into(), "0.1".parse().unwrap());
+        assert!(equal(&full(), &other));
+    }
+
+    #[test]
+    fn zero() {
+        assert!(is_zero(&Widget::default()));
+        assert!(!is_zero(&full()));
+        assert!(!is_zero(&WidgetSpec {
+            replicas: Some(0),
+            ..WidgetSpec::default()
+        }));
+        assert!(!is_zero(&WidgetSpec {
+            raw: Some(RawJson::default()),
+            ..WidgetSpec::default()
+        }));
+        assert!(!is_zero(&WidgetSpec {
+            parts: vec![Part::default()],
+            ..WidgetSpec::default()
+        }));
+    }
+}

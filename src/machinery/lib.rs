@@ -2,6 +2,7 @@
 extern crate self as keelson_machinery;
 
 pub mod decode;
+pub mod defaults;
 pub mod env;
 pub mod equality;
 pub mod field;

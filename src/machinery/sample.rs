@@ -48,7 +48,7 @@ pub(crate) struct WidgetSpec {
     pub(crate) limits: BTreeMap<String, Quantity>,
     #[field(json = "data", number = 9)]
     pub(crate) data: BTreeMap<String, Bytes>,
-    #[field(json = "source", number = 10, inline)]
+    #[field(json = "source", number = 10, inline, has_defaults)]
     pub(crate) source: Source,
     #[field(json = "port", number = 11)]
     pub(crate) port: IntOrString,

@@ -9,6 +9,7 @@ mod scan;
 pub(crate) mod text;
 mod write;
 
+pub(crate) use read::read_value;
 pub use read::{read, type_meta};
 pub use scan::validate;
 pub(crate) use write::compact;

@@ -30,22 +30,17 @@ const TYPE_META_STRUCT: &str =
 ///
 /// Returns what a strict decoder objects to, in the order of the document.
 pub fn read(json: &[u8], message: &mut dyn Reflect) -> Result<Vec<StrictProblem>, DecodeError> {
-    let mut reader = Reader {
-        scan: Scanner::new(json),
-        depth: 0,
-        path: Vec::with_capacity(16),
-        problems: Vec::new(),
-        wrong_value: None,
-    };
+    let mut reader = Reader::new(json);
     let desc = message.desc();
-    match reader.run(desc, message) {
-        Ok(()) => reader
-            .wrong_value
-            .map_or(Ok(reader.problems), |text| Err(DecodeError::Value(text))),
-        Err(error @ DecodeError::Syntax { .. }) => Err(error),
-        // The rest has not been looked at yet.
-        Err(error) => Err(validate(json).err().unwrap_or(error)),
-    }
+    let outcome = reader.run(desc, message);
+    reader.finish(json, outcome)
+}
+
+/// Reads one JSON value into a field of any type.
+pub(crate) fn read_value(json: &[u8], slot: Slot<'_>) -> Result<Vec<StrictProblem>, DecodeError> {
+    let mut reader = Reader::new(json);
+    let outcome = reader.value(slot).and_then(|()| reader.scan.end());
+    reader.finish(json, outcome)
 }
 
 /// `apiVersion` and `kind` of a document. Looks no further than it must: errors in the syntax behind the two are left
@@ -155,6 +150,27 @@ impl Seen {
 type Outcome = Result<(), DecodeError>;
 
 impl<'a> Reader<'a> {
+    fn new(json: &'a [u8]) -> Self {
+        Reader {
+            scan: Scanner::new(json),
+            depth: 0,
+            path: Vec::with_capacity(16),
+            problems: Vec::new(),
+            wrong_value: None,
+        }
+    }
+
+    fn finish(self, json: &[u8], outcome: Outcome) -> Result<Vec<StrictProblem>, DecodeError> {
+        match outcome {
+            Ok(()) => self
+                .wrong_value
+                .map_or(Ok(self.problems), |text| Err(DecodeError::Value(text))),
+            Err(error @ DecodeError::Syntax { .. }) => Err(error),
+            // The rest has not been looked at yet.
+            Err(error) => Err(validate(json).err().unwrap_or(error)),
+        }
+    }
+
     fn run(&mut self, desc: &'static MessageDesc, message: &mut dyn Reflect) -> Outcome {
         match self.scan.peek() {
             Some(b'{') => self.object(desc, message)?,

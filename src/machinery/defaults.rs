@@ -1,0 +1,90 @@
+//! Defaults that the field tables say.
+
+use crate::equality::is_zero_value;
+use crate::json;
+use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Slot, Value};
+
+/// Gives every field that is absent (or, where it can't be absent, zero or empty) its default, in the whole message and
+/// in all messages below it. What a default itself brings is walked through too.
+pub fn apply(message: &mut dyn Reflect) {
+    let desc = message.desc();
+    for (index, field) in desc.fields.iter().enumerate() {
+        if let Some(default) = field.default
+            && is_missing(field, message.get(index))
+            && let Some(slot) = message.get_mut(index)
+        {
+            // The build refuses a default that does not fit its field.
+            let _ = json::read_value(default.as_bytes(), slot);
+        }
+        if field.flags.has(Flags::HAS_DEFAULTS) && !matches!(message.get(index), Value::Absent) {
+            message.get_mut(index).into_iter().for_each(apply_below);
+        }
+    }
+}
+
+fn is_missing(field: &FieldDesc, value: Value<'_>) -> bool {
+    match value {
+        Value::Absent => true,
+        value => !field.flags.has(Flags::OPTIONAL) && is_zero_value(value),
+    }
+}
+
+fn apply_below(slot: Slot<'_>) {
+    match slot {
+        Slot::Message(m) => apply(m),
+        Slot::Optional(o) if o.is_some() => apply_below(o.fill()),
+        Slot::List(l) => apply_to_list(l),
+        Slot::Map(m) => apply_to_map(m),
+        _ => {}
+    }
+}
+
+fn apply_to_list(list: &mut dyn List) {
+    for index in 0..list.len() {
+        list.get_mut(index).into_iter().for_each(apply_below);
+    }
+}
+
+fn apply_to_map(map: &mut dyn Map) {
+    let mut keys = Vec::with_capacity(map.len());
+    map.for_each(&mut |key, _| keys.push(key.to_owned()));
+    for key in keys {
+        apply_below(map.entry(&key));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{Part, Widget, WidgetSpec};
+
+    #[test]
+    fn absent_and_empty_get_defaults() {
+        let mut widget = Widget::default();
+        widget.spec.parts = vec![
+            Part::default(),
+            Part {
+                protocol: "UDP".into(),
+                args: vec!["x".into()],
+                ..Part::default()
+            },
+        ];
+        widget.spec.child = Some(Box::new(WidgetSpec {
+            replicas: Some(0),
+            ..WidgetSpec::default()
+        }));
+        widget.spec.source.local = Some(Box::default());
+        apply(&mut widget);
+        assert_eq!(widget.spec.replicas, Some(2));
+        let part = |p: &Part| (p.protocol.clone(), p.args.join(" "));
+        assert_eq!(part(&widget.spec.parts[0]), ("TCP".into(), "a b".into()));
+        assert_eq!(part(&widget.spec.parts[1]), ("UDP".into(), "x".into()));
+        assert_eq!(
+            part(widget.spec.source.local.as_ref().unwrap()),
+            ("TCP".into(), "a b".into())
+        );
+        let child = widget.spec.child.as_ref().unwrap();
+        // A zero that was said stays; what is absent stays absent where nothing is said of it.
+        assert_eq!((child.replicas, child.child.is_none()), (Some(0), true));
+    }
+}
