@@ -95,7 +95,9 @@ pub fn parse(root: Option<&Path>) -> Result<Parsed, Error> {
     });
     compiler.include_imports(true).include_source_info(true);
     let mut problems = Vec::new();
-    for file in &files {
+    // All files of the library: its kinds are in every scheme, imported or not.
+    let library = EMBEDDED.iter().map(|(name, _)| *name);
+    for file in library.chain(files.iter().map(String::as_str)) {
         if let Err(error) = compiler.open_file(file) {
             problems.push(translate(&error, file, &shown_root, root));
         }
