@@ -38,6 +38,9 @@ pub struct TypeDesc {
     pub message: fn() -> &'static MessageDesc,
 }
 
+/// Takes an object of one version to another.
+pub type Convert = fn(Box<dyn Object>) -> Result<Box<dyn Object>, ConvertError>;
+
 /// A kind with a resource.
 pub struct KindDesc {
     pub group: &'static str,
@@ -68,9 +71,9 @@ pub struct KindDesc {
     pub message: fn() -> &'static MessageDesc,
     pub new: fn() -> Box<dyn Object>,
     /// To the hub version; the same object for the hub itself.
-    pub to_hub: fn(Box<dyn Object>) -> Result<Box<dyn Object>, ConvertError>,
+    pub to_hub: Convert,
     /// From the hub version.
-    pub from_hub: fn(Box<dyn Object>) -> Result<Box<dyn Object>, ConvertError>,
+    pub from_hub: Convert,
 }
 
 pub struct SubresourceDesc {

@@ -223,7 +223,7 @@ fn versions_convert_to_the_hub_and_back() {
     assert_eq!(back.spec.lines[0].parts[0].number, 16);
     assert_eq!(back.spec.gifts["g"].article, "card");
     let new = kind("v1", "Order");
-    let same = (new.to_hub)(Box::new(v1::Order::default())).unwrap();
+    let same = (new.to_hub)(Box::<v1::Order>::default()).unwrap();
     assert_eq!(same.gvk().version, "v1");
 }
 
@@ -236,7 +236,7 @@ fn a_failed_conversion_says_which_and_why() {
         (old.to_hub)(Box::new(order)).err().unwrap().to_string(),
         "converting shop.example.com/v1alpha1, Kind=Order to shop.example.com/v1, Kind=Order: there is no such city"
     );
-    let wrong = (old.to_hub)(Box::new(v1::Shelf::default())).err().unwrap();
+    let wrong = (old.to_hub)(Box::<v1::Shelf>::default()).err().unwrap();
     assert_eq!(wrong.reason, "the object is a shop.example.com/v1, Kind=Shelf");
 }
 
