@@ -134,6 +134,26 @@ fn aggregated_discovery_is_cached_by_clients() {
 }
 
 #[test]
+fn protobuf_says_the_same() {
+    use keelson_machinery::meta::v1::{APIGroup, APIGroupDiscoveryList};
+    use keelson_machinery::object::Kind;
+    use keelson_machinery::{json, protobuf};
+    let discovery = discovery("");
+    let check = |path: &str, types: &'static str, json_types: &'static str, object: &mut dyn Kind| {
+        let response = discovery.answer(path, "", &accept(types)).unwrap();
+        assert_eq!(response.headers()[CONTENT_TYPE], types);
+        let envelope = protobuf::decode_envelope(response.body()).unwrap();
+        protobuf::read_message(&envelope.raw, object.as_reflect_mut()).unwrap();
+        let decoded: Value = serde_json::from_slice(&json::to_vec(object)).unwrap();
+        assert_eq!(decoded, get(&discovery, path, json_types), "{path}");
+    };
+    let protobuf = "application/vnd.kubernetes.protobuf";
+    check("/apis/apps", protobuf, "application/json", &mut APIGroup::default());
+    let aggregated = "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    check("/apis", aggregated, AGGREGATED, &mut APIGroupDiscoveryList::default());
+}
+
+#[test]
 fn what_is_switched_off_is_not_there() {
     let discovery = discovery("apps/v1=false,autoscaling/v2=false,api/v1/pods=false");
     for path in [

@@ -5,6 +5,9 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use keelson_machinery::meta::v1::{APIGroup, APIGroupDiscoveryList, APIGroupList, APIVersions};
+use keelson_machinery::object::Kind;
+use keelson_machinery::{json, protobuf};
 use serde_json::Value;
 
 use super::{Served, documents};
@@ -12,6 +15,9 @@ use crate::document::accept::{self, Clause};
 use crate::document::{Document, empty};
 
 const AGGREGATED_JSON: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const AGGREGATED_PROTOBUF: &str =
+    "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
 /// The served documents.
 pub struct Discovery {
     served: Arc<Served>,
@@ -24,6 +30,14 @@ pub struct Discovery {
 #[derive(Default)]
 struct Aggregated {
     json: OnceLock<Result<Document, String>>,
+    protobuf: OnceLock<Result<Document, String>>,
+}
+
+/// The encodings of documents that are not aggregated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Json,
+    Protobuf,
 }
 
 impl Discovery {
@@ -55,14 +69,15 @@ impl Discovery {
             ["apis"] => Some(self.root(false, query, headers)),
             ["api", version] => {
                 let value = documents::api_resource_list(served, "", served.version("", version)?);
-                Some(plain(&value, query, headers))
+                Some(plain(&value, None, query, headers))
             }
             ["apis", group] if !group.is_empty() => {
-                Some(plain(&documents::api_group(served.group(group)?), query, headers))
+                let value = documents::api_group(served.group(group)?);
+                Some(plain(&value, Some(&mut APIGroup::default()), query, headers))
             }
             ["apis", group, version] if !group.is_empty() => {
                 let value = documents::api_resource_list(served, group, served.version(group, version)?);
-                Some(plain(&value, query, headers))
+                Some(plain(&value, None, query, headers))
             }
             _ => None,
         }
@@ -73,27 +88,37 @@ impl Discovery {
         let documents = if legacy { &self.legacy } else { &self.named };
         for clause in accept::clauses(headers) {
             if is_aggregated(&clause) {
-                if clause.takes("application", "json") {
-                    return answer_aggregated(documents.get(&self.served, legacy), headers);
+                let json = clause.takes("application", "json");
+                if json || clause.takes("application", "vnd.kubernetes.protobuf") {
+                    return answer_aggregated(documents.get(&self.served, legacy, json), headers);
                 }
-            } else if is_json(&clause) {
+            } else if encoding(&clause).is_some() {
                 break;
             }
         }
         if legacy {
-            plain(&documents::api_versions(&self.served, &self.address), query, headers)
+            let value = documents::api_versions(&self.served, &self.address);
+            plain(&value, Some(&mut APIVersions::default()), query, headers)
         } else {
-            plain(&documents::api_group_list(&self.served), query, headers)
+            let value = documents::api_group_list(&self.served);
+            plain(&value, Some(&mut APIGroupList::default()), query, headers)
         }
     }
 }
 
 impl Aggregated {
-    fn get(&self, served: &Served, legacy: bool) -> Result<&Document, String> {
-        let made = self.json.get_or_init(|| {
-            let value = documents::aggregated(served, legacy);
-            Document::new(AGGREGATED_JSON, value.to_string().as_bytes()).map_err(|e| e.to_string())
-        });
+    fn get(&self, served: &Served, legacy: bool, json: bool) -> Result<&Document, String> {
+        let value = || documents::aggregated(served, legacy);
+        let document = |content_type, bytes: &[u8]| Document::new(content_type, bytes).map_err(|e| e.to_string());
+        let made = if json {
+            self.json
+                .get_or_init(|| document(AGGREGATED_JSON, value().to_string().as_bytes()))
+        } else {
+            self.protobuf.get_or_init(|| {
+                let bytes = to_protobuf(&value(), &mut APIGroupDiscoveryList::default())?;
+                document(AGGREGATED_PROTOBUF, &bytes)
+            })
+        };
         made.as_ref().map_err(Clone::clone)
     }
 }
@@ -114,22 +139,40 @@ fn is_aggregated(clause: &Clause) -> bool {
     (clause.param("g"), clause.param("v"), clause.param("as")) == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
 }
 
-/// Whether the clause takes the document as plain JSON.
-fn is_json(clause: &Clause) -> bool {
-    clause.param("as").is_empty() && clause.takes("application", "json")
+/// The encoding that a clause asks for; none if it asks for another form of the document.
+fn encoding(clause: &Clause) -> Option<Encoding> {
+    if !clause.param("as").is_empty() {
+        None
+    } else if clause.takes("application", "json") {
+        Some(Encoding::Json)
+    } else if clause.takes("application", "vnd.kubernetes.protobuf") {
+        Some(Encoding::Protobuf)
+    } else {
+        None
+    }
 }
 
-/// A document that is made anew for each request.
-fn plain(value: &Value, query: &str, headers: &HeaderMap) -> Response<Bytes> {
-    if !accept::clauses(headers).iter().any(is_json) {
-        return not_acceptable();
+/// A document that is made anew for each request. `object` is an empty object of its kind; without it there is no
+/// protobuf form. (Of APIResourceList: its verbs are a message of their own there, which the definitions cannot say.)
+fn plain(value: &Value, object: Option<&mut dyn Kind>, query: &str, headers: &HeaderMap) -> Response<Bytes> {
+    let possible = |e: &Encoding| *e == Encoding::Json || object.is_some();
+    let chosen = accept::clauses(headers).iter().filter_map(encoding).find(possible);
+    match (chosen, object) {
+        (Some(Encoding::Json), _) if wants_pretty(query, headers) => {
+            ok("application/json", format!("{value:#}").into())
+        }
+        (Some(Encoding::Json), _) => ok("application/json", format!("{value}\n").into()),
+        (Some(Encoding::Protobuf), Some(object)) => match to_protobuf(value, object) {
+            Ok(bytes) => ok("application/vnd.kubernetes.protobuf", bytes),
+            Err(_) => empty(StatusCode::INTERNAL_SERVER_ERROR),
+        },
+        _ => not_acceptable(),
     }
-    let body = if wants_pretty(query, headers) {
-        format!("{value:#}")
-    } else {
-        format!("{value}\n")
-    };
-    ok("application/json", body.into_bytes())
+}
+
+fn to_protobuf(value: &Value, object: &mut dyn Kind) -> Result<Vec<u8>, String> {
+    json::read(value.to_string().as_bytes(), object.as_reflect_mut()).map_err(|e| e.to_string())?;
+    Ok(protobuf::encode(object))
 }
 
 fn ok(content_type: &'static str, body: Vec<u8>) -> Response<Bytes> {
@@ -161,7 +204,8 @@ fn wants_pretty(query: &str, headers: &HeaderMap) -> bool {
 }
 
 fn not_acceptable() -> Response<Bytes> {
-    let message = "only the following media types are accepted: application/json";
+    let message = "only the following media types are accepted: application/json, application/yaml, \
+                   application/vnd.kubernetes.protobuf";
     let status = serde_json::json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": message, "reason": "NotAcceptable", "code": 406,
