@@ -4,6 +4,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
+use keelson_machinery::env::Entropy;
+
 use crate::tls::TlsState;
 
 /// Where to listen.
@@ -109,13 +111,16 @@ impl Default for Limits {
 pub struct Goaway {
     /// From 0 (never) to 1 (each answer).
     pub chance: f64,
-    /// Gives a number from 0 to below 1, from the server's source of randomness.
-    pub draw: Arc<dyn Fn() -> f64 + Send + Sync>,
+    /// Where chance comes from.
+    pub entropy: Arc<dyn Entropy>,
 }
 
 impl Goaway {
+    /// Whether this answer is one of those.
     pub(super) fn decide(&self) -> bool {
-        (self.draw)() < self.chance
+        let mut bytes = [0; 4];
+        self.entropy.fill(&mut bytes);
+        f64::from(u32::from_le_bytes(bytes)) < self.chance * (f64::from(u32::MAX) + 1.0)
     }
 }
 
@@ -124,5 +129,35 @@ impl std::fmt::Debug for Goaway {
         f.debug_struct("Goaway")
             .field("chance", &self.chance)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Constant(u8);
+
+    impl Entropy for Constant {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(self.0);
+        }
+    }
+
+    #[test]
+    fn chance_zero_never_and_chance_one_always() {
+        for (chance, drawn, expected) in [
+            (0.0, 0, false),
+            (1.0, 255, true),
+            (0.5, 0x7f, true),
+            (0.5, 0x80, false),
+            (0.02, 0, true),
+        ] {
+            let goaway = Goaway {
+                chance,
+                entropy: Arc::new(Constant(drawn)),
+            };
+            assert_eq!(goaway.decide(), expected, "{chance} {drawn}");
+        }
     }
 }

@@ -157,13 +157,21 @@ async fn an_answer_that_closes_sends_goaway_after_it() {
     until(|| client.driver.is_finished()).await;
 }
 
+struct Constant(u8);
+
+impl keelson_machinery::env::Entropy for Constant {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(self.0);
+    }
+}
+
 #[tokio::test]
 async fn some_clients_are_sent_away_when_so_configured() {
-    for (chance, sent_away) in [(0.02, true), (0.005, false)] {
+    for (drawn, sent_away) in [(1, true), (100, false)] {
         let server = Server::with(true, |config| {
             config.goaway = Some(Goaway {
-                chance,
-                draw: std::sync::Arc::new(|| 0.01),
+                chance: 0.02,
+                entropy: std::sync::Arc::new(Constant(drawn)),
             });
         });
         let mut client = server.http2().await;
