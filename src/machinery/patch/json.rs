@@ -187,11 +187,11 @@ impl<'a> Run<'a> {
                 self.place(path)?.add(moved)
             }
             Some("copy") => {
-                let copy = self
-                    .place(operation.from.as_deref().ok_or(Failed)?)?
-                    .get()?
-                    .cloned()
-                    .unwrap_or(Node::Null);
+                let from = operation.from.as_deref().ok_or(Failed)?;
+                self.place(from)?.get()?;
+                // Opens what the copy goes into, which may be what is copied: opened objects have sorted keys.
+                self.place(path)?;
+                let copy = self.place(from)?.get()?.cloned().unwrap_or(Node::Null);
                 let mut text = Vec::new();
                 copy.write(&mut text);
                 self.copy_bytes = self.copy_bytes.checked_sub(text.len()).ok_or(Failed)?;

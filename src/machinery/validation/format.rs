@@ -6,7 +6,7 @@ use std::sync::{Arc, RwLock};
 
 use regex::Regex;
 
-use super::{labels, names};
+use super::{Unit, labels, names};
 use crate::field::text::quote;
 use crate::field::{ErrorType, FieldError, Path};
 use crate::time::Time;
@@ -15,8 +15,8 @@ use crate::time::Time;
 pub(super) fn check(format: &str, value: &str, path: &Path) -> Vec<FieldError> {
     let named = |texts: Vec<String>| texts.into_iter().map(|t| FieldError::invalid(path, value, t)).collect();
     let fits = match format {
-        "dns-label" | "k8s-short-name" => return named(names::dns_label(value)),
-        "dns-subdomain" | "k8s-long-name" => return named(names::dns_subdomain(value)),
+        "dns-label" | "k8s-short-name" => return named(names::label_in(value, Unit::Bytes)),
+        "dns-subdomain" | "k8s-long-name" => return named(names::subdomain_in(value, Unit::Bytes)),
         "dns-1035-label" => return named(names::dns_1035_label(value)),
         "path-segment" | "k8s-path-segment-name" => return named(names::path_segment(value)),
         "qualified-name" | "label-key" | "k8s-label-key" => return named(labels::qualified_name(value)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{names, pattern_text, too_long_text};
+use super::{Unit, names, pattern_text, too_long_text};
 use crate::field::{ErrorList, FieldError, Path};
 
 /// All keys and values of an object's annotations together, in bytes.
@@ -41,12 +41,16 @@ pub fn qualified_name(key: &str) -> Vec<String> {
     match prefix {
         None => {}
         Some("") => texts.push("prefix part must be non-empty".to_owned()),
-        Some(prefix) => texts.extend(names::dns_subdomain(prefix).iter().map(|t| format!("prefix part {t}"))),
+        Some(prefix) => texts.extend(
+            names::subdomain_in(prefix, Unit::Bytes)
+                .iter()
+                .map(|t| format!("prefix part {t}")),
+        ),
     }
     if name.is_empty() {
         texts.push("name part must be non-empty".to_owned());
     } else if name.len() > names::LABEL_MAX {
-        texts.push(format!("name part {}", too_long_text(names::LABEL_MAX)));
+        texts.push(format!("name part {}", too_long_text(names::LABEL_MAX, Unit::Bytes)));
     }
     if !is_name(name) {
         texts.push(format!("name part {}", pattern_text(NAME_TEXT, NAME, &NAME_EXAMPLES)));
@@ -58,7 +62,7 @@ pub fn qualified_name(key: &str) -> Vec<String> {
 pub fn label_value(value: &str) -> Vec<String> {
     let mut texts = Vec::new();
     if value.len() > names::LABEL_MAX {
-        texts.push(too_long_text(names::LABEL_MAX));
+        texts.push(too_long_text(names::LABEL_MAX, Unit::Bytes));
     }
     if !value.is_empty() && !is_name(value) {
         texts.push(pattern_text(

@@ -24,8 +24,19 @@ fn pattern_text(expected: &str, pattern: &str, examples: &[&str]) -> String {
     format!("{expected} (e.g. {examples}, regex used for validation is '{pattern}')")
 }
 
-fn too_long_text(max: usize) -> String {
-    format!("must be no more than {max} bytes")
+/// What the API counts lengths in. Both are bytes; the words differ between names of objects and declared rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unit {
+    Bytes,
+    Characters,
+}
+
+fn too_long_text(max: usize, unit: Unit) -> String {
+    let unit = match unit {
+        Unit::Bytes => "bytes",
+        Unit::Characters => "characters",
+    };
+    format!("must be no more than {max} {unit}")
 }
 
 /// A message as error texts show it: JSON.

@@ -2,7 +2,7 @@
 //!
 //! The functions return one text per broken rule; none means that the name is fine.
 
-use super::{pattern_text, too_long_text};
+use super::{Unit, pattern_text, too_long_text};
 use crate::scheme::NameRule;
 
 pub const LABEL_MAX: usize = 63;
@@ -61,9 +61,13 @@ fn is_label(name: &str) -> bool {
 
 /// A lower-case RFC 1123 label.
 pub fn dns_label(name: &str) -> Vec<String> {
+    label_in(name, Unit::Characters)
+}
+
+pub(super) fn label_in(name: &str, unit: Unit) -> Vec<String> {
     let mut texts = Vec::new();
     if name.len() > LABEL_MAX {
-        texts.push(too_long_text(LABEL_MAX));
+        texts.push(too_long_text(LABEL_MAX, unit));
     }
     if !is_label(name) {
         texts.push(if name.split('.').all(is_label) {
@@ -82,9 +86,13 @@ pub fn dns_label(name: &str) -> Vec<String> {
 
 /// A lower-case RFC 1123 subdomain: labels with dots between them.
 pub fn dns_subdomain(name: &str) -> Vec<String> {
+    subdomain_in(name, Unit::Characters)
+}
+
+pub(super) fn subdomain_in(name: &str, unit: Unit) -> Vec<String> {
     let mut texts = Vec::new();
     if name.len() > SUBDOMAIN_MAX {
-        texts.push(too_long_text(SUBDOMAIN_MAX));
+        texts.push(too_long_text(SUBDOMAIN_MAX, unit));
     }
     if !name.split('.').all(is_label) {
         texts.push(pattern_text(
@@ -101,7 +109,7 @@ pub fn dns_subdomain(name: &str) -> Vec<String> {
 pub fn dns_1035_label(name: &str) -> Vec<String> {
     let mut texts = Vec::new();
     if name.len() > LABEL_MAX {
-        texts.push(too_long_text(LABEL_MAX));
+        texts.push(too_long_text(LABEL_MAX, Unit::Characters));
     }
     if !is_label(name) || !name.as_bytes().first().is_some_and(u8::is_ascii_lowercase) {
         texts.push(pattern_text(
@@ -156,12 +164,12 @@ mod tests {
             (DnsSubdomain, "a.-b", &[SUBDOMAIN_TEXT]),
             (DnsSubdomain, "A", &[SUBDOMAIN_TEXT]),
             (DnsSubdomain, &long, &[]),
-            (DnsSubdomain, &longer, &["must be no more than 253 bytes"]),
+            (DnsSubdomain, &longer, &["must be no more than 253 characters"]),
             (DnsLabel, "0-a", &[]),
             (DnsLabel, "a.b", &["must not contain dots"]),
             (DnsLabel, "a_b", &[LABEL_TEXT]),
             (DnsLabel, "-", &[LABEL_TEXT]),
-            (DnsLabel, &long, &["must be no more than 63 bytes"]),
+            (DnsLabel, &long, &["must be no more than 63 characters"]),
             (Dns1035Label, "a-0", &[]),
             (Dns1035Label, "0a", &[LABEL_1035_TEXT]),
             (Dns1035Label, "a.b", &[LABEL_1035_TEXT]),
