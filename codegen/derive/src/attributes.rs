@@ -225,7 +225,7 @@ impl FieldAttributes {
             }
         }
         if !rules.is_empty() {
-            members.push(quote!(rules: &Rules { #(#rules,)* ..Rules::NONE }));
+            members.push(quote!(rules: &__reflect::Rules { #(#rules,)* ..__reflect::Rules::NONE }));
         }
         let json = json.ok_or_else(|| Error::new(span, "`#[field(json = \"…\")]` is missing: the key in JSON"))?;
         Ok(FieldAttributes {
@@ -257,7 +257,7 @@ fn member(name: &str, item: &Item) -> Result<Option<proc_macro2::TokenStream>> {
     Ok(Some(match name {
         "default" => {
             let text = item.string()?;
-            quote!(default: Some(#text))
+            quote!(default: ::core::option::Option::Some(#text))
         }
         "list" => {
             let text = item.string()?;
@@ -267,14 +267,14 @@ fn member(name: &str, item: &Item) -> Result<Option<proc_macro2::TokenStream>> {
                 "map" => quote!(Map),
                 _ => return Err(Error::new(text.span(), "a list is \"atomic\", \"set\" or \"map\"")),
             };
-            quote!(list: ListType::#variant)
+            quote!(list: __reflect::ListType::#variant)
         }
         "keys" => {
             let keys = item.strings()?;
             quote!(map_keys: &[#(#keys),*])
         }
         "patch" => {
-            let mut bits = quote!(Patch::NONE.0);
+            let mut bits = quote!(__reflect::Patch::NONE.0);
             for text in item.strings()? {
                 let constant = match text.value().as_str() {
                     "merge" => quote!(MERGE),
@@ -287,9 +287,9 @@ fn member(name: &str, item: &Item) -> Result<Option<proc_macro2::TokenStream>> {
                         ));
                     }
                 };
-                bits = quote!(#bits | Patch::#constant.0);
+                bits = quote!(#bits | __reflect::Patch::#constant.0);
             }
-            quote!(patch: Patch(#bits))
+            quote!(patch: __reflect::Patch(#bits))
         }
         "merge_key" => {
             let key = item.string()?;
@@ -309,7 +309,7 @@ fn rule(name: &str, item: &Item) -> Result<Option<proc_macro2::TokenStream>> {
         }
         "minimum" | "maximum" | "multiple_of" => {
             let value = item.number()?;
-            quote!(Some(#value))
+            quote!(::core::option::Option::Some(#value))
         }
         "exclusive_minimum" | "exclusive_maximum" => {
             item.flag()?;
@@ -317,7 +317,7 @@ fn rule(name: &str, item: &Item) -> Result<Option<proc_macro2::TokenStream>> {
         }
         "min_length" | "max_length" | "min_items" | "max_items" | "min_properties" | "max_properties" => {
             let value = item.integer()?;
-            quote!(Some(#value))
+            quote!(::core::option::Option::Some(#value))
         }
         "pattern" | "format" => item.string()?.to_token_stream(),
         _ => return Ok(None),

@@ -28,10 +28,8 @@ pub fn message(input: &DeriveInput) -> Result<TokenStream> {
     let kind = kind(ident, &attributes, &fields)?;
     Ok(quote! {
         const _: () = {
-            use ::core::option::Option::{self, None, Some};
-            use ::keelson_machinery::reflect::{
-                Field, FieldDesc, Flags, ListType, MessageDesc, Patch, Reflect, Rules, Slot, Type, Value,
-            };
+            // One name that no message can have; a message may well be called `Type` or `Patch`.
+            use ::keelson_machinery::reflect as __reflect;
             #table
             #reflect
             #kind
@@ -104,15 +102,15 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
             members,
         } = &field.attributes;
         let ty = field.ty;
-        let flags = flags.iter().fold(quote!(Flags::NONE), |all, flag| {
+        let flags = flags.iter().fold(quote!(__reflect::Flags::NONE), |all, flag| {
             let flag = Ident::new(flag, Span::call_site());
-            quote!(#all.with(Flags::#flag))
+            quote!(#all.with(__reflect::Flags::#flag))
         });
-        let desc = quote!(FieldDesc::new::<#ty>(#json, #number, #flags));
+        let desc = quote!(__reflect::FieldDesc::new::<#ty>(#json, #number, #flags));
         if members.is_empty() {
             desc
         } else {
-            quote!(FieldDesc { #(#members,)* ..#desc })
+            quote!(__reflect::FieldDesc { #(#members,)* ..#desc })
         }
     });
     let mut numbers: Vec<(u32, usize)> = fields
@@ -124,8 +122,8 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
     numbers.sort_unstable();
     let by_number = numbers.into_iter().map(|(_, i)| Index::from(i));
     quote! {
-        static FIELDS: &[FieldDesc] = &[#(#descs),*];
-        static DESC: MessageDesc = MessageDesc {
+        static FIELDS: &[__reflect::FieldDesc] = &[#(#descs),*];
+        static DESC: __reflect::MessageDesc = __reflect::MessageDesc {
             name: #name,
             fields: FIELDS,
             by_number: &[#(#by_number),*],
@@ -133,17 +131,17 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
         };
         impl #ident {
             /// The table of this message's fields.
-            pub fn message_desc() -> &'static MessageDesc {
+            pub fn message_desc() -> &'static __reflect::MessageDesc {
                 &DESC
             }
         }
-        impl Field for #ident {
-            const TYPE: Type = Type::Message(#ident::message_desc);
-            fn value(&self) -> Value<'_> {
-                Value::Message(self)
+        impl __reflect::Field for #ident {
+            const TYPE: __reflect::Type = __reflect::Type::Message(#ident::message_desc);
+            fn value(&self) -> __reflect::Value<'_> {
+                __reflect::Value::Message(self)
             }
-            fn slot(&mut self) -> Slot<'_> {
-                Slot::Message(self)
+            fn slot(&mut self) -> __reflect::Slot<'_> {
+                __reflect::Slot::Message(self)
             }
         }
     }
@@ -153,30 +151,30 @@ fn reflect(ident: &Ident, fields: &[Field<'_>]) -> TokenStream {
     let indexes: Vec<Index> = (0..fields.len()).map(Index::from).collect();
     let names: Vec<&Ident> = fields.iter().map(|f| f.ident).collect();
     let get_mut = if fields.is_empty() {
-        quote!(None)
+        quote!(::core::option::Option::None)
     } else {
         quote! {
-            Some(match index {
-                #(#indexes => Field::slot(&mut self.#names),)*
-                _ => return None,
+            ::core::option::Option::Some(match index {
+                #(#indexes => __reflect::Field::slot(&mut self.#names),)*
+                _ => return ::core::option::Option::None,
             })
         }
     };
     quote! {
-        impl Reflect for #ident {
-            fn desc(&self) -> &'static MessageDesc {
+        impl __reflect::Reflect for #ident {
+            fn desc(&self) -> &'static __reflect::MessageDesc {
                 &DESC
             }
-            fn get(&self, index: usize) -> Value<'_> {
+            fn get(&self, index: usize) -> __reflect::Value<'_> {
                 match index {
-                    #(#indexes => Field::value(&self.#names),)*
-                    _ => Value::Absent,
+                    #(#indexes => __reflect::Field::value(&self.#names),)*
+                    _ => __reflect::Value::Absent,
                 }
             }
-            fn get_mut(&mut self, index: usize) -> Option<Slot<'_>> {
+            fn get_mut(&mut self, index: usize) -> ::core::option::Option<__reflect::Slot<'_>> {
                 #get_mut
             }
-            fn clone_message(&self) -> ::std::boxed::Box<dyn Reflect> {
+            fn clone_message(&self) -> ::std::boxed::Box<dyn __reflect::Reflect> {
                 ::std::boxed::Box::new(::core::clone::Clone::clone(self))
             }
             fn as_any(&self) -> &dyn ::core::any::Any {
@@ -212,10 +210,10 @@ fn kind(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) -> 
             fn gvk(&self) -> ::keelson_machinery::object::Gvk {
                 ::keelson_machinery::object::Gvk { group: #group, version: #version, kind: #kind }
             }
-            fn as_reflect(&self) -> &dyn Reflect {
+            fn as_reflect(&self) -> &dyn __reflect::Reflect {
                 self
             }
-            fn as_reflect_mut(&mut self) -> &mut dyn Reflect {
+            fn as_reflect_mut(&mut self) -> &mut dyn __reflect::Reflect {
                 self
             }
         }
@@ -238,3 +236,6 @@ fn object(ident: &Ident) -> TokenStream {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

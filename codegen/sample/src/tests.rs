@@ -109,6 +109,19 @@ fn accessors_reach_every_field() {
 }
 
 #[test]
+fn messages_may_have_the_names_of_types_that_generated_code_uses() {
+    let mut window = v1::Window::default();
+    window.option.get_or_insert_default().r#box.push(v1::Field::default());
+    let copy = window.clone_message();
+    let (index, _) = v1::Window::message_desc().field("option").unwrap();
+    let Value::Message(option) = copy.get(index) else {
+        panic!("no message")
+    };
+    assert_eq!(option.desc().name, "com.example.shop.v1.Option");
+    assert_eq!(v1::Reflect::message_desc().fields.len(), 1);
+}
+
+#[test]
 fn kinds_are_objects_with_their_names() {
     let mut object: Box<dyn Object> = (kind("v1", "Order").new)();
     assert_eq!(object.gvk().to_string(), "shop.example.com/v1, Kind=Order");

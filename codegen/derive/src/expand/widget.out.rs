@@ -1,0 +1,144 @@
+const _: () = {
+    use ::keelson_machinery::reflect as __reflect;
+    static FIELDS: &[__reflect::FieldDesc] = &[
+        __reflect::FieldDesc::new::<
+            ObjectMeta,
+        >("metadata", 1u32, __reflect::Flags::NONE),
+        __reflect::FieldDesc {
+            rules: &__reflect::Rules {
+                minimum: ::core::option::Option::Some(-1.5f64),
+                exclusive_minimum: true,
+                max_length: ::core::option::Option::Some(4u32),
+                ..__reflect::Rules::NONE
+            },
+            ..__reflect::FieldDesc::new::<
+                i32,
+            >(
+                "size",
+                3u32,
+                __reflect::Flags::NONE
+                    .with(__reflect::Flags::ALWAYS)
+                    .with(__reflect::Flags::REQUIRED)
+                    .with(__reflect::Flags::HAS_RULES),
+            )
+        },
+        __reflect::FieldDesc {
+            default: ::core::option::Option::Some("\"a\""),
+            rules: &__reflect::Rules {
+                enum_values: &["a", "b"],
+                ..__reflect::Rules::NONE
+            },
+            ..__reflect::FieldDesc::new::<
+                String,
+            >("type", 2u32, __reflect::Flags::NONE.with(__reflect::Flags::HAS_DEFAULTS))
+        },
+        __reflect::FieldDesc {
+            list: __reflect::ListType::Map,
+            map_keys: &["name", "port"],
+            patch: __reflect::Patch(
+                __reflect::Patch::NONE.0 | __reflect::Patch::MERGE.0
+                    | __reflect::Patch::RETAIN_KEYS.0,
+            ),
+            merge_key: "name",
+            ..__reflect::FieldDesc::new::<
+                Vec<Part>,
+            >("parts", 0u32, __reflect::Flags::NONE)
+        },
+        __reflect::FieldDesc::new::<
+            Source,
+        >("source", 4u32, __reflect::Flags::NONE.with(__reflect::Flags::INLINE)),
+    ];
+    static DESC: __reflect::MessageDesc = __reflect::MessageDesc {
+        name: "com.example.v1.Widget",
+        fields: FIELDS,
+        by_number: &[0, 2, 1, 4],
+        new: || ::std::boxed::Box::new(<Widget as ::core::default::Default>::default()),
+    };
+    impl Widget {
+        /// The table of this message's fields.
+        pub fn message_desc() -> &'static __reflect::MessageDesc {
+            &DESC
+        }
+    }
+    impl __reflect::Field for Widget {
+        const TYPE: __reflect::Type = __reflect::Type::Message(Widget::message_desc);
+        fn value(&self) -> __reflect::Value<'_> {
+            __reflect::Value::Message(self)
+        }
+        fn slot(&mut self) -> __reflect::Slot<'_> {
+            __reflect::Slot::Message(self)
+        }
+    }
+    impl __reflect::Reflect for Widget {
+        fn desc(&self) -> &'static __reflect::MessageDesc {
+            &DESC
+        }
+        fn get(&self, index: usize) -> __reflect::Value<'_> {
+            match index {
+                0 => __reflect::Field::value(&self.metadata),
+                1 => __reflect::Field::value(&self.size),
+                2 => __reflect::Field::value(&self.r#type),
+                3 => __reflect::Field::value(&self.parts),
+                4 => __reflect::Field::value(&self.source),
+                _ => __reflect::Value::Absent,
+            }
+        }
+        fn get_mut(
+            &mut self,
+            index: usize,
+        ) -> ::core::option::Option<__reflect::Slot<'_>> {
+            ::core::option::Option::Some(
+                match index {
+                    0 => __reflect::Field::slot(&mut self.metadata),
+                    1 => __reflect::Field::slot(&mut self.size),
+                    2 => __reflect::Field::slot(&mut self.r#type),
+                    3 => __reflect::Field::slot(&mut self.parts),
+                    4 => __reflect::Field::slot(&mut self.source),
+                    _ => return ::core::option::Option::None,
+                },
+            )
+        }
+        fn clone_message(&self) -> ::std::boxed::Box<dyn __reflect::Reflect> {
+            ::std::boxed::Box::new(::core::clone::Clone::clone(self))
+        }
+        fn as_any(&self) -> &dyn ::core::any::Any {
+            self
+        }
+        fn as_any_mut(&mut self) -> &mut dyn ::core::any::Any {
+            self
+        }
+        fn into_any(
+            self: ::std::boxed::Box<Self>,
+        ) -> ::std::boxed::Box<dyn ::core::any::Any> {
+            self
+        }
+    }
+    impl ::keelson_machinery::object::Kind for Widget {
+        fn gvk(&self) -> ::keelson_machinery::object::Gvk {
+            ::keelson_machinery::object::Gvk {
+                group: "example.com",
+                version: "v1",
+                kind: "Widget",
+            }
+        }
+        fn as_reflect(&self) -> &dyn __reflect::Reflect {
+            self
+        }
+        fn as_reflect_mut(&mut self) -> &mut dyn __reflect::Reflect {
+            self
+        }
+    }
+    impl ::keelson_machinery::object::Object for Widget {
+        fn meta(&self) -> &::keelson_machinery::meta::v1::ObjectMeta {
+            &self.metadata
+        }
+        fn meta_mut(&mut self) -> &mut ::keelson_machinery::meta::v1::ObjectMeta {
+            &mut self.metadata
+        }
+        fn clone_object(
+            &self,
+        ) -> ::std::boxed::Box<dyn ::keelson_machinery::object::Object> {
+            ::std::boxed::Box::new(::core::clone::Clone::clone(self))
+        }
+    }
+};
