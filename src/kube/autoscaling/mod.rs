@@ -1,3 +1,5 @@
 //! autoscaling: conversion of HorizontalPodAutoscaler.
 
+mod annotations;
 pub mod convert;
+mod metrics;
