@@ -1,6 +1,7 @@
 //! Objects without I/O or async: reflection, scheme, meta types, codecs, selectors, patches, errors.
 extern crate self as keelson_machinery;
 
+pub mod copy;
 pub mod decode;
 pub mod defaults;
 pub mod env;

@@ -1,7 +1,30 @@
 //! The generic API server: listener, filter chain, REST handlers, discovery, health.
+//!
+//! A request's way: [`listener`] → [`app`] (filters in their order) → the delegation chain of [`delegate`] → [`rest`] →
+//! [`registry`] → the store.
 
+pub mod admission;
+pub mod app;
+pub mod authn;
+pub mod authz;
+mod compress;
+pub mod delegate;
 pub mod discovery;
 mod document;
+pub mod env;
+mod filters;
+mod health;
+pub mod lifecycle;
 pub mod listener;
+pub mod metrics;
+pub mod negotiate;
 pub mod openapi;
+pub mod registry;
+pub mod request_info;
+pub mod respond;
+pub mod rest;
+mod root;
+pub mod server;
 pub mod tls;
+pub mod user;
+pub mod version;

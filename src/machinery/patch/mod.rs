@@ -8,6 +8,7 @@ pub mod json;
 pub mod merge;
 mod node;
 mod scan;
+pub mod strategic;
 mod strict;
 
 use crate::status::StatusError;

@@ -1,0 +1,85 @@
+//! Copying and clearing fields through reflection.
+
+use crate::reflect::{List, Map, Reflect, Slot, Value};
+
+/// Makes field `index` of `to` equal to that of `from`, a message of the same type.
+pub fn copy_field(to: &mut dyn Reflect, from: &dyn Reflect, index: usize) {
+    if let Some(slot) = to.get_mut(index) {
+        assign(slot, from.get(index));
+    }
+}
+
+/// Puts a copy of `value` into `slot`. A value of another type than the slot's clears the slot.
+pub fn assign(slot: Slot<'_>, value: Value<'_>) {
+    match (slot, value) {
+        (Slot::Optional(slot), Value::Absent) => slot.clear(),
+        (Slot::Optional(slot), value) => {
+            slot.clear();
+            assign(slot.fill(), value);
+        }
+        (Slot::Bool(slot), Value::Bool(v)) => *slot = v,
+        (Slot::Int32(slot), Value::Int32(v)) => *slot = v,
+        (Slot::Int64(slot), Value::Int64(v)) => *slot = v,
+        (Slot::Double(slot), Value::Double(v)) => *slot = v,
+        (Slot::Str(slot), Value::Str(v)) => v.clone_into(slot),
+        (Slot::Bytes(slot), Value::Bytes(v)) => *slot = v.clone(),
+        (Slot::Message(slot), Value::Message(v)) => assign_message(slot, v),
+        (Slot::Leaf(slot), Value::Leaf(v)) => assign_leaf(slot, v),
+        (Slot::List(slot), Value::List(v)) => assign_list(slot, v),
+        (Slot::Map(slot), Value::Map(v)) => assign_map(slot, v),
+        (slot, _) => clear(slot),
+    }
+}
+
+fn assign_message(to: &mut dyn Reflect, from: &dyn Reflect) {
+    for index in 0..to.desc().fields.len() {
+        copy_field(to, from, index);
+    }
+}
+
+/// Leaves have no common copy; their protobuf form carries all of them.
+fn assign_leaf(to: &mut dyn crate::reflect::Leaf, from: &dyn crate::reflect::Leaf) {
+    let mut body = Vec::new();
+    from.write_protobuf(&mut body);
+    to.clear();
+    // What a leaf writes it reads; a leaf that failed here would stay cleared.
+    let _ = to.read_protobuf(&body);
+}
+
+fn assign_list(to: &mut dyn List, from: &dyn List) {
+    to.clear();
+    for index in 0..from.len() {
+        assign(to.push(), from.get(index));
+    }
+}
+
+fn assign_map(to: &mut dyn Map, from: &dyn Map) {
+    to.clear();
+    from.for_each(&mut |key, value| assign(to.entry(key), value));
+}
+
+/// Makes a slot zero or absent.
+pub fn clear(slot: Slot<'_>) {
+    match slot {
+        Slot::Bool(v) => *v = false,
+        Slot::Int32(v) => *v = 0,
+        Slot::Int64(v) => *v = 0,
+        Slot::Double(v) => *v = 0.0,
+        Slot::Str(v) => v.clear(),
+        Slot::Bytes(v) => v.clear(),
+        Slot::Leaf(v) => v.clear(),
+        Slot::List(v) => v.clear(),
+        Slot::Map(v) => v.clear(),
+        Slot::Optional(v) => v.clear(),
+        Slot::Message(v) => clear_message(v),
+    }
+}
+
+/// Makes every field of a message zero or absent.
+pub fn clear_message(message: &mut dyn Reflect) {
+    for index in 0..message.desc().fields.len() {
+        if let Some(slot) = message.get_mut(index) {
+            clear(slot);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Checks between authorization and storage that look beyond the object itself.
+
+mod namespace_lifecycle;
+
+use keelson_machinery::status::StatusError;
+
+use crate::registry::{Endpoint, Registry};
+
+/// What is about to be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+/// The plug-ins that are on, in their order.
+#[derive(Clone, Debug)]
+pub struct Admission {
+    pub namespace_lifecycle: bool,
+}
+
+impl Default for Admission {
+    fn default() -> Admission {
+        Admission { namespace_lifecycle: true }
+    }
+}
+
+impl Admission {
+    /// Refuses what a plug-in forbids.
+    pub async fn admit(
+        &self,
+        registry: &Registry,
+        endpoint: &Endpoint,
+        operation: Operation,
+        namespace: &str,
+        name: &str,
+    ) -> Result<(), StatusError> {
+        if self.namespace_lifecycle {
+            namespace_lifecycle::admit(registry, endpoint, operation, namespace, name).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+//! The actix-web application: the filter chain around one catch-all handler.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Instant;
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, Data, Payload};
+use actix_web::{App, Error, HttpMessage, HttpRequest, HttpResponse};
+use keelson_machinery::status::StatusError;
+
+use crate::filters::authenticate::authenticate;
+use crate::filters::authorize::authorize;
+use crate::filters::panic::panic;
+use crate::filters::request_info::request_info;
+use crate::health;
+use crate::request_info::{Query, RequestInfo};
+use crate::respond;
+use crate::rest::request::Request;
+use crate::root;
+use crate::server::ServerState;
+use crate::user::User;
+
+/// The application of one worker thread.
+///
+/// The chain, outermost first: panic boundary → request info → authentication → authorization → the servers. actix runs
+/// the filter that was wrapped last first, so it reads from the bottom up.
+pub fn app(
+    state: Data<ServerState>,
+) -> App<
+    impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse<BoxBody>, Error = Error, InitError = ()>,
+> {
+    App::new()
+        .app_data(state)
+        .default_service(web::to(serve))
+        .wrap(from_fn(authorize))
+        .wrap(from_fn(authenticate))
+        .wrap(from_fn(request_info))
+        .wrap(from_fn(panic))
+}
+
+/// Everything behind the filters: the delegation chain, then the paths that are no resources, then 404.
+async fn serve(http: HttpRequest, payload: Payload, state: Data<ServerState>) -> HttpResponse {
+    let started = Instant::now();
+    let method = http.method().as_str();
+    let Some(request) = request(&http, payload) else {
+        return respond::error(http.headers(), &StatusError::internal_error("the filter chain is incomplete"));
+    };
+    for delegate in &state.delegates {
+        if let Some(response) = delegate.serve(&request, method).await {
+            let info = &request.info;
+            let known = state.rest.registry.endpoint(&info.group, &info.version, &info.resource).is_some();
+            state.metrics.observe(info, known, response.status().as_u16(), started.elapsed());
+            return response;
+        }
+    }
+    let response = unmuxed(&state, &request, &http).await;
+    state.metrics.observe(&request.info, false, response.status().as_u16(), started.elapsed());
+    response
+}
+
+async fn unmuxed(state: &ServerState, request: &Request, http: &HttpRequest) -> HttpResponse {
+    if let Some(response) = health::serve(state, http.path(), &request.query).await {
+        return response;
+    }
+    root::serve(state, request, http).unwrap_or_else(respond::page_not_found)
+}
+
+fn request(http: &HttpRequest, payload: Payload) -> Option<Request> {
+    let extensions = http.extensions();
+    Some(Request {
+        info: extensions.get::<Rc<RequestInfo>>()?.clone(),
+        query: (**extensions.get::<Rc<Query>>()?).clone(),
+        user: extensions.get::<Rc<User>>()?.clone(),
+        headers: http.headers().clone(),
+        payload: RefCell::new(payload),
+        warnings: RefCell::default(),
+    })
+}

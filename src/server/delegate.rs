@@ -1,0 +1,30 @@
+//! The delegation chain: each server answers what is its own and leaves the rest to the next.
+
+use actix_web::HttpResponse;
+use futures_util::future::LocalBoxFuture;
+
+use crate::rest::Rest;
+use crate::rest::request::Request;
+use crate::respond;
+
+/// One server of the chain.
+pub trait Delegate: Send + Sync {
+    /// `None`: the path is not one of this server's.
+    fn serve<'a>(&'a self, request: &'a Request, method: &'a str) -> LocalBoxFuture<'a, Option<HttpResponse>>;
+}
+
+impl Delegate for Rest {
+    fn serve<'a>(&'a self, request: &'a Request, method: &'a str) -> LocalBoxFuture<'a, Option<HttpResponse>> {
+        Box::pin(async move {
+            if !request.info.is_resource {
+                return None;
+            }
+            let result = self.handle(request, method).await?;
+            Some(result.unwrap_or_else(|error| {
+                let mut response = respond::error(&request.headers, &error);
+                respond::add_warnings(&mut response, &request.warnings.borrow());
+                response
+            }))
+        })
+    }
+}

@@ -1,0 +1,24 @@
+//! The filter chain. [`crate::app`] holds its order; each filter is one function in one file, given the request and
+//! the rest of the chain.
+
+pub mod authenticate;
+pub mod authorize;
+pub mod panic;
+pub mod request_info;
+
+use actix_web::HttpResponse;
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use keelson_machinery::status::StatusError;
+
+use crate::respond;
+
+/// Ends a request in a filter.
+fn refuse(request: ServiceRequest, error: &StatusError) -> ServiceResponse<BoxBody> {
+    let response = respond::error(request.headers(), error);
+    answer(request, response)
+}
+
+fn answer(request: ServiceRequest, response: HttpResponse) -> ServiceResponse<BoxBody> {
+    request.into_response(response)
+}

@@ -1,0 +1,87 @@
+//! `/healthz`, `/livez`, `/readyz`, whole and check by check.
+
+use actix_web::HttpResponse;
+
+use crate::lifecycle::HookState;
+use crate::request_info::Query;
+use crate::respond;
+use crate::server::ServerState;
+
+/// One check and its outcome.
+struct Check {
+    name: String,
+    result: Result<(), String>,
+}
+
+/// Serves a health path; `None` for a path that is none.
+pub async fn serve(state: &ServerState, path: &str, query: &Query) -> Option<HttpResponse> {
+    let mut parts = path.trim_matches('/').splitn(2, '/');
+    let endpoint = parts.next().filter(|e| matches!(*e, "healthz" | "livez" | "readyz"))?;
+    let checks = checks(state, endpoint).await;
+    Some(match parts.next() {
+        None => whole(endpoint, checks, query),
+        Some(name) => single(checks.into_iter().find(|c| c.name == name)),
+    })
+}
+
+async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
+    let ok = |name: &str| Check { name: name.into(), result: Ok(()) };
+    let mut checks = vec![ok("ping"), ok("log")];
+    let store = state.rest.backend.store.health().await.map_err(|e| e.to_string());
+    checks.push(Check { name: "etcd".into(), result: store.clone() });
+    if endpoint == "readyz" {
+        checks.push(Check { name: "etcd-readiness".into(), result: store });
+    }
+    for (name, hook) in state.hooks.states() {
+        let result = match hook {
+            HookState::Done => Ok(()),
+            HookState::Running => Err("not finished".into()),
+            HookState::Failed(error) => Err(error),
+        };
+        checks.push(Check { name: format!("poststarthook/{name}"), result });
+    }
+    if endpoint == "readyz" {
+        let stopping = state.rest.shutdown.begun();
+        let result = if stopping { Err("process is shutting down".into()) } else { Ok(()) };
+        checks.push(Check { name: "shutdown".into(), result });
+    }
+    checks
+}
+
+fn whole(endpoint: &str, checks: Vec<Check>, query: &Query) -> HttpResponse {
+    let excluded: Vec<&str> = query.all("exclude").collect();
+    let mut text = String::new();
+    let mut failed = false;
+    for check in &checks {
+        let name = &check.name;
+        match &check.result {
+            _ if excluded.contains(&name.as_str()) => text.push_str(&format!("[+]{name} excluded: ok\n")),
+            Ok(()) => text.push_str(&format!("[+]{name} ok\n")),
+            Err(error) => {
+                failed = true;
+                tracing::warn!(endpoint, check = name, error, "a health check failed");
+                text.push_str(&format!("[-]{name} failed: reason withheld\n"));
+            }
+        }
+    }
+    let unknown: Vec<&&str> = excluded.iter().filter(|e| !checks.iter().any(|c| c.name == **e)).collect();
+    if !unknown.is_empty() {
+        let names: Vec<String> = unknown.iter().map(|n| format!("{n:?}")).collect();
+        text.push_str(&format!("warn: some health checks cannot be excluded: no matches for {}\n", names.join(",")));
+    }
+    if failed {
+        return respond::text(500, format!("{text}{endpoint} check failed\n"));
+    }
+    if query.has("verbose") {
+        return respond::text(200, format!("{text}{endpoint} check passed\n"));
+    }
+    respond::text(200, "ok")
+}
+
+fn single(check: Option<Check>) -> HttpResponse {
+    match check.map(|c| c.result) {
+        Some(Ok(())) => respond::text(200, "ok"),
+        Some(Err(error)) => respond::text(500, format!("internal server error: {error}\n")),
+        None => respond::page_not_found(),
+    }
+}

@@ -1,0 +1,120 @@
+//! `/metrics` in the Prometheus text format, under kube-apiserver's names. Label values come from fixed sets or from the
+//! scheme, so that no client can make series without end.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::request_info::RequestInfo;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    verb: &'static str,
+    group: String,
+    version: String,
+    resource: String,
+    subresource: String,
+    scope: &'static str,
+    code: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DurationLabels {
+    verb: &'static str,
+    group: String,
+    version: String,
+    resource: String,
+}
+
+/// Upper bounds of request durations, in seconds.
+const BUCKETS: [f64; 12] = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 1.0, 2.0, 5.0, 15.0, 60.0];
+
+fn duration_histogram() -> Histogram {
+    Histogram::new(BUCKETS)
+}
+
+/// The server's metrics.
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    durations: Family<DurationLabels, Histogram>,
+    pub watches: Gauge,
+    resident: Gauge<f64, AtomicU64>,
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        let mut registry = Registry::default();
+        let requests = Family::default();
+        let durations = Family::new_with_constructor(duration_histogram as fn() -> Histogram);
+        let watches = Gauge::default();
+        let resident = Gauge::default();
+        registry.register("apiserver_request", "Requests by what they asked for and how they ended", requests.clone());
+        let text = "Seconds from the start of a request to its answer";
+        registry.register("apiserver_request_duration_seconds", text, durations.clone());
+        registry.register("apiserver_longrunning_requests", "Open watches", watches.clone());
+        registry.register("process_resident_memory_bytes", "Resident memory of the process", resident.clone());
+        Metrics { registry, requests, durations, watches, resident }
+    }
+}
+
+impl Metrics {
+    /// Counts a finished request. `known` says that the resource is one of the server's; others share one series.
+    pub fn observe(&self, info: &RequestInfo, known: bool, code: u16, took: Duration) {
+        let of = |text: &String| if known { text.clone() } else { String::new() };
+        let verb = verb(&info.verb, info.is_resource);
+        let (group, version, resource) = (of(&info.group), of(&info.version), of(&info.resource));
+        let scope = match (known, info.name.is_empty(), info.namespace.is_empty()) {
+            (false, ..) => "",
+            (_, false, _) => "resource",
+            (_, true, false) => "namespace",
+            (_, true, true) => "cluster",
+        };
+        let subresource = of(&info.subresource);
+        let labels = DurationLabels { verb, group: group.clone(), version: version.clone(), resource: resource.clone() };
+        self.requests
+            .get_or_create(&RequestLabels { verb, group, version, resource, subresource, scope, code })
+            .inc();
+        if verb != "WATCH" {
+            self.durations.get_or_create(&labels).observe(took.as_secs_f64());
+        }
+    }
+
+    /// The text of `/metrics`.
+    pub fn encode(&self) -> String {
+        self.resident.set(resident_bytes().unwrap_or(0.0));
+        let mut out = String::new();
+        // Writing to a String does not fail.
+        let _ = text::encode(&mut out, &self.registry);
+        // The end mark belongs to OpenMetrics, which this text does not claim to be.
+        out.trim_end_matches("# EOF\n").to_owned()
+    }
+}
+
+fn verb(verb: &str, is_resource: bool) -> &'static str {
+    match (verb, is_resource) {
+        ("get", _) => "GET",
+        ("list", true) => "LIST",
+        ("watch", true) => "WATCH",
+        ("create" | "post", _) => "POST",
+        ("update" | "put", _) => "PUT",
+        ("patch", _) => "PATCH",
+        ("delete", _) => "DELETE",
+        ("deletecollection", true) => "DELETECOLLECTION",
+        _ => "other",
+    }
+}
+
+/// Resident memory of this process where the system tells.
+fn resident_bytes() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmRSS:"))?;
+    let kib: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024.0)
+}

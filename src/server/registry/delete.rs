@@ -1,0 +1,247 @@
+//! Deleting objects: preconditions, grace, finalizers, propagation policies.
+
+use keelson_machinery::meta::v1::DeleteOptions;
+use keelson_machinery::object::Object;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::time::Time;
+use keelson_storage::{Entry, Expect, Revision, Write, Written};
+
+use super::write::OBJECT_MODIFIED;
+use super::{Context, Resource};
+
+/// Finalizer that asks the garbage collector to leave dependents alone.
+pub const FINALIZER_ORPHAN: &str = "orphan";
+/// Finalizer that asks the garbage collector to delete dependents first.
+pub const FINALIZER_FOREGROUND: &str = "foregroundDeletion";
+
+const MAX_ATTEMPTS: usize = 64;
+
+/// What a deletion came to.
+pub struct Deleted {
+    /// The object as it was last, or as it stays.
+    pub object: Box<dyn Object>,
+    /// It is gone.
+    pub gone: bool,
+}
+
+/// What to do with an object that shall be deleted.
+enum Step {
+    Remove,
+    /// Write the marked object; then remove it if so said.
+    Mark { then_remove: bool },
+    /// It is being deleted already; nothing changes.
+    Leave,
+}
+
+impl Resource {
+    /// Deletes one object.
+    pub async fn delete(&self, context: &Context, name: &str, options: &DeleteOptions) -> Result<Deleted, StatusError> {
+        let key = self.key(&context.namespace, name)?;
+        for _ in 0..MAX_ATTEMPTS {
+            let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
+            let entry = got.entry.ok_or_else(|| self.not_found(name))?;
+            if let Some(deleted) = self.try_delete(context, &entry, options).await? {
+                return Ok(deleted);
+            }
+        }
+        Err(StatusError::conflict(self.group, self.plural, name, OBJECT_MODIFIED))
+    }
+
+    /// One attempt; `None`: the object changed meanwhile.
+    async fn try_delete(
+        &self,
+        context: &Context,
+        entry: &Entry,
+        options: &DeleteOptions,
+    ) -> Result<Option<Deleted>, StatusError> {
+        let mut object = self.decode(entry)?;
+        self.check_delete_preconditions(&*object, options)?;
+        let step = self.plan_delete(context, &mut *object, options);
+        match step {
+            Step::Leave => Ok(Some(Deleted { object, gone: false })),
+            Step::Remove => self.remove(context, entry, object).await,
+            Step::Mark { then_remove: false } => self.mark(context, entry, object).await,
+            Step::Mark { then_remove: true } => self.mark_and_remove(context, entry, object).await,
+        }
+    }
+
+    /// Watchers see the mark before the object goes, as with a grace period that has run out.
+    async fn mark_and_remove(
+        &self,
+        context: &Context,
+        entry: &Entry,
+        object: Box<dyn Object>,
+    ) -> Result<Option<Deleted>, StatusError> {
+        let Some(marked) = self.mark(context, entry, object).await? else { return Ok(None) };
+        let revision = marked.object.meta().resource_version.parse().map_or(entry.mod_revision, Revision);
+        let entry = Entry { mod_revision: revision, ..entry.clone() };
+        self.remove(context, &entry, marked.object).await
+    }
+
+    /// Marks the object in place as far as it stays, and says what is to be done.
+    fn plan_delete(&self, context: &Context, object: &mut dyn Object, options: &DeleteOptions) -> Step {
+        let grace = match self.strategy.grace_seconds(object, options) {
+            None => None,
+            Some(_) if object.meta().deletion_timestamp.is_some() => match shorten_grace(object, options) {
+                Some(seconds) => Some(seconds),
+                None => return Step::Leave,
+            },
+            Some(seconds) => {
+                start_grace(object, &context.now, seconds);
+                Some(seconds)
+            }
+        };
+        let finalizers = self.finalizers_for(object, options);
+        object.meta_mut().finalizers = finalizers;
+        let held = !object.meta().finalizers.is_empty() || !self.strategy.may_vanish(object);
+        match grace {
+            None if held => {
+                mark_as_deleting(object, &context.now);
+                self.strategy.prepare_for_deletion(object);
+                Step::Mark { then_remove: false }
+            }
+            None => Step::Remove,
+            Some(seconds) => Step::Mark { then_remove: !held && seconds == 0 },
+        }
+    }
+
+    fn check_delete_preconditions(&self, object: &dyn Object, options: &DeleteOptions) -> Result<(), StatusError> {
+        let Some(wanted) = &options.preconditions else { return Ok(()) };
+        let meta = object.meta();
+        let refuse = |text: String| Err(StatusError::conflict(self.group, self.plural, &meta.name, &text));
+        if let Some(uid) = wanted.uid.as_ref().filter(|u| **u != meta.uid) {
+            return refuse(format!(
+                "the UID in the precondition ({uid}) does not match the UID in record ({}). \
+                 The object might have been deleted and then recreated",
+                meta.uid
+            ));
+        }
+        if let Some(version) = wanted.resource_version.as_ref().filter(|v| **v != meta.resource_version) {
+            return refuse(format!(
+                "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). \
+                 The object might have been modified",
+                meta.resource_version
+            ));
+        }
+        Ok(())
+    }
+
+    /// The finalizers after the propagation policy has put its own in or taken it out.
+    fn finalizers_for(&self, object: &dyn Object, options: &DeleteOptions) -> Vec<String> {
+        let old = &object.meta().finalizers;
+        let policy = self.propagation(old, options);
+        let mut new: Vec<String> =
+            old.iter().filter(|f| *f != FINALIZER_ORPHAN && *f != FINALIZER_FOREGROUND).cloned().collect();
+        match policy {
+            Propagation::Orphan => new.push(FINALIZER_ORPHAN.into()),
+            Propagation::Foreground => new.push(FINALIZER_FOREGROUND.into()),
+            Propagation::Background => {}
+        }
+        // The same set stays in its order.
+        let same = new.len() == old.len() && new.iter().all(|f| old.contains(f));
+        if same { old.clone() } else { new }
+    }
+
+    fn propagation(&self, finalizers: &[String], options: &DeleteOptions) -> Propagation {
+        if let Some(orphan) = options.orphan_dependents {
+            return if orphan { Propagation::Orphan } else { Propagation::Background };
+        }
+        match options.propagation_policy.as_deref() {
+            Some("Orphan") => return Propagation::Orphan,
+            Some("Foreground") => return Propagation::Foreground,
+            Some(_) => return Propagation::Background,
+            None => {}
+        }
+        for finalizer in finalizers {
+            match finalizer.as_str() {
+                FINALIZER_ORPHAN => return Propagation::Orphan,
+                FINALIZER_FOREGROUND => return Propagation::Foreground,
+                _ => {}
+            }
+        }
+        if self.strategy.orphans_by_default() { Propagation::Orphan } else { Propagation::Background }
+    }
+
+    async fn remove(
+        &self,
+        context: &Context,
+        entry: &Entry,
+        mut object: Box<dyn Object>,
+    ) -> Result<Option<Deleted>, StatusError> {
+        if context.dry_run {
+            return Ok(Some(Deleted { object, gone: true }));
+        }
+        let expect = Expect::Revision(entry.mod_revision);
+        match self.backend.store.write(&entry.key, expect, Write::Delete).await.map_err(|e| self.store_error(e))? {
+            Written::Done { revision, .. } => {
+                object.meta_mut().resource_version = revision.to_string();
+                Ok(Some(Deleted { object, gone: true }))
+            }
+            Written::Conflict { .. } => Ok(None),
+        }
+    }
+
+    async fn mark(
+        &self,
+        context: &Context,
+        entry: &Entry,
+        mut object: Box<dyn Object>,
+    ) -> Result<Option<Deleted>, StatusError> {
+        let value = self.encode(&*object)?;
+        if context.dry_run || value == entry.value {
+            return Ok(Some(Deleted { object, gone: false }));
+        }
+        let write = Write::Put { value: value.into(), lease: entry.lease };
+        let expect = Expect::Revision(entry.mod_revision);
+        match self.backend.store.write(&entry.key, expect, write).await.map_err(|e| self.store_error(e))? {
+            Written::Done { revision, .. } => {
+                object.meta_mut().resource_version = revision.to_string();
+                Ok(Some(Deleted { object, gone: false }))
+            }
+            Written::Conflict { .. } => Ok(None),
+        }
+    }
+}
+
+enum Propagation {
+    Orphan,
+    Foreground,
+    Background,
+}
+
+/// A deletion that is under way may only become shorter. `None`: it stays as it is.
+fn shorten_grace(object: &mut dyn Object, options: &DeleteOptions) -> Option<i64> {
+    let meta = object.meta_mut();
+    let Some(running) = meta.deletion_grace_period_seconds else { return Some(0) };
+    let wanted = options.grace_period_seconds.filter(|s| *s < running)?;
+    let wanted = if wanted < 0 { 1 } else { wanted };
+    meta.deletion_timestamp = meta.deletion_timestamp.map(|t| after(t, wanted - running));
+    meta.deletion_grace_period_seconds = Some(wanted);
+    Some(wanted)
+}
+
+/// Deletion times have whole seconds.
+fn after(time: Time, seconds: i64) -> Time {
+    Time::from_unix(time.unix_seconds().saturating_add(seconds), 0)
+}
+
+fn start_grace(object: &mut dyn Object, now: &Time, seconds: i64) {
+    let meta = object.meta_mut();
+    meta.deletion_timestamp = Some(after(*now, seconds));
+    meta.deletion_grace_period_seconds = Some(seconds);
+    if meta.generation > 0 {
+        meta.generation += 1;
+    }
+}
+
+/// Marks an object whose kind knows no grace but which finalizers hold.
+fn mark_as_deleting(object: &mut dyn Object, now: &Time) {
+    let meta = object.meta_mut();
+    if meta.deletion_timestamp.is_none() {
+        meta.deletion_timestamp = Some(now.truncate_to_seconds());
+        if meta.generation > 0 {
+            meta.generation += 1;
+        }
+    }
+    meta.deletion_grace_period_seconds = Some(0);
+}

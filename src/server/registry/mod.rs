@@ -1,0 +1,187 @@
+//! The resources that a server has: which kinds, in which versions, under which strategy, stored where.
+
+pub mod codec;
+pub mod delete;
+pub mod strategy;
+pub mod write;
+
+mod read;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use keelson_machinery::env::{Clock, Entropy};
+use keelson_machinery::object::Kind;
+use keelson_machinery::scheme::{KindDesc, Scheme, SubresourceDesc, TypeDesc};
+use keelson_machinery::table::{CellFunctions, Descriptions, TableColumns, TableError};
+use keelson_storage::Store;
+
+pub use read::{Page, Stored};
+pub use strategy::{CodeDefaults, Context, DefaultStrategy, Strategy};
+
+/// All resources of one server.
+pub struct Registry {
+    resources: Vec<Arc<Resource>>,
+    /// What is served, by plural.
+    endpoints: HashMap<&'static str, Vec<Endpoint>>,
+    types: Vec<&'static TypeDesc>,
+}
+
+/// One resource in all its versions.
+pub struct Resource {
+    pub group: &'static str,
+    pub plural: &'static str,
+    pub hub: &'static KindDesc,
+    pub storage: &'static KindDesc,
+    /// Every version that the build knows, served or not: stored objects may be of any.
+    pub versions: Vec<&'static KindDesc>,
+    pub strategy: Arc<dyn Strategy>,
+    /// Defaults in code, by version.
+    code_defaults: HashMap<&'static str, CodeDefaults>,
+    /// Key prefix with a slash at its end: `/registry/services/specs/`.
+    pub key_prefix: String,
+    pub(crate) backend: Backend,
+}
+
+/// What resources share.
+#[derive(Clone)]
+pub struct Backend {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub entropy: Arc<dyn Entropy>,
+}
+
+/// What a path leads to: a resource in one version.
+#[derive(Clone)]
+pub struct Endpoint {
+    pub resource: Arc<Resource>,
+    pub kind: &'static KindDesc,
+    /// What a Table of this version shows.
+    pub columns: Arc<TableColumns>,
+}
+
+impl Endpoint {
+    /// The subresource of this name.
+    pub fn subresource(&self, name: &str) -> Option<&'static SubresourceDesc> {
+        self.kind.subresources.iter().find(|s| s.name == name)
+    }
+}
+
+/// Code that belongs to kinds, by group and plural; handed in by the server that is built.
+#[derive(Default)]
+pub struct KindCode {
+    strategies: HashMap<(&'static str, &'static str), Arc<dyn Strategy>>,
+    defaults: HashMap<(&'static str, &'static str, &'static str), CodeDefaults>,
+    cells: CellFunctions,
+}
+
+impl KindCode {
+    /// Sets the strategy of a resource.
+    pub fn strategy(&mut self, group: &'static str, plural: &'static str, strategy: impl Strategy + 'static) {
+        self.strategies.insert((group, plural), Arc::new(strategy));
+    }
+
+    /// Sets the cell functions that the definitions' columns name.
+    pub fn cells(&mut self, cells: CellFunctions) {
+        self.cells = cells;
+    }
+
+    /// Sets the defaults in code of one version of a resource.
+    pub fn defaults(&mut self, group: &'static str, version: &'static str, plural: &'static str, f: CodeDefaults) {
+        self.defaults.insert((group, version, plural), f);
+    }
+}
+
+impl Registry {
+    /// Builds the table. `prefix` is that of the store, `/registry`; `served` says whether a group, version and
+    /// plural is switched on.
+    pub fn new(
+        schemes: &[&'static Scheme],
+        code: &KindCode,
+        backend: &Backend,
+        prefix: &str,
+        served: &dyn Fn(&str, &str, &str) -> bool,
+    ) -> Result<Registry, TableError> {
+        let mut registry = Registry { resources: Vec::new(), endpoints: HashMap::new(), types: Vec::new() };
+        for scheme in schemes {
+            registry.types.extend(scheme.types);
+            for group in scheme.groups {
+                let kinds: Vec<&'static KindDesc> = group.versions.iter().flat_map(|v| v.kinds).collect();
+                let mut plurals: Vec<&'static str> = kinds.iter().map(|k| k.plural).collect();
+                plurals.sort_unstable();
+                plurals.dedup();
+                for plural in plurals {
+                    let versions: Vec<_> = kinds.iter().copied().filter(|k| k.plural == plural).collect();
+                    registry.add(versions, code, backend, prefix, served)?;
+                }
+            }
+        }
+        Ok(registry)
+    }
+
+    fn add(
+        &mut self,
+        versions: Vec<&'static KindDesc>,
+        code: &KindCode,
+        backend: &Backend,
+        prefix: &str,
+        served: &dyn Fn(&str, &str, &str) -> bool,
+    ) -> Result<(), TableError> {
+        let cells = &code.cells;
+        let Some(first) = versions.first().copied() else { return Ok(()) };
+        let (group, plural) = (first.group, first.plural);
+        let storage = versions.iter().copied().find(|k| k.storage).unwrap_or(first);
+        let hub = versions.iter().copied().find(|k| k.hub).unwrap_or(storage);
+        let code_defaults = versions
+            .iter()
+            .filter_map(|k| Some((k.version, *code.defaults.get(&(group, k.version, plural))?)))
+            .collect();
+        let strategy = code.strategies.get(&(group, plural)).cloned().unwrap_or_else(|| Arc::new(DefaultStrategy));
+        let resource = Arc::new(Resource {
+            group,
+            plural,
+            hub,
+            storage,
+            strategy,
+            code_defaults,
+            key_prefix: format!("{prefix}/{}/", storage.storage_path),
+            backend: backend.clone(),
+            versions: versions.clone(),
+        });
+        for kind in versions.into_iter().filter(|k| served(group, k.version, plural)) {
+            let columns = Arc::new(TableColumns::new(kind, cells, &Descriptions::default())?);
+            let endpoint = Endpoint { resource: resource.clone(), kind, columns };
+            self.endpoints.entry(plural).or_default().push(endpoint);
+        }
+        self.resources.push(resource);
+        Ok(())
+    }
+
+    /// What is served at this group, version and plural.
+    pub fn endpoint(&self, group: &str, version: &str, plural: &str) -> Option<&Endpoint> {
+        self.endpoints.get(plural)?.iter().find(|e| e.kind.group == group && e.kind.version == version)
+    }
+
+    /// Whether anything is served at this group and version.
+    pub fn serves(&self, group: &str, version: &str) -> bool {
+        self.endpoints.values().flatten().any(|e| e.kind.group == group && e.kind.version == version)
+    }
+
+    /// The resource of a group, whatever versions of it are served.
+    pub fn resource(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.resources.iter().find(|r| r.group == group && r.plural == plural)
+    }
+
+    /// A new object of a kind that has no resource (Scale, DeleteOptions …).
+    pub fn new_type(&self, group: &str, version: &str, kind: &str) -> Option<Box<dyn Kind>> {
+        let desc = self.types.iter().find(|t| t.group == group && t.version == version && t.kind == kind)?;
+        Some((desc.new)())
+    }
+
+    /// Whether the build knows this kind at all.
+    pub fn knows(&self, group: &str, version: &str, kind: &str) -> bool {
+        let is_resource = |k: &&KindDesc| k.version == version && (k.kind == kind || k.list_kind == kind);
+        self.resources.iter().any(|r| r.group == group && r.versions.iter().any(|k| is_resource(&k)))
+            || self.types.iter().any(|t| t.group == group && t.version == version && t.kind == kind)
+    }
+}

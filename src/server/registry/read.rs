@@ -1,0 +1,111 @@
+//! Reading: one object, a list, the start of a watch.
+
+use std::time::Duration;
+
+use keelson_machinery::object::Object;
+use keelson_machinery::status::StatusError;
+use keelson_storage::{Entry, ListOptions, Revision, StoreError, WatchStream};
+
+use super::Resource;
+
+/// How long a read waits for a revision that has not come yet, in seconds, as kube-apiserver's watch cache does.
+const FUTURE_REVISION_WAIT: Duration = Duration::from_secs(3);
+const FUTURE_REVISION_POLL: Duration = Duration::from_millis(50);
+
+/// An object and the revision it was read at.
+pub struct Stored {
+    pub object: Box<dyn Object>,
+    pub entry: Entry,
+}
+
+/// What a list asks of the store.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    pub options: ListOptions,
+    /// The answer must not be older than this.
+    pub at_least: Option<Revision>,
+}
+
+impl Resource {
+    /// `ns/name` below the key prefix. Names were checked by then or come from a path: what could leave the prefix is
+    /// refused as kube-apiserver refuses it.
+    pub fn key(&self, namespace: &str, name: &str) -> Result<String, StatusError> {
+        let bad = |part: &str| part.is_empty() || part == "." || part == ".." || part.contains(['/', '%']);
+        if self.hub.namespaced && namespace.is_empty() {
+            return Err(StatusError::bad_request("Namespace parameter required."));
+        }
+        if name.is_empty() {
+            return Err(StatusError::bad_request("Name parameter required."));
+        }
+        if bad(name) || (self.hub.namespaced && bad(namespace)) {
+            return Err(StatusError::unknown(format!("invalid key: \"{}{namespace}/{name}\"", self.key_prefix)));
+        }
+        Ok(match self.hub.namespaced {
+            true => format!("{}{namespace}/{name}", self.key_prefix),
+            false => format!("{}{name}", self.key_prefix),
+        })
+    }
+
+    /// The prefix of all objects, or of those in one namespace.
+    pub fn prefix(&self, namespace: &str) -> String {
+        match self.hub.namespaced && !namespace.is_empty() {
+            true => format!("{}{namespace}/", self.key_prefix),
+            false => self.key_prefix.clone(),
+        }
+    }
+
+    /// One object in the hub version; 404 if it is absent.
+    pub async fn get(&self, namespace: &str, name: &str) -> Result<Stored, StatusError> {
+        self.find(namespace, name).await?.ok_or_else(|| self.not_found(name))
+    }
+
+    pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Stored>, StatusError> {
+        let key = self.key(namespace, name)?;
+        let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
+        let Some(entry) = got.entry else { return Ok(None) };
+        Ok(Some(Stored { object: self.decode(&entry)?, entry }))
+    }
+
+    /// Waits until the store has reached `revision`; 504 when it does not come.
+    pub async fn wait_for(&self, revision: Revision) -> Result<(), StatusError> {
+        let mut waited = Duration::ZERO;
+        loop {
+            let current = self.backend.store.current_revision().await.map_err(|e| self.store_error(e))?;
+            if current >= revision {
+                return Ok(());
+            }
+            if waited >= FUTURE_REVISION_WAIT {
+                return Err(StatusError::too_large_resource_version(revision.0, current.0));
+            }
+            tokio::time::sleep(FUTURE_REVISION_POLL).await;
+            waited += FUTURE_REVISION_POLL;
+        }
+    }
+
+    /// Entries of a prefix; decoding them is the caller's.
+    pub async fn list(&self, prefix: &str, page: Page) -> Result<keelson_storage::Listed, StatusError> {
+        if let Some(revision) = page.at_least {
+            self.wait_for(revision).await?;
+        }
+        self.backend.store.list(prefix, page.options).await.map_err(|e| self.store_error(e))
+    }
+
+    /// Events after a revision.
+    pub async fn watch(&self, prefix: &str, after: Revision) -> Result<WatchStream, StoreError> {
+        self.backend.store.watch(prefix, after).await
+    }
+
+    pub(crate) fn not_found(&self, name: &str) -> StatusError {
+        StatusError::not_found(self.group, self.plural, name)
+    }
+
+    /// A store's failure as clients see it.
+    pub(crate) fn store_error(&self, error: StoreError) -> StatusError {
+        match error {
+            StoreError::Compacted { .. } => StatusError::expired("The resourceVersion for the provided list is too old."),
+            StoreError::Future { wanted, current } => StatusError::too_large_resource_version(wanted.0, current.0),
+            StoreError::Unavailable(_) | StoreError::Closed => StatusError::service_unavailable(error.to_string()),
+            StoreError::Corrupt(_) | StoreError::LeaseNotFound(_) => StatusError::internal_error(error.to_string()),
+        }
+    }
+}

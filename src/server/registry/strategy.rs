@@ -1,0 +1,75 @@
+//! What is particular to a kind: the rules that no definition can say.
+
+use keelson_machinery::field::ErrorList;
+use keelson_machinery::meta::v1::DeleteOptions;
+use keelson_machinery::object::Object;
+use keelson_machinery::time::Time;
+
+/// What a strategy may know of the request.
+pub struct Context {
+    pub now: Time,
+    /// Namespace of the request; empty for cluster-scoped kinds.
+    pub namespace: String,
+    pub user: crate::user::User,
+    pub dry_run: bool,
+}
+
+/// The rules of one kind, called with objects of the hub version. Every method has the behaviour that most kinds have.
+pub trait Strategy: Send + Sync {
+    /// Before validation of a new object: resets what clients may not set.
+    fn prepare_for_create(&self, _context: &Context, _object: &mut dyn Object) {}
+
+    /// Before validation of a changed object. `status` was already put back to the old one.
+    fn prepare_for_update(&self, _context: &Context, _new: &mut dyn Object, _old: &dyn Object) {}
+
+    /// As [`Strategy::prepare_for_update`] for writes through `/status`; everything but metadata and status was put back.
+    fn prepare_for_status_update(&self, _context: &Context, _new: &mut dyn Object, _old: &dyn Object) {}
+
+    /// As [`Strategy::prepare_for_update`] for writes through a subresource of the kind's own.
+    fn prepare_for_subresource(&self, _context: &Context, _name: &str, _new: &mut dyn Object, _old: &dyn Object) {}
+
+    /// Faults that the definition's rules don't find.
+    fn validate(&self, _context: &Context, _object: &dyn Object) -> ErrorList {
+        ErrorList::default()
+    }
+
+    fn validate_update(&self, _context: &Context, _new: &dyn Object, _old: &dyn Object) -> ErrorList {
+        ErrorList::default()
+    }
+
+    fn validate_status_update(&self, _context: &Context, _new: &dyn Object, _old: &dyn Object) -> ErrorList {
+        ErrorList::default()
+    }
+
+    /// Seconds that a deletion waits for someone to end the object's work; `None`: it does not wait.
+    fn grace_seconds(&self, _object: &dyn Object, _options: &DeleteOptions) -> Option<i64> {
+        None
+    }
+
+    /// Called on the object that a deletion leaves behind because of finalizers or grace.
+    fn prepare_for_deletion(&self, _object: &mut dyn Object) {}
+
+    /// Whether an object that is marked as deleted may go now, finalizers of its metadata aside.
+    fn may_vanish(&self, _object: &dyn Object) -> bool {
+        true
+    }
+
+    /// How long an object lives after its last write; `None`: for ever.
+    fn time_to_live(&self) -> Option<std::time::Duration> {
+        None
+    }
+
+    /// The finalizer-like default of a deletion that names no propagation policy: true leaves dependents orphaned.
+    fn orphans_by_default(&self) -> bool {
+        false
+    }
+}
+
+/// The strategy of kinds that need none of their own.
+pub struct DefaultStrategy;
+
+impl Strategy for DefaultStrategy {}
+
+/// Fills in what a default in the definition cannot say because it depends on other fields. Called with an object of
+/// the version it was registered for, after the definition's defaults.
+pub type CodeDefaults = fn(&mut dyn Object);

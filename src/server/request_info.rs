@@ -1,0 +1,238 @@
+//! What a request asks for, read off its method, path and query: the attributes that authorization, audit and the REST
+//! handlers share. The rules are kube-apiserver's `RequestInfo`.
+
+/// The attributes of one request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestInfo {
+    /// The path is below `/api/<version>/` or `/apis/<group>/<version>/` and names a resource.
+    pub is_resource: bool,
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`, `proxy`; of other paths the
+    /// method in lower case.
+    pub verb: String,
+    pub path: String,
+    /// `api` or `apis`.
+    pub prefix: String,
+    pub group: String,
+    pub version: String,
+    /// Empty for cluster-scoped requests and lists over all namespaces.
+    pub namespace: String,
+    pub resource: String,
+    pub subresource: String,
+    pub name: String,
+    /// What stands after the subresource, joined by slashes.
+    pub rest: String,
+    /// The path has the form `/…/watch/…` of old.
+    pub legacy_watch: bool,
+    /// The path has a part that is empty or follows more parts than the resource has.
+    pub malformed: bool,
+}
+
+/// Subresources of a namespace, which would else read as resources in it.
+const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
+
+impl RequestInfo {
+    /// Reads the attributes. `query` is looked up for `watch` and for a field selector that names one object.
+    pub fn parse(method: &str, path: &str, query: &Query) -> RequestInfo {
+        let mut info =
+            RequestInfo { path: path.to_owned(), verb: method.to_ascii_lowercase(), ..RequestInfo::default() };
+        let trimmed = path.trim_matches('/');
+        let mut parts: Vec<&str> = if trimmed.is_empty() { Vec::new() } else { trimmed.split('/').collect() };
+        if !info.take_group_version(&mut parts) {
+            return info;
+        }
+        if parts.is_empty() {
+            return info;
+        }
+        info.is_resource = true;
+        info.malformed = parts.iter().any(|p| p.is_empty());
+        info.verb = verb_of(method).to_owned();
+        if matches!(parts[0], "watch" | "proxy") && parts.len() > 1 {
+            info.legacy_watch = parts[0] == "watch";
+            info.verb = parts[0].to_owned();
+            parts.remove(0);
+        }
+        info.take_resource(&parts);
+        info.refine_verb(query);
+        info
+    }
+
+    /// `["api", "v1", …]` or `["apis", group, version, …]`; false where there is no resource path.
+    fn take_group_version(&mut self, parts: &mut Vec<&str>) -> bool {
+        let used = match parts.first().copied() {
+            Some("api") if parts.len() >= 2 => {
+                self.version = parts[1].to_owned();
+                2
+            }
+            Some("apis") if parts.len() >= 3 => {
+                self.group = parts[1].to_owned();
+                self.version = parts[2].to_owned();
+                3
+            }
+            _ => return false,
+        };
+        self.prefix = parts[0].to_owned();
+        parts.drain(..used);
+        true
+    }
+
+    fn take_resource(&mut self, parts: &[&str]) {
+        let mut parts = parts;
+        if parts[0] == "namespaces" && parts.len() > 1 {
+            self.namespace = parts[1].to_owned();
+            if parts.len() > 2 && !NAMESPACE_SUBRESOURCES.contains(&parts[2]) {
+                parts = &parts[2..];
+            }
+        }
+        let part = |i: usize| parts.get(i).copied().unwrap_or_default().to_owned();
+        self.resource = part(0);
+        self.name = part(1);
+        self.subresource = part(2);
+        self.rest = parts.get(3..).unwrap_or_default().join("/");
+    }
+
+    /// A `get` without a name lists or watches; a `delete` without one deletes the collection. A field selector on
+    /// `metadata.name` names the object, so that rules on names apply to such lists and watches.
+    fn refine_verb(&mut self, query: &Query) {
+        if self.name.is_empty() && self.verb == "get" {
+            self.verb = if query.flag("watch") { "watch" } else { "list" }.to_owned();
+        }
+        if self.name.is_empty() && self.verb == "delete" {
+            self.verb = "deletecollection".to_owned();
+        }
+        if self.name.is_empty() && matches!(self.verb.as_str(), "list" | "watch") {
+            let exact = query.get("fieldSelector").and_then(|s| s.split(',').find_map(name_term));
+            if let Some(name) = exact.filter(|n| !n.is_empty() && !n.contains('/') && *n != "." && *n != "..") {
+                self.name = name.to_owned();
+            }
+        }
+    }
+
+    /// The name that the path gives, not one that a field selector implies.
+    pub fn path_name(&self) -> &str {
+        if matches!(self.verb.as_str(), "list" | "watch" | "deletecollection") && !self.legacy_watch {
+            ""
+        } else {
+            &self.name
+        }
+    }
+}
+
+fn name_term(term: &str) -> Option<&str> {
+    let rest = term.trim().strip_prefix("metadata.name")?;
+    rest.strip_prefix("==").or_else(|| rest.strip_prefix('='))
+}
+
+fn verb_of(method: &str) -> &'static str {
+    match method {
+        "POST" => "create",
+        "GET" | "HEAD" => "get",
+        "PUT" => "update",
+        "PATCH" => "patch",
+        "DELETE" => "delete",
+        _ => "",
+    }
+}
+
+/// The query of a request, decoded, in order. A pair with a broken escape is dropped, as Go drops it.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+impl Query {
+    pub fn parse(text: &str) -> Query {
+        let pairs = text
+            .split('&')
+            .filter(|p| !p.is_empty() && !p.contains(';'))
+            .filter_map(|pair| {
+                let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+                Some((unescape(key)?, unescape(value)?))
+            })
+            .collect();
+        Query { pairs }
+    }
+
+    /// The first value of `key`.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.pairs.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
+    }
+
+    pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+        self.pairs.iter().filter(move |(k, _)| k == key).map(|(_, v)| v.as_str())
+    }
+
+    pub fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// Go's conversion of a query parameter to bool: any value but `false` and `0` is true, also the empty one.
+    pub fn flag(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|v| v != "false" && v != "0")
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+}
+
+fn unescape(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(b) = bytes.next() {
+        match b {
+            b'+' => out.push(b' '),
+            b'%' => {
+                let digit = |b: Option<u8>| b.and_then(|b| (b as char).to_digit(16));
+                let (high, low) = (digit(bytes.next())?, digit(bytes.next())?);
+                out.push(u8::try_from(high * 16 + low).ok()?);
+            }
+            b => out.push(b),
+        }
+    }
+    Some(match String::from_utf8(out) {
+        Ok(s) => s,
+        Err(e) => String::from_utf8_lossy(e.as_bytes()).into_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(method: &str, url: &str) -> [String; 7] {
+        let (path, query) = url.split_once('?').unwrap_or((url, ""));
+        let i = RequestInfo::parse(method, path, &Query::parse(query));
+        [i.verb, i.group, i.version, i.namespace, i.resource, i.subresource, i.name]
+    }
+
+    #[test]
+    fn paths_and_methods_become_attributes() {
+        let cases = [
+            ("GET", "/api/v1/namespaces", ["list", "", "v1", "", "namespaces", "", ""]),
+            ("GET", "/api/v1/namespaces/a", ["get", "", "v1", "a", "namespaces", "", "a"]),
+            ("PUT", "/api/v1/namespaces/a/status", ["update", "", "v1", "a", "namespaces", "status", "a"]),
+            ("GET", "/api/v1/namespaces/a/pods/p/log", ["get", "", "v1", "a", "pods", "log", "p"]),
+            ("GET", "/apis/apps/v1/deployments?watch=", ["watch", "apps", "v1", "", "deployments", "", ""]),
+            ("GET", "/apis/apps/v1/deployments?watch=0", ["list", "apps", "v1", "", "deployments", "", ""]),
+            ("DELETE", "/apis/apps/v1/namespaces/n/deployments", ["deletecollection", "apps", "v1", "n", "deployments", "", ""]),
+            ("GET", "/api/v1/pods?fieldSelector=metadata.name%3Dx", ["list", "", "v1", "", "pods", "", "x"]),
+            ("GET", "/api/v1/watch/namespaces/n/pods/p", ["watch", "", "v1", "n", "pods", "", "p"]),
+        ];
+        for (method, url, want) in cases {
+            assert_eq!(row(method, url), want.map(str::to_owned), "{method} {url}");
+        }
+    }
+
+    #[test]
+    fn other_paths_are_no_resources() {
+        for path in ["/", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1", "/healthz"] {
+            assert!(!RequestInfo::parse("GET", path, &Query::default()).is_resource, "{path}");
+        }
+    }
+
+    #[test]
+    fn broken_escapes_drop_the_parameter() {
+        let q = Query::parse("a=%zz&b=1+2&c&d=x%2Cy");
+        assert_eq!((q.get("a"), q.get("b"), q.get("c"), q.get("d")), (None, Some("1 2"), Some(""), Some("x,y")));
+    }
+}

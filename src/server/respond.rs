@@ -1,0 +1,111 @@
+//! Answers: bytes with a media type, and errors as a `Status`. This is the one place where an error becomes HTTP.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{self, HeaderMap, HeaderValue};
+use bytes::Bytes;
+use keelson_machinery::json;
+use keelson_machinery::object::Kind;
+use keelson_machinery::protobuf;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::yaml;
+
+use crate::compress;
+use crate::negotiate::{self, Format, Offer};
+use crate::rest::pretty;
+
+/// How an answer is to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Rendering {
+    pub format: Format,
+    /// Indented JSON.
+    pub pretty: bool,
+    pub gzip: bool,
+}
+
+impl Rendering {
+    /// What a request wants of a Status: its `Accept` header as far as that can be met, else JSON.
+    pub fn of_status(headers: &HeaderMap) -> Rendering {
+        let format = negotiate::negotiate(header_text(headers, &header::ACCEPT), Offer::Plain)
+            .map_or(Format::Json, |accepted| accepted.format);
+        Rendering { format, pretty: pretty::wanted(headers, None), gzip: compress::accepted(headers) }
+    }
+}
+
+/// A header's value as text; the first of several.
+pub fn header_text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|v| v.to_str().ok())
+}
+
+/// An error as the client sees it.
+pub fn error(headers: &HeaderMap, error: &StatusError) -> HttpResponse {
+    let status = error.to_status();
+    let mut response = kind(Rendering::of_status(headers), error.code, &status);
+    if let Some(seconds) = error.details.as_ref().map(|d| d.retry_after_seconds).filter(|s| *s > 0)
+        && let Ok(value) = HeaderValue::from_str(&seconds.to_string())
+    {
+        response.headers_mut().insert(header::RETRY_AFTER, value);
+    }
+    response
+}
+
+/// An object in the format asked for.
+pub fn kind(rendering: Rendering, code: u16, object: &dyn Kind) -> HttpResponse {
+    let body = match rendering.format {
+        Format::Protobuf => protobuf::encode(object),
+        Format::Json | Format::Yaml => {
+            let mut out = Vec::with_capacity(1024);
+            json::write_kind(object, &mut out);
+            return json_bytes(rendering, code, out);
+        }
+    };
+    bytes(rendering, code, body)
+}
+
+/// JSON text, turned into the format asked for (not protobuf).
+pub fn json_bytes(rendering: Rendering, code: u16, mut json: Vec<u8>) -> HttpResponse {
+    let body = match rendering.format {
+        Format::Yaml => yaml::from_json(&json).unwrap_or(json),
+        _ if rendering.pretty => pretty::indent(&json),
+        _ => {
+            json.push(b'\n');
+            json
+        }
+    };
+    bytes(rendering, code, body)
+}
+
+/// A finished body.
+pub fn bytes(rendering: Rendering, code: u16, body: Vec<u8>) -> HttpResponse {
+    let mut builder = HttpResponse::build(StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+    builder.insert_header((header::CONTENT_TYPE, rendering.format.media_type()));
+    if rendering.gzip && body.len() > compress::THRESHOLD_BYTES {
+        builder.insert_header((header::CONTENT_ENCODING, "gzip"));
+        builder.insert_header((header::VARY, "Accept-Encoding"));
+        return builder.body(Bytes::from(compress::gzip(&body)));
+    }
+    builder.body(Bytes::from(body))
+}
+
+/// Plain text, as health checks and unknown paths answer.
+pub fn text(code: u16, body: impl Into<String>) -> HttpResponse {
+    let mut builder = HttpResponse::build(StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+    builder.insert_header((header::CONTENT_TYPE, "text/plain; charset=utf-8"));
+    builder.insert_header(("X-Content-Type-Options", "nosniff"));
+    builder.body(body.into())
+}
+
+/// The answer to a path that nobody serves.
+pub fn page_not_found() -> HttpResponse {
+    text(404, "404 page not found\n")
+}
+
+/// Adds a `Warning` header for each text.
+pub fn add_warnings(response: &mut HttpResponse, warnings: &[String]) {
+    for warning in warnings {
+        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+}

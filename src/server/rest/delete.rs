@@ -1,0 +1,105 @@
+//! DELETE of an object or of a collection.
+
+use actix_web::HttpResponse;
+use keelson_machinery::meta::v1::{DeleteOptions, ListMeta, Status, StatusDetails};
+use keelson_machinery::object::Object;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::{json, protobuf, yaml};
+
+use super::options::{self, ListOptions};
+use super::request::Request;
+use super::{Rest, namespace};
+use crate::admission::Operation;
+use crate::negotiate::{Format, Offer};
+use crate::registry::Endpoint;
+use crate::registry::delete::Deleted;
+use crate::respond;
+
+impl Rest {
+    pub(super) async fn delete(&self, request: &Request, endpoint: &Endpoint) -> Result<HttpResponse, StatusError> {
+        let accepted = request.negotiate(Offer::Objects)?;
+        let options = self.delete_options(request).await?;
+        let name = request.info.name.as_str();
+        let context = request.context(endpoint, self.now(), !options.dry_run.is_empty());
+        self.admission.admit(&self.registry, endpoint, Operation::Delete, namespace(request, endpoint), name).await?;
+        let deleted = endpoint.resource.delete(&context, name, &options).await?;
+        if deleted.gone && !endpoint.kind.returns_deleted {
+            let status = success(endpoint, &*deleted.object);
+            return Ok(respond::kind(request.rendering(accepted.format), 200, &status));
+        }
+        let accepted_only = !deleted.gone && options.orphan_dependents == Some(false);
+        self.object_response(request, endpoint, accepted, if accepted_only { 202 } else { 200 }, deleted.object)
+    }
+
+    pub(super) async fn delete_collection(
+        &self,
+        request: &Request,
+        endpoint: &Endpoint,
+    ) -> Result<HttpResponse, StatusError> {
+        let accepted = request.negotiate(Offer::Objects)?;
+        let list = ListOptions::parse(&request.query, false)?;
+        let options = self.delete_options(request).await?;
+        let context = request.context(endpoint, self.now(), !options.dry_run.is_empty());
+        let found = self.select(request, endpoint, &list).await?;
+        let mut gone = Vec::with_capacity(found.objects.len());
+        for object in found.objects {
+            let name = object.meta().name.clone();
+            match endpoint.resource.delete(&context, &name, &options).await {
+                Ok(Deleted { object: last, gone: true }) if endpoint.kind.returns_deleted => gone.push(last),
+                Ok(_) => gone.push(object),
+                // Someone else was faster; that is what was asked for.
+                Err(e) if e.code == 404 => {}
+                Err(e) => return Err(e),
+            }
+        }
+        let meta = ListMeta { resource_version: found.meta.resource_version, ..ListMeta::default() };
+        self.list_response(request, endpoint, accepted, &meta, gone)
+    }
+
+    /// Those of the body if there is one: it makes the query's void.
+    async fn delete_options(&self, request: &Request) -> Result<DeleteOptions, StatusError> {
+        let body = request.body().await?;
+        if body.is_empty() {
+            return options::delete_options_of_query(&request.query);
+        }
+        match request.body_format()? {
+            Format::Json => options::delete_options_of_json(checked(&body)?),
+            Format::Yaml => {
+                let json = yaml::to_json(&body).map_err(|e| StatusError::bad_request(e.to_string()))?;
+                options::delete_options_of_json(checked(&json)?)
+            }
+            Format::Protobuf => {
+                let unknown = protobuf::decode_envelope(&body).map_err(|e| StatusError::bad_request(e.to_string()))?;
+                let mut decoded = DeleteOptions::default();
+                protobuf::read_message(unknown.raw, &mut decoded).map_err(|e| StatusError::bad_request(e.to_string()))?;
+                options::checked_delete_options(decoded)
+            }
+        }
+    }
+}
+
+/// DeleteOptions may be of any group's version, but of no other kind.
+fn checked(body: &[u8]) -> Result<&[u8], StatusError> {
+    let named = json::type_meta(body).map_err(|e| StatusError::bad_request(e.to_string()))?;
+    if !named.kind.is_empty() && named.kind != "DeleteOptions" {
+        return Err(StatusError::bad_request(format!(
+            "decoded object cannot be converted to DeleteOptions: it is a {}",
+            named.kind
+        )));
+    }
+    Ok(body)
+}
+
+fn success(endpoint: &Endpoint, object: &dyn Object) -> Status {
+    Status {
+        status: "Success".into(),
+        details: Some(Box::new(StatusDetails {
+            name: object.meta().name.clone(),
+            group: endpoint.kind.group.into(),
+            kind: endpoint.kind.plural.into(),
+            uid: object.meta().uid.clone(),
+            ..StatusDetails::default()
+        })),
+        ..Status::default()
+    }
+}

@@ -1,0 +1,137 @@
+//! The REST handlers: one per verb, generic over kinds. Routes are data: group, version, resource and subresource of
+//! the request, looked up in the registry.
+
+mod create;
+mod delete;
+mod list;
+pub mod options;
+mod output;
+mod patch;
+pub mod pretty;
+mod read;
+pub mod request;
+mod scale;
+mod update;
+mod watch;
+
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
+use keelson_machinery::scheme::SubresourceDesc;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::time::Time;
+
+use crate::admission::Admission;
+use crate::listener::Shutdown;
+use crate::registry::{Backend, Endpoint, Registry};
+use request::Request;
+
+/// Everything that the handlers of one server need.
+pub struct Rest {
+    pub registry: Arc<Registry>,
+    pub backend: Backend,
+    pub admission: Admission,
+    pub shutdown: Shutdown,
+}
+
+/// What a path and method come to.
+#[derive(Clone, Copy)]
+enum Target {
+    Collection,
+    Object,
+    Subresource(&'static SubresourceDesc),
+}
+
+impl Rest {
+    /// Serves a resource request. `None`: no group and version of this server is meant.
+    pub async fn handle(&self, request: &Request, method: &str) -> Option<Result<HttpResponse, StatusError>> {
+        let info = &request.info;
+        let Some(endpoint) = self.registry.endpoint(&info.group, &info.version, &info.resource) else {
+            return self
+                .registry
+                .serves(&info.group, &info.version)
+                .then(|| Err(StatusError::no_such_resource()));
+        };
+        Some(self.serve(request, endpoint, method).await)
+    }
+
+    async fn serve(&self, request: &Request, endpoint: &Endpoint, method: &str) -> Result<HttpResponse, StatusError> {
+        let info = &request.info;
+        let target = self.target(request, endpoint)?;
+        let verb = match (target, method) {
+            (Target::Collection, "GET") if info.verb == "watch" => "watch",
+            (Target::Object, "GET") if info.legacy_watch => "watch",
+            (Target::Collection, "GET") => "list",
+            (Target::Collection, "POST") => "create",
+            (Target::Collection, "DELETE") => "deletecollection",
+            (_, "GET") => "get",
+            (_, "PUT") => "update",
+            (_, "PATCH") => "patch",
+            (Target::Object, "DELETE") => "delete",
+            _ => return Err(StatusError::method_not_allowed()),
+        };
+        let verbs = match target {
+            Target::Subresource(sub) => sub.verbs,
+            _ => endpoint.kind.verbs,
+        };
+        // Without its namespace a namespaced collection can only be read.
+        let across = matches!(target, Target::Collection) && endpoint.kind.namespaced && info.namespace.is_empty();
+        if !verbs.contains(&verb) || (across && matches!(verb, "create" | "deletecollection")) {
+            return Err(StatusError::method_not_allowed());
+        }
+        self.dispatch(request, endpoint, target, verb).await
+    }
+
+    async fn dispatch(
+        &self,
+        request: &Request,
+        endpoint: &Endpoint,
+        target: Target,
+        verb: &str,
+    ) -> Result<HttpResponse, StatusError> {
+        match (target, verb) {
+            (Target::Subresource(sub), _) if sub.name == "scale" => self.scale(request, endpoint, sub, verb).await,
+            (Target::Subresource(_) | Target::Object, "get") => self.get(request, endpoint).await,
+            (Target::Subresource(sub), "update") => self.update(request, endpoint, Some(sub)).await,
+            (Target::Subresource(sub), "patch") => self.patch(request, endpoint, Some(sub)).await,
+            (_, "list") => self.list(request, endpoint).await,
+            (_, "watch") => self.watch(request, endpoint).await,
+            (_, "create") => self.create(request, endpoint).await,
+            (_, "update") => self.update(request, endpoint, None).await,
+            (_, "patch") => self.patch(request, endpoint, None).await,
+            (_, "delete") => self.delete(request, endpoint).await,
+            (_, "deletecollection") => self.delete_collection(request, endpoint).await,
+            _ => Err(StatusError::method_not_allowed()),
+        }
+    }
+
+    /// What the path names; 404 for one that fits the kind's scope or subresources in no way.
+    fn target(&self, request: &Request, endpoint: &Endpoint) -> Result<Target, StatusError> {
+        let info = &request.info;
+        let name = info.path_name();
+        let in_namespace = !info.namespace.is_empty();
+        let own_namespace = endpoint.kind.plural == "namespaces" && info.group.is_empty();
+        if info.malformed || !info.rest.is_empty() || (in_namespace && !endpoint.kind.namespaced && !own_namespace) {
+            return Err(StatusError::no_such_resource());
+        }
+        if name.is_empty() {
+            return Ok(Target::Collection);
+        }
+        if endpoint.kind.namespaced && !in_namespace {
+            return Err(StatusError::no_such_resource());
+        }
+        if info.subresource.is_empty() {
+            return Ok(Target::Object);
+        }
+        endpoint.subresource(&info.subresource).map(Target::Subresource).ok_or_else(StatusError::no_such_resource)
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.backend.clock.now()
+    }
+}
+
+/// The namespace that an object of this endpoint lives in: none for cluster-scoped kinds.
+fn namespace<'a>(request: &'a Request, endpoint: &Endpoint) -> &'a str {
+    if endpoint.kind.namespaced { &request.info.namespace } else { "" }
+}

@@ -1,0 +1,189 @@
+//! The options that come in the query: read, then checked by the rules of the machinery.
+
+use keelson_machinery::field::ErrorList;
+use keelson_machinery::json;
+use keelson_machinery::meta::v1;
+use keelson_machinery::meta::v1::DeleteOptions;
+use keelson_machinery::selector::{FieldSelector, LabelSelector};
+use keelson_machinery::status::StatusError;
+use keelson_machinery::validation::options as rules;
+use keelson_storage::Revision;
+
+use crate::request_info::Query;
+
+const META_GROUP: &str = "meta.k8s.io";
+
+/// `fieldValidation`: what happens to unknown and repeated fields of a body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FieldValidation {
+    Ignore,
+    #[default]
+    Warn,
+    Strict,
+}
+
+/// The options of create, update and patch.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    pub dry_run: bool,
+    pub field_manager: String,
+    pub field_validation: FieldValidation,
+}
+
+/// Which verb's options are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Writing {
+    Create,
+    Update,
+    Patch,
+}
+
+impl WriteOptions {
+    pub fn parse(query: &Query, writing: Writing) -> Result<WriteOptions, StatusError> {
+        let dry_run: Vec<String> = query.all("dryRun").map(str::to_owned).collect();
+        let text = |key: &str| query.get(key).unwrap_or_default().to_owned();
+        let (field_manager, field_validation) = (text("fieldManager"), text("fieldValidation"));
+        let options = WriteOptions {
+            dry_run: !dry_run.is_empty(),
+            field_manager: field_manager.clone(),
+            field_validation: match field_validation.as_str() {
+                "Ignore" => FieldValidation::Ignore,
+                "Strict" => FieldValidation::Strict,
+                _ => FieldValidation::Warn,
+            },
+        };
+        let (kind, errors) = match writing {
+            Writing::Create => {
+                let message = v1::CreateOptions { dry_run, field_manager, field_validation };
+                ("CreateOptions", rules::validate_create_options(&message))
+            }
+            Writing::Update => {
+                let message = v1::UpdateOptions { dry_run, field_manager, field_validation };
+                ("UpdateOptions", rules::validate_update_options(&message))
+            }
+            Writing::Patch => {
+                let force = query.has("force").then(|| query.flag("force"));
+                let message = v1::PatchOptions { dry_run, field_manager, field_validation, force };
+                ("PatchOptions", rules::validate_patch_options(&message, false))
+            }
+        };
+        verdict(kind, errors)?;
+        Ok(options)
+    }
+}
+
+fn verdict(kind: &str, errors: ErrorList) -> Result<(), StatusError> {
+    if errors.is_empty() { Ok(()) } else { Err(StatusError::invalid(META_GROUP, kind, "", &errors)) }
+}
+
+/// How the resource version of a list is meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Match {
+    Exact,
+    NotOlderThan,
+}
+
+/// The options of list, watch and deletecollection.
+#[derive(Clone, Debug, Default)]
+pub struct ListOptions {
+    pub labels: LabelSelector,
+    pub fields: FieldSelector,
+    pub bookmarks: bool,
+    pub resource_version: String,
+    pub version_match: Option<Match>,
+    pub send_initial_events: Option<bool>,
+    /// Seconds; a watch ends after them.
+    pub timeout_seconds: Option<u64>,
+    /// 0: no limit.
+    pub limit: usize,
+    pub continue_token: String,
+}
+
+impl ListOptions {
+    pub fn parse(query: &Query, watch: bool) -> Result<ListOptions, StatusError> {
+        let text = |key: &str| query.get(key).unwrap_or_default().to_owned();
+        let message = v1::ListOptions {
+            label_selector: text("labelSelector"),
+            field_selector: text("fieldSelector"),
+            watch,
+            allow_watch_bookmarks: query.flag("allowWatchBookmarks"),
+            resource_version: text("resourceVersion"),
+            resource_version_match: text("resourceVersionMatch"),
+            timeout_seconds: integer(query, "timeoutSeconds")?,
+            limit: integer(query, "limit")?.unwrap_or(0),
+            r#continue: text("continue"),
+            send_initial_events: query.has("sendInitialEvents").then(|| query.flag("sendInitialEvents")),
+            ..v1::ListOptions::default()
+        };
+        let selector = |e: &dyn std::fmt::Display| StatusError::bad_request(e.to_string());
+        let labels = LabelSelector::parse(&message.label_selector).map_err(|e| selector(&e))?;
+        let fields = FieldSelector::parse(&message.field_selector).map_err(|e| selector(&e))?;
+        verdict("ListOptions", rules::validate_list_options(&message))?;
+        Ok(ListOptions {
+            labels,
+            fields,
+            bookmarks: message.allow_watch_bookmarks,
+            resource_version: message.resource_version,
+            version_match: match message.resource_version_match.as_str() {
+                "Exact" => Some(Match::Exact),
+                "NotOlderThan" => Some(Match::NotOlderThan),
+                _ => None,
+            },
+            send_initial_events: message.send_initial_events,
+            timeout_seconds: message.timeout_seconds.and_then(|n| u64::try_from(n).ok()),
+            limit: usize::try_from(message.limit).unwrap_or(0),
+            continue_token: message.r#continue,
+        })
+    }
+
+    /// Whether some objects may be left out.
+    pub fn is_selective(&self) -> bool {
+        !self.labels.is_everything() || !self.fields.is_everything()
+    }
+}
+
+/// A revision out of a query; "" and "0" are none.
+pub fn revision(text: &str) -> Result<Option<Revision>, String> {
+    match text {
+        "" | "0" => Ok(None),
+        _ => match text.parse() {
+            Ok(n) => Ok(Some(Revision(n))),
+            Err(_) => Err(format!("Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax")),
+        },
+    }
+}
+
+fn integer(query: &Query, key: &str) -> Result<Option<i64>, StatusError> {
+    match query.get(key) {
+        None | Some("") => Ok(None),
+        Some(text) => match text.parse() {
+            Ok(n) => Ok(Some(n)),
+            Err(_) => Err(StatusError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))),
+        },
+    }
+}
+
+/// The options of a deletion in the query.
+pub fn delete_options_of_query(query: &Query) -> Result<DeleteOptions, StatusError> {
+    let options = DeleteOptions {
+        grace_period_seconds: integer(query, "gracePeriodSeconds")?,
+        orphan_dependents: query.has("orphanDependents").then(|| query.flag("orphanDependents")),
+        propagation_policy: query.get("propagationPolicy").filter(|v| !v.is_empty()).map(str::to_owned),
+        dry_run: query.all("dryRun").map(str::to_owned).collect(),
+        ..DeleteOptions::default()
+    };
+    checked_delete_options(options)
+}
+
+/// The options of a deletion in a JSON body.
+pub fn delete_options_of_json(json: &[u8]) -> Result<DeleteOptions, StatusError> {
+    let mut options = DeleteOptions::default();
+    json::read(json, &mut options).map_err(|e| StatusError::bad_request(e.to_string()))?;
+    checked_delete_options(options)
+}
+
+/// Refuses options that contradict themselves.
+pub fn checked_delete_options(options: DeleteOptions) -> Result<DeleteOptions, StatusError> {
+    verdict("DeleteOptions", rules::validate_delete_options(&options))?;
+    Ok(options)
+}

@@ -1,0 +1,74 @@
+//! Indented JSON for people who look at answers with curl or a browser.
+
+use actix_web::http::header::{self, HeaderMap};
+
+use crate::request_info::Query;
+use crate::respond::header_text;
+
+/// `?pretty=` decides; without it curl, wget and browsers get indented JSON.
+pub fn wanted(headers: &HeaderMap, query: Option<&Query>) -> bool {
+    if let Some(query) = query.filter(|q| q.has("pretty")) {
+        return query.flag("pretty");
+    }
+    let agent = header_text(headers, &header::USER_AGENT).unwrap_or_default();
+    ["curl", "Wget", "Mozilla/5.0"].iter().any(|prefix| agent.starts_with(prefix))
+}
+
+/// The same JSON with two blanks of indentation per level, as Go's MarshalIndent writes it.
+pub fn indent(json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(json.len() * 2);
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    let mut rest = json.iter().copied().peekable();
+    while let Some(b) = rest.next() {
+        if in_string {
+            out.push(b);
+            (in_string, escaped) = (escaped || b != b'"', !escaped && b == b'\\');
+            continue;
+        }
+        match b {
+            b'"' => {
+                in_string = true;
+                out.push(b);
+            }
+            b'{' | b'[' if rest.peek().is_some_and(|n| matches!(n, b'}' | b']')) => {
+                out.push(b);
+                out.extend(rest.next());
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                out.push(b);
+                new_line(&mut out, depth);
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                new_line(&mut out, depth);
+                out.push(b);
+            }
+            b',' => {
+                out.push(b);
+                new_line(&mut out, depth);
+            }
+            b':' => out.extend_from_slice(b": "),
+            b' ' | b'\n' | b'\t' | b'\r' => {}
+            _ => out.push(b),
+        }
+    }
+    out
+}
+
+fn new_line(out: &mut Vec<u8>, depth: usize) {
+    out.push(b'\n');
+    out.extend(std::iter::repeat_n(b' ', depth * 2));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::indent;
+
+    #[test]
+    fn looks_like_go() {
+        let json = br#"{"a":"x{,}\"y","b":[],"c":{},"d":[1,{"e":null}]}"#;
+        let want = "{\n  \"a\": \"x{,}\\\"y\",\n  \"b\": [],\n  \"c\": {},\n  \"d\": [\n    1,\n    {\n      \"e\": null\n    }\n  ]\n}";
+        assert_eq!(String::from_utf8(indent(json)).unwrap(), want);
+    }
+}

@@ -1,0 +1,25 @@
+//! GET of one object.
+
+use actix_web::HttpResponse;
+use keelson_machinery::status::StatusError;
+
+use super::options;
+use super::request::Request;
+use super::{Rest, namespace};
+use crate::negotiate::Offer;
+use crate::registry::Endpoint;
+
+impl Rest {
+    /// Also of its status: a subresource that shows the whole object.
+    pub(super) async fn get(&self, request: &Request, endpoint: &Endpoint) -> Result<HttpResponse, StatusError> {
+        let accepted = request.negotiate(Offer::Objects)?;
+        let wanted = request.query.get("resourceVersion").unwrap_or_default();
+        // Go's apiserver has no better status for this than an error without a reason.
+        let wanted = options::revision(wanted).map_err(StatusError::unknown)?;
+        if let Some(revision) = wanted {
+            endpoint.resource.wait_for(revision).await?;
+        }
+        let stored = endpoint.resource.get(namespace(request, endpoint), &request.info.name).await?;
+        self.object_response(request, endpoint, accepted, 200, stored.object)
+    }
+}

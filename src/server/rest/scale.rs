@@ -1,0 +1,206 @@
+//! The scale subresource: a view of replicas and selector at the paths that the definition names.
+
+use actix_web::HttpResponse;
+use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::json;
+use keelson_machinery::jsonpath::{self, JsonPath};
+use keelson_machinery::object::{Kind, Object, api_version};
+use keelson_machinery::reflect::{Reflect, Value};
+use keelson_machinery::scheme::SubresourceDesc;
+use keelson_machinery::selector::LabelSelector;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::{protobuf, yaml};
+use serde_json::json;
+
+use super::options::{WriteOptions, Writing};
+use super::patch::{PatchType, apply};
+use super::request::Request;
+use super::{Rest, namespace};
+use crate::negotiate::{Accepted, Format, Offer};
+use crate::registry::Endpoint;
+use crate::registry::write::{Part, UpdateRequest};
+use crate::respond;
+
+impl Rest {
+    pub(super) async fn scale(
+        &self,
+        request: &Request,
+        endpoint: &Endpoint,
+        scale: &'static SubresourceDesc,
+        verb: &str,
+    ) -> Result<HttpResponse, StatusError> {
+        let accepted = request.negotiate(Offer::Plain)?;
+        let name = request.info.name.as_str();
+        if verb == "get" {
+            let stored = endpoint.resource.get(namespace(request, endpoint), name).await?;
+            return self.scale_response(request, endpoint, scale, accepted, stored.object);
+        }
+        let change = match verb {
+            "update" => Change::Replace(request.body_format()?, WriteOptions::parse(&request.query, Writing::Update)?),
+            _ => Change::Patch(PatchType::of(request)?, WriteOptions::parse(&request.query, Writing::Patch)?),
+        };
+        let body = request.body().await?;
+        let context = request.context(endpoint, self.now(), change.options().dry_run);
+        let wanted =
+            UpdateRequest { name, part: Part::Main, may_create: false, uid_is_precondition: true };
+        let mut updater = |current: Option<&dyn Object>| {
+            let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
+            let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
+            let view = self.view(endpoint, scale, &*versioned)?;
+            let new = self.changed(endpoint, scale, &change, &*view, &body)?;
+            let scaled = put_back(endpoint, scale, versioned, new.as_reflect())?;
+            endpoint.resource.to_hub(endpoint.kind, scaled)
+        };
+        let updated = endpoint.resource.update(&context, &wanted, &mut updater).await?;
+        self.scale_response(request, endpoint, scale, accepted, updated.object)
+    }
+
+    fn scale_response(
+        &self,
+        request: &Request,
+        endpoint: &Endpoint,
+        scale: &'static SubresourceDesc,
+        accepted: Accepted,
+        object: Box<dyn Object>,
+    ) -> Result<HttpResponse, StatusError> {
+        let versioned = endpoint.resource.from_hub(endpoint.kind, object)?;
+        let view = self.view(endpoint, scale, &*versioned)?;
+        Ok(respond::kind(request.rendering(accepted.format), 200, &*view))
+    }
+
+    /// The Scale of an object.
+    fn view(
+        &self,
+        _endpoint: &Endpoint,
+        scale: &SubresourceDesc,
+        object: &dyn Object,
+    ) -> Result<Box<dyn Kind>, StatusError> {
+        let meta = object.meta();
+        let number = |path: &str| number_at(object.as_reflect(), path);
+        let selector = selector_at(object.as_reflect(), scale.label_selector_path);
+        let view = json!({
+            "metadata": {
+                "name": meta.name,
+                "namespace": meta.namespace,
+                "uid": meta.uid,
+                "resourceVersion": meta.resource_version,
+                "creationTimestamp": meta.creation_timestamp.to_string(),
+            },
+            "spec": { "replicas": number(scale.spec_replicas_path) },
+            "status": { "replicas": number(scale.status_replicas_path), "selector": selector },
+        });
+        let mut new = self.new_scale(scale)?;
+        json::read(view.to_string().as_bytes(), new.as_reflect_mut())
+            .map_err(|e| StatusError::internal_error(e.to_string()))?;
+        Ok(new)
+    }
+
+    fn new_scale(&self, scale: &SubresourceDesc) -> Result<Box<dyn Kind>, StatusError> {
+        self.registry.new_type(scale.group, scale.version, scale.kind).ok_or_else(|| {
+            let name = api_version(scale.group, scale.version);
+            StatusError::internal_error(format!("no kind {:?} is registered for version {name:?}", scale.kind))
+        })
+    }
+
+    /// The Scale that the request makes of the present one, checked.
+    fn changed(
+        &self,
+        endpoint: &Endpoint,
+        scale: &'static SubresourceDesc,
+        change: &Change,
+        view: &dyn Kind,
+        body: &[u8],
+    ) -> Result<Box<dyn Kind>, StatusError> {
+        let mut new = self.new_scale(scale)?;
+        let bad = |e: String| StatusError::bad_request(e);
+        match change {
+            Change::Replace(Format::Protobuf, _) => {
+                let unknown = protobuf::decode_envelope(body).map_err(|e| bad(e.to_string()))?;
+                protobuf::read_message(unknown.raw, new.as_reflect_mut()).map_err(|e| bad(e.to_string()))?;
+            }
+            Change::Replace(format, _) => {
+                let json = if *format == Format::Yaml { yaml::to_json(body) } else { Ok(body.to_vec()) };
+                let json = json.map_err(|e| bad(e.to_string()))?;
+                json::read(&json, new.as_reflect_mut()).map_err(|e| bad(e.to_string()))?;
+            }
+            Change::Patch(patch_type, _) => {
+                let mut document = Vec::new();
+                json::write_kind(view, &mut document);
+                let (patched, _) = apply(endpoint, *patch_type, &document, body, false)?;
+                json::read(&patched, new.as_reflect_mut()).map_err(|e| bad(e.to_string()))?;
+            }
+        }
+        check(scale, new.as_reflect())?;
+        Ok(new)
+    }
+}
+
+/// What a write to the scale carries.
+enum Change {
+    Replace(Format, WriteOptions),
+    Patch(PatchType, WriteOptions),
+}
+
+impl Change {
+    fn options(&self) -> &WriteOptions {
+        match self {
+            Change::Replace(_, options) | Change::Patch(_, options) => options,
+        }
+    }
+}
+
+/// The number at a path, 0 where there is none.
+fn number_at(message: &dyn Reflect, path: &str) -> i32 {
+    match first(message, path) {
+        Some(Value::Int32(v)) => v,
+        Some(Value::Int64(v)) => i32::try_from(v).unwrap_or(i32::MAX),
+        _ => 0,
+    }
+}
+
+/// The selector at a path in its text form: a string, or a LabelSelector.
+fn selector_at(message: &dyn Reflect, path: &str) -> String {
+    match first(message, path) {
+        Some(Value::Message(selector)) => {
+            let selector = LabelSelector::from_message(selector.as_any().downcast_ref());
+            selector.map(|s| s.to_string()).unwrap_or_default()
+        }
+        Some(value) => jsonpath::scalar_text(value).unwrap_or_default().into_owned(),
+        None => String::new(),
+    }
+}
+
+fn first<'a>(message: &'a dyn Reflect, path: &str) -> Option<Value<'a>> {
+    JsonPath::parse(path).ok()?.first(message)
+}
+
+fn check(scale: &SubresourceDesc, new: &dyn Reflect) -> Result<(), StatusError> {
+    let replicas = number_at(new, ".spec.replicas");
+    if replicas >= 0 {
+        return Ok(());
+    }
+    let mut errors = ErrorList::new();
+    let path = Path::new("spec").child("replicas");
+    errors.push(FieldError::invalid(&path, i64::from(replicas), "must be greater than or equal to 0"));
+    let name = jsonpath::lookup_text(new, "metadata.name");
+    Err(StatusError::invalid(scale.group, scale.kind, &name, &errors))
+}
+
+/// The object with the Scale's replicas; its resource version and uid become preconditions.
+fn put_back(
+    endpoint: &Endpoint,
+    scale: &SubresourceDesc,
+    mut object: Box<dyn Object>,
+    new: &dyn Reflect,
+) -> Result<Box<dyn Object>, StatusError> {
+    let replicas = number_at(new, ".spec.replicas");
+    JsonPath::parse(scale.spec_replicas_path)
+        .and_then(|path| path.set_int32(object.as_reflect_mut(), replicas))
+        .map_err(|e| StatusError::internal_error(format!("{}: {e}", endpoint.kind.kind)))?;
+    object.meta_mut().resource_version = jsonpath::lookup_text(new, "metadata.resourceVersion").into_owned();
+    let uid = jsonpath::lookup_text(new, "metadata.uid").into_owned();
+    if !uid.is_empty() {
+        object.meta_mut().uid = uid;
+    }
+    Ok(object)
+}

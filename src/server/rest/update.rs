@@ -1,0 +1,76 @@
+//! PUT of an object or of one of its subresources.
+
+use actix_web::HttpResponse;
+use keelson_machinery::object::Object;
+use keelson_machinery::scheme::SubresourceDesc;
+use keelson_machinery::status::StatusError;
+
+use super::options::{WriteOptions, Writing};
+use super::request::Request;
+use super::{Rest, namespace};
+use crate::admission::Operation;
+use crate::negotiate::Offer;
+use crate::registry::Endpoint;
+use crate::registry::write::{Part, UpdateRequest};
+
+impl Rest {
+    pub(super) async fn update(
+        &self,
+        request: &Request,
+        endpoint: &Endpoint,
+        subresource: Option<&'static SubresourceDesc>,
+    ) -> Result<HttpResponse, StatusError> {
+        let accepted = request.negotiate(Offer::Objects)?;
+        let options = WriteOptions::parse(&request.query, Writing::Update)?;
+        let mut object = request.object(&self.registry, endpoint.kind, options.field_validation).await?;
+        check_name(request, endpoint, &mut *object)?;
+        endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
+        let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
+        let context = request.context(endpoint, self.now(), options.dry_run);
+        let name = request.info.name.as_str();
+        self.admission.admit(&self.registry, endpoint, Operation::Update, namespace(request, endpoint), name).await?;
+        let wanted = UpdateRequest {
+            name,
+            part: part(subresource),
+            may_create: subresource.is_none() && endpoint.kind.create_on_update,
+            uid_is_precondition: true,
+        };
+        let updated = endpoint.resource.update(&context, &wanted, &mut |_| Ok(hub.clone_object())).await?;
+        let code = if updated.created { 201 } else { 200 };
+        self.object_response(request, endpoint, accepted, code, updated.object)
+    }
+}
+
+pub(super) fn part(subresource: Option<&'static SubresourceDesc>) -> Part {
+    match subresource {
+        None => Part::Main,
+        Some(sub) if sub.name == "status" => Part::Status,
+        Some(sub) => Part::Named(sub.name),
+    }
+}
+
+/// The body must be about the object that the path names.
+pub(super) fn check_name(request: &Request, endpoint: &Endpoint, object: &mut dyn Object) -> Result<(), StatusError> {
+    let name = &request.info.name;
+    let namespace = namespace(request, endpoint);
+    let meta = object.meta_mut();
+    if meta.name.is_empty() {
+        return Err(StatusError::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    if meta.name != *name {
+        return Err(StatusError::bad_request(format!(
+            "the name of the object ({}) does not match the name on the URL ({name})",
+            meta.name
+        )));
+    }
+    if endpoint.kind.namespaced && !meta.namespace.is_empty() && meta.namespace != namespace {
+        return Err(StatusError::bad_request(format!(
+            "the namespace of the object ({}) does not match the namespace on the request ({namespace})",
+            meta.namespace
+        )));
+    }
+    namespace.clone_into(&mut meta.namespace);
+    Ok(())
+}

@@ -1,0 +1,369 @@
+//! Watches: events of a collection as a stream of frames.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::http::header;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::{self, LocalBoxStream};
+use keelson_machinery::env::Clock;
+use keelson_machinery::object::Object;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::table::{IncludeObject, TableColumns, TableWriter};
+use keelson_machinery::{json, protobuf};
+use keelson_storage::{Event, Revision, StoreError, WatchItem, WatchStream};
+use tokio::time::{Instant, Interval};
+
+use super::list::{check_fields, matches};
+use super::options::{self, ListOptions};
+use super::output::{include_object, write_partial_json, write_partial_protobuf};
+use super::request::Request;
+use super::{Rest, namespace};
+use crate::listener::Shutdown;
+use crate::negotiate::{Accepted, Format, MetaVersion, Offer, Shape};
+use crate::registry::Endpoint;
+
+/// A watch without `timeoutSeconds` ends after this much time, plus up to as much again by chance, in seconds.
+const MIN_TIMEOUT_SECONDS: u64 = 1800;
+/// How often a watch that asked for them gets a bookmark.
+const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// Where a watch begins.
+enum Start {
+    /// The present objects as ADDED events, then what follows.
+    State,
+    /// What follows this revision; `None`: the newest.
+    After(Option<Revision>),
+}
+
+impl Rest {
+    pub(super) async fn watch(
+        self: &Rest,
+        request: &Request,
+        endpoint: &Endpoint,
+    ) -> Result<HttpResponse, StatusError> {
+        let accepted = request.negotiate(Offer::Events)?;
+        let mut options = ListOptions::parse(&request.query, true)?;
+        if request.info.legacy_watch && !request.info.name.is_empty() {
+            options.fields = keelson_machinery::selector::FieldSelector::name(&request.info.name);
+        }
+        check_fields(endpoint, &options)?;
+        let encoder = Encoder::new(self, endpoint, accepted, request)?;
+        let prefix = endpoint.resource.prefix(namespace(request, endpoint));
+        let mut watch = Watch {
+            endpoint: endpoint.clone(),
+            timer: self.deadline(&options),
+            bookmarks: options.bookmarks.then(bookmark_interval),
+            shutdown: self.shutdown.clone(),
+            options,
+            encoder,
+            events: stream::pending().boxed(),
+            frames: VecDeque::new(),
+            seen: Revision(0),
+            ended: false,
+        };
+        watch.begin(&prefix).await?;
+        let content_type = match accepted.format {
+            Format::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+            _ => "application/json",
+        };
+        Ok(HttpResponse::Ok().insert_header((header::CONTENT_TYPE, content_type)).streaming(watch.into_stream()))
+    }
+
+    fn deadline(&self, options: &ListOptions) -> Instant {
+        let seconds = options.timeout_seconds.filter(|s| *s > 0).unwrap_or_else(|| {
+            let mut random = [0u8; 2];
+            self.backend.entropy.fill(&mut random);
+            MIN_TIMEOUT_SECONDS + u64::from(u16::from_le_bytes(random)) % MIN_TIMEOUT_SECONDS
+        });
+        Instant::now() + Duration::from_secs(seconds)
+    }
+}
+
+fn bookmark_interval() -> Interval {
+    tokio::time::interval_at(Instant::now() + BOOKMARK_PERIOD, BOOKMARK_PERIOD)
+}
+
+/// One open watch.
+struct Watch {
+    endpoint: Endpoint,
+    options: ListOptions,
+    encoder: Encoder,
+    events: WatchStream,
+    /// Frames that wait to be sent.
+    frames: VecDeque<Bytes>,
+    /// Everything up to here has been delivered.
+    seen: Revision,
+    timer: Instant,
+    bookmarks: Option<Interval>,
+    shutdown: Shutdown,
+    ended: bool,
+}
+
+impl Watch {
+    async fn begin(&mut self, prefix: &str) -> Result<(), StatusError> {
+        let asked = options::revision(&self.options.resource_version).map_err(StatusError::unknown)?;
+        let start = match (self.options.send_initial_events, asked) {
+            (Some(true), _) => Start::State,
+            (Some(false), None) => Start::After(None),
+            (None, None) => Start::State,
+            (_, Some(revision)) => Start::After(Some(revision)),
+        };
+        let after = match start {
+            Start::State => self.send_state(prefix, asked).await?,
+            Start::After(Some(revision)) => revision,
+            Start::After(None) => {
+                let store = &self.endpoint.resource.backend.store;
+                store.current_revision().await.map_err(|e| self.endpoint.resource.store_error(e))?
+            }
+        };
+        self.seen = after;
+        match self.endpoint.resource.watch(prefix, after).await {
+            Ok(events) => self.events = events,
+            Err(error) => self.fail(after, error),
+        }
+        Ok(())
+    }
+
+    /// The present objects, and the mark of their end where it was asked for.
+    async fn send_state(&mut self, prefix: &str, at_least: Option<Revision>) -> Result<Revision, StatusError> {
+        let page = crate::registry::Page { at_least, ..Default::default() };
+        let listed = self.endpoint.resource.list(prefix, page).await?;
+        let mut chunk = Vec::new();
+        for entry in &listed.entries {
+            let object = self.endpoint.resource.decode(entry)?;
+            if matches(&self.endpoint, &self.options, &*object) {
+                self.encoder.event(&self.endpoint, "ADDED", object, &mut chunk)?;
+            }
+        }
+        if self.options.send_initial_events == Some(true) && self.options.bookmarks {
+            self.bookmark(listed.revision, true, &mut chunk)?;
+        }
+        if !chunk.is_empty() {
+            self.frames.push_back(chunk.into());
+        }
+        Ok(listed.revision)
+    }
+
+    fn bookmark(&mut self, revision: Revision, initial: bool, out: &mut Vec<u8>) -> Result<(), StatusError> {
+        let mut object = (self.endpoint.kind.new)();
+        object.meta_mut().resource_version = revision.to_string();
+        if initial {
+            object.meta_mut().annotations.insert(INITIAL_EVENTS_END.into(), "true".into());
+        }
+        self.encoder.versioned_event("BOOKMARK", &*object, out);
+        Ok(())
+    }
+
+    /// The stream of frames; it ends at the deadline, on shutdown and after an error event.
+    fn into_stream(self) -> LocalBoxStream<'static, Result<Bytes, actix_web::Error>> {
+        stream::unfold(self, |mut watch| async move {
+            loop {
+                if let Some(frame) = watch.frames.pop_front() {
+                    return Some((Ok(frame), watch));
+                }
+                if watch.ended {
+                    return None;
+                }
+                watch.step().await;
+            }
+        })
+        .boxed_local()
+    }
+
+    /// Waits for the next thing to happen.
+    async fn step(&mut self) {
+        tokio::select! {
+            biased;
+            () = self.shutdown.wait() => self.ended = true,
+            item = self.events.next() => match item {
+                Some(Ok(WatchItem::Events(events))) => self.deliver(events),
+                Some(Ok(WatchItem::Progress(revision))) => self.seen = self.seen.max(revision),
+                Some(Err(error)) => self.fail(self.seen, error),
+                None => self.ended = true,
+            },
+            () = tokio::time::sleep_until(self.timer) => self.ended = true,
+            () = tick(&mut self.bookmarks) => {
+                let mut chunk = Vec::new();
+                if self.bookmark(self.seen, false, &mut chunk).is_ok() {
+                    self.frames.push_back(chunk.into());
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, events: Vec<Event>) {
+        let mut chunk = Vec::new();
+        for event in events {
+            let result = match event {
+                Event::Put { entry, previous } => {
+                    self.seen = self.seen.max(entry.mod_revision);
+                    self.put(entry, previous, &mut chunk)
+                }
+                Event::Delete { revision, previous, .. } => {
+                    self.seen = self.seen.max(revision);
+                    previous.map_or(Ok(()), |p| self.deleted(p, revision, &mut chunk))
+                }
+            };
+            if let Err(error) = result {
+                self.encoder.error(&error, &mut chunk);
+                self.ended = true;
+                break;
+            }
+        }
+        if !chunk.is_empty() {
+            self.frames.push_back(chunk.into());
+        }
+    }
+
+    /// A change shows as ADDED or DELETED when it moves the object into or out of the selection.
+    fn put(
+        &mut self,
+        entry: keelson_storage::Entry,
+        previous: Option<keelson_storage::Entry>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StatusError> {
+        let object = self.endpoint.resource.decode(&entry)?;
+        let now = matches(&self.endpoint, &self.options, &*object);
+        let selective = self.options.is_selective();
+        let before = match previous {
+            None => None,
+            Some(_) if !selective => Some(None),
+            Some(previous) => {
+                let old = self.endpoint.resource.decode(&previous)?;
+                matches(&self.endpoint, &self.options, &*old).then_some(Some(old))
+            }
+        };
+        match (before, now) {
+            (None, true) => self.encoder.event(&self.endpoint, "ADDED", object, out),
+            (Some(_), true) => self.encoder.event(&self.endpoint, "MODIFIED", object, out),
+            (Some(Some(mut old)), false) => {
+                old.meta_mut().resource_version = entry.mod_revision.to_string();
+                self.encoder.event(&self.endpoint, "DELETED", old, out)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn deleted(
+        &mut self,
+        previous: keelson_storage::Entry,
+        revision: Revision,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StatusError> {
+        let mut object = self.endpoint.resource.decode(&previous)?;
+        if !matches(&self.endpoint, &self.options, &*object) {
+            return Ok(());
+        }
+        object.meta_mut().resource_version = revision.to_string();
+        self.encoder.event(&self.endpoint, "DELETED", object, out)
+    }
+
+    /// Ends the watch with an ERROR event, whose 410 makes clients list again.
+    fn fail(&mut self, asked: Revision, error: StoreError) {
+        self.ended = true;
+        let error = match error {
+            StoreError::Closed => return,
+            StoreError::Compacted { oldest } => StatusError::too_old_resource_version(asked.0, oldest.0),
+            other => self.endpoint.resource.store_error(other),
+        };
+        let mut chunk = Vec::new();
+        self.encoder.error(&error, &mut chunk);
+        self.frames.push_back(chunk.into());
+    }
+}
+
+async fn tick(interval: &mut Option<Interval>) {
+    match interval {
+        Some(interval) => {
+            interval.tick().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// How events of one watch are written.
+struct Encoder {
+    accepted: Accepted,
+    table: Option<(MetaVersion, IncludeObject)>,
+    /// Only the first Table names its columns.
+    named_columns: bool,
+    columns: Arc<TableColumns>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Encoder {
+    fn new(rest: &Rest, endpoint: &Endpoint, accepted: Accepted, request: &Request) -> Result<Encoder, StatusError> {
+        let table = match accepted.shape {
+            Shape::Table(_) if accepted.format == Format::Protobuf => {
+                return Err(StatusError::not_acceptable(&["application/json;stream=watch"]));
+            }
+            Shape::Table(version) => Some((version, include_object(request)?)),
+            _ => None,
+        };
+        Ok(Encoder { accepted, table, named_columns: false, columns: endpoint.columns.clone(), clock: rest.backend.clock.clone() })
+    }
+
+    /// Converts a hub object and appends its frame.
+    fn event(
+        &mut self,
+        endpoint: &Endpoint,
+        kind: &str,
+        object: Box<dyn Object>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StatusError> {
+        let object = endpoint.resource.from_hub(endpoint.kind, object)?;
+        self.versioned_event(kind, &*object, out);
+        Ok(())
+    }
+
+    fn versioned_event(&mut self, kind: &str, object: &dyn Object, out: &mut Vec<u8>) {
+        match self.accepted.format {
+            Format::Protobuf => {
+                let body = match self.accepted.shape {
+                    Shape::PartialMetadata(version) | Shape::PartialMetadataList(version) => {
+                        let mut part = Vec::new();
+                        write_partial_protobuf(object.meta(), &mut part);
+                        protobuf::envelope(version.api_version(), "PartialObjectMetadata", &part)
+                    }
+                    _ => protobuf::encode(object),
+                };
+                protobuf::write_watch_frame(kind, &body, out);
+            }
+            _ => {
+                out.extend_from_slice(b"{\"type\":\"");
+                out.extend_from_slice(kind.as_bytes());
+                out.extend_from_slice(b"\",\"object\":");
+                match (self.accepted.shape, self.table) {
+                    (_, Some((version, include))) => {
+                        let headers = !std::mem::replace(&mut self.named_columns, true);
+                        let (columns, api_version) = (&*self.columns, version.api_version());
+                        let now = self.clock.now();
+                        TableWriter { columns, include, headers, api_version, now }.write_object(object, out);
+                    }
+                    (Shape::PartialMetadata(version) | Shape::PartialMetadataList(version), _) => {
+                        write_partial_json(version, object.meta(), out);
+                    }
+                    _ => json::write_kind(object, out),
+                }
+                out.extend_from_slice(b"}\n");
+            }
+        }
+    }
+
+    fn error(&self, error: &StatusError, out: &mut Vec<u8>) {
+        let status = error.to_status();
+        match self.accepted.format {
+            Format::Protobuf => protobuf::write_watch_frame("ERROR", &protobuf::encode(&status), out),
+            _ => {
+                out.extend_from_slice(b"{\"type\":\"ERROR\",\"object\":");
+                json::write_kind(&status, out);
+                out.extend_from_slice(b"}\n");
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! A server: its configuration, its start, its stop.
+
+use std::sync::Arc;
+
+use actix_web::web::Data;
+use futures_util::future::LocalBoxFuture;
+use keelson_machinery::env::{Clock, Entropy};
+use keelson_machinery::scheme::Scheme;
+use keelson_machinery::table::CellFunctions;
+use keelson_storage::Store;
+
+use crate::admission::Admission;
+use crate::app::app;
+use crate::authn::Authentication;
+use crate::authz::Authorization;
+use crate::delegate::Delegate;
+use crate::discovery::{Discovery, RuntimeConfig, Served};
+use crate::lifecycle::Hooks;
+use crate::listener::{self, ListenerConfig, Serving, Shutdown};
+use crate::metrics::Metrics;
+use crate::openapi::{Info, OpenApi};
+use crate::registry::{Backend, KindCode, Registry};
+use crate::rest::Rest;
+use crate::version::Version;
+
+/// What a hook may use.
+#[derive(Clone)]
+pub struct HookContext {
+    pub registry: Arc<Registry>,
+    pub backend: Backend,
+}
+
+/// Runs once, after the listener is up; `/readyz` waits for it.
+pub struct Hook {
+    pub name: &'static str,
+    pub run: Box<dyn FnOnce(HookContext) -> LocalBoxFuture<'static, Result<(), String>>>,
+}
+
+/// Everything that a server is made of.
+pub struct Config {
+    pub schemes: Vec<&'static Scheme>,
+    pub code: KindCode,
+    /// Functions of columns that no path describes.
+    pub cells: CellFunctions,
+    pub store: Arc<dyn Store>,
+    /// First part of all keys, `/registry`.
+    pub prefix: String,
+    pub runtime: RuntimeConfig,
+    pub authentication: Authentication,
+    pub authorization: Authorization,
+    pub admission: Admission,
+    pub clock: Arc<dyn Clock>,
+    pub entropy: Arc<dyn Entropy>,
+    pub version: Version,
+    pub hooks: Vec<Hook>,
+    pub listener: ListenerConfig,
+    /// `host:port` that discovery tells clients; empty: that of the listener.
+    pub advertise: String,
+}
+
+/// What all workers share.
+pub struct ServerState {
+    pub rest: Arc<Rest>,
+    pub delegates: Vec<Arc<dyn Delegate>>,
+    pub authentication: Authentication,
+    pub authorization: Authorization,
+    pub discovery: Discovery,
+    pub openapi: OpenApi,
+    pub hooks: Hooks,
+    pub metrics: Metrics,
+    pub version: Version,
+}
+
+/// A server that has been started.
+pub struct Running {
+    pub state: Data<ServerState>,
+    serving: Serving,
+    shutdown: Shutdown,
+    store: Arc<dyn Store>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error("{0}")]
+    Table(#[from] keelson_machinery::table::TableError),
+    #[error("{0}")]
+    Listen(#[from] listener::ListenerError),
+}
+
+/// Binds the listener and starts the hooks. Must be called within a `LocalSet`.
+pub fn start(config: Config) -> Result<Running, ServerError> {
+    let bound = listener::bind(config.listener)?;
+    let advertise = match config.advertise.as_str() {
+        "" => bound.local_addr().to_string(),
+        given => given.to_owned(),
+    };
+    let shutdown = Shutdown::new();
+    let backend = Backend { store: config.store.clone(), clock: config.clock, entropy: config.entropy };
+    let served = Arc::new(Served::new(&config.schemes, &config.runtime));
+    let is_served = |group: &str, version: &str, plural: &str| served.kind(group, version, plural).is_some();
+    let mut code = config.code;
+    code.cells(config.cells);
+    let registry = Arc::new(Registry::new(&config.schemes, &code, &backend, &config.prefix, &is_served)?);
+    let rest = Arc::new(Rest {
+        registry: registry.clone(),
+        backend: backend.clone(),
+        admission: config.admission,
+        shutdown: shutdown.clone(),
+    });
+    let info = Info { title: "Kubernetes".into(), version: config.version.git_version.clone() };
+    let state = Data::new(ServerState {
+        delegates: vec![rest.clone()],
+        rest,
+        authentication: config.authentication,
+        authorization: config.authorization,
+        discovery: Discovery::new(served.clone(), advertise),
+        openapi: OpenApi::new(&config.schemes, served, info, backend.clock.clone()),
+        hooks: Hooks::default(),
+        metrics: Metrics::default(),
+        version: config.version,
+    });
+    run_hooks(&state, config.hooks, &HookContext { registry, backend });
+    let of_worker = state.clone();
+    let serving = bound.serve(move || app(of_worker.clone()), shutdown.clone())?;
+    Ok(Running { state, serving, shutdown, store: config.store })
+}
+
+fn run_hooks(state: &Data<ServerState>, hooks: Vec<Hook>, context: &HookContext) {
+    for hook in &hooks {
+        state.hooks.register(hook.name);
+    }
+    for hook in hooks {
+        let (states, context) = (state.hooks.clone(), context.clone());
+        tokio::task::spawn_local(async move {
+            let result = (hook.run)(context).await;
+            if let Err(error) = &result {
+                tracing::error!(hook = hook.name, error, "a post-start hook failed");
+            }
+            states.finish(hook.name, result);
+        });
+    }
+}
+
+impl Running {
+    pub fn local_addr(&self) -> std::net::SocketAddr {
+        self.serving.local_addr()
+    }
+
+    /// Ends open watches, lets other requests finish for a moment, closes the store.
+    pub async fn stop(self) {
+        self.shutdown.begin();
+        self.serving.stop().await;
+        self.store.close().await;
+    }
+}

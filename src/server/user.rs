@@ -1,0 +1,28 @@
+//! Who sent a request.
+
+use std::collections::BTreeMap;
+
+pub const GROUP_AUTHENTICATED: &str = "system:authenticated";
+pub const GROUP_UNAUTHENTICATED: &str = "system:unauthenticated";
+pub const GROUP_MASTERS: &str = "system:masters";
+pub const USER_ANONYMOUS: &str = "system:anonymous";
+
+/// An authenticated (or anonymous) identity.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct User {
+    pub name: String,
+    pub uid: String,
+    pub groups: Vec<String>,
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    /// The identity of requests without credentials.
+    pub fn anonymous() -> User {
+        User { name: USER_ANONYMOUS.into(), groups: vec![GROUP_UNAUTHENTICATED.into()], ..User::default() }
+    }
+
+    pub fn in_group(&self, group: &str) -> bool {
+        self.groups.iter().any(|g| g == group)
+    }
+}
