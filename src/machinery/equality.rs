@@ -8,7 +8,8 @@ pub fn equal(a: &dyn Reflect, b: &dyn Reflect) -> bool {
     std::ptr::eq(a.desc(), b.desc()) && (0..a.desc().fields.len()).all(|i| equal_values(a.get(i), b.get(i)))
 }
 
-fn equal_values(a: Value<'_>, b: Value<'_>) -> bool {
+/// Whether two values of one field are the same.
+pub fn equal_values(a: Value<'_>, b: Value<'_>) -> bool {
     match (a, b) {
         (Value::Absent, Value::Absent) => true,
         // An optional list or map that is there but empty equals one that is not.

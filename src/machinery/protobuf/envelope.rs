@@ -60,6 +60,15 @@ pub fn begin_envelope(api_version: &str, kind: &str, raw_len: usize, out: &mut V
     wire::write_varint(raw_len as u64, out);
 }
 
+/// An envelope around a message that is encoded already.
+pub fn wrap(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(raw.len() + 64);
+    begin_envelope(api_version, kind, raw.len(), &mut out);
+    out.extend_from_slice(raw);
+    end_envelope(&mut out);
+    out
+}
+
 /// Ends what [`begin_envelope`] began.
 pub fn end_envelope(out: &mut Vec<u8>) {
     write_tag_bytes(CONTENT_ENCODING, b"", out);

@@ -10,7 +10,7 @@ pub(crate) mod wire;
 mod write;
 
 pub use envelope::{
-    Unknown, begin_envelope, decode_envelope, encode, encode_as, end_envelope, has_envelope, write_watch_frame,
+    Unknown, begin_envelope, decode_envelope, encode, encode_as, end_envelope, has_envelope, wrap, write_watch_frame,
 };
 pub use read::read_message;
 pub use write::{tagged_len, write_message, write_tag_bytes};

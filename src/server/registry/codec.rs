@@ -44,7 +44,7 @@ impl Resource {
 
     fn decode_bytes(&self, value: &[u8], revision: Revision) -> Result<Box<dyn Object>, String> {
         let unknown = protobuf::decode_envelope(value).map_err(|e| e.to_string())?;
-        let api_version = unknown.api_version;
+        let api_version = &*unknown.api_version;
         let version = api_version.rsplit('/').next().unwrap_or_default();
         let kind = self
             .versions

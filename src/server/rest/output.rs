@@ -48,7 +48,7 @@ impl Rest {
                 match accepted.format {
                     Format::Protobuf => {
                         write_partial_protobuf(object.meta(), &mut out);
-                        let body = protobuf::envelope(version.api_version(), "PartialObjectMetadata", &out);
+                        let body = protobuf::wrap(version.api_version(), "PartialObjectMetadata", &out);
                         respond::bytes(request.rendering(accepted.format), code, body)
                     }
                     _ => {
@@ -88,7 +88,7 @@ impl Rest {
         let mut response = match accepted.shape {
             Shape::Object if accepted.format == Format::Protobuf => {
                 let raw = list_protobuf(meta, &objects, |o, out| protobuf::write_message(o.as_reflect(), out));
-                respond::bytes(rendering, 200, protobuf::envelope(&version, kind.list_kind, &raw))
+                respond::bytes(rendering, 200, protobuf::wrap(&version, kind.list_kind, &raw))
             }
             Shape::Object => {
                 let out = list_json(&version, kind.list_kind, meta, &objects, |o, out| json::write(o.as_reflect(), out));
@@ -100,7 +100,7 @@ impl Rest {
                 respond::bytes(
                     rendering,
                     200,
-                    protobuf::envelope(version.api_version(), "PartialObjectMetadataList", &raw),
+                    protobuf::wrap(version.api_version(), "PartialObjectMetadataList", &raw),
                 )
             }
             Shape::PartialMetadataList(version) => {

@@ -328,7 +328,7 @@ impl Encoder {
                     Shape::PartialMetadata(version) | Shape::PartialMetadataList(version) => {
                         let mut part = Vec::new();
                         write_partial_protobuf(object.meta(), &mut part);
-                        protobuf::envelope(version.api_version(), "PartialObjectMetadata", &part)
+                        protobuf::wrap(version.api_version(), "PartialObjectMetadata", &part)
                     }
                     _ => protobuf::encode(object),
                 };
