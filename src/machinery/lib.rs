@@ -25,6 +25,7 @@ pub mod status;
 pub mod table;
 pub mod time;
 pub mod validation;
+pub mod yaml;
 
 pub use keelson_derive::Message;
 

@@ -28,7 +28,11 @@ impl fmt::Display for Gvk {
 
 /// `v1` for the legacy group, else `group/version`.
 pub fn api_version(group: &str, version: &str) -> String {
-    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
 }
 
 /// A message that is a kind: it is written with `kind` and `apiVersion` in front.

@@ -43,7 +43,10 @@ pub struct MessageDesc {
 impl MessageDesc {
     /// The field with this JSON name and its index; does not look into inlined messages.
     pub fn field(&self, json: &str) -> Option<(usize, &'static FieldDesc)> {
-        self.fields.iter().enumerate().find(|(_, f)| f.json == json && !f.flags.has(Flags::INLINE))
+        self.fields
+            .iter()
+            .enumerate()
+            .find(|(_, f)| f.json == json && !f.flags.has(Flags::INLINE))
     }
 }
 
@@ -73,7 +76,11 @@ impl FieldDesc {
             json,
             number,
             ty: T::TYPE,
-            flags: if T::OPTIONAL { flags.with(Flags::OPTIONAL) } else { flags },
+            flags: if T::OPTIONAL {
+                flags.with(Flags::OPTIONAL)
+            } else {
+                flags
+            },
             default: None,
             list: ListType::Unset,
             map_keys: &[],
@@ -410,7 +417,11 @@ impl<T: Field + Default> List for Vec<T> {
     }
     fn reorder(&mut self, order: &[usize]) {
         let mut old: Vec<Option<T>> = std::mem::take(self).into_iter().map(Some).collect();
-        self.extend(order.iter().filter_map(|&i| old.as_mut_slice().get_mut(i).and_then(Option::take)));
+        self.extend(
+            order
+                .iter()
+                .filter_map(|&i| old.as_mut_slice().get_mut(i).and_then(Option::take)),
+        );
         self.extend(old.into_iter().flatten());
     }
     fn element_type(&self) -> Type {

@@ -120,7 +120,11 @@ pub struct ConvertError {
 impl ConvertError {
     /// A conversion of a `From` that failed.
     pub fn new<From: Kind + Default>(to: &str, reason: String) -> ConvertError {
-        ConvertError { from: From::default().gvk().to_string(), to: to.to_owned(), reason }
+        ConvertError {
+            from: From::default().gvk().to_string(),
+            to: to.to_owned(),
+            reason,
+        }
     }
 }
 

@@ -46,18 +46,29 @@ async fn serve(http: HttpRequest, payload: Payload, state: Data<ServerState>) ->
     let started = Instant::now();
     let method = http.method().as_str();
     let Some(request) = request(&http, payload) else {
-        return respond::error(http.headers(), &StatusError::internal_error("the filter chain is incomplete"));
+        return respond::error(
+            http.headers(),
+            &StatusError::internal_error("the filter chain is incomplete"),
+        );
     };
     for delegate in &state.delegates {
         if let Some(response) = delegate.serve(&request, method).await {
             let info = &request.info;
-            let known = state.rest.registry.endpoint(&info.group, &info.version, &info.resource).is_some();
-            state.metrics.observe(info, known, response.status().as_u16(), started.elapsed());
+            let known = state
+                .rest
+                .registry
+                .endpoint(&info.group, &info.version, &info.resource)
+                .is_some();
+            state
+                .metrics
+                .observe(info, known, response.status().as_u16(), started.elapsed());
             return response;
         }
     }
     let response = unmuxed(&state, &request, &http).await;
-    state.metrics.observe(&request.info, false, response.status().as_u16(), started.elapsed());
+    state
+        .metrics
+        .observe(&request.info, false, response.status().as_u16(), started.elapsed());
     response
 }
 

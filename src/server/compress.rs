@@ -11,12 +11,15 @@ pub const THRESHOLD_BYTES: usize = 128 * 1024;
 
 /// Whether the client takes gzip.
 pub fn accepted(headers: &HeaderMap) -> bool {
-    headers.get_all(header::ACCEPT_ENCODING).filter_map(|v| v.to_str().ok()).any(|v| {
-        v.split(',').any(|coding| {
-            let (name, params) = coding.split_once(';').unwrap_or((coding, ""));
-            matches!(name.trim(), "gzip") && params.trim().replace(' ', "") != "q=0"
+    headers
+        .get_all(header::ACCEPT_ENCODING)
+        .filter_map(|v| v.to_str().ok())
+        .any(|v| {
+            v.split(',').any(|coding| {
+                let (name, params) = coding.split_once(';').unwrap_or((coding, ""));
+                matches!(name.trim(), "gzip") && params.trim().replace(' ', "") != "q=0"
+            })
         })
-    })
 }
 
 /// The fastest level: the original's choice, and lists are bound by it.

@@ -3,9 +3,9 @@
 use actix_web::HttpResponse;
 use futures_util::future::LocalBoxFuture;
 
+use crate::respond;
 use crate::rest::Rest;
 use crate::rest::request::Request;
-use crate::respond;
 
 /// One server of the chain.
 pub trait Delegate: Send + Sync {

@@ -25,12 +25,21 @@ pub async fn serve(state: &ServerState, path: &str, query: &Query) -> Option<Htt
 }
 
 async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
-    let ok = |name: &str| Check { name: name.into(), result: Ok(()) };
+    let ok = |name: &str| Check {
+        name: name.into(),
+        result: Ok(()),
+    };
     let mut checks = vec![ok("ping"), ok("log")];
     let store = state.rest.backend.store.health().await.map_err(|e| e.to_string());
-    checks.push(Check { name: "etcd".into(), result: store.clone() });
+    checks.push(Check {
+        name: "etcd".into(),
+        result: store.clone(),
+    });
     if endpoint == "readyz" {
-        checks.push(Check { name: "etcd-readiness".into(), result: store });
+        checks.push(Check {
+            name: "etcd-readiness".into(),
+            result: store,
+        });
     }
     for (name, hook) in state.hooks.states() {
         let result = match hook {
@@ -38,12 +47,22 @@ async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
             HookState::Running => Err("not finished".into()),
             HookState::Failed(error) => Err(error),
         };
-        checks.push(Check { name: format!("poststarthook/{name}"), result });
+        checks.push(Check {
+            name: format!("poststarthook/{name}"),
+            result,
+        });
     }
     if endpoint == "readyz" {
         let stopping = state.rest.shutdown.begun();
-        let result = if stopping { Err("process is shutting down".into()) } else { Ok(()) };
-        checks.push(Check { name: "shutdown".into(), result });
+        let result = if stopping {
+            Err("process is shutting down".into())
+        } else {
+            Ok(())
+        };
+        checks.push(Check {
+            name: "shutdown".into(),
+            result,
+        });
     }
     checks
 }
@@ -64,10 +83,16 @@ fn whole(endpoint: &str, checks: Vec<Check>, query: &Query) -> HttpResponse {
             }
         }
     }
-    let unknown: Vec<&&str> = excluded.iter().filter(|e| !checks.iter().any(|c| c.name == **e)).collect();
+    let unknown: Vec<&&str> = excluded
+        .iter()
+        .filter(|e| !checks.iter().any(|c| c.name == **e))
+        .collect();
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.iter().map(|n| format!("{n:?}")).collect();
-        text.push_str(&format!("warn: some health checks cannot be excluded: no matches for {}\n", names.join(",")));
+        text.push_str(&format!(
+            "warn: some health checks cannot be excluded: no matches for {}\n",
+            names.join(",")
+        ));
     }
     if failed {
         return respond::text(500, format!("{text}{endpoint} check failed\n"));

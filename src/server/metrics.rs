@@ -55,12 +55,26 @@ impl Default for Metrics {
         let durations = Family::new_with_constructor(duration_histogram as fn() -> Histogram);
         let watches = Gauge::default();
         let resident = Gauge::default();
-        registry.register("apiserver_request", "Requests by what they asked for and how they ended", requests.clone());
+        registry.register(
+            "apiserver_request",
+            "Requests by what they asked for and how they ended",
+            requests.clone(),
+        );
         let text = "Seconds from the start of a request to its answer";
         registry.register("apiserver_request_duration_seconds", text, durations.clone());
         registry.register("apiserver_longrunning_requests", "Open watches", watches.clone());
-        registry.register("process_resident_memory_bytes", "Resident memory of the process", resident.clone());
-        Metrics { registry, requests, durations, watches, resident }
+        registry.register(
+            "process_resident_memory_bytes",
+            "Resident memory of the process",
+            resident.clone(),
+        );
+        Metrics {
+            registry,
+            requests,
+            durations,
+            watches,
+            resident,
+        }
     }
 }
 
@@ -77,9 +91,22 @@ impl Metrics {
             (_, true, true) => "cluster",
         };
         let subresource = of(&info.subresource);
-        let labels = DurationLabels { verb, group: group.clone(), version: version.clone(), resource: resource.clone() };
+        let labels = DurationLabels {
+            verb,
+            group: group.clone(),
+            version: version.clone(),
+            resource: resource.clone(),
+        };
         self.requests
-            .get_or_create(&RequestLabels { verb, group, version, resource, subresource, scope, code })
+            .get_or_create(&RequestLabels {
+                verb,
+                group,
+                version,
+                resource,
+                subresource,
+                scope,
+                code,
+            })
             .inc();
         if verb != "WATCH" {
             self.durations.get_or_create(&labels).observe(took.as_secs_f64());

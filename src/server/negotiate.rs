@@ -21,7 +21,9 @@ impl Format {
 
     /// The format of a request body. No content type at all is JSON; parameters and case are ignored.
     pub fn of_body(content_type: Option<&str>) -> Option<Format> {
-        let Some(text) = content_type.map(str::trim).filter(|t| !t.is_empty()) else { return Some(Format::Json) };
+        let Some(text) = content_type.map(str::trim).filter(|t| !t.is_empty()) else {
+            return Some(Format::Json);
+        };
         let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         ALL.into_iter().find(|f| f.media_type() == essence)
     }
@@ -79,7 +81,10 @@ pub enum Offer {
 pub fn negotiate(accept: Option<&str>, offer: Offer) -> Result<Accepted, StatusError> {
     let header = accept.map(str::trim).unwrap_or_default();
     if header.is_empty() {
-        return Ok(Accepted { format: Format::Json, shape: Shape::Object });
+        return Ok(Accepted {
+            format: Format::Json,
+            shape: Shape::Object,
+        });
     }
     let mut clauses: Vec<Clause> = header.split(',').filter_map(Clause::parse).collect();
     clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
@@ -101,8 +106,15 @@ fn formats(offer: Offer) -> &'static [Format] {
 /// The media types that a 406 names.
 fn accepted_types(offer: Offer) -> &'static [&'static str] {
     match offer {
-        Offer::Events => &["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"],
-        _ => &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"],
+        Offer::Events => &[
+            "application/json;stream=watch",
+            "application/vnd.kubernetes.protobuf;stream=watch",
+        ],
+        _ => &[
+            "application/json",
+            "application/yaml",
+            "application/vnd.kubernetes.protobuf",
+        ],
     }
 }
 
@@ -123,7 +135,12 @@ impl<'a> Clause<'a> {
             None if essence == "*" => ("*", "*"),
             None => return None,
         };
-        let mut clause = Clause { kind, subtype, quality: 1.0, params: Vec::new() };
+        let mut clause = Clause {
+            kind,
+            subtype,
+            quality: 1.0,
+            params: Vec::new(),
+        };
         for (key, value) in parts.filter_map(|p| p.split_once('=')) {
             let (key, value) = (key.trim(), value.trim().trim_matches('"'));
             if key == "q" {
@@ -151,7 +168,9 @@ impl<'a> Clause<'a> {
         {
             return None;
         }
-        let Some(target) = self.param("as") else { return Some(Shape::Object) };
+        let Some(target) = self.param("as") else {
+            return Some(Shape::Object);
+        };
         let version = match (self.param("g"), self.param("v")) {
             (Some("meta.k8s.io"), Some("v1")) => MetaVersion::V1,
             (Some("meta.k8s.io"), Some("v1beta1")) => MetaVersion::V1beta1,
@@ -176,8 +195,16 @@ mod tests {
         let cases = [
             (None, Offer::Objects, Some((Format::Json, Shape::Object))),
             (Some("*/*"), Offer::Objects, Some((Format::Json, Shape::Object))),
-            (Some("application/yaml"), Offer::Objects, Some((Format::Yaml, Shape::Object))),
-            (Some("application/yaml;q=0.5, application/json;q=0.1"), Offer::Objects, Some((Format::Yaml, Shape::Object))),
+            (
+                Some("application/yaml"),
+                Offer::Objects,
+                Some((Format::Yaml, Shape::Object)),
+            ),
+            (
+                Some("application/yaml;q=0.5, application/json;q=0.1"),
+                Offer::Objects,
+                Some((Format::Yaml, Shape::Object)),
+            ),
             (
                 Some("application/json;as=Table;v=v1;g=meta.k8s.io,application/json"),
                 Offer::Objects,
@@ -188,7 +215,11 @@ mod tests {
                 Offer::Objects,
                 Some((Format::Json, Shape::Object)),
             ),
-            (Some("application/vnd.kubernetes.protobuf;stream=watch"), Offer::Events, Some((Format::Protobuf, Shape::Object))),
+            (
+                Some("application/vnd.kubernetes.protobuf;stream=watch"),
+                Offer::Events,
+                Some((Format::Protobuf, Shape::Object)),
+            ),
             (Some("application/yaml"), Offer::Events, None),
             (Some("text/html"), Offer::Objects, None),
             (Some("application/json;as=Table;v=v1;g=meta.k8s.io"), Offer::Plain, None),
@@ -202,7 +233,10 @@ mod tests {
     #[test]
     fn bodies_without_a_type_are_json() {
         assert_eq!(Format::of_body(None), Some(Format::Json));
-        assert_eq!(Format::of_body(Some("Application/YAML; charset=utf-8")), Some(Format::Yaml));
+        assert_eq!(
+            Format::of_body(Some("Application/YAML; charset=utf-8")),
+            Some(Format::Yaml)
+        );
         assert_eq!(Format::of_body(Some("text/plain")), None);
     }
 }

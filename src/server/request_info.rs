@@ -33,10 +33,17 @@ const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 impl RequestInfo {
     /// Reads the attributes. `query` is looked up for `watch` and for a field selector that names one object.
     pub fn parse(method: &str, path: &str, query: &Query) -> RequestInfo {
-        let mut info =
-            RequestInfo { path: path.to_owned(), verb: method.to_ascii_lowercase(), ..RequestInfo::default() };
+        let mut info = RequestInfo {
+            path: path.to_owned(),
+            verb: method.to_ascii_lowercase(),
+            ..RequestInfo::default()
+        };
         let trimmed = path.trim_matches('/');
-        let mut parts: Vec<&str> = if trimmed.is_empty() { Vec::new() } else { trimmed.split('/').collect() };
+        let mut parts: Vec<&str> = if trimmed.is_empty() {
+            Vec::new()
+        } else {
+            trimmed.split('/').collect()
+        };
         if !info.take_group_version(&mut parts) {
             return info;
         }
@@ -100,7 +107,9 @@ impl RequestInfo {
             self.verb = "deletecollection".to_owned();
         }
         if self.name.is_empty() && matches!(self.verb.as_str(), "list" | "watch") {
-            let exact = query.get("fieldSelector").and_then(|s| s.split(',').find_map(name_term));
+            let exact = query
+                .get("fieldSelector")
+                .and_then(|s| s.split(',').find_map(name_term));
             if let Some(name) = exact.filter(|n| !n.is_empty() && !n.contains('/') && *n != "." && *n != "..") {
                 self.name = name.to_owned();
             }
@@ -158,7 +167,10 @@ impl Query {
     }
 
     pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
-        self.pairs.iter().filter(move |(k, _)| k == key).map(|(_, v)| v.as_str())
+        self.pairs
+            .iter()
+            .filter(move |(k, _)| k == key)
+            .map(|(_, v)| v.as_str())
     }
 
     pub fn has(&self, key: &str) -> bool {
@@ -202,21 +214,65 @@ mod tests {
     fn row(method: &str, url: &str) -> [String; 7] {
         let (path, query) = url.split_once('?').unwrap_or((url, ""));
         let i = RequestInfo::parse(method, path, &Query::parse(query));
-        [i.verb, i.group, i.version, i.namespace, i.resource, i.subresource, i.name]
+        [
+            i.verb,
+            i.group,
+            i.version,
+            i.namespace,
+            i.resource,
+            i.subresource,
+            i.name,
+        ]
     }
 
     #[test]
     fn paths_and_methods_become_attributes() {
         let cases = [
-            ("GET", "/api/v1/namespaces", ["list", "", "v1", "", "namespaces", "", ""]),
-            ("GET", "/api/v1/namespaces/a", ["get", "", "v1", "a", "namespaces", "", "a"]),
-            ("PUT", "/api/v1/namespaces/a/status", ["update", "", "v1", "a", "namespaces", "status", "a"]),
-            ("GET", "/api/v1/namespaces/a/pods/p/log", ["get", "", "v1", "a", "pods", "log", "p"]),
-            ("GET", "/apis/apps/v1/deployments?watch=", ["watch", "apps", "v1", "", "deployments", "", ""]),
-            ("GET", "/apis/apps/v1/deployments?watch=0", ["list", "apps", "v1", "", "deployments", "", ""]),
-            ("DELETE", "/apis/apps/v1/namespaces/n/deployments", ["deletecollection", "apps", "v1", "n", "deployments", "", ""]),
-            ("GET", "/api/v1/pods?fieldSelector=metadata.name%3Dx", ["list", "", "v1", "", "pods", "", "x"]),
-            ("GET", "/api/v1/watch/namespaces/n/pods/p", ["watch", "", "v1", "n", "pods", "", "p"]),
+            (
+                "GET",
+                "/api/v1/namespaces",
+                ["list", "", "v1", "", "namespaces", "", ""],
+            ),
+            (
+                "GET",
+                "/api/v1/namespaces/a",
+                ["get", "", "v1", "a", "namespaces", "", "a"],
+            ),
+            (
+                "PUT",
+                "/api/v1/namespaces/a/status",
+                ["update", "", "v1", "a", "namespaces", "status", "a"],
+            ),
+            (
+                "GET",
+                "/api/v1/namespaces/a/pods/p/log",
+                ["get", "", "v1", "a", "pods", "log", "p"],
+            ),
+            (
+                "GET",
+                "/apis/apps/v1/deployments?watch=",
+                ["watch", "apps", "v1", "", "deployments", "", ""],
+            ),
+            (
+                "GET",
+                "/apis/apps/v1/deployments?watch=0",
+                ["list", "apps", "v1", "", "deployments", "", ""],
+            ),
+            (
+                "DELETE",
+                "/apis/apps/v1/namespaces/n/deployments",
+                ["deletecollection", "apps", "v1", "n", "deployments", "", ""],
+            ),
+            (
+                "GET",
+                "/api/v1/pods?fieldSelector=metadata.name%3Dx",
+                ["list", "", "v1", "", "pods", "", "x"],
+            ),
+            (
+                "GET",
+                "/api/v1/watch/namespaces/n/pods/p",
+                ["watch", "", "v1", "n", "pods", "", "p"],
+            ),
         ];
         for (method, url, want) in cases {
             assert_eq!(row(method, url), want.map(str::to_owned), "{method} {url}");
@@ -226,13 +282,19 @@ mod tests {
     #[test]
     fn other_paths_are_no_resources() {
         for path in ["/", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1", "/healthz"] {
-            assert!(!RequestInfo::parse("GET", path, &Query::default()).is_resource, "{path}");
+            assert!(
+                !RequestInfo::parse("GET", path, &Query::default()).is_resource,
+                "{path}"
+            );
         }
     }
 
     #[test]
     fn broken_escapes_drop_the_parameter() {
         let q = Query::parse("a=%zz&b=1+2&c&d=x%2Cy");
-        assert_eq!((q.get("a"), q.get("b"), q.get("c"), q.get("d")), (None, Some("1 2"), Some(""), Some("x,y")));
+        assert_eq!(
+            (q.get("a"), q.get("b"), q.get("c"), q.get("d")),
+            (None, Some("1 2"), Some(""), Some("x,y"))
+        );
     }
 }

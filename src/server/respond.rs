@@ -28,7 +28,11 @@ impl Rendering {
     pub fn of_status(headers: &HeaderMap) -> Rendering {
         let format = negotiate::negotiate(header_text(headers, &header::ACCEPT), Offer::Plain)
             .map_or(Format::Json, |accepted| accepted.format);
-        Rendering { format, pretty: pretty::wanted(headers, None), gzip: compress::accepted(headers) }
+        Rendering {
+            format,
+            pretty: pretty::wanted(headers, None),
+            gzip: compress::accepted(headers),
+        }
     }
 }
 

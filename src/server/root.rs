@@ -4,9 +4,9 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse};
 
+use crate::respond;
 use crate::rest::pretty;
 use crate::rest::request::Request;
-use crate::respond;
 use crate::server::ServerState;
 
 /// Serves one of these paths; `None` for any other.
@@ -23,7 +23,9 @@ pub fn serve(state: &ServerState, request: &Request, http: &HttpRequest) -> Opti
         path => {
             let headers = http_headers(&request.headers);
             let documents = state.openapi.answer(path, http.query_string(), &headers);
-            documents.or_else(|| state.discovery.answer(path, http.query_string(), &headers)).map(answer)
+            documents
+                .or_else(|| state.discovery.answer(path, http.query_string(), &headers))
+                .map(answer)
         }
     }
 }
@@ -58,7 +60,11 @@ fn answer(response: http::Response<bytes::Bytes>) -> HttpResponse {
 fn index(state: &ServerState) -> HttpResponse {
     let mut paths: Vec<String> = ["/healthz", "/livez", "/readyz"]
         .iter()
-        .flat_map(|p| ["", "/ping", "/log", "/etcd"].iter().map(move |check| format!("{p}{check}")))
+        .flat_map(|p| {
+            ["", "/ping", "/log", "/etcd"]
+                .iter()
+                .map(move |check| format!("{p}{check}"))
+        })
         .collect();
     paths.extend(["/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"].map(str::to_owned));
     paths.extend(state.discovery.paths());
@@ -72,5 +78,7 @@ fn index(state: &ServerState) -> HttpResponse {
 
 /// Indented whatever the client: these answers are small and read by people.
 fn json(body: Vec<u8>) -> HttpResponse {
-    HttpResponse::Ok().insert_header((header::CONTENT_TYPE, "application/json")).body(pretty::indent(&body))
+    HttpResponse::Ok()
+        .insert_header((header::CONTENT_TYPE, "application/json"))
+        .body(pretty::indent(&body))
 }

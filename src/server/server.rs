@@ -95,19 +95,32 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         given => given.to_owned(),
     };
     let shutdown = Shutdown::new();
-    let backend = Backend { store: config.store.clone(), clock: config.clock, entropy: config.entropy };
+    let backend = Backend {
+        store: config.store.clone(),
+        clock: config.clock,
+        entropy: config.entropy,
+    };
     let served = Arc::new(Served::new(&config.schemes, &config.runtime));
     let is_served = |group: &str, version: &str, plural: &str| served.kind(group, version, plural).is_some();
     let mut code = config.code;
     code.cells(config.cells);
-    let registry = Arc::new(Registry::new(&config.schemes, &code, &backend, &config.prefix, &is_served)?);
+    let registry = Arc::new(Registry::new(
+        &config.schemes,
+        &code,
+        &backend,
+        &config.prefix,
+        &is_served,
+    )?);
     let rest = Arc::new(Rest {
         registry: registry.clone(),
         backend: backend.clone(),
         admission: config.admission,
         shutdown: shutdown.clone(),
     });
-    let info = Info { title: "Kubernetes".into(), version: config.version.git_version.clone() };
+    let info = Info {
+        title: "Kubernetes".into(),
+        version: config.version.git_version.clone(),
+    };
     let state = Data::new(ServerState {
         delegates: vec![rest.clone()],
         rest,
@@ -122,7 +135,12 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     run_hooks(&state, config.hooks, &HookContext { registry, backend });
     let of_worker = state.clone();
     let serving = bound.serve(move || app(of_worker.clone()), shutdown.clone())?;
-    Ok(Running { state, serving, shutdown, store: config.store })
+    Ok(Running {
+        state,
+        serving,
+        shutdown,
+        store: config.store,
+    })
 }
 
 fn run_hooks(state: &Data<ServerState>, hooks: Vec<Hook>, context: &HookContext) {

@@ -19,7 +19,11 @@ pub struct User {
 impl User {
     /// The identity of requests without credentials.
     pub fn anonymous() -> User {
-        User { name: USER_ANONYMOUS.into(), groups: vec![GROUP_UNAUTHENTICATED.into()], ..User::default() }
+        User {
+            name: USER_ANONYMOUS.into(),
+            groups: vec![GROUP_UNAUTHENTICATED.into()],
+            ..User::default()
+        }
     }
 
     pub fn in_group(&self, group: &str) -> bool {

@@ -39,12 +39,16 @@ pub fn apply(
         return Ok((document.to_vec(), problems.into_texts()));
     }
     let Some(changes) = node.object() else {
-        let text =
-            format!("json: cannot unmarshal {} into Go value of type map[string]interface {{}}", strict::kind(patch));
+        let text = format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            strict::kind(patch)
+        );
         return Err(decode_error(&text));
     };
     let mut original = Node::new(document);
-    let members = original.object().ok_or_else(|| StatusError::unknown("Invalid JSON Document"))?;
+    let members = original
+        .object()
+        .ok_or_else(|| StatusError::unknown("Invalid JSON Document"))?;
     let merged = merge_map(std::mem::take(members), std::mem::take(changes), Schema(Some(desc)))?;
     let mut out = Vec::with_capacity(document.len());
     Node::Object(merged).write(&mut out);
@@ -65,9 +69,17 @@ struct FieldRule {
 impl Schema {
     fn field(self, name: &str) -> FieldRule {
         let Some(field) = self.0.and_then(|desc| find(desc, name)) else {
-            return FieldRule { schema: Schema(None), patch: Patch::NONE, merge_key: "" };
+            return FieldRule {
+                schema: Schema(None),
+                patch: Patch::NONE,
+                merge_key: "",
+            };
         };
-        FieldRule { schema: Schema(message_in(&field.ty)), patch: field.patch, merge_key: field.merge_key }
+        FieldRule {
+            schema: Schema(message_in(&field.ty)),
+            patch: field.patch,
+            merge_key: field.merge_key,
+        }
     }
 }
 
@@ -75,7 +87,9 @@ impl Schema {
 fn find(desc: &'static MessageDesc, name: &str) -> Option<&'static FieldDesc> {
     desc.field(name).map(|(_, field)| field).or_else(|| {
         let inlined = desc.fields.iter().filter(|f| f.flags.has(Flags::INLINE));
-        inlined.filter_map(|f| message_in(&f.ty)).find_map(|inner| find(inner, name))
+        inlined
+            .filter_map(|f| message_in(&f.ty))
+            .find_map(|inner| find(inner, name))
     })
 }
 
@@ -91,7 +105,11 @@ fn failed(text: impl Into<String>) -> StatusError {
     StatusError::unknown(text)
 }
 
-fn merge_map<'a>(mut original: Members<'a>, mut patch: Members<'a>, schema: Schema) -> Result<Members<'a>, StatusError> {
+fn merge_map<'a>(
+    mut original: Members<'a>,
+    mut patch: Members<'a>,
+    schema: Schema,
+) -> Result<Members<'a>, StatusError> {
     if let Some(directive) = patch.remove(DIRECTIVE) {
         return match scalar_text(&directive).as_deref() {
             Some("replace") => Ok(patch),
@@ -167,9 +185,13 @@ fn added(mut value: Node<'_>) -> Result<Node<'_>, StatusError> {
 
 /// `$retainKeys`: members of the original that it does not name go.
 fn retain_keys(original: &mut Members<'_>, patch: &mut Members<'_>) -> Result<(), StatusError> {
-    let Some(mut keys) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
+    let Some(mut keys) = patch.remove(RETAIN_KEYS) else {
+        return Ok(());
+    };
     let bad = || failed("invalid patch format of retainKeys");
-    let Node::Array(keys) = keys.open() else { return Err(bad()) };
+    let Node::Array(keys) = keys.open() else {
+        return Err(bad());
+    };
     let names: BTreeSet<String> = keys.iter().filter_map(scalar_text).collect();
     if patch.keys().any(|key| !key.starts_with('$') && !names.contains(key)) {
         return Err(bad());
@@ -180,8 +202,12 @@ fn retain_keys(original: &mut Members<'_>, patch: &mut Members<'_>) -> Result<()
 
 fn delete_from_list(original: &mut Members<'_>, field: &str, values: Node<'_>) -> Result<(), StatusError> {
     let mut values = values;
-    let Node::Array(gone) = values.open() else { return Err(failed("invalid patch format of primitive list")) };
-    let Some(Node::Array(list)) = original.get_mut(field).map(Node::open) else { return Ok(()) };
+    let Node::Array(gone) = values.open() else {
+        return Err(failed("invalid patch format of primitive list"));
+    };
+    let Some(Node::Array(list)) = original.get_mut(field).map(Node::open) else {
+        return Ok(());
+    };
     list.retain(|element| !gone.iter().any(|g| same_scalar(g, element)));
     Ok(())
 }
@@ -193,7 +219,9 @@ fn merge_list<'a>(
     rule: &FieldRule,
 ) -> Result<Vec<Node<'a>>, StatusError> {
     let (mut original, mut patch) = (original, patch);
-    let Some(first) = original.first_mut().or(patch.first_mut()) else { return Ok(Vec::new()) };
+    let Some(first) = original.first_mut().or(patch.first_mut()) else {
+        return Ok(Vec::new());
+    };
     if first.object().is_none() {
         let order = patch.clone();
         let mut merged: Vec<Node<'a>> = Vec::new();
@@ -239,7 +267,11 @@ fn apply_element_directives<'a>(
             Some(other) => return Err(failed(format!("unknown patch type '{other}' in list"))),
         }
     }
-    if replace { Ok((rest, Vec::new())) } else { Ok((original, rest)) }
+    if replace {
+        Ok((rest, Vec::new()))
+    } else {
+        Ok((original, rest))
+    }
 }
 
 fn merge_elements<'a>(
@@ -270,20 +302,29 @@ fn merge_elements<'a>(
 
 /// The text of an element's merge key.
 fn key_of(element: &mut Node<'_>, merge_key: &str) -> Result<String, StatusError> {
-    let value = element.object().and_then(|members| members.get(merge_key)).map(|value| {
-        let mut text = Vec::new();
-        value.write(&mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    });
+    let value = element
+        .object()
+        .and_then(|members| members.get(merge_key))
+        .map(|value| {
+            let mut text = Vec::new();
+            value.write(&mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        });
     value.ok_or_else(|| {
         let mut text = Vec::new();
         element.write(&mut text);
-        failed(format!("map: {} does not contain declared merge key: {merge_key}", String::from_utf8_lossy(&text)))
+        failed(format!(
+            "map: {} does not contain declared merge key: {merge_key}",
+            String::from_utf8_lossy(&text)
+        ))
     })
 }
 
 fn directive_of(element: &mut Node<'_>) -> Option<String> {
-    element.object().and_then(|members| members.get(DIRECTIVE)).and_then(scalar_text)
+    element
+        .object()
+        .and_then(|members| members.get(DIRECTIVE))
+        .and_then(scalar_text)
 }
 
 /// The content of a string.

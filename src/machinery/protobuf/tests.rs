@@ -92,7 +92,10 @@ fn refuses_what_is_broken() {
     let text = |bytes: &[u8]| read_message(bytes, &mut WidgetSpec::default()).unwrap_err().to_string();
     assert_eq!(text(b"\x08\x01"), "proto: wrong wireType = 0 for field name");
     assert_eq!(text(b"\x0a\x05a"), "unexpected EOF");
-    assert_eq!(text(b"\x42\x07\x0a\x01m\x12\x02\x08\x01"), "proto: wrong wireType = 0 for field String_");
+    assert_eq!(
+        text(b"\x42\x07\x0a\x01m\x12\x02\x08\x01"),
+        "proto: wrong wireType = 0 for field String_"
+    );
     assert_eq!(text(b"\x62\x03\x0a\x01{"), "unexpected end of JSON input");
     let mut deep = Vec::new();
     for _ in 0..300 {

@@ -22,7 +22,9 @@ pub struct Admission {
 
 impl Default for Admission {
     fn default() -> Admission {
-        Admission { namespace_lifecycle: true }
+        Admission {
+            namespace_lifecycle: true,
+        }
     }
 }
 

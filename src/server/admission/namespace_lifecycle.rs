@@ -18,13 +18,20 @@ pub(super) async fn admit(
     let kind = endpoint.kind;
     let is_namespace = kind.group.is_empty() && kind.plural == "namespaces";
     if is_namespace && operation == Operation::Delete && IMMORTAL.contains(&name) {
-        return Err(StatusError::forbidden("", "namespaces", name, "this namespace may not be deleted"));
+        return Err(StatusError::forbidden(
+            "",
+            "namespaces",
+            name,
+            "this namespace may not be deleted",
+        ));
     }
     if operation != Operation::Create || !kind.namespaced {
         return Ok(());
     }
     // A server without namespaces as objects has nothing to check them against.
-    let Some(namespaces) = registry.resource("", "namespaces") else { return Ok(()) };
+    let Some(namespaces) = registry.resource("", "namespaces") else {
+        return Ok(());
+    };
     let Some(stored) = namespaces.find("", namespace).await? else {
         return Err(StatusError::not_found("", "namespaces", namespace));
     };

@@ -14,7 +14,9 @@ pub enum Bearer<'a> {
 
 /// Reads the first `Authorization` header; words after the token are ignored, the scheme's case does not matter.
 pub fn token(headers: &HeaderMap) -> Bearer<'_> {
-    let Some(text) = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()) else { return Bearer::None };
+    let Some(text) = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()) else {
+        return Bearer::None;
+    };
     let mut parts = text.trim().splitn(3, ' ');
     let (scheme, token, more) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
     if !scheme.eq_ignore_ascii_case("bearer") {

@@ -38,13 +38,22 @@ impl ClientCertificates {
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
             .build()
             .map_err(|e| e.to_string())?;
-        Ok(ClientCertificates { verifier, remembered: Mutex::new(Remembered::new()) })
+        Ok(ClientCertificates {
+            verifier,
+            remembered: Mutex::new(Remembered::new()),
+        })
     }
 
     fn verify(&self, chain: &[CertificateDer<'static>], now: u64) -> Result<User, String> {
-        let [leaf, intermediates @ ..] = chain else { return Err("no certificate".into()) };
+        let [leaf, intermediates @ ..] = chain else {
+            return Err("no certificate".into());
+        };
         self.verifier
-            .verify_client_cert(leaf, intermediates, UnixTime::since_unix_epoch(Duration::from_secs(now)))
+            .verify_client_cert(
+                leaf,
+                intermediates,
+                UnixTime::since_unix_epoch(Duration::from_secs(now)),
+            )
             .map_err(|e| format!("verifying certificate failed: {e}"))?;
         identity(leaf)
     }
@@ -52,7 +61,11 @@ impl ClientCertificates {
 
 impl Authenticator for ClientCertificates {
     fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Option<User>, String> {
-        let Some(chain) = credentials.connection.map(|c| c.certificates.as_slice()).filter(|c| !c.is_empty()) else {
+        let Some(chain) = credentials
+            .connection
+            .map(|c| c.certificates.as_slice())
+            .filter(|c| !c.is_empty())
+        else {
             return Ok(None);
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
@@ -79,10 +92,22 @@ impl Authenticator for ClientCertificates {
 fn identity(certificate: &CertificateDer<'_>) -> Result<User, String> {
     let (_, parsed) = X509Certificate::from_der(certificate).map_err(|e| e.to_string())?;
     let subject = parsed.subject();
-    let name = subject.iter_common_name().filter_map(|a| a.as_str().ok()).last().unwrap_or_default();
+    let name = subject
+        .iter_common_name()
+        .filter_map(|a| a.as_str().ok())
+        .last()
+        .unwrap_or_default();
     if name.is_empty() {
         return Err("the certificate's subject has no common name".into());
     }
-    let groups = subject.iter_organization().filter_map(|a| a.as_str().ok()).map(str::to_owned).collect();
-    Ok(User { name: name.to_owned(), groups, ..User::default() })
+    let groups = subject
+        .iter_organization()
+        .filter_map(|a| a.as_str().ok())
+        .map(str::to_owned)
+        .collect();
+    Ok(User {
+        name: name.to_owned(),
+        groups,
+        ..User::default()
+    })
 }

@@ -46,7 +46,11 @@ impl Authentication {
         if !errors.is_empty() {
             return Err(errors.join(", "));
         }
-        if self.anonymous { Ok(User::anonymous()) } else { Err("no credentials".into()) }
+        if self.anonymous {
+            Ok(User::anonymous())
+        } else {
+            Err("no credentials".into())
+        }
     }
 }
 

@@ -16,7 +16,9 @@ pub struct StaticTokens {
 
 impl StaticTokens {
     pub fn new(tokens: impl IntoIterator<Item = (String, User)>) -> StaticTokens {
-        StaticTokens { users: tokens.into_iter().map(|(token, user)| (digest(&token), user)).collect() }
+        StaticTokens {
+            users: tokens.into_iter().map(|(token, user)| (digest(&token), user)).collect(),
+        }
     }
 }
 

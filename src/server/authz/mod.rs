@@ -65,21 +65,41 @@ pub struct PrivilegedGroup;
 
 impl Authorizer for PrivilegedGroup {
     fn authorize(&self, user: &User, _info: &RequestInfo) -> Decision {
-        if user.in_group(GROUP_MASTERS) { Decision::Allow } else { Decision::NoOpinion(String::new()) }
+        if user.in_group(GROUP_MASTERS) {
+            Decision::Allow
+        } else {
+            Decision::NoOpinion(String::new())
+        }
     }
 }
 
 /// What the default roles of Kubernetes give to everybody: health and version to all, discovery to the authenticated.
 pub struct PublicPaths;
 
-const PUBLIC: [&str; 6] = ["/healthz", "/livez", "/readyz", "/version", "/version/", "/.well-known/openid-configuration"];
-const DISCOVERY: [&str; 7] = ["/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", "/openid/v1/jwks"];
+const PUBLIC: [&str; 6] = [
+    "/healthz",
+    "/livez",
+    "/readyz",
+    "/version",
+    "/version/",
+    "/.well-known/openid-configuration",
+];
+const DISCOVERY: [&str; 7] = [
+    "/api",
+    "/api/*",
+    "/apis",
+    "/apis/*",
+    "/openapi",
+    "/openapi/*",
+    "/openid/v1/jwks",
+];
 
 impl Authorizer for PublicPaths {
     fn authorize(&self, user: &User, info: &RequestInfo) -> Decision {
         let reads = matches!(info.verb.as_str(), "get" | "head");
         let public = PUBLIC.iter().take(5).any(|p| *p == info.path);
-        let listed = user.in_group(GROUP_AUTHENTICATED) && (DISCOVERY.iter().any(|p| fits(p, &info.path)) || PUBLIC.contains(&info.path.as_str()));
+        let listed = user.in_group(GROUP_AUTHENTICATED)
+            && (DISCOVERY.iter().any(|p| fits(p, &info.path)) || PUBLIC.contains(&info.path.as_str()));
         if !info.is_resource && reads && (public || listed) {
             return Decision::Allow;
         }
@@ -119,7 +139,11 @@ pub fn refusal(user: &User, info: &RequestInfo, reason: &str) -> String {
 
 /// `pods`, `pods/status`.
 pub fn resource_path(info: &RequestInfo) -> String {
-    if info.subresource.is_empty() { info.resource.clone() } else { format!("{}/{}", info.resource, info.subresource) }
+    if info.subresource.is_empty() {
+        info.resource.clone()
+    } else {
+        format!("{}/{}", info.resource, info.subresource)
+    }
 }
 
 #[cfg(test)]
@@ -135,8 +159,16 @@ mod tests {
 
     #[test]
     fn only_masters_pass_beyond_the_public_paths() {
-        let master = User { name: "a".into(), groups: vec![GROUP_MASTERS.into()], ..User::default() };
-        let user = User { name: "b".into(), groups: vec![GROUP_AUTHENTICATED.into()], ..User::default() };
+        let master = User {
+            name: "a".into(),
+            groups: vec![GROUP_MASTERS.into()],
+            ..User::default()
+        };
+        let user = User {
+            name: "b".into(),
+            groups: vec![GROUP_AUTHENTICATED.into()],
+            ..User::default()
+        };
         let nobody = User::anonymous();
         let cases = [
             ("GET", "/api/v1/pods", [true, false, false]),

@@ -20,15 +20,15 @@ use crate::server::ServerState;
 const EXTRA_SPACE: &str =
     "299 - \"the provided Authorization header contains extra space before the bearer token, and is ignored\"";
 
-pub async fn authenticate(
-    mut request: ServiceRequest,
-    next: Next<BoxBody>,
-) -> Result<ServiceResponse<BoxBody>, Error> {
+pub async fn authenticate(mut request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse<BoxBody>, Error> {
     let Some(state) = request.app_data::<Data<ServerState>>().cloned() else {
         return Ok(refuse(request, &StatusError::internal_error("no server state")));
     };
     let connection = request.extensions().get::<Rc<Connection>>().cloned();
-    let credentials = Credentials { headers: request.headers(), connection: connection.as_deref() };
+    let credentials = Credentials {
+        headers: request.headers(),
+        connection: connection.as_deref(),
+    };
     let extra_space = bearer::token(request.headers()) == Bearer::ExtraSpace;
     let user = match state.authentication.authenticate(&credentials) {
         Ok(user) => user,
@@ -42,7 +42,9 @@ pub async fn authenticate(
     request.extensions_mut().insert(Rc::new(user));
     let mut response = next.call(request).await?;
     if extra_space {
-        response.headers_mut().append(header::WARNING, HeaderValue::from_static(EXTRA_SPACE));
+        response
+            .headers_mut()
+            .append(header::WARNING, HeaderValue::from_static(EXTRA_SPACE));
     }
     Ok(response)
 }

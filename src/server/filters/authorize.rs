@@ -21,14 +21,24 @@ pub async fn authorize(request: ServiceRequest, next: Next<BoxBody>) -> Result<S
     let user = request.extensions().get::<Rc<User>>().cloned();
     let info = request.extensions().get::<Rc<RequestInfo>>().cloned();
     let (Some(state), Some(user), Some(info)) = (state, user, info) else {
-        return Ok(refuse(request, &StatusError::internal_error("no user found in request context")));
+        return Ok(refuse(
+            request,
+            &StatusError::internal_error("no user found in request context"),
+        ));
     };
     match state.authorization.authorize(&user, &info) {
         Ok(()) => next.call(request).await,
         Err(reason) => {
             let why = refusal(&user, &info, &reason);
-            let resource = if info.is_resource { resource_path(&info) } else { String::new() };
-            Ok(refuse(request, &StatusError::forbidden(&info.group, &resource, &info.name, why)))
+            let resource = if info.is_resource {
+                resource_path(&info)
+            } else {
+                String::new()
+            };
+            Ok(refuse(
+                request,
+                &StatusError::forbidden(&info.group, &resource, &info.name, why),
+            ))
         }
     }
 }

@@ -19,7 +19,9 @@ pub async fn request_info(request: ServiceRequest, next: Next<BoxBody>) -> Resul
     let mut response = next.call(request).await?;
     // Answers of an API are of the moment; handlers that know better have said so.
     if !response.headers().contains_key(header::CACHE_CONTROL) {
-        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        response
+            .headers_mut()
+            .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     }
     Ok(response)
 }

@@ -28,7 +28,9 @@ pub struct Deleted {
 enum Step {
     Remove,
     /// Write the marked object; then remove it if so said.
-    Mark { then_remove: bool },
+    Mark {
+        then_remove: bool,
+    },
     /// It is being deleted already; nothing changes.
     Leave,
 }
@@ -72,9 +74,19 @@ impl Resource {
         entry: &Entry,
         object: Box<dyn Object>,
     ) -> Result<Option<Deleted>, StatusError> {
-        let Some(marked) = self.mark(context, entry, object).await? else { return Ok(None) };
-        let revision = marked.object.meta().resource_version.parse().map_or(entry.mod_revision, Revision);
-        let entry = Entry { mod_revision: revision, ..entry.clone() };
+        let Some(marked) = self.mark(context, entry, object).await? else {
+            return Ok(None);
+        };
+        let revision = marked
+            .object
+            .meta()
+            .resource_version
+            .parse()
+            .map_or(entry.mod_revision, Revision);
+        let entry = Entry {
+            mod_revision: revision,
+            ..entry.clone()
+        };
         self.remove(context, &entry, marked.object).await
     }
 
@@ -101,12 +113,16 @@ impl Resource {
                 Step::Mark { then_remove: false }
             }
             None => Step::Remove,
-            Some(seconds) => Step::Mark { then_remove: !held && seconds == 0 },
+            Some(seconds) => Step::Mark {
+                then_remove: !held && seconds == 0,
+            },
         }
     }
 
     fn check_delete_preconditions(&self, object: &dyn Object, options: &DeleteOptions) -> Result<(), StatusError> {
-        let Some(wanted) = &options.preconditions else { return Ok(()) };
+        let Some(wanted) = &options.preconditions else {
+            return Ok(());
+        };
         let meta = object.meta();
         let refuse = |text: String| Err(StatusError::conflict(self.group, self.plural, &meta.name, &text));
         if let Some(uid) = wanted.uid.as_ref().filter(|u| **u != meta.uid) {
@@ -116,7 +132,11 @@ impl Resource {
                 meta.uid
             ));
         }
-        if let Some(version) = wanted.resource_version.as_ref().filter(|v| **v != meta.resource_version) {
+        if let Some(version) = wanted
+            .resource_version
+            .as_ref()
+            .filter(|v| **v != meta.resource_version)
+        {
             return refuse(format!(
                 "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). \
                  The object might have been modified",
@@ -130,8 +150,11 @@ impl Resource {
     fn finalizers_for(&self, object: &dyn Object, options: &DeleteOptions) -> Vec<String> {
         let old = &object.meta().finalizers;
         let policy = self.propagation(old, options);
-        let mut new: Vec<String> =
-            old.iter().filter(|f| *f != FINALIZER_ORPHAN && *f != FINALIZER_FOREGROUND).cloned().collect();
+        let mut new: Vec<String> = old
+            .iter()
+            .filter(|f| *f != FINALIZER_ORPHAN && *f != FINALIZER_FOREGROUND)
+            .cloned()
+            .collect();
         match policy {
             Propagation::Orphan => new.push(FINALIZER_ORPHAN.into()),
             Propagation::Foreground => new.push(FINALIZER_FOREGROUND.into()),
@@ -144,7 +167,11 @@ impl Resource {
 
     fn propagation(&self, finalizers: &[String], options: &DeleteOptions) -> Propagation {
         if let Some(orphan) = options.orphan_dependents {
-            return if orphan { Propagation::Orphan } else { Propagation::Background };
+            return if orphan {
+                Propagation::Orphan
+            } else {
+                Propagation::Background
+            };
         }
         match options.propagation_policy.as_deref() {
             Some("Orphan") => return Propagation::Orphan,
@@ -159,7 +186,11 @@ impl Resource {
                 _ => {}
             }
         }
-        if self.strategy.orphans_by_default() { Propagation::Orphan } else { Propagation::Background }
+        if self.strategy.orphans_by_default() {
+            Propagation::Orphan
+        } else {
+            Propagation::Background
+        }
     }
 
     async fn remove(
@@ -172,7 +203,13 @@ impl Resource {
             return Ok(Some(Deleted { object, gone: true }));
         }
         let expect = Expect::Revision(entry.mod_revision);
-        match self.backend.store.write(&entry.key, expect, Write::Delete).await.map_err(|e| self.store_error(e))? {
+        match self
+            .backend
+            .store
+            .write(&entry.key, expect, Write::Delete)
+            .await
+            .map_err(|e| self.store_error(e))?
+        {
             Written::Done { revision, .. } => {
                 object.meta_mut().resource_version = revision.to_string();
                 Ok(Some(Deleted { object, gone: true }))
@@ -191,9 +228,18 @@ impl Resource {
         if context.dry_run || value == entry.value {
             return Ok(Some(Deleted { object, gone: false }));
         }
-        let write = Write::Put { value: value.into(), lease: entry.lease };
+        let write = Write::Put {
+            value: value.into(),
+            lease: entry.lease,
+        };
         let expect = Expect::Revision(entry.mod_revision);
-        match self.backend.store.write(&entry.key, expect, write).await.map_err(|e| self.store_error(e))? {
+        match self
+            .backend
+            .store
+            .write(&entry.key, expect, write)
+            .await
+            .map_err(|e| self.store_error(e))?
+        {
             Written::Done { revision, .. } => {
                 object.meta_mut().resource_version = revision.to_string();
                 Ok(Some(Deleted { object, gone: false }))
@@ -212,7 +258,9 @@ enum Propagation {
 /// A deletion that is under way may only become shorter. `None`: it stays as it is.
 fn shorten_grace(object: &mut dyn Object, options: &DeleteOptions) -> Option<i64> {
     let meta = object.meta_mut();
-    let Some(running) = meta.deletion_grace_period_seconds else { return Some(0) };
+    let Some(running) = meta.deletion_grace_period_seconds else {
+        return Some(0);
+    };
     let wanted = options.grace_period_seconds.filter(|s| *s < running)?;
     let wanted = if wanted < 0 { 1 } else { wanted };
     meta.deletion_timestamp = meta.deletion_timestamp.map(|t| after(t, wanted - running));

@@ -102,7 +102,11 @@ impl Registry {
         prefix: &str,
         served: &dyn Fn(&str, &str, &str) -> bool,
     ) -> Result<Registry, TableError> {
-        let mut registry = Registry { resources: Vec::new(), endpoints: HashMap::new(), types: Vec::new() };
+        let mut registry = Registry {
+            resources: Vec::new(),
+            endpoints: HashMap::new(),
+            types: Vec::new(),
+        };
         for scheme in schemes {
             registry.types.extend(scheme.types);
             for group in scheme.groups {
@@ -128,7 +132,9 @@ impl Registry {
         served: &dyn Fn(&str, &str, &str) -> bool,
     ) -> Result<(), TableError> {
         let cells = &code.cells;
-        let Some(first) = versions.first().copied() else { return Ok(()) };
+        let Some(first) = versions.first().copied() else {
+            return Ok(());
+        };
         let (group, plural) = (first.group, first.plural);
         let storage = versions.iter().copied().find(|k| k.storage).unwrap_or(first);
         let hub = versions.iter().copied().find(|k| k.hub).unwrap_or(storage);
@@ -136,7 +142,11 @@ impl Registry {
             .iter()
             .filter_map(|k| Some((k.version, *code.defaults.get(&(group, k.version, plural))?)))
             .collect();
-        let strategy = code.strategies.get(&(group, plural)).cloned().unwrap_or_else(|| Arc::new(DefaultStrategy));
+        let strategy = code
+            .strategies
+            .get(&(group, plural))
+            .cloned()
+            .unwrap_or_else(|| Arc::new(DefaultStrategy));
         let resource = Arc::new(Resource {
             group,
             plural,
@@ -150,7 +160,11 @@ impl Registry {
         });
         for kind in versions.into_iter().filter(|k| served(group, k.version, plural)) {
             let columns = Arc::new(TableColumns::new(kind, cells, &Descriptions::default())?);
-            let endpoint = Endpoint { resource: resource.clone(), kind, columns };
+            let endpoint = Endpoint {
+                resource: resource.clone(),
+                kind,
+                columns,
+            };
             self.endpoints.entry(plural).or_default().push(endpoint);
         }
         self.resources.push(resource);
@@ -159,12 +173,18 @@ impl Registry {
 
     /// What is served at this group, version and plural.
     pub fn endpoint(&self, group: &str, version: &str, plural: &str) -> Option<&Endpoint> {
-        self.endpoints.get(plural)?.iter().find(|e| e.kind.group == group && e.kind.version == version)
+        self.endpoints
+            .get(plural)?
+            .iter()
+            .find(|e| e.kind.group == group && e.kind.version == version)
     }
 
     /// Whether anything is served at this group and version.
     pub fn serves(&self, group: &str, version: &str) -> bool {
-        self.endpoints.values().flatten().any(|e| e.kind.group == group && e.kind.version == version)
+        self.endpoints
+            .values()
+            .flatten()
+            .any(|e| e.kind.group == group && e.kind.version == version)
     }
 
     /// The resource of a group, whatever versions of it are served.
@@ -174,14 +194,22 @@ impl Registry {
 
     /// A new object of a kind that has no resource (Scale, DeleteOptions …).
     pub fn new_type(&self, group: &str, version: &str, kind: &str) -> Option<Box<dyn Kind>> {
-        let desc = self.types.iter().find(|t| t.group == group && t.version == version && t.kind == kind)?;
+        let desc = self
+            .types
+            .iter()
+            .find(|t| t.group == group && t.version == version && t.kind == kind)?;
         Some((desc.new)())
     }
 
     /// Whether the build knows this kind at all.
     pub fn knows(&self, group: &str, version: &str, kind: &str) -> bool {
         let is_resource = |k: &&KindDesc| k.version == version && (k.kind == kind || k.list_kind == kind);
-        self.resources.iter().any(|r| r.group == group && r.versions.iter().any(|k| is_resource(&k)))
-            || self.types.iter().any(|t| t.group == group && t.version == version && t.kind == kind)
+        self.resources
+            .iter()
+            .any(|r| r.group == group && r.versions.iter().any(|k| is_resource(&k)))
+            || self
+                .types
+                .iter()
+                .any(|t| t.group == group && t.version == version && t.kind == kind)
     }
 }

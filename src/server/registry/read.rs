@@ -38,7 +38,10 @@ impl Resource {
             return Err(StatusError::bad_request("Name parameter required."));
         }
         if bad(name) || (self.hub.namespaced && bad(namespace)) {
-            return Err(StatusError::unknown(format!("invalid key: \"{}{namespace}/{name}\"", self.key_prefix)));
+            return Err(StatusError::unknown(format!(
+                "invalid key: \"{}{namespace}/{name}\"",
+                self.key_prefix
+            )));
         }
         Ok(match self.hub.namespaced {
             true => format!("{}{namespace}/{name}", self.key_prefix),
@@ -63,14 +66,22 @@ impl Resource {
         let key = self.key(namespace, name)?;
         let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
         let Some(entry) = got.entry else { return Ok(None) };
-        Ok(Some(Stored { object: self.decode(&entry)?, entry }))
+        Ok(Some(Stored {
+            object: self.decode(&entry)?,
+            entry,
+        }))
     }
 
     /// Waits until the store has reached `revision`; 504 when it does not come.
     pub async fn wait_for(&self, revision: Revision) -> Result<(), StatusError> {
         let mut waited = Duration::ZERO;
         loop {
-            let current = self.backend.store.current_revision().await.map_err(|e| self.store_error(e))?;
+            let current = self
+                .backend
+                .store
+                .current_revision()
+                .await
+                .map_err(|e| self.store_error(e))?;
             if current >= revision {
                 return Ok(());
             }
@@ -87,7 +98,11 @@ impl Resource {
         if let Some(revision) = page.at_least {
             self.wait_for(revision).await?;
         }
-        self.backend.store.list(prefix, page.options).await.map_err(|e| self.store_error(e))
+        self.backend
+            .store
+            .list(prefix, page.options)
+            .await
+            .map_err(|e| self.store_error(e))
     }
 
     /// Events after a revision.
@@ -102,7 +117,9 @@ impl Resource {
     /// A store's failure as clients see it.
     pub(crate) fn store_error(&self, error: StoreError) -> StatusError {
         match error {
-            StoreError::Compacted { .. } => StatusError::expired("The resourceVersion for the provided list is too old."),
+            StoreError::Compacted { .. } => {
+                StatusError::expired("The resourceVersion for the provided list is too old.")
+            }
             StoreError::Future { wanted, current } => StatusError::too_large_resource_version(wanted.0, current.0),
             StoreError::Unavailable(_) | StoreError::Closed => StatusError::service_unavailable(error.to_string()),
             StoreError::Corrupt(_) | StoreError::LeaseNotFound(_) => StatusError::internal_error(error.to_string()),

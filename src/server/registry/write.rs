@@ -53,7 +53,9 @@ impl Resource {
     /// Creates an object (hub version); the answer has its final metadata.
     pub async fn create(&self, context: &Context, mut object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
         if !object.meta().resource_version.is_empty() {
-            return Err(StatusError::unknown("resourceVersion should not be set on objects to be created"));
+            return Err(StatusError::unknown(
+                "resourceVersion should not be set on objects to be created",
+            ));
         }
         let generated = object.meta().name.is_empty() && !object.meta().generate_name.is_empty();
         self.prepare_create(context, &mut *object);
@@ -74,7 +76,11 @@ impl Resource {
                 Err(_) => {}
             }
         }
-        Err(StatusError::already_exists(self.group, self.plural, &object.meta().name))
+        Err(StatusError::already_exists(
+            self.group,
+            self.plural,
+            &object.meta().name,
+        ))
     }
 
     /// What a new object gets from the system, then what its kind makes of it.
@@ -102,8 +108,12 @@ impl Resource {
     }
 
     fn check_create(&self, context: &Context, object: &dyn Object) -> Result<(), StatusError> {
-        let mut errors =
-            meta::validate_object_meta(object.meta(), self.hub.namespaced, self.hub.names, &Path::new("metadata"));
+        let mut errors = meta::validate_object_meta(
+            object.meta(),
+            self.hub.namespaced,
+            self.hub.names,
+            &Path::new("metadata"),
+        );
         errors.extend(declarative::validate(object.as_reflect(), None, &Path::root()));
         errors.extend(self.strategy.validate(context, object));
         self.verdict(object, errors)
@@ -113,7 +123,12 @@ impl Resource {
         if errors.is_empty() {
             return Ok(());
         }
-        Err(StatusError::invalid(self.group, self.hub.kind, &object.meta().name, &errors))
+        Err(StatusError::invalid(
+            self.group,
+            self.hub.kind,
+            &object.meta().name,
+            &errors,
+        ))
     }
 
     /// Writes a new object. The inner error is the name that exists already; no revision for a dry run.
@@ -131,8 +146,15 @@ impl Resource {
             return Ok(if got.entry.is_some() { Err(name) } else { Ok(None) });
         }
         let lease = self.lease().await?;
-        let write = Write::Put { value: value.into(), lease };
-        match store.write(&key, Expect::Absent, write).await.map_err(|e| self.store_error(e))? {
+        let write = Write::Put {
+            value: value.into(),
+            lease,
+        };
+        match store
+            .write(&key, Expect::Absent, write)
+            .await
+            .map_err(|e| self.store_error(e))?
+        {
             Written::Done { revision, .. } => Ok(Ok(Some(revision))),
             Written::Conflict { .. } => Ok(Err(name)),
         }
@@ -140,8 +162,15 @@ impl Resource {
 
     /// The lease of kinds that live for a limited time.
     async fn lease(&self) -> Result<Option<LeaseId>, StatusError> {
-        let Some(ttl) = self.strategy.time_to_live() else { return Ok(None) };
-        self.backend.store.grant(ttl).await.map(Some).map_err(|e| self.store_error(e))
+        let Some(ttl) = self.strategy.time_to_live() else {
+            return Ok(None);
+        };
+        self.backend
+            .store
+            .grant(ttl)
+            .await
+            .map(Some)
+            .map_err(|e| self.store_error(e))
     }
 
     /// Updates an object, trying again while other writers are faster.
@@ -161,7 +190,12 @@ impl Resource {
                 return Ok(Updated { object, created: false });
             }
         }
-        Err(StatusError::conflict(self.group, self.plural, request.name, OBJECT_MODIFIED))
+        Err(StatusError::conflict(
+            self.group,
+            self.plural,
+            request.name,
+            OBJECT_MODIFIED,
+        ))
     }
 
     async fn create_on_update(
@@ -204,10 +238,23 @@ impl Resource {
             new.meta_mut().resource_version = entry.mod_revision.to_string();
             return Ok(Some(new));
         }
-        let lease = if entry.lease.is_some() { self.lease().await? } else { None };
-        let write = Write::Put { value: value.into(), lease };
+        let lease = if entry.lease.is_some() {
+            self.lease().await?
+        } else {
+            None
+        };
+        let write = Write::Put {
+            value: value.into(),
+            lease,
+        };
         let expect = Expect::Revision(entry.mod_revision);
-        match self.backend.store.write(&entry.key, expect, write).await.map_err(|e| self.store_error(e))? {
+        match self
+            .backend
+            .store
+            .write(&entry.key, expect, write)
+            .await
+            .map_err(|e| self.store_error(e))?
+        {
             Written::Done { revision, .. } => {
                 new.meta_mut().resource_version = revision.to_string();
                 Ok(Some(new))
@@ -234,14 +281,18 @@ impl Resource {
             if self.hub.conditional_update {
                 let mut errors = ErrorList::default();
                 let path = Path::new("metadata").child("resourceVersion");
-                errors.push(FieldError::invalid(&path, wanted.as_str(), "must be specified for an update"));
+                errors.push(FieldError::invalid(
+                    &path,
+                    wanted.as_str(),
+                    "must be specified for an update",
+                ));
                 return Err(StatusError::invalid(self.group, self.plural, name, &errors));
             }
             return Ok(());
         }
-        let revision: u64 = wanted.parse().map_err(|_| {
-            StatusError::unknown(format!("strconv.ParseUint: parsing {wanted:?}: invalid syntax"))
-        })?;
+        let revision: u64 = wanted
+            .parse()
+            .map_err(|_| StatusError::unknown(format!("strconv.ParseUint: parsing {wanted:?}: invalid syntax")))?;
         if revision != entry.mod_revision.0 {
             return Err(StatusError::conflict(self.group, self.plural, name, OBJECT_MODIFIED));
         }
@@ -281,11 +332,21 @@ impl Resource {
         }
     }
 
-    fn check_update(&self, context: &Context, part: Part, new: &dyn Object, old: &dyn Object) -> Result<(), StatusError> {
+    fn check_update(
+        &self,
+        context: &Context,
+        part: Part,
+        new: &dyn Object,
+        old: &dyn Object,
+    ) -> Result<(), StatusError> {
         let path = Path::new("metadata");
         let mut errors = meta::validate_object_meta(new.meta(), self.hub.namespaced, self.hub.names, &path);
         errors.extend(meta::validate_object_meta_update(new.meta(), old.meta(), &path));
-        errors.extend(declarative::validate(new.as_reflect(), Some(old.as_reflect()), &Path::root()));
+        errors.extend(declarative::validate(
+            new.as_reflect(),
+            Some(old.as_reflect()),
+            &Path::root(),
+        ));
         errors.extend(match part {
             Part::Status => self.strategy.validate_status_update(context, new, old),
             _ => self.strategy.validate_update(context, new, old),
@@ -312,7 +373,13 @@ impl Resource {
             return Ok(Some(new));
         }
         let expect = Expect::Revision(entry.mod_revision);
-        match self.backend.store.write(&entry.key, expect, Write::Delete).await.map_err(|e| self.store_error(e))? {
+        match self
+            .backend
+            .store
+            .write(&entry.key, expect, Write::Delete)
+            .await
+            .map_err(|e| self.store_error(e))?
+        {
             Written::Done { revision, .. } => {
                 new.meta_mut().resource_version = revision.to_string();
                 Ok(Some(new))
@@ -330,7 +397,9 @@ impl Resource {
         self.backend.entropy.fill(&mut random);
         let meta = object.meta_mut();
         let base: String = meta.generate_name.chars().take(MAX_GENERATED_BASE).collect();
-        let suffix = random.iter().map(|b| char::from(SUFFIX_ALPHABET[usize::from(*b) % SUFFIX_ALPHABET.len()]));
+        let suffix = random
+            .iter()
+            .map(|b| char::from(SUFFIX_ALPHABET[usize::from(*b) % SUFFIX_ALPHABET.len()]));
         meta.name = base.chars().chain(suffix).collect();
     }
 
@@ -388,7 +457,9 @@ fn keep_all_but(new: &mut dyn Object, old: &dyn Object, names: &[&str]) {
 }
 
 fn clear_field(object: &mut dyn Object, name: &str) {
-    let Some((index, _)) = object.desc().field(name) else { return };
+    let Some((index, _)) = object.desc().field(name) else {
+        return;
+    };
     if let Some(slot) = object.as_reflect_mut().get_mut(index) {
         copy::clear(slot);
     }

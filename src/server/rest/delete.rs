@@ -21,14 +21,28 @@ impl Rest {
         let options = self.delete_options(request).await?;
         let name = request.info.name.as_str();
         let context = request.context(endpoint, self.now(), !options.dry_run.is_empty());
-        self.admission.admit(&self.registry, endpoint, Operation::Delete, namespace(request, endpoint), name).await?;
+        self.admission
+            .admit(
+                &self.registry,
+                endpoint,
+                Operation::Delete,
+                namespace(request, endpoint),
+                name,
+            )
+            .await?;
         let deleted = endpoint.resource.delete(&context, name, &options).await?;
         if deleted.gone && !endpoint.kind.returns_deleted {
             let status = success(endpoint, &*deleted.object);
             return Ok(respond::kind(request.rendering(accepted.format), 200, &status));
         }
         let accepted_only = !deleted.gone && options.orphan_dependents == Some(false);
-        self.object_response(request, endpoint, accepted, if accepted_only { 202 } else { 200 }, deleted.object)
+        self.object_response(
+            request,
+            endpoint,
+            accepted,
+            if accepted_only { 202 } else { 200 },
+            deleted.object,
+        )
     }
 
     pub(super) async fn delete_collection(
@@ -45,14 +59,20 @@ impl Rest {
         for object in found.objects {
             let name = object.meta().name.clone();
             match endpoint.resource.delete(&context, &name, &options).await {
-                Ok(Deleted { object: last, gone: true }) if endpoint.kind.returns_deleted => gone.push(last),
+                Ok(Deleted {
+                    object: last,
+                    gone: true,
+                }) if endpoint.kind.returns_deleted => gone.push(last),
                 Ok(_) => gone.push(object),
                 // Someone else was faster; that is what was asked for.
                 Err(e) if e.code == 404 => {}
                 Err(e) => return Err(e),
             }
         }
-        let meta = ListMeta { resource_version: found.meta.resource_version, ..ListMeta::default() };
+        let meta = ListMeta {
+            resource_version: found.meta.resource_version,
+            ..ListMeta::default()
+        };
         self.list_response(request, endpoint, accepted, &meta, gone)
     }
 
@@ -71,7 +91,8 @@ impl Rest {
             Format::Protobuf => {
                 let unknown = protobuf::decode_envelope(&body).map_err(|e| StatusError::bad_request(e.to_string()))?;
                 let mut decoded = DeleteOptions::default();
-                protobuf::read_message(unknown.raw, &mut decoded).map_err(|e| StatusError::bad_request(e.to_string()))?;
+                protobuf::read_message(unknown.raw, &mut decoded)
+                    .map_err(|e| StatusError::bad_request(e.to_string()))?;
                 options::checked_delete_options(decoded)
             }
         }

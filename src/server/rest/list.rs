@@ -47,7 +47,11 @@ impl Rest {
         let (mut page, consistent) = first_page(options, &prefix)?;
         let selective = options.is_selective();
         if options.limit > 0 {
-            page.options.limit = if selective { options.limit.max(STEP) } else { options.limit };
+            page.options.limit = if selective {
+                options.limit.max(STEP)
+            } else {
+                options.limit
+            };
         }
         let mut objects: Vec<Box<dyn Object>> = Vec::new();
         loop {
@@ -84,7 +88,9 @@ impl Rest {
 
     /// 410 for a continue token whose revision is gone, with a token that goes on at the newest one.
     async fn expired(&self, endpoint: &Endpoint, page: &Page, prefix: &str) -> StatusError {
-        let Some(from) = &page.options.from else { return StatusError::expired_list() };
+        let Some(from) = &page.options.from else {
+            return StatusError::expired_list();
+        };
         match endpoint.resource.backend.store.current_revision().await {
             Ok(_) => StatusError::expired_continue(&token(None, from.strip_prefix(prefix).unwrap_or_default())),
             Err(e) => endpoint.resource.store_error(e),
@@ -93,7 +99,10 @@ impl Rest {
 }
 
 fn list_meta(revision: Revision, prefix: &str, last: Option<String>, left: usize, selective: bool) -> ListMeta {
-    let mut meta = ListMeta { resource_version: revision.to_string(), ..ListMeta::default() };
+    let mut meta = ListMeta {
+        resource_version: revision.to_string(),
+        ..ListMeta::default()
+    };
     if let Some(last) = last {
         let next = format!("{}\0", last.strip_prefix(prefix).unwrap_or_default());
         meta.r#continue = token(Some(revision), &next);
@@ -109,10 +118,16 @@ fn first_page(options: &ListOptions, prefix: &str) -> Result<(Page, bool), Statu
     let mut page = Page::default();
     if !options.continue_token.is_empty() {
         if !options.resource_version.is_empty() && options.resource_version != "0" {
-            return Err(StatusError::bad_request("specifying resource version is not allowed when using continue"));
+            return Err(StatusError::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
         }
         let (revision, start) = read_token(&options.continue_token)?;
-        page.options = StoreOptions { revision, from: Some(format!("{prefix}{start}")), ..StoreOptions::default() };
+        page.options = StoreOptions {
+            revision,
+            from: Some(format!("{prefix}{start}")),
+            ..StoreOptions::default()
+        };
         return Ok((page, true));
     }
     let revision = options::revision(&options.resource_version)
@@ -141,17 +156,24 @@ fn token(revision: Option<Revision>, start: &str) -> String {
 /// Revision (`None`: the newest) and first key below the prefix.
 fn read_token(token: &str) -> Result<(Option<Revision>, String), StatusError> {
     let invalid = |why: &str| StatusError::bad_request(format!("continue key is not valid: {why}"));
-    let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|e| invalid(&e.to_string()))?;
+    let bytes = URL_SAFE_NO_PAD
+        .decode(token.trim_end_matches('='))
+        .map_err(|e| invalid(&e.to_string()))?;
     let json: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| invalid(&e.to_string()))?;
     if json["v"] != TOKEN_VERSION {
-        return Err(invalid(&format!("server does not recognize this encoded version {}", json["v"])));
+        return Err(invalid(&format!(
+            "server does not recognize this encoded version {}",
+            json["v"]
+        )));
     }
     let start = json["start"].as_str().unwrap_or_default();
     if start.is_empty() || start.starts_with('/') || start.split('/').any(|part| part == "..") {
         return Err(invalid(&format!("{start}")));
     }
     match json["rv"].as_i64().unwrap_or(0) {
-        0 => Err(invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")),
+        0 => Err(invalid(
+            "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+        )),
         n => Ok((u64::try_from(n).ok().map(Revision), start.to_owned())),
     }
 }
@@ -160,7 +182,9 @@ fn read_token(token: &str) -> Result<(Option<Revision>, String), StatusError> {
 pub(super) fn check_fields(endpoint: &Endpoint, options: &ListOptions) -> Result<(), StatusError> {
     let selectable = endpoint.kind.selectable_fields;
     let known = |f: &str| matches!(f, "metadata.name" | "metadata.namespace") || selectable.contains(&f);
-    let Some(term) = options.fields.terms().iter().find(|t| !known(&t.field)) else { return Ok(()) };
+    let Some(term) = options.fields.terms().iter().find(|t| !known(&t.field)) else {
+        return Ok(());
+    };
     Err(StatusError::bad_request(match selectable.is_empty() {
         true => format!(
             "{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
@@ -195,7 +219,12 @@ mod tests {
         let text = token(Some(Revision(7)), "ns/a\0");
         assert_eq!(read_token(&text).unwrap(), (Some(Revision(7)), "ns/a\0".to_owned()));
         assert_eq!(read_token(&token(None, "x\0")).unwrap().0, None);
-        for bad in ["", "!", "e30", &URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":1,"start":"../x"}"#)] {
+        for bad in [
+            "",
+            "!",
+            "e30",
+            &URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":1,"start":"../x"}"#),
+        ] {
             assert_eq!(read_token(bad).unwrap_err().code, 400, "{bad}");
         }
     }

@@ -123,7 +123,10 @@ impl Rest {
         if info.subresource.is_empty() {
             return Ok(Target::Object);
         }
-        endpoint.subresource(&info.subresource).map(Target::Subresource).ok_or_else(StatusError::no_such_resource)
+        endpoint
+            .subresource(&info.subresource)
+            .map(Target::Subresource)
+            .ok_or_else(StatusError::no_such_resource)
     }
 
     pub(crate) fn now(&self) -> Time {
@@ -133,5 +136,9 @@ impl Rest {
 
 /// The namespace that an object of this endpoint lives in: none for cluster-scoped kinds.
 fn namespace<'a>(request: &'a Request, endpoint: &Endpoint) -> &'a str {
-    if endpoint.kind.namespaced { &request.info.namespace } else { "" }
+    if endpoint.kind.namespaced {
+        &request.info.namespace
+    } else {
+        ""
+    }
 }

@@ -54,16 +54,29 @@ impl WriteOptions {
         };
         let (kind, errors) = match writing {
             Writing::Create => {
-                let message = v1::CreateOptions { dry_run, field_manager, field_validation };
+                let message = v1::CreateOptions {
+                    dry_run,
+                    field_manager,
+                    field_validation,
+                };
                 ("CreateOptions", rules::validate_create_options(&message))
             }
             Writing::Update => {
-                let message = v1::UpdateOptions { dry_run, field_manager, field_validation };
+                let message = v1::UpdateOptions {
+                    dry_run,
+                    field_manager,
+                    field_validation,
+                };
                 ("UpdateOptions", rules::validate_update_options(&message))
             }
             Writing::Patch => {
                 let force = query.has("force").then(|| query.flag("force"));
-                let message = v1::PatchOptions { dry_run, field_manager, field_validation, force };
+                let message = v1::PatchOptions {
+                    dry_run,
+                    field_manager,
+                    field_validation,
+                    force,
+                };
                 ("PatchOptions", rules::validate_patch_options(&message, false))
             }
         };
@@ -73,7 +86,11 @@ impl WriteOptions {
 }
 
 fn verdict(kind: &str, errors: ErrorList) -> Result<(), StatusError> {
-    if errors.is_empty() { Ok(()) } else { Err(StatusError::invalid(META_GROUP, kind, "", &errors)) }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(StatusError::invalid(META_GROUP, kind, "", &errors))
+    }
 }
 
 /// How the resource version of a list is meant.
@@ -148,7 +165,9 @@ pub fn revision(text: &str) -> Result<Option<Revision>, String> {
         "" | "0" => Ok(None),
         _ => match text.parse() {
             Ok(n) => Ok(Some(Revision(n))),
-            Err(_) => Err(format!("Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax")),
+            Err(_) => Err(format!(
+                "Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+            )),
         },
     }
 }
@@ -158,7 +177,9 @@ fn integer(query: &Query, key: &str) -> Result<Option<i64>, StatusError> {
         None | Some("") => Ok(None),
         Some(text) => match text.parse() {
             Ok(n) => Ok(Some(n)),
-            Err(_) => Err(StatusError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))),
+            Err(_) => Err(StatusError::bad_request(format!(
+                "strconv.ParseInt: parsing {text:?}: invalid syntax"
+            ))),
         },
     }
 }
@@ -168,7 +189,10 @@ pub fn delete_options_of_query(query: &Query) -> Result<DeleteOptions, StatusErr
     let options = DeleteOptions {
         grace_period_seconds: integer(query, "gracePeriodSeconds")?,
         orphan_dependents: query.has("orphanDependents").then(|| query.flag("orphanDependents")),
-        propagation_policy: query.get("propagationPolicy").filter(|v| !v.is_empty()).map(str::to_owned),
+        propagation_policy: query
+            .get("propagationPolicy")
+            .filter(|v| !v.is_empty())
+            .map(str::to_owned),
         dry_run: query.all("dryRun").map(str::to_owned).collect(),
         ..DeleteOptions::default()
     };

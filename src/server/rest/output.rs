@@ -39,8 +39,10 @@ impl Rest {
         let mut response = match accepted.shape {
             Shape::Object => respond::kind(request.rendering(accepted.format), code, &*object),
             Shape::Table(version) => {
-                let list_meta =
-                    ListMeta { resource_version: object.meta().resource_version.clone(), ..ListMeta::default() };
+                let list_meta = ListMeta {
+                    resource_version: object.meta().resource_version.clone(),
+                    ..ListMeta::default()
+                };
                 self.table_response(request, endpoint, accepted.format, version, &list_meta, &[object], code)?
             }
             Shape::PartialMetadata(version) => {
@@ -91,10 +93,14 @@ impl Rest {
                 respond::bytes(rendering, 200, protobuf::wrap(&version, kind.list_kind, &raw))
             }
             Shape::Object => {
-                let out = list_json(&version, kind.list_kind, meta, &objects, |o, out| json::write(o.as_reflect(), out));
+                let out = list_json(&version, kind.list_kind, meta, &objects, |o, out| {
+                    json::write(o.as_reflect(), out)
+                });
                 respond::json_bytes(rendering, 200, out)
             }
-            Shape::Table(version) => self.table_response(request, endpoint, accepted.format, version, meta, &objects, 200)?,
+            Shape::Table(version) => {
+                self.table_response(request, endpoint, accepted.format, version, meta, &objects, 200)?
+            }
             Shape::PartialMetadataList(version) if accepted.format == Format::Protobuf => {
                 let raw = list_protobuf(meta, &objects, |o, out| write_partial_protobuf(o.meta(), out));
                 respond::bytes(
@@ -104,9 +110,15 @@ impl Rest {
                 )
             }
             Shape::PartialMetadataList(version) => {
-                let out = list_json(version.api_version(), "PartialObjectMetadataList", meta, &objects, |o, out| {
-                    write_partial_json(version, o.meta(), out);
-                });
+                let out = list_json(
+                    version.api_version(),
+                    "PartialObjectMetadataList",
+                    meta,
+                    &objects,
+                    |o, out| {
+                        write_partial_json(version, o.meta(), out);
+                    },
+                );
                 respond::json_bytes(rendering, 200, out)
             }
             Shape::PartialMetadata(_) => {
@@ -121,7 +133,10 @@ impl Rest {
         Ok(response)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one answer; a struct of them would be used once")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one answer; a struct of them would be used once"
+    )]
     fn table_response(
         &self,
         request: &Request,
@@ -133,7 +148,10 @@ impl Rest {
         code: u16,
     ) -> Result<HttpResponse, StatusError> {
         if format == Format::Protobuf {
-            return Err(StatusError::not_acceptable(&[Format::Json.media_type(), Format::Yaml.media_type()]));
+            return Err(StatusError::not_acceptable(&[
+                Format::Json.media_type(),
+                Format::Yaml.media_type(),
+            ]));
         }
         let writer = self.table_writer(request, endpoint, version)?;
         let mut out = Vec::with_capacity(1024 + objects.len() * 256);
@@ -182,11 +200,7 @@ fn list_json(
     out
 }
 
-fn list_protobuf(
-    meta: &ListMeta,
-    objects: &[Box<dyn Object>],
-    item: impl Fn(&dyn Object, &mut Vec<u8>),
-) -> Vec<u8> {
+fn list_protobuf(meta: &ListMeta, objects: &[Box<dyn Object>], item: impl Fn(&dyn Object, &mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 + objects.len() * 256);
     let mut part = Vec::new();
     protobuf::write_message(meta, &mut part);

@@ -37,7 +37,11 @@ impl PatchType {
             JSON_PATCH => Ok(PatchType::Json),
             MERGE_PATCH => Ok(PatchType::Merge),
             STRATEGIC_PATCH => Ok(PatchType::Strategic),
-            _ => Err(StatusError::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH])),
+            _ => Err(StatusError::unsupported_media_type(&[
+                JSON_PATCH,
+                MERGE_PATCH,
+                STRATEGIC_PATCH,
+            ])),
         }
     }
 }
@@ -56,9 +60,21 @@ impl Rest {
         let strict = options.field_validation != FieldValidation::Ignore;
         let context = request.context(endpoint, self.now(), options.dry_run);
         let name = request.info.name.as_str();
-        self.admission.admit(&self.registry, endpoint, Operation::Update, namespace(request, endpoint), name).await?;
-        let wanted =
-            UpdateRequest { name, part: part(subresource), may_create: false, uid_is_precondition: false };
+        self.admission
+            .admit(
+                &self.registry,
+                endpoint,
+                Operation::Update,
+                namespace(request, endpoint),
+                name,
+            )
+            .await?;
+        let wanted = UpdateRequest {
+            name,
+            part: part(subresource),
+            may_create: false,
+            uid_is_precondition: false,
+        };
         let mut updater = |current: Option<&dyn Object>| {
             let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
             let (mut object, problems) = patched(endpoint, current, patch_type, &body, strict)?;

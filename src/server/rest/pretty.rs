@@ -11,7 +11,9 @@ pub fn wanted(headers: &HeaderMap, query: Option<&Query>) -> bool {
         return query.flag("pretty");
     }
     let agent = header_text(headers, &header::USER_AGENT).unwrap_or_default();
-    ["curl", "Wget", "Mozilla/5.0"].iter().any(|prefix| agent.starts_with(prefix))
+    ["curl", "Wget", "Mozilla/5.0"]
+        .iter()
+        .any(|prefix| agent.starts_with(prefix))
 }
 
 /// The same JSON with two blanks of indentation per level, as Go's MarshalIndent writes it.

@@ -19,7 +19,10 @@ impl Rest {
         if let Some(revision) = wanted {
             endpoint.resource.wait_for(revision).await?;
         }
-        let stored = endpoint.resource.get(namespace(request, endpoint), &request.info.name).await?;
+        let stored = endpoint
+            .resource
+            .get(namespace(request, endpoint), &request.info.name)
+            .await?;
         self.object_response(request, endpoint, accepted, 200, stored.object)
     }
 }

@@ -61,8 +61,17 @@ impl Request {
 
     /// What strategies may know.
     pub fn context(&self, endpoint: &Endpoint, now: Time, dry_run: bool) -> Context {
-        let namespace = if endpoint.kind.namespaced { self.info.namespace.clone() } else { String::new() };
-        Context { now, namespace, user: (*self.user).clone(), dry_run }
+        let namespace = if endpoint.kind.namespaced {
+            self.info.namespace.clone()
+        } else {
+            String::new()
+        };
+        Context {
+            now,
+            namespace,
+            user: (*self.user).clone(),
+            dry_run,
+        }
     }
 
     /// The whole body; 413 above the limit.
@@ -133,9 +142,9 @@ pub fn decode_object(
     let problems = match format {
         Format::Protobuf => {
             let unknown = protobuf::decode_envelope(body).map_err(|e| unrecognized(kind, &e.to_string(), body))?;
-            check_type(registry, kind, unknown.api_version, unknown.kind)?;
+            check_type(registry, kind, &unknown.api_version, &unknown.kind)?;
             protobuf::read_message(unknown.raw, object.as_reflect_mut())
-                .map_err(|e| unhandled(kind, unknown.kind, unknown.api_version, &e.to_string()))?;
+                .map_err(|e| unhandled(kind, &unknown.kind, &unknown.api_version, &e.to_string()))?;
             Vec::new()
         }
         Format::Json => decode_json(registry, kind, body, &mut *object)?,
@@ -153,9 +162,8 @@ fn decode_json(
     body: &[u8],
     object: &mut dyn Object,
 ) -> Result<Vec<String>, StatusError> {
-    let named = json::type_meta(body).map_err(|e| {
-        unrecognized(kind, &format!("couldn't get version/kind; json parse error: {e}"), body)
-    })?;
+    let named = json::type_meta(body)
+        .map_err(|e| unrecognized(kind, &format!("couldn't get version/kind; json parse error: {e}"), body))?;
     check_type(registry, kind, &named.api_version, &named.kind)?;
     let problems = json::read(body, object.as_reflect_mut())
         .map_err(|e| unhandled(kind, &named.kind, &named.api_version, &e.to_string()))?;
@@ -168,7 +176,10 @@ fn check_type(registry: &Registry, want: &KindDesc, api_version: &str, kind: &st
     if !kind.is_empty() && kind != want.kind {
         let version = if version.is_empty() { want.version } else { version };
         let why = match registry.knows(if api_version.is_empty() { want.group } else { group }, version, kind) {
-            true => format!("converting ({version}.{kind}) to ({}.{}): unknown conversion", want.version, want.kind),
+            true => format!(
+                "converting ({version}.{kind}) to ({}.{}): unknown conversion",
+                want.version, want.kind
+            ),
             false => format!("no kind {kind:?} is registered for version {api_version:?} in scheme"),
         };
         return Err(unhandled(want, kind, api_version, &why));
@@ -184,8 +195,15 @@ fn check_type(registry: &Registry, want: &KindDesc, api_version: &str, kind: &st
 
 fn unhandled(want: &KindDesc, kind: &str, api_version: &str, why: &str) -> StatusError {
     let kind = if kind.is_empty() { want.kind } else { kind };
-    let version = api_version.rsplit('/').next().filter(|v| !v.is_empty()).unwrap_or(want.version);
-    StatusError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {}: {why}", want.kind))
+    let version = api_version
+        .rsplit('/')
+        .next()
+        .filter(|v| !v.is_empty())
+        .unwrap_or(want.version);
+    StatusError::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {}: {why}",
+        want.kind
+    ))
 }
 
 /// Bytes of a refused body that the error shows.
@@ -204,5 +222,9 @@ fn summary(body: &[u8]) -> String {
         return "<empty>".into();
     }
     let shown: String = body.iter().take(SHOWN_BYTES).map(|b| format!("{b:02x}")).collect();
-    if body.len() > SHOWN_BYTES { format!("{shown} ...") } else { shown }
+    if body.len() > SHOWN_BYTES {
+        format!("{shown} ...")
+    } else {
+        shown
+    }
 }

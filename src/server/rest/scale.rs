@@ -36,13 +36,23 @@ impl Rest {
             return self.scale_response(request, endpoint, scale, accepted, stored.object);
         }
         let change = match verb {
-            "update" => Change::Replace(request.body_format()?, WriteOptions::parse(&request.query, Writing::Update)?),
-            _ => Change::Patch(PatchType::of(request)?, WriteOptions::parse(&request.query, Writing::Patch)?),
+            "update" => Change::Replace(
+                request.body_format()?,
+                WriteOptions::parse(&request.query, Writing::Update)?,
+            ),
+            _ => Change::Patch(
+                PatchType::of(request)?,
+                WriteOptions::parse(&request.query, Writing::Patch)?,
+            ),
         };
         let body = request.body().await?;
         let context = request.context(endpoint, self.now(), change.options().dry_run);
-        let wanted =
-            UpdateRequest { name, part: Part::Main, may_create: false, uid_is_precondition: true };
+        let wanted = UpdateRequest {
+            name,
+            part: Part::Main,
+            may_create: false,
+            uid_is_precondition: true,
+        };
         let mut updater = |current: Option<&dyn Object>| {
             let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
             let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
@@ -96,10 +106,12 @@ impl Rest {
     }
 
     fn new_scale(&self, scale: &SubresourceDesc) -> Result<Box<dyn Kind>, StatusError> {
-        self.registry.new_type(scale.group, scale.version, scale.kind).ok_or_else(|| {
-            let name = api_version(scale.group, scale.version);
-            StatusError::internal_error(format!("no kind {:?} is registered for version {name:?}", scale.kind))
-        })
+        self.registry
+            .new_type(scale.group, scale.version, scale.kind)
+            .ok_or_else(|| {
+                let name = api_version(scale.group, scale.version);
+                StatusError::internal_error(format!("no kind {:?} is registered for version {name:?}", scale.kind))
+            })
     }
 
     /// The Scale that the request makes of the present one, checked.
@@ -119,7 +131,11 @@ impl Rest {
                 protobuf::read_message(unknown.raw, new.as_reflect_mut()).map_err(|e| bad(e.to_string()))?;
             }
             Change::Replace(format, _) => {
-                let json = if *format == Format::Yaml { yaml::to_json(body) } else { Ok(body.to_vec()) };
+                let json = if *format == Format::Yaml {
+                    yaml::to_json(body)
+                } else {
+                    Ok(body.to_vec())
+                };
                 let json = json.map_err(|e| bad(e.to_string()))?;
                 json::read(&json, new.as_reflect_mut()).map_err(|e| bad(e.to_string()))?;
             }
@@ -181,7 +197,11 @@ fn check(scale: &SubresourceDesc, new: &dyn Reflect) -> Result<(), StatusError> 
     }
     let mut errors = ErrorList::new();
     let path = Path::new("spec").child("replicas");
-    errors.push(FieldError::invalid(&path, i64::from(replicas), "must be greater than or equal to 0"));
+    errors.push(FieldError::invalid(
+        &path,
+        i64::from(replicas),
+        "must be greater than or equal to 0",
+    ));
     let name = jsonpath::lookup_text(new, "metadata.name");
     Err(StatusError::invalid(scale.group, scale.kind, &name, &errors))
 }

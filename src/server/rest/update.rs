@@ -22,20 +22,33 @@ impl Rest {
     ) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
         let options = WriteOptions::parse(&request.query, Writing::Update)?;
-        let mut object = request.object(&self.registry, endpoint.kind, options.field_validation).await?;
+        let mut object = request
+            .object(&self.registry, endpoint.kind, options.field_validation)
+            .await?;
         check_name(request, endpoint, &mut *object)?;
         endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
         let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
         let context = request.context(endpoint, self.now(), options.dry_run);
         let name = request.info.name.as_str();
-        self.admission.admit(&self.registry, endpoint, Operation::Update, namespace(request, endpoint), name).await?;
+        self.admission
+            .admit(
+                &self.registry,
+                endpoint,
+                Operation::Update,
+                namespace(request, endpoint),
+                name,
+            )
+            .await?;
         let wanted = UpdateRequest {
             name,
             part: part(subresource),
             may_create: subresource.is_none() && endpoint.kind.create_on_update,
             uid_is_precondition: true,
         };
-        let updated = endpoint.resource.update(&context, &wanted, &mut |_| Ok(hub.clone_object())).await?;
+        let updated = endpoint
+            .resource
+            .update(&context, &wanted, &mut |_| Ok(hub.clone_object()))
+            .await?;
         let code = if updated.created { 201 } else { 200 };
         self.object_response(request, endpoint, accepted, code, updated.object)
     }

@@ -71,7 +71,9 @@ impl Rest {
             Format::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
             _ => "application/json",
         };
-        Ok(HttpResponse::Ok().insert_header((header::CONTENT_TYPE, content_type)).streaming(watch.into_stream()))
+        Ok(HttpResponse::Ok()
+            .insert_header((header::CONTENT_TYPE, content_type))
+            .streaming(watch.into_stream()))
     }
 
     fn deadline(&self, options: &ListOptions) -> Instant {
@@ -118,7 +120,10 @@ impl Watch {
             Start::After(Some(revision)) => revision,
             Start::After(None) => {
                 let store = &self.endpoint.resource.backend.store;
-                store.current_revision().await.map_err(|e| self.endpoint.resource.store_error(e))?
+                store
+                    .current_revision()
+                    .await
+                    .map_err(|e| self.endpoint.resource.store_error(e))?
             }
         };
         self.seen = after;
@@ -131,7 +136,10 @@ impl Watch {
 
     /// The present objects, and the mark of their end where it was asked for.
     async fn send_state(&mut self, prefix: &str, at_least: Option<Revision>) -> Result<Revision, StatusError> {
-        let page = crate::registry::Page { at_least, ..Default::default() };
+        let page = crate::registry::Page {
+            at_least,
+            ..Default::default()
+        };
         let listed = self.endpoint.resource.list(prefix, page).await?;
         let mut chunk = Vec::new();
         for entry in &listed.entries {
@@ -153,7 +161,10 @@ impl Watch {
         let mut object = (self.endpoint.kind.new)();
         object.meta_mut().resource_version = revision.to_string();
         if initial {
-            object.meta_mut().annotations.insert(INITIAL_EVENTS_END.into(), "true".into());
+            object
+                .meta_mut()
+                .annotations
+                .insert(INITIAL_EVENTS_END.into(), "true".into());
         }
         self.encoder.versioned_event("BOOKMARK", &*object, out);
         Ok(())
@@ -305,7 +316,13 @@ impl Encoder {
             Shape::Table(version) => Some((version, include_object(request)?)),
             _ => None,
         };
-        Ok(Encoder { accepted, table, named_columns: false, columns: endpoint.columns.clone(), clock: rest.backend.clock.clone() })
+        Ok(Encoder {
+            accepted,
+            table,
+            named_columns: false,
+            columns: endpoint.columns.clone(),
+            clock: rest.backend.clock.clone(),
+        })
     }
 
     /// Converts a hub object and appends its frame.
@@ -343,7 +360,14 @@ impl Encoder {
                         let headers = !std::mem::replace(&mut self.named_columns, true);
                         let (columns, api_version) = (&*self.columns, version.api_version());
                         let now = self.clock.now();
-                        TableWriter { columns, include, headers, api_version, now }.write_object(object, out);
+                        TableWriter {
+                            columns,
+                            include,
+                            headers,
+                            api_version,
+                            now,
+                        }
+                        .write_object(object, out);
                     }
                     (Shape::PartialMetadata(version) | Shape::PartialMetadataList(version), _) => {
                         write_partial_json(version, object.meta(), out);

@@ -1,7 +1,10 @@
 //! The order of merged lists: what the patch names comes in the patch's order, what only the server has keeps its place
 //! among its neighbours.
 
-use super::{ELEMENT_ORDER, FieldRule, Members, Node, Schema, StatusError, added, directive_of, failed, key_of, merge_list, same_scalar};
+use super::{
+    ELEMENT_ORDER, FieldRule, Members, Node, Schema, StatusError, added, directive_of, failed, key_of, merge_list,
+    same_scalar,
+};
 
 /// Works off every `$setElementOrder/<field>` of a patch, together with the field's own change.
 pub(super) fn apply_orders<'a>(

@@ -13,7 +13,10 @@ fn patched(document: &str, patch: &str) -> Result<String, u16> {
 
 #[test]
 fn patches_and_directives() {
-    for line in include_str!("../testdata/strategic.tsv").lines().filter(|l| !l.starts_with('#')) {
+    for line in include_str!("../testdata/strategic.tsv")
+        .lines()
+        .filter(|l| !l.starts_with('#'))
+    {
         let [document, patch, expected] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
         assert_eq!(patched(document, patch).as_deref(), Ok(expected), "{document} {patch}");
     }
