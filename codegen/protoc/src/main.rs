@@ -3,6 +3,9 @@
 
 use std::process::ExitCode;
 
+/// Build scripts only want to know that proto3's `optional` is understood.
+const VERSION: &str = "libprotoc 31.1";
+
 fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -13,31 +16,57 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
-    let (mut includes, mut files, mut out) = (Vec::new(), Vec::new(), None);
-    let (mut imports, mut source_info) = (false, false);
-    while let Some(arg) = args.next() {
-        let mut value = |name: &str| args.next().ok_or(format!("{name} needs a value"));
-        match arg.as_str() {
-            "--version" => {
-                println!("libprotoc 31.1");
-                return Ok(());
-            }
-            "-I" | "--proto_path" => includes.push(value(&arg)?),
-            "-o" | "--descriptor_set_out" => out = Some(value(&arg)?),
-            "--include_imports" => imports = true,
-            "--include_source_info" => source_info = true,
-            "--experimental_allow_proto3_optional" => {}
-            other => match other.strip_prefix("-I").or_else(|| other.strip_prefix("--proto_path=")) {
-                Some(dir) => includes.push(dir.to_owned()),
-                None if other.starts_with('-') => return Err(format!("unknown option {other}")),
-                None => files.push(other.to_owned()),
-            },
+fn run(args: impl Iterator<Item = String>) -> Result<(), String> {
+    let options = match Options::parse(args)? {
+        Some(options) => options,
+        None => {
+            println!("{VERSION}");
+            return Ok(());
         }
+    };
+    let out = options.out.ok_or("no -o FILE given")?;
+    // protox::Error shows file, line and column in its Debug form only
+    let mut compiler = protox::Compiler::new(options.includes).map_err(|error| format!("{error:?}"))?;
+    compiler.include_imports(options.imports).include_source_info(options.source_info);
+    compiler.open_files(options.files).map_err(|error| format!("{error:?}"))?;
+    std::fs::write(&out, compiler.encode_file_descriptor_set()).map_err(|error| format!("{out}: {error}"))
+}
+
+#[derive(Default)]
+struct Options {
+    includes: Vec<String>,
+    files: Vec<String>,
+    out: Option<String>,
+    imports: bool,
+    source_info: bool,
+}
+
+impl Options {
+    /// `None`: the version is asked for.
+    fn parse(mut args: impl Iterator<Item = String>) -> Result<Option<Options>, String> {
+        let mut options = Options::default();
+        while let Some(arg) = args.next() {
+            // `--name=value` and `-Ivalue` are one argument, `--name value` and `-I value` are two
+            let (name, value) = match arg.split_once('=') {
+                Some((name, value)) if arg.starts_with("--") => (name, Some(value.to_owned())),
+                _ if arg.len() > 2 && (arg.starts_with("-I") || arg.starts_with("-o")) => {
+                    (&arg[..2], Some(arg[2..].to_owned()))
+                }
+                _ => (arg.as_str(), None),
+            };
+            let mut value = || value.clone().or_else(|| args.next()).ok_or(format!("{name} needs a value"));
+            match name {
+                "--version" => return Ok(None),
+                "-I" | "--proto_path" => options.includes.push(value()?),
+                "-o" | "--descriptor_set_out" => options.out = Some(value()?),
+                "--include_imports" => options.imports = true,
+                "--include_source_info" => options.source_info = true,
+                // always understood
+                "--experimental_allow_proto3_optional" => {}
+                _ if name.starts_with('-') => return Err(format!("{name} is not supported")),
+                _ => options.files.push(arg),
+            }
+        }
+        Ok(Some(options))
     }
-    let out = out.ok_or("no -o FILE given")?;
-    let mut compiler = protox::Compiler::new(includes).map_err(|e| e.to_string())?;
-    compiler.include_imports(imports).include_source_info(source_info);
-    compiler.open_files(files).map_err(|e| e.to_string())?;
-    std::fs::write(&out, compiler.encode_file_descriptor_set()).map_err(|e| format!("{out}: {e}"))
 }

@@ -86,8 +86,16 @@ impl EmbeddedStore {
 
     async fn ask<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
-        self.queue.send(command(answer)).await.map_err(|_| StoreError::Closed)?;
-        answered.await.map_err(|_| StoreError::Closed)?
+        if self.queue.send(command(answer)).await.is_err() {
+            return Err(self.ended());
+        }
+        answered.await.unwrap_or_else(|_| Err(self.ended()))
+    }
+
+    /// Why the writer answers no more.
+    fn ended(&self) -> StoreError {
+        let died = || StoreError::Unavailable("the store's writer has died; see the log".to_owned());
+        self.shared.mvcc.view().map_or_else(|closed| closed, |_| died())
     }
 
     fn pool(&self) -> MutexGuard<'_, LeasePool> {
@@ -182,6 +190,7 @@ impl Store for EmbeddedStore {
 
     fn health(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         ready(match self.shared.fault() {
+            None if self.queue.is_closed() => Err(self.ended()),
             None => self.shared.mvcc.view().map(drop),
             Some(fault) => Err(fault),
         })

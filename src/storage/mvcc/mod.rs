@@ -7,6 +7,8 @@
 mod batch;
 mod history;
 mod lease;
+#[cfg(test)]
+mod tests;
 mod version;
 mod view;
 mod watch;

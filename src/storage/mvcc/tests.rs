@@ -1,0 +1,190 @@
+//! The heart against a model that keeps a whole copy of the state per revision.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::*;
+use crate::{Expect, Write, Written};
+
+/// xorshift64*: the same sequence for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % sides
+    }
+}
+
+const KEYS: [&str; 7] = ["/a", "/a/", "/a/1", "/a/2", "/a0", "/ab/1", "/b/1"];
+const PREFIXES: [&str; 4] = ["/", "/a/", "/b/", "/none/"];
+
+/// What each key holds: value, and the revisions that made it and changed it, and its version.
+type Snapshot = BTreeMap<&'static str, (Bytes, u64, u64, u64)>;
+
+struct Model {
+    /// From revision 1 on.
+    states: Vec<Snapshot>,
+    oldest: u64,
+}
+
+impl Model {
+    fn revision(&self) -> u64 {
+        self.states.len() as u64
+    }
+
+    /// Decides like the heart, whether and what to write.
+    fn write(&mut self, key: &'static str, expect: Expect, value: Option<Bytes>) -> Option<u64> {
+        let mut state = self.states.last().unwrap().clone();
+        let held = state.get(key).map(|held| held.2);
+        let expected = match expect {
+            Expect::Absent => None,
+            Expect::Revision(revision) => Some(revision.0),
+        };
+        if held != expected {
+            return None;
+        }
+        let revision = self.revision() + 1;
+        match (value, state.get(key).cloned()) {
+            (Some(value), Some((_, created, _, version))) => {
+                state.insert(key, (value, created, revision, version + 1));
+            }
+            (Some(value), None) => {
+                state.insert(key, (value, revision, revision, 1));
+            }
+            (None, Some(_)) => {
+                state.remove(key);
+            }
+            (None, None) => return Some(revision - 1),
+        }
+        self.states.push(state);
+        Some(revision)
+    }
+
+    fn list(&self, prefix: &str, from: &str, revision: u64) -> Vec<(&'static str, Bytes, u64, u64, u64)> {
+        let state = &self.states[revision as usize - 1];
+        let matching = state.iter().filter(|(key, _)| key.starts_with(prefix) && **key >= from);
+        matching
+            .map(|(key, held)| (*key, held.0.clone(), held.1, held.2, held.3))
+            .collect()
+    }
+}
+
+fn check_lists(mvcc: &Mvcc, model: &Model, dice: &mut Dice) {
+    for revision in 1..=model.revision() {
+        for prefix in PREFIXES {
+            let limit = dice.roll(4) as usize;
+            let from = KEYS[dice.roll(KEYS.len() as u64) as usize];
+            let options = ListOptions {
+                revision: Some(Revision(revision)),
+                limit,
+                from: Some(from.to_owned()),
+            };
+            let listed = mvcc.list(prefix, &options);
+            if revision < model.oldest {
+                assert!(matches!(listed, Err(StoreError::Compacted { oldest }) if oldest.0 == model.oldest));
+                continue;
+            }
+            let (listed, expected) = (listed.unwrap(), model.list(prefix, from, revision));
+            let all = listed.entries.iter().zip(&expected);
+            for (entry, (key, value, created, modified, version)) in all {
+                assert_eq!(
+                    (entry.key.as_str(), &entry.value, entry.version),
+                    (*key, value, *version)
+                );
+                assert_eq!((entry.create_revision.0, entry.mod_revision.0), (*created, *modified));
+            }
+            let shown = if limit == 0 {
+                expected.len()
+            } else {
+                expected.len().min(limit)
+            };
+            assert_eq!((listed.entries.len(), listed.count), (shown, expected.len()));
+            assert_eq!((listed.more, listed.revision.0), (shown < expected.len(), revision));
+        }
+    }
+}
+
+#[test]
+fn lists_at_any_revision_are_what_a_model_says() {
+    for seed in 1..=40 {
+        let (mvcc, mut dice) = (Mvcc::empty(), Dice(seed));
+        let mut model = Model {
+            states: vec![Snapshot::new()],
+            oldest: 0,
+        };
+        for step in 0..120 {
+            let key = KEYS[dice.roll(KEYS.len() as u64) as usize];
+            let held = mvcc.get(key).unwrap().entry;
+            let right = held.map_or(Expect::Absent, |entry| Expect::Revision(entry.mod_revision));
+            let expect = if dice.roll(8) > 0 {
+                right
+            } else {
+                Expect::Revision(Revision(1 + dice.roll(20)))
+            };
+            let value = (dice.roll(3) > 0).then(|| Bytes::from(step.to_string()));
+            let write = value
+                .clone()
+                .map_or(Write::Delete, |value| Write::Put { value, lease: None });
+            let mut batch = Batch::new(&mvcc).unwrap();
+            let written = batch.write(key, expect, write).unwrap();
+            mvcc.apply(&batch.into_changes());
+            match model.write(key, expect, value) {
+                Some(revision) => {
+                    assert!(matches!(written, Written::Done { revision: done, .. } if done.0 == revision))
+                }
+                None => assert!(matches!(written, Written::Conflict { .. })),
+            }
+            if dice.roll(25) == 0 {
+                let revision = Revision(1 + dice.roll(model.revision()));
+                if mvcc.check_compaction(revision).unwrap() {
+                    mvcc.compact(revision);
+                    model.oldest = revision.0;
+                }
+                check_lists(&mvcc, &model, &mut dice);
+            }
+        }
+        check_lists(&mvcc, &model, &mut dice);
+    }
+}
+
+/// In one batch each write sees those before it, and nobody sees any until they are applied.
+#[test]
+fn a_batch_is_seen_by_itself_only() {
+    let mvcc = Mvcc::empty();
+    let put = |value: &'static str| Write::Put {
+        value: Bytes::from_static(value.as_bytes()),
+        lease: None,
+    };
+    let mut batch = Batch::new(&mvcc).unwrap();
+    assert!(matches!(
+        batch.write("/a", Expect::Absent, put("1")),
+        Ok(Written::Done {
+            revision: Revision(2),
+            ..
+        })
+    ));
+    assert!(matches!(
+        batch.write("/a", Expect::Absent, put("2")),
+        Ok(Written::Conflict { current: Some(_), .. })
+    ));
+    let second = batch.write("/a", Expect::Revision(Revision(2)), put("3"));
+    assert!(matches!(
+        second,
+        Ok(Written::Done {
+            revision: Revision(3),
+            previous: Some(_)
+        })
+    ));
+    assert!(mvcc.get("/a").unwrap().entry.is_none());
+    assert_eq!(mvcc.current_revision().unwrap(), Revision(1));
+    mvcc.apply(&batch.into_changes());
+    let entry = mvcc.get("/a").unwrap().entry.unwrap();
+    assert_eq!(
+        (entry.version, entry.create_revision, entry.mod_revision),
+        (2, Revision(2), Revision(3))
+    );
+}
