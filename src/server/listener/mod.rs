@@ -14,6 +14,8 @@
 mod accept;
 mod config;
 mod connection;
+mod conversation;
+mod drive;
 mod prefixed;
 mod request;
 mod response;

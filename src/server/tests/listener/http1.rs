@@ -219,9 +219,12 @@ async fn a_large_body_passes_both_ways() {
 
 #[tokio::test]
 async fn a_head_that_never_comes_ends_the_connection() {
-    let quick = limits(|limits| limits.handshake_timeout = std::time::Duration::from_millis(200));
+    let quick = limits(|limits| {
+        limits.handshake_timeout = std::time::Duration::from_millis(200);
+        limits.idle_timeout = std::time::Duration::from_millis(300);
+    });
     let server = Server::with(false, quick);
     for sent in ["", "GET / HTTP/1.1\r\nHo", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
-        server.raw(sent.as_bytes()).await;
+        server.raw_bytes(sent.as_bytes()).await;
     }
 }

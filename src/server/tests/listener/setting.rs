@@ -242,14 +242,19 @@ impl Server {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// Sends raw bytes to a plain listener and reads until it closes.
-    pub async fn raw(&self, sent: &[u8]) -> String {
+    /// Sends raw bytes and reads until the server closes.
+    pub async fn raw_bytes(&self, sent: &[u8]) -> Vec<u8> {
         let mut stream = self.tcp().await;
         stream.write_all(sent).await.unwrap();
         let mut answer = Vec::new();
         // The server may close while it still has bytes of ours unread, which is a reset.
         let _ = soon(stream.read_to_end(&mut answer)).await;
-        String::from_utf8(answer).unwrap()
+        answer
+    }
+
+    /// As [`Self::raw_bytes`], for answers that are text.
+    pub async fn raw(&self, sent: &[u8]) -> String {
+        String::from_utf8(self.raw_bytes(sent).await).unwrap()
     }
 
     /// A TLS connection that offers `alpn` and, if given, a client certificate.
@@ -258,10 +263,18 @@ impl Server {
         alpn: &[&str],
         client: Option<&CertifiedKeyPem>,
     ) -> std::io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
-        let mut config = client_config(&self.ca, client);
+        let mut config = client_config(&self.ca, client, rustls::DEFAULT_VERSIONS);
         config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+        self.tls_with(Arc::new(config)).await
+    }
+
+    /// A TLS connection as this client makes it.
+    pub async fn tls_with(
+        &self,
+        config: Arc<ClientConfig>,
+    ) -> std::io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
         let name = ServerName::try_from("localhost").unwrap();
-        tokio_rustls::TlsConnector::from(Arc::new(config))
+        tokio_rustls::TlsConnector::from(config)
             .connect(name, self.tcp().await)
             .await
     }
@@ -284,14 +297,19 @@ impl Server {
     }
 }
 
-fn client_config(ca: &CertificateAuthority, client: Option<&CertifiedKeyPem>) -> ClientConfig {
+/// A client that trusts `ca` and, if given, shows a certificate.
+pub fn client_config(
+    ca: &CertificateAuthority,
+    client: Option<&CertifiedKeyPem>,
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> ClientConfig {
     let mut roots = rustls::RootCertStore::empty();
     roots
         .add(certificates(&ca.pem().certificate_pem).unwrap().remove(0))
         .unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .unwrap();
     let builder = builder.with_root_certificates(roots);
     match client {

@@ -4,7 +4,7 @@ use keelson_server::tls::ServingCertificates;
 use keelson_server::tls::certs::CertificateAuthority;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::setting::{Http2, Server, get, soon, text, validity};
+use crate::setting::{Http2, Server, client_config, get, soon, text, validity};
 
 #[tokio::test]
 async fn the_protocol_is_the_one_agreed_at_the_handshake() {
@@ -98,5 +98,39 @@ async fn plain_http_on_the_tls_port_is_told_so() {
     assert_eq!(
         answer,
         "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+    );
+}
+
+/// Certificates go into the ticket, so a client that resumes is the same client.
+#[tokio::test]
+async fn a_resumed_session_keeps_the_client_certificate() {
+    let server = Server::start();
+    let admin = server.ca.issue_client("kubernetes-admin", None, validity()).unwrap();
+    let config = std::sync::Arc::new(client_config(&server.ca, Some(&admin), rustls::DEFAULT_VERSIONS));
+    for expected in [rustls::HandshakeKind::Full, rustls::HandshakeKind::Resumed] {
+        let mut stream = server.tls_with(std::sync::Arc::clone(&config)).await.unwrap();
+        stream
+            .write_all(b"GET /who HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            .await
+            .unwrap();
+        let mut answer = String::new();
+        soon(stream.read_to_string(&mut answer)).await.unwrap();
+        assert!(answer.ends_with("client=CN=kubernetes-admin"), "{answer}");
+        assert_eq!(stream.get_ref().1.handshake_kind(), Some(expected));
+    }
+}
+
+#[tokio::test]
+async fn tls_1_2_clients_can_show_a_certificate_too() {
+    let server = Server::start();
+    let admin = server.ca.issue_client("kubernetes-admin", None, validity()).unwrap();
+    let mut config = client_config(&server.ca, Some(&admin), &[&rustls::version::TLS12]);
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let stream = server.tls_with(std::sync::Arc::new(config)).await.unwrap();
+    let answer = Http2::over(stream).await.get("/who").await.unwrap();
+    assert!(
+        text(answer)
+            .await
+            .ends_with("http2=true server=localhost client=CN=kubernetes-admin")
     );
 }

@@ -61,3 +61,18 @@ fn what_is_wrong_with_a_pair_is_said() {
     assert!(message(&one.certificate_pem, &other.key_pem).starts_with("certificate and private key: "));
     assert!(message("-----BEGIN CERTIFICATE-----\n!!", &one.key_pem).starts_with("malformed PEM data: "));
 }
+
+/// `openssl ecparam -genkey` writes this form; a PKCS#8 key holds it inside.
+#[test]
+fn a_sec1_key_is_taken() {
+    let pkcs8 = pair("leaf");
+    let der = PrivateKeyDer::from_pem_slice(pkcs8.key_pem.as_bytes()).unwrap();
+    let begin = der
+        .secret_der()
+        .windows(5)
+        .position(|bytes| bytes == [0x30, 0x6b, 0x02, 0x01, 0x01])
+        .unwrap();
+    let sec1 = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &der.secret_der()[begin..]);
+    let key_pem = format!("-----BEGIN EC PRIVATE KEY-----\n{sec1}\n-----END EC PRIVATE KEY-----\n");
+    ServingCertificates::new(&CertifiedKeyPem { key_pem, ..pkcs8 }).unwrap();
+}

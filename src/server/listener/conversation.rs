@@ -1,0 +1,162 @@
+//! The requests of one connection, each through the application.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix_http::Request;
+use actix_http::body::{BoxBody, EitherBody, MessageBody};
+use actix_service::Service;
+use futures_util::FutureExt;
+use http::header::UPGRADE;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::accept::Admission;
+use super::connection::Activity;
+use super::drive::{drive, http1_settings, http2_settings};
+use super::response::{self, AnswerBody, Asked};
+use super::serve::{Context, ServeError};
+use super::{Connection, Goaway, Upgrade, request};
+
+/// The answer when a handler panics, as kube-apiserver gives it.
+const PANICKED: &str = "This request caused apiserver to panic. Look in the logs for details.\n";
+
+/// A client with its connection: what each of its requests needs.
+pub(super) struct Conversation<S, B> {
+    service: Rc<S>,
+    connection: Rc<Connection>,
+    activity: Rc<Activity>,
+    admission: Arc<Admission>,
+    context: Arc<Context>,
+    /// The body of the application's answers.
+    body: PhantomData<fn() -> B>,
+}
+
+impl<S, B> Conversation<S, B>
+where
+    S: Service<Request> + 'static,
+    S::Error: Into<actix_web::Error>,
+    S::Response: Into<actix_http::Response<B>>,
+    B: MessageBody + 'static,
+{
+    pub(super) fn new(
+        service: Rc<S>,
+        connection: Connection,
+        admission: Arc<Admission>,
+        context: Arc<Context>,
+    ) -> Self {
+        let (connection, activity) = (Rc::new(connection), Rc::new(Activity::new()));
+        Conversation {
+            service,
+            connection,
+            activity,
+            admission,
+            context,
+            body: PhantomData,
+        }
+    }
+
+    /// Speaks HTTP until the connection ends.
+    pub(super) async fn converse<T>(self, stream: T) -> Result<(), ServeError>
+    where
+        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let this = Rc::new(self);
+        let activity = Rc::clone(&this.activity);
+        let context = Arc::clone(&this.context);
+        let http2 = this.connection.http2;
+        let stream = TokioIo::new(stream);
+        let answer = service_fn(move |request| {
+            let this = Rc::clone(&this);
+            async move { Ok::<_, Infallible>(this.answer(request).await) }
+        });
+        if http2 {
+            let connection = http2_settings(&context.limits).serve_connection(stream, answer);
+            Ok(drive(pin!(connection), http2, &activity, &context).await?)
+        } else {
+            let connection = http1_settings(&context.limits)
+                .serve_connection(stream, answer)
+                .with_upgrades();
+            Ok(drive(pin!(connection), http2, &activity, &context).await?)
+        }
+    }
+
+    async fn answer(&self, request: http::Request<Incoming>) -> http::Response<AnswerBody<EitherBody<B>>> {
+        let under_way = self.activity.begin();
+        let asked = Asked {
+            head: request.method() == http::Method::HEAD,
+            http2: self.connection.http2,
+        };
+        let request = match self.translate(request) {
+            Ok(request) => request,
+            Err(error) => {
+                tracing::debug!(%error, "refused a request");
+                return response::refusal(http::StatusCode::BAD_REQUEST, "400 Bad Request\n", under_way);
+            }
+        };
+        let called = AssertUnwindSafe(self.call(request)).catch_unwind().await;
+        let answer = match called {
+            Ok(answer) => answer,
+            Err(panic) => {
+                tracing::error!(panic = response::panic_text(panic.as_ref()), "a handler panicked");
+                return response::refusal(http::StatusCode::INTERNAL_SERVER_ERROR, PANICKED, under_way);
+            }
+        };
+        let (answer, close) = response::into_hyper(answer, &asked, under_way);
+        let sent_away = asked.http2 && self.context.goaway.as_ref().is_some_and(Goaway::decide);
+        if sent_away || (close && asked.http2) {
+            self.activity.close();
+        }
+        answer
+    }
+
+    fn translate(&self, mut request: http::Request<Incoming>) -> Result<Request, request::HeadError> {
+        let upgrade = self.upgrade(&mut request);
+        let (head, body) = request.into_parts();
+        let mut request = request::from_hyper(head, body)?;
+        request.head_mut().peer_addr = Some(self.connection.peer);
+        {
+            let mut extensions = actix_web::HttpMessage::extensions_mut(&request);
+            extensions.insert(Rc::clone(&self.connection));
+            extensions.insert(self.context.shutdown.clone());
+            if let Some(upgrade) = upgrade {
+                extensions.insert(upgrade);
+            }
+        }
+        Ok(request)
+    }
+
+    fn upgrade(&self, request: &mut http::Request<Incoming>) -> Option<Upgrade> {
+        if request.version() != http::Version::HTTP_11 {
+            return None;
+        }
+        let protocol = request.headers().get(UPGRADE)?.to_str().ok()?.to_owned();
+        let pending = hyper::upgrade::on(request);
+        Some(Upgrade {
+            protocol,
+            pending,
+            admission: Arc::clone(&self.admission),
+        })
+    }
+
+    async fn call(&self, request: Request) -> actix_http::Response<EitherBody<B>> {
+        let called = match poll_fn(|cx| self.service.poll_ready(cx)).await {
+            Ok(()) => self.service.call(request).await,
+            Err(error) => Err(error),
+        };
+        match called {
+            Ok(answer) => answer.into().map_body(|_, body| EitherBody::left(body)),
+            Err(error) => {
+                let answer: actix_http::Response<BoxBody> = error.into().error_response().into();
+                answer.map_body(|_, body| EitherBody::right(body))
+            }
+        }
+    }
+}
