@@ -1,0 +1,114 @@
+# The steps of .ci/run, each a function step_<name>. Sourced; every one runs in a shell of its own with `set -e`.
+
+# Programs that are not part of every machine: cargo-deny; etcd and kubectl built from their Go modules.
+step_tools() {
+    local deny=$cache/cargo-deny version=0.20.2
+    if [ "$("$deny/bin/cargo-deny" --version 2>/dev/null)" != "cargo-deny $version" ]; then
+        # Unoptimized: it is built in a fifth of the time and needs two seconds for its work.
+        CARGO_TARGET_DIR=$cache/cargo-deny-target cargo install cargo-deny --version "$version" --locked --debug \
+            --quiet --root "$deny"
+        rm -rf "$cache/cargo-deny-target"
+    fi
+    require go || return 0
+    .ci/etcd.sh "$cache/etcd"
+    command -v kubectl >/dev/null || .ci/kubectl.sh "$cache/kubectl"
+}
+
+step_format() {
+    cargo fmt --all --check
+    (cd examples/widgets && cargo fmt --check)
+}
+
+step_clippy() {
+    cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+}
+
+# The README's test command: among others the kubectl and kube-rs suites and the crash tests.
+step_test() {
+    name_tools
+    cargo test --locked --workspace
+}
+
+# The user's own server: formatted, tested, and its program built for the steps below.
+step_examples() {
+    cd examples/widgets
+    cargo clippy --quiet --locked --all-targets -- -D warnings
+    cargo test --quiet --locked
+    cargo build --quiet --locked
+}
+
+# Licences, banned crates, sources. (The advisory database is not a package, so it can't be had everywhere.)
+step_deny() {
+    "$cache/cargo-deny/bin/cargo-deny" --locked check --hide-inclusion-graph licenses bans sources
+}
+
+# One definition file added to a clean clone, and nothing else touched, gives the main server that kind; the clone is
+# built without a protoc in PATH.
+step_definition() {
+    local clone=$work/clone kind=apis/example.org/v1
+    git clone --quiet "$root" "$clone"
+    mkdir -p "$clone/api-defs/example.org/v1"
+    cp tests/data/gadget.proto "$clone/api-defs/example.org/v1/gadget.proto"
+    cd "$clone"
+    # etcd-client's build script is the one that calls protoc: it must run again here.
+    cargo clean --quiet -p etcd-client
+    env -u PROTOC PATH="$(path_without protoc)" cargo build --quiet --locked
+    start_server "$CARGO_TARGET_DIR/debug/keelson" --storage-backend=embedded
+    admin_get "/$kind" | grep -q '"name":"gadgets"'
+    admin_get "/openapi/v3/$kind" | grep -q 'How many teeth it has'
+    name_tools
+    if require kubectl; then
+        kubectl create -f - <<<'{"apiVersion":"example.org/v1","kind":"Gadget","metadata":{"name":"cog"},"spec":{"teeth":8}}'
+        kubectl get gadgets | grep -q '^cog .*8'
+        kubectl explain gadget.spec.teeth | grep -q 'How many teeth it has'
+    fi
+    stop_server
+}
+
+# PATH without the folders that hold the program $1.
+path_without() {
+    local folder kept=()
+    while IFS= read -r -d : folder; do
+        [ -x "$folder/$1" ] || kept+=("$folder")
+    done <<<"$PATH:"
+    (IFS=:; echo "${kept[*]}")
+}
+
+step_go_client() {
+    require go || return 0
+    start_server "$(widgets)" --storage-backend=memory
+    (cd tests/clients/go && go run .)
+    stop_server
+}
+
+step_python_client() {
+    { require python3 && require java; } || return 0
+    start_server "$(widgets)" --storage-backend=memory
+    admin_get /openapi/v2 >"$work/swagger.json"
+    tests/clients/python/generate.sh "$work/swagger.json" "$cache/python"
+    "$cache/python/env/bin/python" tests/clients/python/widgets.py "$cache/python/client" "$KUBECONFIG"
+    stop_server
+}
+
+# The example server's program, built if it isn't.
+widgets() {
+    (cd examples/widgets && cargo build --quiet --locked)
+    echo "$CARGO_TARGET_DIR/debug/widgets"
+}
+
+step_conformance() {
+    local cases=../shared/conformance/cases
+    if [ ! -d "$cases" ]; then
+        echo "skipped: there are no recorded conversations ($cases)"
+        return 0
+    fi
+    cargo build --quiet --locked
+    printf '%s\n' 'admintoken,admin,uid-admin,"system:masters"' 'alicetoken,alice,uid-alice,"devs"' 'bobtoken,bob,uid-bob' \
+        >"$work/tokens.csv"
+    start_server "$CARGO_TARGET_DIR/debug/keelson" --storage-backend=embedded --token-auth-file="$work/tokens.csv" \
+        --authorization-mode=Node,RBAC --service-cluster-ip-range=10.0.0.0/24 --allow-privileged=true
+    python3 ../shared/conformance/replay.py --server "$server_url" --quiet --report "$work/report.json" \
+        "$cases"/{crud,delete,list,watch,discovery} || true
+    stop_server
+    python3 .ci/pending.py "$work/report.json" tests/data/conformance-pending.txt
+}

@@ -1,0 +1,211 @@
+//! kubectl, through what a person does with it, on each of the three stores.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::support::{Etcd, Server, keelson, tool, widgets};
+
+/// kubectl with a server's kubeconfig and a home of its own.
+struct Kubectl<'a> {
+    program: PathBuf,
+    server: &'a Server,
+}
+
+impl Kubectl<'_> {
+    fn run(&self, arguments: &str, variables: &[(&str, &str)]) -> Output {
+        Command::new(&self.program)
+            .args(arguments.split_whitespace())
+            .env("KUBECONFIG", &self.server.kubeconfig)
+            .env("HOME", self.server.folder())
+            .envs(variables.iter().copied())
+            .current_dir(self.server.folder())
+            .output()
+            .unwrap()
+    }
+
+    /// Runs it; it must succeed. Answers with what it printed.
+    fn ok(&self, arguments: &str) -> String {
+        let output = self.run(arguments, &[]);
+        let (out, err) = (text(output.stdout), text(output.stderr));
+        assert!(output.status.success(), "kubectl {arguments}: {out}{err}\n{}", self.server.log());
+        out
+    }
+
+    /// Runs it; it must fail. Answers with what it complained about.
+    fn fails(&self, arguments: &str) -> String {
+        let output = self.run(arguments, &[]);
+        assert!(!output.status.success(), "kubectl {arguments}: {}", text(output.stdout));
+        text(output.stderr)
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        std::fs::write(self.server.folder().join(name), content).unwrap();
+    }
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+/// What the walk does with one kind.
+struct Subject {
+    resource: &'static str,
+    name: &'static str,
+    file: &'static str,
+    manifest: &'static str,
+    /// Header of `get` and of `get -o wide`.
+    header: &'static str,
+    wide: &'static str,
+    /// A `sed` expression that an editor applies, and the JSONPath and value that prove it.
+    edit: (&'static str, &'static str, &'static str),
+    /// A field for `explain`, and a part of what it says.
+    explain: (&'static str, &'static str),
+    /// A JSONPath of the replicas, if the kind can be scaled.
+    replicas: Option<&'static str>,
+}
+
+const CONFIG_MAP: Subject = Subject {
+    resource: "configmap",
+    name: "settings",
+    file: "configmap.yaml",
+    manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  color: blue\n",
+    header: "NAME DATA AGE",
+    wide: "NAME DATA AGE",
+    edit: ("s/color: blue/color: red/", "{.data.color}", "red"),
+    explain: ("data", "<map[string]string>"),
+    replicas: None,
+};
+
+const DEPLOYMENT: Subject = Subject {
+    resource: "deployment",
+    name: "web",
+    file: "deployment.yaml",
+    manifest: "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  selector:\n    matchLabels: {app: web}\n  \
+               template:\n    metadata:\n      labels: {app: web}\n    spec:\n      containers:\n      - name: web\n        \
+               image: web:1\n",
+    header: "NAME READY UP-TO-DATE AVAILABLE AGE",
+    wide: "NAME READY UP-TO-DATE AVAILABLE AGE CONTAINERS IMAGES SELECTOR",
+    edit: ("s/image: web:1/image: web:2/", "{.spec.template.spec.containers[0].image}", "web:2"),
+    explain: ("spec.replicas", "<integer>"),
+    replicas: Some("{.spec.replicas}"),
+};
+
+const WIDGET: Subject = Subject {
+    resource: "widget",
+    name: "gear",
+    file: "widget.yaml",
+    manifest: include_str!("../../examples/widgets/widget.yaml"),
+    header: "NAME SIZE COLOR REPLICAS AGE",
+    wide: "NAME SIZE COLOR REPLICAS OWNER AGE",
+    edit: ("s/color: Blue/color: Red/", "{.spec.color}", "Red"),
+    explain: ("spec.color", "One of Red, Green and Blue."),
+    replicas: Some("{.spec.replicas}"),
+};
+
+/// Words of the first line.
+fn header(output: &str) -> String {
+    output.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn walk(kubectl: &Kubectl<'_>, subject: &Subject) {
+    let Subject { resource, name, file, .. } = *subject;
+    kubectl.write(file, subject.manifest);
+    let path = |path: &str| kubectl.ok(&format!("get {resource} {name} -o jsonpath={path}"));
+
+    let resources = kubectl.ok("api-resources");
+    assert!(resources.lines().any(|line| line.starts_with(&format!("{resource}s "))), "{resources}");
+    assert!(kubectl.ok(&format!("create -f {file}")).contains(&format!("/{name} created")));
+    assert!(kubectl.fails(&format!("create -f {file}")).contains("AlreadyExists"));
+    kubectl.ok(&format!("delete {resource} {name}"));
+    assert!(kubectl.ok(&format!("apply -f {file}")).contains("created"));
+    assert!(kubectl.ok(&format!("apply -f {file}")).contains("unchanged"));
+
+    assert_eq!(header(&kubectl.ok(&format!("get {resource}"))), subject.header);
+    assert_eq!(header(&kubectl.ok(&format!("get {resource} -o wide"))), subject.wide);
+    assert!(kubectl.ok(&format!("get {resource} {name} -o yaml")).contains(&format!("name: {name}\n")));
+    assert!(kubectl.ok(&format!("describe {resource} {name}")).contains(name));
+
+    assert!(kubectl.ok(&format!("label {resource} {name} team=blue")).contains("labeled"));
+    assert!(kubectl.ok(&format!("get {resource} -l team=blue -o name")).contains(name));
+    assert_eq!(kubectl.ok(&format!("get {resource} -l team=red -o name")), "");
+    assert!(kubectl.ok(&format!("get {resource} --field-selector metadata.name={name} -o name")).contains(name));
+
+    edit(kubectl, subject);
+    assert_eq!(path(subject.edit.1), subject.edit.2);
+    if let Some(replicas) = subject.replicas {
+        assert!(kubectl.ok(&format!("scale {resource} {name} --replicas=4")).contains("scaled"));
+        assert_eq!(path(replicas), "4");
+    }
+    let (field, says) = subject.explain;
+    let explained = kubectl.ok(&format!("explain {resource}.{field}"));
+    assert!(explained.contains(says), "{explained}");
+
+    watch(kubectl, subject);
+    assert!(kubectl.fails(&format!("get {resource} {name}")).contains("NotFound"));
+}
+
+/// An editor that changes one line.
+fn edit(kubectl: &Kubectl<'_>, subject: &Subject) {
+    kubectl.write("editor.sh", &format!("sed -i '{}' \"$1\"\n", subject.edit.0));
+    let arguments = format!("edit {} {}", subject.resource, subject.name);
+    let output = kubectl.run(&arguments, &[("KUBE_EDITOR", "sh editor.sh")]);
+    assert!(output.status.success() && text(output.stdout).contains("edited"), "{}", text(output.stderr));
+}
+
+/// `get -w` sees the object and its deletion, which `wait` waits for.
+fn watch(kubectl: &Kubectl<'_>, subject: &Subject) {
+    let Subject { resource, name, .. } = *subject;
+    std::thread::scope(|scope| {
+        let arguments = format!("get {resource} {name} -w --output-watch-events --request-timeout=5s");
+        let watching = scope.spawn(move || text(kubectl.run(&arguments, &[]).stdout));
+        let waiting = scope.spawn(move || kubectl.ok(&format!("wait {resource} {name} --for=delete --timeout=50s")));
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        assert!(kubectl.ok(&format!("delete {resource} {name}")).contains("deleted"));
+        waiting.join().unwrap();
+        let seen = watching.join().unwrap();
+        let events: Vec<&str> = seen.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!(events, ["ADDED", "DELETED"], "{seen}");
+    });
+}
+
+async fn walk_on(program: &Path, subjects: &[Subject], flags: &[&str]) {
+    let Some(kubectl) = tool("kubectl", "KEELSON_KUBECTL") else { return };
+    let server = Server::start(program, flags).await;
+    let kubectl = Kubectl { program: kubectl, server: &server };
+    assert!(kubectl.ok("version").contains("Server Version: v1.36"));
+    for subject in subjects {
+        walk(&kubectl, subject);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn builtin_kinds_on_the_memory_store() {
+    walk_on(keelson(), &[CONFIG_MAP, DEPLOYMENT], &["--storage-backend=memory"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn builtin_kinds_on_the_embedded_store() {
+    walk_on(keelson(), &[CONFIG_MAP, DEPLOYMENT], &["--storage-backend=embedded"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn builtin_kinds_on_etcd() {
+    let Some(etcd) = Etcd::start() else { return };
+    walk_on(keelson(), &[CONFIG_MAP, DEPLOYMENT], &[&format!("--etcd-servers={}", etcd.url)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn widgets_on_the_memory_store() {
+    walk_on(widgets(), &[WIDGET], &["--storage-backend=memory"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn widgets_on_the_embedded_store() {
+    walk_on(widgets(), &[WIDGET], &["--storage-backend=embedded"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn widgets_on_etcd() {
+    let Some(etcd) = Etcd::start() else { return };
+    walk_on(widgets(), &[WIDGET], &[&format!("--etcd-servers={}", etcd.url)]).await;
+}

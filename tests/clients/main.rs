@@ -1,0 +1,6 @@
+//! The built programs, started as children and used by real clients: kubectl, the `kube` crate, signals.
+
+mod kube_rs;
+mod kubectl;
+mod startup;
+mod support;

@@ -1,0 +1,140 @@
+//! Starting and ending: no flag at all, mistakes, what is kept over a restart, open watches at SIGTERM.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, PostParams, WatchParams};
+
+use crate::support::{Server, command, free_port, keelson};
+
+/// Every file below `folder`, with its mode.
+fn files(folder: &Path) -> Vec<(String, u32)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => {
+                    let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+                    found.push((path.strip_prefix(folder).unwrap().to_string_lossy().into_owned(), mode));
+                }
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn named(name: &str) -> ConfigMap {
+    let mut object = ConfigMap::default();
+    object.metadata.name = Some(name.to_owned());
+    object
+}
+
+#[tokio::test]
+async fn a_bare_start_makes_everything_and_a_restart_keeps_it() {
+    let server = Server::start(keelson(), &[]).await;
+    let data = server.folder().join("keelson");
+    assert_eq!(server.kubeconfig, data.join("kubeconfig"));
+    let made = files(&data);
+    for secret in ["kubeconfig", "pki/ca.key", "pki/apiserver.key", "pki/sa.key"] {
+        assert!(made.contains(&(secret.to_owned(), 0o600)), "{secret}: {made:?}");
+    }
+    let maps: Api<ConfigMap> = Api::namespaced(server.client().await, "default");
+    maps.create(&PostParams::default(), &named("kept")).await.unwrap();
+    let certificate = std::fs::read(data.join("pki/apiserver.crt")).unwrap();
+
+    let (status, _, folder) = server.terminate();
+    assert_eq!(status.code(), Some(0));
+    let server = Server::start_in(keelson(), folder, &[]).await;
+    assert_eq!(std::fs::read(server.folder().join("keelson/pki/apiserver.crt")).unwrap(), certificate);
+    let maps: Api<ConfigMap> = Api::namespaced(server.client().await, "default");
+    maps.get("kept").await.unwrap();
+}
+
+#[tokio::test]
+async fn sigterm_ends_open_watches_and_the_server() {
+    let server = Server::start(keelson(), &["--storage-backend=memory"]).await;
+    let maps: Api<ConfigMap> = Api::namespaced(server.client().await, "default");
+    let mut watches = Vec::new();
+    for _ in 0..5 {
+        let mut watch = Box::pin(maps.watch(&WatchParams::default().timeout(290), "0").await.unwrap());
+        // Something must have arrived, or the request might not have reached the server yet.
+        if watches.is_empty() {
+            maps.create(&PostParams::default(), &named("seen")).await.unwrap();
+        }
+        watch.try_next().await.unwrap().unwrap();
+        watches.push(watch);
+    }
+    let (status, took, _folder) = server.terminate();
+    assert_eq!(status.code(), Some(0));
+    assert!(took < Duration::from_secs(10), "took {took:?}");
+    for mut watch in watches {
+        while let Ok(Some(_)) = watch.try_next().await {}
+    }
+}
+
+#[test]
+fn mistakes_are_one_line_and_make_nothing() {
+    let busy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let busy_port = format!("--secure-port={}", busy.local_addr().unwrap().port());
+    let port = format!("--secure-port={}", free_port());
+    for (flags, names) in [
+        (&["--no-such-flag"][..], "unknown flag: --no-such-flag"),
+        (&["--secure-port=70000"], "--secure-port"),
+        (&["--storage-backend=paper"], "--storage-backend"),
+        (&["--client-ca-file=absent.crt"], "--client-ca-file: absent.crt"),
+        (&["--tls-cert-file=absent.crt", "--tls-private-key-file=absent.key"], "--tls-cert-file: absent.crt"),
+        (&["--token-auth-file=absent.csv"], "--token-auth-file: absent.csv"),
+        (&["--authorization-mode=Sometimes"], "--authorization-mode"),
+        (&["--runtime-config=no.such.group/v1=true"], "--runtime-config"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = command(keelson(), folder.path()).arg(&port).args(flags).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{flags:?}: {text}");
+        assert!(text.lines().count() == 1 && text.contains(names), "{flags:?}: {text}");
+        assert_eq!(files(folder.path()), [], "{flags:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let output = command(keelson(), folder.path()).arg(&busy_port).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && text.contains("--secure-port"), "{text}");
+}
+
+#[test]
+fn help_and_version_are_answered_without_a_start() {
+    for (flag, part) in [("--help", "\n      --etcd-servers strings "), ("-h", "Etcd flags:"), ("--version", "Kubernetes v1.36")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let output = command(keelson(), folder.path()).arg(flag).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        assert!(String::from_utf8(output.stdout).unwrap().contains(part), "{flag}");
+        assert_eq!(files(folder.path()), []);
+    }
+}
+
+#[tokio::test]
+async fn tokens_of_a_file_are_users() {
+    let tokens = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(tokens.path(), "secret,alice,uid-alice,\"system:masters\"\nother,bob,uid-bob\n").unwrap();
+    let flag = format!("--token-auth-file={}", tokens.path().display());
+    let server = Server::start(keelson(), &["--storage-backend=memory", &flag]).await;
+    for (token, status) in [("secret", 200), ("other", 403), ("wrong", 401)] {
+        let mut file = kube::config::Kubeconfig::read_from(&server.kubeconfig).unwrap();
+        file.auth_infos[0].auth_info = serde_json::from_value(serde_json::json!({ "token": token })).unwrap();
+        let config = kube::Config::from_custom_kubeconfig(file, &Default::default()).await.unwrap();
+        let maps: Api<ConfigMap> = Api::namespaced(kube::Client::try_from(config).unwrap(), "default");
+        let got = match maps.list(&Default::default()).await {
+            Ok(_) => 200,
+            Err(kube::Error::Api(answer)) => answer.code,
+            Err(other) => panic!("{other}"),
+        };
+        assert_eq!(got, status, "{token}");
+    }
+}
