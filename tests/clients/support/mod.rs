@@ -22,7 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Server {
     child: Child,
     folder: TempDir,
-    pub port: u16,
     pub kubeconfig: PathBuf,
 }
 
@@ -43,7 +42,7 @@ impl Server {
             .spawn()
             .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         let kubeconfig = printed_kubeconfig(&mut child, folder.path());
-        let server = Server { child, folder, port, kubeconfig };
+        let server = Server { child, folder, kubeconfig };
         server.wait_ready().await;
         server
     }
