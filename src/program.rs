@@ -65,17 +65,17 @@ impl Server {
         self
     }
 
-    /// Adds the code of kinds whose definitions don't say everything.
+    /// Sets the code of kinds whose definitions don't say everything.
     #[must_use]
-    pub fn code(mut self, add: impl FnOnce(&mut KindCode)) -> Server {
-        add(&mut self.code);
+    pub fn code(mut self, code: KindCode) -> Server {
+        self.code = code;
         self
     }
 
-    /// Adds the functions of printer columns that no path describes.
+    /// Sets the functions of printer columns that no path describes.
     #[must_use]
-    pub fn cells(mut self, add: impl FnOnce(&mut CellFunctions)) -> Server {
-        add(&mut self.cells);
+    pub fn cells(mut self, cells: CellFunctions) -> Server {
+        self.cells = cells;
         self
     }
 
