@@ -31,6 +31,10 @@ pub const EMBEDDED: &[(&str, &str)] = &[
         include_str!("../../api-defs/meta/v1/runtime.proto"),
     ),
     (
+        "meta/v1/scale.proto",
+        include_str!("../../api-defs/meta/v1/scale.proto"),
+    ),
+    (
         "meta/v1/unversioned.proto",
         include_str!("../../api-defs/meta/v1/unversioned.proto"),
     ),
@@ -293,4 +297,33 @@ fn hint(text: &str) -> &'static str {
         .iter()
         .find(|(part, _)| text.contains(part))
         .map_or("", |(_, hint)| hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_library_is_built_in() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../api-defs/meta/v1");
+        let mut found: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        found.sort();
+        let embedded: Vec<&str> = EMBEDDED
+            .iter()
+            .filter_map(|(n, _)| n.strip_prefix(LIBRARY_FOLDER))
+            .collect();
+        assert_eq!(found, embedded);
+    }
+
+    #[test]
+    fn subjects_are_found_in_the_text() {
+        let source =
+            "syntax = \"proto3\";\nmessage A {\n  message B {\n    string b = 1;\n  }\n  map<string, B> c = 2;\n}\n";
+        for (line, expected) in [(1, ""), (2, "A"), (4, "B.b"), (5, "B"), (6, "A.c"), (7, "A")] {
+            assert_eq!(subject(source, line), expected, "line {line}");
+        }
+    }
 }

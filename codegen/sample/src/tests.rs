@@ -130,7 +130,7 @@ fn kinds_are_objects_with_their_names() {
     assert_eq!(v1::ShelfCollection::default().gvk().kind, "ShelfCollection");
     let named = SCHEME.types.iter().find(|t| t.kind == "Cancellation").unwrap();
     assert_eq!((named.new)().gvk().version, "v1");
-    for library in ["DeleteOptions", "Status", "OrderList"] {
+    for library in ["DeleteOptions", "Status", "Scale", "OrderList"] {
         assert!(SCHEME.types.iter().any(|t| t.kind == library), "{library}");
     }
     assert!(
