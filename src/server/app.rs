@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::http::header;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, Payload};
 use actix_web::{App, Error, HttpMessage, HttpRequest, HttpResponse};
@@ -81,11 +82,14 @@ async fn unmuxed(state: &ServerState, request: &Request, http: &HttpRequest) -> 
 
 fn request(http: &HttpRequest, payload: Payload) -> Option<Request> {
     let extensions = http.extensions();
+    // Nobody further on needs the credentials, and what is not there can't leak.
+    let mut headers = http.headers().clone();
+    headers.remove(header::AUTHORIZATION);
     Some(Request {
         info: extensions.get::<Rc<RequestInfo>>()?.clone(),
         query: (**extensions.get::<Rc<Query>>()?).clone(),
         user: extensions.get::<Rc<User>>()?.clone(),
-        headers: http.headers().clone(),
+        headers,
         payload: RefCell::new(payload),
         warnings: RefCell::default(),
     })

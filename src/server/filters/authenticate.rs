@@ -20,7 +20,7 @@ use crate::server::ServerState;
 const EXTRA_SPACE: &str =
     "299 - \"the provided Authorization header contains extra space before the bearer token, and is ignored\"";
 
-pub async fn authenticate(mut request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse<BoxBody>, Error> {
+pub async fn authenticate(request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse<BoxBody>, Error> {
     let Some(state) = request.app_data::<Data<ServerState>>().cloned() else {
         return Ok(refuse(request, &StatusError::internal_error("no server state")));
     };
@@ -37,8 +37,6 @@ pub async fn authenticate(mut request: ServiceRequest, next: Next<BoxBody>) -> R
             return Ok(refuse(request, &StatusError::unauthorized()));
         }
     };
-    // Nobody further on needs the credentials, and what is not there can't leak.
-    request.headers_mut().remove(header::AUTHORIZATION);
     request.extensions_mut().insert(Rc::new(user));
     let mut response = next.call(request).await?;
     if extra_space {
