@@ -4,6 +4,7 @@
 pub mod certs;
 mod error;
 pub mod files;
+mod follow;
 mod state;
 mod verifier;
 

@@ -151,6 +151,19 @@ impl TlsState {
         self.certificates.0.store(Arc::new(certificates));
     }
 
+    /// Whether exactly these certificates are served now.
+    pub(super) fn serves(&self, certificates: &ServingCertificates) -> bool {
+        let now = self.certificates.0.load();
+        let same = |one: &CertifiedKey, other: &CertifiedKey| one.cert == other.cert;
+        same(&now.default, &certificates.default)
+            && now.named.len() == certificates.named.len()
+            && now
+                .named
+                .iter()
+                .zip(&certificates.named)
+                .all(|(one, other)| one.0 == other.0 && same(one.1, other.1))
+    }
+
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::clone(&self.config))
     }

@@ -1,10 +1,13 @@
 //! TLS: protocol choice, client certificates, names and replaced certificates.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use keelson_server::tls::ServingCertificates;
-use keelson_server::tls::certs::CertificateAuthority;
+use keelson_server::tls::certs::{CertificateAuthority, CertifiedKeyPem};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::setting::{Http2, Server, client_config, get, soon, text, validity};
+use crate::setting::{Http2, Server, client_config, get, soon, text, until, validity};
 
 #[tokio::test]
 async fn the_protocol_is_the_one_agreed_at_the_handshake() {
@@ -92,6 +95,40 @@ async fn replaced_certificates_are_served_from_the_next_handshake_on() {
 }
 
 #[tokio::test]
+async fn renewed_files_are_served_and_broken_ones_are_not() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let (certificate, key) = (folder.path().join("tls.crt"), folder.path().join("tls.key"));
+    let next = server.ca.issue_server("next", &["localhost"], &[], validity()).unwrap();
+    std::fs::write(&certificate, "half a cert").unwrap();
+    std::fs::write(&key, &next.key_pem).unwrap();
+    let (loads, counted) = (Arc::new(AtomicUsize::new(0)), certificate.clone());
+    let count = Arc::clone(&loads);
+    let load = move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        ServingCertificates::new(&CertifiedKeyPem::read(&counted, &key)?)
+    };
+    let every = std::time::Duration::from_millis(10);
+    let following = tokio::spawn(Arc::clone(&server.tls).follow(load, every, server.shutdown.clone()));
+    let served = async || {
+        let stream = server.tls(&[], None).await.unwrap();
+        stream.get_ref().1.peer_certificates().unwrap()[0].clone()
+    };
+    let before = served().await;
+    until(|| loads.load(Ordering::SeqCst) > 2).await;
+    assert_eq!(served().await, before);
+    std::fs::write(&certificate, &next.certificate_pem).unwrap();
+    let seen = loads.load(Ordering::SeqCst);
+    until(|| loads.load(Ordering::SeqCst) > seen + 2).await;
+    assert_eq!(
+        served().await,
+        keelson_server::tls::certificates(&next.certificate_pem).unwrap()[0]
+    );
+    server.shutdown.begin();
+    soon(following).await.unwrap();
+}
+
+#[tokio::test]
 async fn plain_http_on_the_tls_port_is_told_so() {
     let server = Server::start();
     let answer = server.raw(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await;
@@ -106,9 +143,9 @@ async fn plain_http_on_the_tls_port_is_told_so() {
 async fn a_resumed_session_keeps_the_client_certificate() {
     let server = Server::start();
     let admin = server.ca.issue_client("kubernetes-admin", None, validity()).unwrap();
-    let config = std::sync::Arc::new(client_config(&server.ca, Some(&admin), rustls::DEFAULT_VERSIONS));
+    let config = Arc::new(client_config(&server.ca, Some(&admin), rustls::DEFAULT_VERSIONS));
     for expected in [rustls::HandshakeKind::Full, rustls::HandshakeKind::Resumed] {
-        let mut stream = server.tls_with(std::sync::Arc::clone(&config)).await.unwrap();
+        let mut stream = server.tls_with(Arc::clone(&config)).await.unwrap();
         stream
             .write_all(b"GET /who HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             .await
@@ -126,7 +163,7 @@ async fn tls_1_2_clients_can_show_a_certificate_too() {
     let admin = server.ca.issue_client("kubernetes-admin", None, validity()).unwrap();
     let mut config = client_config(&server.ca, Some(&admin), &[&rustls::version::TLS12]);
     config.alpn_protocols = vec![b"h2".to_vec()];
-    let stream = server.tls_with(std::sync::Arc::new(config)).await.unwrap();
+    let stream = server.tls_with(Arc::new(config)).await.unwrap();
     let answer = Http2::over(stream).await.get("/who").await.unwrap();
     assert!(
         text(answer)
