@@ -1,5 +1,6 @@
 //! OpenAPI v3 schemas of all messages, in the form in which kube-apiserver serves them.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use flate2::Compression;
@@ -44,7 +45,7 @@ fn schema(model: &Model, message: &Message, descriptions: &Descriptions) -> Valu
     let mut required = Vec::new();
     collect(model, message, descriptions, &mut properties, &mut required);
     if message.kind.is_some() {
-        type_meta(&mut properties);
+        type_meta(&mut properties, texts.map(|t| &t.1));
     }
     if !required.is_empty() {
         out.insert("required".to_owned(), required.into());
@@ -69,16 +70,15 @@ fn describe(out: &mut Map<String, Value>, comment: &str, given: Option<&str>) {
     }
 }
 
-/// `apiVersion` and `kind` of every kind. The texts are ours; clients show them in `explain`.
-fn type_meta(properties: &mut Map<String, Value>) {
+/// `apiVersion` and `kind` of every kind; clients show the texts in `explain`.
+fn type_meta(properties: &mut Map<String, Value>, given: Option<&BTreeMap<String, String>>) {
     let version = "Version of the schema that this object is written in: the group and the version, or the version \
                    alone in the legacy group.";
     let kind = "Name of the kind of this object, in CamelCase.";
-    properties.insert(
-        "apiVersion".to_owned(),
-        json!({"description": version, "type": "string"}),
-    );
-    properties.insert("kind".to_owned(), json!({"description": kind, "type": "string"}));
+    for (name, own) in [("apiVersion", version), ("kind", kind)] {
+        let text = given.and_then(|texts| texts.get(name)).map_or(own, String::as_str);
+        properties.insert(name.to_owned(), json!({"description": text, "type": "string"}));
+    }
 }
 
 /// The properties of a message and of all messages that stand inline in it.
