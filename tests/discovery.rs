@@ -154,6 +154,18 @@ fn protobuf_says_the_same() {
 }
 
 #[test]
+fn yaml_says_the_same() {
+    let discovery = discovery("");
+    let response = discovery
+        .answer("/apis/apps/v1", "", &accept("application/yaml"))
+        .unwrap();
+    assert_eq!(response.headers()[CONTENT_TYPE], "application/yaml");
+    let json = keelson_machinery::yaml::to_json(response.body()).unwrap();
+    let value: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(value, get(&discovery, "/apis/apps/v1", "application/json"));
+}
+
+#[test]
 fn what_is_switched_off_is_not_there() {
     let discovery = discovery("apps/v1=false,autoscaling/v2=false,api/v1/pods=false");
     for path in [

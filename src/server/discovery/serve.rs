@@ -7,7 +7,7 @@ use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use keelson_machinery::meta::v1::{APIGroup, APIGroupDiscoveryList, APIGroupList, APIVersions};
 use keelson_machinery::object::Kind;
-use keelson_machinery::{json, protobuf};
+use keelson_machinery::{json, protobuf, yaml};
 use serde_json::Value;
 
 use super::{Served, documents};
@@ -37,6 +37,7 @@ struct Aggregated {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Encoding {
     Json,
+    Yaml,
     Protobuf,
 }
 
@@ -145,6 +146,8 @@ fn encoding(clause: &Clause) -> Option<Encoding> {
         None
     } else if clause.takes("application", "json") {
         Some(Encoding::Json)
+    } else if clause.takes("application", "yaml") {
+        Some(Encoding::Yaml)
     } else if clause.takes("application", "vnd.kubernetes.protobuf") {
         Some(Encoding::Protobuf)
     } else {
@@ -155,18 +158,20 @@ fn encoding(clause: &Clause) -> Option<Encoding> {
 /// A document that is made anew for each request. `object` is an empty object of its kind; without it there is no
 /// protobuf form. (Of APIResourceList: its verbs are a message of their own there, which the definitions cannot say.)
 fn plain(value: &Value, object: Option<&mut dyn Kind>, query: &str, headers: &HeaderMap) -> Response<Bytes> {
-    let possible = |e: &Encoding| *e == Encoding::Json || object.is_some();
-    let chosen = accept::clauses(headers).iter().filter_map(encoding).find(possible);
-    match (chosen, object) {
-        (Some(Encoding::Json), _) if wants_pretty(query, headers) => {
-            ok("application/json", format!("{value:#}").into())
-        }
-        (Some(Encoding::Json), _) => ok("application/json", format!("{value}\n").into()),
-        (Some(Encoding::Protobuf), Some(object)) => match to_protobuf(value, object) {
-            Ok(bytes) => ok("application/vnd.kubernetes.protobuf", bytes),
-            Err(_) => empty(StatusCode::INTERNAL_SERVER_ERROR),
-        },
-        _ => not_acceptable(),
+    let possible = |e: &Encoding| *e != Encoding::Protobuf || object.is_some();
+    let Some(encoding) = accept::clauses(headers).iter().filter_map(encoding).find(possible) else {
+        return not_acceptable();
+    };
+    let text = || value.to_string().into_bytes();
+    let (content_type, body) = match (encoding, object) {
+        (Encoding::Yaml, _) => ("application/yaml", yaml::from_json(&text()).map_err(|e| e.to_string())),
+        (Encoding::Protobuf, Some(object)) => ("application/vnd.kubernetes.protobuf", to_protobuf(value, object)),
+        _ if wants_pretty(query, headers) => ("application/json", Ok(format!("{value:#}").into_bytes())),
+        _ => ("application/json", Ok([text(), b"\n".to_vec()].concat())),
+    };
+    match body {
+        Ok(body) => ok(content_type, body),
+        Err(_) => empty(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
 
