@@ -29,6 +29,9 @@ impl Format {
     }
 }
 
+const ROUTER_TEXT: &str = "406: Not Acceptable\n\nAvailable representations: \
+    application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
 const ALL: [Format; 3] = [Format::Json, Format::Yaml, Format::Protobuf];
 
 /// What becomes of the object before it is written.
@@ -85,6 +88,17 @@ pub fn negotiate(accept: Option<&str>, offer: Offer) -> Result<Accepted, StatusE
             format: Format::Json,
             shape: Shape::Object,
         });
+    }
+    let named: Vec<&str> = header
+        .split(',')
+        .map(|c| c.split(';').next().unwrap_or_default().trim())
+        .collect();
+    if !named
+        .iter()
+        .any(|n| *n == "*/*" || ALL.iter().any(|f| f.media_type() == *n))
+    {
+        // The router of kube-apiserver looks first, and knows no half wildcards.
+        return Err(StatusError::generic(406, ROUTER_TEXT));
     }
     let mut clauses: Vec<Clause> = header.split(',').filter_map(Clause::parse).collect();
     clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
@@ -222,6 +236,7 @@ mod tests {
             ),
             (Some("application/yaml"), Offer::Events, None),
             (Some("text/html"), Offer::Objects, None),
+            (Some("application/*"), Offer::Objects, None),
             (Some("application/json;as=Table;v=v1;g=meta.k8s.io"), Offer::Plain, None),
         ];
         for (accept, offer, want) in cases {

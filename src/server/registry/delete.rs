@@ -124,7 +124,7 @@ impl Resource {
             return Ok(());
         };
         let meta = object.meta();
-        let refuse = |text: String| Err(StatusError::conflict(self.group, self.plural, &meta.name, &text));
+        let refuse = |text: String| Err(StatusError::conflict(self.group, self.hub.kind, &meta.name, &text));
         if let Some(uid) = wanted.uid.as_ref().filter(|u| **u != meta.uid) {
             return refuse(format!(
                 "the UID in the precondition ({uid}) does not match the UID in record ({}). \

@@ -179,12 +179,9 @@ impl Registry {
             .find(|e| e.kind.group == group && e.kind.version == version)
     }
 
-    /// Whether anything is served at this group and version.
-    pub fn serves(&self, group: &str, version: &str) -> bool {
-        self.endpoints
-            .values()
-            .flatten()
-            .any(|e| e.kind.group == group && e.kind.version == version)
+    /// Whether anything of this group is served, in any version.
+    pub fn serves_group(&self, group: &str) -> bool {
+        self.endpoints.values().flatten().any(|e| e.kind.group == group)
     }
 
     /// The resource of a group, whatever versions of it are served.

@@ -8,6 +8,7 @@ use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::{declarative, meta};
 use keelson_storage::{Entry, Expect, LeaseId, Revision, Write, Written};
 
+use super::delete::{FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
 use super::{Context, Resource};
 
 /// How often a write is tried again when another writer was faster, before the client is told to retry.
@@ -114,6 +115,9 @@ impl Resource {
             self.hub.names,
             &Path::new("metadata"),
         );
+        if self.is_builtin() {
+            errors.extend(builtin_finalizers(object, &Path::new("metadata")));
+        }
         errors.extend(declarative::validate(object.as_reflect(), None, &Path::root()));
         errors.extend(self.strategy.validate(context, object));
         self.verdict(object, errors)
@@ -228,6 +232,8 @@ impl Resource {
         let old = self.decode(entry)?;
         let mut new = updater(Some(&*old))?;
         self.check_preconditions(request, &*new, &*old, entry)?;
+        // An update that names no version is one of the newest.
+        new.meta_mut().resource_version = entry.mod_revision.to_string();
         self.prepare_update(context, request.part, &mut *new, &*old);
         self.check_update(context, request.part, &*new, &*old)?;
         if self.is_finished(&*new) {
@@ -341,7 +347,13 @@ impl Resource {
     ) -> Result<(), StatusError> {
         let path = Path::new("metadata");
         let mut errors = meta::validate_object_meta(new.meta(), self.hub.namespaced, self.hub.names, &path);
-        errors.extend(meta::validate_object_meta_update(new.meta(), old.meta(), &path));
+        let changes = meta::validate_object_meta_update(new.meta(), old.meta(), &path);
+        if self.is_builtin() {
+            // The rules of built-in kinds check the metadata once more, and clients see each cause twice.
+            errors.extend(changes.clone());
+            errors.extend(builtin_finalizers(new, &path));
+        }
+        errors.extend(changes);
         errors.extend(declarative::validate(
             new.as_reflect(),
             Some(old.as_reflect()),
@@ -388,6 +400,11 @@ impl Resource {
         }
     }
 
+    /// A kind of Kubernetes itself, whose rules are a little stricter than those of everybody's kinds.
+    fn is_builtin(&self) -> bool {
+        (self.hub.message)().name.starts_with("io.k8s.")
+    }
+
     pub(crate) fn has_status(&self) -> bool {
         self.hub.subresources.iter().any(|s| s.name == "status")
     }
@@ -419,6 +436,21 @@ pub(crate) fn precondition_text(key: &str, wanted: &str, actual: &str) -> String
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
          Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
     )
+}
+
+/// Finalizers without a domain that built-in kinds may have.
+const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", FINALIZER_ORPHAN, FINALIZER_FOREGROUND];
+
+fn builtin_finalizers(object: &dyn Object, path: &Path) -> ErrorList {
+    let path = path.child("finalizers");
+    let mut errors = ErrorList::new();
+    for (index, finalizer) in object.meta().finalizers.iter().enumerate() {
+        if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer.as_str()) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(FieldError::invalid(&path.index(index), finalizer.as_str(), detail));
+        }
+    }
+    errors
 }
 
 /// Fields of metadata that no client sets.

@@ -46,7 +46,13 @@ impl Rest {
         let prefix = endpoint.resource.prefix(namespace(request, endpoint));
         let (mut page, consistent) = first_page(options, &prefix)?;
         let selective = options.is_selective();
-        if options.limit > 0 {
+        // Whatever version is at hand is answered whole, as from kube-apiserver's cache.
+        let limit = if options.resource_version == "0" && options.continue_token.is_empty() {
+            0
+        } else {
+            options.limit
+        };
+        if limit > 0 {
             page.options.limit = if selective {
                 options.limit.max(STEP)
             } else {
@@ -63,7 +69,7 @@ impl Rest {
             let mut last = None;
             let mut used = 0;
             for entry in &listed.entries {
-                if options.limit > 0 && objects.len() == options.limit {
+                if limit > 0 && objects.len() == limit {
                     break;
                 }
                 used += 1;
@@ -74,7 +80,7 @@ impl Rest {
                 }
             }
             let left = listed.count.saturating_sub(used);
-            let full = options.limit > 0 && objects.len() == options.limit;
+            let full = limit > 0 && objects.len() == limit;
             let more = left > 0 && (listed.more || used < listed.entries.len());
             if !more || full {
                 let meta = list_meta(listed.revision, &prefix, last.filter(|_| more), left, selective);

@@ -49,7 +49,7 @@ impl Rest {
         let Some(endpoint) = self.registry.endpoint(&info.group, &info.version, &info.resource) else {
             return self
                 .registry
-                .serves(&info.group, &info.version)
+                .serves_group(&info.group)
                 .then(|| Err(StatusError::no_such_resource()));
         };
         Some(self.serve(request, endpoint, method).await)
@@ -64,6 +64,7 @@ impl Rest {
             (Target::Collection, "GET") => "list",
             (Target::Collection, "POST") => "create",
             (Target::Collection, "DELETE") => "deletecollection",
+            (Target::Collection, _) => return Err(StatusError::method_not_allowed()),
             (_, "GET") => "get",
             (_, "PUT") => "update",
             (_, "PATCH") => "patch",

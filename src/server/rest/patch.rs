@@ -57,7 +57,6 @@ impl Rest {
         let patch_type = PatchType::of(request)?;
         let options = WriteOptions::parse(&request.query, Writing::Patch)?;
         let body = request.body().await?;
-        let strict = options.field_validation != FieldValidation::Ignore;
         let context = request.context(endpoint, self.now(), options.dry_run);
         let name = request.info.name.as_str();
         self.admission
@@ -77,7 +76,7 @@ impl Rest {
         };
         let mut updater = |current: Option<&dyn Object>| {
             let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
-            let (mut object, problems) = patched(endpoint, current, patch_type, &body, strict)?;
+            let (mut object, problems) = patched(endpoint, current, patch_type, &body, options.field_validation)?;
             request.warnings.borrow_mut().clear();
             request.judge(options.field_validation, problems)?;
             check_name(request, endpoint, &mut *object)?;
@@ -95,20 +94,33 @@ fn patched(
     current: &dyn Object,
     patch_type: PatchType,
     body: &[u8],
-    strict: bool,
+    strictness: FieldValidation,
 ) -> Result<(Box<dyn Object>, Vec<String>), StatusError> {
+    let strict = strictness != FieldValidation::Ignore;
     let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
     let document = json::to_vec(&*versioned);
     let (patched, mut problems) = apply(endpoint, patch_type, &document, body, strict)?;
     let mut object = (endpoint.kind.new)();
-    let found = json::read(&patched, object.as_reflect_mut()).map_err(|e| {
-        let mut errors = ErrorList::new();
-        let shown = String::from_utf8_lossy(&patched).into_owned();
-        errors.push(FieldError::invalid(&Path::new("patch"), shown, e.to_string()));
-        StatusError::invalid(endpoint.kind.group, endpoint.kind.kind, &current.meta().name, &errors)
-    })?;
-    problems.extend(found.iter().map(ToString::to_string));
+    let named = json::type_meta(&patched).map_err(|e| unfit(&patched, &e.to_string()))?;
+    if !named.kind.is_empty() && named.kind != endpoint.kind.kind {
+        let why = format!("no kind {:?} is expected here", named.kind);
+        return Err(unfit(&patched, &why));
+    }
+    let found = json::read(&patched, object.as_reflect_mut()).map_err(|e| unfit(&patched, &e.to_string()))?;
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    if strictness == FieldValidation::Strict && !found.is_empty() {
+        return Err(unfit(&patched, &format!("strict decoding error: {}", found.join(", "))));
+    }
+    problems.extend(found);
     Ok((object, problems))
+}
+
+/// The patched object is none of its kind; the answer shows it whole.
+fn unfit(patched: &[u8], why: &str) -> StatusError {
+    let mut errors = ErrorList::new();
+    let shown = String::from_utf8_lossy(patched).into_owned();
+    errors.push(FieldError::invalid(&Path::new("patch"), shown, why));
+    StatusError::invalid("", "", "", &errors)
 }
 
 /// Applies a patch to JSON text; with `strict` also tells of keys that stand twice in it.
