@@ -133,7 +133,7 @@ impl TableColumns {
         descriptions: &Descriptions,
     ) -> Result<TableColumns, TableError> {
         let mut columns = Vec::with_capacity(kind.columns.len() + 1);
-        if kind.columns.first().is_none_or(|c| c.path != NAME_PATH) {
+        if kind.columns.iter().all(|c| c.path != NAME_PATH) {
             columns.push(name_column(descriptions));
         }
         for desc in kind.columns {

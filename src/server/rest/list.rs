@@ -53,11 +53,7 @@ impl Rest {
             options.limit
         };
         if limit > 0 {
-            page.options.limit = if selective {
-                options.limit.max(STEP)
-            } else {
-                options.limit
-            };
+            page.options.limit = if selective { limit.max(STEP) } else { limit };
         }
         let mut objects: Vec<Box<dyn Object>> = Vec::new();
         loop {
