@@ -1,20 +1,33 @@
-//! YAML to and from JSON text.
+//! YAML to JSON and back, with the meaning that Kubernetes gives it: the scalars of YAML 1.1 as go-yaml reads them
+//! (`yes` and `on` are booleans, `0o17` and `017` numbers, dates strings), merge keys, anchors; of a stream only the
+//! first document. Written with sorted keys and go-yaml's quotes.
+
+mod emit;
+mod expand;
+mod load;
+mod scalar;
+mod style;
 
 use crate::decode::DecodeError;
 
-/// The first document as JSON. Anchors, merge keys and nesting are bounded by the parser's budget.
+pub use emit::from_json;
+
+/// The first document as JSON text with sorted keys; of a repeated key the last one counts. No document reads as `null`.
 pub fn to_json(yaml: &[u8]) -> Result<Vec<u8>, DecodeError> {
-    let error = |e: &dyn std::fmt::Display| DecodeError::Value(format!("error converting YAML to JSON: yaml: {e}"));
-    let text = std::str::from_utf8(yaml).map_err(|e| error(&e))?;
-    let value: serde_json::Value = serde_saphyr::from_str(text).map_err(|e| error(&e))?;
-    Ok(value.to_string().into_bytes())
+    to_json_strict(yaml).map(|(json, _)| json)
 }
 
-/// JSON text as YAML.
-pub fn from_json(json: &[u8]) -> Result<Vec<u8>, DecodeError> {
-    let error = |e: &dyn std::fmt::Display| DecodeError::Value(e.to_string());
-    let value: serde_json::Value = serde_json::from_slice(json).map_err(|e| error(&e))?;
-    serde_saphyr::to_string(&value)
-        .map(String::into_bytes)
-        .map_err(|e| error(&e))
+/// As [`to_json`]; also returns what a strict decoder says of repeated keys, if there are any.
+pub fn to_json_strict(yaml: &[u8]) -> Result<(Vec<u8>, Option<String>), DecodeError> {
+    let text = std::str::from_utf8(yaml).map_err(|_| DecodeError::Yaml("yaml: invalid UTF-8".to_owned()))?;
+    let document = load::load(text)?;
+    let (json, repeated) = expand::expand(&document)?;
+    let problems = (!repeated.is_empty()).then(|| {
+        let lines: Vec<String> = repeated.iter().map(|r| format!("  {r}")).collect();
+        format!("yaml: unmarshal errors:\n{}", lines.join("\n"))
+    });
+    Ok((json, problems))
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,8 @@ mod write;
 pub(crate) use read::read_value;
 pub use read::{read, type_meta};
 pub use scan::validate;
-pub(crate) use write::compact;
+pub(crate) use scan::{Shape, Text, parse_shape};
+pub(crate) use write::{compact, write_float, write_int};
 pub use write::{to_vec, write, write_kind, write_kind_as};
 
 #[cfg(test)]

@@ -28,14 +28,14 @@ pub(super) struct Scanner<'a> {
 
 /// What stands between the quotes of a string.
 #[derive(Clone, Copy)]
-pub(super) struct Text<'a> {
+pub(crate) struct Text<'a> {
     pub(super) inner: &'a [u8],
     /// There is no escape in it.
     pub(super) plain: bool,
 }
 
 impl<'a> Text<'a> {
-    pub(super) fn decode(self) -> Cow<'a, str> {
+    pub(crate) fn decode(self) -> Cow<'a, str> {
         if self.plain {
             return match std::str::from_utf8(self.inner) {
                 Ok(text) => Cow::Borrowed(text),
@@ -293,6 +293,60 @@ impl<'a> Scanner<'a> {
                 }
             }
         }
+    }
+}
+
+/// One value with what is directly in it.
+pub(crate) enum Shape<'a> {
+    Object(Vec<(Text<'a>, &'a [u8])>),
+    Array(Vec<&'a [u8]>),
+    String(Text<'a>),
+    Number(&'a str),
+    /// `true`, `false` or `null`.
+    Literal(&'a str),
+}
+
+/// Takes the value that the text begins with apart.
+pub(crate) fn parse_shape(json: &[u8]) -> Result<Shape<'_>, DecodeError> {
+    let mut scan = Scanner::new(json);
+    match scan.peek() {
+        Some(open @ (b'{' | b'[')) => scan.parse_nested(open == b'{'),
+        Some(b'"') => scan.string().map(Shape::String),
+        first => {
+            let text = std::str::from_utf8(scan.skip_value()?).unwrap_or_default();
+            Ok(if matches!(first, Some(b't' | b'f' | b'n')) {
+                Shape::Literal(text)
+            } else {
+                Shape::Number(text)
+            })
+        }
+    }
+}
+
+impl<'a> Scanner<'a> {
+    fn parse_nested(&mut self, object: bool) -> Result<Shape<'a>, DecodeError> {
+        let (mut members, mut items) = (Vec::new(), Vec::new());
+        let close = if object { b'}' } else { b']' };
+        self.pos += 1;
+        let mut more = self.peek() != Some(close);
+        while more {
+            if object {
+                members.push((self.key()?, self.skip_value()?));
+            } else {
+                items.push(self.skip_value()?);
+            }
+            more = self.peek() == Some(b',');
+            if more {
+                self.pos += 1;
+            } else if self.peek() != Some(close) {
+                return Err(self.fail(if object { AFTER_PAIR } else { AFTER_ELEMENT }));
+            }
+        }
+        Ok(if object {
+            Shape::Object(members)
+        } else {
+            Shape::Array(items)
+        })
     }
 }
 

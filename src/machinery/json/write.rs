@@ -169,7 +169,7 @@ pub(crate) fn write_int(n: i64, out: &mut Vec<u8>) {
 
 /// The shortest digits that give the number back; with an exponent where it is tiny or huge. What JSON can't express
 /// (infinities, not-a-number) shows as null.
-fn write_float(n: f64, out: &mut Vec<u8>) {
+pub(crate) fn write_float(n: f64, out: &mut Vec<u8>) {
     let abs = n.abs();
     let text = if !n.is_finite() {
         "null".to_owned()

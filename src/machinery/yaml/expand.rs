@@ -1,0 +1,249 @@
+//! From nodes to JSON text: aliases and merge keys are replaced by what they stand for, within bounds.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::load::{Content, Document, Node, NodeId};
+use super::scalar::{Scalar, resolve};
+use crate::decode::DecodeError;
+use crate::json::text::write_string;
+use crate::json::{write_float, write_int};
+
+/// The longest JSON text that aliases may blow a document up to.
+const MAX_JSON_BYTES: usize = 32 << 20;
+
+/// JSON text, and a line for each repeated key.
+type Expanded = (Vec<u8>, Vec<String>);
+
+pub(super) fn expand(document: &Document<'_>) -> Result<Expanded, DecodeError> {
+    let mut expander = Expander {
+        document,
+        out: Vec::new(),
+        repeated: Vec::new(),
+        inside: vec![false; document.nodes.len()],
+        budget: Budget::default(),
+    };
+    match document.root {
+        Some(root) => expander.value(root)?,
+        None => expander.out.extend_from_slice(b"null"),
+    }
+    Ok((expander.out, expander.repeated))
+}
+
+/// Counts nodes, as go-yaml does, to tell documents that are little but aliases.
+#[derive(Default)]
+struct Budget {
+    nodes: u64,
+    of_aliases: u64,
+    alias_depth: u32,
+}
+
+impl Budget {
+    fn spend(&mut self) -> Result<(), DecodeError> {
+        self.nodes += 1;
+        self.of_aliases += u64::from(self.alias_depth > 0);
+        if self.of_aliases > 100 && self.nodes > 1000 && self.of_aliases * 100 > self.nodes * self.allowed_percent() {
+            return Err(failure("document contains excessive aliasing"));
+        }
+        Ok(())
+    }
+
+    /// How much of all may come from aliases: 99 % of little, 10 % of much.
+    fn allowed_percent(&self) -> u64 {
+        const LITTLE: u64 = 400_000;
+        const MUCH: u64 = 4_000_000;
+        match self.nodes {
+            0..=LITTLE => 99,
+            MUCH.. => 10,
+            n => 99 - 89 * (n - LITTLE) / (MUCH - LITTLE),
+        }
+    }
+}
+
+fn failure(reason: &str) -> DecodeError {
+    DecodeError::Yaml(format!("yaml: {reason}"))
+}
+
+struct Expander<'a> {
+    document: &'a Document<'a>,
+    out: Vec<u8>,
+    repeated: Vec<String>,
+    /// Whether the node is being written: an alias to it would never end.
+    inside: Vec<bool>,
+    budget: Budget,
+}
+
+type Outcome = Result<(), DecodeError>;
+
+impl<'a> Expander<'a> {
+    fn node(&self, id: NodeId) -> &'a Node<'a> {
+        &self.document.nodes[id]
+    }
+
+    fn value(&mut self, id: NodeId) -> Outcome {
+        self.budget.spend()?;
+        if self.out.len() > MAX_JSON_BYTES {
+            return Err(failure("document is too large with its aliases replaced"));
+        }
+        if std::mem::replace(&mut self.inside[id], true) {
+            return Err(failure("anchor value contains itself"));
+        }
+        match &self.node(id).content {
+            Content::Alias(target) => {
+                self.budget.alias_depth += 1;
+                self.value(*target)?;
+                self.budget.alias_depth -= 1;
+            }
+            Content::List(items) => self.list(items)?,
+            Content::Map(pairs) => {
+                let mut entries = BTreeMap::new();
+                self.gather(pairs, &mut entries)?;
+                self.map(&entries)?;
+            }
+            Content::Scalar { text, plain, tag } => self.scalar(text, *plain, tag)?,
+        }
+        self.inside[id] = false;
+        Ok(())
+    }
+
+    fn list(&mut self, items: &[NodeId]) -> Outcome {
+        self.out.push(b'[');
+        for (i, item) in items.iter().enumerate() {
+            if i > 0 {
+                self.out.push(b',');
+            }
+            self.value(*item)?;
+        }
+        self.out.push(b']');
+        Ok(())
+    }
+
+    fn map(&mut self, entries: &BTreeMap<String, NodeId>) -> Outcome {
+        self.out.push(b'{');
+        for (i, (key, value)) in entries.iter().enumerate() {
+            if i > 0 {
+                self.out.push(b',');
+            }
+            write_string(key, &mut self.out);
+            self.out.push(b':');
+            self.value(*value)?;
+        }
+        self.out.push(b'}');
+        Ok(())
+    }
+
+    /// The keys of a map; those of merged maps take their place in the order of the document, the last one wins.
+    fn gather(&mut self, pairs: &[(NodeId, NodeId)], entries: &mut BTreeMap<String, NodeId>) -> Outcome {
+        for (key, value) in pairs {
+            self.budget.spend()?;
+            if is_merge(self.node(*key)) {
+                self.merge(*value, entries)?;
+                continue;
+            }
+            let (name, shown) = self.key(*key)?;
+            if entries.contains_key(&name) {
+                let line = self.node(*value).line;
+                self.repeated
+                    .push(format!("line {line}: key {shown} already set in map"));
+            }
+            entries.insert(name, *value);
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, id: NodeId, entries: &mut BTreeMap<String, NodeId>) -> Outcome {
+        let want_map = || failure("map merge requires map or sequence of maps as the value");
+        if std::mem::replace(&mut self.inside[id], true) {
+            return Err(failure("anchor value contains itself"));
+        }
+        self.budget.spend()?;
+        match &self.node(id).content {
+            Content::Map(pairs) => self.gather(pairs, entries)?,
+            Content::Alias(target) if matches!(self.node(*target).content, Content::Map(_)) => {
+                self.budget.alias_depth += 1;
+                self.merge(*target, entries)?;
+                self.budget.alias_depth -= 1;
+            }
+            // The first of a list counts most.
+            Content::List(items) => {
+                for item in items.iter().rev() {
+                    match self.node(*item).content {
+                        Content::Map(_) | Content::Alias(_) => self.merge(*item, entries)?,
+                        _ => return Err(want_map()),
+                    }
+                }
+            }
+            _ => return Err(want_map()),
+        }
+        self.inside[id] = false;
+        Ok(())
+    }
+
+    /// The text of a key, and how Go shows it: numbers and booleans become strings.
+    fn key(&self, id: NodeId) -> Result<(String, String), DecodeError> {
+        let mut node = self.node(id);
+        if let Content::Alias(target) = node.content {
+            node = self.node(target);
+        }
+        let Content::Scalar { text, plain, tag } = &node.content else {
+            return Err(failure(&format!("line {}: invalid map key", node.line)));
+        };
+        let name = match typed(text, *plain, tag)? {
+            Scalar::Str(s) => return Ok((s.to_owned(), format!("{s:?}"))),
+            Scalar::Bool(b) => b.to_string(),
+            Scalar::Int(n) => n.to_string(),
+            Scalar::Float(n) => n.to_string(),
+            Scalar::Null => return Err(failure(&format!("line {}: unsupported map key: null", node.line))),
+        };
+        Ok((name.clone(), name))
+    }
+
+    fn scalar(&mut self, text: &str, plain: bool, tag: &str) -> Outcome {
+        if tag == "binary" {
+            let compact: String = text.split_whitespace().collect();
+            let bytes = STANDARD
+                .decode(compact)
+                .map_err(|_| failure("!!binary value contains invalid base64 data"))?;
+            write_string(&String::from_utf8_lossy(&bytes), &mut self.out);
+            return Ok(());
+        }
+        match typed(text, plain, tag)? {
+            Scalar::Null => self.out.extend_from_slice(b"null"),
+            Scalar::Bool(b) => self.out.extend_from_slice(if b { b"true" } else { b"false" }),
+            Scalar::Int(n) => match i64::try_from(n) {
+                Ok(n) => write_int(n, &mut self.out),
+                Err(_) => self.out.extend_from_slice(n.to_string().as_bytes()),
+            },
+            Scalar::Float(n) if n.is_finite() => write_float(n, &mut self.out),
+            Scalar::Float(_) => return Err(DecodeError::Yaml(format!("json: unsupported value: {text}"))),
+            Scalar::Str(s) => write_string(s, &mut self.out),
+        }
+        Ok(())
+    }
+}
+
+fn is_merge(key: &Node<'_>) -> bool {
+    match &key.content {
+        Content::Scalar { text, plain, tag } => text == "<<" && (*plain && tag.is_empty() || tag == "merge"),
+        _ => false,
+    }
+}
+
+/// A scalar with its tag taken into account.
+fn typed<'a>(text: &'a str, plain: bool, tag: &str) -> Result<Scalar<'a>, DecodeError> {
+    let found = match tag {
+        "" if plain => return Ok(resolve(text)),
+        "bool" | "int" | "float" | "null" => resolve(text),
+        // Quoted, a string, a date, or of a type that no one here knows.
+        _ => return Ok(Scalar::Str(text)),
+    };
+    match (tag, found) {
+        ("bool", Scalar::Bool(_)) | ("int", Scalar::Int(_)) | ("float", Scalar::Float(_)) | ("null", Scalar::Null) => {
+            Ok(found)
+        }
+        ("float", Scalar::Int(n)) => Ok(Scalar::Float(n as f64)),
+        _ => Err(failure(&format!("cannot decode `{text}` as a !!{tag}"))),
+    }
+}
