@@ -283,7 +283,7 @@ fn number(json: &str) -> String {
     let scientific = format!("{n:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     match exponent.parse::<i32>() {
-        Ok(e) if e < -4 || e >= 6 => {
+        Ok(e) if !(-4..6).contains(&e) => {
             format!("{digits}e{}{:02}", if e < 0 { '-' } else { '+' }, e.abs())
         }
         _ => n.to_string(),

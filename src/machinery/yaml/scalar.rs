@@ -165,11 +165,7 @@ pub(super) fn is_base_60(text: &str) -> bool {
         Some(_) => return false,
         None => last,
     };
-    let sixty = |s: &str| match s.as_bytes() {
-        [b'0'..=b'9'] => true,
-        [b'0'..=b'5', b'0'..=b'9'] => true,
-        _ => false,
-    };
+    let sixty = |s: &str| matches!(s.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']);
     first.starts_with(|c: char| c.is_ascii_digit())
         && first.bytes().all(|b| b.is_ascii_digit() || b == b'_')
         && rest.iter().all(|s| sixty(s))
