@@ -8,6 +8,11 @@ pub fn equal(a: &dyn Reflect, b: &dyn Reflect) -> bool {
     std::ptr::eq(a.desc(), b.desc()) && (0..a.desc().fields.len()).all(|i| equal_values(a.get(i), b.get(i)))
 }
 
+/// Whether two messages of one type have the same value in field `index`.
+pub fn equal_field(a: &dyn Reflect, b: &dyn Reflect, index: usize) -> bool {
+    equal_values(a.get(index), b.get(index))
+}
+
 /// Whether two values of one field are the same.
 pub fn equal_values(a: Value<'_>, b: Value<'_>) -> bool {
     match (a, b) {

@@ -81,6 +81,12 @@ impl KindCode {
         self.strategies.insert((group, plural), Arc::new(strategy));
     }
 
+    /// Adds all that `other` has.
+    pub fn merge(&mut self, other: KindCode) {
+        self.strategies.extend(other.strategies);
+        self.defaults.extend(other.defaults);
+    }
+
     /// Sets the cell functions that the definitions' columns name.
     pub fn cells(&mut self, cells: CellFunctions) {
         self.cells = cells;

@@ -330,7 +330,7 @@ impl Resource {
             return;
         }
         let same = |index: usize, name: &str| {
-            matches!(name, "metadata" | "status") || equality::equal_values(new.get(index), old.get(index))
+            matches!(name, "metadata" | "status") || equality::equal_field(new.as_reflect(), old.as_reflect(), index)
         };
         let unchanged = new.desc().fields.iter().enumerate().all(|(i, f)| same(i, f.json));
         if !unchanged {
