@@ -27,8 +27,12 @@ fn run(args: impl Iterator<Item = String>) -> Result<(), String> {
     let out = options.out.ok_or("no -o FILE given")?;
     // protox::Error shows file, line and column in its Debug form only
     let mut compiler = protox::Compiler::new(options.includes).map_err(|error| format!("{error:?}"))?;
-    compiler.include_imports(options.imports).include_source_info(options.source_info);
-    compiler.open_files(options.files).map_err(|error| format!("{error:?}"))?;
+    compiler
+        .include_imports(options.imports)
+        .include_source_info(options.source_info);
+    compiler
+        .open_files(options.files)
+        .map_err(|error| format!("{error:?}"))?;
     std::fs::write(&out, compiler.encode_file_descriptor_set()).map_err(|error| format!("{out}: {error}"))
 }
 
@@ -54,7 +58,12 @@ impl Options {
                 }
                 _ => (arg.as_str(), None),
             };
-            let mut value = || value.clone().or_else(|| args.next()).ok_or(format!("{name} needs a value"));
+            let mut value = || {
+                value
+                    .clone()
+                    .or_else(|| args.next())
+                    .ok_or(format!("{name} needs a value"))
+            };
             match name {
                 "--version" => return Ok(None),
                 "-I" | "--proto_path" => options.includes.push(value()?),
