@@ -3,6 +3,12 @@
 //! The checked-in documents in `openapi/` have no descriptions. After a wanted change, refresh them with
 //! `UPDATE=1 cargo test --test openapi`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "what fails here fails a test, as it should"
+)]
+
 mod facts;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,6 +119,34 @@ fn v3_equals_that_of_kube_apiserver() {
         }
     }
     assert!(found.is_empty(), "{} differences:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    fn references(value: &Value, out: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(members) => {
+                out.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                members.values().for_each(|v| references(v, out));
+            }
+            Value::Array(items) => items.iter().for_each(|v| references(v, out)),
+            _ => {}
+        }
+    }
+    let documents = built();
+    let names: Vec<String> = documents.v3_names().map(str::to_owned).collect();
+    let all = names
+        .iter()
+        .filter_map(|name| documents.v3(name))
+        .chain([documents.v2()]);
+    for document in all {
+        let mut found = BTreeSet::new();
+        references(&document, &mut found);
+        assert!(!found.is_empty());
+        for reference in found {
+            assert!(document.pointer(&reference[1..]).is_some(), "{reference} leads nowhere");
+        }
+    }
 }
 
 /// The paths of kube-apiserver below resources that exist here, that do not exist here.

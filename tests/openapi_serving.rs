@@ -1,5 +1,11 @@
 //! How the OpenAPI documents are served: media types, ETags, hashes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "what fails here fails a test, as it should"
+)]
+
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;

@@ -1,6 +1,8 @@
 //! The published samples of every kind that exists here survive JSON → object → protobuf → object → JSON, and their
 //! protobuf form, byte for byte, is ours.
 
+#![allow(clippy::unwrap_used, reason = "what fails here fails a test, as it should")]
+
 mod facts;
 
 use std::path::Path;
@@ -60,7 +62,7 @@ fn check(folder: &Path, gvk: Gvk, make: &dyn Fn() -> Box<dyn Kind>) -> Option<St
     let write = |object: &dyn Kind| {
         let mut out = Vec::new();
         json::write_kind_as(object.as_reflect(), &api_version, gvk.kind, &mut out);
-        canonical(&out)
+        String::from_utf8(out).unwrap()
     };
 
     let mut object = make();
@@ -68,7 +70,7 @@ fn check(folder: &Path, gvk: Gvk, make: &dyn Fn() -> Box<dyn Kind>) -> Option<St
     if !problems.is_empty() {
         return Some(format!("{gvk}: {problems:?}"));
     }
-    if write(&*object).to_string() != text {
+    if write(&*object) != text {
         return Some(format!("{gvk}: JSON\n   ours: {}\n theirs: {sample}", write(&*object)));
     }
     let mut encoded = Vec::new();
@@ -82,8 +84,8 @@ fn check(folder: &Path, gvk: Gvk, make: &dyn Fn() -> Box<dyn Kind>) -> Option<St
     }
     let mut again = make();
     let envelope = protobuf::decode_envelope(&bytes).unwrap();
-    protobuf::read_message(&envelope.raw, again.as_reflect_mut()).unwrap();
-    (write(&*again) != sample).then(|| format!("{gvk}: lost on the way through protobuf"))
+    protobuf::read_message(envelope.raw, again.as_reflect_mut()).unwrap();
+    (write(&*again) != text).then(|| format!("{gvk}: lost on the way through protobuf"))
 }
 
 #[test]

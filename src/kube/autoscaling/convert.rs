@@ -129,8 +129,8 @@ pub fn from_hub_horizontal_pod_autoscaler_status(
         .current_metrics
         .iter()
         .filter(|m| is_cpu(&m.r#type, m.resource.as_ref().map(|r| r.name.as_str())));
-    let percents = cpu.filter_map(|m| m.resource.as_ref()?.current.average_utilization);
-    to.current_cpu_utilization_percentage = percents.last();
+    let mut percents = cpu.filter_map(|m| m.resource.as_ref()?.current.average_utilization);
+    to.current_cpu_utilization_percentage = percents.next_back();
     Ok(())
 }
 
