@@ -7,8 +7,12 @@ pub fn to_hub_widget_spec(from: &v1beta1::WidgetSpec, to: &mut v1::WidgetSpec) -
         Some(digits) => (digits, 10),
         None => (from.size.strip_suffix("mm").unwrap_or(&from.size), 1),
     };
-    let size: i32 = digits.parse().map_err(|_| format!("size {:?} is not like 12mm or 3cm", from.size))?;
-    to.size_millimeters = size.checked_mul(factor).ok_or_else(|| format!("size {:?} is too large", from.size))?;
+    let size: i32 = digits
+        .parse()
+        .map_err(|_| format!("size {:?} is not like 12mm or 3cm", from.size))?;
+    to.size_millimeters = size
+        .checked_mul(factor)
+        .ok_or_else(|| format!("size {:?} is too large", from.size))?;
     Ok(())
 }
 
@@ -26,15 +30,33 @@ mod tests {
 
     #[test]
     fn sizes_survive_both_ways() {
-        for (text, millimeters, back) in [("12mm", 12, "12mm"), ("3cm", 30, "3cm"), ("40mm", 40, "4cm"), ("7", 7, "7mm")] {
-            let (old, mut hub) = (v1beta1::WidgetSpec { size: text.into(), ..Default::default() }, Default::default());
+        for (text, millimeters, back) in [
+            ("12mm", 12, "12mm"),
+            ("3cm", 30, "3cm"),
+            ("40mm", 40, "4cm"),
+            ("7", 7, "7mm"),
+        ] {
+            let (old, mut hub) = (
+                v1beta1::WidgetSpec {
+                    size: text.into(),
+                    ..Default::default()
+                },
+                Default::default(),
+            );
             to_hub_widget_spec(&old, &mut hub).unwrap();
             assert_eq!(hub.size_millimeters, millimeters);
             let mut again = v1beta1::WidgetSpec::default();
             from_hub_widget_spec(&hub, &mut again).unwrap();
             assert_eq!(again.size, back);
         }
-        let bad = v1beta1::WidgetSpec { size: "big".into(), ..Default::default() };
-        assert!(to_hub_widget_spec(&bad, &mut Default::default()).unwrap_err().contains("\"big\""));
+        let bad = v1beta1::WidgetSpec {
+            size: "big".into(),
+            ..Default::default()
+        };
+        assert!(
+            to_hub_widget_spec(&bad, &mut Default::default())
+                .unwrap_err()
+                .contains("\"big\"")
+        );
     }
 }
