@@ -24,7 +24,8 @@ use crate::{access, logging, version};
 ///
 /// ```no_run
 /// # mod api { pub static SCHEME: keelson_machinery::scheme::Scheme =
-/// #     keelson_machinery::scheme::Scheme { groups: &[], types: &[], definitions: &[] }; }
+/// #     keelson_machinery::scheme::Scheme { groups: &[], types: &[], definitions: &[],
+/// #         name_description: "", creation_description: "" }; }
 /// fn main() -> std::process::ExitCode {
 ///     keelson::Server::new("widgets").scheme(&api::SCHEME).run()
 /// }
@@ -170,7 +171,10 @@ fn announce(settings: &Settings, credentials: &Credentials, running: &Running) -
         tracing::warn!("{warning}");
     }
     if !settings.unused.is_empty() {
-        tracing::warn!(flags = settings.unused.join(","), "Flags that are checked but have no effect yet");
+        tracing::warn!(
+            flags = settings.unused.join(","),
+            "Flags that are checked but have no effect yet"
+        );
     }
     tracing::info!(address = %running.local_addr(), "Serving securely");
     match &credentials.kubeconfig {
@@ -181,7 +185,10 @@ fn announce(settings: &Settings, credentials: &Credentials, running: &Running) -
 
 /// A word that a shell takes as it is.
 fn shell_word(text: &str) -> String {
-    match text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+@%,:=".contains(c)) {
+    match text
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "/._-+@%,:=".contains(c))
+    {
         true => text.to_owned(),
         false => format!("'{}'", text.replace('\'', r"'\''")),
     }
@@ -203,7 +210,10 @@ struct Signals {
 impl Signals {
     fn new() -> Result<Signals, OptionError> {
         let of = |kind| signal(kind).map_err(|error| OptionError::CommandLine(format!("signals: {error}")));
-        Ok(Signals { terminate: of(SignalKind::terminate())?, interrupt: of(SignalKind::interrupt())? })
+        Ok(Signals {
+            terminate: of(SignalKind::terminate())?,
+            interrupt: of(SignalKind::interrupt())?,
+        })
     }
 
     async fn wait(&mut self) {

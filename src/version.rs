@@ -11,7 +11,10 @@ const OLDEST_MINOR: &str = "35";
 
 /// `keelson v0.1.0 (Kubernetes v1.36.3)`.
 pub(crate) fn line(program: &str) -> String {
-    format!("{program} v{} (Kubernetes v{MAJOR}.{MINOR}.{PATCH})", env!("CARGO_PKG_VERSION"))
+    format!(
+        "{program} v{} (Kubernetes v{MAJOR}.{MINOR}.{PATCH})",
+        env!("CARGO_PKG_VERSION")
+    )
 }
 
 /// The answer of `/version`.

@@ -61,6 +61,7 @@ pub struct Column {
     pub function: String,
     pub priority: i32,
     pub description: String,
+    pub describes: String,
 }
 
 /// `keelson.Type`.
@@ -295,6 +296,7 @@ impl Column {
             function: r.text("function"),
             priority: r.int("priority"),
             description: r.text("description"),
+            describes: r.text("describes"),
         }
     }
 }

@@ -11,6 +11,9 @@ pub struct Scheme {
     pub types: &'static [TypeDesc],
     /// Deflated JSON: `{"<definition>": <OpenAPI v3 schema>}` for every message of the build.
     pub definitions: &'static [u8],
+    /// Descriptions of `metadata.name` and `metadata.creationTimestamp`, for the columns that every kind has.
+    pub name_description: &'static str,
+    pub creation_description: &'static str,
 }
 
 pub struct GroupDesc {

@@ -77,7 +77,21 @@ async fn unmuxed(state: &ServerState, request: &Request, http: &HttpRequest) -> 
     if let Some(response) = health::serve(state, http.path(), &request.query).await {
         return response;
     }
-    root::serve(state, request, http).unwrap_or_else(respond::page_not_found)
+    root::serve(state, request, http).unwrap_or_else(|| not_found(state, http))
+}
+
+/// Below a served group the API answers, elsewhere nobody does.
+fn not_found(state: &ServerState, http: &HttpRequest) -> HttpResponse {
+    let mut parts = http.path().trim_matches('/').split('/');
+    let group = match (parts.next(), parts.next()) {
+        (Some("api"), Some(_)) => Some(""),
+        (Some("apis"), group) => group,
+        _ => None,
+    };
+    match group.filter(|g| state.rest.registry.serves_group(g)) {
+        Some(_) => respond::error(http.headers(), &StatusError::no_such_resource()),
+        None => respond::page_not_found(),
+    }
 }
 
 fn request(http: &HttpRequest, payload: Payload) -> Option<Request> {

@@ -1,5 +1,6 @@
 //! A server: its configuration, its start, its stop.
 
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use actix_web::web::Data;
@@ -91,7 +92,7 @@ pub enum ServerError {
 pub fn start(config: Config) -> Result<Running, ServerError> {
     let bound = listener::bind(config.listener)?;
     let advertise = match config.advertise.as_str() {
-        "" => bound.local_addr().to_string(),
+        "" => advertised(bound.local_addr()).to_string(),
         given => given.to_owned(),
     };
     let shutdown = Shutdown::new();
@@ -143,6 +144,21 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     })
 }
 
+/// The address that discovery names: clients elsewhere can't reach a loopback or unspecified one, so for these it is
+/// that of the interface which leads outwards, if there is any. Connecting a datagram socket sends nothing.
+fn advertised(listening: SocketAddr) -> SocketAddr {
+    let ip = listening.ip();
+    if !ip.is_loopback() && !ip.is_unspecified() {
+        return listening;
+    }
+    let (here, there) = match ip {
+        IpAddr::V4(_) => ("0.0.0.0:0", "192.0.2.1:9"),
+        IpAddr::V6(_) => ("[::]:0", "[2001:db8::1]:9"),
+    };
+    let outward = UdpSocket::bind(here).and_then(|socket| socket.connect(there).and_then(|()| socket.local_addr()));
+    outward.map_or(listening, |address| SocketAddr::new(address.ip(), listening.port()))
+}
+
 fn run_hooks(state: &Data<ServerState>, hooks: Vec<Hook>, context: &HookContext) {
     for hook in &hooks {
         state.hooks.register(hook.name);
@@ -160,7 +176,7 @@ fn run_hooks(state: &Data<ServerState>, hooks: Vec<Hook>, context: &HookContext)
 }
 
 impl Running {
-    pub fn local_addr(&self) -> std::net::SocketAddr {
+    pub fn local_addr(&self) -> SocketAddr {
         self.serving.local_addr()
     }
 

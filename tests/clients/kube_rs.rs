@@ -42,15 +42,23 @@ async fn typed_objects_are_made_patched_and_deleted() {
 
     let merge = Patch::Merge(json!({ "spec": { "replicas": 3 } }));
     let patched = deployments.patch("web", &PatchParams::default(), &merge).await.unwrap();
-    assert_eq!((patched.spec.unwrap().replicas, patched.metadata.generation), (Some(3), Some(2)));
+    assert_eq!(
+        (patched.spec.unwrap().replicas, patched.metadata.generation),
+        (Some(3), Some(2))
+    );
     let steps = serde_json::from_value(json!([{ "op": "replace", "path": "/metadata/labels/app", "value": "site" }]));
-    let patched =
-        deployments.patch("web", &PatchParams::default(), &Patch::<()>::Json(steps.unwrap())).await.unwrap();
+    let patched = deployments
+        .patch("web", &PatchParams::default(), &Patch::<()>::Json(steps.unwrap()))
+        .await
+        .unwrap();
     assert_eq!(patched.metadata.labels.unwrap()["app"], "site");
     let scale = deployments.get_scale("web").await.unwrap();
     assert_eq!(scale.spec.unwrap().replicas, Some(3));
 
-    let found = deployments.list(&ListParams::default().labels("app=site")).await.unwrap();
+    let found = deployments
+        .list(&ListParams::default().labels("app=site"))
+        .await
+        .unwrap();
     assert_eq!(found.items.len(), 1);
     deployments.delete("web", &DeleteParams::default()).await.unwrap();
     let gone = deployments.get_opt("web").await.unwrap();
@@ -63,7 +71,10 @@ async fn a_watcher_sees_what_happens() {
     let server = Server::start(keelson(), &["--storage-backend=memory"]).await;
     let maps: Api<ConfigMap> = Api::namespaced(server.client().await, "default");
     let named = |name: &str| ConfigMap {
-        metadata: kube::core::ObjectMeta { name: Some(name.into()), ..Default::default() },
+        metadata: kube::core::ObjectMeta {
+            name: Some(name.into()),
+            ..Default::default()
+        },
         ..ConfigMap::default()
     };
     maps.create(&PostParams::default(), &named("before")).await.unwrap();
@@ -91,8 +102,13 @@ async fn a_server_of_ones_own_serves_its_kinds() {
     let server = Server::start(widgets(), &["--storage-backend=memory"]).await;
     let api: Api<DynamicObject> = Api::namespaced_with(server.client().await, "default", &widget_resource());
     api.create(&PostParams::default(), &widget("gear", 12)).await.unwrap();
-    let refused = api.create(&PostParams::default(), &widget("giant", 5000)).await.unwrap_err();
-    let kube::Error::Api(status) = refused else { panic!("{refused}") };
+    let refused = api
+        .create(&PostParams::default(), &widget("giant", 5000))
+        .await
+        .unwrap_err();
+    let kube::Error::Api(status) = refused else {
+        panic!("{refused}")
+    };
     assert_eq!((status.code, status.reason.as_str()), (422, "Invalid"));
     assert!(status.message.contains("spec.sizeMillimeters"), "{}", status.message);
 

@@ -27,7 +27,11 @@ impl Kubectl<'_> {
     fn ok(&self, arguments: &str) -> String {
         let output = self.run(arguments, &[]);
         let (out, err) = (text(output.stdout), text(output.stderr));
-        assert!(output.status.success(), "kubectl {arguments}: {out}{err}\n{}", self.server.log());
+        assert!(
+            output.status.success(),
+            "kubectl {arguments}: {out}{err}\n{}",
+            self.server.log()
+        );
         out
     }
 
@@ -85,7 +89,11 @@ const DEPLOYMENT: Subject = Subject {
                image: web:1\n",
     header: "NAME READY UP-TO-DATE AVAILABLE AGE",
     wide: "NAME READY UP-TO-DATE AVAILABLE AGE CONTAINERS IMAGES SELECTOR",
-    edit: ("s/image: web:1/image: web:2/", "{.spec.template.spec.containers[0].image}", "web:2"),
+    edit: (
+        "s/image: web:1/image: web:2/",
+        "{.spec.template.spec.containers[0].image}",
+        "web:2",
+    ),
     explain: ("spec.replicas", "<integer>"),
     replicas: Some("{.spec.replicas}"),
 };
@@ -104,17 +112,32 @@ const WIDGET: Subject = Subject {
 
 /// Words of the first line.
 fn header(output: &str) -> String {
-    output.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+    output
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn walk(kubectl: &Kubectl<'_>, subject: &Subject) {
-    let Subject { resource, name, file, .. } = *subject;
+    let Subject {
+        resource, name, file, ..
+    } = *subject;
     kubectl.write(file, subject.manifest);
     let path = |path: &str| kubectl.ok(&format!("get {resource} {name} -o jsonpath={path}"));
 
     let resources = kubectl.ok("api-resources");
-    assert!(resources.lines().any(|line| line.starts_with(&format!("{resource}s "))), "{resources}");
-    assert!(kubectl.ok(&format!("create -f {file}")).contains(&format!("/{name} created")));
+    assert!(
+        resources.lines().any(|line| line.starts_with(&format!("{resource}s "))),
+        "{resources}"
+    );
+    assert!(
+        kubectl
+            .ok(&format!("create -f {file}"))
+            .contains(&format!("/{name} created"))
+    );
     assert!(kubectl.fails(&format!("create -f {file}")).contains("AlreadyExists"));
     kubectl.ok(&format!("delete {resource} {name}"));
     assert!(kubectl.ok(&format!("apply -f {file}")).contains("created"));
@@ -122,18 +145,38 @@ fn walk(kubectl: &Kubectl<'_>, subject: &Subject) {
 
     assert_eq!(header(&kubectl.ok(&format!("get {resource}"))), subject.header);
     assert_eq!(header(&kubectl.ok(&format!("get {resource} -o wide"))), subject.wide);
-    assert!(kubectl.ok(&format!("get {resource} {name} -o yaml")).contains(&format!("name: {name}\n")));
+    assert!(
+        kubectl
+            .ok(&format!("get {resource} {name} -o yaml"))
+            .contains(&format!("name: {name}\n"))
+    );
     assert!(kubectl.ok(&format!("describe {resource} {name}")).contains(name));
 
-    assert!(kubectl.ok(&format!("label {resource} {name} team=blue")).contains("labeled"));
-    assert!(kubectl.ok(&format!("get {resource} -l team=blue -o name")).contains(name));
+    assert!(
+        kubectl
+            .ok(&format!("label {resource} {name} team=blue"))
+            .contains("labeled")
+    );
+    assert!(
+        kubectl
+            .ok(&format!("get {resource} -l team=blue -o name"))
+            .contains(name)
+    );
     assert_eq!(kubectl.ok(&format!("get {resource} -l team=red -o name")), "");
-    assert!(kubectl.ok(&format!("get {resource} --field-selector metadata.name={name} -o name")).contains(name));
+    assert!(
+        kubectl
+            .ok(&format!("get {resource} --field-selector metadata.name={name} -o name"))
+            .contains(name)
+    );
 
     edit(kubectl, subject);
     assert_eq!(path(subject.edit.1), subject.edit.2);
     if let Some(replicas) = subject.replicas {
-        assert!(kubectl.ok(&format!("scale {resource} {name} --replicas=4")).contains("scaled"));
+        assert!(
+            kubectl
+                .ok(&format!("scale {resource} {name} --replicas=4"))
+                .contains("scaled")
+        );
         assert_eq!(path(replicas), "4");
     }
     let (field, says) = subject.explain;
@@ -149,7 +192,11 @@ fn edit(kubectl: &Kubectl<'_>, subject: &Subject) {
     kubectl.write("editor.sh", &format!("sed -i '{}' \"$1\"\n", subject.edit.0));
     let arguments = format!("edit {} {}", subject.resource, subject.name);
     let output = kubectl.run(&arguments, &[("KUBE_EDITOR", "sh editor.sh")]);
-    assert!(output.status.success() && text(output.stdout).contains("edited"), "{}", text(output.stderr));
+    assert!(
+        output.status.success() && text(output.stdout).contains("edited"),
+        "{}",
+        text(output.stderr)
+    );
 }
 
 /// `get -w` sees the object and its deletion, which `wait` waits for.
@@ -163,15 +210,24 @@ fn watch(kubectl: &Kubectl<'_>, subject: &Subject) {
         assert!(kubectl.ok(&format!("delete {resource} {name}")).contains("deleted"));
         waiting.join().unwrap();
         let seen = watching.join().unwrap();
-        let events: Vec<&str> = seen.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+        let events: Vec<&str> = seen
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
         assert_eq!(events, ["ADDED", "DELETED"], "{seen}");
     });
 }
 
 async fn walk_on(program: &Path, subjects: &[Subject], flags: &[&str]) {
-    let Some(kubectl) = tool("kubectl", "KEELSON_KUBECTL") else { return };
+    let Some(kubectl) = tool("kubectl", "KEELSON_KUBECTL") else {
+        return;
+    };
     let server = Server::start(program, flags).await;
-    let kubectl = Kubectl { program: kubectl, server: &server };
+    let kubectl = Kubectl {
+        program: kubectl,
+        server: &server,
+    };
     assert!(kubectl.ok("version").contains("Server Version: v1.36"));
     for subject in subjects {
         walk(&kubectl, subject);
@@ -191,7 +247,12 @@ async fn builtin_kinds_on_the_embedded_store() {
 #[tokio::test(flavor = "multi_thread")]
 async fn builtin_kinds_on_etcd() {
     let Some(etcd) = Etcd::start() else { return };
-    walk_on(keelson(), &[CONFIG_MAP, DEPLOYMENT], &[&format!("--etcd-servers={}", etcd.url)]).await;
+    walk_on(
+        keelson(),
+        &[CONFIG_MAP, DEPLOYMENT],
+        &[&format!("--etcd-servers={}", etcd.url)],
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -52,7 +52,10 @@ async fn a_bare_start_makes_everything_and_a_restart_keeps_it() {
     let (status, _, folder) = server.terminate();
     assert_eq!(status.code(), Some(0));
     let server = Server::start_in(keelson(), folder, &[]).await;
-    assert_eq!(std::fs::read(server.folder().join("keelson/pki/apiserver.crt")).unwrap(), certificate);
+    assert_eq!(
+        std::fs::read(server.folder().join("keelson/pki/apiserver.crt")).unwrap(),
+        certificate
+    );
     let maps: Api<ConfigMap> = Api::namespaced(server.client().await, "default");
     maps.get("kept").await.unwrap();
 }
@@ -89,13 +92,20 @@ fn mistakes_are_one_line_and_make_nothing() {
         (&["--secure-port=70000"], "--secure-port"),
         (&["--storage-backend=paper"], "--storage-backend"),
         (&["--client-ca-file=absent.crt"], "--client-ca-file: absent.crt"),
-        (&["--tls-cert-file=absent.crt", "--tls-private-key-file=absent.key"], "--tls-cert-file: absent.crt"),
+        (
+            &["--tls-cert-file=absent.crt", "--tls-private-key-file=absent.key"],
+            "--tls-cert-file: absent.crt",
+        ),
         (&["--token-auth-file=absent.csv"], "--token-auth-file: absent.csv"),
         (&["--authorization-mode=Sometimes"], "--authorization-mode"),
         (&["--runtime-config=no.such.group/v1=true"], "--runtime-config"),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let output = command(keelson(), folder.path()).arg(&port).args(flags).output().unwrap();
+        let output = command(keelson(), folder.path())
+            .arg(&port)
+            .args(flags)
+            .output()
+            .unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{flags:?}: {text}");
         assert!(text.lines().count() == 1 && text.contains(names), "{flags:?}: {text}");
@@ -104,13 +114,19 @@ fn mistakes_are_one_line_and_make_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let output = command(keelson(), folder.path()).arg(&busy_port).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(1) && text.contains("--secure-port"), "{text}");
+    assert!(
+        output.status.code() == Some(1) && text.contains("--secure-port"),
+        "{text}"
+    );
 }
 
 #[test]
 fn help_and_version_are_answered_without_a_start() {
-    for (flag, part) in [("--help", "\n      --etcd-servers strings "), ("-h", "Etcd flags:"), ("--version", "Kubernetes v1.36")]
-    {
+    for (flag, part) in [
+        ("--help", "\n      --etcd-servers strings "),
+        ("-h", "Etcd flags:"),
+        ("--version", "Kubernetes v1.36"),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let output = command(keelson(), folder.path()).arg(flag).output().unwrap();
         assert_eq!(output.status.code(), Some(0));
@@ -122,13 +138,19 @@ fn help_and_version_are_answered_without_a_start() {
 #[tokio::test]
 async fn tokens_of_a_file_are_users() {
     let tokens = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(tokens.path(), "secret,alice,uid-alice,\"system:masters\"\nother,bob,uid-bob\n").unwrap();
+    std::fs::write(
+        tokens.path(),
+        "secret,alice,uid-alice,\"system:masters\"\nother,bob,uid-bob\n",
+    )
+    .unwrap();
     let flag = format!("--token-auth-file={}", tokens.path().display());
     let server = Server::start(keelson(), &["--storage-backend=memory", &flag]).await;
     for (token, status) in [("secret", 200), ("other", 403), ("wrong", 401)] {
         let mut file = kube::config::Kubeconfig::read_from(&server.kubeconfig).unwrap();
         file.auth_infos[0].auth_info = serde_json::from_value(serde_json::json!({ "token": token })).unwrap();
-        let config = kube::Config::from_custom_kubeconfig(file, &Default::default()).await.unwrap();
+        let config = kube::Config::from_custom_kubeconfig(file, &Default::default())
+            .await
+            .unwrap();
         let maps: Api<ConfigMap> = Api::namespaced(kube::Client::try_from(config).unwrap(), "default");
         let got = match maps.list(&Default::default()).await {
             Ok(_) => 200,

@@ -30,7 +30,7 @@ pub fn emit(model: &Model, plan: &Plan, descriptions: &Descriptions) -> Result<O
     }
     let modules = tree(&modules, 0);
     let conversions = convert::functions(model, plan);
-    let scheme = scheme::table(model, plan);
+    let scheme = scheme::table(model, plan, descriptions);
     let file = syn::parse2(quote! {
         #modules
         #conversions

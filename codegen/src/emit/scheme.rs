@@ -6,13 +6,19 @@ use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
 use super::{convert, names};
+use crate::builder::Descriptions;
 use crate::model::{Message, MessageId, Model};
 use crate::options::{Column, Subresource};
 use crate::plan::Plan;
 
 /// `pub static SCHEME`.
-pub fn table(model: &Model, plan: &Plan) -> TokenStream {
-    let groups = groups(model).into_iter().map(|group| group_desc(model, plan, &group));
+pub fn table(model: &Model, plan: &Plan, descriptions: &Descriptions) -> TokenStream {
+    const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+    let name = describe(descriptions, META, "name");
+    let created = describe(descriptions, META, "creationTimestamp");
+    let groups = groups(model)
+        .into_iter()
+        .map(|group| group_desc(model, plan, &group, descriptions));
     let types = model
         .messages
         .iter()
@@ -26,6 +32,8 @@ pub fn table(model: &Model, plan: &Plan) -> TokenStream {
                 groups: &[#(#groups),*],
                 types: &[#(#types),*],
                 definitions: include_bytes!(concat!(env!("OUT_DIR"), "/definitions.z")),
+                name_description: #name,
+                creation_description: #created,
             }
         };
     }
@@ -88,7 +96,7 @@ fn groups(model: &Model) -> Vec<Group<'_>> {
     groups
 }
 
-fn group_desc(model: &Model, plan: &Plan, group: &Group<'_>) -> TokenStream {
+fn group_desc(model: &Model, plan: &Plan, group: &Group<'_>, descriptions: &Descriptions) -> TokenStream {
     let (name, priority) = (group.name, Literal::i32_unsuffixed(group.priority));
     let versions = group.versions.iter().map(|version| {
         let (name, enabled) = (version.name, version.enabled);
@@ -96,7 +104,7 @@ fn group_desc(model: &Model, plan: &Plan, group: &Group<'_>) -> TokenStream {
         let kinds = version
             .kinds
             .iter()
-            .map(|(id, message)| kind_desc(model, plan, *id, message));
+            .map(|(id, message)| kind_desc(model, plan, *id, message, descriptions));
         quote!(VersionDesc { version: #name, priority: #priority, enabled: #enabled, kinds: &[#(#kinds),*] })
     });
     quote!(GroupDesc { name: #name, priority: #priority, versions: &[#(#versions),*] })
@@ -116,7 +124,7 @@ fn type_desc(message: &Message) -> TokenStream {
     }
 }
 
-fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message) -> TokenStream {
+fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descriptions: &Descriptions) -> TokenStream {
     let Some(kind) = &message.kind else {
         return TokenStream::new();
     };
@@ -133,7 +141,7 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message) -> To
     .map(|list| quote!(&[#(#list),*]));
     let namespaced = !kind.cluster_scoped;
     let subresources = kind.subresources.iter().map(subresource);
-    let columns = kind.columns.iter().map(column);
+    let columns = kind.columns.iter().map(|c| column(c, descriptions));
     let family = plan.family(id);
     let (storage, hub) = (
         family.is_some_and(|f| f.storage == id),
@@ -226,7 +234,17 @@ fn subresource(s: &Subresource) -> TokenStream {
     }
 }
 
-fn column(c: &Column) -> TokenStream {
+/// The description of a field, without the values that OpenAPI lists after it; empty where nobody gave one.
+fn describe(descriptions: &Descriptions, definition: &str, field: &str) -> String {
+    let text = descriptions.get(definition).and_then(|texts| texts.1.get(field));
+    let text = text.map(String::as_str).unwrap_or_default();
+    text.split("\n\nPossible enum values:")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn column(c: &Column, descriptions: &Descriptions) -> TokenStream {
     let Column {
         name,
         ty,
@@ -234,8 +252,13 @@ fn column(c: &Column) -> TokenStream {
         path,
         function,
         description,
+        describes,
         ..
     } = c;
+    let description = match describes.rsplit_once('.') {
+        Some((definition, field)) if description.is_empty() => describe(descriptions, definition, field),
+        _ => description.clone(),
+    };
     let priority = Literal::i32_unsuffixed(c.priority);
     quote! {
         ColumnDesc {

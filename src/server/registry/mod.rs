@@ -115,6 +115,10 @@ impl Registry {
         };
         for scheme in schemes {
             registry.types.extend(scheme.types);
+            let descriptions = Descriptions {
+                name: scheme.name_description.into(),
+                creation_timestamp: scheme.creation_description.into(),
+            };
             for group in scheme.groups {
                 let kinds: Vec<&'static KindDesc> = group.versions.iter().flat_map(|v| v.kinds).collect();
                 let mut plurals: Vec<&'static str> = kinds.iter().map(|k| k.plural).collect();
@@ -122,7 +126,7 @@ impl Registry {
                 plurals.dedup();
                 for plural in plurals {
                     let versions: Vec<_> = kinds.iter().copied().filter(|k| k.plural == plural).collect();
-                    registry.add(versions, code, backend, prefix, served)?;
+                    registry.add(versions, code, backend, prefix, served, &descriptions)?;
                 }
             }
         }
@@ -136,6 +140,7 @@ impl Registry {
         backend: &Backend,
         prefix: &str,
         served: &dyn Fn(&str, &str, &str) -> bool,
+        descriptions: &Descriptions,
     ) -> Result<(), TableError> {
         let cells = &code.cells;
         let Some(first) = versions.first().copied() else {
@@ -165,7 +170,7 @@ impl Registry {
             versions: versions.clone(),
         });
         for kind in versions.into_iter().filter(|k| served(group, k.version, plural)) {
-            let columns = Arc::new(TableColumns::new(kind, cells, &Descriptions::default())?);
+            let columns = Arc::new(TableColumns::new(kind, cells, descriptions)?);
             let endpoint = Endpoint {
                 resource: resource.clone(),
                 kind,

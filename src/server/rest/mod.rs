@@ -118,6 +118,7 @@ impl Rest {
         if name.is_empty() {
             return Ok(Target::Collection);
         }
+        check_path_name(name)?;
         if endpoint.kind.namespaced && !in_namespace {
             return Err(StatusError::no_such_resource());
         }
@@ -132,6 +133,19 @@ impl Rest {
 
     pub(crate) fn now(&self) -> Time {
         self.backend.clock.now()
+    }
+}
+
+/// A name in a path is one segment: an escaped slash would have been two, and dots would lead elsewhere.
+fn check_path_name(name: &str) -> Result<(), StatusError> {
+    if name.contains('/') || name.to_ascii_lowercase().contains("%2f") {
+        return Err(StatusError::no_such_resource());
+    }
+    match name {
+        "." | ".." => Err(StatusError::bad_request(format!(
+            "Name parameter invalid: {name:?}: may not be '{name}'"
+        ))),
+        _ => Ok(()),
     }
 }
 

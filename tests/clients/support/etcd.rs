@@ -24,21 +24,32 @@ impl Etcd {
 
     fn run(program: &Path) -> Etcd {
         let folder = tempfile::tempdir().unwrap();
-        let (client, peer) =
-            (format!("http://127.0.0.1:{}", free_port()), format!("http://127.0.0.1:{}", free_port()));
+        let (client, peer) = (
+            format!("http://127.0.0.1:{}", free_port()),
+            format!("http://127.0.0.1:{}", free_port()),
+        );
         let child = Command::new(program)
             .arg("--data-dir")
             .arg(folder.path())
             .args(["--listen-client-urls", &client, "--advertise-client-urls", &client])
             .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
-            .args(["--initial-cluster", &format!("default={peer}"), "--unsafe-no-fsync", "--log-level=error"])
+            .args([
+                "--initial-cluster",
+                &format!("default={peer}"),
+                "--unsafe-no-fsync",
+                "--log-level=error",
+            ])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         wait_for_port(&client);
-        Etcd { child, _folder: folder, url: client }
+        Etcd {
+            child,
+            _folder: folder,
+            url: client,
+        }
     }
 }
 

@@ -42,7 +42,11 @@ impl Server {
             .spawn()
             .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
         let kubeconfig = printed_kubeconfig(&mut child, folder.path());
-        let server = Server { child, folder, kubeconfig };
+        let server = Server {
+            child,
+            folder,
+            kubeconfig,
+        };
         server.wait_ready().await;
         server
     }
@@ -50,7 +54,9 @@ impl Server {
     /// A client with the admin's certificate.
     pub async fn client(&self) -> kube::Client {
         let file = kube::config::Kubeconfig::read_from(&self.kubeconfig).unwrap();
-        let config = kube::Config::from_custom_kubeconfig(file, &Default::default()).await.unwrap();
+        let config = kube::Config::from_custom_kubeconfig(file, &Default::default())
+            .await
+            .unwrap();
         kube::Client::try_from(config).unwrap()
     }
 
@@ -97,8 +103,15 @@ impl Drop for Server {
 /// `program` with its data in `folder` and nothing of the developer's environment.
 pub fn command(program: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
-    command.env_remove("KUBECONFIG").env("HOME", folder).env("XDG_DATA_HOME", folder);
-    command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .env_remove("KUBECONFIG")
+        .env("HOME", folder)
+        .env("XDG_DATA_HOME", folder);
+    command
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -110,18 +123,26 @@ pub fn free_port() -> u16 {
 /// Reads the line that tells where the kubeconfig is.
 fn printed_kubeconfig(child: &mut Child, folder: &Path) -> PathBuf {
     let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
     match line.trim_end().strip_prefix("export KUBECONFIG=") {
         Some(path) => PathBuf::from(path),
         None => {
             let _ = child.wait();
-            panic!("printed {line:?}; log:\n{}", std::fs::read_to_string(folder.join("log")).unwrap_or_default())
+            panic!(
+                "printed {line:?}; log:\n{}",
+                std::fs::read_to_string(folder.join("log")).unwrap_or_default()
+            )
         }
     }
 }
 
 fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+    let status = Command::new("kill")
+        .args(["-s", name, &child.id().to_string()])
+        .status()
+        .unwrap();
     assert!(status.success());
 }
 

@@ -30,13 +30,20 @@ pub fn widgets() -> &'static Path {
 /// The path of a program that tests use if it is there: the value of `variable`, or `name` in PATH. Where CI=true
 /// it must be there; elsewhere its absence is told on one line and the caller skips its test.
 pub fn tool(name: &str, variable: &str) -> Option<PathBuf> {
-    let given = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let given = std::env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from);
     let found = given.or_else(|| {
         let path = std::env::var_os("PATH")?;
-        std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+        std::env::split_paths(&path)
+            .map(|folder| folder.join(name))
+            .find(|file| file.is_file())
     });
     if found.is_none() {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "{name} is missing, and CI must run its tests");
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "{name} is missing, and CI must run its tests"
+        );
         println!("skipped: there is no {name} on this machine");
     }
     found
