@@ -232,6 +232,7 @@ mod tests {
                 "scaleTargetRef": {"kind": "Deployment", "name": "d"}, "minReplicas": 1, "maxReplicas": 3,
                 "metrics": [
                     {"type": "Object", "object": {"describedObject": described, "target": {"type": "Value", "value": "5"}, "metric": {"name": "m", "selector": selector}}},
+                    {"type": "Object", "object": {"describedObject": described, "target": {"type": "AverageValue", "averageValue": "5"}, "metric": {"name": "m"}}},
                     {"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "2"}}},
                     {"type": "Resource", "resource": {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 50}}},
                     {"type": "ContainerResource", "containerResource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "100m"}, "container": "c"}},

@@ -16,7 +16,7 @@ pub(super) fn spec_to_hub(from: &v1::MetricSpec) -> v2::MetricSpec {
         object: from.object.as_ref().map(|m| {
             Box::new(v2::ObjectMetricSource {
                 described_object: to_hub_reference(&m.target),
-                target: target(VALUE, Some(m.target_value.clone()), m.average_value.clone(), None),
+                target: target(VALUE, object_value(m), m.average_value.clone(), None),
                 metric: metric(&m.metric_name, &m.selector),
             })
         }),
@@ -56,6 +56,11 @@ pub(super) fn spec_to_hub(from: &v1::MetricSpec) -> v2::MetricSpec {
             })
         }),
     }
+}
+
+/// v1 writes a value of 0 where v2 has an average and no value.
+fn object_value(from: &v1::ObjectMetricSource) -> Option<Quantity> {
+    Some(from.target_value.clone()).filter(|value| from.average_value.is_none() || !value.is_zero())
 }
 
 pub(super) fn spec_from_hub(from: &v2::MetricSpec) -> v1::MetricSpec {

@@ -1,5 +1,6 @@
-//! autoscaling: conversion of HorizontalPodAutoscaler.
+//! The group autoscaling.
 
 mod annotations;
 pub mod convert;
+pub mod horizontal_pod_autoscaler;
 mod metrics;

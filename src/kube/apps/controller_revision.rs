@@ -1,0 +1,59 @@
+//! Controller revisions: data that never changes.
+
+use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
+use keelson_machinery::object::Object;
+use keelson_server::registry::{Context, Strategy};
+
+use crate::api::apps::v1::ControllerRevision;
+use crate::kube::typed::{IMMUTABLE, non_negative, typed};
+
+/// The rules of controller revisions.
+pub struct ControllerRevisionStrategy;
+
+impl Strategy for ControllerRevisionStrategy {
+    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
+        let Some(o) = typed::<ControllerRevision>(object) else {
+            return ErrorList::default();
+        };
+        let mut errors = ErrorList::default();
+        if o.data.as_bytes().is_empty() {
+            errors.push(FieldError::required(&Path::new("data"), "data is mandatory"));
+        }
+        errors.extend(non_negative(o.revision, &Path::new("revision")));
+        errors
+    }
+
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let (Some(new), Some(old)) = (typed::<ControllerRevision>(new), typed::<ControllerRevision>(old)) else {
+            return ErrorList::default();
+        };
+        let mut errors = non_negative(new.revision, &Path::new("revision"));
+        if new.data != old.data {
+            let shown = BadValue::json(String::from_utf8_lossy(new.data.as_bytes()));
+            errors.push(FieldError::invalid(&Path::new("data"), shown, IMMUTABLE));
+        }
+        errors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, lines, read};
+
+    #[test]
+    fn data_stays() {
+        let old: ControllerRevision = read(r#"{"data":{"a":1},"revision":1}"#);
+        assert_eq!(lines(&ControllerRevisionStrategy.validate(&context(), &old)), "");
+        let new: ControllerRevision = read(r#"{"data":{"a":2},"revision":-1}"#);
+        assert_eq!(
+            lines(&ControllerRevisionStrategy.validate_update(&context(), &new, &old)),
+            "revision: Invalid value: -1: must be greater than or equal to 0\n\
+             data: Invalid value: {\"a\":2}: field is immutable"
+        );
+        assert_eq!(
+            lines(&ControllerRevisionStrategy.validate(&context(), &ControllerRevision::default())),
+            "data: Required value: data is mandatory"
+        );
+    }
+}

@@ -1,0 +1,272 @@
+//! Deployments.
+
+use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::object::Object;
+use keelson_server::registry::{Context, Strategy};
+
+use super::{rollout, workload};
+use crate::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy as Rollout, RollingUpdateDeployment};
+use crate::kube::core::pod_spec;
+use crate::kube::typed::{non_negative, typed, typed_mut};
+
+const NAMES: workload::Names = workload::Names {
+    selector: "deployment",
+    kind: "ReplicaSet",
+};
+
+/// The rules of deployments.
+pub struct DeploymentStrategy;
+
+impl Strategy for DeploymentStrategy {
+    /// Annotations go down to the replica sets, so that a change of them counts as one of the specification.
+    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        if new.meta().annotations != old.meta().annotations {
+            new.meta_mut().generation = old.meta().generation + 1;
+        }
+    }
+
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        new.meta_mut().labels.clone_from(&old.meta().labels);
+    }
+
+    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
+        typed::<Deployment>(object)
+            .map(|o| validate(&o.spec))
+            .unwrap_or_default()
+    }
+
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let (Some(new), Some(old)) = (typed::<Deployment>(new), typed::<Deployment>(old)) else {
+            return ErrorList::default();
+        };
+        let mut errors = validate(&new.spec);
+        let (now, was) = (new.spec.selector.as_deref(), old.spec.selector.as_deref());
+        errors.extend(workload::immutable_selector(now, was, &Path::new("spec")));
+        errors
+    }
+
+    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
+        let Some(Deployment { status, .. }) = typed(new) else {
+            return ErrorList::default();
+        };
+        let path = Path::new("status");
+        let counts = [
+            ("observedGeneration", status.observed_generation),
+            ("replicas", status.replicas.into()),
+            ("updatedReplicas", status.updated_replicas.into()),
+            ("readyReplicas", status.ready_replicas.into()),
+            ("availableReplicas", status.available_replicas.into()),
+            ("unavailableReplicas", status.unavailable_replicas.into()),
+        ];
+        let mut errors: ErrorList = counts
+            .into_iter()
+            .flat_map(|(field, count)| non_negative(count, &path.child(field)))
+            .collect();
+        let text = "cannot be greater than status.replicas";
+        let parts = [
+            ("updatedReplicas", status.updated_replicas, text),
+            ("readyReplicas", status.ready_replicas, text),
+            ("availableReplicas", status.available_replicas, text),
+        ];
+        for (field, count, text) in parts.into_iter().filter(|(_, count, _)| *count > status.replicas) {
+            errors.push(FieldError::invalid(&path.child(field), count, text));
+        }
+        if status.available_replicas > status.ready_replicas {
+            let text = "cannot be greater than readyReplicas";
+            errors.push(FieldError::invalid(
+                &path.child("availableReplicas"),
+                status.available_replicas,
+                text,
+            ));
+        }
+        errors
+    }
+}
+
+/// Defaults in code of deployments.
+pub fn defaults(object: &mut dyn Object) {
+    let Some(deployment) = typed_mut::<Deployment>(object) else {
+        return;
+    };
+    pod_spec::of_template(&mut deployment.spec.template);
+    let rollout = &mut deployment.spec.strategy;
+    if rollout.r#type == "RollingUpdate" {
+        let bounds = rollout.rolling_update.get_or_insert_default();
+        bounds.max_unavailable.get_or_insert_with(|| "25%".into());
+        bounds.max_surge.get_or_insert_with(|| "25%".into());
+    }
+}
+
+fn validate(spec: &DeploymentSpec) -> ErrorList {
+    let path = Path::new("spec");
+    let mut errors = non_negative(spec.replicas.unwrap_or(0).into(), &path.child("replicas"));
+    errors.extend(workload::selector_and_template(
+        spec.selector.as_deref(),
+        &spec.template,
+        &NAMES,
+        &path,
+    ));
+    errors.extend(validate_rollout(&spec.strategy, &path.child("strategy")));
+    errors.extend(non_negative(
+        spec.min_ready_seconds.into(),
+        &path.child("minReadySeconds"),
+    ));
+    if let Some(limit) = spec.revision_history_limit {
+        errors.extend(non_negative(limit.into(), &path.child("revisionHistoryLimit")));
+    }
+    if let Some(seconds) = spec.progress_deadline_seconds {
+        let path = path.child("progressDeadlineSeconds");
+        errors.extend(non_negative(seconds.into(), &path));
+        if seconds <= spec.min_ready_seconds {
+            errors.push(FieldError::invalid(
+                &path,
+                seconds,
+                "must be greater than minReadySeconds",
+            ));
+        }
+    }
+    errors
+}
+
+fn validate_rollout(rollout: &Rollout, path: &Path) -> ErrorList {
+    let path = path.child("rollingUpdate");
+    match (rollout.r#type.as_str(), &rollout.rolling_update) {
+        ("Recreate", Some(_)) => {
+            FieldError::forbidden(&path, "may not be specified when strategy `type` is 'Recreate'").into()
+        }
+        ("RollingUpdate", Some(bounds)) => validate_bounds(bounds, &path),
+        _ => ErrorList::default(),
+    }
+}
+
+fn validate_bounds(bounds: &RollingUpdateDeployment, path: &Path) -> ErrorList {
+    let (unavailable_at, surge_at) = (path.child("maxUnavailable"), path.child("maxSurge"));
+    let (unavailable, surge) = (bounds.max_unavailable.as_ref(), bounds.max_surge.as_ref());
+    let mut errors = ErrorList::default();
+    for (bound, path) in [(unavailable, &unavailable_at), (surge, &surge_at)] {
+        errors.extend(bound.map(|b| rollout::positive_or_percent(b, path)).unwrap_or_default());
+    }
+    if rollout::is_zero(unavailable) && rollout::is_zero(surge) {
+        let text = "may not be 0 when `maxSurge` is 0";
+        errors.push(FieldError::invalid(&unavailable_at, rollout::shown(unavailable), text));
+    }
+    errors.extend(unavailable.and_then(|b| rollout::above_all(b, &unavailable_at)));
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, lines, read_defaulted, text};
+
+    const SPEC: &str = r#"{"selector":{"matchLabels":{"f":"z"}},"template":{"metadata":{"labels":{"f":"z"}},
+        "spec":{"containers":[{"image":"busybox","name":"c"}]}}"#;
+
+    fn deployment(more: &str) -> Deployment {
+        let mut o = read_defaulted(&format!(r#"{{"metadata":{{"generation":1}},"spec":{SPEC}{more}}}}}"#));
+        defaults(&mut o);
+        o
+    }
+
+    #[test]
+    fn a_rollout_has_bounds() {
+        assert_eq!(
+            text(&deployment("").spec.strategy),
+            r#"{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"25%","maxSurge":"25%"}}"#
+        );
+        assert_eq!(
+            text(&deployment(r#","strategy":{"type":"Recreate"}"#).spec.strategy),
+            r#"{"type":"Recreate"}"#
+        );
+        let given = deployment(r#","strategy":{"rollingUpdate":{"maxSurge":3}}"#);
+        assert_eq!(
+            text(&given.spec.strategy),
+            r#"{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"25%","maxSurge":3}}"#
+        );
+        assert_eq!(
+            deployment("").spec.template.spec.containers[0].image_pull_policy,
+            "Always"
+        );
+    }
+
+    #[test]
+    fn faults_have_the_texts_of_the_api() {
+        for (more, expected) in [
+            ("", ""),
+            (
+                r#","replicas":-1,"progressDeadlineSeconds":0"#,
+                "spec.replicas: Invalid value: -1: must be greater than or equal to 0\n\
+                 spec.progressDeadlineSeconds: Invalid value: 0: must be greater than minReadySeconds",
+            ),
+            (
+                r#","strategy":{"type":"Recreate","rollingUpdate":{}}"#,
+                "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'",
+            ),
+            (
+                r#","strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":"0%"}}"#,
+                "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: \"0%\": may not be 0 when `maxSurge` is 0",
+            ),
+            (
+                r#","strategy":{"rollingUpdate":{"maxUnavailable":"101%"}}"#,
+                "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: \"101%\": must not be greater than 100%",
+            ),
+        ] {
+            assert_eq!(
+                lines(&DeploymentStrategy.validate(&context(), &deployment(more))),
+                expected,
+                "{more}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_selector_matches_the_template() {
+        let mut o = deployment("");
+        o.spec.template.metadata.labels.clear();
+        assert_eq!(
+            lines(&DeploymentStrategy.validate(&context(), &o)),
+            "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`"
+        );
+        let mut o = deployment("");
+        o.spec.selector = None;
+        assert_eq!(
+            lines(&DeploymentStrategy.validate(&context(), &o)),
+            "spec.template.metadata.labels: Invalid value: {\"f\":\"z\"}: `selector` does not match template `labels`"
+        );
+        o.spec.selector = Some(Box::default());
+        assert_eq!(
+            lines(&DeploymentStrategy.validate(&context(), &o)),
+            "spec.selector: Invalid value: {}: empty selector is invalid for deployment"
+        );
+        o.spec.template.spec.restart_policy = "Never".to_owned();
+        let old = deployment("");
+        assert_eq!(
+            lines(&DeploymentStrategy.validate_update(&context(), &o, &old)),
+            "spec.selector: Invalid value: {}: empty selector is invalid for deployment\n\
+             spec.template.spec.restartPolicy: Unsupported value: \"Never\": supported values: \"Always\"\n\
+             spec.selector: Invalid value: {}: field is immutable"
+        );
+    }
+
+    #[test]
+    fn annotations_count_as_specification() {
+        let (old, mut new) = (deployment(""), deployment(""));
+        DeploymentStrategy.prepare_for_update(&context(), &mut new, &old);
+        assert_eq!(new.metadata.generation, 1);
+        new.metadata.annotations.insert("a".to_owned(), "b".to_owned());
+        DeploymentStrategy.prepare_for_update(&context(), &mut new, &old);
+        assert_eq!(new.metadata.generation, 2);
+    }
+
+    #[test]
+    fn counts_fit_together() {
+        let mut o = deployment("");
+        o.status.replicas = 1;
+        o.status.available_replicas = 2;
+        assert_eq!(
+            lines(&DeploymentStrategy.validate_status_update(&context(), &o, &o)),
+            "status.availableReplicas: Invalid value: 2: cannot be greater than status.replicas\n\
+             status.availableReplicas: Invalid value: 2: cannot be greater than readyReplicas"
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! Replica sets.
+
+use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::object::Object;
+use keelson_server::registry::{Context, Strategy};
+
+use super::workload;
+use crate::api::apps::v1::{ReplicaSet, ReplicaSetSpec};
+use crate::kube::core::pod_spec;
+use crate::kube::typed::{non_negative, typed, typed_mut};
+
+const NAMES: workload::Names = workload::Names {
+    selector: "deployment",
+    kind: "ReplicaSet",
+};
+
+/// The rules of replica sets.
+pub struct ReplicaSetStrategy;
+
+impl Strategy for ReplicaSetStrategy {
+    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
+        typed::<ReplicaSet>(object)
+            .map(|o| validate(&o.spec))
+            .unwrap_or_default()
+    }
+
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let (Some(new), Some(old)) = (typed::<ReplicaSet>(new), typed::<ReplicaSet>(old)) else {
+            return ErrorList::default();
+        };
+        let mut errors = validate(&new.spec);
+        let (now, was) = (new.spec.selector.as_deref(), old.spec.selector.as_deref());
+        errors.extend(workload::immutable_selector(now, was, &Path::new("spec")));
+        errors
+    }
+
+    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
+        let Some(ReplicaSet { status, .. }) = typed(new) else {
+            return ErrorList::default();
+        };
+        let path = Path::new("status");
+        let counts = [
+            ("replicas", status.replicas),
+            ("fullyLabeledReplicas", status.fully_labeled_replicas),
+            ("readyReplicas", status.ready_replicas),
+            ("availableReplicas", status.available_replicas),
+        ];
+        let mut errors: ErrorList = counts
+            .into_iter()
+            .flat_map(|(field, n)| non_negative(n.into(), &path.child(field)))
+            .collect();
+        for (field, count) in counts.into_iter().filter(|(_, count)| *count > status.replicas) {
+            errors.push(FieldError::invalid(
+                &path.child(field),
+                count,
+                "cannot be greater than status.replicas",
+            ));
+        }
+        if status.available_replicas > status.ready_replicas {
+            let text = "cannot be greater than readyReplicas";
+            errors.push(FieldError::invalid(
+                &path.child("availableReplicas"),
+                status.available_replicas,
+                text,
+            ));
+        }
+        errors
+    }
+}
+
+/// Defaults in code of replica sets.
+pub fn defaults(object: &mut dyn Object) {
+    if let Some(o) = typed_mut::<ReplicaSet>(object) {
+        pod_spec::of_template(&mut o.spec.template);
+    }
+}
+
+fn validate(spec: &ReplicaSetSpec) -> ErrorList {
+    let path = Path::new("spec");
+    let mut errors = non_negative(spec.replicas.unwrap_or(0).into(), &path.child("replicas"));
+    errors.extend(non_negative(
+        spec.min_ready_seconds.into(),
+        &path.child("minReadySeconds"),
+    ));
+    errors.extend(workload::selector_and_template(
+        spec.selector.as_deref(),
+        &spec.template,
+        &NAMES,
+        &path,
+    ));
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, lines, read_defaulted};
+
+    #[test]
+    fn the_template_of_a_replica_set_is_complete() {
+        let o: ReplicaSet = read_defaulted(r#"{"spec":{"replicas":-1,"selector":{"matchLabels":{"a":"b"}}}}"#);
+        assert_eq!(
+            lines(&ReplicaSetStrategy.validate(&context(), &o)),
+            "spec.replicas: Invalid value: -1: must be greater than or equal to 0\n\
+             spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`\n\
+             spec.template.spec.containers: Required value"
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! Cells of the kinds that run pods from a template.
+
+use keelson_machinery::meta::v1::{self, ObjectMeta, OwnerReference};
+use keelson_machinery::object::Object;
+use keelson_machinery::selector::label::LabelSelector;
+use keelson_machinery::time::Time;
+
+use super::{NONE, pairs};
+use crate::api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use crate::api::core::v1::{Container, PodTemplateSpec};
+
+/// Names of the containers.
+pub fn containers(object: &dyn Object) -> String {
+    of_containers(object, |c| &c.name)
+}
+
+/// Images of the containers.
+pub fn images(object: &dyn Object) -> String {
+    of_containers(object, |c| &c.image)
+}
+
+fn of_containers(object: &dyn Object, text: fn(&Container) -> &str) -> String {
+    let Some(template) = template(object) else {
+        return String::new();
+    };
+    template.spec.containers.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+/// The pod template of any kind that has one.
+pub fn template(object: &dyn Object) -> Option<&PodTemplateSpec> {
+    if let Some(o) = object.downcast_ref::<Deployment>() {
+        Some(&o.spec.template)
+    } else if let Some(o) = object.downcast_ref::<ReplicaSet>() {
+        Some(&o.spec.template)
+    } else if let Some(o) = object.downcast_ref::<StatefulSet>() {
+        Some(&o.spec.template)
+    } else {
+        object.downcast_ref::<DaemonSet>().map(|o| &o.spec.template)
+    }
+}
+
+/// Ready replicas of those wanted.
+pub fn deployment_ready(o: &Deployment, _now: Time) -> String {
+    format!("{}/{}", o.status.ready_replicas, o.spec.replicas.unwrap_or(0))
+}
+
+/// Replicas of the newest template.
+pub fn deployment_up_to_date(o: &Deployment, _now: Time) -> i64 {
+    o.status.updated_replicas.into()
+}
+
+/// Replicas that have been ready for long enough.
+pub fn deployment_available(o: &Deployment, _now: Time) -> i64 {
+    o.status.available_replicas.into()
+}
+
+/// The selector; a broken one shows as such.
+pub fn deployment_selector(o: &Deployment, _now: Time) -> String {
+    LabelSelector::from_message(o.spec.selector.as_deref())
+        .map_or_else(|_| "<invalid>".to_owned(), |selector| selector.to_string())
+}
+
+/// Replicas wanted.
+pub fn replica_set_desired(o: &ReplicaSet, _now: Time) -> i64 {
+    o.spec.replicas.unwrap_or(0).into()
+}
+
+/// Replicas there are.
+pub fn replica_set_current(o: &ReplicaSet, _now: Time) -> i64 {
+    o.status.replicas.into()
+}
+
+/// Replicas that are ready.
+pub fn replica_set_ready(o: &ReplicaSet, _now: Time) -> i64 {
+    o.status.ready_replicas.into()
+}
+
+/// The selector in text form.
+pub fn replica_set_selector(o: &ReplicaSet, _now: Time) -> String {
+    selector(o.spec.selector.as_deref())
+}
+
+/// Ready replicas of those wanted.
+pub fn stateful_set_ready(o: &StatefulSet, _now: Time) -> String {
+    format!("{}/{}", o.status.ready_replicas, o.spec.replicas.unwrap_or(0))
+}
+
+/// Nodes that should run a pod.
+pub fn daemon_set_desired(o: &DaemonSet, _now: Time) -> i64 {
+    o.status.desired_number_scheduled.into()
+}
+
+/// Nodes that run a pod.
+pub fn daemon_set_current(o: &DaemonSet, _now: Time) -> i64 {
+    o.status.current_number_scheduled.into()
+}
+
+/// Nodes whose pod is ready.
+pub fn daemon_set_ready(o: &DaemonSet, _now: Time) -> i64 {
+    o.status.number_ready.into()
+}
+
+/// Nodes whose pod is of the newest template.
+pub fn daemon_set_up_to_date(o: &DaemonSet, _now: Time) -> i64 {
+    o.status.updated_number_scheduled.into()
+}
+
+/// Nodes whose pod has been ready for long enough.
+pub fn daemon_set_available(o: &DaemonSet, _now: Time) -> i64 {
+    o.status.number_available.into()
+}
+
+/// Labels of the nodes that pods run on.
+pub fn daemon_set_node_selector(o: &DaemonSet, _now: Time) -> String {
+    pairs(&o.spec.template.spec.node_selector)
+}
+
+/// The selector in text form.
+pub fn daemon_set_selector(o: &DaemonSet, _now: Time) -> String {
+    selector(o.spec.selector.as_deref())
+}
+
+/// The controller that keeps this revision, `deployment.apps/web`.
+pub fn controller_revision_controller(o: &ControllerRevision, _now: Time) -> String {
+    controller(&o.metadata).map_or_else(|| NONE.to_owned(), resource_name)
+}
+
+/// Number of the revision.
+pub fn controller_revision_revision(o: &ControllerRevision, _now: Time) -> i64 {
+    o.revision
+}
+
+fn controller(meta: &ObjectMeta) -> Option<&OwnerReference> {
+    meta.owner_references.iter().find(|o| o.controller == Some(true))
+}
+
+/// Kind and group in lower case, then the name.
+fn resource_name(owner: &OwnerReference) -> String {
+    let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+    let dot = if group.is_empty() { "" } else { "." };
+    match owner.kind.as_str() {
+        "" => owner.name.clone(),
+        kind => format!("{}/{}", format!("{kind}{dot}{group}").to_lowercase(), owner.name),
+    }
+}
+
+fn selector(message: Option<&v1::LabelSelector>) -> String {
+    match LabelSelector::from_message(message).map(|s| s.to_string()) {
+        Err(_) => "<error>".to_owned(),
+        Ok(text) if text.is_empty() => NONE.to_owned(),
+        Ok(text) => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_machinery::json;
+
+    use super::*;
+
+    #[test]
+    fn containers_and_images_are_those_of_the_template() {
+        let mut o = Deployment::default();
+        let text = br#"{"spec":{"replicas":3,"selector":{"matchLabels":{"b":"1","a":"2"},"matchExpressions":[
+            {"key":"c","operator":"In","values":["y","x"]}]},"template":{"spec":{"containers":[
+            {"name":"a","image":"x:1"},{"name":"b","image":"y"}]}}},"status":{"readyReplicas":2}}"#;
+        json::read(text, &mut o).unwrap();
+        assert_eq!(containers(&o), "a,b");
+        assert_eq!(images(&o), "x:1,y");
+        assert_eq!(deployment_ready(&o, Time::default()), "2/3");
+        assert_eq!(deployment_selector(&o, Time::default()), "a=2,b=1,c in (x,y)");
+        if let Some(selector) = &mut o.spec.selector {
+            selector.match_expressions[0].operator = "Or".to_owned();
+        }
+        assert_eq!(deployment_selector(&o, Time::default()), "<invalid>");
+        assert_eq!(selector(o.spec.selector.as_deref()), "<error>");
+        assert_eq!(selector(None), "<none>");
+    }
+
+    #[test]
+    fn the_controller_is_the_owner_that_says_so() {
+        for (owners, expected) in [
+            ("[]", "<none>"),
+            (r#"[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"a"}]"#, "<none>"),
+            (
+                r#"[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"a","controller":true}]"#,
+                "daemonset.apps/a",
+            ),
+            (
+                r#"[{"apiVersion":"v1","kind":"Pod","name":"a","controller":true}]"#,
+                "pod/a",
+            ),
+        ] {
+            let mut o = ControllerRevision::default();
+            json::read(
+                format!(r#"{{"metadata":{{"ownerReferences":{owners}}}}}"#).as_bytes(),
+                &mut o,
+            )
+            .unwrap();
+            assert_eq!(controller_revision_controller(&o, Time::default()), expected);
+        }
+    }
+}

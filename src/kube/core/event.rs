@@ -1,0 +1,137 @@
+//! Events: they are about something in their own namespace, and are forgotten after a while.
+
+use std::time::Duration;
+
+use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::object::Object;
+use keelson_machinery::validation::labels;
+use keelson_server::registry::{Context, Strategy};
+
+use crate::api::core::v1::Event;
+use crate::kube::typed::typed;
+
+/// How long an event is kept after it was written last.
+const TIME_TO_LIVE: Duration = Duration::from_secs(60 * 60);
+
+/// The most characters of the one-word fields of events of the newer form.
+const WORD_MAX: usize = 128;
+/// The most characters of their message.
+const MESSAGE_MAX: usize = 1024;
+
+/// The rules of events.
+pub struct EventStrategy;
+
+impl Strategy for EventStrategy {
+    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
+        typed::<Event>(object).map(validate).unwrap_or_default()
+    }
+
+    fn validate_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
+        typed::<Event>(new).map(validate).unwrap_or_default()
+    }
+
+    fn time_to_live(&self) -> Option<Duration> {
+        Some(TIME_TO_LIVE)
+    }
+}
+
+/// An event with a time of its own is of the newer form and held to more.
+fn validate(event: &Event) -> ErrorList {
+    let newer = !event.event_time.is_zero();
+    let (own, about) = (
+        event.metadata.namespace.as_str(),
+        event.involved_object.namespace.as_str(),
+    );
+    let matches = match (about, newer) {
+        ("", false) => matches!(own, "" | "default"),
+        ("", true) => matches!(own, "default" | "kube-system"),
+        (about, false) => about == own,
+        (_, true) => true,
+    };
+    let mut errors = ErrorList::default();
+    if !matches {
+        let path = Path::new("involvedObject").child("namespace");
+        errors.push(FieldError::invalid(&path, about, "does not match event.namespace"));
+    }
+    if newer {
+        errors.extend(validate_newer(event));
+    }
+    errors
+}
+
+fn validate_newer(event: &Event) -> ErrorList {
+    let mut errors = ErrorList::default();
+    let reporter = Path::new("reportingComponent");
+    if event.reporting_component.is_empty() {
+        errors.push(FieldError::required(&reporter, ""));
+    }
+    let texts = labels::qualified_name(&event.reporting_component);
+    errors.extend(
+        texts
+            .into_iter()
+            .map(|t| FieldError::invalid(&reporter, &event.reporting_component, t)),
+    );
+    for (field, value) in [
+        ("reportingInstance", &event.reporting_instance),
+        ("action", &event.action),
+        ("reason", &event.reason),
+    ] {
+        if value.is_empty() {
+            errors.push(FieldError::required(&Path::new(field), ""));
+        } else if value.len() > WORD_MAX {
+            let text = format!("can have at most {WORD_MAX} characters");
+            errors.push(FieldError::invalid(&Path::new(field), "", text));
+        }
+    }
+    if event.message.len() > MESSAGE_MAX {
+        let text = format!("can have at most {MESSAGE_MAX} characters");
+        errors.push(FieldError::invalid(&Path::new("message"), "", text));
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, lines, read};
+
+    #[test]
+    fn an_event_is_about_something_in_its_namespace() {
+        let other = "does not match event.namespace";
+        for (own, about, expected) in [
+            ("a", "a", String::new()),
+            ("default", "", String::new()),
+            (
+                "a",
+                "",
+                format!("involvedObject.namespace: Invalid value: \"\": {other}"),
+            ),
+            (
+                "a",
+                "b",
+                format!("involvedObject.namespace: Invalid value: \"b\": {other}"),
+            ),
+        ] {
+            let text = format!(r#"{{"metadata":{{"namespace":"{own}"}},"involvedObject":{{"namespace":"{about}"}}}}"#);
+            let event: Event = read(&text);
+            assert_eq!(lines(&EventStrategy.validate(&context(), &event)), expected);
+        }
+    }
+
+    #[test]
+    fn the_newer_form_is_held_to_more() {
+        let time = r#""metadata":{"namespace":"default"},"eventTime":"2024-01-01T00:00:00.000000Z""#;
+        let event: Event = read(&format!(
+            r#"{{{time},"reportingComponent":"a.b/c","reportingInstance":"c-1","action":"A","reason":"R"}}"#
+        ));
+        assert_eq!(lines(&EventStrategy.validate(&context(), &event)), "");
+        let event: Event = read(&format!(
+            r#"{{{time},"reportingComponent":"a.b/c","action":"A","reason":"{}"}}"#,
+            "r".repeat(129)
+        ));
+        assert_eq!(
+            lines(&EventStrategy.validate(&context(), &event)),
+            "reportingInstance: Required value\nreason: Invalid value: \"\": can have at most 128 characters"
+        );
+    }
+}

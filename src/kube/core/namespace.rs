@@ -1,0 +1,182 @@
+//! Namespaces: they are told apart by a label too, and go only when the finalizers of their spec are done.
+
+use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::object::Object;
+use keelson_machinery::validation::labels;
+use keelson_server::registry::{Context, Strategy};
+
+use crate::api::core::v1::Namespace;
+use crate::kube::typed::{typed, typed_mut};
+
+/// Holds the name, so that selectors can name a namespace.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+/// Stands in the spec of every namespace until what is in it is gone.
+const FINALIZER: &str = "kubernetes";
+/// Finalizers that need no domain.
+const STANDARD_FINALIZERS: [&str; 3] = [FINALIZER, "orphan", "foregroundDeletion"];
+
+const ACTIVE: &str = "Active";
+const TERMINATING: &str = "Terminating";
+
+/// The rules of namespaces.
+pub struct NamespaceStrategy;
+
+impl Strategy for NamespaceStrategy {
+    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+        let Some(namespace) = typed_mut::<Namespace>(object) else {
+            return;
+        };
+        namespace.status.phase = ACTIVE.to_owned();
+        if !namespace.spec.finalizers.iter().any(|f| f == FINALIZER) {
+            namespace.spec.finalizers.push(FINALIZER.to_owned());
+        }
+        label(namespace);
+    }
+
+    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        let (Some(new), Some(old)) = (typed_mut::<Namespace>(new), typed::<Namespace>(old)) else {
+            return;
+        };
+        new.spec.finalizers.clone_from(&old.spec.finalizers);
+        label(new);
+    }
+
+    fn prepare_for_subresource(&self, _context: &Context, name: &str, new: &mut dyn Object, old: &dyn Object) {
+        let (Some(new), Some(old)) = (typed_mut::<Namespace>(new), typed::<Namespace>(old)) else {
+            return;
+        };
+        if name == "finalize" {
+            new.status = old.status.clone();
+        }
+    }
+
+    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
+        typed::<Namespace>(object).map(validate_finalizers).unwrap_or_default()
+    }
+
+    fn validate_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
+        typed::<Namespace>(new).map(validate_finalizers).unwrap_or_default()
+    }
+
+    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
+        let Some(new) = typed::<Namespace>(new) else {
+            return ErrorList::default();
+        };
+        let going = new.metadata.deletion_timestamp.is_some();
+        let (phase, detail) = match going {
+            false => (ACTIVE, "may only be 'Active' if `deletionTimestamp` is empty"),
+            true => (
+                TERMINATING,
+                "may only be 'Terminating' if `deletionTimestamp` is not empty",
+            ),
+        };
+        match new.status.phase == phase {
+            true => ErrorList::default(),
+            false => FieldError::invalid(&Path::new("status").child("Phase"), &new.status.phase, detail).into(),
+        }
+    }
+
+    fn prepare_for_deletion(&self, object: &mut dyn Object) {
+        let Some(namespace) = typed_mut::<Namespace>(object) else {
+            return;
+        };
+        namespace.status.phase = TERMINATING.to_owned();
+        // A namespace waits for what is in it, not for a time.
+        namespace.metadata.deletion_grace_period_seconds = None;
+    }
+
+    fn may_vanish(&self, object: &dyn Object) -> bool {
+        typed::<Namespace>(object).is_none_or(|namespace| namespace.spec.finalizers.is_empty())
+    }
+}
+
+/// Gives a namespace the label with its name.
+pub fn defaults(object: &mut dyn Object) {
+    if let Some(namespace) = typed_mut::<Namespace>(object) {
+        label(namespace);
+    }
+}
+
+fn label(namespace: &mut Namespace) {
+    let meta = &mut namespace.metadata;
+    if !meta.name.is_empty() {
+        meta.labels.insert(NAME_LABEL.to_owned(), meta.name.clone());
+    }
+}
+
+fn validate_finalizers(namespace: &Namespace) -> ErrorList {
+    let path = Path::new("spec").child("finalizers");
+    let mut errors = ErrorList::default();
+    for name in &namespace.spec.finalizers {
+        errors.extend(
+            labels::qualified_name(name)
+                .into_iter()
+                .map(|text| FieldError::invalid(&path, name, text)),
+        );
+        if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name.as_str()) {
+            let text = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(FieldError::invalid(&path, name, text));
+        }
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, read};
+
+    #[test]
+    fn a_new_namespace_is_active_and_held() {
+        let mut object: Namespace = read(r#"{"metadata":{"name":"a"},"spec":{"finalizers":["example.com/f"]}}"#);
+        NamespaceStrategy.prepare_for_create(&context(), &mut object);
+        assert_eq!(object.status.phase, "Active");
+        assert_eq!(object.spec.finalizers, ["example.com/f", "kubernetes"]);
+        assert_eq!(object.metadata.labels[NAME_LABEL], "a");
+        assert!(!NamespaceStrategy.may_vanish(&object));
+        NamespaceStrategy.prepare_for_deletion(&mut object);
+        assert_eq!(object.status.phase, "Terminating");
+    }
+
+    #[test]
+    fn only_finalize_changes_finalizers() {
+        let old: Namespace = read(r#"{"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"}}"#);
+        let changed = r#"{"metadata":{"name":"a"},"status":{"phase":"Terminating"}}"#;
+        let mut new: Namespace = read(changed);
+        NamespaceStrategy.prepare_for_update(&context(), &mut new, &old);
+        assert_eq!(new.spec.finalizers, ["kubernetes"]);
+        let mut new: Namespace = read(changed);
+        NamespaceStrategy.prepare_for_subresource(&context(), "finalize", &mut new, &old);
+        assert!(new.spec.finalizers.is_empty() && NamespaceStrategy.may_vanish(&new));
+        assert_eq!(new.status.phase, "Active");
+    }
+
+    #[test]
+    fn the_phase_follows_the_deletion() {
+        for (text, expected) in [
+            (r#"{"status":{"phase":"Active"}}"#, ""),
+            (
+                r#"{"status":{"phase":"Terminating"}}"#,
+                "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty",
+            ),
+            (
+                r#"{"metadata":{"deletionTimestamp":"2024-01-01T00:00:00Z"},"status":{"phase":"Active"}}"#,
+                "status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty",
+            ),
+        ] {
+            let object: Namespace = read(text);
+            let errors = NamespaceStrategy.validate_status_update(&context(), &object, &object);
+            let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            assert_eq!(texts.join(","), expected);
+        }
+    }
+
+    #[test]
+    fn finalizers_have_a_domain_or_are_known() {
+        let object: Namespace = read(r#"{"spec":{"finalizers":["kubernetes","a.b/c","x"]}}"#);
+        assert_eq!(
+            NamespaceStrategy.validate(&context(), &object).to_string(),
+            "spec.finalizers: Invalid value: \"x\": name is neither a standard finalizer name nor is it fully qualified"
+        );
+    }
+}

@@ -1,0 +1,112 @@
+//! Nodes: what is fixed once it is known.
+
+use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::object::Object;
+use keelson_machinery::validation::labels;
+use keelson_server::registry::{Context, Strategy};
+
+use crate::api::core::v1::Node;
+use crate::kube::typed::{typed, typed_mut};
+
+/// The rules of nodes.
+pub struct NodeStrategy;
+
+impl Strategy for NodeStrategy {
+    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
+        typed::<Node>(object).map(validate_taints).unwrap_or_default()
+    }
+
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let (Some(new), Some(old)) = (typed::<Node>(new), typed::<Node>(old)) else {
+            return ErrorList::default();
+        };
+        let spec = Path::new("spec");
+        let mut errors = validate_taints(new);
+        if !old.spec.pod_cidrs.is_empty() && new.spec.pod_cidrs != old.spec.pod_cidrs {
+            let text = "node updates may not change podCIDR except from \"\" to valid";
+            errors.push(FieldError::forbidden(&spec.child("podCIDRs"), text));
+        }
+        if !old.spec.provider_id.is_empty() && new.spec.provider_id != old.spec.provider_id {
+            let text = "node updates may not change providerID except from \"\" to valid";
+            errors.push(FieldError::forbidden(&spec.child("providerID"), text));
+        }
+        errors
+    }
+}
+
+/// Keeps the one range of pod addresses and the list of ranges the same.
+pub fn defaults(object: &mut dyn Object) {
+    let Some(node) = typed_mut::<Node>(object) else { return };
+    let spec = &mut node.spec;
+    if spec.pod_cidrs.is_empty() && !spec.pod_cidr.is_empty() {
+        spec.pod_cidrs.push(spec.pod_cidr.clone());
+    } else if let Some(first) = spec.pod_cidrs.first() {
+        spec.pod_cidr.clone_from(first);
+    }
+}
+
+fn validate_taints(node: &Node) -> ErrorList {
+    let mut errors = ErrorList::default();
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    for (place, taint) in node.spec.taints.iter().enumerate() {
+        let path = Path::new("spec").child("taints").index(place);
+        let (key, value) = (&taint.key, &taint.value);
+        let texts = labels::qualified_name(key);
+        errors.extend(
+            texts
+                .into_iter()
+                .map(|t| FieldError::invalid(&path.child("key"), key, t)),
+        );
+        let text = labels::label_value(value).join(";");
+        if !text.is_empty() {
+            errors.push(FieldError::invalid(&path.child("value"), value, text));
+        }
+        if taint.effect.is_empty() {
+            errors.push(FieldError::required(&path.child("effect"), ""));
+        } else if seen.contains(&(key, &taint.effect)) {
+            errors.push(FieldError::duplicate(&path, crate::kube::typed::shown(taint)));
+        }
+        seen.push((key, &taint.effect));
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, lines, read};
+
+    #[test]
+    fn what_is_known_stays() {
+        let mut old: Node = read(r#"{"spec":{"podCIDR":"10.0.0.0/24","providerID":"p"}}"#);
+        defaults(&mut old);
+        assert_eq!(old.spec.pod_cidrs, ["10.0.0.0/24"]);
+        let mut new: Node = read(r#"{"spec":{"podCIDRs":["10.1.0.0/24"]}}"#);
+        defaults(&mut new);
+        assert_eq!(new.spec.pod_cidr, "10.1.0.0/24");
+        assert_eq!(
+            lines(&NodeStrategy.validate_update(&context(), &new, &old)),
+            "spec.podCIDRs: Forbidden: node updates may not change podCIDR except from \"\" to valid\n\
+             spec.providerID: Forbidden: node updates may not change providerID except from \"\" to valid"
+        );
+        assert_eq!(
+            lines(&NodeStrategy.validate_update(&context(), &new, &Node::default())),
+            ""
+        );
+    }
+
+    #[test]
+    fn taints_are_unique_by_key_and_effect() {
+        let node: Node =
+            read(r#"{"spec":{"taints":[{"key":"a","effect":"NoSchedule"},{"key":"a","effect":"NoExecute"}]}}"#);
+        assert_eq!(lines(&NodeStrategy.validate(&context(), &node)), "");
+        let node: Node = read(
+            r#"{"spec":{"taints":[{"key":"a","effect":"NoSchedule"},{"key":"a","value":"v","effect":"NoSchedule"},{"key":"b"}]}}"#,
+        );
+        assert_eq!(
+            lines(&NodeStrategy.validate(&context(), &node)),
+            "spec.taints[1]: Duplicate value: {\"key\":\"a\",\"value\":\"v\",\"effect\":\"NoSchedule\"}\n\
+             spec.taints[2].effect: Required value"
+        );
+    }
+}

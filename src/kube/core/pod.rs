@@ -1,0 +1,245 @@
+//! Pods: what a new one starts with, which of its fields may change, how long it gets to end.
+
+use keelson_machinery::equality;
+use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::meta::v1::DeleteOptions;
+use keelson_machinery::object::Object;
+use keelson_machinery::reflect::Reflect;
+use keelson_server::registry::{Context, Strategy};
+
+use super::pod_spec;
+use crate::api::core::v1::{Container, Pod, PodCondition, PodSpec, PodStatus, Toleration};
+use crate::kube::typed::{typed, typed_mut};
+
+/// What an update may change, in the words of the API.
+const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
+    `spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be \
+    set to 1 if it was previously negative)";
+
+/// The rules of pods.
+pub struct PodStrategy;
+
+impl Strategy for PodStrategy {
+    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+        let Some(pod) = typed_mut::<Pod>(object) else { return };
+        pod.status = PodStatus {
+            phase: "Pending".to_owned(),
+            qos_class: pod_spec::class(&pod.spec).to_owned(),
+            ..PodStatus::default()
+        };
+        if !pod.spec.scheduling_gates.is_empty() {
+            pod.status.conditions.push(PodCondition {
+                r#type: "PodScheduled".to_owned(),
+                status: "False".to_owned(),
+                reason: "SchedulingGated".to_owned(),
+                message: "Scheduling is blocked due to non-empty scheduling gates".to_owned(),
+                ..PodCondition::default()
+            });
+        }
+    }
+
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        let (Some(new), Some(old)) = (typed_mut::<Pod>(new), typed::<Pod>(old)) else {
+            return;
+        };
+        new.metadata.owner_references.clone_from(&old.metadata.owner_references);
+        if new.status.qos_class.is_empty() {
+            new.status.qos_class.clone_from(&old.status.qos_class);
+        }
+    }
+
+    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
+        let Some(pod) = typed::<Pod>(object) else {
+            return ErrorList::default();
+        };
+        let path = Path::new("spec");
+        let mut errors = pod_spec::validate(&pod.spec, &path);
+        if !pod.spec.ephemeral_containers.is_empty() {
+            errors.push(FieldError::forbidden(
+                &path.child("ephemeralContainers"),
+                "cannot be set on create",
+            ));
+        }
+        errors
+    }
+
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let (Some(new), Some(old)) = (typed::<Pod>(new), typed::<Pod>(old)) else {
+            return ErrorList::default();
+        };
+        let path = Path::new("spec");
+        let mut errors = ErrorList::default();
+        if !equality::equal(&new.spec, &old.spec) {
+            errors.extend(pod_spec::validate(&new.spec, &path));
+            errors.extend(validate_change(&new.spec, &old.spec, &path));
+        }
+        errors
+    }
+
+    fn validate_status_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let (Some(new), Some(old)) = (typed::<Pod>(new), typed::<Pod>(old)) else {
+            return ErrorList::default();
+        };
+        let path = Path::new("status").child("qosClass");
+        match old.status.qos_class.is_empty() || new.status.qos_class == old.status.qos_class {
+            true => ErrorList::default(),
+            false => FieldError::invalid(&path, &new.status.qos_class, "Pod QOS is immutable").into(),
+        }
+    }
+
+    /// Someone has to end the containers of a pod that is bound to a node and not over; all others go at once.
+    fn grace_seconds(&self, object: &dyn Object, options: &DeleteOptions) -> Option<i64> {
+        let pod = typed::<Pod>(object)?;
+        if pod.spec.node_name.is_empty() || matches!(pod.status.phase.as_str(), "Succeeded" | "Failed") {
+            return Some(0);
+        }
+        let seconds = options
+            .grace_period_seconds
+            .or(pod.spec.termination_grace_period_seconds)
+            .unwrap_or(0);
+        Some(if seconds < 0 { 1 } else { seconds })
+    }
+}
+
+/// Defaults in code of pods.
+pub fn defaults(object: &mut dyn Object) {
+    let Some(pod) = typed_mut::<Pod>(object) else { return };
+    pod_spec::of_pod(&mut pod.spec);
+    // The one address and the list of addresses say the same.
+    let status = &mut pod.status;
+    if status.pod_ips.is_empty() && !status.pod_ip.is_empty() {
+        status.pod_ips.push(crate::api::core::v1::PodIP {
+            ip: status.pod_ip.clone(),
+        });
+    } else if let Some(first) = status.pod_ips.first() {
+        status.pod_ip.clone_from(&first.ip);
+    }
+}
+
+fn validate_change(new: &PodSpec, old: &PodSpec, path: &Path) -> ErrorList {
+    let mut errors = ErrorList::default();
+    let lists = [
+        ("containers", &new.containers, &old.containers),
+        ("initContainers", &new.init_containers, &old.init_containers),
+    ];
+    for (field, new, old) in lists {
+        if new.len() != old.len() {
+            errors.push(FieldError::forbidden(
+                &path.child(field),
+                "pod updates may not add or remove containers",
+            ));
+            return errors;
+        }
+    }
+    errors.extend(deadline_change(new, old, &path.child("activeDeadlineSeconds")));
+    errors.extend(tolerations_change(new, old, &path.child("tolerations")));
+    errors.extend(gates_change(new, old, &path.child("schedulingGates")));
+    let allowed = with_allowed_changes_undone(new, old);
+    let changed = changed_fields(&allowed, old);
+    if !changed.is_empty() {
+        let text = format!(
+            "pod updates may not change fields other than {CHANGEABLE}\n{}",
+            changed.join("\n")
+        );
+        errors.push(FieldError::forbidden(path, text));
+    }
+    errors
+}
+
+/// A deadline may be set, and may come nearer.
+fn deadline_change(new: &PodSpec, old: &PodSpec, path: &Path) -> Option<FieldError> {
+    match (new.active_deadline_seconds, old.active_deadline_seconds) {
+        (Some(new), Some(old)) if new > old => Some(FieldError::invalid(
+            path,
+            new,
+            "must be less than or equal to previous value",
+        )),
+        (None, Some(_)) => Some(FieldError::invalid(
+            path,
+            None::<i64>,
+            "must not update from a positive integer to nil value",
+        )),
+        _ => None,
+    }
+}
+
+/// Tolerations may be added; of those there are only the seconds may change.
+fn tolerations_change(new: &PodSpec, old: &PodSpec, path: &Path) -> Option<FieldError> {
+    let kept = old.tolerations.iter().all(|before| {
+        new.tolerations.iter().any(|now| {
+            let same = |get: fn(&Toleration) -> &str| get(before) == get(now);
+            same(|t| &t.key) && same(|t| &t.operator) && same(|t| &t.value) && same(|t| &t.effect)
+        })
+    });
+    let text = "existing toleration can not be modified except its tolerationSeconds";
+    (!kept).then(|| FieldError::forbidden(path, text))
+}
+
+/// Gates may only be taken away.
+fn gates_change(new: &PodSpec, old: &PodSpec, path: &Path) -> ErrorList {
+    let known = |name: &str| old.scheduling_gates.iter().any(|g| g.name == name);
+    let added = new.scheduling_gates.iter().enumerate().filter(|(_, g)| !known(&g.name));
+    added
+        .map(|(place, gate)| {
+            let text = format!(
+                "only deletion is allowed, but found new scheduling gate '{}'",
+                gate.name
+            );
+            FieldError::forbidden(&path.index(place).child("name"), text)
+        })
+        .collect()
+}
+
+/// The new specification with everything put back that may change, so that it must be equal to the old one.
+fn with_allowed_changes_undone(new: &PodSpec, old: &PodSpec) -> PodSpec {
+    let mut spec = new.clone();
+    let undo = |new: &mut [Container], old: &[Container]| {
+        for (new, old) in new.iter_mut().zip(old) {
+            new.image.clone_from(&old.image);
+        }
+    };
+    undo(&mut spec.containers, &old.containers);
+    undo(&mut spec.init_containers, &old.init_containers);
+    spec.active_deadline_seconds = old.active_deadline_seconds;
+    spec.scheduling_gates.clone_from(&old.scheduling_gates);
+    spec.tolerations.clone_from(&old.tolerations);
+    if old.termination_grace_period_seconds.is_some_and(|s| s < 0) && spec.termination_grace_period_seconds == Some(1) {
+        spec.termination_grace_period_seconds = old.termination_grace_period_seconds;
+    }
+    if !old.scheduling_gates.is_empty()
+        && old
+            .node_selector
+            .iter()
+            .all(|(k, v)| spec.node_selector.get(k) == Some(v))
+    {
+        // A pod that is held back may still be narrowed down to fewer nodes.
+        spec.node_selector.clone_from(&old.node_selector);
+    }
+    spec
+}
+
+/// Names of the fields that differ; of containers with their place.
+fn changed_fields(new: &PodSpec, old: &PodSpec) -> Vec<String> {
+    let fields = new.desc().fields.iter().enumerate();
+    let mut names = Vec::new();
+    for (_, field) in fields.filter(|(index, _)| !equality::equal_values(new.get(*index), old.get(*index))) {
+        let (new, old) = match field.json {
+            "containers" => (&new.containers, &old.containers),
+            "initContainers" => (&new.init_containers, &old.init_containers),
+            json => {
+                names.push(format!("spec.{json}"));
+                continue;
+            }
+        };
+        let places = new
+            .iter()
+            .zip(old)
+            .enumerate()
+            .filter(|(_, (new, old))| !equality::equal(*new, *old));
+        names.extend(places.map(|(place, _)| format!("spec.{}[{place}]", field.json)));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests;

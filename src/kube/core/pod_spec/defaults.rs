@@ -1,0 +1,143 @@
+//! Defaults that depend on other fields.
+
+use std::collections::BTreeMap;
+
+use keelson_machinery::equality;
+use keelson_machinery::quantity::Quantity;
+
+use crate::api::core::v1::{Container, PodSpec, PodTemplateSpec, ResourceRequirements};
+
+/// The finest amount of a resource: a thousandth.
+const MILLI: i32 = -3;
+
+/// Defaults of a template.
+pub fn of_template(template: &mut PodTemplateSpec) {
+    of_spec(&mut template.spec);
+}
+
+/// Defaults of a pod: those of a template, and what only a pod gets so that templates stay as they were written.
+pub fn of_pod(spec: &mut PodSpec) {
+    of_spec(spec);
+    for container in spec.containers.iter_mut().chain(&mut spec.init_containers) {
+        requests_from_limits(&mut container.resources);
+        if spec.host_network {
+            use_host_ports(container);
+        }
+    }
+    spec.enable_service_links.get_or_insert(true);
+}
+
+fn of_spec(spec: &mut PodSpec) {
+    mirror_service_account(spec);
+    for volume in &mut spec.volumes {
+        let source = &mut volume.volume_source;
+        if equality::is_zero(source) {
+            source.empty_dir = Some(Box::default());
+        }
+        if let Some(image) = source.image.as_mut().filter(|i| i.pull_policy.is_empty()) {
+            image.pull_policy = pull_policy(&image.reference).to_owned();
+        }
+    }
+    for container in spec.containers.iter_mut().chain(&mut spec.init_containers) {
+        if container.image_pull_policy.is_empty() {
+            container.image_pull_policy = pull_policy(&container.image).to_owned();
+        }
+        round(&mut container.resources.limits);
+        round(&mut container.resources.requests);
+    }
+    for container in &mut spec.ephemeral_containers {
+        let container = &mut container.ephemeral_container_common;
+        if container.image_pull_policy.is_empty() {
+            container.image_pull_policy = pull_policy(&container.image).to_owned();
+        }
+    }
+    round(&mut spec.overhead);
+}
+
+/// The old name of the field goes along with the new one.
+fn mirror_service_account(spec: &mut PodSpec) {
+    if spec.service_account_name.is_empty() {
+        spec.service_account_name.clone_from(&spec.service_account);
+    }
+    spec.service_account.clone_from(&spec.service_account_name);
+}
+
+fn round(amounts: &mut BTreeMap<String, Quantity>) {
+    for amount in amounts.values_mut() {
+        amount.round_up(MILLI);
+    }
+}
+
+fn requests_from_limits(resources: &mut ResourceRequirements) {
+    for (name, limit) in &resources.limits {
+        resources.requests.entry(name.clone()).or_insert_with(|| limit.clone());
+    }
+}
+
+/// On the host's network a container's port is the host's.
+fn use_host_ports(container: &mut Container) {
+    for port in container.ports.iter_mut().filter(|p| p.host_port == 0) {
+        port.host_port = port.container_port;
+    }
+}
+
+/// `Always` for the tag `latest` and for no tag at all, since what such a name means changes.
+fn pull_policy(image: &str) -> &'static str {
+    let (name, digest) = image
+        .split_once('@')
+        .map_or((image, ""), |(name, digest)| (name, digest));
+    let last = name.rsplit('/').next().unwrap_or_default();
+    let moving = match last.rsplit_once(':') {
+        Some((_, tag)) => tag == "latest",
+        None => digest.is_empty() && !name.is_empty(),
+    };
+    if moving { "Always" } else { "IfNotPresent" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{read, text};
+
+    #[test]
+    fn images_that_move_are_pulled_always() {
+        for (image, policy) in [
+            ("busybox", "Always"),
+            ("busybox:latest", "Always"),
+            ("registry:5000/busybox", "Always"),
+            ("registry:5000/busybox:1.36", "IfNotPresent"),
+            ("busybox@sha256:0123", "IfNotPresent"),
+            ("busybox:latest@sha256:0123", "Always"),
+            ("", "IfNotPresent"),
+        ] {
+            assert_eq!(pull_policy(image), policy, "{image}");
+        }
+    }
+
+    #[test]
+    fn a_pod_gets_more_than_a_template() {
+        let spec = r#"{"hostNetwork":true,"serviceAccount":"a","volumes":[{"name":"v"}],
+            "containers":[{"name":"c","image":"x","ports":[{"containerPort":80}],
+            "resources":{"limits":{"cpu":"1u","memory":"1"},"requests":{"memory":"2"}}}]}"#;
+        let mut pod: PodSpec = read(spec);
+        of_pod(&mut pod);
+        assert_eq!(
+            text(&pod),
+            concat!(
+                r#"{"volumes":[{"name":"v","emptyDir":{}}],"#,
+                r#""containers":[{"name":"c","image":"x","ports":[{"hostPort":80,"containerPort":80}],"#,
+                r#""resources":{"limits":{"cpu":"1m","memory":"1"},"requests":{"cpu":"1m","memory":"2"}},"#,
+                r#""imagePullPolicy":"Always"}],"serviceAccountName":"a","serviceAccount":"a","hostNetwork":true,"#,
+                r#""enableServiceLinks":true}"#
+            )
+        );
+        let mut template = PodTemplateSpec {
+            spec: read(spec),
+            ..PodTemplateSpec::default()
+        };
+        of_template(&mut template);
+        assert!(template.spec.enable_service_links.is_none());
+        assert_eq!(template.spec.containers[0].ports[0].host_port, 0);
+        assert_eq!(template.spec.containers[0].resources.requests.len(), 1);
+    }
+}

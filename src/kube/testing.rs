@@ -1,0 +1,45 @@
+//! What the unit tests of strategies share.
+
+use keelson_machinery::defaults;
+use keelson_machinery::field::ErrorList;
+use keelson_machinery::json;
+use keelson_machinery::reflect::Reflect;
+use keelson_machinery::time::Time;
+use keelson_server::registry::Context;
+use keelson_server::user::User;
+
+/// A request at a fixed time.
+pub fn context() -> Context {
+    Context {
+        now: Time::from_unix(1_700_000_000, 0),
+        namespace: "default".to_owned(),
+        user: User::anonymous(),
+        dry_run: false,
+    }
+}
+
+/// An object from JSON, without defaults. Unknown fields fail the test.
+pub fn read<T: Reflect + Default>(text: &str) -> T {
+    let mut object = T::default();
+    assert!(json::read(text.as_bytes(), &mut object).unwrap().is_empty(), "{text}");
+    object
+}
+
+/// As [`read`], with the defaults of the definition.
+pub fn read_defaulted<T: Reflect + Default>(text: &str) -> T {
+    let mut object = read(text);
+    defaults::apply(&mut object);
+    object
+}
+
+/// JSON of an object.
+pub fn text(object: &dyn Reflect) -> String {
+    let mut out = Vec::new();
+    json::write(object, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+/// One error a line.
+pub fn lines(errors: &ErrorList) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}

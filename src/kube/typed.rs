@@ -1,0 +1,49 @@
+//! Objects as the types of their kinds, and comparisons of typed parts.
+
+use keelson_machinery::equality;
+use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
+use keelson_machinery::json;
+use keelson_machinery::object::Object;
+use keelson_machinery::reflect::Reflect;
+
+/// What a field that may not change says when it does.
+pub const IMMUTABLE: &str = "field is immutable";
+
+/// The object as a `T`; `None` would be a strategy that is registered for another kind.
+pub fn typed<T: Reflect>(object: &dyn Object) -> Option<&T> {
+    object.downcast_ref()
+}
+
+/// As [`typed`], for changes.
+pub fn typed_mut<T: Reflect>(object: &mut dyn Object) -> Option<&mut T> {
+    object.downcast_mut()
+}
+
+/// A message as the value of a field error.
+pub fn shown(message: &dyn Reflect) -> BadValue {
+    let mut out = Vec::new();
+    json::write(message, &mut out);
+    BadValue::json(String::from_utf8_lossy(&out))
+}
+
+/// A message that may be absent, as the value of a field error.
+pub fn shown_option<T: Reflect>(message: Option<&T>) -> BadValue {
+    message.map_or_else(BadValue::null, |m| shown(m))
+}
+
+/// Whether two messages that may be absent are equal.
+pub fn same<T: Reflect>(a: Option<&T>, b: Option<&T>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => equality::equal(a, b),
+        _ => false,
+    }
+}
+
+/// An error if the number is below 0.
+pub fn non_negative(value: i64, path: &Path) -> ErrorList {
+    match value {
+        0.. => ErrorList::default(),
+        _ => FieldError::invalid(path, value, "must be greater than or equal to 0").into(),
+    }
+}
