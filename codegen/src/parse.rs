@@ -134,6 +134,18 @@ fn shown(root: &str, file: &str) -> String {
 fn own_files(root: &Path) -> Result<Vec<String>, Error> {
     let mut files = Vec::new();
     walk(root, "", &mut files)?;
+    let foreign = |f: &String| {
+        let reserved = in_library(f) || f.starts_with("keelson/");
+        reserved && !EMBEDDED.iter().any(|(name, _)| name == f)
+    };
+    if let Some(file) = files.iter().find(|f| foreign(f)) {
+        let place = Place {
+            file: shown(&root.display().to_string(), file),
+            line: 0,
+        };
+        let text = "this folder belongs to the library: move the file to `<group>/<version>` of your own";
+        return Err(Error::Definitions(vec![Problem::new(&place, "", text)]));
+    }
     files.retain(|f| !in_library(f) && !f.starts_with("keelson/"));
     files.sort();
     Ok(files)

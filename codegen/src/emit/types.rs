@@ -51,12 +51,22 @@ fn docs(comment: &str, given: Option<&str>) -> TokenStream {
     } else {
         comment
     };
-    text.lines()
-        .map(|line| {
-            let line = format!(" {line}");
-            quote!(#[doc = #line])
-        })
-        .collect()
+    harmless(text).map(|line| quote!(#[doc = #line])).collect()
+}
+
+/// Lines that rustdoc shows as text: an indented line or a fence would become Rust code to be tested.
+fn harmless(text: &str) -> impl Iterator<Item = String> {
+    let mut open = false;
+    text.lines().map(move |line| {
+        let line = line.trim_start();
+        let fence = line.starts_with("```") || line.starts_with("~~~");
+        open ^= fence;
+        if fence && open {
+            " ```text".to_owned()
+        } else {
+            format!(" {line}")
+        }
+    })
 }
 
 fn field_attributes(model: &Model, field: &Field) -> TokenStream {
@@ -180,5 +190,16 @@ fn rules(field: &Field, all: &mut TokenStream) {
         if !text.is_empty() {
             all.extend(quote!(, #name = #text));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_never_become_code_to_be_tested() {
+        let lines: Vec<String> = harmless("Text:\n\n    a: [b]\n```yaml\nx: 1\n```\n- end").collect();
+        assert_eq!(lines, [" Text:", " ", " a: [b]", " ```text", " x: 1", " ```", " - end"]);
     }
 }
