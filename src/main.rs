@@ -5,6 +5,6 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     keelson::Server::new("keelson")
         .about("Keelson serves the Kubernetes API from its definition files, in place of kube-apiserver.")
-        .scheme(&keelson::api::SCHEME)
+        .kubernetes()
         .run()
 }

@@ -59,6 +59,16 @@ impl Server {
         self
     }
 
+    /// Adds the kinds of Kubernetes itself, as far as they are built, with their rules and what they need at start.
+    #[must_use]
+    pub fn kubernetes(mut self) -> Server {
+        self.schemes.push(&crate::api::SCHEME);
+        self.code.merge(crate::kube::code());
+        self.cells = crate::kube::cells();
+        self.hooks.extend(crate::kube::hooks());
+        self
+    }
+
     /// Adds the kinds of one build of definitions. May be called several times.
     #[must_use]
     pub fn scheme(mut self, scheme: &'static Scheme) -> Server {
