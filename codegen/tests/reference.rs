@@ -59,6 +59,12 @@ fn every_example_is_a_valid_definition() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn the_definitions_of_the_repository_have_no_mistake() -> Result<()> {
+    Builder::new(definitions()).generate()?;
+    Ok(())
+}
+
 /// Names of the fields of each message of keelson/api.proto.
 fn options() -> Result<BTreeMap<String, Vec<String>>> {
     let text = fs::read_to_string(definitions().join("keelson/api.proto"))?;

@@ -140,6 +140,7 @@ impl Checker<'_> {
                     COLUMN_TYPES.join(", ")
                 ));
             }
+            self.described(column, texts);
             match (path.is_empty(), function.is_empty()) {
                 (true, true) => {
                     texts.push(format!("column {name:?} has no cells: write `path: \".spec.size\"`"));
@@ -150,6 +151,32 @@ impl Checker<'_> {
                 (false, true) => self.path(&format!("column {name:?}"), path, texts),
                 (true, false) => {}
             }
+        }
+    }
+
+    fn described(&self, column: &Column, texts: &mut Vec<String>) {
+        let Column {
+            name,
+            description,
+            describes,
+            ..
+        } = column;
+        if describes.is_empty() {
+            return;
+        }
+        if !description.is_empty() {
+            texts.push(format!(
+                "column {name:?} has `description` and `describes`: take one out"
+            ));
+        }
+        let found = describes.rsplit_once('.').is_some_and(|(definition, field)| {
+            let message = self.model.messages.iter().find(|m| m.openapi == definition);
+            message.is_some_and(|m| self.model.find_field(m, field).is_some())
+        });
+        if !found {
+            texts.push(format!(
+                "column {name:?} describes {describes:?}, which is no field: write `<definition>.<JSON name>`"
+            ));
         }
     }
 

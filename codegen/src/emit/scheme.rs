@@ -14,8 +14,8 @@ use crate::plan::Plan;
 /// `pub static SCHEME`.
 pub fn table(model: &Model, plan: &Plan, descriptions: &Descriptions) -> TokenStream {
     const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
-    let name = describe(descriptions, META, "name");
-    let created = describe(descriptions, META, "creationTimestamp");
+    let name = describe(model, descriptions, META, "name");
+    let created = describe(model, descriptions, META, "creationTimestamp");
     let groups = groups(model)
         .into_iter()
         .map(|group| group_desc(model, plan, &group, descriptions));
@@ -141,7 +141,7 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
     .map(|list| quote!(&[#(#list),*]));
     let namespaced = !kind.cluster_scoped;
     let subresources = kind.subresources.iter().map(subresource);
-    let columns = kind.columns.iter().map(|c| column(c, descriptions));
+    let columns = kind.columns.iter().map(|c| column(model, c, descriptions));
     let family = plan.family(id);
     let (storage, hub) = (
         family.is_some_and(|f| f.storage == id),
@@ -235,16 +235,23 @@ fn subresource(s: &Subresource) -> TokenStream {
 }
 
 /// The description of a field, without the values that OpenAPI lists after it; empty where nobody gave one.
-fn describe(descriptions: &Descriptions, definition: &str, field: &str) -> String {
-    let text = descriptions.get(definition).and_then(|texts| texts.1.get(field));
-    let text = text.map(String::as_str).unwrap_or_default();
+fn describe(model: &Model, descriptions: &Descriptions, definition: &str, field: &str) -> String {
+    let message = model.messages.iter().find(|m| m.openapi == definition);
+    let comment = message
+        .and_then(|m| model.find_field(m, field))
+        .map(|f| f.comment.as_str());
+    let given = descriptions.get(definition).and_then(|texts| texts.1.get(field));
+    let text = comment
+        .filter(|c| !c.is_empty())
+        .or(given.map(String::as_str))
+        .unwrap_or_default();
     text.split("\n\nPossible enum values:")
         .next()
         .unwrap_or_default()
         .to_owned()
 }
 
-fn column(c: &Column, descriptions: &Descriptions) -> TokenStream {
+fn column(model: &Model, c: &Column, descriptions: &Descriptions) -> TokenStream {
     let Column {
         name,
         ty,
@@ -256,7 +263,7 @@ fn column(c: &Column, descriptions: &Descriptions) -> TokenStream {
         ..
     } = c;
     let description = match describes.rsplit_once('.') {
-        Some((definition, field)) if description.is_empty() => describe(descriptions, definition, field),
+        Some((definition, field)) if description.is_empty() => describe(model, descriptions, definition, field),
         _ => description.clone(),
     };
     let priority = Literal::i32_unsuffixed(c.priority);
