@@ -20,7 +20,10 @@ pub(crate) fn authentication(settings: &Settings, credentials: &Credentials) -> 
         true => Arc::new(NoTokens),
         false => Arc::new(StaticTokens::new(settings.tokens.users.clone())),
     };
-    Ok(Authentication { chain: vec![Arc::new(certificates), tokens], anonymous: settings.anonymous })
+    Ok(Authentication {
+        chain: vec![Arc::new(certificates), tokens],
+        anonymous: settings.anonymous,
+    })
 }
 
 /// The authorizers of the modes, behind the group that may do everything. Modes that are not built yet have no
@@ -47,5 +50,7 @@ pub(crate) fn tls(settings: &Settings, credentials: &Credentials) -> Result<Arc<
         }
     };
     let certificates = ServingCertificates::new(&credentials.serving).map_err(fault)?;
-    TlsState::new(certificates, &TlsSettings::default()).map(Arc::new).map_err(fault)
+    TlsState::new(certificates, &TlsSettings::default())
+        .map(Arc::new)
+        .map_err(fault)
 }

@@ -28,7 +28,9 @@ pub fn start(log: Log, program: &str) {
     let lines = tracing_subscriber::fmt::layer()
         .event_format(form)
         .with_writer(std::io::stderr);
-    let subscriber = tracing_subscriber::registry().with(filter(log.verbosity, program)).with(lines);
+    let subscriber = tracing_subscriber::registry()
+        .with(filter(log.verbosity, program))
+        .with(lines);
     // An embedding program may have its own subscriber; then that one is meant.
     let _ = tracing::subscriber::set_global_default(subscriber);
 }
@@ -44,7 +46,10 @@ fn filter(verbosity: i64, program: &str) -> Targets {
     } else {
         LevelFilter::WARN
     };
-    Targets::new().with_target("keelson", own).with_target(program.replace('-', "_"), own).with_default(libraries)
+    Targets::new()
+        .with_target("keelson", own)
+        .with_target(program.replace('-', "_"), own)
+        .with_default(libraries)
 }
 
 struct EventForm {
@@ -203,7 +208,11 @@ mod tests {
             (6, "hyper", Level::INFO, false),
             (8, "hyper", Level::DEBUG, true),
         ] {
-            assert_eq!(filter(v, "widgets").would_enable(target, &level), logged, "{v} {target} {level}");
+            assert_eq!(
+                filter(v, "widgets").would_enable(target, &level),
+                logged,
+                "{v} {target} {level}"
+            );
         }
     }
 }

@@ -117,5 +117,7 @@ fn check_pair(
         certificate_pem: pem::check(certificate_flag, certificate, false)?,
         key_pem: pem::check(key_flag, key, true)?,
     };
-    ServingCertificates::new(&pair).map(|_| ()).map_err(|error| OptionError::file(certificate_flag, certificate, error))
+    ServingCertificates::new(&pair)
+        .map(|_| ())
+        .map_err(|error| OptionError::file(certificate_flag, certificate, error))
 }

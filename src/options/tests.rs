@@ -120,7 +120,10 @@ fn mistakes_are_one_line_that_names_the_flag() {
             "--service-account-signing-key-file=/dev/null",
             "--service-account-signing-key-file: /dev/null: data does not contain a valid RSA or ECDSA private key",
         ),
-        ("--runtime-config=nope/v1=true", "--runtime-config: unknown api groups nope"),
+        (
+            "--runtime-config=nope/v1=true",
+            "--runtime-config: unknown api groups nope",
+        ),
         ("--data-dir=/dev/null", "--data-dir: /dev/null: is not a folder"),
     ] {
         assert_eq!(error(line), want, "{line}");

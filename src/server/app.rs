@@ -104,7 +104,7 @@ fn request(http: &HttpRequest, payload: Payload) -> Option<Request> {
         query: (**extensions.get::<Rc<Query>>()?).clone(),
         user: extensions.get::<Rc<User>>()?.clone(),
         headers,
-        payload: RefCell::new(payload),
+        payload: RefCell::new(Some(payload)),
         warnings: RefCell::default(),
     })
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// The answer of `/version`, in the order of its fields.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Version {
     pub major: String,

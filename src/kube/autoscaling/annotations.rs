@@ -131,5 +131,7 @@ fn rules_json(rules: &v2::HPAScalingRules) -> Value {
         "StabilizationWindowSeconds": rules.stabilization_window_seconds,
         "SelectPolicy": rules.select_policy,
         "Policies": policies,
+        // Also told by an annotation of its own, which is the one that is read.
+        "Tolerance": rules.tolerance.as_ref().map(ToString::to_string),
     })
 }

@@ -258,7 +258,8 @@ mod tests {
         assert_eq!(
             annotations["autoscaling.alpha.kubernetes.io/behavior"],
             "{\"ScaleUp\":{\"StabilizationWindowSeconds\":0,\"SelectPolicy\":\"Max\",\"Policies\":[{\"Type\":\"Pods\",\"Value\":4,\
-             \"PeriodSeconds\":15}]},\"ScaleDown\":{\"StabilizationWindowSeconds\":null,\"SelectPolicy\":\"Disabled\",\"Policies\":null}}"
+             \"PeriodSeconds\":15}],\"Tolerance\":\"50m\"},\"ScaleDown\":{\"StabilizationWindowSeconds\":null,\
+             \"SelectPolicy\":\"Disabled\",\"Policies\":null,\"Tolerance\":null}}"
         );
         assert_eq!(to_hub(&v1), hub);
     }

@@ -41,7 +41,7 @@ pub(super) async fn admit(
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
     let mut error = StatusError::forbidden(kind.group, kind.plural, name, why);
     error.details_mut().causes.push(Cause {
-        reason: "NamespaceTerminating".into(),
+        reason: "NamespaceTerminating",
         message: format!("namespace {namespace} is being terminated"),
         field: "metadata.namespace".into(),
     });

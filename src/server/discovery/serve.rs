@@ -209,11 +209,11 @@ fn wants_pretty(query: &str, headers: &HeaderMap) -> bool {
 }
 
 fn not_acceptable() -> Response<Bytes> {
-    let message = "only the following media types are accepted: application/json, application/yaml, \
+    let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
                    application/vnd.kubernetes.protobuf";
     let status = serde_json::json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": message, "reason": "NotAcceptable", "code": 406,
+        "message": message, "reason": "NotAcceptable", "details": {}, "code": 406,
     });
     let mut response = ok("application/json", status.to_string().into_bytes());
     *response.status_mut() = StatusCode::NOT_ACCEPTABLE;

@@ -214,7 +214,7 @@ impl Registry {
         let is_resource = |k: &&KindDesc| k.version == version && (k.kind == kind || k.list_kind == kind);
         self.resources
             .iter()
-            .any(|r| r.group == group && r.versions.iter().any(|k| is_resource(&k)))
+            .any(|r| r.group == group && r.versions.iter().any(is_resource))
             || self
                 .types
                 .iter()

@@ -170,7 +170,7 @@ fn read_token(token: &str) -> Result<(Option<Revision>, String), StatusError> {
     }
     let start = json["start"].as_str().unwrap_or_default();
     if start.is_empty() || start.starts_with('/') || start.split('/').any(|part| part == "..") {
-        return Err(invalid(&format!("{start}")));
+        return Err(invalid(start));
     }
     match json["rv"].as_i64().unwrap_or(0) {
         0 => Err(invalid(

@@ -33,7 +33,7 @@ pub struct Request {
     pub query: Query,
     pub headers: HeaderMap,
     pub user: Rc<User>,
-    pub payload: RefCell<Payload>,
+    pub payload: RefCell<Option<Payload>>,
     /// Texts for `Warning` headers.
     pub warnings: RefCell<Vec<String>>,
 }
@@ -76,8 +76,10 @@ impl Request {
 
     /// The whole body; 413 above the limit.
     pub async fn body(&self) -> Result<Bytes, StatusError> {
-        // One reader: the payload is taken once, by the handler of the verb.
-        let mut payload = self.payload.borrow_mut();
+        // The handler of the verb reads it once; a second reader would find nothing.
+        let Some(mut payload) = self.payload.take() else {
+            return Ok(Bytes::new());
+        };
         let mut body = BytesMut::new();
         while let Some(chunk) = payload.next().await {
             let chunk = chunk.map_err(|e| StatusError::bad_request(e.to_string()))?;
