@@ -13,7 +13,7 @@ require() {
 
 # Names the programs that the tests use and that step_tools may have built.
 name_tools() {
-    [ ! -x "$cache/etcd/etcd" ] || export KEELSON_ETCD="$cache/etcd/etcd"
+    [ ! -x "$cache/etcd/etcd" ] || export ETCD_BIN="$cache/etcd/etcd"
     [ ! -x "$cache/kubectl/kubectl" ] || export PATH="$PATH:$cache/kubectl"
     [ "${CI:-}" != true ] || export KEELSON_REQUIRE_ETCD=1
 }

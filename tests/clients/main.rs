@@ -1,5 +1,7 @@
 //! The built programs, started as children and used by real clients: kubectl, the `kube` crate, signals.
 
+#![cfg(test)]
+
 mod kube_rs;
 mod kubectl;
 mod startup;

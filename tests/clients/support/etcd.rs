@@ -15,10 +15,10 @@ pub struct Etcd {
 }
 
 impl Etcd {
-    /// Starts the etcd that `KEELSON_ETCD` or PATH names; `None` where there is none (see [`tool`]). The servers that
+    /// Starts the etcd that `ETCD_BIN` or PATH names; `None` where there is none (see [`tool`]). The servers that
     /// use it wait until it answers.
     pub fn start() -> Option<Etcd> {
-        let program = tool("etcd", "KEELSON_ETCD")?;
+        let program = tool("etcd", "ETCD_BIN")?;
         Some(Etcd::run(&program))
     }
 
