@@ -12,7 +12,7 @@ use keelson_server::admission::Admission;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::listener::ListenerConfig;
 use keelson_server::registry::KindCode;
-use keelson_server::server::{Config, Hook, Running, start};
+use keelson_server::server::{Config, Hook, Running, ServerError, start};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::LocalSet;
 
@@ -135,8 +135,9 @@ impl Server {
         let store = keelson_storage::open(settings.store.clone())
             .await
             .map_err(|error| OptionError::CommandLine(format!("opening the store: {error}")))?;
-        let running = start(self.config(settings, &credentials, store)?).map_err(|error| {
-            OptionError::CommandLine(format!("--bind-address, --secure-port: {}: {error}", settings.address))
+        let running = start(self.config(settings, &credentials, store)?).map_err(|error| match error {
+            ServerError::Listen(error) => OptionError::flag("--bind-address, --secure-port", error.to_string()),
+            other => OptionError::CommandLine(other.to_string()),
         })?;
         announce(settings, &credentials, &running)?;
         signals.wait().await;
