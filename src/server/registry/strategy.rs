@@ -16,7 +16,8 @@ pub struct Context {
 
 /// The rules of one kind, called with objects of the hub version. Every method has the behaviour that most kinds have.
 pub trait Strategy: Send + Sync {
-    /// Before validation of a new object: resets what clients may not set.
+    /// Before validation of a new object: resets what clients may not set. Called again with each generated name that
+    /// is tried.
     fn prepare_for_create(&self, _context: &Context, _object: &mut dyn Object) {}
 
     /// Before validation of a changed object. `status` was already put back to the old one.

@@ -59,12 +59,13 @@ impl Resource {
             ));
         }
         let generated = object.meta().name.is_empty() && !object.meta().generate_name.is_empty();
-        self.prepare_create(context, &mut *object);
+        self.fill_metadata(context, &mut *object);
         let attempts = if generated { MAX_GENERATED_NAMES } else { 1 };
         for attempt in 1..=attempts {
             if generated {
                 self.generate_name(&mut *object);
             }
+            self.strategy.prepare_for_create(context, &mut *object);
             self.check_create(context, &*object)?;
             match self.insert(context, &*object).await? {
                 Ok(revision) => {
@@ -84,8 +85,8 @@ impl Resource {
         ))
     }
 
-    /// What a new object gets from the system, then what its kind makes of it.
-    fn prepare_create(&self, context: &Context, object: &mut dyn Object) {
+    /// What a new object gets from the system.
+    fn fill_metadata(&self, context: &Context, object: &mut dyn Object) {
         let uid = self.new_uid();
         let meta = object.meta_mut();
         meta.deletion_timestamp = None;
@@ -105,7 +106,6 @@ impl Resource {
         if self.has_status() {
             clear_field(object, "status");
         }
-        self.strategy.prepare_for_create(context, object);
     }
 
     fn check_create(&self, context: &Context, object: &dyn Object) -> Result<(), StatusError> {
