@@ -38,6 +38,7 @@ pub struct Kind {
     pub no_list: bool,
     pub selectable_fields: Vec<String>,
     pub list_kind: String,
+    pub deprecation: String,
 }
 
 /// `keelson.Subresource`.
@@ -267,6 +268,7 @@ impl Kind {
             no_list: r.flag("no_list"),
             selectable_fields: r.texts("selectable_fields"),
             list_kind: r.text("list_kind"),
+            deprecation: r.text("deprecation"),
         }
     }
 }

@@ -71,6 +71,8 @@ pub struct KindDesc {
     pub returns_deleted: bool,
     /// Dotted JSON paths that field selectors may use beside metadata.name and metadata.namespace.
     pub selectable_fields: &'static [&'static str],
+    /// Text of a warning that every answer carries; empty for kinds that are not deprecated.
+    pub deprecation: &'static str,
     pub message: fn() -> &'static MessageDesc,
     pub new: fn() -> Box<dyn Object>,
     /// To the hub version; the same object for the hub itself.

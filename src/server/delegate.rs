@@ -20,11 +20,9 @@ impl Delegate for Rest {
                 return None;
             }
             let result = self.handle(request, method).await?;
-            Some(result.unwrap_or_else(|error| {
-                let mut response = respond::error(&request.headers, &error);
-                respond::add_warnings(&mut response, &request.warnings.borrow());
-                response
-            }))
+            let mut response = result.unwrap_or_else(|error| respond::error(&request.headers, &error));
+            respond::add_warnings(&mut response, &request.warnings.borrow());
+            Some(response)
         })
     }
 }

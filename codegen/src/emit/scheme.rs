@@ -131,7 +131,7 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
     let gv = &message.group_version;
     let (group, version, name, path) = (&gv.group, &gv.version, &message.name, names::path(message, 0));
     let list_kind = if kind.no_list { "" } else { &kind.list_kind };
-    let (plural, singular) = (&kind.plural, &kind.singular);
+    let (plural, singular, deprecation) = (&kind.plural, &kind.singular, &kind.deprecation);
     let [short_names, categories, verbs, selectable] = [
         &kind.short_names,
         &kind.categories,
@@ -181,6 +181,7 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
             conditional_update: #conditional_update,
             returns_deleted: #returns_deleted,
             selectable_fields: #selectable,
+            deprecation: #deprecation,
             message: #path::message_desc,
             new: || ::std::boxed::Box::new(<#path as ::core::default::Default>::default()),
             to_hub: #to_hub,

@@ -69,6 +69,7 @@ fn kind(columns: &'static [ColumnDesc]) -> KindDesc {
         conditional_update: false,
         returns_deleted: false,
         selectable_fields: &[],
+        deprecation: "",
         message: Widget::message_desc,
         new: || Box::<Widget>::default(),
         to_hub: Ok,

@@ -58,6 +58,9 @@ impl Rest {
     async fn serve(&self, request: &Request, endpoint: &Endpoint, method: &str) -> Result<HttpResponse, StatusError> {
         let info = &request.info;
         let target = self.target(request, endpoint)?;
+        if !endpoint.kind.deprecation.is_empty() {
+            request.warn(endpoint.kind.deprecation);
+        }
         let verb = match (target, method) {
             (Target::Collection, "GET") if info.verb == "watch" => "watch",
             (Target::Object, "GET") if info.legacy_watch => "watch",

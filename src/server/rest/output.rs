@@ -36,7 +36,7 @@ impl Rest {
         object: Box<dyn Object>,
     ) -> Result<HttpResponse, StatusError> {
         let object = endpoint.resource.from_hub(endpoint.kind, object)?;
-        let mut response = match accepted.shape {
+        let response = match accepted.shape {
             Shape::Object => respond::kind(request.rendering(accepted.format), code, &*object),
             Shape::Table(version) => {
                 let list_meta = ListMeta {
@@ -67,7 +67,6 @@ impl Rest {
                 ));
             }
         };
-        respond::add_warnings(&mut response, &request.warnings.borrow());
         Ok(response)
     }
 
@@ -87,7 +86,7 @@ impl Rest {
             .map(|o| endpoint.resource.from_hub(kind, o))
             .collect::<Result<Vec<_>, StatusError>>()?;
         let rendering = request.rendering(accepted.format);
-        let mut response = match accepted.shape {
+        let response = match accepted.shape {
             Shape::Object if accepted.format == Format::Protobuf => {
                 let raw = list_protobuf(meta, &objects, |o, out| protobuf::write_message(o.as_reflect(), out));
                 respond::bytes(rendering, 200, protobuf::wrap(&version, kind.list_kind, &raw))
@@ -129,7 +128,6 @@ impl Rest {
                 ));
             }
         };
-        respond::add_warnings(&mut response, &request.warnings.borrow());
         Ok(response)
     }
 

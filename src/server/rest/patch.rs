@@ -71,10 +71,12 @@ impl Rest {
             may_create: false,
             uid_is_precondition: false,
         };
+        let before = request.warnings.borrow().len();
         let mut updater = |current: Option<&dyn Object>| {
             let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
             let (mut object, problems) = patched(endpoint, current, patch_type, &body, options.field_validation)?;
-            request.warnings.borrow_mut().clear();
+            // What an attempt before this one warned of is said again.
+            request.warnings.borrow_mut().truncate(before);
             request.judge(options.field_validation, problems)?;
             check_name(request, endpoint, &mut *object)?;
             endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
