@@ -54,7 +54,7 @@ step_definition() {
     cargo clean --quiet -p etcd-client
     env -u PROTOC PATH="$(path_without protoc)" cargo build --quiet --locked
     start_server "$CARGO_TARGET_DIR/debug/keelson" --storage-backend=embedded
-    admin_get "/$kind" | grep '"name":"gadgets"' >/dev/null
+    admin_get "/$kind" | grep -E '"name": ?"gadgets"' >/dev/null
     admin_get "/openapi/v3/$kind" | grep 'How many teeth it has' >/dev/null
     name_tools
     if require kubectl; then
