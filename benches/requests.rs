@@ -25,7 +25,7 @@ use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::listener::{ListenerConfig, Shutdown, bind};
 use keelson_server::server::{Config, start};
 use keelson_server::tls::certificates;
-use keelson_storage::StoreConfig;
+use keelson_storage::{HistoryLimits, StoreConfig};
 use support::{Client, Identity, Protocol, Request};
 
 const NAMESPACE: &str = "/api/v1/namespaces/default/configmaps";
@@ -47,7 +47,11 @@ fn serve(identity: &Identity) -> SocketAddr {
                 schemes: vec![&api::SCHEME],
                 code: keelson::kube::code(),
                 cells: keelson::kube::cells(),
-                store: keelson_storage::open(StoreConfig::Memory).await.unwrap(),
+                store: keelson_storage::open(StoreConfig::Memory {
+                    history: HistoryLimits::default(),
+                })
+                .await
+                .unwrap(),
                 prefix: "/registry".into(),
                 runtime: Default::default(),
                 authentication: Authentication {
