@@ -83,6 +83,11 @@ impl Quantity {
         if parts.is_canonical() {
             return Ok(Quantity { text: text.to_owned() });
         }
+        if let Some(n) = parts.whole_binary() {
+            return Ok(Quantity {
+                text: binary_text(parts.negative, n),
+            });
+        }
         let (number, format) = parts.number();
         Ok(Quantity::from_decimal(&number, format))
     }
@@ -233,6 +238,15 @@ impl<'a> Parts<'a> {
                 digits <= 18 && scale >= NANO && scale % 3 == 0 && zeros < 3 && !self.integer.starts_with('0')
             }
         }
+    }
+
+    /// The absolute value of what is written in powers of 1024, if it is one that is shown so: the usual memory size.
+    fn whole_binary(&self) -> Option<u64> {
+        if self.format != Format::BinarySi || !self.fraction.is_empty() {
+            return None;
+        }
+        let n = self.integer.parse::<u64>().ok()?.checked_mul(1 << self.exponent)?;
+        (1024..=i64::MAX as u64).contains(&n).then_some(n)
     }
 
     /// The number within the bounds, and the format it will be shown in.

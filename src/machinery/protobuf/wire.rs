@@ -70,12 +70,33 @@ impl Wire<'_> {
     }
 }
 
+/// What is wrong with bytes that are no protobuf.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error("unexpected EOF")]
+    Eof,
+    #[error("proto: illegal tag {0} (wire type {1})")]
+    Tag(u64, u32),
+    #[error("proto: illegal wireType {0}")]
+    WireType(u32),
+    #[error("proto: wiretype end group for non-group")]
+    EndGroup,
+    #[error("proto: groups nest too deeply")]
+    Depth,
+    #[error("proto: integer overflow")]
+    Overflow,
+}
+
+impl From<Fault> for String {
+    fn from(fault: Fault) -> String {
+        fault.to_string()
+    }
+}
+
 /// Reads the fields of one message in the order in which they stand.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
-
-const EOF: &str = "unexpected EOF";
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(body: &'a [u8]) -> Self {
@@ -83,19 +104,34 @@ impl<'a> Reader<'a> {
     }
 
     /// The next field's number and value; `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<(u32, Wire<'a>)>, String> {
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<(u32, Wire<'a>)>, Fault> {
+        // Most fields have a tag and a length of one byte.
+        if let [tag, len, rest @ ..] = self.rest
+            && *tag & 0x87 == BYTES as u8
+            && *tag > 7
+            && *len < 0x80
+            && let Some((value, rest)) = rest.split_at_checked(usize::from(*len))
+        {
+            self.rest = rest;
+            return Ok(Some((u32::from(*tag >> 3), Wire::Bytes(value))));
+        }
+        self.next_any()
+    }
+
+    fn next_any(&mut self) -> Result<Option<(u32, Wire<'a>)>, Fault> {
         if self.rest.is_empty() {
             return Ok(None);
         }
         let (number, kind) = self.tag()?;
         if kind == 4 {
-            return Err("proto: wiretype end group for non-group".to_owned());
+            return Err(Fault::EndGroup);
         }
         Ok(Some((number, self.value(kind)?)))
     }
 
     /// The next number of a packed list; `None` at the end.
-    pub(crate) fn next_packed(&mut self) -> Result<Option<u64>, String> {
+    pub(crate) fn next_packed(&mut self) -> Result<Option<u64>, Fault> {
         if self.rest.is_empty() {
             Ok(None)
         } else {
@@ -103,37 +139,37 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn tag(&mut self) -> Result<(u32, u32), String> {
+    fn tag(&mut self) -> Result<(u32, u32), Fault> {
         let tag = self.varint()?;
         let (number, kind) = ((tag >> 3) as u32, (tag & 7) as u32);
         if number == 0 || tag >> 32 != 0 {
-            return Err(format!("proto: illegal tag {} (wire type {kind})", tag >> 3));
+            return Err(Fault::Tag(tag >> 3, kind));
         }
         Ok((number, kind))
     }
 
-    fn value(&mut self, kind: u32) -> Result<Wire<'a>, String> {
+    fn value(&mut self, kind: u32) -> Result<Wire<'a>, Fault> {
         match kind {
             0 => self.varint().map(Wire::Varint),
             1 => Ok(Wire::Fixed64(u64::from_le_bytes(self.array()?))),
             2 => {
                 let len = self.varint()?;
-                let len = usize::try_from(len).map_err(|_| EOF)?;
-                let (value, rest) = self.rest.split_at_checked(len).ok_or(EOF)?;
+                let len = usize::try_from(len).map_err(|_| Fault::Eof)?;
+                let (value, rest) = self.rest.split_at_checked(len).ok_or(Fault::Eof)?;
                 self.rest = rest;
                 Ok(Wire::Bytes(value))
             }
             3 => self.skip_group(),
             5 => Ok(Wire::Fixed32(u32::from_le_bytes(self.array()?))),
-            _ => Err(format!("proto: illegal wireType {kind}")),
+            _ => Err(Fault::WireType(kind)),
         }
     }
 
-    fn skip_group(&mut self) -> Result<Wire<'a>, String> {
+    fn skip_group(&mut self) -> Result<Wire<'a>, Fault> {
         let mut depth = 1;
         while depth > 0 {
             match self.tag()?.1 {
-                3 if depth == MAX_GROUP_DEPTH => return Err("proto: groups nest too deeply".to_owned()),
+                3 if depth == MAX_GROUP_DEPTH => return Err(Fault::Depth),
                 3 => depth += 1,
                 4 => depth -= 1,
                 kind => {
@@ -144,13 +180,13 @@ impl<'a> Reader<'a> {
         Ok(Wire::Group)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], String> {
-        let (value, rest) = self.rest.split_first_chunk::<N>().ok_or(EOF)?;
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let (value, rest) = self.rest.split_first_chunk::<N>().ok_or(Fault::Eof)?;
         self.rest = rest;
         Ok(*value)
     }
 
-    fn varint(&mut self) -> Result<u64, String> {
+    fn varint(&mut self) -> Result<u64, Fault> {
         if let [b, rest @ ..] = self.rest
             && *b < 0x80
         {
@@ -160,7 +196,7 @@ impl<'a> Reader<'a> {
         let mut n = 0u64;
         for shift in 0..10 {
             let [b, rest @ ..] = self.rest else {
-                return Err(EOF.to_owned());
+                return Err(Fault::Eof);
             };
             self.rest = rest;
             n |= u64::from(b & 0x7F) << (7 * shift);
@@ -168,7 +204,7 @@ impl<'a> Reader<'a> {
                 return Ok(n);
             }
         }
-        Err("proto: integer overflow".to_owned())
+        Err(Fault::Overflow)
     }
 }
 
@@ -187,18 +223,22 @@ mod tests {
 
     #[test]
     fn refuses_broken_input() {
-        let cases: &[(&[u8], &str)] = &[
-            (&[0x0A, 5, 1], EOF),
-            (&[0x80], EOF),
-            (&[0x00, 1], "proto: illegal tag 0 (wire type 0)"),
-            (&[0x0C], "proto: wiretype end group for non-group"),
-            (&[0x0F], "proto: illegal wireType 7"),
-            (&[0xFF; 11], "proto: integer overflow"),
-            (&[0x0B; 40], "proto: groups nest too deeply"),
-            (&[0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01], EOF),
+        let cases: &[(&[u8], Fault)] = &[
+            (&[0x0A, 5, 1], Fault::Eof),
+            (&[0x80], Fault::Eof),
+            (&[0x00, 1], Fault::Tag(0, 0)),
+            (&[0x02, 1, 0], Fault::Tag(0, 2)),
+            (&[0x0C], Fault::EndGroup),
+            (&[0x0F], Fault::WireType(7)),
+            (&[0xFF; 11], Fault::Overflow),
+            (&[0x0B; 40], Fault::Depth),
+            (
+                &[0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01],
+                Fault::Eof,
+            ),
         ];
         for (input, want) in cases {
-            assert_eq!(Reader::new(input).next(), Err((*want).to_owned()), "{input:?}");
+            assert_eq!(Reader::new(input).next(), Err(*want), "{input:?}");
         }
         assert_eq!(
             Reader::new(&[0x0B, 0x10, 1, 0x0C, 0x08, 7]).next(),
