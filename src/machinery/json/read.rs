@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
-use super::scan::{AFTER_ELEMENT, AFTER_PAIR, Scanner, Text};
+use super::scan::{AFTER_ELEMENT, AFTER_PAIR, Failure, Scanner, Text};
 use super::{base64, text, validate};
 use crate::decode::{DecodeError, StrictKind, StrictProblem, TypeMeta};
 use crate::leaf::GO_VALUE;
@@ -46,6 +46,10 @@ pub(crate) fn read_value(json: &[u8], slot: Slot<'_>) -> Result<Vec<StrictProble
 /// `apiVersion` and `kind` of a document. Looks no further than it must: errors in the syntax behind the two are left
 /// to [`read`].
 pub fn type_meta(json: &[u8]) -> Result<TypeMeta, DecodeError> {
+    scan_type_meta(json).map_err(|e| *e)
+}
+
+fn scan_type_meta(json: &[u8]) -> Result<TypeMeta, Failure> {
     let mut meta = TypeMeta::default();
     let mut scan = Scanner::new(json);
     if scan.peek() != Some(b'{') {
@@ -54,9 +58,9 @@ pub fn type_meta(json: &[u8]) -> Result<TypeMeta, DecodeError> {
         let name = text::kind_name(value);
         return match name {
             "null" => Ok(meta),
-            _ => Err(DecodeError::Value(format!(
+            _ => Err(Box::new(DecodeError::Value(format!(
                 "json: cannot unmarshal {name}{GO_VALUE}{TYPE_META_STRUCT}"
-            ))),
+            )))),
         };
     }
     let (mut version_seen, mut kind_seen) = (false, false);
@@ -91,7 +95,7 @@ pub fn type_meta(json: &[u8]) -> Result<TypeMeta, DecodeError> {
             _ => return Err(scan.fail(AFTER_PAIR)),
         }
     }
-    wrong.map_or(Ok(meta), |text| Err(DecodeError::Value(text)))
+    wrong.map_or(Ok(meta), |text| Err(Box::new(DecodeError::Value(text))))
 }
 
 /// A step from the top to the value at hand.
@@ -147,7 +151,7 @@ impl Seen {
     }
 }
 
-type Outcome = Result<(), DecodeError>;
+type Outcome = Result<(), Failure>;
 
 impl<'a> Reader<'a> {
     fn new(json: &'a [u8]) -> Self {
@@ -161,7 +165,7 @@ impl<'a> Reader<'a> {
     }
 
     fn finish(self, json: &[u8], outcome: Outcome) -> Result<Vec<StrictProblem>, DecodeError> {
-        match outcome {
+        match outcome.map_err(|e| *e) {
             Ok(()) => self
                 .wrong_value
                 .map_or(Ok(self.problems), |text| Err(DecodeError::Value(text))),
@@ -351,10 +355,10 @@ impl<'a> Reader<'a> {
         let Err(reason) = leaf.read_json(json) else {
             return Ok(());
         };
-        Err(DecodeError::Value(match reason.split_once(GO_VALUE) {
+        Err(Box::new(DecodeError::Value(match reason.split_once(GO_VALUE) {
             Some((what, go_type)) => self.in_context(what, go_type),
             None => reason,
-        }))
+        })))
     }
 
     /// Base64 text, or a list of numbers.
@@ -404,7 +408,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn elements(&mut self, list: &mut dyn List) -> Result<usize, DecodeError> {
+    fn elements(&mut self, list: &mut dyn List) -> Result<usize, Failure> {
         let before = list.len();
         let mut index = 0;
         loop {

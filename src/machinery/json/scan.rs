@@ -17,9 +17,11 @@ pub(super) const AFTER_ELEMENT: &str = "after array element";
 /// Whether the bytes are exactly one JSON value.
 pub fn validate(json: &[u8]) -> Result<(), DecodeError> {
     let mut scan = Scanner::new(json);
-    scan.skip_value()?;
-    scan.end()
+    scan.skip_value().and_then(|_| scan.end()).map_err(|e| *e)
 }
+
+/// An error within the reader: boxed, so that results stay small.
+pub(super) type Failure = Box<DecodeError>;
 
 pub(super) struct Scanner<'a> {
     src: &'a [u8],
@@ -93,33 +95,33 @@ impl<'a> Scanner<'a> {
 
     /// The error for the byte at hand, or for the end.
     #[cold]
-    pub(super) fn fail(&self, context: &str) -> DecodeError {
+    pub(super) fn fail(&self, context: &str) -> Failure {
         let Some(b) = self.current() else {
             let message = "unexpected end of JSON input".to_owned();
-            return DecodeError::Syntax {
+            return Box::new(DecodeError::Syntax {
                 message,
                 offset: self.src.len(),
-            };
+            });
         };
-        DecodeError::Syntax {
+        Box::new(DecodeError::Syntax {
             message: format!("invalid character {} {context}", quote_byte(b)),
             offset: self.pos + 1,
-        }
+        })
     }
 
     /// The error where a value should begin.
     #[cold]
-    pub(super) fn no_value(&self) -> DecodeError {
+    pub(super) fn no_value(&self) -> Failure {
         self.fail(VALUE)
     }
 
     #[cold]
-    pub(super) fn too_deep(&self) -> DecodeError {
+    pub(super) fn too_deep(&self) -> Failure {
         self.fail("exceeded max depth")
     }
 
     /// Checks that nothing but white space is left.
-    pub(super) fn end(&mut self) -> Result<(), DecodeError> {
+    pub(super) fn end(&mut self) -> Result<(), Failure> {
         if self.peek().is_some() {
             Err(self.fail("after top-level value"))
         } else {
@@ -129,7 +131,7 @@ impl<'a> Scanner<'a> {
 
     /// A key and the colon behind it.
     #[inline]
-    pub(super) fn key(&mut self) -> Result<Text<'a>, DecodeError> {
+    pub(super) fn key(&mut self) -> Result<Text<'a>, Failure> {
         if self.peek() != Some(b'"') {
             return Err(self.fail(FIRST_KEY));
         }
@@ -143,7 +145,7 @@ impl<'a> Scanner<'a> {
 
     /// The string that begins at hand.
     #[inline]
-    pub(super) fn string(&mut self) -> Result<Text<'a>, DecodeError> {
+    pub(super) fn string(&mut self) -> Result<Text<'a>, Failure> {
         self.pos += 1;
         let start = self.pos;
         let mut plain = true;
@@ -164,7 +166,7 @@ impl<'a> Scanner<'a> {
         Ok(Text { inner, plain })
     }
 
-    fn escape(&mut self) -> Result<(), DecodeError> {
+    fn escape(&mut self) -> Result<(), Failure> {
         self.pos += 1;
         match self.current() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.pos += 1,
@@ -183,7 +185,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The number that begins at hand.
-    pub(super) fn number(&mut self) -> Result<&'a [u8], DecodeError> {
+    pub(super) fn number(&mut self) -> Result<&'a [u8], Failure> {
         let start = self.pos;
         if self.current() == Some(b'-') {
             self.pos += 1;
@@ -213,7 +215,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn some_digits(&mut self, context: &str) -> Result<(), DecodeError> {
+    fn some_digits(&mut self, context: &str) -> Result<(), Failure> {
         if !self.current().is_some_and(|b| b.is_ascii_digit()) {
             return Err(self.fail(context));
         }
@@ -222,7 +224,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// `true`, `false` or `null`, of which the first letter is at hand.
-    pub(super) fn literal(&mut self, word: &str) -> Result<(), DecodeError> {
+    pub(super) fn literal(&mut self, word: &str) -> Result<(), Failure> {
         for (i, &b) in word.as_bytes().iter().enumerate() {
             if self.current() != Some(b) {
                 // Go expects the second l of null twice, but no one sees a difference.
@@ -237,7 +239,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A value that is neither object nor array.
-    fn skip_scalar(&mut self, first: u8) -> Result<(), DecodeError> {
+    fn skip_scalar(&mut self, first: u8) -> Result<(), Failure> {
         match first {
             b'"' => self.string().map(drop),
             b'-' | b'0'..=b'9' => self.number().map(drop),
@@ -249,7 +251,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Passes over one value and returns its text. Not recursive, so that depth costs no stack.
-    pub(super) fn skip_value(&mut self) -> Result<&'a [u8], DecodeError> {
+    pub(super) fn skip_value(&mut self) -> Result<&'a [u8], Failure> {
         let first = self.peek();
         let start = self.pos;
         match first {
@@ -260,7 +262,7 @@ impl<'a> Scanner<'a> {
         Ok(self.src.get(start..self.pos).unwrap_or_default())
     }
 
-    fn skip_nested(&mut self) -> Result<(), DecodeError> {
+    fn skip_nested(&mut self) -> Result<(), Failure> {
         let mut open = Open::default();
         loop {
             // A value begins here.
@@ -318,23 +320,26 @@ pub(crate) enum Shape<'a> {
 
 /// Takes the value that the text begins with apart.
 pub(crate) fn parse_shape(json: &[u8]) -> Result<Shape<'_>, DecodeError> {
-    let mut scan = Scanner::new(json);
-    match scan.peek() {
-        Some(open @ (b'{' | b'[')) => scan.parse_nested(open == b'{'),
-        Some(b'"') => scan.string().map(Shape::String),
-        first => {
-            let text = std::str::from_utf8(scan.skip_value()?).unwrap_or_default();
-            Ok(if matches!(first, Some(b't' | b'f' | b'n')) {
-                Shape::Literal(text)
-            } else {
-                Shape::Number(text)
-            })
-        }
-    }
+    Scanner::new(json).parse_value().map_err(|e| *e)
 }
 
 impl<'a> Scanner<'a> {
-    fn parse_nested(&mut self, object: bool) -> Result<Shape<'a>, DecodeError> {
+    fn parse_value(&mut self) -> Result<Shape<'a>, Failure> {
+        match self.peek() {
+            Some(open @ (b'{' | b'[')) => self.parse_nested(open == b'{'),
+            Some(b'"') => self.string().map(Shape::String),
+            first => {
+                let text = std::str::from_utf8(self.skip_value()?).unwrap_or_default();
+                Ok(if matches!(first, Some(b't' | b'f' | b'n')) {
+                    Shape::Literal(text)
+                } else {
+                    Shape::Number(text)
+                })
+            }
+        }
+    }
+
+    fn parse_nested(&mut self, object: bool) -> Result<Shape<'a>, Failure> {
         let (mut members, mut items) = (Vec::new(), Vec::new());
         let close = if object { b'}' } else { b']' };
         self.pos += 1;

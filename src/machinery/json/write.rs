@@ -40,7 +40,7 @@ pub fn write_kind_as(message: &dyn Reflect, api_version: &str, kind: &str, out: 
 
 /// The JSON text of an object, with `kind` and `apiVersion`.
 pub fn to_vec(object: &dyn Kind) -> Vec<u8> {
-    let mut out = Vec::with_capacity(1024);
+    let mut out = Vec::with_capacity(4096);
     write_kind(object, &mut out);
     out
 }
