@@ -130,8 +130,8 @@ fn measure(
 
 fn requests(criterion: &mut Criterion) {
     let identity = Identity::create();
-    let server = Client::connect(&identity, serve(&identity), Protocol::Http2, 2, 32);
-    fill(&server);
+    let address = serve(&identity);
+    fill(&Client::connect(&identity, address, Protocol::Http2, 2, 32));
     let one = format!("{NAMESPACE}/cm-0001");
     let cases = [
         ("get 1 KiB JSON", one.as_str(), "application/json"),
@@ -147,8 +147,8 @@ fn requests(criterion: &mut Criterion) {
         let make = || request("GET", path, accept, String::new());
         let bytes = server.run(1, &make).body_bytes;
         assert!(bytes > 800, "{name}: {bytes} bytes");
-        let (address, _serving) = serve_fixed(&identity, usize::try_from(bytes).unwrap_or_default());
-        let limit = Client::connect(&identity, address, Protocol::Http2, 2, 32);
+        let (fixed, _serving) = serve_fixed(&identity, usize::try_from(bytes).unwrap_or_default());
+        let limit = Client::connect(&identity, fixed, protocol, 2, 32);
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Bytes(bytes));
         measure(&mut group, "server", &server, &make);
