@@ -30,6 +30,7 @@ use support::{Client, Identity, Protocol, Request};
 
 const NAMESPACE: &str = "/api/v1/namespaces/default/configmaps";
 const LISTED: usize = 500;
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// The whole server, on a thread of its own.
 #[allow(clippy::unwrap_used)]
@@ -134,16 +135,19 @@ fn requests(criterion: &mut Criterion) {
     fill(&Client::connect(&identity, address, Protocol::Http2, 2, 32));
     let one = format!("{NAMESPACE}/cm-0001");
     let cases = [
-        ("get 1 KiB JSON", one.as_str(), "application/json"),
+        ("get 1 KiB JSON", Protocol::Http2, one.as_str(), "application/json"),
         (
-            "get 1 KiB protobuf",
+            "get 1 KiB JSON by HTTP 1.1",
+            Protocol::Http1,
             one.as_str(),
-            "application/vnd.kubernetes.protobuf",
+            "application/json",
         ),
-        ("list 500 JSON", NAMESPACE, "application/json"),
-        ("list 500 protobuf", NAMESPACE, "application/vnd.kubernetes.protobuf"),
+        ("get 1 KiB protobuf", Protocol::Http2, one.as_str(), PROTOBUF),
+        ("list 500 JSON", Protocol::Http2, NAMESPACE, "application/json"),
+        ("list 500 protobuf", Protocol::Http2, NAMESPACE, PROTOBUF),
     ];
-    for (name, path, accept) in cases {
+    for (name, protocol, path, accept) in cases {
+        let server = Client::connect(&identity, address, protocol, 2, 32);
         let make = || request("GET", path, accept, String::new());
         let bytes = server.run(1, &make).body_bytes;
         assert!(bytes > 800, "{name}: {bytes} bytes");
