@@ -3,7 +3,10 @@
 # Needs Go; the module proxy and checksum database are whatever Go is set up to use.
 set -eu
 
-version=v0.32.4
+minor=32
+version=v1.$minor.4
+# The modules count from 0 where the release counts from 1.
+modules=v0.${version#v1.}
 
 [ $# -eq 1 ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
 mkdir -p "$1"
@@ -33,10 +36,13 @@ module kubectl-for-tests
 go 1.24.0
 
 require (
-	k8s.io/component-base $version
-	k8s.io/kubectl $version
+	k8s.io/component-base $modules
+	k8s.io/kubectl $modules
 )
 GO
 cd "$work"
-CGO_ENABLED=0 go build -mod=mod -trimpath -ldflags="-s -w" -o "$folder/kubectl" .
+# Without a version of its own, `kubectl version` ends with an error.
+names="-X k8s.io/component-base/version.gitVersion=$version -X k8s.io/component-base/version.gitMajor=1"
+names="$names -X k8s.io/component-base/version.gitMinor=$minor"
+CGO_ENABLED=0 go build -mod=mod -trimpath -ldflags="-s -w $names" -o "$folder/kubectl" .
 echo "$version" >"$folder/version"
