@@ -15,7 +15,7 @@ struct Check {
 
 /// Serves a health path; `None` for a path that is none.
 pub async fn serve(state: &ServerState, path: &str, query: &Query) -> Option<HttpResponse> {
-    let mut parts = path.trim_matches('/').splitn(2, '/');
+    let mut parts = path.strip_prefix('/')?.splitn(2, '/');
     let endpoint = parts.next().filter(|e| matches!(*e, "healthz" | "livez" | "readyz"))?;
     let checks = checks(state, endpoint).await;
     Some(match parts.next() {

@@ -19,6 +19,8 @@ pub struct RequestInfo {
     pub resource: String,
     pub subresource: String,
     pub name: String,
+    /// The name is one that a field selector implies; the path has none.
+    pub name_selected: bool,
     /// What stands after the subresource, joined by slashes.
     pub rest: String,
     /// The path has the form `/…/watch/…` of old.
@@ -112,17 +114,14 @@ impl RequestInfo {
                 .and_then(|s| s.split(',').find_map(name_term));
             if let Some(name) = exact.filter(|n| !n.is_empty() && !n.contains('/') && *n != "." && *n != "..") {
                 self.name = name.to_owned();
+                self.name_selected = true;
             }
         }
     }
 
     /// The name that the path gives, not one that a field selector implies.
     pub fn path_name(&self) -> &str {
-        if matches!(self.verb.as_str(), "list" | "watch" | "deletecollection") && !self.legacy_watch {
-            ""
-        } else {
-            &self.name
-        }
+        if self.name_selected { "" } else { &self.name }
     }
 }
 

@@ -118,7 +118,7 @@ impl OpenApi {
     fn answer_v3(&self, name: &str, query: &str, headers: &HeaderMap) -> Result<Response<Bytes>, String> {
         let json = |clause: &Clause| clause.takes("application", "json");
         let Some(document) = self.v3()?.get(name) else {
-            return Ok(text(StatusCode::NOT_FOUND, "404 page not found\n"));
+            return Ok(empty(StatusCode::NOT_FOUND));
         };
         if !accept::clauses(headers).iter().any(json) {
             return Ok(empty(StatusCode::NOT_ACCEPTABLE));

@@ -111,7 +111,7 @@ impl Request {
     ) -> Result<Box<dyn Object>, StatusError> {
         let format = self.body_format()?;
         let body = self.body().await?;
-        let (object, problems) = decode_object(registry, kind, format, &body)?;
+        let (object, problems) = decode_object(registry, kind, format, &body, validation)?;
         self.judge(validation, problems)?;
         Ok(object)
     }
@@ -139,6 +139,7 @@ pub fn decode_object(
     kind: &KindDesc,
     format: Format,
     body: &[u8],
+    validation: FieldValidation,
 ) -> Result<(Box<dyn Object>, Vec<String>), StatusError> {
     let mut object = (kind.new)();
     let problems = match format {
@@ -151,11 +152,22 @@ pub fn decode_object(
         }
         Format::Json => decode_json(registry, kind, body, &mut *object)?,
         Format::Yaml => {
-            let json = yaml::to_json(body).map_err(|e| unrecognized(kind, &e.to_string(), body))?;
-            decode_json(registry, kind, &json, &mut *object)?
+            let (json, repeated) = yaml::to_json_strict(body).map_err(|e| unrecognized(kind, &e.to_string(), body))?;
+            let mut problems = yaml_problems(repeated, validation);
+            problems.extend(decode_json(registry, kind, &json, &mut *object)?);
+            problems
         }
     };
     Ok((object, problems))
+}
+
+/// Repeated keys: a warning for each, or all in the one text that a strict decoder gives.
+fn yaml_problems(repeated: Option<String>, validation: FieldValidation) -> Vec<String> {
+    match (repeated, validation) {
+        (None, _) => Vec::new(),
+        (Some(text), FieldValidation::Strict) => vec![text],
+        (Some(text), _) => text.lines().skip(1).map(|line| line.trim().to_owned()).collect(),
+    }
 }
 
 fn decode_json(

@@ -146,9 +146,34 @@ impl Rest {
                 json::read(&patched, new.as_reflect_mut()).map_err(|e| bad(e.to_string()))?;
             }
         }
+        check_name(endpoint, view, new.as_reflect())?;
         check(scale, new.as_reflect())?;
         Ok(new)
     }
+}
+
+/// The Scale must be of the object that the path names.
+fn check_name(endpoint: &Endpoint, view: &dyn Kind, new: &dyn Reflect) -> Result<(), StatusError> {
+    let of = |message: &dyn Reflect, path: &str| jsonpath::lookup_text(message, path).into_owned();
+    let (name, given) = (of(view.as_reflect(), "metadata.name"), of(new, "metadata.name"));
+    if given.is_empty() {
+        return Err(StatusError::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )));
+    }
+    if given != name {
+        let text = format!("the name of the object ({given}) does not match the name on the URL ({name})");
+        return Err(StatusError::bad_request(text));
+    }
+    let (namespace, given) = (
+        of(view.as_reflect(), "metadata.namespace"),
+        of(new, "metadata.namespace"),
+    );
+    if endpoint.kind.namespaced && !given.is_empty() && given != namespace {
+        let text = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(StatusError::bad_request(text));
+    }
+    Ok(())
 }
 
 /// What a write to the scale carries.

@@ -48,7 +48,7 @@ impl Rest {
     ) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Events)?;
         let mut options = ListOptions::parse(&request.query, true)?;
-        if request.info.legacy_watch && !request.info.name.is_empty() {
+        if request.info.legacy_watch && !request.info.path_name().is_empty() {
             options.fields = keelson_machinery::selector::FieldSelector::name(&request.info.name);
         }
         check_fields(endpoint, &options)?;
