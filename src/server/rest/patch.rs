@@ -115,7 +115,7 @@ fn patched(
 }
 
 /// The patched object is none of its kind; the answer shows it whole.
-fn unfit(patched: &[u8], why: &str) -> StatusError {
+pub(super) fn unfit(patched: &[u8], why: &str) -> StatusError {
     let mut errors = ErrorList::new();
     let shown = String::from_utf8_lossy(patched).into_owned();
     errors.push(FieldError::invalid(&Path::new("patch"), shown, why));

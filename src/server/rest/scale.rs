@@ -13,7 +13,7 @@ use keelson_machinery::{protobuf, yaml};
 use serde_json::json;
 
 use super::options::{WriteOptions, Writing};
-use super::patch::{PatchType, apply};
+use super::patch::{PatchType, apply, unfit};
 use super::request::Request;
 use super::{Rest, namespace};
 use crate::negotiate::{Accepted, Format, Offer};
@@ -143,7 +143,7 @@ impl Rest {
                 let mut document = Vec::new();
                 json::write_kind(view, &mut document);
                 let (patched, _) = apply(endpoint, *patch_type, &document, body, false)?;
-                json::read(&patched, new.as_reflect_mut()).map_err(|e| bad(e.to_string()))?;
+                json::read(&patched, new.as_reflect_mut()).map_err(|e| unfit(&patched, &e.to_string()))?;
             }
         }
         check_name(endpoint, view, new.as_reflect())?;
