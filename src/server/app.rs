@@ -21,7 +21,7 @@ use crate::request_info::{Query, RequestInfo};
 use crate::respond;
 use crate::rest::request::Request;
 use crate::root;
-use crate::server::ServerState;
+use crate::state::ServerState;
 use crate::user::User;
 
 /// The application of one worker thread.

@@ -5,7 +5,7 @@ use actix_web::HttpResponse;
 use crate::lifecycle::HookState;
 use crate::request_info::Query;
 use crate::respond;
-use crate::server::ServerState;
+use crate::state::ServerState;
 
 /// One check and its outcome.
 struct Check {

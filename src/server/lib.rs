@@ -25,6 +25,7 @@ pub mod respond;
 pub mod rest;
 mod root;
 pub mod server;
+pub mod state;
 pub mod tls;
 pub mod user;
 pub mod version;

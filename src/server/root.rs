@@ -7,7 +7,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use crate::respond;
 use crate::rest::pretty;
 use crate::rest::request::Request;
-use crate::server::ServerState;
+use crate::state::ServerState;
 
 /// Serves one of these paths; `None` for any other.
 pub fn serve(state: &ServerState, request: &Request, http: &HttpRequest) -> Option<HttpResponse> {

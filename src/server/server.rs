@@ -14,7 +14,6 @@ use crate::admission::Admission;
 use crate::app::app;
 use crate::authn::Authentication;
 use crate::authz::Authorization;
-use crate::delegate::Delegate;
 use crate::discovery::{Discovery, RuntimeConfig, Served};
 use crate::lifecycle::Hooks;
 use crate::listener::{self, ListenerConfig, Serving, Shutdown};
@@ -22,6 +21,7 @@ use crate::metrics::Metrics;
 use crate::openapi::{Info, OpenApi};
 use crate::registry::{Backend, KindCode, Registry};
 use crate::rest::Rest;
+use crate::state::ServerState;
 use crate::version::Version;
 
 /// What a hook may use.
@@ -57,19 +57,6 @@ pub struct Config {
     pub listener: ListenerConfig,
     /// `host:port` that discovery tells clients; empty: that of the listener.
     pub advertise: String,
-}
-
-/// What all workers share.
-pub struct ServerState {
-    pub rest: Arc<Rest>,
-    pub delegates: Vec<Arc<dyn Delegate>>,
-    pub authentication: Authentication,
-    pub authorization: Authorization,
-    pub discovery: Discovery,
-    pub openapi: OpenApi,
-    pub hooks: Hooks,
-    pub metrics: Metrics,
-    pub version: Version,
 }
 
 /// A server that has been started.

@@ -15,7 +15,7 @@ use super::refuse;
 use crate::authn::Credentials;
 use crate::authn::bearer::{self, Bearer};
 use crate::listener::Connection;
-use crate::server::ServerState;
+use crate::state::ServerState;
 
 const EXTRA_SPACE: &str =
     "299 - \"the provided Authorization header contains extra space before the bearer token, and is ignored\"";

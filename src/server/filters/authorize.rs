@@ -13,7 +13,7 @@ use keelson_machinery::status::StatusError;
 use super::refuse;
 use crate::authz::{refusal, resource_path};
 use crate::request_info::RequestInfo;
-use crate::server::ServerState;
+use crate::state::ServerState;
 use crate::user::User;
 
 pub async fn authorize(request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse<BoxBody>, Error> {

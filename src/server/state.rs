@@ -1,0 +1,26 @@
+//! What the workers of a server share.
+
+use std::sync::Arc;
+
+use crate::authn::Authentication;
+use crate::authz::Authorization;
+use crate::delegate::Delegate;
+use crate::discovery::Discovery;
+use crate::lifecycle::Hooks;
+use crate::metrics::Metrics;
+use crate::openapi::OpenApi;
+use crate::rest::Rest;
+use crate::version::Version;
+
+/// What all workers share.
+pub struct ServerState {
+    pub rest: Arc<Rest>,
+    pub delegates: Vec<Arc<dyn Delegate>>,
+    pub authentication: Authentication,
+    pub authorization: Authorization,
+    pub discovery: Discovery,
+    pub openapi: OpenApi,
+    pub hooks: Hooks,
+    pub metrics: Metrics,
+    pub version: Version,
+}
