@@ -13,9 +13,11 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::calls::Calls;
-use super::convert::{event, revision, unavailable};
+use super::convert::{event, revision, unavailable, worth_a_retry};
 use crate::{Revision, StoreError, WatchItem, WatchStream};
 
+/// So often a new watch tries to reach a member.
+const OPENINGS: usize = 6;
 /// Answers of etcd that wait for the reader at most.
 const QUEUE: usize = 64;
 /// A silent watch asks how far it is after this time.
@@ -73,7 +75,7 @@ pub(super) async fn start(
         signal,
         queue,
     };
-    let stream = pump.open().await.map_err(|error| unavailable(&error))?;
+    let stream = pump.open_first().await.map_err(|error| unavailable(&error))?;
     tokio::spawn(pump.run(stream));
     Ok(stream::unfold(items, |mut items| async {
         items.recv().await.map(|item| (item, items))
@@ -118,6 +120,19 @@ impl Pump {
         };
         let late = |_| Err(Error::WatchError("etcd did not confirm the watch in time".to_owned()));
         tokio::time::timeout(CONFIRMATION, confirmed).await.unwrap_or_else(late)
+    }
+
+    /// The first opening. A member that is away is no reason to refuse the watch: another attempt may find another one.
+    async fn open_first(&self) -> Result<etcd_client::WatchStream, Error> {
+        let mut pause = PAUSE;
+        for _ in 1..OPENINGS {
+            match self.open().await {
+                Err(error) if worth_a_retry(&error) => tokio::time::sleep(pause).await,
+                done => return done,
+            }
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+        self.open().await
     }
 
     async fn run(mut self, mut stream: etcd_client::WatchStream) {
