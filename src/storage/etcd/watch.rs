@@ -22,6 +22,8 @@ const OPENINGS: usize = 6;
 const QUEUE: usize = 64;
 /// A silent watch asks how far it is after this time.
 const PROGRESS: Duration = Duration::from_secs(5);
+/// A stream that leaves so many of these questions unanswered counts as broken, whatever the connection says.
+const UNANSWERED: u32 = 2;
 /// The first pause before a stream is opened again; each one doubles it.
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -175,6 +177,7 @@ impl Pump {
     }
 
     async fn read(&mut self, stream: &mut etcd_client::WatchStream) -> End {
+        let mut unanswered = 0;
         loop {
             let silence = tokio::time::sleep(PROGRESS);
             let answer = tokio::select! {
@@ -189,11 +192,19 @@ impl Pump {
                         Err(error) => Err(error),
                     }
                 }
-                () = silence => match stream.request_progress().await {
-                    Ok(()) => continue,
-                    Err(error) => Err(error),
-                },
+                () = silence => {
+                    if unanswered == UNANSWERED {
+                        let text = "etcd: the watch does not answer".to_owned();
+                        return End::Broken(StoreError::Unavailable(text));
+                    }
+                    unanswered += 1;
+                    match stream.request_progress().await {
+                        Ok(()) => continue,
+                        Err(error) => Err(error),
+                    }
+                }
             };
+            unanswered = 0;
             let taken = match answer {
                 Ok(Some(answer)) => self.take(&answer),
                 Ok(None) => Err(End::Broken(StoreError::Unavailable(
