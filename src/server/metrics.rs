@@ -44,7 +44,6 @@ pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     durations: Family<DurationLabels, Histogram>,
-    pub watches: Gauge,
     resident: Gauge<f64, AtomicU64>,
 }
 
@@ -53,7 +52,6 @@ impl Default for Metrics {
         let mut registry = Registry::default();
         let requests = Family::default();
         let durations = Family::new_with_constructor(duration_histogram as fn() -> Histogram);
-        let watches = Gauge::default();
         let resident = Gauge::default();
         registry.register(
             "apiserver_request",
@@ -62,7 +60,6 @@ impl Default for Metrics {
         );
         let text = "Seconds from the start of a request to its answer";
         registry.register("apiserver_request_duration_seconds", text, durations.clone());
-        registry.register("apiserver_longrunning_requests", "Open watches", watches.clone());
         registry.register(
             "process_resident_memory_bytes",
             "Resident memory of the process",
@@ -72,7 +69,6 @@ impl Default for Metrics {
             registry,
             requests,
             durations,
-            watches,
             resident,
         }
     }

@@ -71,7 +71,7 @@ impl Rest {
                 used += 1;
                 last = Some(entry.key.clone());
                 let object = endpoint.resource.decode(entry)?;
-                if matches(endpoint, options, &*object) {
+                if matches(options, &*object) {
                     objects.push(object);
                 }
             }
@@ -197,14 +197,14 @@ pub(super) fn check_fields(endpoint: &Endpoint, options: &ListOptions) -> Result
 }
 
 /// Whether an object (hub version) is selected.
-pub(super) fn matches(endpoint: &Endpoint, options: &ListOptions, object: &dyn Object) -> bool {
+pub(super) fn matches(options: &ListOptions, object: &dyn Object) -> bool {
     if !options.labels.matches(&object.meta().labels) {
         return false;
     }
-    options.fields.is_everything() || options.fields.matches(|label| field_value(endpoint, object, label))
+    options.fields.is_everything() || options.fields.matches(|label| field_value(object, label))
 }
 
-fn field_value<'a>(_endpoint: &Endpoint, object: &'a dyn Object, label: &str) -> Cow<'a, str> {
+fn field_value<'a>(object: &'a dyn Object, label: &str) -> Cow<'a, str> {
     match label {
         "metadata.name" => Cow::Borrowed(&object.meta().name),
         "metadata.namespace" => Cow::Borrowed(&object.meta().namespace),

@@ -6,7 +6,7 @@ use keelson_machinery::meta::v1::{ListMeta, ObjectMeta};
 use keelson_machinery::object::{Object, api_version};
 use keelson_machinery::protobuf;
 use keelson_machinery::status::{StatusError, reason};
-use keelson_machinery::table::{IncludeObject, TableWriter};
+use keelson_machinery::table::{IncludeObject, TableWriter, write_partial_metadata};
 
 use super::Rest;
 use super::request::Request;
@@ -54,7 +54,7 @@ impl Rest {
                         respond::bytes(request.rendering(accepted.format), code, body)
                     }
                     _ => {
-                        write_partial_json(version, object.meta(), &mut out);
+                        write_partial_metadata(object.meta(), version.api_version(), &mut out);
                         respond::json_bytes(request.rendering(accepted.format), code, out)
                     }
                 }
@@ -115,7 +115,7 @@ impl Rest {
                     meta,
                     &objects,
                     |o, out| {
-                        write_partial_json(version, o.meta(), out);
+                        write_partial_metadata(o.meta(), version.api_version(), out);
                     },
                 );
                 respond::json_bytes(rendering, 200, out)
@@ -209,15 +209,6 @@ fn list_protobuf(meta: &ListMeta, objects: &[Box<dyn Object>], item: impl Fn(&dy
         protobuf::write_tag_bytes(LIST_ITEMS, &part, &mut out);
     }
     out
-}
-
-/// PartialObjectMetadata in JSON.
-pub(super) fn write_partial_json(version: MetaVersion, meta: &ObjectMeta, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"");
-    out.extend_from_slice(version.api_version().as_bytes());
-    out.extend_from_slice(b"\",\"metadata\":");
-    json::write(meta, out);
-    out.push(b'}');
 }
 
 /// PartialObjectMetadata in protobuf: its one field.

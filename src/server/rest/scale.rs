@@ -56,7 +56,7 @@ impl Rest {
         let mut updater = |current: Option<&dyn Object>| {
             let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
             let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
-            let view = self.view(endpoint, scale, &*versioned)?;
+            let view = self.view(scale, &*versioned)?;
             let new = self.changed(endpoint, scale, &change, &*view, &body)?;
             let scaled = put_back(endpoint, scale, versioned, new.as_reflect())?;
             endpoint.resource.to_hub(endpoint.kind, scaled)
@@ -74,17 +74,12 @@ impl Rest {
         object: Box<dyn Object>,
     ) -> Result<HttpResponse, StatusError> {
         let versioned = endpoint.resource.from_hub(endpoint.kind, object)?;
-        let view = self.view(endpoint, scale, &*versioned)?;
+        let view = self.view(scale, &*versioned)?;
         Ok(respond::kind(request.rendering(accepted.format), 200, &*view))
     }
 
     /// The Scale of an object.
-    fn view(
-        &self,
-        _endpoint: &Endpoint,
-        scale: &SubresourceDesc,
-        object: &dyn Object,
-    ) -> Result<Box<dyn Kind>, StatusError> {
+    fn view(&self, scale: &SubresourceDesc, object: &dyn Object) -> Result<Box<dyn Kind>, StatusError> {
         let meta = object.meta();
         let number = |path: &str| number_at(object.as_reflect(), path);
         let selector = selector_at(object.as_reflect(), scale.label_selector_path);

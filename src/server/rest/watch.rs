@@ -12,14 +12,14 @@ use futures_util::stream::{self, LocalBoxStream};
 use keelson_machinery::env::Clock;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_machinery::table::{IncludeObject, TableColumns, TableWriter};
+use keelson_machinery::table::{IncludeObject, TableColumns, TableWriter, write_partial_metadata};
 use keelson_machinery::{json, protobuf};
 use keelson_storage::{Event, Revision, StoreError, WatchItem, WatchStream};
 use tokio::time::{Instant, Interval};
 
 use super::list::{check_fields, matches};
 use super::options::{self, ListOptions};
-use super::output::{include_object, write_partial_json, write_partial_protobuf};
+use super::output::{include_object, write_partial_protobuf};
 use super::request::Request;
 use super::{Rest, namespace};
 use crate::listener::Shutdown;
@@ -144,7 +144,7 @@ impl Watch {
         let mut chunk = Vec::new();
         for entry in &listed.entries {
             let object = self.endpoint.resource.decode(entry)?;
-            if matches(&self.endpoint, &self.options, &*object) {
+            if matches(&self.options, &*object) {
                 self.encoder.event(&self.endpoint, "ADDED", object, &mut chunk)?;
             }
         }
@@ -239,14 +239,14 @@ impl Watch {
         out: &mut Vec<u8>,
     ) -> Result<(), StatusError> {
         let object = self.endpoint.resource.decode(&entry)?;
-        let now = matches(&self.endpoint, &self.options, &*object);
+        let now = matches(&self.options, &*object);
         let selective = self.options.is_selective();
         let before = match previous {
             None => None,
             Some(_) if !selective => Some(None),
             Some(previous) => {
                 let old = self.endpoint.resource.decode(&previous)?;
-                matches(&self.endpoint, &self.options, &*old).then_some(Some(old))
+                matches(&self.options, &*old).then_some(Some(old))
             }
         };
         match (before, now) {
@@ -267,7 +267,7 @@ impl Watch {
         out: &mut Vec<u8>,
     ) -> Result<(), StatusError> {
         let mut object = self.endpoint.resource.decode(&previous)?;
-        if !matches(&self.endpoint, &self.options, &*object) {
+        if !matches(&self.options, &*object) {
             return Ok(());
         }
         object.meta_mut().resource_version = revision.to_string();
@@ -370,7 +370,7 @@ impl Encoder {
                         .write_object(object, out);
                     }
                     (Shape::PartialMetadata(version) | Shape::PartialMetadataList(version), _) => {
-                        write_partial_json(version, object.meta(), out);
+                        write_partial_metadata(object.meta(), version.api_version(), out);
                     }
                     _ => json::write_kind(object, out),
                 }
