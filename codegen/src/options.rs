@@ -50,6 +50,9 @@ pub struct Subresource {
     pub spec_replicas_path: String,
     pub status_replicas_path: String,
     pub label_selector_path: String,
+    pub connect: bool,
+    pub options: String,
+    pub subpaths: bool,
 }
 
 /// `keelson.Column`.
@@ -283,6 +286,9 @@ impl Subresource {
             spec_replicas_path: r.text("spec_replicas_path"),
             status_replicas_path: r.text("status_replicas_path"),
             label_selector_path: r.text("label_selector_path"),
+            connect: r.flag("connect"),
+            options: r.text("options"),
+            subpaths: r.flag("subpaths"),
         }
     }
 }

@@ -318,6 +318,9 @@ fn fill(kind: &mut options::Kind, name: &str) {
         if subresource.name == "scale" && subresource.kind.is_empty() {
             subresource.kind = "autoscaling/v1/Scale".to_owned();
         }
+        if subresource.connect && subresource.options.is_empty() {
+            subresource.options.clone_from(&subresource.kind);
+        }
     }
 }
 

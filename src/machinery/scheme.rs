@@ -92,6 +92,12 @@ pub struct SubresourceDesc {
     pub spec_replicas_path: &'static str,
     pub status_replicas_path: &'static str,
     pub label_selector_path: &'static str,
+    /// Code talks with the client itself; the verbs stand for methods, the kind is that of the options in the query.
+    pub connect: bool,
+    /// Group, version and kind of the options in the query; all empty where there are none.
+    pub options: [&'static str; 3],
+    /// Paths below it belong to it too.
+    pub subpaths: bool,
 }
 
 pub struct ColumnDesc {

@@ -223,16 +223,25 @@ impl Checker<'_> {
             if s.name == "status" && self.message.field("status").is_none() {
                 texts.push("subresource \"status\" needs a field `status`: add it".to_owned());
             }
-            self.subresource_kind(s, texts);
+            self.subresource_kind(s, "kind", &s.kind, texts);
+            if s.options != s.kind {
+                self.subresource_kind(s, "options", &s.options, texts);
+            }
+            if s.connect && s.kind.is_empty() {
+                texts.push(format!(
+                    "subresource {:?} connects, but has no kind of its options: write `kind: \"group/version/Kind\"`",
+                    s.name
+                ));
+            }
             self.scale(s, texts);
         }
     }
 
-    fn subresource_kind(&self, s: &Subresource, texts: &mut Vec<String>) {
-        if s.kind.is_empty() || s.kind == SCALE {
+    fn subresource_kind(&self, s: &Subresource, option: &str, value: &str, texts: &mut Vec<String>) {
+        if value.is_empty() || value == SCALE {
             return;
         }
-        let found = split_kind(&s.kind).is_some_and(|(group, version, kind)| {
+        let found = split_kind(value).is_some_and(|(group, version, kind)| {
             let is = |m: &&Message| {
                 let gv = &m.group_version;
                 m.kind.is_some() && m.name == kind && gv.group == group && gv.version == version
@@ -241,9 +250,9 @@ impl Checker<'_> {
         });
         if !found {
             texts.push(format!(
-                "subresource {:?} has the kind {:?}, which is none: write group/version/Kind of a message with \
+                "subresource {:?} has the {option} {value:?}, which is none: write group/version/Kind of a message with \
                  (keelson.kind)",
-                s.name, s.kind
+                s.name
             ));
         }
     }

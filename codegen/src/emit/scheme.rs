@@ -219,7 +219,8 @@ pub fn split_kind(text: &str) -> Option<(&str, &str, &str)> {
 
 fn subresource(s: &Subresource) -> TokenStream {
     let (group, version, kind) = split_kind(&s.kind).unwrap_or_default();
-    let (name, verbs) = (&s.name, &s.verbs);
+    let options: [&str; 3] = split_kind(&s.options).unwrap_or_default().into();
+    let (name, verbs, connect, subpaths) = (&s.name, &s.verbs, s.connect, s.subpaths);
     let (spec, status, selector) = (&s.spec_replicas_path, &s.status_replicas_path, &s.label_selector_path);
     quote! {
         SubresourceDesc {
@@ -231,6 +232,9 @@ fn subresource(s: &Subresource) -> TokenStream {
             spec_replicas_path: #spec,
             status_replicas_path: #status,
             label_selector_path: #selector,
+            connect: #connect,
+            options: [#(#options),*],
+            subpaths: #subpaths,
         }
     }
 }
