@@ -1,6 +1,6 @@
 //! The build-time scheme: static tables that the code generator writes, one per crate with definitions.
 
-use crate::object::{Kind, Object};
+use crate::object::{Gvk, Kind, Object};
 use crate::reflect::{MessageDesc, Reflect};
 
 /// Everything that one build of definitions yields.
@@ -79,6 +79,17 @@ pub struct KindDesc {
     pub to_hub: Convert,
     /// From the hub version.
     pub from_hub: Convert,
+}
+
+impl KindDesc {
+    /// Group, version and kind.
+    pub fn gvk(&self) -> Gvk {
+        Gvk {
+            group: self.group,
+            version: self.version,
+            kind: self.kind,
+        }
+    }
 }
 
 pub struct SubresourceDesc {

@@ -103,6 +103,8 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         registry: registry.clone(),
         backend: backend.clone(),
         admission: config.admission,
+        authentication: config.authentication.clone(),
+        authorization: config.authorization.clone(),
         shutdown: shutdown.clone(),
     });
     let info = Info {

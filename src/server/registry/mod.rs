@@ -2,12 +2,13 @@
 
 pub mod codec;
 pub mod delete;
+pub mod handler;
 pub mod strategy;
 pub mod write;
 
 mod read;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use keelson_machinery::env::{Clock, Entropy};
@@ -16,6 +17,7 @@ use keelson_machinery::scheme::{KindDesc, Scheme, SubresourceDesc, TypeDesc};
 use keelson_machinery::table::{CellFunctions, Descriptions, TableColumns, TableError};
 use keelson_storage::Store;
 
+pub use handler::{Call, Handler, Reply};
 pub use read::{Page, Stored};
 pub use strategy::{CodeDefaults, Context, DefaultStrategy, Strategy};
 
@@ -38,6 +40,8 @@ pub struct Resource {
     pub strategy: Arc<dyn Strategy>,
     /// Defaults in code, by version.
     code_defaults: HashMap<&'static str, CodeDefaults>,
+    /// Code that answers instead of storage, by subresource; "" is the resource itself.
+    handlers: HashMap<&'static str, Arc<dyn Handler>>,
     /// Key prefix with a slash at its end: `/registry/services/specs/`.
     pub key_prefix: String,
     pub(crate) backend: Backend,
@@ -65,6 +69,11 @@ impl Endpoint {
     pub fn subresource(&self, name: &str) -> Option<&'static SubresourceDesc> {
         self.kind.subresources.iter().find(|s| s.name == name)
     }
+
+    /// The code that answers for a subresource, or with "" for the resource; `None`: the generic handlers do.
+    pub fn handler(&self, subresource: &str) -> Option<&dyn Handler> {
+        self.resource.handlers.get(subresource).map(|h| &**h)
+    }
 }
 
 /// Code that belongs to kinds, by group and plural; handed in by the server that is built.
@@ -72,6 +81,8 @@ impl Endpoint {
 pub struct KindCode {
     strategies: HashMap<(&'static str, &'static str), Arc<dyn Strategy>>,
     defaults: HashMap<(&'static str, &'static str, &'static str), CodeDefaults>,
+    /// By group, plural and subresource.
+    handlers: BTreeMap<(&'static str, &'static str, &'static str), Arc<dyn Handler>>,
     cells: CellFunctions,
 }
 
@@ -81,10 +92,36 @@ impl KindCode {
         self.strategies.insert((group, plural), Arc::new(strategy));
     }
 
+    /// Makes a resource one without storage: `handler` answers for it.
+    pub fn resource(&mut self, group: &'static str, plural: &'static str, handler: impl Handler + 'static) {
+        self.subresource(group, plural, "", handler);
+    }
+
+    /// Sets what answers for a subresource that creates or connects. One that only reads and writes its object needs
+    /// none: its rules are [`Strategy::prepare_for_subresource`] and [`Strategy::validate_subresource`].
+    pub fn subresource(
+        &mut self,
+        group: &'static str,
+        plural: &'static str,
+        name: &'static str,
+        handler: impl Handler + 'static,
+    ) {
+        self.handlers.insert((group, plural, name), Arc::new(handler));
+    }
+
     /// Adds all that `other` has.
     pub fn merge(&mut self, other: KindCode) {
+        self.handlers.extend(other.handlers);
         self.strategies.extend(other.strategies);
         self.defaults.extend(other.defaults);
+    }
+
+    fn handlers_of(&self, group: &str, plural: &str) -> HashMap<&'static str, Arc<dyn Handler>> {
+        let own = self
+            .handlers
+            .iter()
+            .filter(|((g, p, _), _)| *g == group && *p == plural);
+        own.map(|((_, _, name), handler)| (*name, handler.clone())).collect()
     }
 
     /// Sets the cell functions that the definitions' columns name.
@@ -165,6 +202,7 @@ impl Registry {
             storage,
             strategy,
             code_defaults,
+            handlers: code.handlers_of(group, plural),
             key_prefix: format!("{prefix}/{}/", storage.storage_path),
             backend: backend.clone(),
             versions: versions.clone(),
@@ -200,13 +238,18 @@ impl Registry {
         self.resources.iter().find(|r| r.group == group && r.plural == plural)
     }
 
-    /// A new object of a kind that has no resource (Scale, DeleteOptions …).
+    /// A new object of a kind, with a resource or without one (Scale, DeleteOptions …).
     pub fn new_type(&self, group: &str, version: &str, kind: &str) -> Option<Box<dyn Kind>> {
         let desc = self
             .types
             .iter()
-            .find(|t| t.group == group && t.version == version && t.kind == kind)?;
-        Some((desc.new)())
+            .find(|t| t.group == group && t.version == version && t.kind == kind);
+        if let Some(desc) = desc {
+            return Some((desc.new)());
+        }
+        let kinds = self.resources.iter().flat_map(|r| r.versions.iter());
+        let mut found = kinds.filter(|k| k.group == group && k.version == version && k.kind == kind);
+        Some((found.next()?.new)())
     }
 
     /// Whether the build knows this kind at all.

@@ -38,6 +38,11 @@ pub trait Strategy: Send + Sync {
         ErrorList::default()
     }
 
+    /// Faults of a write through a subresource of the kind's own. The rules of other updates, unless said otherwise.
+    fn validate_subresource(&self, context: &Context, _name: &str, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        self.validate_update(context, new, old)
+    }
+
     fn validate_status_update(&self, _context: &Context, _new: &dyn Object, _old: &dyn Object) -> ErrorList {
         ErrorList::default()
     }

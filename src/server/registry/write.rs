@@ -361,7 +361,8 @@ impl Resource {
         ));
         errors.extend(match part {
             Part::Status => self.strategy.validate_status_update(context, new, old),
-            _ => self.strategy.validate_update(context, new, old),
+            Part::Named(name) => self.strategy.validate_subresource(context, name, new, old),
+            Part::Main => self.strategy.validate_update(context, new, old),
         });
         self.verdict(new, errors)
     }

@@ -3,6 +3,7 @@
 
 mod create;
 mod delete;
+mod handled;
 mod list;
 pub mod options;
 mod output;
@@ -22,6 +23,8 @@ use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
 
 use crate::admission::Admission;
+use crate::authn::Authentication;
+use crate::authz::Authorization;
 use crate::listener::Shutdown;
 use crate::registry::{Backend, Endpoint, Registry};
 use request::Request;
@@ -31,6 +34,8 @@ pub struct Rest {
     pub registry: Arc<Registry>,
     pub backend: Backend,
     pub admission: Admission,
+    pub authentication: Authentication,
+    pub authorization: Authorization,
     pub shutdown: Shutdown,
 }
 
@@ -72,6 +77,8 @@ impl Rest {
             (_, "PUT") => "update",
             (_, "PATCH") => "patch",
             (Target::Object, "DELETE") => "delete",
+            (Target::Subresource(sub), method) if sub.connect => connect_verb(method),
+            (Target::Subresource(_), "POST") => "create",
             _ => return Err(StatusError::method_not_allowed()),
         };
         let verbs = match target {
@@ -80,6 +87,9 @@ impl Rest {
         };
         // Without its namespace a namespaced collection can only be read.
         let across = matches!(target, Target::Collection) && endpoint.kind.namespaced && info.namespace.is_empty();
+        if !exists(endpoint, target, across) {
+            return Err(StatusError::no_such_resource());
+        }
         if !verbs.contains(&verb) || (across && matches!(verb, "create" | "deletecollection")) {
             return Err(StatusError::method_not_allowed());
         }
@@ -93,8 +103,18 @@ impl Rest {
         target: Target,
         verb: &str,
     ) -> Result<HttpResponse, StatusError> {
+        let subresource = match target {
+            Target::Subresource(sub) => Some(sub),
+            _ => None,
+        };
+        if let Some(handler) = endpoint.handler(subresource.map_or("", |sub| sub.name)) {
+            return self.handled(request, endpoint, subresource, handler, verb).await;
+        }
         match (target, verb) {
             (Target::Subresource(sub), _) if sub.name == "scale" => self.scale(request, endpoint, sub, verb).await,
+            (Target::Subresource(sub), _) if sub.connect || !sub.options[2].is_empty() => {
+                Err(unanswered(endpoint, sub))
+            }
             (Target::Subresource(_) | Target::Object, "get") => self.get(request, endpoint).await,
             (Target::Subresource(sub), "update") => self.update(request, endpoint, Some(sub)).await,
             (Target::Subresource(sub), "patch") => self.patch(request, endpoint, Some(sub)).await,
@@ -105,6 +125,7 @@ impl Rest {
             (_, "patch") => self.patch(request, endpoint, None).await,
             (_, "delete") => self.delete(request, endpoint).await,
             (_, "deletecollection") => self.delete_collection(request, endpoint).await,
+            (Target::Subresource(sub), _) => Err(unanswered(endpoint, sub)),
             _ => Err(StatusError::method_not_allowed()),
         }
     }
@@ -115,7 +136,9 @@ impl Rest {
         let name = info.path_name();
         let in_namespace = !info.namespace.is_empty();
         let own_namespace = endpoint.kind.plural == "namespaces" && info.group.is_empty();
-        if info.malformed || !info.rest.is_empty() || (in_namespace && !endpoint.kind.namespaced && !own_namespace) {
+        let subpaths = || endpoint.subresource(&info.subresource).is_some_and(|s| s.subpaths);
+        let stray = info.malformed || !info.rest.is_empty();
+        if (stray && !subpaths()) || (in_namespace && !endpoint.kind.namespaced && !own_namespace) {
             return Err(StatusError::no_such_resource());
         }
         if name.is_empty() {
@@ -137,6 +160,34 @@ impl Rest {
     pub(crate) fn now(&self) -> Time {
         self.backend.clock.now()
     }
+}
+
+/// The verb that a method stands for on a subresource that connects; HEAD and OPTIONS belong to GET.
+fn connect_verb(method: &str) -> &'static str {
+    match method {
+        "POST" => "create",
+        "DELETE" => "delete",
+        _ => "get",
+    }
+}
+
+/// Whether the path is there for any verb at all: a kind that is only created has no paths of its objects, and a
+/// namespaced one that is not listed none across namespaces.
+fn exists(endpoint: &Endpoint, target: Target, across: bool) -> bool {
+    let any = |verbs: &[&str]| endpoint.kind.verbs.iter().any(|verb| verbs.contains(verb));
+    match target {
+        Target::Object => any(&["get", "update", "patch", "delete", "watch"]),
+        Target::Collection if across => any(&["list", "watch"]),
+        _ => true,
+    }
+}
+
+/// A subresource that the definition has and no code answers for.
+fn unanswered(endpoint: &Endpoint, subresource: &SubresourceDesc) -> StatusError {
+    StatusError::internal_error(format!(
+        "no code answers for {}/{}",
+        endpoint.kind.plural, subresource.name
+    ))
 }
 
 /// A name in a path is one segment: an escaped slash would have been two, and dots would lead elsewhere.

@@ -8,7 +8,7 @@ use actix_web::web::{BytesMut, Payload};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use keelson_machinery::json;
-use keelson_machinery::object::Object;
+use keelson_machinery::object::{Gvk, Kind, Object};
 use keelson_machinery::protobuf;
 use keelson_machinery::scheme::KindDesc;
 use keelson_machinery::status::StatusError;
@@ -116,6 +116,20 @@ impl Request {
         Ok(object)
     }
 
+    /// Decodes the body as a `kind` that need not be a resource, into an empty message of it.
+    pub async fn kind(
+        &self,
+        registry: &Registry,
+        kind: Gvk,
+        validation: FieldValidation,
+        message: &mut dyn Kind,
+    ) -> Result<(), StatusError> {
+        let format = self.body_format()?;
+        let body = self.body().await?;
+        let problems = decode_kind(registry, kind, format, &body, validation, message)?;
+        self.judge(validation, problems)
+    }
+
     /// Unknown and repeated fields: nothing, warnings, or a 400.
     pub fn judge(&self, validation: FieldValidation, problems: Vec<String>) -> Result<(), StatusError> {
         match validation {
@@ -142,23 +156,35 @@ pub fn decode_object(
     validation: FieldValidation,
 ) -> Result<(Box<dyn Object>, Vec<String>), StatusError> {
     let mut object = (kind.new)();
-    let problems = match format {
+    let problems = decode_kind(registry, kind.gvk(), format, body, validation, &mut *object)?;
+    Ok((object, problems))
+}
+
+/// Reads a body that must be of `kind` into an empty message of it; what strict decoding has against its text.
+pub fn decode_kind(
+    registry: &Registry,
+    kind: Gvk,
+    format: Format,
+    body: &[u8],
+    validation: FieldValidation,
+    object: &mut dyn Kind,
+) -> Result<Vec<String>, StatusError> {
+    match format {
         Format::Protobuf => {
             let unknown = protobuf::decode_envelope(body).map_err(|e| unrecognized(kind, &e.to_string(), body))?;
             check_type(registry, kind, &unknown.api_version, &unknown.kind)?;
             protobuf::read_message(unknown.raw, object.as_reflect_mut())
                 .map_err(|e| unhandled(kind, &unknown.kind, &unknown.api_version, &e.to_string()))?;
-            Vec::new()
+            Ok(Vec::new())
         }
-        Format::Json => decode_json(registry, kind, body, &mut *object)?,
+        Format::Json => decode_json(registry, kind, body, object),
         Format::Yaml => {
             let (json, repeated) = yaml::to_json_strict(body).map_err(|e| unrecognized(kind, &e.to_string(), body))?;
             let mut problems = yaml_problems(repeated, validation);
-            problems.extend(decode_json(registry, kind, &json, &mut *object)?);
-            problems
+            problems.extend(decode_json(registry, kind, &json, object)?);
+            Ok(problems)
         }
-    };
-    Ok((object, problems))
+    }
 }
 
 /// Repeated keys: a warning for each, or all in the one text that a strict decoder gives.
@@ -170,12 +196,7 @@ fn yaml_problems(repeated: Option<String>, validation: FieldValidation) -> Vec<S
     }
 }
 
-fn decode_json(
-    registry: &Registry,
-    kind: &KindDesc,
-    body: &[u8],
-    object: &mut dyn Object,
-) -> Result<Vec<String>, StatusError> {
+fn decode_json(registry: &Registry, kind: Gvk, body: &[u8], object: &mut dyn Kind) -> Result<Vec<String>, StatusError> {
     let named = json::type_meta(body)
         .map_err(|e| unrecognized(kind, &format!("couldn't get version/kind; json parse error: {e}"), body))?;
     check_type(registry, kind, &named.api_version, &named.kind)?;
@@ -185,7 +206,7 @@ fn decode_json(
 }
 
 /// apiVersion and kind may be missing; what is there must be what the path says.
-fn check_type(registry: &Registry, want: &KindDesc, api_version: &str, kind: &str) -> Result<(), StatusError> {
+fn check_type(registry: &Registry, want: Gvk, api_version: &str, kind: &str) -> Result<(), StatusError> {
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     if !kind.is_empty() && kind != want.kind {
         let version = if version.is_empty() { want.version } else { version };
@@ -207,7 +228,7 @@ fn check_type(registry: &Registry, want: &KindDesc, api_version: &str, kind: &st
     Ok(())
 }
 
-fn unhandled(want: &KindDesc, kind: &str, api_version: &str, why: &str) -> StatusError {
+fn unhandled(want: Gvk, kind: &str, api_version: &str, why: &str) -> StatusError {
     let kind = if kind.is_empty() { want.kind } else { kind };
     let version = api_version
         .rsplit('/')
@@ -223,7 +244,7 @@ fn unhandled(want: &KindDesc, kind: &str, api_version: &str, why: &str) -> Statu
 /// Bytes of a refused body that the error shows.
 const SHOWN_BYTES: usize = 30;
 
-fn unrecognized(want: &KindDesc, why: &str, body: &[u8]) -> StatusError {
+fn unrecognized(want: Gvk, why: &str, body: &[u8]) -> StatusError {
     StatusError::bad_request(format!(
         "the object provided is unrecognized (must be of type {}): {why} ({})",
         want.kind,

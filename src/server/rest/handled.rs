@@ -1,0 +1,160 @@
+//! Requests that code answers: resources without storage, subresources that create or connect.
+
+use actix_web::HttpResponse;
+use keelson_machinery::meta::v1::{ListMeta, ObjectMeta};
+use keelson_machinery::object::{Gvk, Kind};
+use keelson_machinery::reflect::{Slot, Value};
+use keelson_machinery::scheme::SubresourceDesc;
+use keelson_machinery::status::StatusError;
+
+use super::list::{check_fields, matches};
+use super::options::{ListOptions, WriteOptions, Writing};
+use super::request::Request;
+use super::{Rest, namespace};
+use crate::admission::Operation;
+use crate::negotiate::Offer;
+use crate::registry::{Call, Endpoint, Handler, Reply};
+use crate::respond;
+
+impl Rest {
+    /// Answers `verb` with the code of the resource (`subresource` is `None`) or of one of its subresources.
+    pub(super) async fn handled(
+        &self,
+        request: &Request,
+        endpoint: &Endpoint,
+        subresource: Option<&'static SubresourceDesc>,
+        handler: &dyn Handler,
+        verb: &str,
+    ) -> Result<HttpResponse, StatusError> {
+        if subresource.is_some_and(|s| s.connect) {
+            let call = self.call(request, endpoint, subresource, false);
+            return self.reply(&call, handler.connect(&call).await?);
+        }
+        match verb {
+            "create" => self.handled_create(request, endpoint, subresource, handler).await,
+            "get" => {
+                let call = self.call(request, endpoint, subresource, false);
+                self.reply(&call, handler.get(&call).await?)
+            }
+            "list" => self.handled_list(request, endpoint, handler).await,
+            _ => Err(StatusError::method_not_allowed()),
+        }
+    }
+
+    fn call<'a>(
+        &'a self,
+        request: &'a Request,
+        endpoint: &'a Endpoint,
+        subresource: Option<&'static SubresourceDesc>,
+        dry_run: bool,
+    ) -> Call<'a> {
+        Call {
+            registry: &self.registry,
+            backend: &self.backend,
+            authentication: &self.authentication,
+            authorization: &self.authorization,
+            endpoint,
+            subresource,
+            request,
+            context: request.context(endpoint, self.now(), dry_run),
+        }
+    }
+
+    async fn handled_create(
+        &self,
+        request: &Request,
+        endpoint: &Endpoint,
+        subresource: Option<&'static SubresourceDesc>,
+        handler: &dyn Handler,
+    ) -> Result<HttpResponse, StatusError> {
+        request.negotiate(Offer::Objects)?;
+        let options = WriteOptions::parse(&request.query, Writing::Create)?;
+        let gvk = body_kind(endpoint, subresource);
+        let mut object = self
+            .registry
+            .new_type(gvk.group, gvk.version, gvk.kind)
+            .ok_or_else(|| StatusError::internal_error(format!("no kind is registered for {gvk}")))?;
+        request
+            .kind(&self.registry, gvk, options.field_validation, &mut *object)
+            .await?;
+        take_namespace(request, endpoint, &mut *object)?;
+        keelson_machinery::defaults::apply(object.as_reflect_mut());
+        if handler.needs_namespace() {
+            let name = request.info.name.as_str();
+            let namespace = namespace(request, endpoint);
+            self.admission
+                .admit(&self.registry, endpoint, Operation::Create, namespace, name)
+                .await?;
+        }
+        let call = self.call(request, endpoint, subresource, options.dry_run);
+        self.reply(&call, handler.create(&call, object).await?)
+    }
+
+    async fn handled_list(
+        &self,
+        request: &Request,
+        endpoint: &Endpoint,
+        handler: &dyn Handler,
+    ) -> Result<HttpResponse, StatusError> {
+        let accepted = request.negotiate(Offer::Objects)?;
+        let options = ListOptions::parse(&request.query, false)?;
+        check_fields(endpoint, &options)?;
+        let call = self.call(request, endpoint, None, false);
+        let mut objects = Vec::new();
+        for object in handler.list(&call).await? {
+            let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
+            if matches(&options, &*hub) {
+                objects.push(hub);
+            }
+        }
+        self.list_response(request, endpoint, accepted, &ListMeta::default(), objects)
+    }
+
+    fn reply(&self, call: &Call<'_>, reply: Reply) -> Result<HttpResponse, StatusError> {
+        match reply {
+            Reply::Http(response) => Ok(response),
+            Reply::Kind(code, kind) => {
+                let accepted = call.request.negotiate(Offer::Plain)?;
+                Ok(respond::kind(call.request.rendering(accepted.format), code, &*kind))
+            }
+            Reply::Object(code, object) => {
+                let accepted = call.request.negotiate(Offer::Objects)?;
+                let hub = call.endpoint.resource.to_hub(call.endpoint.kind, object)?;
+                self.object_response(call.request, call.endpoint, accepted, code, hub)
+            }
+        }
+    }
+}
+
+/// The kind of the body: the one that the subresource names, else that of the resource.
+fn body_kind(endpoint: &Endpoint, subresource: Option<&'static SubresourceDesc>) -> Gvk {
+    match subresource.filter(|s| !s.kind.is_empty()) {
+        Some(SubresourceDesc {
+            group, version, kind, ..
+        }) => Gvk { group, version, kind },
+        None => endpoint.kind.gvk(),
+    }
+}
+
+/// The namespace of the path, which that of the body must not contradict.
+fn take_namespace(request: &Request, endpoint: &Endpoint, object: &mut dyn Kind) -> Result<(), StatusError> {
+    let path = namespace(request, endpoint);
+    let Some((index, _)) = object.desc().field("metadata") else {
+        return Ok(());
+    };
+    let given = match object.get(index) {
+        Value::Message(meta) => meta.as_any().downcast_ref::<ObjectMeta>(),
+        _ => None,
+    };
+    if given.is_some_and(|meta| endpoint.kind.namespaced && !meta.namespace.is_empty() && meta.namespace != path) {
+        return Err(StatusError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    if let Some(Slot::Message(meta)) = object.get_mut(index)
+        && let Some(meta) = meta.as_any_mut().downcast_mut::<ObjectMeta>()
+    {
+        path.clone_into(&mut meta.namespace);
+    }
+    Ok(())
+}
