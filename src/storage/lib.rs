@@ -6,6 +6,7 @@
 pub mod clock;
 mod config;
 pub mod embedded;
+mod entry;
 pub mod etcd;
 mod lease_pool;
 mod maintenance;
@@ -15,6 +16,7 @@ pub mod store;
 
 pub use clock::{Clock, SystemClock};
 pub use config::{EtcdConfig, HistoryLimits, StoreConfig, open};
+pub use entry::{Entry, Version};
 pub use store::*;
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! The contract of a store.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+
+use crate::Entry;
 
 /// A point in the store's history. Every successful write makes a new one; the first is 2, as in etcd.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -15,18 +18,6 @@ impl fmt::Display for Revision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
-}
-
-/// One key's value and history at some revision.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
-    pub key: String,
-    pub value: Bytes,
-    pub create_revision: Revision,
-    pub mod_revision: Revision,
-    /// 1 after the key was made, +1 for each change.
-    pub version: u64,
-    pub lease: Option<LeaseId>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -99,7 +90,7 @@ pub enum Event {
         previous: Option<Entry>,
     },
     Delete {
-        key: String,
+        key: Arc<str>,
         revision: Revision,
         previous: Option<Entry>,
     },

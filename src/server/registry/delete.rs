@@ -4,7 +4,7 @@ use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
-use keelson_storage::{Entry, Expect, Revision, Write, Written};
+use keelson_storage::{Entry, Expect, Revision, Version, Write, Written};
 
 use super::write::OBJECT_MODIFIED;
 use super::{Context, Resource};
@@ -83,10 +83,8 @@ impl Resource {
             .resource_version
             .parse()
             .map_or(entry.mod_revision, Revision);
-        let entry = Entry {
-            mod_revision: revision,
-            ..entry.clone()
-        };
+        let held = Version::new(entry.value.clone(), entry.create_revision, revision, entry.version + 1);
+        let entry = Entry::new(entry.key.clone(), held);
         self.remove(context, &entry, marked.object).await
     }
 

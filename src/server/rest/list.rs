@@ -10,6 +10,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_storage::{ListOptions as StoreOptions, Revision};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::options::{self, ListOptions, Match};
 use super::request::Request;
@@ -100,7 +101,7 @@ impl Rest {
     }
 }
 
-fn list_meta(revision: Revision, prefix: &str, last: Option<String>, left: usize, selective: bool) -> ListMeta {
+fn list_meta(revision: Revision, prefix: &str, last: Option<Arc<str>>, left: usize, selective: bool) -> ListMeta {
     let mut meta = ListMeta {
         resource_version: revision.to_string(),
         ..ListMeta::default()

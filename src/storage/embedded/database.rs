@@ -225,7 +225,7 @@ impl Writing<'_> {
             revision: change.revision,
             key: &change.key,
             value: held.map(|version| version.value.as_ref()),
-            created: held.map_or(0, |version| version.created),
+            created: held.map_or(0, |version| version.create_revision.0),
             version: held.map_or(0, |version| version.version),
             lease: held.and_then(|version| version.lease).map(|lease| lease.0),
         };

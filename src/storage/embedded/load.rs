@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::database::{Database, Row, explain};
 use crate::mvcc::{Change, History, Leases, Mvcc, Version, View};
-use crate::{LeaseId, StoreError};
+use crate::{LeaseId, Revision, StoreError};
 
 /// A store's memory, and the rows that compaction has not deleted yet.
 pub(super) struct Loaded {
@@ -82,13 +82,9 @@ impl Loader<'_> {
             None => (Arc::from(row.key), None),
         };
         let after = row.value.map(|value| {
-            Arc::new(Version {
-                value: Bytes::copy_from_slice(value),
-                created: row.created,
-                modified: row.revision,
-                version: row.version,
-                lease: row.lease.map(LeaseId),
-            })
+            let value = Bytes::copy_from_slice(value);
+            let held = Version::new(value, Revision(row.created), Revision(row.revision), row.version);
+            Arc::new(held.with_lease(row.lease.map(LeaseId)))
         });
         let change = Arc::new(Change {
             revision: row.revision,
@@ -113,7 +109,7 @@ impl Loader<'_> {
         let mut left = self.view.iter().count();
         let mut lost = None;
         let compared = database.current(|key, revision| match self.view.version(key) {
-            Some((_, version)) if version.modified == revision => left -= 1,
+            Some((_, version)) if version.mod_revision.0 == revision => left -= 1,
             _ => {
                 lost = Some(format!(
                     "{}: key {key}: revision {revision} is missing",

@@ -5,7 +5,7 @@ use std::error::Error as _;
 use bytes::Bytes;
 use etcd_client::{Error, EventType, KeyValue, ResponseHeader};
 
-use crate::{Entry, Event, LeaseId, Revision, StoreError};
+use crate::{Entry, Event, LeaseId, Revision, StoreError, Version};
 
 /// gRPC's code for a server that can't be reached or has no leader.
 const UNAVAILABLE: i32 = 14;
@@ -18,14 +18,11 @@ pub(super) fn entry(kv: &KeyValue) -> Result<Entry, StoreError> {
     let key = kv
         .key_str()
         .map_err(|_| StoreError::Corrupt(format!("etcd: key {:?} is not UTF-8", kv.key())))?;
-    Ok(Entry {
-        key: key.to_owned(),
-        value: Bytes::copy_from_slice(kv.value()),
-        create_revision: Revision(kv.create_revision() as u64),
-        mod_revision: Revision(kv.mod_revision() as u64),
-        version: kv.version() as u64,
-        lease: Some(kv.lease()).filter(|id| *id != 0).map(LeaseId),
-    })
+    let value = Bytes::copy_from_slice(kv.value());
+    let (created, modified) = (kv.create_revision() as u64, kv.mod_revision() as u64);
+    let held = Version::new(value, Revision(created), Revision(modified), kv.version() as u64);
+    let lease = Some(kv.lease()).filter(|id| *id != 0).map(LeaseId);
+    Ok(Entry::new(key, held.with_lease(lease)))
 }
 
 pub(super) fn event(event: &etcd_client::Event) -> Result<Event, StoreError> {
@@ -37,8 +34,8 @@ pub(super) fn event(event: &etcd_client::Event) -> Result<Event, StoreError> {
     Ok(match event.event_type() {
         EventType::Put => Event::Put { entry, previous },
         EventType::Delete => Event::Delete {
-            key: entry.key,
             revision: entry.mod_revision,
+            key: entry.key,
             previous,
         },
     })

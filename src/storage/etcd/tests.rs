@@ -44,8 +44,8 @@ async fn keys(watch: &mut WatchStream, count: usize) -> Vec<String> {
     while keys.len() < count {
         if let WatchItem::Events(events) = next(watch).await.unwrap() {
             keys.extend(events.into_iter().map(|event| match event {
-                Event::Put { entry, .. } => entry.key,
-                Event::Delete { key, .. } => key,
+                Event::Put { entry, .. } => entry.key.to_string(),
+                Event::Delete { key, .. } => key.to_string(),
             }));
         }
     }

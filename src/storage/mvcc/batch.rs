@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Mvcc;
-use super::version::{Change, Version};
+use super::version::{Change, Version, entry};
 use super::view::View;
 use crate::{Expect, LeaseId, Revision, StoreError, Write, Written};
 
@@ -37,10 +37,10 @@ impl<'a> Batch<'a> {
         let (key, before) = self.held(key);
         let holds = match (expect, &before) {
             (Expect::Absent | Expect::Revision(Revision(0)), held) => held.is_none(),
-            (Expect::Revision(wanted), Some(held)) => held.modified == wanted.0,
+            (Expect::Revision(wanted), Some(held)) => held.mod_revision == wanted,
             (Expect::Revision(_), None) => false,
         };
-        let previous = before.as_ref().map(|version| version.entry(&key));
+        let previous = before.as_ref().map(|version| entry(&key, version));
         if !holds {
             return Ok(Written::Conflict {
                 current: previous,
@@ -52,17 +52,11 @@ impl<'a> Batch<'a> {
                 return Err(StoreError::LeaseNotFound(lease));
             }
             Write::Put { value, lease } => {
-                let modified = self.revision + 1;
+                let modified = Revision(self.revision + 1);
                 let (created, version) = before
                     .as_ref()
-                    .map_or((modified, 1), |before| (before.created, before.version + 1));
-                let after = Version {
-                    value,
-                    created,
-                    modified,
-                    version,
-                    lease,
-                };
+                    .map_or((modified, 1), |before| (before.create_revision, before.version + 1));
+                let after = Version::new(value, created, modified, version).with_lease(lease);
                 self.change(key, before, Some(Arc::new(after)));
             }
             Write::Delete if before.is_some() => self.change(key, before, None),

@@ -91,10 +91,7 @@ fn check_lists(mvcc: &Mvcc, model: &Model, dice: &mut Dice) {
             let (listed, expected) = (listed.unwrap(), model.list(prefix, from, revision));
             let all = listed.entries.iter().zip(&expected);
             for (entry, (key, value, created, modified, version)) in all {
-                assert_eq!(
-                    (entry.key.as_str(), &entry.value, entry.version),
-                    (*key, value, *version)
-                );
+                assert_eq!((&*entry.key, &entry.value, entry.version), (*key, value, *version));
                 assert_eq!((entry.create_revision.0, entry.mod_revision.0), (*created, *modified));
             }
             let shown = if limit == 0 {

@@ -1,34 +1,9 @@
-//! Versions of keys and the changes between them.
+//! Changes between versions of keys.
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
-use crate::{Entry, Event, LeaseId, Revision};
-
-/// What a key held from one revision on. Shared by the current state, its past and the watchers' queues.
-#[derive(Debug)]
-pub(crate) struct Version {
-    pub value: Bytes,
-    pub created: u64,
-    pub modified: u64,
-    /// 1 after the key was made, +1 for each change.
-    pub version: u64,
-    pub lease: Option<LeaseId>,
-}
-
-impl Version {
-    pub fn entry(&self, key: &str) -> Entry {
-        Entry {
-            key: key.to_owned(),
-            value: self.value.clone(),
-            create_revision: Revision(self.created),
-            mod_revision: Revision(self.modified),
-            version: self.version,
-            lease: self.lease,
-        }
-    }
-}
+pub(crate) use crate::Version;
+use crate::{Entry, Event, Revision};
 
 /// One write: `after` replaces `before` at `revision`.
 #[derive(Debug)]
@@ -41,16 +16,24 @@ pub(crate) struct Change {
     pub after: Option<Arc<Version>>,
 }
 
+/// A key that holds a version.
+pub(crate) fn entry(key: &Arc<str>, held: &Arc<Version>) -> Entry {
+    Entry {
+        key: key.clone(),
+        held: held.clone(),
+    }
+}
+
 impl Change {
     pub fn event(&self) -> Event {
-        let previous = self.before.as_ref().map(|version| version.entry(&self.key));
+        let previous = self.before.as_ref().map(|held| entry(&self.key, held));
         match &self.after {
-            Some(version) => Event::Put {
-                entry: version.entry(&self.key),
+            Some(held) => Event::Put {
+                entry: entry(&self.key, held),
                 previous,
             },
             None => Event::Delete {
-                key: self.key.to_string(),
+                key: self.key.clone(),
                 revision: Revision(self.revision),
                 previous,
             },

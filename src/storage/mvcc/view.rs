@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
-use super::version::{Change, Version};
+use super::version::{Change, Version, entry};
 use crate::{Entry, ListOptions, Listed, Revision, StoreError};
 
 /// The revision of a store that was never written to, as in etcd.
@@ -52,7 +52,7 @@ impl View {
     }
 
     pub fn get(&self, key: &str) -> Option<Entry> {
-        self.current.get(key).map(|version| version.entry(key))
+        self.version(key).map(|(key, version)| entry(key, version))
     }
 
     /// All keys with what they hold now.
@@ -69,7 +69,7 @@ impl View {
         let mut take = |key: &Arc<str>, version: &Arc<Version>| {
             count += 1;
             if entries.len() < limit {
-                entries.push(version.entry(key));
+                entries.push(entry(key, version));
             }
         };
         if revision == self.revision {
@@ -128,7 +128,7 @@ impl View {
                 }
             }
             if let Some((_, version)) = current.next_if(|(current_key, _)| **current_key == key)
-                && version.modified <= revision
+                && version.mod_revision.0 <= revision
             {
                 held = Some(version);
             }
@@ -143,7 +143,7 @@ impl View {
         self.revision = change.revision;
         if let Some(before) = &change.before {
             self.past
-                .insert((change.key.clone(), before.modified), Some(before.clone()));
+                .insert((change.key.clone(), before.mod_revision.0), Some(before.clone()));
         }
         match &change.after {
             Some(version) => {
@@ -167,9 +167,9 @@ impl View {
     /// Forgets what a change superseded.
     pub fn forget_previous(&mut self, change: &Change, gone: &mut Vec<u64>) {
         if let Some(before) = &change.before
-            && self.past.remove(&(change.key.clone(), before.modified)).is_some()
+            && self.past.remove(&(change.key.clone(), before.mod_revision.0)).is_some()
         {
-            gone.push(before.modified);
+            gone.push(before.mod_revision.0);
         }
     }
 }

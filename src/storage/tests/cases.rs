@@ -8,8 +8,8 @@ use futures_util::StreamExt;
 use futures_util::future::join_all;
 
 use crate::{
-    Entry, Event, Expect, LeaseId, ListOptions, Listed, Revision, Store, StoreError, WatchItem, WatchStream, Write,
-    Written,
+    Entry, Event, Expect, LeaseId, ListOptions, Listed, Revision, Store, StoreError, Version, WatchItem, WatchStream,
+    Write, Written,
 };
 
 type Shared = Arc<dyn Store>;
@@ -79,8 +79,8 @@ fn told(event: &Event) -> (String, String, String) {
     let text = |bytes: &Bytes| String::from_utf8(bytes.to_vec()).unwrap();
     let before = |previous: &Option<Entry>| previous.as_ref().map_or("-".to_owned(), |entry| text(&entry.value));
     match event {
-        Event::Put { entry, previous } => (entry.key.clone(), text(&entry.value), before(previous)),
-        Event::Delete { key, previous, .. } => (key.clone(), "-".to_owned(), before(previous)),
+        Event::Put { entry, previous } => (entry.key.to_string(), text(&entry.value), before(previous)),
+        Event::Delete { key, previous, .. } => (key.to_string(), "-".to_owned(), before(previous)),
     }
 }
 
@@ -95,14 +95,7 @@ pub async fn a_key_is_made_changed_and_deleted(store: Shared, p: &str) {
     assert_eq!(entry(&store, key).await, None);
     let made = create(&store, key, "one").await;
     let held = entry(&store, key).await.unwrap();
-    let expected = Entry {
-        key: key.clone(),
-        value: Bytes::from_static(b"one"),
-        create_revision: made,
-        mod_revision: made,
-        version: 1,
-        lease: None,
-    };
+    let expected = Entry::new(&**key, Version::new(Bytes::from_static(b"one"), made, made, 1));
     assert_eq!(held, expected);
 
     let Written::Done {
@@ -113,12 +106,7 @@ pub async fn a_key_is_made_changed_and_deleted(store: Shared, p: &str) {
         panic!("conflict")
     };
     assert_eq!(previous, Some(expected.clone()));
-    let expected = Entry {
-        value: Bytes::from_static(b"two"),
-        mod_revision: changed,
-        version: 2,
-        ..expected
-    };
+    let expected = Entry::new(&**key, Version::new(Bytes::from_static(b"two"), made, changed, 2));
     assert_eq!(entry(&store, key).await, Some(expected.clone()));
 
     let Written::Done {

@@ -118,7 +118,7 @@ async fn kill_9_loses_no_answered_write() {
                 "round {round}: {} is half written",
                 entry.key
             );
-            let (answered, revision) = answered.get(&entry.key).copied().unwrap_or_default();
+            let (answered, revision) = answered.get(&*entry.key).copied().unwrap_or_default();
             assert!(
                 n == answered || n == answered + 1,
                 "round {round}: {} is {n}, not {answered}",
@@ -128,13 +128,13 @@ async fn kill_9_loses_no_answered_write() {
         }
         let lost = answered
             .keys()
-            .filter(|key| entries.iter().all(|entry| entry.key != **key));
+            .filter(|key| entries.iter().all(|entry| *entry.key != ***key));
         assert_eq!(lost.count(), 0, "round {round}");
         store.close().await;
         // what an unanswered write left is the state to go on from
         for entry in entries {
             answered.insert(
-                entry.key.clone(),
+                entry.key.to_string(),
                 (number(&entry.key, &entry.value), entry.mod_revision.0),
             );
         }

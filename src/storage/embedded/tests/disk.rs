@@ -46,10 +46,7 @@ async fn a_full_disk_stops_writes_only_and_only_while_it_is_full() {
     }
     store.close().await;
     let entries = all(&open(dir.path()).unwrap(), None).await;
-    assert_eq!(
-        entries.iter().map(|entry| entry.key.as_str()).collect::<Vec<_>>(),
-        ["/a"]
-    );
+    assert_eq!(entries.iter().map(|entry| &*entry.key).collect::<Vec<_>>(), ["/a"]);
 }
 
 #[tokio::test]
