@@ -49,6 +49,7 @@ async fn serve(http: HttpRequest, payload: Payload, state: Data<ServerState>) ->
     let Some(request) = request(&http, payload) else {
         return respond::error(
             http.headers(),
+            &Query::default(),
             &StatusError::internal_error("the filter chain is incomplete"),
         );
     };
@@ -77,11 +78,11 @@ async fn unmuxed(state: &ServerState, request: &Request, http: &HttpRequest) -> 
     if let Some(response) = health::serve(state, http.path(), &request.query).await {
         return response;
     }
-    root::serve(state, request, http).unwrap_or_else(|| not_found(state, http))
+    root::serve(state, request, http).unwrap_or_else(|| not_found(state, request, http))
 }
 
 /// Below a served group the API answers, elsewhere nobody does.
-fn not_found(state: &ServerState, http: &HttpRequest) -> HttpResponse {
+fn not_found(state: &ServerState, request: &Request, http: &HttpRequest) -> HttpResponse {
     let mut parts = http.path().trim_matches('/').split('/');
     let group = match (parts.next(), parts.next()) {
         (Some("api"), Some(_)) => Some(""),
@@ -89,7 +90,7 @@ fn not_found(state: &ServerState, http: &HttpRequest) -> HttpResponse {
         _ => None,
     };
     match group.filter(|g| state.rest.registry.serves_group(g)) {
-        Some(_) => respond::error(http.headers(), &StatusError::no_such_resource()),
+        Some(_) => respond::error(&request.headers, &request.query, &StatusError::no_such_resource()),
         None => respond::page_not_found(),
     }
 }

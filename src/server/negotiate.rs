@@ -1,6 +1,12 @@
 //! Content negotiation: what a client accepts, against what a resource can be written as.
 
+pub mod accept;
+pub mod media_type;
+pub mod route;
+
 use keelson_machinery::status::StatusError;
+
+use accept::Clause;
 
 /// A serialization.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,18 +25,15 @@ impl Format {
         }
     }
 
-    /// The format of a request body. No content type at all is JSON; parameters and case are ignored.
+    /// The format of a request body; no content type at all is JSON. Case and well-formed parameters don't matter.
     pub fn of_body(content_type: Option<&str>) -> Option<Format> {
-        let Some(text) = content_type.map(str::trim).filter(|t| !t.is_empty()) else {
+        let Some(text) = content_type.filter(|t| !t.is_empty()) else {
             return Some(Format::Json);
         };
-        let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let essence = media_type::essence(text)?;
         ALL.into_iter().find(|f| f.media_type() == essence)
     }
 }
-
-const ROUTER_TEXT: &str = "406: Not Acceptable\n\nAvailable representations: \
-    application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 const ALL: [Format; 3] = [Format::Json, Format::Yaml, Format::Protobuf];
 
@@ -67,6 +70,8 @@ impl MetaVersion {
 pub struct Accepted {
     pub format: Format,
     pub shape: Shape,
+    /// `;pretty=1`: indented JSON, whatever the query says.
+    pub pretty: bool,
 }
 
 /// Which answers a request may get.
@@ -74,129 +79,61 @@ pub struct Accepted {
 pub enum Offer {
     /// Any format, transformed if asked for.
     Objects,
+    /// Any format, or the metadata alone: the resource has no columns.
+    Metadata,
     /// A stream of events: no YAML.
     Events,
-    /// Any format, no transformation (Status answers, scale …).
+    /// Any format, no transformation (Status answers, discovery …).
     Plain,
 }
 
+const STREAMS: [&str; 2] = [
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+];
+
 /// Chooses by the `Accept` header; no header accepts anything. The error is a 406 Status.
 pub fn negotiate(accept: Option<&str>, offer: Offer) -> Result<Accepted, StatusError> {
-    let header = accept.map(str::trim).unwrap_or_default();
-    if header.is_empty() {
-        return Ok(Accepted {
-            format: Format::Json,
-            shape: Shape::Object,
-        });
-    }
-    let named: Vec<&str> = header
-        .split(',')
-        .map(|c| c.split(';').next().unwrap_or_default().trim())
-        .collect();
-    if !named
-        .iter()
-        .any(|n| *n == "*/*" || ALL.iter().any(|f| f.media_type() == *n))
-    {
-        // The router of kube-apiserver looks first, and knows no half wildcards.
-        return Err(StatusError::generic(406, ROUTER_TEXT));
-    }
-    let mut clauses: Vec<Clause> = header.split(',').filter_map(Clause::parse).collect();
-    clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
+    let clauses = accept::clauses(accept.unwrap_or_default());
     let found = clauses.iter().find_map(|clause| {
-        let format = formats(offer).iter().copied().find(|f| clause.matches(*f))?;
-        let shape = clause.shape(offer)?;
-        Some(Accepted { format, shape })
+        let taken = ALL.into_iter().filter(|f| clause.takes(f.media_type()));
+        taken.filter_map(|format| accepted(clause, format, offer)).next()
     });
-    found.ok_or_else(|| StatusError::not_acceptable(accepted_types(offer)))
+    let found = found.ok_or_else(|| StatusError::not_acceptable(&ALL.map(Format::media_type)))?;
+    // The choice is made first, and only then looked at as a stream: another clause gets no chance.
+    if offer == Offer::Events && found.format == Format::Yaml {
+        return Err(StatusError::not_acceptable(&STREAMS));
+    }
+    Ok(found)
 }
 
-fn formats(offer: Offer) -> &'static [Format] {
-    match offer {
-        Offer::Events => &[Format::Json, Format::Protobuf],
-        _ => &ALL,
+/// `None`: the clause asks for what is not to be had in this format.
+fn accepted(clause: &Clause<'_>, format: Format, offer: Offer) -> Option<Accepted> {
+    let streams = format != Format::Yaml;
+    if !matches!((clause.param("stream"), streams), ("", _) | ("watch", true)) {
+        return None;
     }
+    Some(Accepted {
+        format,
+        shape: shape(clause, format, offer)?,
+        pretty: clause.param("pretty") == "1",
+    })
 }
 
-/// The media types that a 406 names.
-fn accepted_types(offer: Offer) -> &'static [&'static str] {
-    match offer {
-        Offer::Events => &[
-            "application/json;stream=watch",
-            "application/vnd.kubernetes.protobuf;stream=watch",
-        ],
-        _ => &[
-            "application/json",
-            "application/yaml",
-            "application/vnd.kubernetes.protobuf",
-        ],
-    }
-}
-
-/// One element of an `Accept` header.
-struct Clause<'a> {
-    kind: &'a str,
-    subtype: &'a str,
-    quality: f64,
-    params: Vec<(&'a str, &'a str)>,
-}
-
-impl<'a> Clause<'a> {
-    fn parse(text: &'a str) -> Option<Clause<'a>> {
-        let mut parts = text.split(';').map(str::trim);
-        let essence = parts.next()?;
-        let (kind, subtype) = match essence.split_once('/') {
-            Some(pair) => pair,
-            None if essence == "*" => ("*", "*"),
-            None => return None,
-        };
-        let mut clause = Clause {
-            kind,
-            subtype,
-            quality: 1.0,
-            params: Vec::new(),
-        };
-        for (key, value) in parts.filter_map(|p| p.split_once('=')) {
-            let (key, value) = (key.trim(), value.trim().trim_matches('"'));
-            if key == "q" {
-                clause.quality = value.parse().unwrap_or(1.0);
-            } else {
-                clause.params.push((key, value));
-            }
-        }
-        Some(clause)
-    }
-
-    fn matches(&self, format: Format) -> bool {
-        let (kind, subtype) = format.media_type().split_once('/').unwrap_or_default();
-        (self.kind == "*" || self.kind == kind) && (self.subtype == "*" || self.subtype == subtype)
-    }
-
-    fn param(&self, name: &str) -> Option<&'a str> {
-        self.params.iter().find(|(k, _)| *k == name).map(|(_, v)| *v)
-    }
-
-    /// `None`: the clause asks for a transformation that is not offered.
-    fn shape(&self, offer: Offer) -> Option<Shape> {
-        if let Some(stream) = self.param("stream")
-            && (stream != "watch" || offer != Offer::Events)
-        {
-            return None;
-        }
-        let Some(target) = self.param("as") else {
-            return Some(Shape::Object);
-        };
-        let version = match (self.param("g"), self.param("v")) {
-            (Some("meta.k8s.io"), Some("v1")) => MetaVersion::V1,
-            (Some("meta.k8s.io"), Some("v1beta1")) => MetaVersion::V1beta1,
-            _ => return None,
-        };
-        match target {
-            _ if offer == Offer::Plain => None,
-            "Table" => Some(Shape::Table(version)),
-            "PartialObjectMetadata" => Some(Shape::PartialMetadata(version)),
-            "PartialObjectMetadataList" => Some(Shape::PartialMetadataList(version)),
-            _ => None,
-        }
+fn shape(clause: &Clause<'_>, format: Format, offer: Offer) -> Option<Shape> {
+    let version = match (clause.param("as"), clause.param("g"), clause.param("v")) {
+        ("", "", "") => return Some(Shape::Object),
+        (_, "meta.k8s.io", "v1") => MetaVersion::V1,
+        (_, "meta.k8s.io", "v1beta1") => MetaVersion::V1beta1,
+        _ => return None,
+    };
+    match clause.param("as") {
+        _ if offer == Offer::Plain => None,
+        "Table" if offer == Offer::Metadata || format == Format::Protobuf => None,
+        "Table" => Some(Shape::Table(version)),
+        "PartialObjectMetadata" => Some(Shape::PartialMetadata(version)),
+        "PartialObjectMetadataList" => Some(Shape::PartialMetadataList(version)),
+        _ => None,
     }
 }
 
@@ -204,43 +141,48 @@ impl<'a> Clause<'a> {
 mod tests {
     use super::*;
 
+    const TABLE: &str = "as=Table;v=v1;g=meta.k8s.io";
+
     #[test]
-    fn the_first_acceptable_clause_wins_by_quality() {
-        let cases = [
-            (None, Offer::Objects, Some((Format::Json, Shape::Object))),
-            (Some("*/*"), Offer::Objects, Some((Format::Json, Shape::Object))),
+    fn the_first_acceptable_clause_wins() {
+        let plain = |format| Some((format, Shape::Object));
+        let table = |format| Some((format, Shape::Table(MetaVersion::V1)));
+        let json = "application/json";
+        let protobuf = "application/vnd.kubernetes.protobuf";
+        for (accept, offer, want) in [
+            (String::new(), Offer::Objects, plain(Format::Json)),
+            ("*/*".into(), Offer::Objects, plain(Format::Json)),
+            ("application/*".into(), Offer::Plain, plain(Format::Json)),
             (
-                Some("application/yaml"),
+                "application/yaml;q=0.5, application/json;q=0.1".into(),
                 Offer::Objects,
-                Some((Format::Yaml, Shape::Object)),
+                plain(Format::Yaml),
             ),
+            (format!("{json};{TABLE},{json}"), Offer::Objects, table(Format::Json)),
+            (format!("{json};{TABLE},{json}"), Offer::Metadata, plain(Format::Json)),
+            (format!("{json};{TABLE}"), Offer::Plain, None),
+            (format!("{protobuf};{TABLE}"), Offer::Objects, None),
+            (format!("*/*;{TABLE}"), Offer::Objects, table(Format::Json)),
+            (format!("application/yaml;{TABLE}"), Offer::Objects, table(Format::Yaml)),
             (
-                Some("application/yaml;q=0.5, application/json;q=0.1"),
+                format!("{json};as=Table;v=v2;g=meta.k8s.io,{json}"),
                 Offer::Objects,
-                Some((Format::Yaml, Shape::Object)),
+                plain(Format::Json),
             ),
+            (format!("{json};g=meta.k8s.io;v=v1"), Offer::Objects, None),
+            (format!("{json};as=Table"), Offer::Objects, None),
+            (format!("{json};stream=watch"), Offer::Objects, plain(Format::Json)),
+            ("application/yaml;stream=watch".into(), Offer::Objects, None),
+            (format!("{json};stream=other"), Offer::Events, None),
             (
-                Some("application/json;as=Table;v=v1;g=meta.k8s.io,application/json"),
-                Offer::Objects,
-                Some((Format::Json, Shape::Table(MetaVersion::V1))),
-            ),
-            (
-                Some("application/json;as=Table;v=v2;g=meta.k8s.io,application/json"),
-                Offer::Objects,
-                Some((Format::Json, Shape::Object)),
-            ),
-            (
-                Some("application/vnd.kubernetes.protobuf;stream=watch"),
+                format!("{protobuf};stream=watch"),
                 Offer::Events,
-                Some((Format::Protobuf, Shape::Object)),
+                plain(Format::Protobuf),
             ),
-            (Some("application/yaml"), Offer::Events, None),
-            (Some("text/html"), Offer::Objects, None),
-            (Some("application/*"), Offer::Objects, None),
-            (Some("application/json;as=Table;v=v1;g=meta.k8s.io"), Offer::Plain, None),
-        ];
-        for (accept, offer, want) in cases {
-            let got = negotiate(accept, offer).ok().map(|a| (a.format, a.shape));
+            (format!("application/yaml,{json};q=0.1"), Offer::Events, None),
+            ("text/html".into(), Offer::Objects, None),
+        ] {
+            let got = negotiate(Some(&accept), offer).ok().map(|a| (a.format, a.shape));
             assert_eq!(got, want, "{accept:?} {offer:?}");
         }
     }

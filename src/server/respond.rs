@@ -12,6 +12,7 @@ use keelson_machinery::yaml;
 
 use crate::compress;
 use crate::negotiate::{self, Format, Offer};
+use crate::request_info::Query;
 use crate::rest::pretty;
 
 /// How an answer is to be written.
@@ -24,13 +25,12 @@ pub struct Rendering {
 }
 
 impl Rendering {
-    /// What a request wants of a Status: its `Accept` header as far as that can be met, else JSON.
-    pub fn of_status(headers: &HeaderMap) -> Rendering {
-        let format = negotiate::negotiate(header_text(headers, &header::ACCEPT), Offer::Plain)
-            .map_or(Format::Json, |accepted| accepted.format);
+    /// What a request wants of a Status: its `Accept` header as far as that can be met, else indented JSON.
+    pub fn of_status(headers: &HeaderMap, query: &Query) -> Rendering {
+        let accepted = negotiate::negotiate(header_text(headers, &header::ACCEPT), Offer::Plain).ok();
         Rendering {
-            format,
-            pretty: pretty::wanted(headers, None),
+            format: accepted.map_or(Format::Json, |a| a.format),
+            pretty: accepted.is_none() || pretty::wanted(headers, query),
             gzip: compress::accepted(headers),
         }
     }
@@ -42,9 +42,9 @@ pub fn header_text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Opt
 }
 
 /// An error as the client sees it.
-pub fn error(headers: &HeaderMap, error: &StatusError) -> HttpResponse {
+pub fn error(headers: &HeaderMap, query: &Query, error: &StatusError) -> HttpResponse {
     let status = error.to_status();
-    let mut response = kind(Rendering::of_status(headers), error.code, &status);
+    let mut response = kind(Rendering::of_status(headers, query), error.code, &status);
     if let Some(seconds) = error.details.as_ref().map(|d| d.retry_after_seconds).filter(|s| *s > 0)
         && let Ok(value) = HeaderValue::from_str(&seconds.to_string())
     {

@@ -11,11 +11,12 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use keelson_machinery::status::StatusError;
 
+use crate::request_info::Query;
 use crate::respond;
 
 /// Ends a request in a filter.
 fn refuse(request: ServiceRequest, error: &StatusError) -> ServiceResponse<BoxBody> {
-    let response = respond::error(request.headers(), error);
+    let response = respond::error(request.headers(), &Query::parse(request.query_string()), error);
     answer(request, response)
 }
 

@@ -67,7 +67,7 @@ impl Rest {
         subresource: Option<&'static SubresourceDesc>,
         handler: &dyn Handler,
     ) -> Result<HttpResponse, StatusError> {
-        request.negotiate(Offer::Objects)?;
+        request.negotiate(Offer::Metadata)?;
         let options = WriteOptions::parse(&request.query, Writing::Create)?;
         let gvk = body_kind(endpoint, subresource);
         let mut object = self
@@ -114,11 +114,11 @@ impl Rest {
         match reply {
             Reply::Http(response) => Ok(response),
             Reply::Kind(code, kind) => {
-                let accepted = call.request.negotiate(Offer::Plain)?;
+                let accepted = call.request.negotiate(Offer::Metadata)?;
                 Ok(respond::kind(call.request.rendering(accepted.format), code, &*kind))
             }
             Reply::Object(code, object) => {
-                let accepted = call.request.negotiate(Offer::Objects)?;
+                let accepted = call.request.negotiate(Offer::Metadata)?;
                 let hub = call.endpoint.resource.to_hub(call.endpoint.kind, object)?;
                 self.object_response(call.request, call.endpoint, accepted, code, hub)
             }

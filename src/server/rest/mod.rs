@@ -18,6 +18,7 @@ mod watch;
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
+use actix_web::http::header;
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
@@ -26,6 +27,7 @@ use crate::admission::Admission;
 use crate::authn::Authentication;
 use crate::authz::Authorization;
 use crate::listener::Shutdown;
+use crate::negotiate::route;
 use crate::registry::{Backend, Endpoint, Registry};
 use request::Request;
 
@@ -63,9 +65,6 @@ impl Rest {
     async fn serve(&self, request: &Request, endpoint: &Endpoint, method: &str) -> Result<HttpResponse, StatusError> {
         let info = &request.info;
         let target = self.target(request, endpoint)?;
-        if !endpoint.kind.deprecation.is_empty() {
-            request.warn(endpoint.kind.deprecation);
-        }
         let verb = match (target, method) {
             (Target::Collection, "GET") if info.verb == "watch" => "watch",
             (Target::Object, "GET") if info.legacy_watch => "watch",
@@ -92,6 +91,10 @@ impl Rest {
         }
         if !verbs.contains(&verb) || (across && matches!(verb, "create" | "deletecollection")) {
             return Err(StatusError::method_not_allowed());
+        }
+        check_media_types(request, target, verb)?;
+        if !endpoint.kind.deprecation.is_empty() {
+            request.warn(endpoint.kind.deprecation);
         }
         self.dispatch(request, endpoint, target, verb).await
     }
@@ -188,6 +191,21 @@ fn unanswered(endpoint: &Endpoint, subresource: &SubresourceDesc) -> StatusError
         "no code answers for {}/{}",
         endpoint.kind.plural, subresource.name
     ))
+}
+
+/// The router's part of content negotiation, which comes before the handlers' own.
+fn check_media_types(request: &Request, target: Target, verb: &str) -> Result<(), StatusError> {
+    let makes = match (target, verb) {
+        (Target::Subresource(sub), _) if sub.connect => return Ok(()),
+        // Options in the query of a subresource that does not connect: its answer is text.
+        (Target::Subresource(sub), _) if !sub.options[2].is_empty() => route::TEXTS,
+        (_, "list" | "watch") => route::LISTS,
+        _ => route::OBJECTS,
+    };
+    if verb == "patch" {
+        route::check_content_type(request.header(&header::CONTENT_TYPE), route::PATCHES)?;
+    }
+    route::check_accept(request.header(&header::ACCEPT), makes)
 }
 
 /// A name in a path is one segment: an escaped slash would have been two, and dots would lead elsewhere.

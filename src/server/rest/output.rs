@@ -60,11 +60,10 @@ impl Rest {
                 }
             }
             Shape::PartialMetadataList(_) => {
-                return Err(StatusError::new(
-                    406,
-                    reason::NOT_ACCEPTABLE,
-                    "you requested PartialObjectMetadataList, but the requested object is not a list",
-                ));
+                let found = internal_type(endpoint.kind.group, endpoint.kind.kind);
+                return Err(unfit(format!(
+                    "you requested PartialObjectMetadataList, but the requested object is not a list ({found})"
+                )));
             }
         };
         Ok(response)
@@ -121,11 +120,10 @@ impl Rest {
                 respond::json_bytes(rendering, 200, out)
             }
             Shape::PartialMetadata(_) => {
-                return Err(StatusError::new(
-                    406,
-                    reason::NOT_ACCEPTABLE,
-                    "you requested PartialObjectMetadata, but the requested object is a list",
-                ));
+                let found = internal_type(kind.group, kind.list_kind);
+                return Err(unfit(format!(
+                    "you requested PartialObjectMetadata, but the requested object is a list ({found})"
+                )));
             }
         };
         Ok(response)
@@ -145,12 +143,6 @@ impl Rest {
         objects: &[Box<dyn Object>],
         code: u16,
     ) -> Result<HttpResponse, StatusError> {
-        if format == Format::Protobuf {
-            return Err(StatusError::not_acceptable(&[
-                Format::Json.media_type(),
-                Format::Yaml.media_type(),
-            ]));
-        }
         let writer = self.table_writer(request, endpoint, version)?;
         let mut out = Vec::with_capacity(1024 + objects.len() * 256);
         writer.write_list(meta, objects.iter().map(|o| &**o), &mut out);
@@ -171,6 +163,20 @@ impl Rest {
             now: self.now(),
         })
     }
+}
+
+fn unfit(message: String) -> StatusError {
+    StatusError::new(406, reason::NOT_ACCEPTABLE, message)
+}
+
+/// What kube-apiserver calls the type of a kind's hub version: clients see its name in errors.
+fn internal_type(group: &str, kind: &str) -> String {
+    let package = match group {
+        "" | "events.k8s.io" => "core",
+        "internal.apiserver.k8s.io" => "apiserverinternal",
+        group => group.split('.').next().unwrap_or(group),
+    };
+    format!("*{package}.{kind}")
 }
 
 fn list_json(

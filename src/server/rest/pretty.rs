@@ -2,18 +2,28 @@
 
 use actix_web::http::header::{self, HeaderMap};
 
+use crate::negotiate::{Offer, negotiate};
 use crate::request_info::Query;
 use crate::respond::header_text;
 
-/// `?pretty=` decides; without it curl, wget and browsers get indented JSON.
-pub fn wanted(headers: &HeaderMap, query: Option<&Query>) -> bool {
-    if let Some(query) = query.filter(|q| q.has("pretty")) {
-        return query.flag("pretty");
+/// `;pretty=1` of the clause that is taken, or `?pretty=`; without a value for it curl, wget and browsers get indented
+/// JSON.
+pub fn wanted(headers: &HeaderMap, query: &Query) -> bool {
+    let accept = header_text(headers, &header::ACCEPT).unwrap_or_default();
+    if accept.contains("pretty") && negotiate(Some(accept), Offer::Objects).is_ok_and(|a| a.pretty) {
+        return true;
     }
-    let agent = header_text(headers, &header::USER_AGENT).unwrap_or_default();
-    ["curl", "Wget", "Mozilla/5.0"]
-        .iter()
-        .any(|prefix| agent.starts_with(prefix))
+    match query.get("pretty").unwrap_or_default() {
+        // The words of Go's ParseBool.
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => true,
+        "" => {
+            let agent = header_text(headers, &header::USER_AGENT).unwrap_or_default();
+            ["curl", "Wget", "Mozilla/5.0"]
+                .iter()
+                .any(|name| agent.starts_with(name))
+        }
+        _ => false,
+    }
 }
 
 /// The same JSON with two blanks of indentation per level, as Go's MarshalIndent writes it.
@@ -65,7 +75,29 @@ fn new_line(out: &mut Vec<u8>, depth: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::indent;
+    use actix_web::http::header::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn query_accept_and_agent_decide() {
+        for (query, accept, agent, want) in [
+            ("", "", "kubectl/1", false),
+            ("", "", "curl/8", true),
+            ("pretty=", "", "Wget/1", true),
+            ("pretty=2", "", "curl/8", false),
+            ("pretty=0&pretty=1", "", "", false),
+            ("pretty=True", "", "", true),
+            ("pretty=false", "application/json;pretty=1", "", true),
+            ("", "application/json;pretty=true", "", false),
+            ("", "application/json,application/json;pretty=1", "", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+            headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
+            assert_eq!(wanted(&headers, &Query::parse(query)), want, "{query} {accept} {agent}");
+        }
+    }
 
     #[test]
     fn looks_like_go() {

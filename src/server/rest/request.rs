@@ -46,7 +46,7 @@ impl Request {
     pub fn rendering(&self, format: Format) -> Rendering {
         Rendering {
             format,
-            pretty: pretty::wanted(&self.headers, Some(&self.query)),
+            pretty: pretty::wanted(&self.headers, &self.query),
             gzip: compress::accepted(&self.headers),
         }
     }
