@@ -12,11 +12,13 @@ mod lease_pool;
 mod maintenance;
 pub mod memory;
 mod mvcc;
+mod snapshot;
 pub mod store;
 
 pub use clock::{Clock, SystemClock};
 pub use config::{EtcdConfig, HistoryLimits, StoreConfig, open};
 pub use entry::{Entry, Version};
+pub use snapshot::Snapshot;
 pub use store::*;
 
 #[cfg(test)]

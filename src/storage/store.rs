@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 
-use crate::Entry;
+use crate::{Entry, Snapshot};
 
 /// A point in the store's history. Every successful write makes a new one; the first is 2, as in etcd.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -82,7 +82,7 @@ pub enum Written {
     Conflict { current: Option<Entry>, revision: Revision },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     Put {
         entry: Entry,
@@ -116,6 +116,14 @@ pub trait Store: Send + Sync + 'static {
     /// Keys that start with `prefix`, which ends with a slash. Fails with [`StoreError::Compacted`] or
     /// [`StoreError::Future`] when `options.revision` names a revision that is gone or has not come yet.
     fn list<'a>(&'a self, prefix: &'a str, options: ListOptions) -> BoxFuture<'a, Result<Listed, StoreError>>;
+
+    /// All of a prefix as it is now, from memory as far as possible; linearizable as the other reads. A store that lies
+    /// elsewhere keeps in memory from then on what it was asked for here: so ask for few, large prefixes.
+    fn snapshot<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, StoreError>>;
+
+    /// Events of the prefix after revision `after`, up to and including `until`, from memory and without waiting.
+    /// `None`: there are more than `limit`, or history does not reach back so far.
+    fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>>;
 
     /// Compare and write; the answer comes after the write is durable.
     ///

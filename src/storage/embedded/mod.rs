@@ -27,8 +27,8 @@ use self::writer::{Answer, Command, Writer};
 use crate::lease_pool::LeasePool;
 use crate::maintenance::{Maintenance, Schedule};
 use crate::{
-    Clock, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Store, StoreError, SystemClock,
-    WatchStream, Write, Written,
+    Clock, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Snapshot, Store, StoreError,
+    SystemClock, WatchStream, Write, Written,
 };
 
 /// Writes that wait for the writer at most; more wait in their callers.
@@ -140,6 +140,14 @@ impl Store for EmbeddedStore {
 
     fn list<'a>(&'a self, prefix: &'a str, options: ListOptions) -> BoxFuture<'a, Result<Listed, StoreError>> {
         async move { self.shared.mvcc.list(prefix, &options) }.boxed()
+    }
+
+    fn snapshot<'a>(&'a self, _prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, StoreError>> {
+        ready(self.shared.mvcc.snapshot()).boxed()
+    }
+
+    fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
+        self.shared.mvcc.events(prefix, after, until, limit)
     }
 
     fn write<'a>(&'a self, key: &'a str, expect: Expect, write: Write) -> BoxFuture<'a, Result<Written, StoreError>> {

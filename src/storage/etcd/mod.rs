@@ -7,30 +7,40 @@ mod calls;
 mod compactor;
 mod connect;
 mod convert;
+mod mirror;
 #[cfg(test)]
 mod tests;
 mod watch;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 use tokio::sync::watch as signals;
 
 use self::calls::{Calls, ListFailure};
+use self::mirror::Mirror;
 use self::watch::Signal;
 use crate::lease_pool::LeasePool;
 use crate::{
-    Clock, EtcdConfig, Expect, Got, LeaseId, ListOptions, Listed, Revision, Store, StoreError, SystemClock,
-    WatchStream, Write, Written,
+    Clock, EtcdConfig, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Snapshot, Store,
+    StoreError, SystemClock, WatchStream, Write, Written,
 };
+
+/// History of a mirror beyond this many bytes is cut to half of it.
+const MIRROR_HISTORY_BYTES: usize = 32 << 20;
 
 /// A [`Store`] in etcd.
 pub struct EtcdStore {
     calls: Calls,
     leases: Mutex<LeasePool>,
     clock: SystemClock,
+    /// By prefix.
+    mirrors: Mutex<HashMap<String, Arc<Mirror>>>,
+    /// How much history the mirrors keep.
+    history: HistoryLimits,
     signal: signals::Sender<Signal>,
 }
 
@@ -52,6 +62,11 @@ impl EtcdStore {
             calls,
             leases: Mutex::default(),
             clock: SystemClock::new(),
+            mirrors: Mutex::default(),
+            history: HistoryLimits {
+                bytes: MIRROR_HISTORY_BYTES,
+                ..HistoryLimits::default()
+            },
             signal,
         })
     }
@@ -64,6 +79,35 @@ impl EtcdStore {
             _ = signal.wait_for(|signal| signal.closed) => Err(StoreError::Closed),
             done = call => done,
         }
+    }
+
+    fn mirrors(&self) -> MutexGuard<'_, HashMap<String, Arc<Mirror>>> {
+        self.mirrors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The mirror that holds a key or prefix.
+    fn mirror_of(&self, key: &str) -> Option<Arc<Mirror>> {
+        let mirrors = self.mirrors();
+        let folders = key.match_indices('/').map(|(slash, _)| &key[..=slash]);
+        folders.filter_map(|folder| mirrors.get(folder)).last().cloned()
+    }
+
+    async fn snapshot_now(&self, prefix: &str) -> Result<Snapshot, StoreError> {
+        let mirror = self.mirror_of(prefix).unwrap_or_else(|| {
+            let start = || Mirror::start(self.calls.clone(), prefix, self.history);
+            self.mirrors().entry(prefix.to_owned()).or_insert_with(start).clone()
+        });
+        let revision = self.calls.current_revision().await?;
+        if let Some(snapshot) = mirror.snapshot(revision).await {
+            return Ok(snapshot);
+        }
+        let listed = self.list_now(prefix, &ListOptions::default()).await?;
+        Ok(Snapshot::of(listed.entries, listed.revision))
+    }
+
+    fn end(&self) {
+        self.signal.send_modify(|signal| signal.closed = true);
+        self.mirrors().values().for_each(|mirror| mirror.close());
     }
 
     fn pool(&self) -> MutexGuard<'_, LeasePool> {
@@ -101,20 +145,34 @@ impl EtcdStore {
 
 impl Drop for EtcdStore {
     fn drop(&mut self) {
-        self.signal.send_modify(|signal| signal.closed = true);
+        self.end();
     }
 }
 
 impl Store for EtcdStore {
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Got, StoreError>> {
-        self.unless_closed(self.calls.get(key))
-            .map(|got| got.map(|(entry, revision)| Got { entry, revision }))
-            .boxed()
+        self.unless_closed(async move {
+            let (entry, revision) = self.calls.get(key).await?;
+            let entry = match self.mirror_of(key) {
+                Some(mirror) => entry.map(|entry| mirror.share(entry)),
+                None => entry,
+            };
+            Ok(Got { entry, revision })
+        })
+        .boxed()
     }
 
     fn list<'a>(&'a self, prefix: &'a str, options: ListOptions) -> BoxFuture<'a, Result<Listed, StoreError>> {
         self.unless_closed(async move { self.list_now(prefix, &options).await })
             .boxed()
+    }
+
+    fn snapshot<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, StoreError>> {
+        self.unless_closed(self.snapshot_now(prefix)).boxed()
+    }
+
+    fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
+        self.mirror_of(prefix)?.events(prefix, after, until, limit)
     }
 
     fn write<'a>(&'a self, key: &'a str, expect: Expect, write: Write) -> BoxFuture<'a, Result<Written, StoreError>> {
@@ -129,6 +187,9 @@ impl Store for EtcdStore {
     }
 
     fn watch<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<WatchStream, StoreError>> {
+        if let Some(stream) = self.mirror_of(prefix).and_then(|mirror| mirror.watch(prefix, after)) {
+            return ready(Ok(stream)).boxed();
+        }
         self.unless_closed(watch::start(self.calls.clone(), prefix, after, self.signal.subscribe()))
             .boxed()
     }
@@ -136,6 +197,7 @@ impl Store for EtcdStore {
     fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         self.unless_closed(async {
             self.signal.send_modify(|signal| signal.progress += 1);
+            self.mirrors().values().for_each(|mirror| mirror.ask());
             Ok(())
         })
         .boxed()
@@ -167,6 +229,6 @@ impl Store for EtcdStore {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        async { self.signal.send_modify(|signal| signal.closed = true) }.boxed()
+        async { self.end() }.boxed()
     }
 }

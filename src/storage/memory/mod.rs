@@ -10,8 +10,8 @@ use crate::lease_pool::LeasePool;
 use crate::maintenance::{Maintenance, Schedule};
 use crate::mvcc::{Batch, Mvcc};
 use crate::{
-    Clock, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Store, StoreError, SystemClock,
-    WatchStream, Write, Written,
+    Clock, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Snapshot, Store, StoreError,
+    SystemClock, WatchStream, Write, Written,
 };
 
 /// A [`Store`] in memory.
@@ -115,6 +115,14 @@ impl Store for MemoryStore {
 
     fn list<'a>(&'a self, prefix: &'a str, options: ListOptions) -> BoxFuture<'a, Result<Listed, StoreError>> {
         async move { self.mvcc().list(prefix, &options) }.boxed()
+    }
+
+    fn snapshot<'a>(&'a self, _prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, StoreError>> {
+        ready(self.mvcc().snapshot()).boxed()
+    }
+
+    fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
+        self.mvcc().events(prefix, after, until, limit)
     }
 
     fn write<'a>(&'a self, key: &'a str, expect: Expect, write: Write) -> BoxFuture<'a, Result<Written, StoreError>> {

@@ -23,15 +23,18 @@ pub(crate) use version::{Change, Version};
 pub(crate) use view::View;
 use watch::Watchers;
 
-use crate::{Got, LeaseId, ListOptions, Listed, Revision, StoreError, WatchStream};
+use crate::{Event, Got, LeaseId, ListOptions, Listed, Revision, Snapshot, StoreError, WatchStream};
 
 /// Changes that compaction forgets under one lock, so that it never holds up readers for long.
 const COMPACTION_STEP: usize = 2048;
+/// Changes, of whatever key, that one question for events looks at.
+const MOST_CHANGES_SCANNED: usize = 65_536;
 
 struct State {
     view: View,
     history: History,
-    closed: bool,
+    /// Why nothing is answered any more.
+    ended: Option<StoreError>,
 }
 
 /// See the module's description.
@@ -48,7 +51,7 @@ impl Mvcc {
         let state = RwLock::new(State {
             view,
             history,
-            closed: false,
+            ended: None,
         });
         Arc::new(Mvcc {
             state,
@@ -64,17 +67,16 @@ impl Mvcc {
     /// The newest view, which stays as it is.
     pub fn view(&self) -> Result<View, StoreError> {
         let state = self.read();
-        if state.closed {
-            Err(StoreError::Closed)
-        } else {
-            Ok(state.view.clone())
+        match &state.ended {
+            Some(why) => Err(why.clone()),
+            None => Ok(state.view.clone()),
         }
     }
 
     pub fn get(&self, key: &str) -> Result<Got, StoreError> {
         let state = self.read();
-        if state.closed {
-            return Err(StoreError::Closed);
+        if let Some(why) = &state.ended {
+            return Err(why.clone());
         }
         Ok(Got {
             entry: state.view.get(key),
@@ -86,12 +88,37 @@ impl Mvcc {
         self.view()?.list(prefix, options)
     }
 
+    pub fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        self.view().map(Snapshot::new)
+    }
+
+    /// See [`crate::Store::events`].
+    pub fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
+        let state = self.read();
+        if state.ended.is_some() || after.0 + 1 < state.view.oldest() {
+            return None;
+        }
+        let changes = state.history.slice(after.0, until.0, MOST_CHANGES_SCANNED + 1);
+        let mut events = Vec::new();
+        for (scanned, change) in changes.enumerate() {
+            if scanned == MOST_CHANGES_SCANNED {
+                return None;
+            }
+            if change.key.starts_with(prefix) {
+                if events.len() == limit {
+                    return None;
+                }
+                events.push(change.event());
+            }
+        }
+        Some(events)
+    }
+
     pub fn current_revision(&self) -> Result<Revision, StoreError> {
         let state = self.read();
-        if state.closed {
-            Err(StoreError::Closed)
-        } else {
-            Ok(Revision(state.view.revision()))
+        match &state.ended {
+            Some(why) => Err(why.clone()),
+            None => Ok(Revision(state.view.revision())),
         }
     }
 
@@ -126,8 +153,8 @@ impl Mvcc {
     pub fn check_compaction(&self, revision: Revision) -> Result<bool, StoreError> {
         let state = self.read();
         let current = Revision(state.view.revision());
-        if state.closed {
-            Err(StoreError::Closed)
+        if let Some(why) = &state.ended {
+            Err(why.clone())
         } else if revision > current {
             Err(StoreError::Future {
                 wanted: revision,
@@ -171,9 +198,20 @@ impl Mvcc {
         self.leases().expired(now)
     }
 
+    /// Nothing happened up to `revision` but what was applied; watches hear of it.
+    pub fn advance(&self, revision: Revision) {
+        self.write().view.advance(revision.0);
+        self.watchers.advance(revision.0);
+    }
+
     /// Ends watches and refuses everything from now on.
     pub fn close(&self) {
-        self.write().closed = true;
+        self.end(StoreError::Closed);
+    }
+
+    /// As [`Mvcc::close`], with another reason.
+    pub fn end(&self, why: StoreError) {
+        self.write().ended.get_or_insert(why);
         self.watchers.close();
     }
 

@@ -17,6 +17,8 @@ pub(crate) struct View {
     current: OrdMap<Arc<str>, Arc<Version>>,
     /// Superseded versions by key and the revision that made them; `None`: a deletion.
     past: OrdMap<(Arc<str>, u64), Option<Arc<Version>>>,
+    /// How many current keys each folder has below it; folders end with a slash.
+    counts: OrdMap<Arc<str>, usize>,
     revision: u64,
     oldest: u64,
 }
@@ -26,6 +28,7 @@ impl Default for View {
         View {
             current: OrdMap::new(),
             past: OrdMap::new(),
+            counts: OrdMap::new(),
             revision: FIRST,
             oldest: 0,
         }
@@ -33,6 +36,17 @@ impl Default for View {
 }
 
 impl View {
+    /// These keys and no past.
+    pub fn of(entries: Vec<Entry>, revision: Revision) -> View {
+        let mut view = View::default();
+        for entry in entries {
+            view.count(&entry.key, |count| count + 1);
+            view.current.insert(entry.key, entry.held);
+        }
+        view.set_oldest(revision.0);
+        view
+    }
+
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -44,6 +58,11 @@ impl View {
 
     pub fn set_oldest(&mut self, revision: u64) {
         self.oldest = self.oldest.max(revision);
+        self.revision = self.revision.max(revision);
+    }
+
+    /// Nothing happened up to this revision that the view does not have.
+    pub fn advance(&mut self, revision: u64) {
         self.revision = self.revision.max(revision);
     }
 
@@ -86,7 +105,8 @@ impl View {
         })
     }
 
-    fn readable(&self, wanted: Option<Revision>) -> Result<u64, StoreError> {
+    /// The revision that a read at `wanted` sees, if it can be read.
+    pub fn readable(&self, wanted: Option<Revision>) -> Result<u64, StoreError> {
         match wanted {
             None => Ok(self.revision),
             Some(wanted) if wanted.0 > self.revision => Err(StoreError::Future {
@@ -100,7 +120,8 @@ impl View {
         }
     }
 
-    fn range(&self, prefix: &str, start: &str) -> impl Iterator<Item = (&Arc<str>, &Arc<Version>)> {
+    /// Current keys of a prefix, from `start` on.
+    pub fn range(&self, prefix: &str, start: &str) -> impl Iterator<Item = (&Arc<str>, &Arc<Version>)> {
         self.current
             .range::<_, str>((Bound::Included(start), Bound::Unbounded))
             .take_while(move |(key, _)| key.starts_with(prefix))
@@ -147,13 +168,35 @@ impl View {
         }
         match &change.after {
             Some(version) => {
-                self.current.insert(change.key.clone(), version.clone());
+                if self.current.insert(change.key.clone(), version.clone()).is_none() {
+                    self.count(&change.key, |count| count + 1);
+                }
             }
             None => {
-                self.current.remove(&change.key);
+                if self.current.remove(&change.key).is_some() {
+                    self.count(&change.key, |count| count.saturating_sub(1));
+                }
                 self.past.insert((change.key.clone(), change.revision), None);
             }
         }
+    }
+
+    /// Counts a key in or out of all its folders.
+    fn count(&mut self, key: &str, step: impl Fn(usize) -> usize) {
+        for (slash, _) in key.match_indices('/') {
+            let folder = &key[..=slash];
+            let count = step(self.counts.get(folder).copied().unwrap_or(0));
+            match (count, self.counts.get_mut(folder)) {
+                (0, _) => drop(self.counts.remove(folder)),
+                (_, Some(held)) => *held = count,
+                (_, None) => drop(self.counts.insert(Arc::from(folder), count)),
+            }
+        }
+    }
+
+    /// How many keys a folder has now; its name ends with a slash.
+    pub fn count_in(&self, folder: &str) -> usize {
+        self.counts.get(folder).copied().unwrap_or(0)
     }
 
     /// Forgets what a change older than the oldest revision superseded, and the change itself if it is a deletion.

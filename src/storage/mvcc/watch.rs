@@ -39,7 +39,6 @@ struct Registry {
     last_id: u64,
     /// Changes up to this revision are in the queues.
     published: u64,
-    closed: bool,
 }
 
 struct Watcher {
@@ -56,7 +55,6 @@ impl Watchers {
             folders: HashMap::new(),
             last_id: 0,
             published,
-            closed: false,
         };
         Watchers {
             registry: Mutex::new(registry),
@@ -85,9 +83,16 @@ impl Watchers {
         });
     }
 
+    /// As [`Watchers::progress`], after nothing happened up to `revision`.
+    pub fn advance(&self, revision: u64) {
+        let mut registry = self.lock();
+        registry.published = registry.published.max(revision);
+        drop(registry);
+        self.progress();
+    }
+
     pub fn close(&self) {
         let mut registry = self.lock();
-        registry.closed = true;
         registry.folders.clear();
     }
 
@@ -143,8 +148,8 @@ impl Subscription {
         let mut registry = mvcc.watchers.lock();
         // Read under the registry's lock: what is applied later is published later too, hence queued here.
         let state = mvcc.read();
-        if state.closed || registry.closed {
-            return Err(StoreError::Closed);
+        if let Some(why) = &state.ended {
+            return Err(why.clone());
         }
         if after + 1 < state.view.oldest() {
             return Err(StoreError::Compacted {
@@ -241,8 +246,8 @@ impl Reader {
             ..
         } = &self.subscription;
         let state = mvcc.read();
-        if state.closed {
-            return Err(StoreError::Closed);
+        if let Some(why) = &state.ended {
+            return Err(why.clone());
         }
         if self.delivered + 1 < state.view.oldest() {
             return Err(StoreError::Compacted {

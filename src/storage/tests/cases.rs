@@ -8,8 +8,8 @@ use futures_util::StreamExt;
 use futures_util::future::join_all;
 
 use crate::{
-    Entry, Event, Expect, LeaseId, ListOptions, Listed, Revision, Store, StoreError, Version, WatchItem, WatchStream,
-    Write, Written,
+    Entry, Event, Expect, LeaseId, ListOptions, Listed, Revision, Snapshot, Store, StoreError, Version, WatchItem,
+    WatchStream, Write, Written,
 };
 
 type Shared = Arc<dyn Store>;
@@ -302,6 +302,56 @@ pub async fn lists_show_the_past(store: Shared, p: &str) {
         .await
         .unwrap();
     assert_eq!(keys(&left), ["b", "c"], "compaction leaves the current state");
+}
+
+pub async fn snapshots_show_one_revision_whole(store: Shared, p: &str) {
+    let names = |snapshot: &Snapshot, from: &str| -> Vec<String> {
+        let from = format!("{p}{from}");
+        let range = snapshot.range(p, &from);
+        range.map(|entry| entry.key[p.len()..].to_owned()).collect()
+    };
+    assert_eq!(store.snapshot(p).await.unwrap().count(p), 0);
+    for name in ["a/1", "a/2", "b/1"] {
+        create(&store, &format!("{p}{name}"), name).await;
+    }
+    let before = store.snapshot(p).await.unwrap();
+    assert_eq!(names(&before, ""), ["a/1", "a/2", "b/1"]);
+    assert_eq!(names(&before, "a/2"), ["a/2", "b/1"]);
+    let gone = before.get(&format!("{p}a/1")).unwrap();
+    write(&store, &gone.key, Expect::Revision(gone.mod_revision), Write::Delete).await;
+    let newest = create(&store, &format!("{p}c"), "c").await;
+
+    let after = store.snapshot(p).await.unwrap();
+    assert!(after.revision() >= newest, "a snapshot shows every answered write");
+    assert_eq!(names(&after, ""), ["a/2", "b/1", "c"]);
+    assert_eq!((after.count(p), after.count(&format!("{p}a/"))), (3, 1));
+    assert_eq!(names(&before, "").len(), 3, "a snapshot does not change");
+    assert_eq!((before.count(p), before.count(&format!("{p}a/"))), (3, 2));
+
+    let (from, to) = (before.revision(), after.revision());
+    let told: Vec<_> = store.events(p, from, to, 2).unwrap().iter().map(told).collect();
+    assert_eq!((&*told[0].1, &*told[1].1), ("-", "c"));
+    assert_eq!(store.events(p, from, to, 1), None, "more events than the limit");
+}
+
+pub async fn snapshots_share_their_entries_with_reads_and_events(store: Shared, p: &str) {
+    let key = &format!("{p}a");
+    let begin = store.snapshot(p).await.unwrap().revision();
+    let made = create(&store, key, "x").await;
+    let of_snapshot = store.snapshot(p).await.unwrap().get(key).unwrap();
+    let of_get = entry(&store, key).await.unwrap();
+    let told = store.events(p, begin, made, 10).unwrap();
+    let [Event::Put { entry: of_event, .. }] = &told[..] else {
+        panic!("{told:?}")
+    };
+    let mut watch = store.watch(p, begin).await.unwrap();
+    let watched = events(&mut watch, 1).await;
+    let Event::Put { entry: of_watch, .. } = &watched[0] else {
+        panic!("{watched:?}")
+    };
+    for other in [&of_get, of_event, of_watch] {
+        assert!(Arc::ptr_eq(&other.held, &of_snapshot.held));
+    }
 }
 
 pub async fn long_lists_come_whole(store: Shared, p: &str) {

@@ -63,6 +63,8 @@ contract!(
     every_write_raises_the_revision_by_one,
     lists_go_by_prefix_limit_and_start,
     lists_show_the_past,
+    snapshots_show_one_revision_whole,
+    snapshots_share_their_entries_with_reads_and_events,
     long_lists_come_whole,
     revisions_beyond_history_are_refused,
     watches_tell_every_change_in_order,
