@@ -97,7 +97,8 @@ fn every_built_in_resource_has_a_sample() {
         .iter()
         .flat_map(|g| g.versions)
         .flat_map(|v| v.kinds);
-    for kind in kinds.filter(|k| (k.message)().name.starts_with("io.k8s.")) {
+    // The samples are those of k8s.io/api: they lack the groups of the two other servers.
+    for kind in kinds.filter(|k| (k.message)().name.starts_with("io.k8s.api.")) {
         let group = if kind.group.is_empty() { "core" } else { kind.group };
         let file = facts.join(format!("roundtrip/{group}.{}.{}.json", kind.version, kind.kind));
         assert!(file.is_file(), "{}", file.display());

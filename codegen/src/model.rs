@@ -118,6 +118,13 @@ impl Message {
         !self.ty.rust.is_empty()
     }
 
+    /// Of a hand-written type `::path::Union<Widget>`: the path, and the name of the message in this package that
+    /// stands in it.
+    pub fn leaf_argument(&self) -> Option<(&str, &str)> {
+        let (outer, argument) = self.ty.rust.strip_suffix('>')?.split_once('<')?;
+        Some((outer, argument))
+    }
+
     /// The kind's options if it has a resource of its own.
     pub fn resource(&self) -> Option<&options::Kind> {
         self.kind.as_ref().filter(|k| !k.plural.is_empty())

@@ -39,6 +39,9 @@ pub struct Kind {
     pub selectable_fields: Vec<String>,
     pub list_kind: String,
     pub deprecation: String,
+    pub unstored: bool,
+    pub stored_as_json: bool,
+    pub same_as: String,
 }
 
 /// `keelson.Subresource`.
@@ -79,6 +82,7 @@ pub struct Type {
     pub unions: Vec<Union>,
     pub openapi: String,
     pub hub_name: String,
+    pub list: bool,
 }
 
 /// `keelson.Union`.
@@ -272,6 +276,9 @@ impl Kind {
             selectable_fields: r.texts("selectable_fields"),
             list_kind: r.text("list_kind"),
             deprecation: r.text("deprecation"),
+            unstored: r.flag("unstored"),
+            stored_as_json: r.flag("stored_as_json"),
+            same_as: r.text("same_as"),
         }
     }
 }
@@ -321,6 +328,7 @@ impl Type {
             unions: r.messages("unions", Union::read),
             openapi: r.text("openapi"),
             hub_name: r.text("hub_name"),
+            list: r.flag("list"),
         }
     }
 }

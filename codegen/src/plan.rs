@@ -272,10 +272,10 @@ fn path(message: &Message) -> String {
 fn families(model: &Model, problems: &mut Vec<Problem>) -> Vec<Family> {
     let mut all: BTreeMap<(String, String), Vec<MessageId>> = BTreeMap::new();
     for (id, message) in model.messages.iter().enumerate() {
-        if message.resource().is_some() && !message.module.external {
-            all.entry((message.group_version.group.clone(), message.name.clone()))
-                .or_default()
-                .push(id);
+        if let Some(kind) = message.resource().filter(|_| !message.module.external) {
+            let own = (message.group_version.group.as_str(), message.name.as_str());
+            let (group, name) = crate::emit::split_kind(&kind.same_as).map_or(own, |(group, _, name)| (group, name));
+            all.entry((group.to_owned(), name.to_owned())).or_default().push(id);
         }
     }
     let mut families = Vec::new();
@@ -297,7 +297,8 @@ fn families(model: &Model, problems: &mut Vec<Problem>) -> Vec<Family> {
                 .collect();
             names.join(", ")
         };
-        let stored = match (storage.as_slice(), versions.as_slice()) {
+        let own = with(|k| k.same_as.is_empty());
+        let stored = match (storage.as_slice(), own.as_slice()) {
             ([one], _) | ([], [one]) => *one,
             ([], [first, ..]) => {
                 let text = format!(

@@ -142,7 +142,7 @@ impl Reader<'_> {
         group_version: &options::GroupVersion,
         declared: &mut Vec<MessageDescriptor>,
     ) {
-        if descriptor.is_map_entry() {
+        if descriptor.is_map_entry() || self.stands_for_list(descriptor) {
             return;
         }
         let file = descriptor.parent_file();
@@ -236,7 +236,10 @@ impl Reader<'_> {
             if entry.map_entry_key_field().kind() != Kind::String {
                 return Err("keys of maps are strings in JSON: write `map<string, …>`".to_owned());
             }
-            let value = self.single(&entry.map_entry_value_field().kind())?;
+            let value = match entry.map_entry_value_field().kind() {
+                Kind::Message(words) if self.stands_for_list(&words) => self.list(&words)?,
+                other => self.single(&other)?,
+            };
             return Ok(FieldType::Map(Box::new(value)));
         }
         let single = self.single(&descriptor.kind())?;
@@ -247,6 +250,26 @@ impl Reader<'_> {
         })
     }
 
+    /// Whether the message is only another way to write a list.
+    fn stands_for_list(&self, message: &MessageDescriptor) -> bool {
+        options::extension(&self.parsed.pool, &message.options(), "keelson.type")
+            .is_some_and(|m| options::Type::read(&m).list)
+    }
+
+    /// The list that such a message stands for.
+    fn list(&self, message: &MessageDescriptor) -> Result<FieldType, String> {
+        let mut fields = message.fields();
+        match (fields.next(), fields.next()) {
+            (Some(field), None) if field.is_list() && field.number() == 1 => {
+                Ok(FieldType::List(Box::new(self.single(&field.kind())?)))
+            }
+            _ => Err(format!(
+                "{} stands for a list, but is none: it has one field, `repeated … = 1;`",
+                message.full_name()
+            )),
+        }
+    }
+
     fn single(&self, kind: &Kind) -> Result<FieldType, String> {
         Ok(match kind {
             Kind::Bool => FieldType::Bool,
@@ -255,6 +278,14 @@ impl Reader<'_> {
             Kind::Double => FieldType::Double,
             Kind::String => FieldType::String,
             Kind::Bytes => FieldType::Bytes,
+            Kind::Message(message) if self.stands_for_list(message) => {
+                return Err(format!(
+                    "{} stands for a list as the value of a map: write `map<string, {}>`, or `repeated` and the type \
+                     of its elements",
+                    message.full_name(),
+                    message.name()
+                ));
+            }
             Kind::Message(message) => match self.model.by_name.get(message.full_name()) {
                 Some(id) => FieldType::Message(*id),
                 None => {
@@ -372,7 +403,10 @@ fn list_of(id: usize, item: &Message, kind: &options::Kind, list_meta: usize, fu
     Message {
         name: kind.list_kind.clone(),
         full_name: full_name.to_owned(),
-        openapi: format!("{}.{}", item.package, kind.list_kind),
+        openapi: match item.openapi.rsplit_once('.') {
+            Some((prefix, _)) => format!("{prefix}.{}", kind.list_kind),
+            None => kind.list_kind.clone(),
+        },
         kind: Some(options::Kind::default()),
         ty: options::Type::default(),
         fields: vec![

@@ -38,9 +38,17 @@ fn whole(block: &str) -> String {
 
 fn mistakes(file: &str) -> Result<String> {
     let folder = tempfile::tempdir()?;
-    let path = folder.path().join("example.com/v1");
-    fs::create_dir_all(&path)?;
-    fs::write(path.join("example.proto"), file)?;
+    // `// === <path>` begins a file of an example that has several.
+    let several = file.split("// === ").skip(1).filter_map(|f| f.split_once('\n'));
+    let mut files: Vec<(&str, &str)> = several.collect();
+    if files.is_empty() {
+        files.push(("example.com/v1/example.proto", file));
+    }
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap_or(folder.path()))?;
+        fs::write(path, text)?;
+    }
     match Builder::new(folder.path()).generate() {
         Ok(_) => Ok(String::new()),
         Err(error @ Error::Definitions(_)) => Ok(error.to_string()),

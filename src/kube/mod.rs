@@ -8,6 +8,7 @@ pub mod autoscaling;
 mod cells;
 mod coordination;
 mod core;
+pub mod resource;
 mod system_namespaces;
 #[cfg(test)]
 mod testing;

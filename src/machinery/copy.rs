@@ -9,7 +9,19 @@ pub fn copy_field(to: &mut dyn Reflect, from: &dyn Reflect, index: usize) {
     }
 }
 
-/// Puts a copy of `value` into `slot`. A value of another type than the slot's clears the slot.
+/// Copies every field of `from` that `to` has under the same JSON name; the two may be messages of different types.
+pub fn copy_named(to: &mut dyn Reflect, from: &dyn Reflect) {
+    for (index, field) in from.desc().fields.iter().enumerate() {
+        if let Some((place, _)) = to.desc().field(field.json)
+            && let Some(slot) = to.get_mut(place)
+        {
+            assign(slot, from.get(index));
+        }
+    }
+}
+
+/// Puts a copy of `value` into `slot`. A value of another type than the slot's clears the slot; of a message of another
+/// type the fields of the same names are copied.
 pub fn assign(slot: Slot<'_>, value: Value<'_>) {
     match (slot, value) {
         (Slot::Optional(slot), Value::Absent) => slot.clear(),
@@ -32,6 +44,9 @@ pub fn assign(slot: Slot<'_>, value: Value<'_>) {
 }
 
 fn assign_message(to: &mut dyn Reflect, from: &dyn Reflect) {
+    if !std::ptr::eq(to.desc(), from.desc()) {
+        return copy_named(to, from);
+    }
     for index in 0..to.desc().fields.len() {
         copy_field(to, from, index);
     }

@@ -24,6 +24,7 @@ pub mod selector;
 pub mod status;
 pub mod table;
 pub mod time;
+pub mod union;
 pub mod validation;
 pub mod yaml;
 

@@ -73,6 +73,12 @@ pub struct KindDesc {
     pub selectable_fields: &'static [&'static str],
     /// Text of a warning that every answer carries; empty for kinds that are not deprecated.
     pub deprecation: &'static str,
+    /// Nothing is stored: code registered with the server says what the verbs do.
+    pub unstored: bool,
+    /// Stored as JSON, not as protobuf.
+    pub stored_as_json: bool,
+    /// The kind of another group whose objects these are too: it has the stored and the hub version.
+    pub same_as: Option<Gvk>,
     pub message: fn() -> &'static MessageDesc,
     pub new: fn() -> Box<dyn Object>,
     /// To the hub version; the same object for the hub itself.

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::{apps, autoscaling, coordination, core};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 use k8s_openapi::apimachinery::pkg::version;
@@ -13,6 +12,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
+mod kinds;
 mod own;
 
 /// What a definition says of itself and, by JSON name, of its fields.
@@ -38,28 +38,7 @@ pub fn builtin() -> BTreeMap<String, Description> {
 
 /// Registers the kinds; everything that they refer to comes along.
 fn add_roots(generator: &mut SchemaGenerator) {
-    fn root<T: JsonSchema>(generator: &mut SchemaGenerator) {
-        generator.subschema_for::<T>();
-    }
-    root::<core::v1::ConfigMap>(generator);
-    root::<core::v1::Endpoints>(generator);
-    root::<core::v1::Event>(generator);
-    root::<core::v1::Namespace>(generator);
-    root::<core::v1::Node>(generator);
-    root::<core::v1::Pod>(generator);
-    root::<core::v1::PersistentVolumeClaim>(generator);
-    root::<core::v1::Secret>(generator);
-    root::<core::v1::Service>(generator);
-    root::<core::v1::ServiceAccount>(generator);
-    root::<apps::v1::ControllerRevision>(generator);
-    root::<apps::v1::DaemonSet>(generator);
-    root::<apps::v1::Deployment>(generator);
-    root::<apps::v1::ReplicaSet>(generator);
-    root::<apps::v1::StatefulSet>(generator);
-    root::<autoscaling::v1::HorizontalPodAutoscaler>(generator);
-    root::<autoscaling::v1::Scale>(generator);
-    root::<autoscaling::v2::HorizontalPodAutoscaler>(generator);
-    root::<coordination::v1::Lease>(generator);
+    kinds::add(generator);
     root::<meta::APIGroup>(generator);
     root::<meta::APIGroupList>(generator);
     root::<meta::APIResourceList>(generator);
@@ -74,6 +53,10 @@ fn add_roots(generator: &mut SchemaGenerator) {
     root::<meta::Status>(generator);
     root::<RawExtension>(generator);
     root::<version::Info>(generator);
+}
+
+fn root<T: JsonSchema>(generator: &mut SchemaGenerator) {
+    generator.subschema_for::<T>();
 }
 
 fn describe(schema: &Value) -> Description {

@@ -66,6 +66,22 @@ const INLINED: &[(&str, &str)] = &[
         "io.k8s.api.core.v1.EphemeralContainerCommon",
         "io.k8s.api.core.v1.EphemeralContainer",
     ),
+    (
+        "io.k8s.api.core.v1.PersistentVolumeSource",
+        "io.k8s.api.core.v1.PersistentVolumeSpec",
+    ),
+    (
+        "io.k8s.api.resource.v1.DeviceConfiguration",
+        "io.k8s.api.resource.v1.DeviceClaimConfiguration",
+    ),
+    (
+        "io.k8s.api.resource.v1beta1.DeviceConfiguration",
+        "io.k8s.api.resource.v1beta1.DeviceClaimConfiguration",
+    ),
+    (
+        "io.k8s.api.resource.v1beta2.DeviceConfiguration",
+        "io.k8s.api.resource.v1beta2.DeviceClaimConfiguration",
+    ),
     ("io.k8s.api.core.v1.ProbeHandler", "io.k8s.api.core.v1.Probe"),
     ("io.k8s.api.core.v1.VolumeSource", "io.k8s.api.core.v1.Volume"),
 ];

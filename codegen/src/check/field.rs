@@ -194,6 +194,8 @@ impl Checker<'_> {
         };
         match (o.list_type, element) {
             (ListType::Unset, _) => {}
+            // Bytes are a list in Go; it is published so.
+            (ListType::Atomic, None) if *ty == FieldType::Bytes => {}
             (_, None) => texts.push("`list_type` belongs to a list: write `repeated`, or take it out".to_owned()),
             (ListType::Map, Some(_)) if self.inner().is_none() => {
                 texts.push(

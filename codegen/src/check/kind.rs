@@ -35,6 +35,7 @@ pub fn check(model: &Model, message: &Message, problems: &mut Vec<Problem>) {
         checker.columns(&mut texts);
         checker.subresources(&mut texts);
         checker.paths(&mut texts);
+        checker.same_as(&mut texts);
     }
     problems.extend(
         texts
@@ -66,6 +67,9 @@ impl Checker<'_> {
             ("hub", k.hub),
             ("storage_path", !k.storage_path.is_empty()),
             ("selectable_fields", !k.selectable_fields.is_empty()),
+            ("unstored", k.unstored),
+            ("stored_as_json", k.stored_as_json),
+            ("same_as", !k.same_as.is_empty()),
         ];
         for (name, _) in meaningless.into_iter().filter(|(_, set)| *set) {
             texts.push(format!(
@@ -241,19 +245,34 @@ impl Checker<'_> {
         if value.is_empty() || value == SCALE {
             return;
         }
-        let found = split_kind(value).is_some_and(|(group, version, kind)| {
-            let is = |m: &&Message| {
-                let gv = &m.group_version;
-                m.kind.is_some() && m.name == kind && gv.group == group && gv.version == version
-            };
-            self.model.messages.iter().any(|m| is(&m))
-        });
-        if !found {
+        if find_kind(self.model, value).is_none() {
             texts.push(format!(
                 "subresource {:?} has the {option} {value:?}, which is none: write group/version/Kind of a message with \
                  (keelson.kind)",
                 s.name
             ));
+        }
+    }
+
+    fn same_as(&self, texts: &mut Vec<String>) {
+        let k = self.kind;
+        if k.same_as.is_empty() {
+            return;
+        }
+        if k.storage || k.hub {
+            texts.push("`same_as` names the kind that is stored: take `storage` and `hub` out".to_owned());
+        }
+        let other = find_kind(self.model, &k.same_as).and_then(Message::resource);
+        match other.filter(|o| o.same_as.is_empty()) {
+            None => texts.push(format!(
+                "`same_as` names {:?}, which has no resource of its own: write group/version/Kind of a kind that has",
+                k.same_as
+            )),
+            Some(other) if other.cluster_scoped != k.cluster_scoped => texts.push(format!(
+                "scope is not that of {:?}, whose objects these are: give both the same",
+                k.same_as
+            )),
+            Some(_) => {}
         }
     }
 
@@ -301,6 +320,15 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// The message of a kind by `group/version/Kind`.
+fn find_kind<'a>(model: &'a Model, name: &str) -> Option<&'a Message> {
+    let (group, version, kind) = split_kind(name)?;
+    model.messages.iter().find(|m| {
+        let gv = &m.group_version;
+        m.kind.is_some() && m.name == kind && gv.group == group && gv.version == version
+    })
 }
 
 /// `v1`, `v1beta1`, `v2alpha3`.
@@ -365,7 +393,7 @@ fn names(model: &Model, problems: &mut Vec<Problem>) {
 fn versions(model: &Model, problems: &mut Vec<Problem>) {
     let mut first: BTreeMap<(&str, &str), (&Message, &Kind)> = BTreeMap::new();
     let mut stores: BTreeMap<String, (&str, &str)> = BTreeMap::new();
-    for (message, kind) in resources(model) {
+    for (message, kind) in resources(model).filter(|(_, k)| k.same_as.is_empty()) {
         let key = (message.group_version.group.as_str(), message.name.as_str());
         let (other, other_kind) = *first.entry(key).or_insert((message, kind));
         let version = &other.group_version.version;

@@ -6,13 +6,16 @@ use crate::model::{FieldType, Message, Model};
 use crate::problem::Problem;
 
 /// Rust types of the library that a definition may name in `rust`.
-const LEAVES: [&str; 6] = [
+const LEAVES: [&str; 9] = [
     "::keelson_machinery::time::Time",
     "::keelson_machinery::time::MicroTime",
     "::keelson_machinery::time::Duration",
     "::keelson_machinery::quantity::Quantity",
     "::keelson_machinery::intstr::IntOrString",
     "::keelson_machinery::raw::RawJson",
+    "::keelson_machinery::union::OrBool",
+    "::keelson_machinery::union::OrArray",
+    "::keelson_machinery::union::OrStringArray",
 ];
 
 pub fn check(model: &Model, message: &Message, problems: &mut Vec<Problem>) {
@@ -21,7 +24,7 @@ pub fn check(model: &Model, message: &Message, problems: &mut Vec<Problem>) {
         wrong("a message is named in CamelCase, as it is shown to users: write `Widget` or `WidgetSpec`".to_owned());
     }
     if message.is_leaf() || !message.ty.schema.is_empty() {
-        leaf(message, &mut wrong);
+        leaf(model, message, &mut wrong);
     }
     for rule in message
         .ty
@@ -52,12 +55,20 @@ pub fn check(model: &Model, message: &Message, problems: &mut Vec<Problem>) {
     );
 }
 
-fn leaf(message: &Message, wrong: &mut dyn FnMut(String)) {
-    let rust = &message.ty.rust;
+fn leaf(model: &Model, message: &Message, wrong: &mut dyn FnMut(String)) {
+    let mut rust = message.ty.rust.as_str();
+    if let Some((outer, argument)) = message.leaf_argument() {
+        rust = outer;
+        if model.named(&format!("{}.{argument}", message.package)).is_none() {
+            wrong(format!(
+                "{argument} is no message of this package: write `{outer}<Widget>` with the name of one"
+            ));
+        }
+    }
     if rust.is_empty() {
         return wrong("`schema` belongs to a type written by hand: add `rust: \"crate::path::Type\"`".to_owned());
     }
-    let known = LEAVES.contains(&rust.as_str());
+    let known = LEAVES.contains(&rust);
     let path = syn::parse_str::<syn::Path>(rust);
     if path.is_err() || !(rust.starts_with("::") || rust.starts_with("crate::")) {
         wrong(format!(

@@ -36,6 +36,16 @@ pub fn ident(name: &str) -> Ident {
 /// Path of a message's Rust type, seen from `depth` modules below the root of the generated code.
 pub fn path(message: &Message, depth: usize) -> TokenStream {
     let name = ident(&message.name);
+    if let Some((outer, argument)) = message.leaf_argument() {
+        let argument = Message {
+            name: argument.to_owned(),
+            ty: crate::options::Type::default(),
+            ..message.clone()
+        };
+        let outer: TokenStream = outer.parse().unwrap_or_default();
+        let argument = self::path(&argument, depth);
+        return quote!(#outer<#argument>);
+    }
     if message.is_leaf() {
         return message.ty.rust.parse().unwrap_or_default();
     }

@@ -144,13 +144,15 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
     let columns = kind.columns.iter().map(|c| column(model, c, descriptions));
     let family = plan.family(id);
     let (storage, hub) = (
-        family.is_some_and(|f| f.storage == id),
+        family.is_some_and(|f| f.storage == id) && !kind.unstored,
         family.is_some_and(|f| f.hub == id),
     );
     let storage_path = storage_path(message);
     let rule = format_ident!("{}", kind.names);
     let (generation, create_on_update) = (kind.generation, kind.create_on_update);
     let (conditional_update, returns_deleted) = (kind.conditional_update, kind.returns_deleted);
+    let (unstored, stored_as_json) = (kind.unstored, kind.stored_as_json);
+    let same_as = kind_name(&kind.same_as);
     let [to_hub, from_hub] = [true, false].map(|to| match plan.of_kind(id) {
         Some(_) if !hub && model.message(id).is_some() => {
             let function = convert::kind_name(message, to);
@@ -182,6 +184,9 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
             returns_deleted: #returns_deleted,
             selectable_fields: #selectable,
             deprecation: #deprecation,
+            unstored: #unstored,
+            stored_as_json: #stored_as_json,
+            same_as: #same_as,
             message: #path::message_desc,
             new: || ::std::boxed::Box::new(<#path as ::core::default::Default>::default()),
             to_hub: #to_hub,
@@ -214,6 +219,16 @@ pub fn split_kind(text: &str) -> Option<(&str, &str, &str)> {
         [version, kind] => Some(("", version, kind)),
         [group, version, kind] => Some((group, version, kind)),
         _ => None,
+    }
+}
+
+/// `Some(Gvk { … })` of a name, `None` of an empty one.
+fn kind_name(name: &str) -> TokenStream {
+    match split_kind(name) {
+        Some((group, version, kind)) => {
+            quote!(Some(::keelson_machinery::object::Gvk { group: #group, version: #version, kind: #kind }))
+        }
+        None => quote!(None),
     }
 }
 

@@ -122,11 +122,11 @@ fn resource(served: &Served, kind: &KindDesc) -> Value {
     out.insert("kind".into(), kind.kind.into());
     out.insert("verbs".into(), json!(sorted(kind.verbs)));
     insert_names(&mut out, kind);
-    let (group, version) = served.storage_version(kind);
-    out.insert(
-        "storageVersionHash".into(),
-        storage_version_hash(group, version, kind.kind).into(),
-    );
+    if !kind.unstored {
+        let (group, version) = served.storage_version(kind);
+        let hash = storage_version_hash(group, version, kind.kind);
+        out.insert("storageVersionHash".into(), hash.into());
+    }
     Value::Object(out)
 }
 

@@ -105,7 +105,8 @@ impl Served {
             .flat_map(|s| s.groups)
             .flat_map(|g| g.versions)
             .flat_map(|v| v.kinds);
-        let mut stored = all.filter(|k| k.storage && k.group == kind.group && k.kind == kind.kind);
+        let (group, name) = kind.same_as.map_or((kind.group, kind.kind), |s| (s.group, s.kind));
+        let mut stored = all.filter(|k| k.storage && k.group == group && k.kind == name);
         stored
             .next()
             .map_or((kind.group, kind.version), |k| (k.group, k.version))

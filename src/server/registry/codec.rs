@@ -1,6 +1,7 @@
 //! Between stored bytes and objects of the hub version; between hub and served versions.
 
 use keelson_machinery::defaults;
+use keelson_machinery::json;
 use keelson_machinery::object::Object;
 use keelson_machinery::protobuf;
 use keelson_machinery::scheme::KindDesc;
@@ -33,6 +34,12 @@ impl Resource {
         let mut stored = self.from_hub(self.storage, object.clone_object())?;
         stored.meta_mut().resource_version.clear();
         stored.meta_mut().self_link.clear();
+        if self.storage.stored_as_json {
+            let mut out = Vec::new();
+            json::write_kind(as_kind(&*stored), &mut out);
+            out.push(b'\n');
+            return Ok(out);
+        }
         Ok(protobuf::encode(as_kind(&*stored)))
     }
 
@@ -43,20 +50,31 @@ impl Resource {
     }
 
     fn decode_bytes(&self, value: &[u8], revision: Revision) -> Result<Box<dyn Object>, String> {
-        let unknown = protobuf::decode_envelope(value).map_err(|e| e.to_string())?;
-        let api_version = &*unknown.api_version;
-        let version = api_version.rsplit('/').next().unwrap_or_default();
-        let kind = self
-            .versions
-            .iter()
-            .find(|k| k.version == version && k.kind == unknown.kind)
-            .ok_or_else(|| format!("no kind {:?} is registered for version {api_version:?}", unknown.kind))?;
-        let mut object = (kind.new)();
-        protobuf::read_message(unknown.raw, object.as_reflect_mut()).map_err(|e| e.to_string())?;
+        let (kind, mut object) = if value.starts_with(b"{") {
+            let meta = json::type_meta(value).map_err(|e| e.to_string())?;
+            let kind = self.stored_kind(&meta.api_version, &meta.kind)?;
+            let mut object = (kind.new)();
+            json::read(value, object.as_reflect_mut()).map_err(|e| e.to_string())?;
+            (kind, object)
+        } else {
+            let unknown = protobuf::decode_envelope(value).map_err(|e| e.to_string())?;
+            let kind = self.stored_kind(&unknown.api_version, &unknown.kind)?;
+            let mut object = (kind.new)();
+            protobuf::read_message(unknown.raw, object.as_reflect_mut()).map_err(|e| e.to_string())?;
+            (kind, object)
+        };
         self.apply_defaults(kind, &mut *object);
         let mut hub = (kind.to_hub)(object).map_err(|e| e.to_string())?;
         hub.meta_mut().resource_version = revision.to_string();
         Ok(hub)
+    }
+
+    /// The version that a stored object names.
+    fn stored_kind(&self, api_version: &str, name: &str) -> Result<&'static KindDesc, String> {
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        let is = |k: &&KindDesc| k.group == group && k.version == version && k.kind == name;
+        let found = self.versions.iter().copied().find(is);
+        found.ok_or_else(|| format!("no kind {name:?} is registered for version {api_version:?}"))
     }
 }
 

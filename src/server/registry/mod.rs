@@ -150,6 +150,7 @@ impl Registry {
             endpoints: HashMap::new(),
             types: Vec::new(),
         };
+        let mut all: Vec<(Vec<&'static KindDesc>, Descriptions)> = Vec::new();
         for scheme in schemes {
             registry.types.extend(scheme.types);
             let descriptions = Descriptions {
@@ -163,16 +164,21 @@ impl Registry {
                 plurals.dedup();
                 for plural in plurals {
                     let versions: Vec<_> = kinds.iter().copied().filter(|k| k.plural == plural).collect();
-                    registry.add(versions, code, backend, prefix, served, &descriptions)?;
+                    all.push((versions, descriptions.clone()));
                 }
             }
+        }
+        // Kinds whose objects are those of another group come last: their stored version is with that one.
+        all.sort_by_key(|(versions, _)| versions.iter().any(|k| k.same_as.is_some()));
+        for (versions, descriptions) in all {
+            registry.add(versions, code, backend, prefix, served, &descriptions)?;
         }
         Ok(registry)
     }
 
     fn add(
         &mut self,
-        versions: Vec<&'static KindDesc>,
+        mut versions: Vec<&'static KindDesc>,
         code: &KindCode,
         backend: &Backend,
         prefix: &str,
@@ -184,6 +190,14 @@ impl Registry {
             return Ok(());
         };
         let (group, plural) = (first.group, first.plural);
+        let own = versions.clone();
+        if let Some(same) = first.same_as {
+            let other = self
+                .resources
+                .iter()
+                .find(|r| r.group == same.group && r.hub.kind == same.kind);
+            versions.extend(other.iter().flat_map(|r| &r.versions));
+        }
         let storage = versions.iter().copied().find(|k| k.storage).unwrap_or(first);
         let hub = versions.iter().copied().find(|k| k.hub).unwrap_or(storage);
         let code_defaults = versions
@@ -205,9 +219,13 @@ impl Registry {
             handlers: code.handlers_of(group, plural),
             key_prefix: format!("{prefix}/{}/", storage.storage_path),
             backend: backend.clone(),
-            versions: versions.clone(),
+            versions,
         });
-        for kind in versions.into_iter().filter(|k| served(group, k.version, plural)) {
+        // What is not stored is served by code of its own.
+        let own = own
+            .into_iter()
+            .filter(|k| !k.unstored || resource.handlers.contains_key(""));
+        for kind in own.filter(|k| served(group, k.version, plural)) {
             let columns = Arc::new(TableColumns::new(kind, cells, descriptions)?);
             let endpoint = Endpoint {
                 resource: resource.clone(),

@@ -1,0 +1,3 @@
+//! Rules of resource.k8s.io.
+
+pub mod convert;
