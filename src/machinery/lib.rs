@@ -1,16 +1,19 @@
 //! Objects without I/O or async: reflection, scheme, meta types, codecs, selectors, patches, errors.
 extern crate self as keelson_machinery;
 
+pub mod apply;
 pub mod copy;
 pub mod decode;
 pub mod defaults;
 pub mod env;
 pub mod equality;
 pub mod field;
+pub mod fieldset;
 pub mod intstr;
 pub mod json;
 pub mod jsonpath;
 mod leaf;
+pub mod managed;
 pub mod object;
 pub mod patch;
 pub mod protobuf;

@@ -4,11 +4,13 @@
 //! decoder. Writing appends to a buffer in the order of the tables, with Go's escapes and numbers.
 
 mod base64;
+mod cursor;
 mod read;
 mod scan;
 pub(crate) mod text;
 mod write;
 
+pub(crate) use cursor::Cursor;
 pub(crate) use read::read_value;
 pub use read::{read, type_meta};
 pub use scan::validate;

@@ -1,0 +1,263 @@
+//! How server-side apply sees a message: which fields are there, which are owned as a whole, what items are known by.
+//!
+//! What counts is the JSON form: a field is there if JSON shows it, and null is something else than absent.
+
+use std::borrow::Cow;
+
+use crate::fieldset::{KeyField, Name, PathElement, Scalar};
+use crate::json::{Shape as Json, parse_shape};
+use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, ListType, Reflect, Type, Value};
+
+/// What a value is to server-side apply.
+#[derive(Clone, Copy)]
+pub(super) enum Shape {
+    /// Owned as a whole.
+    Leaf,
+    /// Every field has its owners.
+    Message,
+    /// Every item has its owners; the field says what items are known by.
+    List(&'static FieldDesc),
+    /// Every key has its owners.
+    Map(&'static FieldDesc),
+}
+
+impl Shape {
+    pub(super) fn of(field: &'static FieldDesc) -> Shape {
+        let atomic = field.flags.has(Flags::ATOMIC);
+        match field.ty {
+            Type::Message(_) if !atomic => Shape::Message,
+            Type::Map(_) if !atomic => Shape::Map(field),
+            Type::List(_) if matches!(field.list, ListType::Set | ListType::Map) => Shape::List(field),
+            _ => Shape::Leaf,
+        }
+    }
+
+    /// The shape of the items of a list.
+    pub(super) fn of_item(field: &FieldDesc) -> Shape {
+        match field.ty {
+            Type::List(Type::Message(_)) if !field.flags.has(Flags::ATOMIC) => Shape::Message,
+            _ => Shape::Leaf,
+        }
+    }
+
+    /// The shape of the values of a map.
+    pub(super) fn of_entry(field: &FieldDesc) -> Shape {
+        match field.ty {
+            Type::Map(Type::Message(_)) => Shape::Message,
+            _ => Shape::Leaf,
+        }
+    }
+}
+
+/// What JSON shows of a field.
+#[derive(Clone, Copy)]
+pub(super) enum Presence<'a> {
+    Absent,
+    Null,
+    Value(Value<'a>),
+}
+
+impl<'a> Presence<'a> {
+    /// Of a field of a message.
+    #[inline]
+    pub(super) fn of(field: &FieldDesc, value: Value<'a>) -> Presence<'a> {
+        let zero = match value {
+            Value::Absent => true,
+            _ if field.flags.has(Flags::OPTIONAL) => return Presence::of_element(value),
+            Value::Bool(b) => !b,
+            Value::Int32(n) => n == 0,
+            Value::Int64(n) => n == 0,
+            Value::Double(n) => n == 0.0,
+            Value::Str(s) => s.is_empty(),
+            Value::Bytes(b) => b.is_empty(),
+            Value::List(l) => l.is_empty(),
+            Value::Map(m) => m.is_empty(),
+            Value::Message(m) => {
+                let hidden = field.flags.has(Flags::OMIT_ZERO) && crate::equality::is_zero(m);
+                return if hidden {
+                    Presence::Absent
+                } else {
+                    Presence::Value(value)
+                };
+            }
+            Value::Leaf(l) => {
+                let hidden = field.flags.has(Flags::OMIT_ZERO) && l.is_zero();
+                return if hidden {
+                    Presence::Absent
+                } else {
+                    Presence::of_element(value)
+                };
+            }
+        };
+        if !zero {
+            return Presence::Value(value);
+        }
+        if !field.flags.has(Flags::ALWAYS) {
+            return Presence::Absent;
+        }
+        match value {
+            Value::Absent | Value::Map(_) | Value::Bytes(_) => Presence::Null,
+            Value::List(_) if field.json != "items" => Presence::Null,
+            _ => Presence::Value(value),
+        }
+    }
+
+    /// Of an item of a list or a value of a map.
+    pub(super) fn of_element(value: Value<'a>) -> Presence<'a> {
+        match value {
+            Value::Absent => Presence::Null,
+            Value::Leaf(l) if is_null(l) => Presence::Null,
+            value => Presence::Value(value),
+        }
+    }
+
+    /// Nothing, null, or a container without content.
+    pub(super) fn is_hollow(self) -> bool {
+        match self {
+            Presence::Absent | Presence::Null => true,
+            Presence::Value(Value::Message(m)) => is_hollow(m),
+            Presence::Value(Value::List(l)) => l.is_empty(),
+            Presence::Value(Value::Map(m)) => m.is_empty(),
+            Presence::Value(_) => false,
+        }
+    }
+}
+
+/// Leaves whose zero value shows as null.
+fn is_null(leaf: &dyn Leaf) -> bool {
+    matches!(leaf.kind(), LeafKind::Time | LeafKind::MicroTime | LeafKind::Raw) && leaf.is_zero()
+}
+
+/// Whether JSON shows the message as `{}`.
+pub(super) fn is_hollow(message: &dyn Reflect) -> bool {
+    message.desc().fields.iter().enumerate().all(|(index, field)| {
+        let value = message.get(index);
+        match value {
+            Value::Message(inlined) if field.flags.has(Flags::INLINE) => is_hollow(inlined),
+            _ if field.flags.has(Flags::INLINE) => true,
+            _ => matches!(Presence::of(field, value), Presence::Absent),
+        }
+    })
+}
+
+/// Whether JSON shows two values of one field as the same text.
+pub(super) fn same(a: Value<'_>, b: Value<'_>) -> bool {
+    match (a, b) {
+        (Value::Leaf(a), Value::Leaf(b)) => same_leaf(a, b),
+        (Value::Message(a), Value::Message(b)) => same_message(a, b),
+        (Value::List(a), Value::List(b)) => a.len() == b.len() && (0..a.len()).all(|i| same(a.get(i), b.get(i))),
+        (Value::Map(a), Value::Map(b)) => {
+            let mut same_all = a.len() == b.len();
+            if same_all {
+                a.for_each(&mut |key, value| {
+                    same_all = same_all && b.get(key).is_some_and(|other| same(value, other));
+                });
+            }
+            same_all
+        }
+        (a, b) => crate::equality::equal_values(a, b),
+    }
+}
+
+/// Quantities of one value may have several texts; of the rest equal values have equal texts.
+fn same_leaf(a: &dyn Leaf, b: &dyn Leaf) -> bool {
+    if !matches!(a.kind(), LeafKind::Quantity | LeafKind::Union) {
+        return a.eq_leaf(b);
+    }
+    let text = |leaf: &dyn Leaf| {
+        let mut out = Vec::new();
+        leaf.write_json(&mut out);
+        out
+    };
+    text(a) == text(b)
+}
+
+/// Whether JSON shows two messages of one type as the same text.
+pub(super) fn same_message(a: &dyn Reflect, b: &dyn Reflect) -> bool {
+    let desc = a.desc();
+    desc.fields.iter().enumerate().all(|(index, field)| {
+        if field.flags.has(Flags::INLINE) {
+            return same(a.get(index), b.get(index));
+        }
+        match (Presence::of(field, a.get(index)), Presence::of(field, b.get(index))) {
+            (Presence::Absent, Presence::Absent) | (Presence::Null, Presence::Null) => true,
+            (Presence::Value(a), Presence::Value(b)) => same(a, b),
+            _ => false,
+        }
+    })
+}
+
+/// Whether two items of a list are known by the same keys. Says no where it would take a closer look.
+pub(super) fn same_key(field: &FieldDesc, a: Value<'_>, b: Value<'_>) -> bool {
+    let (Value::Message(a), Value::Message(b)) = (a, b) else {
+        return crate::equality::equal_values(a, b);
+    };
+    field.map_keys.iter().all(|key| match a.desc().field(key) {
+        Some((index, _)) => crate::equality::equal_values(a.get(index), b.get(index)),
+        None => false,
+    })
+}
+
+/// What an item of a list is known by.
+pub(super) fn item_element(field: &FieldDesc, item: Value<'_>) -> PathElement {
+    let Value::Message(message) = item else {
+        return PathElement::Value(scalar(item));
+    };
+    if field.list == ListType::Set {
+        let mut json = Vec::new();
+        crate::json::write(message, &mut json);
+        return PathElement::Value(Scalar::Json(String::from_utf8_lossy(&json).into()));
+    }
+    let mut keys: Vec<KeyField> = field
+        .map_keys
+        .iter()
+        .map(|name| (Cow::Borrowed(*name), key_value(message, name)))
+        .collect();
+    keys.sort_by(|a, b| a.0.cmp(&b.0));
+    PathElement::Key(keys.into())
+}
+
+fn key_value(message: &dyn Reflect, name: &str) -> Scalar {
+    let Some((index, field)) = message.desc().field(name) else {
+        return Scalar::Null;
+    };
+    let value = message.get(index);
+    let missing = match value {
+        Value::Absent => true,
+        value => !field.flags.has(Flags::OPTIONAL) && crate::equality::is_zero_value(value),
+    };
+    match field.default.filter(|_| missing) {
+        Some(default) => scalar_of_json(default.as_bytes()),
+        None => scalar(value),
+    }
+}
+
+fn scalar(value: Value<'_>) -> Scalar {
+    match value {
+        Value::Bool(b) => Scalar::Bool(b),
+        Value::Int32(n) => Scalar::Int(n.into()),
+        Value::Int64(n) => Scalar::Int(n),
+        Value::Double(n) => Scalar::Double(n),
+        Value::Str(s) => Scalar::Str(Name::Owned(s.to_owned())),
+        Value::Leaf(leaf) => {
+            let mut json = Vec::new();
+            leaf.write_json(&mut json);
+            scalar_of_json(&json)
+        }
+        _ => Scalar::Null,
+    }
+}
+
+/// The scalar that valid JSON text says.
+pub(super) fn scalar_of_json(json: &[u8]) -> Scalar {
+    match parse_shape(json) {
+        Ok(Json::String(text)) => Scalar::Str(Name::Owned(text.decode().into_owned())),
+        Ok(Json::Number(digits)) => match digits.parse() {
+            Ok(n) => Scalar::Int(n),
+            Err(_) => Scalar::Double(digits.parse().unwrap_or_default()),
+        },
+        Ok(Json::Literal("null")) | Err(_) => Scalar::Null,
+        Ok(Json::Literal(word)) => Scalar::Bool(word == "true"),
+        Ok(_) => Scalar::Json(String::from_utf8_lossy(json).into()),
+    }
+}

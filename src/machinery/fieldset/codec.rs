@@ -1,0 +1,163 @@
+//! FieldsV1: the JSON form of a set of fields.
+//!
+//! A level is an object whose keys are elements: `f:name` for a field, `k:{"name":"c"}` for a list item by its keys,
+//! `v:"x"` for an item of a set, `i:3` for a place. `.` says that the path to this level is in the set; the empty object
+//! says that and that nothing is below. Keys stand in the order of the elements.
+
+use super::{FieldSet, KeyField, Name, PathElement, Scalar};
+use crate::json::{self, Cursor, Shape, compact, parse_shape, text};
+
+/// How deep a set may nest. No kind comes near it; custom resources may.
+const MAX_DEPTH: usize = 200;
+
+/// Why a text is no set of fields.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct FieldsError(&'static str);
+
+impl FieldSet {
+    /// Reads FieldsV1. Keys of an unknown kind are passed over, as those of a later version.
+    pub fn read(json: &[u8]) -> Result<FieldSet, FieldsError> {
+        json::validate(json).map_err(|_| FieldsError("the fields are not valid JSON"))?;
+        let (_, set) = read_level(&mut Cursor::new(json), 0)?;
+        Ok(set)
+    }
+
+    /// Appends FieldsV1.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        self.write_entries(true, out);
+        out.push(b'}');
+    }
+
+    fn write_entries(&self, mut first: bool, out: &mut Vec<u8>) {
+        let mut scratch = Vec::new();
+        for entry in &self.entries {
+            if !first {
+                out.push(b',');
+            }
+            first = false;
+            write_element(&entry.element, &mut scratch, out);
+            out.extend_from_slice(b":{");
+            if !entry.children.is_empty() {
+                if entry.member {
+                    out.extend_from_slice(b"\".\":{}");
+                }
+                entry.children.write_entries(!entry.member, out);
+            }
+            out.push(b'}');
+        }
+    }
+}
+
+/// Appends the key of an element, with its quotes. `scratch` is for JSON within JSON.
+fn write_element(element: &PathElement, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    scratch.clear();
+    match element {
+        PathElement::Field(name) => {
+            out.extend_from_slice(b"\"f:");
+            return write_rest(name, out);
+        }
+        PathElement::Key(fields) => {
+            scratch.extend_from_slice(b"k:{");
+            for (i, (name, value)) in fields.iter().enumerate() {
+                if i > 0 {
+                    scratch.push(b',');
+                }
+                text::write_string(name, scratch);
+                scratch.push(b':');
+                value.write_json(scratch);
+            }
+            scratch.push(b'}');
+        }
+        PathElement::Value(value) => {
+            scratch.extend_from_slice(b"v:");
+            value.write_json(scratch);
+        }
+        PathElement::Index(index) => {
+            scratch.extend_from_slice(b"i:");
+            json::write_int(*index, scratch);
+        }
+    }
+    out.push(b'"');
+    write_rest(&String::from_utf8_lossy(scratch), out);
+}
+
+/// Appends the rest of a string whose quote stands already.
+fn write_rest(rest: &str, out: &mut Vec<u8>) {
+    let start = out.len();
+    text::write_string(rest, out);
+    out.remove(start);
+}
+
+/// The object at hand: whether the path to it is in the set, and what is below.
+fn read_level(cursor: &mut Cursor<'_>, depth: usize) -> Result<(bool, FieldSet), FieldsError> {
+    if depth == MAX_DEPTH {
+        return Err(FieldsError("the fields nest too deep"));
+    }
+    if cursor.peek() != Some(b'{') {
+        return Err(FieldsError("a level of the fields is not an object"));
+    }
+    cursor.open();
+    let (mut member, mut empty, mut set) = (false, true, FieldSet::EMPTY);
+    while cursor.more() {
+        empty = false;
+        let key = cursor.key().decode();
+        let (below, children) = read_level(cursor, depth + 1)?;
+        if key == "." {
+            member = true;
+        } else if let Some(element) = read_element(&key)? {
+            set.add(element, below, children);
+        }
+    }
+    Ok((member || empty, set))
+}
+
+fn read_element(key: &str) -> Result<Option<PathElement>, FieldsError> {
+    let Some((kind, rest)) = key.split_once(':').filter(|(kind, _)| kind.len() == 1) else {
+        return Err(FieldsError("a key of the fields has no type"));
+    };
+    Ok(match kind {
+        "f" => Some(PathElement::Field(rest.to_owned().into())),
+        "k" => Some(PathElement::Key(read_keys(rest)?)),
+        "v" => Some(PathElement::Value(read_scalar(rest.as_bytes())?)),
+        "i" => {
+            let index = rest.parse().map_err(|_| FieldsError("an index is not a number"))?;
+            Some(PathElement::Index(index))
+        }
+        _ => None,
+    })
+}
+
+fn read_keys(json: &str) -> Result<Box<[KeyField]>, FieldsError> {
+    json::validate(json.as_bytes()).map_err(|_| FieldsError("a key is not valid JSON"))?;
+    let Ok(Shape::Object(members)) = parse_shape(json.as_bytes()) else {
+        return Err(FieldsError("a key is not an object"));
+    };
+    let mut fields = Vec::with_capacity(members.len());
+    for (name, value) in members {
+        fields.push((Name::Owned(name.decode().into_owned()), read_scalar(value)?));
+    }
+    fields.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(fields.into())
+}
+
+/// The scalar that JSON text says.
+fn read_scalar(json: &[u8]) -> Result<Scalar, FieldsError> {
+    json::validate(json).map_err(|_| FieldsError("a value is not valid JSON"))?;
+    let shape = parse_shape(json).map_err(|_| FieldsError("a value is not valid JSON"))?;
+    Ok(match shape {
+        Shape::String(text) => Scalar::Str(text.decode().into_owned().into()),
+        Shape::Number(digits) => match digits.parse() {
+            Ok(n) => Scalar::Int(n),
+            Err(_) => Scalar::Double(digits.parse().map_err(|_| FieldsError("a number is out of range"))?),
+        },
+        Shape::Literal("null") => Scalar::Null,
+        Shape::Literal(word) => Scalar::Bool(word == "true"),
+        Shape::Object(_) | Shape::Array(_) => {
+            let mut text = Vec::with_capacity(json.len());
+            compact(json, &mut text);
+            Scalar::Json(String::from_utf8_lossy(&text).into())
+        }
+    })
+}

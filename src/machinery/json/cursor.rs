@@ -1,0 +1,76 @@
+//! A walk over JSON text that is known to be valid: no errors, no copies.
+
+use super::scan::Text;
+
+/// A place in valid JSON text. Over text that is not valid it ends somewhere, without a panic.
+pub(crate) struct Cursor<'a> {
+    json: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(json: &'a [u8]) -> Self {
+        Cursor { json, at: 0 }
+    }
+
+    /// The first byte of what comes next.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.json.get(self.at) {
+            self.at += 1;
+        }
+        self.json.get(self.at).copied()
+    }
+
+    /// Steps into the object or array at hand.
+    pub(crate) fn open(&mut self) {
+        self.at += 1;
+    }
+
+    /// Passes the comma before another member or element, or the end of the object or array. Returns whether there is
+    /// another.
+    pub(crate) fn more(&mut self) -> bool {
+        match self.peek() {
+            Some(b',') => {
+                self.at += 1;
+                true
+            }
+            Some(b'}' | b']') => {
+                self.at += 1;
+                false
+            }
+            Some(_) => true,
+            None => false,
+        }
+    }
+
+    /// The key at hand; leaves the cursor behind the colon.
+    pub(crate) fn key(&mut self) -> Text<'a> {
+        self.peek();
+        let key = self.string();
+        if self.peek() == Some(b':') {
+            self.at += 1;
+        }
+        key
+    }
+
+    /// The string at hand.
+    pub(crate) fn string(&mut self) -> Text<'a> {
+        self.at += 1;
+        let start = self.at;
+        let mut plain = true;
+        while let Some(b) = self.json.get(self.at) {
+            match b {
+                b'"' => break,
+                b'\\' => {
+                    plain = false;
+                    self.at += 2;
+                }
+                _ => self.at += 1,
+            }
+        }
+        let inner = self.json.get(start..self.at).unwrap_or_default();
+        self.at += 1;
+        Text { inner, plain }
+    }
+}

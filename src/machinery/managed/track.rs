@@ -1,0 +1,151 @@
+//! What a write does to the owners of an object.
+
+use super::{Managed, Operation, Owner};
+use crate::apply::{Comparison, compare};
+use crate::fieldset::{FieldPath, FieldSet};
+use crate::object::Object;
+use crate::time::Time;
+
+/// The versions of a kind, between which objects can be converted.
+pub trait Versions {
+    /// Whether there is such a version (`v1`, `apps/v1`) of the kind.
+    fn knows(&self, api_version: &str) -> bool;
+    /// The object in another version. Errors are texts for the client.
+    fn convert(&self, object: &dyn Object, api_version: &str) -> Result<Box<dyn Object>, String>;
+}
+
+/// Who writes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Writer {
+    pub manager: String,
+    /// The version of the request, `apps/v1`.
+    pub api_version: String,
+    /// Empty for writes to the object itself.
+    pub subresource: String,
+    pub now: Time,
+}
+
+impl Writer {
+    /// The owner that this writer is.
+    pub fn owner(&self, operation: Operation) -> Owner {
+        Owner::new(&self.manager, operation, &self.api_version, &self.subresource)
+    }
+}
+
+/// A change of an object, both ends in the version of the request.
+#[derive(Clone, Copy)]
+pub struct Change<'a> {
+    pub old: &'a dyn Object,
+    pub new: &'a dyn Object,
+    /// Paths that this endpoint puts back whatever the writer says, so that writing them does not count.
+    pub ignored: &'a FieldSet,
+    pub versions: &'a dyn Versions,
+}
+
+/// A field that someone else owns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Conflict {
+    /// As messages name it.
+    pub owner: String,
+    /// As messages show it.
+    pub path: String,
+}
+
+/// Fields of metadata that nobody owns.
+pub(crate) fn untracked() -> &'static FieldSet {
+    static SET: std::sync::LazyLock<FieldSet> = std::sync::LazyLock::new(|| {
+        let mut set = FieldSet::of_fields(&["apiVersion", "kind", "metadata"]);
+        for name in [
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "clusterName",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        ] {
+            set = set.union(FieldSet::of_names(&["metadata", name]));
+        }
+        set
+    });
+    &SET
+}
+
+/// Records an update: its writer owns what it added or changed, others lose that and what was removed.
+pub fn track(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Result<(), String> {
+    let comparison = compare(change.old.as_reflect(), change.new.as_reflect()).without(change.ignored);
+    let conflicts = transfer(managed, change, &writer.api_version, &comparison, None, true)?;
+    debug_assert!(conflicts.is_empty());
+    let taken = comparison
+        .changed()
+        .difference(&comparison.removed)
+        .difference(untracked());
+    if !taken.is_empty() {
+        let owner = managed.entry(writer.owner(Operation::Update));
+        owner.gain(taken);
+        owner.time = Some(writer.now);
+    }
+    managed.limit_updaters();
+    Ok(())
+}
+
+/// Takes away from all owners but `but` what the change gave another value and what it removed. Without `force`,
+/// values that others own are conflicts and nothing is taken.
+pub(crate) fn transfer(
+    managed: &mut Managed,
+    change: Change<'_>,
+    api_version: &str,
+    comparison: &Comparison,
+    but: Option<&Owner>,
+    force: bool,
+) -> Result<Vec<Conflict>, String> {
+    let others = |o: &Owner| !but.is_some_and(|b| b.is_same(o));
+    let versions = change.versions;
+    managed
+        .owners
+        .retain(|o| !others(o) || o.api_version == api_version || versions.knows(&o.api_version));
+    let mut changes: Vec<(String, Comparison)> = vec![(api_version.to_owned(), comparison.clone())];
+    if comparison.is_empty() {
+        // Then nothing differs in other versions either.
+        return Ok(Vec::new());
+    }
+    for owner in managed.owners.iter().filter(|o| others(o)) {
+        if !changes.iter().any(|(v, _)| *v == owner.api_version) {
+            let old = versions.convert(change.old, &owner.api_version)?;
+            let new = versions.convert(change.new, &owner.api_version)?;
+            let comparison = compare(old.as_reflect(), new.as_reflect()).without(change.ignored);
+            changes.push((owner.api_version.clone(), comparison));
+        }
+    }
+    let found: Vec<(&str, FieldSet, &FieldSet)> = changes
+        .iter()
+        .map(|(version, c)| (version.as_str(), c.changed(), &c.removed))
+        .collect();
+    let of = |owner: &Owner| found.iter().find(|(v, ..)| *v == owner.api_version);
+    if !force {
+        let mut conflicts = Vec::new();
+        for owner in managed.owners.iter().filter(|o| others(o)) {
+            let Some((_, changed, _)) = of(owner) else { continue };
+            let owner_text = owner.to_string();
+            owner.fields().intersection(changed).for_each(&mut |path| {
+                conflicts.push(Conflict {
+                    owner: owner_text.clone(),
+                    path: FieldPath(path).to_string(),
+                });
+            });
+        }
+        if !conflicts.is_empty() {
+            return Ok(conflicts);
+        }
+    }
+    for owner in managed.owners.iter_mut().filter(|o| others(o)) {
+        if let Some((_, changed, removed)) = of(owner) {
+            owner.lose(changed);
+            owner.lose(removed);
+        }
+    }
+    managed.owners.retain(|o| !o.fields().is_empty());
+    Ok(Vec::new())
+}
