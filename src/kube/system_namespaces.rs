@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::status::StatusError;
+use keelson_server::registry::managed::Tracking;
 use keelson_server::registry::{Context, Resource};
 use keelson_server::server::{Hook, HookContext};
 use keelson_server::user::{GROUP_MASTERS, User};
@@ -65,6 +66,7 @@ async fn make(context: &HookContext, namespaces: &Resource, name: &str) -> Resul
             ..User::default()
         },
         dry_run: false,
+        tracking: Tracking::default(),
     };
     let metadata = ObjectMeta {
         name: name.to_owned(),

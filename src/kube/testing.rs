@@ -6,6 +6,7 @@ use keelson_machinery::json;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::time::Time;
 use keelson_server::registry::Context;
+use keelson_server::registry::managed::Tracking;
 use keelson_server::user::User;
 
 /// A request at a fixed time.
@@ -15,6 +16,7 @@ pub fn context() -> Context {
         namespace: "default".to_owned(),
         user: User::anonymous(),
         dry_run: false,
+        tracking: Tracking::default(),
     }
 }
 

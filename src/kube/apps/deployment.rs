@@ -2,6 +2,7 @@
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
+use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, Strategy};
 
 use super::{rollout, workload};
@@ -22,6 +23,13 @@ impl Strategy for DeploymentStrategy {
     fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
         if new.meta().annotations != old.meta().annotations {
             new.meta_mut().generation = old.meta().generation + 1;
+        }
+    }
+
+    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+        match part {
+            Part::Status => &[&["metadata", "labels"]],
+            _ => &[],
         }
     }
 

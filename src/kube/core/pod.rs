@@ -5,6 +5,7 @@ use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
+use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, Strategy};
 
 use super::pod_spec;
@@ -35,6 +36,13 @@ impl Strategy for PodStrategy {
                 message: "Scheduling is blocked due to non-empty scheduling gates".to_owned(),
                 ..PodCondition::default()
             });
+        }
+    }
+
+    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+        match part {
+            Part::Status => &[&["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
+            _ => &[],
         }
     }
 

@@ -73,4 +73,45 @@ impl<'a> Cursor<'a> {
         self.at += 1;
         Text { inner, plain }
     }
+
+    /// Passes the value at hand and returns its text.
+    pub(crate) fn skip(&mut self) -> &'a [u8] {
+        let first = self.peek();
+        let start = self.at;
+        match first {
+            Some(b'"') => drop(self.string()),
+            Some(b'{' | b'[') => self.skip_nested(),
+            _ => {
+                while let Some(b) = self.json.get(self.at)
+                    && !matches!(b, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n')
+                {
+                    self.at += 1;
+                }
+            }
+        }
+        // Over text that is not valid: something has to be passed, or a loop would not end.
+        if self.at == start {
+            self.at += 1;
+        }
+        self.json.get(start..self.at).unwrap_or_default()
+    }
+
+    fn skip_nested(&mut self) {
+        let mut depth = 0usize;
+        while let Some(b) = self.json.get(self.at) {
+            match b {
+                b'"' => {
+                    self.string();
+                    continue;
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+            if depth == 0 {
+                return;
+            }
+        }
+    }
 }

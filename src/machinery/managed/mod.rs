@@ -15,8 +15,10 @@ pub use limit::MAX_UPDATERS;
 pub use track::{Change, Conflict, Versions, Writer, track};
 
 use crate::fieldset::{FieldSet, FieldsError};
-use crate::meta::v1::ManagedFieldsEntry;
+use crate::json::Cursor;
+use crate::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use crate::raw::RawJson;
+use crate::reflect::{Reflect, Slot};
 use crate::time::Time;
 
 /// The only format of field sets.
@@ -255,6 +257,47 @@ pub fn is_reset(entries: &[ManagedFieldsEntry]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Makes an empty list of entries in the JSON of an object a single empty entry; see [`is_reset`]. The JSON must be valid.
+pub fn mark_reset(json: &[u8], object: &mut dyn Reflect) {
+    const KEY: &[u8] = b"managedFields";
+    let Some(meta) = metadata(object) else { return };
+    if meta.managed_fields.is_empty() && json.windows(KEY.len()).any(|w| w == KEY) {
+        let list = member(json, "metadata").and_then(|metadata| member(metadata, "managedFields"));
+        let mut cursor = Cursor::new(list.unwrap_or_default());
+        if cursor.peek() == Some(b'[') {
+            cursor.open();
+            if !cursor.more() {
+                meta.managed_fields.push(ManagedFieldsEntry::default());
+            }
+        }
+    }
+}
+
+fn metadata(object: &mut dyn Reflect) -> Option<&mut ObjectMeta> {
+    let (index, _) = object.desc().field("metadata")?;
+    match object.get_mut(index) {
+        Some(Slot::Message(meta)) => meta.as_any_mut().downcast_mut(),
+        _ => None,
+    }
+}
+
+/// The last member of this name of a JSON object.
+fn member<'a>(json: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let mut cursor = Cursor::new(json);
+    let mut found = None;
+    if cursor.peek() == Some(b'{') {
+        cursor.open();
+        while cursor.more() {
+            let key = cursor.key();
+            let value = cursor.skip();
+            if key.decode() == name {
+                found = Some(value);
+            }
+        }
+    }
+    found
 }
 
 /// The name of a writer that gives none: what stands in front of the first slash of its `User-Agent`, without what

@@ -26,7 +26,7 @@ fn writer(name: &str, seconds: i64) -> Writer {
         manager: name.into(),
         api_version: "example.com/v1".into(),
         subresource: String::new(),
-        now: Time::from_unix(seconds, 0),
+        now: Some(Time::from_unix(seconds, 0)),
     }
 }
 
@@ -131,6 +131,24 @@ fn entries_of_other_versions() {
     assert_eq!(show(&managed), [r#"a {"f:spec":{"f:size":{}}}"#]);
     for wrong in [entry("a", ""), ManagedFieldsEntry::default()] {
         assert!(Managed::read(&[wrong]).is_err());
+    }
+}
+
+#[test]
+fn an_empty_list_is_a_reset() {
+    for (json, reset) in [
+        (r#"{"metadata":{"managedFields":[]}}"#, true),
+        (
+            r#"{"spec":{"metadata":{"managedFields":[]}}, "metadata" : {"name":"w", "managedFields" : [ ] }}"#,
+            true,
+        ),
+        (r#"{"metadata":{"managedFields":null}}"#, false),
+        (r#"{"metadata":{},"spec":{"name":"managedFields"}}"#, false),
+        (r#"{"spec":{"metadata":{"managedFields":[]}}}"#, false),
+    ] {
+        let mut widget = Widget::default();
+        mark_reset(json.as_bytes(), &mut widget);
+        assert_eq!(is_reset(&widget.metadata.managed_fields), reset, "{json}");
     }
 }
 

@@ -22,7 +22,8 @@ pub struct Writer {
     pub api_version: String,
     /// Empty for writes to the object itself.
     pub subresource: String,
-    pub now: Time,
+    /// `None`: the entry gets no time.
+    pub now: Option<Time>,
 }
 
 impl Writer {
@@ -85,7 +86,7 @@ pub fn track(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Resu
     if !taken.is_empty() {
         let owner = managed.entry(writer.owner(Operation::Update));
         owner.gain(taken);
-        owner.time = Some(writer.now);
+        owner.time = writer.now;
     }
     managed.limit_updaters();
     Ok(())

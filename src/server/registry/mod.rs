@@ -3,6 +3,7 @@
 pub mod codec;
 pub mod delete;
 pub mod handler;
+pub mod managed;
 pub mod strategy;
 pub mod write;
 

@@ -5,6 +5,9 @@ use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
 use keelson_machinery::time::Time;
 
+use super::managed::Tracking;
+use super::write::Part;
+
 /// What a strategy may know of the request.
 pub struct Context {
     pub now: Time,
@@ -12,6 +15,8 @@ pub struct Context {
     pub namespace: String,
     pub user: crate::user::User,
     pub dry_run: bool,
+    /// What becomes of `managedFields`.
+    pub tracking: Tracking,
 }
 
 /// The rules of one kind, called with objects of the hub version. Every method has the behaviour that most kinds have.
@@ -58,6 +63,12 @@ pub trait Strategy: Send + Sync {
     /// Whether an object that is marked as deleted may go now, finalizers of its metadata aside.
     fn may_vanish(&self, _object: &dyn Object) -> bool {
         true
+    }
+
+    /// Paths that a write through `part` puts back whatever the writer says, beside those that every kind puts back:
+    /// status for the object itself, everything but status and metadata for `/status`.
+    fn reset_fields(&self, _part: Part) -> &'static [&'static [&'static str]] {
+        &[]
     }
 
     /// How long an object lives after its last write; `None`: for ever.

@@ -5,6 +5,7 @@ use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
+use keelson_machinery::time::Time;
 use keelson_machinery::validation::{declarative, meta};
 use keelson_storage::{Entry, Expect, LeaseId, Revision, Write, Written};
 
@@ -58,6 +59,8 @@ impl Resource {
                 "resourceVersion should not be set on objects to be created",
             ));
         }
+        wipe_system_fields(&mut *object);
+        self.track_create(context, &mut *object)?;
         let generated = object.meta().name.is_empty() && !object.meta().generate_name.is_empty();
         self.fill_metadata(context, &mut *object);
         let attempts = if generated { MAX_GENERATED_NAMES } else { 1 };
@@ -89,10 +92,6 @@ impl Resource {
     fn fill_metadata(&self, context: &Context, object: &mut dyn Object) {
         let uid = self.new_uid();
         let meta = object.meta_mut();
-        meta.deletion_timestamp = None;
-        meta.deletion_grace_period_seconds = None;
-        meta.self_link.clear();
-        meta.managed_fields.clear();
         meta.creation_timestamp = context.now.truncate_to_seconds();
         meta.uid = uid;
         if self.hub.namespaced {
@@ -232,6 +231,7 @@ impl Resource {
         let old = self.decode(entry)?;
         let mut new = updater(Some(&*old))?;
         self.check_preconditions(request, &*new, &*old, entry)?;
+        self.track_update(context, request.part, &mut *new, &*old)?;
         // An update that names no version is one of the newest.
         new.meta_mut().resource_version = entry.mod_revision.to_string();
         self.prepare_update(context, request.part, &mut *new, &*old);
@@ -462,7 +462,6 @@ fn keep_system_fields(new: &mut dyn Object, old: &dyn Object) {
         new.uid.clone_from(&old.uid);
     }
     new.creation_timestamp = old.creation_timestamp;
-    new.managed_fields.clone_from(&old.managed_fields);
     new.self_link.clear();
     if new.namespace.is_empty() || old.namespace.is_empty() {
         new.namespace.clone_from(&old.namespace);
@@ -473,6 +472,16 @@ fn keep_system_fields(new: &mut dyn Object, old: &dyn Object) {
     if old.deletion_grace_period_seconds.is_some() && new.deletion_grace_period_seconds.is_none() {
         new.deletion_grace_period_seconds = old.deletion_grace_period_seconds;
     }
+}
+
+/// What a new object may not bring along.
+fn wipe_system_fields(object: &mut dyn Object) {
+    let meta = object.meta_mut();
+    meta.uid.clear();
+    meta.creation_timestamp = Time::default();
+    meta.deletion_timestamp = None;
+    meta.deletion_grace_period_seconds = None;
+    meta.self_link.clear();
 }
 
 fn keep_field(new: &mut dyn Object, old: &dyn Object, name: &str) {

@@ -13,7 +13,8 @@ use super::request::Request;
 use super::{Rest, namespace};
 use crate::admission::Operation;
 use crate::negotiate::Offer;
-use crate::registry::{Call, Endpoint, Handler, Reply};
+use crate::registry::managed::Tracking;
+use crate::registry::{Call, Context, Endpoint, Handler, Reply};
 use crate::respond;
 
 impl Rest {
@@ -56,7 +57,11 @@ impl Rest {
             endpoint,
             subresource,
             request,
-            context: request.context(endpoint, self.now(), dry_run),
+            context: Context {
+                // What code does in the name of a request belongs to nobody.
+                tracking: Tracking::Keep,
+                ..request.context(endpoint, self.now(), dry_run)
+            },
         }
     }
 

@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::header;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::json;
+use keelson_machinery::managed;
 use keelson_machinery::object::Object;
 use keelson_machinery::patch::{self, json::JsonPatch};
 use keelson_machinery::scheme::SubresourceDesc;
@@ -106,6 +107,7 @@ fn patched(
         return Err(unfit(&patched, &why));
     }
     let found = json::read(&patched, object.as_reflect_mut()).map_err(|e| unfit(&patched, &e.to_string()))?;
+    managed::mark_reset(&patched, object.as_reflect_mut());
     let found: Vec<String> = found.iter().map(ToString::to_string).collect();
     if strictness == FieldValidation::Strict && !found.is_empty() {
         return Err(unfit(&patched, &format!("strict decoding error: {}", found.join(", "))));

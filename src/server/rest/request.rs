@@ -8,7 +8,8 @@ use actix_web::web::{BytesMut, Payload};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use keelson_machinery::json;
-use keelson_machinery::object::{Gvk, Kind, Object};
+use keelson_machinery::managed::{self, Writer};
+use keelson_machinery::object::{Gvk, Kind, Object, api_version};
 use keelson_machinery::protobuf;
 use keelson_machinery::scheme::KindDesc;
 use keelson_machinery::status::StatusError;
@@ -19,6 +20,7 @@ use super::options::FieldValidation;
 use super::pretty;
 use crate::compress;
 use crate::negotiate::{self, Accepted, Format, Offer};
+use crate::registry::managed::{RequestWriter, Tracking};
 use crate::registry::{Context, Endpoint, Registry};
 use crate::request_info::{Query, RequestInfo};
 use crate::respond::{Rendering, header_text};
@@ -71,6 +73,26 @@ impl Request {
             namespace,
             user: (*self.user).clone(),
             dry_run,
+            tracking: Tracking::Update(self.writer(endpoint, now)),
+        }
+    }
+
+    /// Who writes: the `fieldManager` of the query, or the client program.
+    pub fn writer(&self, endpoint: &Endpoint, now: Time) -> RequestWriter {
+        let named = self.query.get("fieldManager").filter(|name| !name.is_empty());
+        let manager = named.map_or_else(
+            || managed::manager_of_agent(self.header(&header::USER_AGENT).unwrap_or_default()),
+            str::to_owned,
+        );
+        let kind = endpoint.kind;
+        RequestWriter {
+            kind,
+            writer: Writer {
+                manager,
+                api_version: api_version(kind.group, kind.version),
+                subresource: self.info.subresource.clone(),
+                now: Some(now.truncate_to_seconds()),
+            },
         }
     }
 
@@ -202,6 +224,7 @@ fn decode_json(registry: &Registry, kind: Gvk, body: &[u8], object: &mut dyn Kin
     check_type(registry, kind, &named.api_version, &named.kind)?;
     let problems = json::read(body, object.as_reflect_mut())
         .map_err(|e| unhandled(kind, &named.kind, &named.api_version, &e.to_string()))?;
+    managed::mark_reset(body, object.as_reflect_mut());
     Ok(problems.iter().map(ToString::to_string).collect())
 }
 

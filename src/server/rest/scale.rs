@@ -18,6 +18,7 @@ use super::request::Request;
 use super::{Rest, namespace};
 use crate::negotiate::{Accepted, Format, Offer};
 use crate::registry::Endpoint;
+use crate::registry::managed::Tracking;
 use crate::registry::write::{Part, UpdateRequest};
 use crate::respond;
 
@@ -46,7 +47,11 @@ impl Rest {
             ),
         };
         let body = request.body().await?;
-        let context = request.context(endpoint, self.now(), change.options().dry_run);
+        let mut context = request.context(endpoint, self.now(), change.options().dry_run);
+        if let Tracking::Update(request) = &mut context.tracking {
+            // Entries of a scale have no time.
+            request.writer.now = None;
+        }
         let wanted = UpdateRequest {
             name,
             part: Part::Main,

@@ -1,0 +1,199 @@
+//! `managedFields` of what is written: who gets and who loses which fields.
+
+use keelson_machinery::equality;
+use keelson_machinery::fieldset::FieldSet;
+use keelson_machinery::managed::{self, Change, Managed, Versions, Writer};
+use keelson_machinery::meta::v1::ManagedFieldsEntry;
+use keelson_machinery::object::{Object, api_version};
+use keelson_machinery::scheme::KindDesc;
+use keelson_machinery::status::StatusError;
+
+use super::write::Part;
+use super::{Context, Resource};
+
+/// What a write does to `managedFields`.
+#[derive(Clone, Default)]
+pub enum Tracking {
+    /// They stay as they are: the server itself writes.
+    #[default]
+    Keep,
+    /// The writer owns what it changes.
+    Update(RequestWriter),
+    /// The new object has them already.
+    Done,
+}
+
+/// Who writes, and in which version.
+#[derive(Clone)]
+pub struct RequestWriter {
+    pub kind: &'static KindDesc,
+    pub writer: Writer,
+}
+
+/// The versions of a resource, to convert between.
+pub(crate) struct ResourceVersions<'a>(pub &'a Resource);
+
+impl ResourceVersions<'_> {
+    fn find(&self, version: &str) -> Option<&'static KindDesc> {
+        let mut kinds = self.0.versions.iter().copied();
+        kinds.find(|k| api_version(k.group, k.version) == version)
+    }
+}
+
+impl Versions for ResourceVersions<'_> {
+    fn knows(&self, api_version: &str) -> bool {
+        self.find(api_version).is_some()
+    }
+
+    fn convert(&self, object: &dyn Object, version: &str) -> Result<Box<dyn Object>, String> {
+        let from = self.find(&object.gvk().api_version());
+        let (Some(from), Some(to)) = (from, self.find(version)) else {
+            return Err(format!(
+                "no kind {:?} is registered for version {version:?}",
+                self.0.hub.kind
+            ));
+        };
+        let object = object.clone_object();
+        if std::ptr::eq(from, to) {
+            return Ok(object);
+        }
+        let hub = (from.to_hub)(object).map_err(|e| e.to_string())?;
+        (to.from_hub)(hub).map_err(|e| e.to_string())
+    }
+}
+
+impl Resource {
+    /// The paths that an endpoint puts back whatever a writer says, so that nobody owns them through it.
+    pub(crate) fn reset_fields(&self, part: Part) -> FieldSet {
+        let mut set = FieldSet::EMPTY;
+        match part {
+            Part::Main => {
+                if self.has_status() {
+                    set = FieldSet::of_fields(&["status"]);
+                }
+            }
+            Part::Status => {
+                for field in (self.hub.message)().fields {
+                    if !matches!(field.json, "metadata" | "status") {
+                        set = set.union(FieldSet::of_fields(&[field.json]));
+                    }
+                }
+            }
+            Part::Named(_) => {}
+        }
+        for path in self.strategy.reset_fields(part) {
+            set = set.union(FieldSet::of_names(path));
+        }
+        set
+    }
+
+    /// Before anything is prepared: the new object's entries.
+    pub(crate) fn track_create(&self, context: &Context, object: &mut dyn Object) -> Result<(), StatusError> {
+        match &context.tracking {
+            Tracking::Done => Ok(()),
+            Tracking::Keep => {
+                object.meta_mut().managed_fields.clear();
+                Ok(())
+            }
+            Tracking::Update(request) => {
+                let given = std::mem::take(&mut object.meta_mut().managed_fields);
+                let mut managed = Managed::default();
+                if !managed::is_reset(&given) {
+                    managed = Managed::read(&given).unwrap_or_default();
+                }
+                let old = (request.kind.new)();
+                self.track(request, Part::Main, &mut managed, &*old, object)?;
+                object.meta_mut().managed_fields = managed.write();
+                Ok(())
+            }
+        }
+    }
+
+    /// The entries of an updated object. A writer may hand in a list of its own, but not through a subresource.
+    pub(crate) fn track_update(
+        &self,
+        context: &Context,
+        part: Part,
+        new: &mut dyn Object,
+        old: &dyn Object,
+    ) -> Result<(), StatusError> {
+        let stored = &old.meta().managed_fields;
+        match &context.tracking {
+            Tracking::Done => return Ok(()),
+            Tracking::Keep => new.meta_mut().managed_fields.clone_from(stored),
+            Tracking::Update(request) => {
+                let given = std::mem::take(&mut new.meta_mut().managed_fields);
+                let main = request.writer.subresource.is_empty();
+                if main && managed::is_reset(&given) {
+                    return Ok(());
+                }
+                let own = Managed::read(&given).ok().filter(|m| main && !m.is_empty());
+                let mut managed = own.unwrap_or_else(|| Managed::read(stored).unwrap_or_default());
+                if managed.is_empty() {
+                    // Nobody applied, so nobody asks.
+                    return Ok(());
+                }
+                let versioned = self.versioned(request.kind, old)?;
+                let old_version = versioned.as_deref().unwrap_or(old);
+                self.track(request, part, &mut managed, old_version, new)?;
+                new.meta_mut().managed_fields = managed.write();
+            }
+        }
+        self.keep_times(new, old);
+        Ok(())
+    }
+
+    /// A write that changes nothing but times changes nothing.
+    pub(crate) fn keep_times(&self, new: &mut dyn Object, old: &dyn Object) {
+        let (after, before) = (&new.meta().managed_fields, &old.meta().managed_fields);
+        if times_differ(after, before) && managed::same_but_times(after, before) && same_but_entries(new, old) {
+            managed::keep_times(&mut new.meta_mut().managed_fields, before);
+        }
+    }
+
+    fn track(
+        &self,
+        request: &RequestWriter,
+        part: Part,
+        managed: &mut Managed,
+        old: &dyn Object,
+        new: &dyn Object,
+    ) -> Result<(), StatusError> {
+        let versioned = self.versioned(request.kind, new)?;
+        let change = Change {
+            old,
+            new: versioned.as_deref().unwrap_or(new),
+            ignored: &self.reset_fields(part),
+            versions: &ResourceVersions(self),
+        };
+        managed::track(managed, change, &request.writer).map_err(StatusError::internal_error)
+    }
+
+    /// A hub object in another version; `None`: it is that already.
+    pub(crate) fn versioned(
+        &self,
+        kind: &'static KindDesc,
+        object: &dyn Object,
+    ) -> Result<Option<Box<dyn Object>>, StatusError> {
+        if std::ptr::eq(kind, self.hub) {
+            return Ok(None);
+        }
+        self.from_hub(kind, object.clone_object()).map(Some)
+    }
+}
+
+fn times_differ(a: &[ManagedFieldsEntry], b: &[ManagedFieldsEntry]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).any(|(a, b)| a.time != b.time)
+}
+
+/// Whether two objects differ in nothing but `managedFields`.
+fn same_but_entries(new: &dyn Object, old: &dyn Object) -> bool {
+    let mut plain = new.meta().clone();
+    plain.managed_fields.clone_from(&old.meta().managed_fields);
+    if !equality::equal(&plain, old.meta()) {
+        return false;
+    }
+    let is_metadata = |name: &str| name == "metadata";
+    let mut fields = new.desc().fields.iter().enumerate();
+    fields.all(|(i, f)| is_metadata(f.json) || equality::equal_field(new.as_reflect(), old.as_reflect(), i))
+}
