@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::field::text::quote;
+
 /// Why a document could not be decoded. The texts are those a client of kube-apiserver sees.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DecodeError {
@@ -41,35 +43,8 @@ impl fmt::Display for StrictProblem {
             StrictKind::DuplicateField => "duplicate field ",
         };
         f.write_str(kind)?;
-        write_quoted(&self.path, f)
+        f.write_str(&quote(&self.path))
     }
-}
-
-/// As Go quotes a string: what can't be printed shows as an escape.
-fn write_quoted(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.write_str("\"")?;
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => write!(f, "\\{c}")?,
-            '\u{7}' => f.write_str("\\a")?,
-            '\u{8}' => f.write_str("\\b")?,
-            '\u{b}' => f.write_str("\\v")?,
-            '\u{c}' => f.write_str("\\f")?,
-            '\n' => f.write_str("\\n")?,
-            '\r' => f.write_str("\\r")?,
-            '\t' => f.write_str("\\t")?,
-            '\0'..' ' | '\u{7f}' => write!(f, "\\x{:02x}", u32::from(c))?,
-            c if c.is_control() => write!(f, "\\u{:04x}", u32::from(c))?,
-            c => write!(f, "{c}")?,
-        }
-    }
-    f.write_str("\"")
-}
-
-/// The text of a list of problems in a Status, as kube-apiserver joins them.
-pub fn strict_error(problems: &[StrictProblem]) -> String {
-    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    format!("strict decoding error: {}", texts.join(", "))
 }
 
 /// `apiVersion` and `kind` of a document; empty where it names none.

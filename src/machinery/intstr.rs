@@ -97,7 +97,7 @@ impl Leaf for IntOrString {
             match field {
                 (1, Wire::Varint(n)) => kind = n,
                 (2, Wire::Varint(n)) => number = n as i32,
-                (3, Wire::Bytes(b)) => string = String::from_utf8_lossy(b).into_owned(),
+                (3, Wire::Bytes(b)) => string = crate::json::text::lossy(b).into_owned(),
                 (1..=3, other) => return Err(other.mismatch("IntOrString")),
                 _ => {}
             }

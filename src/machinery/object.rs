@@ -35,6 +35,11 @@ pub fn api_version(group: &str, version: &str) -> String {
     }
 }
 
+/// Why a type that nobody knows can't be decoded, in kube-apiserver's words.
+pub fn not_registered(kind: &str, api_version: &str) -> String {
+    format!("no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\"")
+}
+
 /// A message that is a kind: it is written with `kind` and `apiVersion` in front.
 pub trait Kind: Reflect {
     fn gvk(&self) -> Gvk;

@@ -10,6 +10,8 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 
+use crate::object::Gvk;
+
 /// The bytes of a `bytes` field.
 pub use bytes::Bytes;
 
@@ -38,6 +40,8 @@ pub struct MessageDesc {
     pub by_number: &'static [u16],
     /// A new, empty message.
     pub new: fn() -> Box<dyn Reflect>,
+    /// What it is, if it is a kind: then `apiVersion` and `kind` may stand in its object wherever it is.
+    pub gvk: Option<Gvk>,
 }
 
 impl MessageDesc {

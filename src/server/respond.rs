@@ -104,12 +104,67 @@ pub fn page_not_found() -> HttpResponse {
     text(404, "404 page not found\n")
 }
 
-/// Adds a `Warning` header for each text.
+/// Characters of all warnings of one answer: above it each is cut to [`MAX_WARNING`], and what then is too much is left
+/// out.
+const MAX_WARNINGS: usize = 4 * 1024;
+const MAX_WARNING: usize = 256;
+
+/// Adds a `Warning` header for each text that is not there already.
 pub fn add_warnings(response: &mut HttpResponse, warnings: &[String]) {
-    for warning in warnings {
+    for warning in fitting(warnings) {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
             response.headers_mut().append(header::WARNING, value);
         }
+    }
+}
+
+/// The warnings as far as they fit, each once.
+fn fitting(warnings: &[String]) -> Vec<String> {
+    let mut texts: Vec<&String> = Vec::new();
+    for warning in warnings {
+        if !texts.contains(&warning) {
+            texts.push(warning);
+        }
+    }
+    let length = |text: &str| text.chars().count();
+    let all: usize = texts.iter().map(|text| length(text)).sum();
+    let limit = if all > MAX_WARNINGS { MAX_WARNING } else { all };
+    let mut used = 0;
+    let mut out = Vec::with_capacity(texts.len());
+    for text in texts {
+        if used >= MAX_WARNINGS {
+            break;
+        }
+        let text: String = text.chars().take(limit).collect();
+        used += length(&text);
+        out.push(text);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_cut_where_there_is_too_much() {
+        let texts = |count: usize, length: usize| -> Vec<String> {
+            (0..count)
+                .map(|i| format!("{i:04}{}", "é".repeat(length - 4)))
+                .collect()
+        };
+        for (count, length, sent, sent_length) in [
+            (1, 4096, 1, 4096),
+            (1, 4097, 1, 256),
+            (20, 316, 16, 256),
+            (40, 117, 36, 117),
+            (3, 10, 3, 10),
+        ] {
+            let out = fitting(&texts(count, length));
+            assert_eq!(out.len(), sent, "{count} of {length}");
+            assert!(out.iter().all(|text| text.chars().count() == sent_length));
+        }
+        assert_eq!(fitting(&["a".into(), "b".into(), "a".into()]), ["a", "b"]);
     }
 }

@@ -121,6 +121,13 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
         .collect();
     numbers.sort_unstable();
     let by_number = numbers.into_iter().map(|(_, i)| Index::from(i));
+    let gvk = match &attributes.kind {
+        None => quote!(::core::option::Option::None),
+        Some(kind) => {
+            let gvk = gvk(attributes, kind);
+            quote!(::core::option::Option::Some(#gvk))
+        }
+    };
     quote! {
         static FIELDS: &[__reflect::FieldDesc] = &[#(#descs),*];
         static DESC: __reflect::MessageDesc = __reflect::MessageDesc {
@@ -128,6 +135,7 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
             fields: FIELDS,
             by_number: &[#(#by_number),*],
             new: || ::std::boxed::Box::new(<#ident as ::core::default::Default>::default()),
+            gvk: #gvk,
         };
         impl #ident {
             /// The table of this message's fields.
@@ -194,7 +202,7 @@ fn kind(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) -> 
     let Some(kind) = &attributes.kind else {
         return Ok(TokenStream::new());
     };
-    let (group, version) = (&attributes.group, &attributes.version);
+    let gvk = gvk(attributes, kind);
     let object = match attributes.object {
         None => TokenStream::new(),
         Some(span) if !fields.iter().any(|f| f.ident.unraw() == "metadata") => {
@@ -208,7 +216,7 @@ fn kind(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) -> 
     Ok(quote! {
         impl ::keelson_machinery::object::Kind for #ident {
             fn gvk(&self) -> ::keelson_machinery::object::Gvk {
-                ::keelson_machinery::object::Gvk { group: #group, version: #version, kind: #kind }
+                #gvk
             }
             fn as_reflect(&self) -> &dyn __reflect::Reflect {
                 self
@@ -219,6 +227,11 @@ fn kind(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) -> 
         }
         #object
     })
+}
+
+fn gvk(attributes: &MessageAttributes, kind: &syn::LitStr) -> TokenStream {
+    let (group, version) = (&attributes.group, &attributes.version);
+    quote!(::keelson_machinery::object::Gvk { group: #group, version: #version, kind: #kind })
 }
 
 fn object(ident: &Ident) -> TokenStream {

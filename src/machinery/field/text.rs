@@ -79,6 +79,18 @@ pub fn json_list<'a>(items: impl IntoIterator<Item = &'a str>) -> String {
     out
 }
 
+/// A number as Go's `%g` prints it with the fewest digits: an exponent of two digits below 1e-4 and from 1e6 on.
+pub fn general_float(v: f64) -> String {
+    let scientific = format!("{v:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    match exponent.parse::<i32>() {
+        Ok(e) if v.is_finite() && !(-4..6).contains(&e) => {
+            format!("{digits}e{}{:02}", if e < 0 { '-' } else { '+' }, e.abs())
+        }
+        _ => v.to_string(),
+    }
+}
+
 /// A number as Go's `%v` prints a float: shortest form, an exponent below 1e-4 and from 1e21 on.
 pub fn float(v: f64) -> String {
     if v.is_nan() {

@@ -4,17 +4,21 @@
 //! decoder. Writing appends to a buffer in the order of the tables, with Go's escapes and numbers.
 
 mod base64;
+mod canonical;
 mod cursor;
 mod read;
 mod scan;
 pub(crate) mod text;
+mod type_meta;
 mod write;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use read::read_value;
-pub use read::{read, type_meta};
+pub use read::{read, restore};
 pub use scan::validate;
 pub(crate) use scan::{Shape, Text, parse_shape};
+pub use text::lossy as lossy_text;
+pub use type_meta::{names_type, no_fields, type_meta, type_meta_of_all};
 pub(crate) use write::{compact, write_float, write_int};
 pub use write::{to_vec, write, write_kind, write_kind_as};
 

@@ -14,6 +14,16 @@ const AFTER_KEY: &str = "after object key";
 pub(super) const AFTER_PAIR: &str = "after object key:value pair";
 pub(super) const AFTER_ELEMENT: &str = "after array element";
 
+/// How the contexts start in which no space may stand.
+const SPACE_FAILS: [&str; 6] = [
+    "in numeric",
+    "after decimal",
+    "in exponent",
+    "in literal",
+    "in \\u hexadecimal",
+    "in string escape",
+];
+
 /// Whether the bytes are exactly one JSON value.
 pub fn validate(json: &[u8]) -> Result<(), DecodeError> {
     let mut scan = Scanner::new(json);
@@ -41,7 +51,7 @@ impl<'a> Text<'a> {
         if self.plain {
             return match std::str::from_utf8(self.inner) {
                 Ok(text) => Cow::Borrowed(text),
-                Err(_) => String::from_utf8_lossy(self.inner),
+                Err(_) => text::lossy(self.inner),
             };
         }
         // The scanner has checked the escapes.
@@ -97,7 +107,11 @@ impl<'a> Scanner<'a> {
     #[cold]
     pub(super) fn fail(&self, context: &str) -> Failure {
         let Some(b) = self.current() else {
-            let message = "unexpected end of JSON input".to_owned();
+            // Go reads a space after the end, which is wrong only inside of a number, a word or an escape.
+            let message = match SPACE_FAILS.iter().any(|start| context.starts_with(start)) {
+                true => format!("invalid character ' ' {context}"),
+                false => "unexpected end of JSON input".to_owned(),
+            };
             return Box::new(DecodeError::Syntax {
                 message,
                 offset: self.src.len(),

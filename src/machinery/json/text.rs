@@ -95,21 +95,38 @@ fn write_escape(b: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
+/// Text from bytes. As in Go, every single byte that is not part of a character becomes U+FFFD; Rust's own conversion
+/// makes one of several that begin a character.
+pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    let mut chunks = bytes.utf8_chunks();
+    match chunks.next() {
+        None => return Cow::Borrowed(""),
+        Some(first) if first.invalid().is_empty() => return Cow::Borrowed(first.valid()),
+        Some(_) => {}
+    }
+    let mut out = String::with_capacity(bytes.len() + 8);
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        out.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    Cow::Owned(out)
+}
+
 /// The text of a JSON string, given what stands between its quotes. Invalid UTF-8 and lone surrogates become U+FFFD, as
 /// in Go. `None` if an escape is malformed.
 pub(crate) fn unescape(inner: &[u8]) -> Option<Cow<'_, str>> {
     if !inner.contains(&b'\\') {
-        return Some(String::from_utf8_lossy(inner));
+        return Some(lossy(inner));
     }
     let mut out = String::with_capacity(inner.len());
     let mut rest = inner;
     while let Some(at) = rest.iter().position(|&b| b == b'\\') {
-        out.push_str(&String::from_utf8_lossy(&rest[..at]));
+        out.push_str(&lossy(&rest[..at]));
         let (c, used) = read_escape(&rest[at..])?;
         out.push(c);
         rest = &rest[at + used..];
     }
-    out.push_str(&String::from_utf8_lossy(rest));
+    out.push_str(&lossy(rest));
     Some(Cow::Owned(out))
 }
 
@@ -178,6 +195,10 @@ mod tests {
             (br"\ud83dx", Some("\u{fffd}x")),
             (br"\ude00\u0041", Some("\u{fffd}A")),
             (b"\xff\\n", Some("\u{fffd}\n")),
+            (
+                b"x\xe2\x82z\xed\xa0\x80",
+                Some("x\u{fffd}\u{fffd}z\u{fffd}\u{fffd}\u{fffd}"),
+            ),
             (br"\x", None),
             (br"\u12", None),
             (br"\", None),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::scan;
-use crate::field::text::json_string;
+use crate::field::text::{general_float, json_string};
 
 /// A value of a document or a patch.
 #[derive(Clone, Debug)]
@@ -62,6 +62,43 @@ impl<'a> Node<'a> {
                 a.len() == b.len() && a.iter_mut().zip(b.iter_mut()).all(|(a, b)| a.equals(b))
             }
             _ => false,
+        }
+    }
+
+    /// Appends the value as Go's `%v` prints a tree of them.
+    pub(super) fn write_go(&mut self, out: &mut String) {
+        match self.open() {
+            Node::Null => out.push_str("<nil>"),
+            Node::Raw(text) if text.first() == Some(&b'"') => out.push_str(&scan::string(text)),
+            Node::Raw(text) => match std::str::from_utf8(text).unwrap_or_default() {
+                word @ ("true" | "false") => out.push_str(word),
+                number => match (number.parse::<i64>(), number.parse::<f64>()) {
+                    (Err(_), Ok(n)) => out.push_str(&general_float(n)),
+                    _ => out.push_str(number),
+                },
+            },
+            Node::Object(members) => {
+                out.push_str("map[");
+                for (i, (key, value)) in members.iter_mut().enumerate() {
+                    if i > 0 {
+                        out.push(' ');
+                    }
+                    out.push_str(key);
+                    out.push(':');
+                    value.write_go(out);
+                }
+                out.push(']');
+            }
+            Node::Array(elements) => {
+                out.push('[');
+                for (i, value) in elements.iter_mut().enumerate() {
+                    if i > 0 {
+                        out.push(' ');
+                    }
+                    value.write_go(out);
+                }
+                out.push(']');
+            }
         }
     }
 

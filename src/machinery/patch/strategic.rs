@@ -55,6 +55,32 @@ pub fn apply(
     Ok((out, problems.into_texts()))
 }
 
+/// A patch as the error shows it that its result does not fit its kind: as Go prints a map, without what has been worked
+/// off by then, and without nulls.
+pub fn shown(patch: &[u8]) -> String {
+    let mut node = Node::new(scan::trim(patch));
+    worked_off(&mut node);
+    let mut out = String::new();
+    node.write_go(&mut out);
+    out
+}
+
+fn worked_off(node: &mut Node<'_>) {
+    if let Some(members) = node.object() {
+        let ordered: Vec<String> = members
+            .keys()
+            .filter_map(|k| Some(k.strip_prefix(ELEMENT_ORDER)?.to_owned()))
+            .collect();
+        members.retain(|key, value| {
+            !matches!(value, Node::Null)
+                && key != RETAIN_KEYS
+                && !key.starts_with(ELEMENT_ORDER)
+                && !ordered.contains(key)
+        });
+        members.values_mut().for_each(worked_off);
+    }
+}
+
 /// What the definitions say of the fields of an object; nothing of objects that they don't describe.
 #[derive(Clone, Copy)]
 struct Schema(Option<&'static MessageDesc>);

@@ -103,8 +103,8 @@ fn read_unknown(body: &[u8]) -> Result<Unknown<'_>, String> {
         match field {
             (TYPE_META, Wire::Bytes(b)) => read_type_meta(b, &mut unknown)?,
             (RAW, Wire::Bytes(b)) => unknown.raw = b,
-            (CONTENT_ENCODING, Wire::Bytes(b)) => unknown.content_encoding = String::from_utf8_lossy(b),
-            (CONTENT_TYPE, Wire::Bytes(b)) => unknown.content_type = String::from_utf8_lossy(b),
+            (CONTENT_ENCODING, Wire::Bytes(b)) => unknown.content_encoding = crate::json::text::lossy(b),
+            (CONTENT_TYPE, Wire::Bytes(b)) => unknown.content_type = crate::json::text::lossy(b),
             (TYPE_META..=CONTENT_TYPE, wire) => return Err(wire.mismatch("Unknown")),
             _ => {}
         }
@@ -116,8 +116,8 @@ fn read_type_meta<'a>(body: &'a [u8], unknown: &mut Unknown<'a>) -> Result<(), S
     let mut fields = Reader::new(body);
     while let Some(field) = fields.next()? {
         match field {
-            (1, Wire::Bytes(b)) => unknown.api_version = String::from_utf8_lossy(b),
-            (2, Wire::Bytes(b)) => unknown.kind = String::from_utf8_lossy(b),
+            (1, Wire::Bytes(b)) => unknown.api_version = crate::json::text::lossy(b),
+            (2, Wire::Bytes(b)) => unknown.kind = crate::json::text::lossy(b),
             (1 | 2, wire) => return Err(wire.mismatch("TypeMeta")),
             _ => {}
         }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::wire::{Reader, Wire};
 use crate::decode::DecodeError;
-use crate::reflect::{FieldDesc, List, Map, MessageDesc, Reflect, Slot};
+use crate::reflect::{FieldDesc, List, Map, MessageDesc, Reflect, Slot, Type};
 
 /// How deep messages may nest.
 const MAX_DEPTH: u32 = 200;
@@ -63,15 +63,27 @@ fn read_slot(slot: Slot<'_>, wire: Wire<'_>, field: &FieldDesc, depth: u32) -> O
         (Slot::Int64(place), Wire::Varint(n)) => *place = n as i64,
         (Slot::Double(place), Wire::Fixed64(n)) => *place = f64::from_bits(n),
         (Slot::Bytes(place), Wire::Bytes(b)) => *place = Bytes::copy_from_slice(b),
-        (_, wire) => return Err(wire.mismatch(field.json)),
+        (_, wire) => return Err(wire.mismatch(&go_field(field))),
     }
     Ok(())
+}
+
+/// What the field is called in Go, as far as its JSON name tells.
+#[cold]
+fn go_field(field: &FieldDesc) -> String {
+    if let ("metadata", Type::Message(desc)) = (field.json, field.ty) {
+        return desc().name.rsplit('.').next().unwrap_or_default().to_owned();
+    }
+    let mut letters = field.json.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_ascii_uppercase().to_string() + letters.as_str()
+    })
 }
 
 fn text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
-        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+        Err(_) => crate::json::text::lossy(bytes).into_owned(),
     }
 }
 
@@ -110,7 +122,7 @@ fn read_entry(map: &mut dyn Map, entry: &[u8], field: &FieldDesc, depth: u32) ->
     while let Some(part) = fields.next()? {
         match part {
             (1, Wire::Bytes(b)) => key = text(b),
-            (1, wire) => return Err(wire.mismatch(field.json)),
+            (1, wire) => return Err(wire.mismatch(&go_field(field))),
             (2, wire) => value = Some(wire),
             _ => {}
         }

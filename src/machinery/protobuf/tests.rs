@@ -90,7 +90,7 @@ fn reads_what_others_write() {
 #[test]
 fn refuses_what_is_broken() {
     let text = |bytes: &[u8]| read_message(bytes, &mut WidgetSpec::default()).unwrap_err().to_string();
-    assert_eq!(text(b"\x08\x01"), "proto: wrong wireType = 0 for field name");
+    assert_eq!(text(b"\x08\x01"), "proto: wrong wireType = 0 for field Name");
     assert_eq!(text(b"\x0a\x05a"), "unexpected EOF");
     assert_eq!(
         text(b"\x42\x07\x0a\x01m\x12\x02\x08\x01"),

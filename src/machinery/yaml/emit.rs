@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use super::style::{Style, is_break, is_multiline, is_printable, style};
 use crate::decode::DecodeError;
+use crate::field::text::general_float;
 use crate::json::{Shape, Text, parse_shape};
 
 /// Lines are folded at the first space behind this column.
@@ -280,14 +281,7 @@ fn number(json: &str) -> String {
     let Ok(n) = json.parse::<f64>() else {
         return json.to_owned();
     };
-    let scientific = format!("{n:e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    match exponent.parse::<i32>() {
-        Ok(e) if !(-4..6).contains(&e) => {
-            format!("{digits}e{}{:02}", if e < 0 { '-' } else { '+' }, e.abs())
-        }
-        _ => n.to_string(),
-    }
+    general_float(n)
 }
 
 /// The order of keys: letters behind everything else, digits as the numbers they spell.

@@ -206,7 +206,7 @@ impl<'a> Expander<'a> {
             let bytes = STANDARD
                 .decode(compact)
                 .map_err(|_| failure("!!binary value contains invalid base64 data"))?;
-            write_string(&String::from_utf8_lossy(&bytes), &mut self.out);
+            write_string(&crate::json::text::lossy(&bytes), &mut self.out);
             return Ok(());
         }
         match typed(text, plain, tag)? {

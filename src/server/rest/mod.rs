@@ -2,6 +2,7 @@
 //! the request, looked up in the registry.
 
 mod create;
+pub mod decode;
 mod delete;
 mod handled;
 mod list;

@@ -5,19 +5,20 @@ use actix_web::http::header;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::json;
 use keelson_machinery::managed;
-use keelson_machinery::object::Object;
+use keelson_machinery::object::{Object, not_registered};
 use keelson_machinery::patch::{self, json::JsonPatch};
-use keelson_machinery::scheme::SubresourceDesc;
+use keelson_machinery::scheme::{KindDesc, SubresourceDesc};
 use keelson_machinery::status::StatusError;
 
+use super::decode::{TypeFault, check_type, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::request::Request;
 use super::update::{check_name, part};
 use super::{Rest, namespace};
 use crate::admission::Operation;
 use crate::negotiate::Offer;
-use crate::registry::Endpoint;
 use crate::registry::write::UpdateRequest;
+use crate::registry::{Endpoint, Registry};
 
 /// The kinds of patch; their content types are compared in their exact case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,45 +76,112 @@ impl Rest {
         let before = request.warnings.borrow().len();
         let mut updater = |current: Option<&dyn Object>| {
             let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
-            let (mut object, problems) = patched(endpoint, current, patch_type, &body, options.field_validation)?;
+            let (patched, problems) = patched(
+                &self.registry,
+                endpoint,
+                current,
+                (patch_type, &body),
+                options.field_validation,
+            )?;
+            let Patched { kind, mut object } = patched;
             // What an attempt before this one warned of is said again.
             request.warnings.borrow_mut().truncate(before);
-            request.judge(options.field_validation, problems)?;
+            request.warnings.borrow_mut().extend(problems);
+            check_namespace(endpoint, &*object, namespace(request, endpoint))?;
             check_name(request, endpoint, &mut *object)?;
-            endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
-            endpoint.resource.to_hub(endpoint.kind, object)
+            endpoint.resource.apply_defaults(kind, &mut *object);
+            endpoint.resource.to_hub(kind, object)
         };
         let updated = endpoint.resource.update(&context, &wanted, &mut updater).await?;
         self.object_response(request, endpoint, accepted, 200, updated.object)
     }
 }
 
-/// The current object in the request's version with the patch applied, and what strict decoding says of patch and result.
+/// The object that a patch makes of the current one, as the hub version, and what strict decoding says of patch and
+/// result, as far as that is to be told to the client.
 fn patched(
+    registry: &Registry,
     endpoint: &Endpoint,
     current: &dyn Object,
-    patch_type: PatchType,
-    body: &[u8],
-    strictness: FieldValidation,
-) -> Result<(Box<dyn Object>, Vec<String>), StatusError> {
-    let strict = strictness != FieldValidation::Ignore;
+    patch: (PatchType, &[u8]),
+    validation: FieldValidation,
+) -> Result<(Patched, Vec<String>), StatusError> {
+    let (patch_type, body) = patch;
     let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
     let document = json::to_vec(&*versioned);
-    let (patched, mut problems) = apply(endpoint, patch_type, &document, body, strict)?;
-    let mut object = (endpoint.kind.new)();
-    let named = json::type_meta(&patched).map_err(|e| unfit(&patched, &e.to_string()))?;
-    if !named.kind.is_empty() && named.kind != endpoint.kind.kind {
-        let why = format!("no kind {:?} is expected here", named.kind);
-        return Err(unfit(&patched, &why));
+    let strict = validation != FieldValidation::Ignore;
+    let (text, mut problems) = apply(endpoint, patch_type, &document, body, strict)?;
+    let refused = |why: &str| match patch_type {
+        PatchType::Strategic => unfit(patch::strategic::shown(body).as_bytes(), why),
+        _ => unfit(&text, why),
+    };
+    let (mut patched, found) = match patch_type {
+        PatchType::Strategic => restored(endpoint, &text),
+        _ => decoded(registry, endpoint, &text),
     }
-    let found = json::read(&patched, object.as_reflect_mut()).map_err(|e| unfit(&patched, &e.to_string()))?;
-    managed::mark_reset(&patched, object.as_reflect_mut());
-    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-    if strictness == FieldValidation::Strict && !found.is_empty() {
-        return Err(unfit(&patched, &format!("strict decoding error: {}", found.join(", "))));
-    }
+    .map_err(|why| refused(&why))?;
+    managed::mark_reset(&text, patched.object.as_reflect_mut());
     problems.extend(found);
-    Ok((object, problems))
+    match validation {
+        FieldValidation::Ignore => Ok((patched, Vec::new())),
+        FieldValidation::Strict if !problems.is_empty() => Err(refused(&strict_error(&problems))),
+        _ => Ok((patched, problems)),
+    }
+}
+
+/// An object in the version that its text names.
+struct Patched {
+    kind: &'static KindDesc,
+    object: Box<dyn Object>,
+}
+
+/// What a strategic merge patch has made: its type counts for nothing.
+fn restored(endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), String> {
+    let mut object = (endpoint.kind.new)();
+    let problems = json::restore(text, object.as_reflect_mut()).map_err(|e| e.to_string())?;
+    let kind = endpoint.kind;
+    Ok((
+        Patched { kind, object },
+        problems.iter().map(ToString::to_string).collect(),
+    ))
+}
+
+/// What another patch has made: a document, which may name another version.
+fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), String> {
+    let named = json::type_meta(text).map_err(|e| format!("couldn't get version/kind; json parse error: {e}"))?;
+    let mut kind = endpoint.kind;
+    match check_type(registry, kind.gvk(), &named) {
+        Ok(()) => {}
+        Err(TypeFault::OtherVersion(api_version)) => {
+            let version = api_version.rsplit('/').next().unwrap_or_default();
+            let found = endpoint.resource.versions.iter().find(|k| k.version == version);
+            kind = found.ok_or_else(|| not_registered(kind.kind, &api_version))?;
+        }
+        Err(TypeFault::Malformed(why) | TypeFault::Unknown(why) | TypeFault::OtherKind(why)) => return Err(why),
+    }
+    let mut object = (kind.new)();
+    let problems = if named.api_version.is_empty() {
+        // Without a version it is an object of the internal one, where no field has the name that it has in JSON.
+        json::no_fields(text)
+    } else {
+        json::read(text, object.as_reflect_mut())
+    };
+    let problems = problems.map_err(|e| e.to_string())?;
+    Ok((
+        Patched { kind, object },
+        problems.iter().map(ToString::to_string).collect(),
+    ))
+}
+
+/// A patch may leave the namespace out, but not change it.
+fn check_namespace(endpoint: &Endpoint, object: &dyn Object, namespace: &str) -> Result<(), StatusError> {
+    let given = &object.meta().namespace;
+    if endpoint.kind.namespaced && !given.is_empty() && given != namespace {
+        return Err(StatusError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    Ok(())
 }
 
 /// The patched object is none of its kind; the answer shows it whole.

@@ -7,15 +7,13 @@ use actix_web::http::header::{self, HeaderMap};
 use actix_web::web::{BytesMut, Payload};
 use bytes::Bytes;
 use futures_util::StreamExt;
-use keelson_machinery::json;
 use keelson_machinery::managed::{self, Writer};
 use keelson_machinery::object::{Gvk, Kind, Object, api_version};
-use keelson_machinery::protobuf;
 use keelson_machinery::scheme::KindDesc;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
-use keelson_machinery::yaml;
 
+use super::decode::{decode_kind, decode_object};
 use super::options::FieldValidation;
 use super::pretty;
 use crate::compress;
@@ -134,7 +132,7 @@ impl Request {
         let format = self.body_format()?;
         let body = self.body().await?;
         let (object, problems) = decode_object(registry, kind, format, &body, validation)?;
-        self.judge(validation, problems)?;
+        self.warnings.borrow_mut().extend(problems);
         Ok(object)
     }
 
@@ -149,140 +147,7 @@ impl Request {
         let format = self.body_format()?;
         let body = self.body().await?;
         let problems = decode_kind(registry, kind, format, &body, validation, message)?;
-        self.judge(validation, problems)
-    }
-
-    /// Unknown and repeated fields: nothing, warnings, or a 400.
-    pub fn judge(&self, validation: FieldValidation, problems: Vec<String>) -> Result<(), StatusError> {
-        match validation {
-            FieldValidation::Ignore => Ok(()),
-            FieldValidation::Warn => {
-                self.warnings.borrow_mut().extend(problems);
-                Ok(())
-            }
-            FieldValidation::Strict if problems.is_empty() => Ok(()),
-            FieldValidation::Strict => {
-                let text = problems.join(", ");
-                Err(StatusError::bad_request(format!("strict decoding error: {text}")))
-            }
-        }
-    }
-}
-
-/// An object and what strict decoding has against its text.
-pub fn decode_object(
-    registry: &Registry,
-    kind: &KindDesc,
-    format: Format,
-    body: &[u8],
-    validation: FieldValidation,
-) -> Result<(Box<dyn Object>, Vec<String>), StatusError> {
-    let mut object = (kind.new)();
-    let problems = decode_kind(registry, kind.gvk(), format, body, validation, &mut *object)?;
-    Ok((object, problems))
-}
-
-/// Reads a body that must be of `kind` into an empty message of it; what strict decoding has against its text.
-pub fn decode_kind(
-    registry: &Registry,
-    kind: Gvk,
-    format: Format,
-    body: &[u8],
-    validation: FieldValidation,
-    object: &mut dyn Kind,
-) -> Result<Vec<String>, StatusError> {
-    match format {
-        Format::Protobuf => {
-            let unknown = protobuf::decode_envelope(body).map_err(|e| unrecognized(kind, &e.to_string(), body))?;
-            check_type(registry, kind, &unknown.api_version, &unknown.kind)?;
-            protobuf::read_message(unknown.raw, object.as_reflect_mut())
-                .map_err(|e| unhandled(kind, &unknown.kind, &unknown.api_version, &e.to_string()))?;
-            Ok(Vec::new())
-        }
-        Format::Json => decode_json(registry, kind, body, object),
-        Format::Yaml => {
-            let (json, repeated) = yaml::to_json_strict(body).map_err(|e| unrecognized(kind, &e.to_string(), body))?;
-            let mut problems = yaml_problems(repeated, validation);
-            problems.extend(decode_json(registry, kind, &json, object)?);
-            Ok(problems)
-        }
-    }
-}
-
-/// Repeated keys: a warning for each, or all in the one text that a strict decoder gives.
-fn yaml_problems(repeated: Option<String>, validation: FieldValidation) -> Vec<String> {
-    match (repeated, validation) {
-        (None, _) => Vec::new(),
-        (Some(text), FieldValidation::Strict) => vec![text],
-        (Some(text), _) => text.lines().skip(1).map(|line| line.trim().to_owned()).collect(),
-    }
-}
-
-fn decode_json(registry: &Registry, kind: Gvk, body: &[u8], object: &mut dyn Kind) -> Result<Vec<String>, StatusError> {
-    let named = json::type_meta(body)
-        .map_err(|e| unrecognized(kind, &format!("couldn't get version/kind; json parse error: {e}"), body))?;
-    check_type(registry, kind, &named.api_version, &named.kind)?;
-    let problems = json::read(body, object.as_reflect_mut())
-        .map_err(|e| unhandled(kind, &named.kind, &named.api_version, &e.to_string()))?;
-    managed::mark_reset(body, object.as_reflect_mut());
-    Ok(problems.iter().map(ToString::to_string).collect())
-}
-
-/// apiVersion and kind may be missing; what is there must be what the path says.
-fn check_type(registry: &Registry, want: Gvk, api_version: &str, kind: &str) -> Result<(), StatusError> {
-    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-    if !kind.is_empty() && kind != want.kind {
-        let version = if version.is_empty() { want.version } else { version };
-        let why = match registry.knows(if api_version.is_empty() { want.group } else { group }, version, kind) {
-            true => format!(
-                "converting ({version}.{kind}) to ({}.{}): unknown conversion",
-                want.version, want.kind
-            ),
-            false => format!("no kind {kind:?} is registered for version {api_version:?} in scheme"),
-        };
-        return Err(unhandled(want, kind, api_version, &why));
-    }
-    if !api_version.is_empty() && (group != want.group || version != want.version) {
-        return Err(StatusError::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({})",
-            keelson_machinery::object::api_version(want.group, want.version)
-        )));
-    }
-    Ok(())
-}
-
-fn unhandled(want: Gvk, kind: &str, api_version: &str, why: &str) -> StatusError {
-    let kind = if kind.is_empty() { want.kind } else { kind };
-    let version = api_version
-        .rsplit('/')
-        .next()
-        .filter(|v| !v.is_empty())
-        .unwrap_or(want.version);
-    StatusError::bad_request(format!(
-        "{kind} in version {version:?} cannot be handled as a {}: {why}",
-        want.kind
-    ))
-}
-
-/// Bytes of a refused body that the error shows.
-const SHOWN_BYTES: usize = 30;
-
-fn unrecognized(want: Gvk, why: &str, body: &[u8]) -> StatusError {
-    StatusError::bad_request(format!(
-        "the object provided is unrecognized (must be of type {}): {why} ({})",
-        want.kind,
-        summary(body)
-    ))
-}
-
-fn summary(body: &[u8]) -> String {
-    if body.is_empty() {
-        return "<empty>".into();
-    }
-    let shown: String = body.iter().take(SHOWN_BYTES).map(|b| format!("{b:02x}")).collect();
-    if body.len() > SHOWN_BYTES {
-        format!("{shown} ...")
-    } else {
-        shown
+        self.warnings.borrow_mut().extend(problems);
+        Ok(())
     }
 }

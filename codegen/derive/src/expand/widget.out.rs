@@ -53,6 +53,11 @@ const _: () = {
         fields: FIELDS,
         by_number: &[0, 2, 1, 4],
         new: || ::std::boxed::Box::new(<Widget as ::core::default::Default>::default()),
+        gvk: ::core::option::Option::Some(::keelson_machinery::object::Gvk {
+            group: "example.com",
+            version: "v1",
+            kind: "Widget",
+        }),
     };
     impl Widget {
         /// The table of this message's fields.

@@ -1,0 +1,180 @@
+//! What is wrong with a document: values that do not fit their fields, and keys that a strict decoder objects to.
+
+use super::{MAX_PROBLEMS, Outcome, Reader, Segment, Style};
+use crate::decode::{StrictKind, StrictProblem};
+use crate::json::scan::Text;
+use crate::json::text;
+use crate::leaf::GO_VALUE;
+use crate::reflect::{LeafKind, MessageDesc, Type};
+
+/// The Go struct that holds the type of a kind.
+const TYPE_META: &str = "TypeMeta";
+
+impl Reader<'_> {
+    /// `null` where a plain value stands changes nothing; anything else is of a wrong type.
+    #[cold]
+    pub(super) fn no_scalar(&mut self, go_type: &'static str) -> Outcome {
+        if self.scan.peek() == Some(b'n') {
+            return self.scan.literal("null");
+        }
+        let value = self.scan.skip_value()?;
+        match self.style {
+            Style::Decode => self.wrong(text::kind_name(value), go_type),
+            Style::Restore => self.wrong_text(|| match (tree_kind(value), go_type) {
+                ("int64", "string") => "cannot convert int64 to string".to_owned(),
+                _ => format!("unrecognized type: {go_type}"),
+            }),
+        }
+        Ok(())
+    }
+
+    #[cold]
+    pub(super) fn no_message(&mut self, desc: &'static MessageDesc) -> Outcome {
+        let value = self.scan.skip_value()?;
+        match self.style {
+            Style::Decode => self.wrong(text::kind_name(value), &go_name(desc.name)),
+            Style::Restore => self.wrong_text(|| format!("cannot restore struct from: {}", tree_kind(value))),
+        }
+        Ok(())
+    }
+
+    #[cold]
+    pub(super) fn no_list(&mut self, go_type: impl Fn() -> String) -> Outcome {
+        let value = self.scan.skip_value()?;
+        match self.style {
+            Style::Decode => self.wrong(text::kind_name(value), &go_type()),
+            Style::Restore => self.wrong_text(|| format!("cannot restore slice from {}", tree_kind(value))),
+        }
+        Ok(())
+    }
+
+    #[cold]
+    pub(super) fn no_map(&mut self, element: Type) -> Outcome {
+        let value = self.scan.skip_value()?;
+        match self.style {
+            Style::Decode => self.wrong(text::kind_name(value), &format!("map[string]{}", go_type(element))),
+            Style::Restore => self.wrong_text(|| format!("cannot restore map from {}", tree_kind(value))),
+        }
+        Ok(())
+    }
+
+    #[cold]
+    pub(super) fn wrong(&mut self, found: &str, go_type: &str) {
+        let text = self.in_context(&format!("json: cannot unmarshal {found}"), go_type);
+        self.wrong_text(|| text);
+    }
+
+    pub(super) fn wrong_text(&mut self, text: impl FnOnce() -> String) {
+        self.wrong_value.get_or_insert_with(text);
+    }
+
+    /// The text of a type error with the field at hand.
+    pub(super) fn in_context(&self, what: &str, go_type: &str) -> String {
+        let mut fields: Vec<&str> = Vec::new();
+        // Go names the struct whose object the field stands in: for inlined messages the outermost.
+        let mut object: Option<&MessageDesc> = None;
+        let mut inlined = false;
+        for segment in &self.path {
+            let (name, owner) = match segment {
+                Segment::Field(name, owner) => (*name, *owner),
+                Segment::Inline(message, owner) => (short_name(message.name), *owner),
+                Segment::TypeMeta(owner) => (TYPE_META, *owner),
+                Segment::Key(_) | Segment::Index(_) => continue,
+            };
+            fields.push(name);
+            object = if inlined { object } else { Some(owner) };
+            inlined = matches!(segment, Segment::Inline(..) | Segment::TypeMeta(_));
+        }
+        match object {
+            Some(desc) => {
+                format!(
+                    "{what} into Go struct field {}.{} of type {go_type}",
+                    short_name(desc.name),
+                    fields.join(".")
+                )
+            }
+            None => format!("{what}{GO_VALUE}{go_type}"),
+        }
+    }
+
+    #[cold]
+    pub(super) fn problem(&mut self, kind: StrictKind, key: Text<'_>) {
+        let mut path = String::new();
+        for segment in &self.path {
+            match segment {
+                Segment::Field(name, _) => push_key(&mut path, name),
+                Segment::Key(key) => push_key(&mut path, &key.decode()),
+                Segment::Index(index) => path.push_str(&format!("[{index}]")),
+                Segment::Inline(..) | Segment::TypeMeta(_) => {}
+            }
+        }
+        push_key(&mut path, &key.decode());
+        let problem = StrictProblem { kind, path };
+        if self.problems.len() < MAX_PROBLEMS && !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+}
+
+fn push_key(path: &mut String, key: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(key);
+}
+
+/// The Go type that a value has in a tree.
+fn tree_kind(json: &[u8]) -> &'static str {
+    match text::kind_name(json) {
+        "object" => "map",
+        "array" => "slice",
+        "number" if std::str::from_utf8(json).is_ok_and(|n| n.parse::<i64>().is_ok()) => "int64",
+        "number" => "float64",
+        other => other,
+    }
+}
+
+/// `PodSpec` of `io.k8s.api.core.v1.PodSpec`.
+fn short_name(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// `v1.PodSpec` of `io.k8s.api.core.v1.PodSpec`.
+fn go_name(name: &str) -> String {
+    let mut parts = name.rsplit('.');
+    match (parts.next(), parts.next()) {
+        (Some(last), Some(package)) => format!("{package}.{last}"),
+        _ => name.to_owned(),
+    }
+}
+
+pub(super) fn list_type(element: Type) -> String {
+    format!("[]{}", go_type(element))
+}
+
+fn go_type(ty: Type) -> String {
+    match ty {
+        Type::Bool => "bool".to_owned(),
+        Type::Int32 => "int32".to_owned(),
+        Type::Int64 => "int64".to_owned(),
+        Type::Double => "float64".to_owned(),
+        Type::String => "string".to_owned(),
+        Type::Bytes => "[]uint8".to_owned(),
+        Type::Message(desc) => go_name(desc().name),
+        Type::Leaf(kind) => go_leaf(kind).to_owned(),
+        Type::List(element) => list_type(*element),
+        Type::Map(element) => format!("map[string]{}", go_type(*element)),
+    }
+}
+
+fn go_leaf(kind: LeafKind) -> &'static str {
+    match kind {
+        LeafKind::Quantity => "resource.Quantity",
+        LeafKind::IntOrString => "intstr.IntOrString",
+        LeafKind::Time => "v1.Time",
+        LeafKind::MicroTime => "v1.MicroTime",
+        LeafKind::Duration => "v1.Duration",
+        LeafKind::Raw => "runtime.RawExtension",
+        LeafKind::Union => "interface {}",
+    }
+}

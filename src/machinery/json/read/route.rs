@@ -1,0 +1,68 @@
+//! From the key of an object to the field that it names.
+
+use crate::reflect::{FieldDesc, Flags, MessageDesc, Type};
+
+/// The deepest nesting of inlined messages.
+const MAX_INLINE: usize = 4;
+
+/// Where a key belongs: the index of a field, behind those of the inlined messages that lead to it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Route {
+    pub(super) steps: [u16; MAX_INLINE],
+    pub(super) len: usize,
+}
+
+/// Which fields of one object have been read.
+#[derive(Default)]
+pub(super) struct Seen {
+    direct: [u64; 2],
+    other: Vec<[u16; MAX_INLINE]>,
+}
+
+impl Seen {
+    /// Returns whether it was there already.
+    pub(super) fn insert(&mut self, route: &Route) -> bool {
+        let index = usize::from(route.steps[0]);
+        if let (1, Some(word)) = (route.len, self.direct.get_mut(index / 64)) {
+            let bit = 1 << (index % 64);
+            let before = *word & bit != 0;
+            *word |= bit;
+            return before;
+        }
+        let mut steps = route.steps;
+        steps[route.len..].fill(u16::MAX);
+        let before = self.other.contains(&steps);
+        if !before {
+            self.other.push(steps);
+        }
+        before
+    }
+}
+
+/// Finds a key among the fields and those of inlined messages; `next` is where it probably is.
+pub(super) fn find(desc: &'static MessageDesc, key: &[u8], next: usize, route: &mut Route) -> bool {
+    let matches = |f: &FieldDesc| f.json.as_bytes() == key && !f.flags.has(Flags::INLINE);
+    let direct = match desc.fields.get(next) {
+        Some(field) if matches(field) => Some(next),
+        _ => desc.fields.iter().position(matches),
+    };
+    let Some(step) = route.steps.get_mut(route.len) else {
+        return false;
+    };
+    route.len += 1;
+    if let Some(index) = direct {
+        *step = index as u16;
+        return true;
+    }
+    let len = route.len;
+    for (index, field) in desc.fields.iter().enumerate() {
+        if let (true, Type::Message(inlined)) = (field.flags.has(Flags::INLINE), field.ty) {
+            route.steps[len - 1] = index as u16;
+            if find(inlined(), key, 0, route) {
+                return true;
+            }
+        }
+    }
+    route.len = len - 1;
+    false
+}

@@ -1,0 +1,267 @@
+//! From the body of a request to an object, with the answers that kube-apiserver has for bodies that are none.
+
+use keelson_machinery::decode::{DecodeError, StrictProblem, TypeMeta};
+use keelson_machinery::json;
+use keelson_machinery::managed;
+use keelson_machinery::object::{self, Gvk, Kind, Object};
+use keelson_machinery::protobuf;
+use keelson_machinery::scheme::KindDesc;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::yaml;
+
+use super::options::FieldValidation;
+use crate::negotiate::Format;
+use crate::registry::Registry;
+
+/// Decodes a body as an object of a kind, with defaults not yet applied. Returns with it what a strict decoder has against
+/// the text, as far as that is to be told to the client.
+///
+/// Errors: 400 for a body that is not of its format, of another kind, does not fit the kind, or, where the
+/// validation is strict, has unknown or repeated fields.
+pub fn decode_object(
+    registry: &Registry,
+    kind: &KindDesc,
+    format: Format,
+    body: &[u8],
+    validation: FieldValidation,
+) -> Result<(Box<dyn Object>, Vec<String>), StatusError> {
+    let mut object = (kind.new)();
+    let problems = decode_kind(registry, kind.gvk(), format, body, validation, &mut *object)?;
+    Ok((object, problems))
+}
+
+/// As [`decode_object`], into an empty message of a kind that need not be a resource.
+pub fn decode_kind(
+    registry: &Registry,
+    kind: Gvk,
+    format: Format,
+    body: &[u8],
+    validation: FieldValidation,
+    object: &mut dyn Kind,
+) -> Result<Vec<String>, StatusError> {
+    let body = Body { registry, kind, body };
+    let (named, problems) = match format {
+        Format::Protobuf => (body.protobuf(object)?, Vec::new()),
+        Format::Json => body.json(body.body, object)?,
+        Format::Yaml => {
+            let (json, repeated) = yaml::to_json_strict(body.body).map_err(|e| body.unrecognized(&e.to_string()))?;
+            let (named, found) = body.json(&json, object)?;
+            let mut problems = yaml_problems(repeated, validation);
+            problems.extend(found);
+            (named, problems)
+        }
+    };
+    match validation {
+        FieldValidation::Ignore => Ok(Vec::new()),
+        FieldValidation::Strict if !problems.is_empty() => Err(body.unhandled(&named, &strict_error(&problems))),
+        _ => Ok(problems),
+    }
+}
+
+/// The text of all that a strict decoder objects to.
+pub fn strict_error(problems: &[String]) -> String {
+    format!("strict decoding error: {}", problems.join(", "))
+}
+
+/// Repeated keys: a warning for each, or all in the one text that a strict decoder gives.
+fn yaml_problems(repeated: Option<String>, validation: FieldValidation) -> Vec<String> {
+    match (repeated, validation) {
+        (None, _) => Vec::new(),
+        (Some(text), FieldValidation::Strict) => vec![text],
+        (Some(text), _) => text.lines().skip(1).map(|line| line.trim().to_owned()).collect(),
+    }
+}
+
+/// A body, and what it should be.
+struct Body<'a> {
+    registry: &'a Registry,
+    kind: Gvk,
+    body: &'a [u8],
+}
+
+impl Body<'_> {
+    fn protobuf(&self, object: &mut dyn Kind) -> Result<TypeMeta, StatusError> {
+        let unknown = protobuf::decode_envelope(self.body).map_err(|e| self.unrecognized(&e.to_string()))?;
+        let named = TypeMeta {
+            api_version: unknown.api_version.into_owned(),
+            kind: unknown.kind.into_owned(),
+        };
+        self.check_type(&named)?;
+        protobuf::read_message(unknown.raw, object.as_reflect_mut())
+            .map_err(|e| self.unhandled(&named, &e.to_string()))?;
+        Ok(named)
+    }
+
+    /// The usual document says its type early, once and in the right case. Whatever is not so is looked at again.
+    fn json(&self, json: &[u8], object: &mut dyn Kind) -> Result<(TypeMeta, Vec<String>), StatusError> {
+        let first = json::type_meta(json);
+        let usual = first.and_then(|named| {
+            let problems = json::read(json, object.as_reflect_mut())?;
+            managed::mark_reset(json, object.as_reflect_mut());
+            Ok((named, problems))
+        });
+        let named = match &usual {
+            Ok((named, problems)) if !names_type_oddly(problems) => named.clone(),
+            _ => self.type_of_all(json)?,
+        };
+        self.check_type(&named)?;
+        match usual {
+            Ok((_, problems)) => Ok((named, problems.iter().map(ToString::to_string).collect())),
+            Err(e) => Err(self.unhandled(&named, &e.to_string())),
+        }
+    }
+
+    fn type_of_all(&self, json: &[u8]) -> Result<TypeMeta, StatusError> {
+        json::type_meta_of_all(json)
+            .map_err(|e: DecodeError| self.unrecognized(&format!("couldn't get version/kind; json parse error: {e}")))
+    }
+
+    fn check_type(&self, named: &TypeMeta) -> Result<(), StatusError> {
+        check_type(self.registry, self.kind, named).map_err(|fault| match fault {
+            TypeFault::Malformed(why) => self.unrecognized(&why),
+            TypeFault::OtherVersion(named) => StatusError::bad_request(format!(
+                "the API version in the data ({named}) does not match the expected API version ({})",
+                self.kind.api_version()
+            )),
+            TypeFault::Unknown(why) | TypeFault::OtherKind(why) => self.unhandled(named, &why),
+        })
+    }
+
+    fn unhandled(&self, named: &TypeMeta, why: &str) -> StatusError {
+        let want = self.kind;
+        let kind = if named.kind.is_empty() { want.kind } else { &named.kind };
+        let version = match named.api_version.rsplit('/').next() {
+            Some(version) if !named.api_version.is_empty() => version,
+            _ => want.version,
+        };
+        StatusError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {}: {why}",
+            want.kind
+        ))
+    }
+
+    fn unrecognized(&self, why: &str) -> StatusError {
+        StatusError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): {why} ({})",
+            self.kind.kind,
+            summary(self.body)
+        ))
+    }
+}
+
+/// How the type that a document names differs from the one that is wanted, with the reason for the client.
+pub(super) enum TypeFault {
+    /// `apiVersion` has too many parts.
+    Malformed(String),
+    /// Nobody knows such a type.
+    Unknown(String),
+    OtherKind(String),
+    /// The kind is the right one; this is the `apiVersion`.
+    OtherVersion(String),
+}
+
+/// `apiVersion` and `kind` may be missing; what is there must be what is wanted.
+pub(super) fn check_type(registry: &Registry, want: Gvk, named: &TypeMeta) -> Result<(), TypeFault> {
+    let kind = if named.kind.is_empty() { want.kind } else { &named.kind };
+    let api_version = match named.api_version.as_str() {
+        "" | "/" => want.api_version(),
+        named => named.to_owned(),
+    };
+    let (group, version) = match api_version.split_once('/') {
+        None => ("", api_version.as_str()),
+        Some((_, version)) if version.contains('/') => {
+            return Err(TypeFault::Malformed(format!(
+                "unexpected GroupVersion string: {api_version}"
+            )));
+        }
+        Some(parts) => parts,
+    };
+    if (group, version, kind) == (want.group, want.version, want.kind) {
+        return Ok(());
+    }
+    if !registry.knows(group, version, kind) {
+        let api_version = object::api_version(group, version);
+        return Err(TypeFault::Unknown(object::not_registered(kind, &api_version)));
+    }
+    if (group, kind) == (want.group, want.kind) {
+        return Err(TypeFault::OtherVersion(api_version));
+    }
+    Err(TypeFault::OtherKind(format!(
+        "converting ({version}.{kind}) to ({}.{}): unknown conversion",
+        internal_package(want.group),
+        want.kind
+    )))
+}
+
+/// Whether a document says its type more than once, or with keys that are written otherwise.
+fn names_type_oddly(problems: &[StrictProblem]) -> bool {
+    problems.iter().any(|problem| json::names_type(&problem.path))
+}
+
+/// The name of the package that holds a group's internal types, as conversion errors show it.
+fn internal_package(group: &str) -> &str {
+    match group {
+        // Both Event kinds are one type inside.
+        "" | "events.k8s.io" => "core",
+        group => group.split('.').next().unwrap_or(group),
+    }
+}
+
+/// Bytes of a refused body that the error shows.
+const SHOWN_BYTES: usize = 30;
+
+/// The beginning of a body: text of what looks like a JSON object, else hexadecimal.
+fn summary(body: &[u8]) -> String {
+    if body.is_empty() {
+        return "<empty>".into();
+    }
+    let shown = body.get(..SHOWN_BYTES).unwrap_or(body);
+    let mut text = match body.first() {
+        Some(b'{') => json::lossy_text(shown).into_owned(),
+        _ => shown.iter().map(|b| format!("{b:02x}")).collect(),
+    };
+    if body.len() > SHOWN_BYTES {
+        text.push_str(" ...");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_are_shown_as_text_or_hexadecimal() {
+        for (body, want) in [
+            (&b""[..], "<empty>"),
+            (b"{\"a\":1", "{\"a\":1"),
+            (b" {", "207b"),
+            (
+                b"{\"a\":\"aaaaaaaaaaaaaaaaaaaaaaaa",
+                "{\"a\":\"aaaaaaaaaaaaaaaaaaaaaaaa",
+            ),
+            (
+                b"{\"a\":\"aaaaaaaaaaaaaaaaaaaaaaaab",
+                "{\"a\":\"aaaaaaaaaaaaaaaaaaaaaaaa ...",
+            ),
+            (
+                "{\"a\":\"aaaaaaaaaaaaaaaaaaaaaa日本".as_bytes(),
+                "{\"a\":\"aaaaaaaaaaaaaaaaaaaaaa\u{fffd}\u{fffd} ...",
+            ),
+        ] {
+            assert_eq!(summary(body), want);
+        }
+    }
+
+    #[test]
+    fn packages_of_groups() {
+        for (group, want) in [
+            ("", "core"),
+            ("apps", "apps"),
+            ("events.k8s.io", "core"),
+            ("rbac.authorization.k8s.io", "rbac"),
+        ] {
+            assert_eq!(internal_package(group), want);
+        }
+    }
+}
