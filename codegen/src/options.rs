@@ -11,7 +11,6 @@ pub struct GroupVersion {
     pub version_priority: i32,
     pub disabled: bool,
     pub library: bool,
-    pub unserved: bool,
 }
 
 /// `keelson.Kind`.
@@ -241,7 +240,6 @@ impl GroupVersion {
             version_priority: r.int("version_priority"),
             disabled: r.flag("disabled"),
             library: r.flag("library"),
-            unserved: r.flag("unserved"),
         }
     }
 }

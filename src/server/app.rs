@@ -75,15 +75,19 @@ async fn serve(http: HttpRequest, payload: Payload, state: Data<ServerState>) ->
 }
 
 async fn unmuxed(state: &ServerState, request: &Request, http: &HttpRequest) -> HttpResponse {
-    if let Some(response) = health::serve(state, http.path(), &request.query).await {
+    if let Some(response) = health::serve(state, &request.info.path, &request.query).await {
         return response;
     }
-    root::serve(state, request, http).unwrap_or_else(|| not_found(state, request, http))
+    root::serve(state, request, http).unwrap_or_else(|| not_found(state, request))
 }
 
 /// Below a served group the API answers, elsewhere nobody does.
-fn not_found(state: &ServerState, request: &Request, http: &HttpRequest) -> HttpResponse {
-    let mut parts = http.path().trim_matches('/').split('/');
+fn not_found(state: &ServerState, request: &Request) -> HttpResponse {
+    let info = &request.info;
+    if info.unrouted {
+        return respond::page_not_found();
+    }
+    let mut parts = info.path.trim_matches('/').split('/');
     let group = match (parts.next(), parts.next()) {
         (Some("api"), Some(_)) => Some(""),
         (Some("apis"), group) => group,

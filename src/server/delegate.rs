@@ -16,7 +16,7 @@ pub trait Delegate: Send + Sync {
 impl Delegate for Rest {
     fn serve<'a>(&'a self, request: &'a Request, method: &'a str) -> LocalBoxFuture<'a, Option<HttpResponse>> {
         Box::pin(async move {
-            if !request.info.is_resource {
+            if !request.info.is_resource || request.info.unrouted {
                 return None;
             }
             let result = self.handle(request, method).await?;

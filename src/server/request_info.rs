@@ -27,17 +27,21 @@ pub struct RequestInfo {
     pub legacy_watch: bool,
     /// The path has a part that is empty or follows more parts than the resource has.
     pub malformed: bool,
+    /// The path has more slashes than its prefix allows: authorization reads it as a resource, no route leads there.
+    pub unrouted: bool,
 }
 
 /// Subresources of a namespace, which would else read as resources in it.
 const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
 impl RequestInfo {
-    /// Reads the attributes. `query` is looked up for `watch` and for a field selector that names one object.
-    pub fn parse(method: &str, path: &str, query: &Query) -> RequestInfo {
+    /// Reads the attributes. `path` is decoded; `query` is looked up for `watch` and for a field selector that names
+    /// one object. `None`: the path ends after `watch` or `proxy`.
+    pub fn parse(method: &str, path: &str, query: &Query) -> Option<RequestInfo> {
         let mut info = RequestInfo {
             path: path.to_owned(),
             verb: method.to_ascii_lowercase(),
+            unrouted: path.starts_with("//"),
             ..RequestInfo::default()
         };
         let trimmed = path.trim_matches('/');
@@ -46,23 +50,24 @@ impl RequestInfo {
         } else {
             trimmed.split('/').collect()
         };
-        if !info.take_group_version(&mut parts) {
-            return info;
-        }
-        if parts.is_empty() {
-            return info;
+        if !info.take_group_version(&mut parts) || parts.is_empty() {
+            return Some(info);
         }
         info.is_resource = true;
+        info.unrouted |= info.prefix == "apis" && info.group.is_empty();
         info.malformed = parts.iter().any(|p| p.is_empty());
         info.verb = verb_of(method).to_owned();
-        if matches!(parts[0], "watch" | "proxy") && parts.len() > 1 {
+        if matches!(parts[0], "watch" | "proxy") {
+            if parts.len() == 1 {
+                return None;
+            }
             info.legacy_watch = parts[0] == "watch";
             info.verb = parts[0].to_owned();
             parts.remove(0);
         }
         info.take_resource(&parts);
         info.refine_verb(query);
-        info
+        Some(info)
     }
 
     /// `["api", "v1", …]` or `["apis", group, version, …]`; false where there is no resource path.
@@ -116,6 +121,15 @@ impl RequestInfo {
                 self.name = name.to_owned();
                 self.name_selected = true;
             }
+        }
+    }
+
+    /// Whether the request may go on for as long as its client likes: no timeout ends it.
+    pub fn is_long_running(&self) -> bool {
+        const STREAMS: [&str; 5] = ["attach", "exec", "proxy", "log", "portforward"];
+        match self.is_resource {
+            true => matches!(self.verb.as_str(), "watch" | "proxy") || STREAMS.contains(&self.subresource.as_str()),
+            false => self.path.starts_with("/debug/pprof/"),
         }
     }
 
@@ -176,9 +190,11 @@ impl Query {
         self.get(key).is_some()
     }
 
-    /// Go's conversion of a query parameter to bool: any value but `false` and `0` is true, also the empty one.
+    /// Go's conversion of a query parameter to bool: any value but `false` in any case and `0` is true, also the empty
+    /// one.
     pub fn flag(&self, key: &str) -> bool {
-        self.get(key).is_some_and(|v| v != "false" && v != "0")
+        self.get(key)
+            .is_some_and(|v| !v.eq_ignore_ascii_case("false") && v != "0")
     }
 
     pub fn is_empty(&self) -> bool {
@@ -186,12 +202,24 @@ impl Query {
     }
 }
 
+/// The path with its escapes decoded; `None` if one of them is broken.
+pub fn decode_path(path: &str) -> Option<String> {
+    if !path.contains('%') {
+        return Some(path.to_owned());
+    }
+    decode(path, false)
+}
+
 fn unescape(text: &str) -> Option<String> {
+    decode(text, true)
+}
+
+fn decode(text: &str, plus_is_blank: bool) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(b) = bytes.next() {
         match b {
-            b'+' => out.push(b' '),
+            b'+' if plus_is_blank => out.push(b' '),
             b'%' => {
                 let digit = |b: Option<u8>| b.and_then(|b| (b as char).to_digit(16));
                 let (high, low) = (digit(bytes.next())?, digit(bytes.next())?);
@@ -212,7 +240,7 @@ mod tests {
 
     fn row(method: &str, url: &str) -> [String; 7] {
         let (path, query) = url.split_once('?').unwrap_or((url, ""));
-        let i = RequestInfo::parse(method, path, &Query::parse(query));
+        let i = RequestInfo::parse(method, path, &Query::parse(query)).unwrap();
         [
             i.verb,
             i.group,
@@ -282,10 +310,49 @@ mod tests {
     fn other_paths_are_no_resources() {
         for path in ["/", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1", "/healthz"] {
             assert!(
-                !RequestInfo::parse("GET", path, &Query::default()).is_resource,
+                !RequestInfo::parse("GET", path, &Query::default()).unwrap().is_resource,
                 "{path}"
             );
         }
+    }
+
+    #[test]
+    fn watch_and_proxy_need_a_resource() {
+        for path in ["/api/v1/watch", "/apis/apps/v1/watch/", "/api/v1/proxy"] {
+            assert_eq!(RequestInfo::parse("GET", path, &Query::default()), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn surplus_slashes_lead_nowhere() {
+        for (path, unrouted) in [
+            ("//api/v1/pods", true),
+            ("/apis//v1/pods", true),
+            ("/api/v1/pods/", false),
+        ] {
+            let info = RequestInfo::parse("GET", path, &Query::default()).unwrap();
+            assert_eq!((info.is_resource, info.unrouted), (true, unrouted), "{path}");
+        }
+    }
+
+    #[test]
+    fn flags_are_true_but_for_two_values() {
+        for (text, expected) in [
+            ("watch", true),
+            ("watch=", true),
+            ("watch=no", true),
+            ("watch=FALSE", false),
+            ("watch=0", false),
+            ("", false),
+        ] {
+            assert_eq!(Query::parse(text).flag("watch"), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn escapes_in_paths_are_decoded_once() {
+        assert_eq!(decode_path("/a%2Fb+%2541").as_deref(), Some("/a/b+%41"));
+        assert_eq!(decode_path("/a%zz"), None);
     }
 
     #[test]

@@ -99,6 +99,17 @@ pub fn text(code: u16, body: impl Into<String>) -> HttpResponse {
     builder.body(body.into())
 }
 
+/// The answer to a request whose time is over: a Status, but neither its kind nor its media type.
+pub fn out_of_time() -> HttpResponse {
+    let message = "Timeout: request did not complete within the allotted timeout";
+    let body = serde_json::json!({
+        "metadata": {}, "status": "Failure", "message": message, "reason": "Timeout", "details": {}, "code": 504
+    });
+    let mut builder = HttpResponse::build(StatusCode::GATEWAY_TIMEOUT);
+    builder.insert_header((header::CONTENT_TYPE, "text/plain; charset=utf-8"));
+    builder.body(format!("{body}\n"))
+}
+
 /// The answer to a path that nobody serves.
 pub fn page_not_found() -> HttpResponse {
     text(404, "404 page not found\n")

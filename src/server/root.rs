@@ -1,8 +1,10 @@
 //! Paths that are no resources: discovery, OpenAPI, version, metrics, the list of paths.
 
+use actix_web::http::Method;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse};
+use keelson_machinery::status::StatusError;
 
 use crate::respond;
 use crate::rest::pretty;
@@ -11,7 +13,26 @@ use crate::state::ServerState;
 
 /// Serves one of these paths; `None` for any other.
 pub fn serve(state: &ServerState, request: &Request, http: &HttpRequest) -> Option<HttpResponse> {
-    match http.path() {
+    let path = request.info.path.as_str();
+    let response = answer_path(state, request, http, path)?;
+    if http.method() != Method::GET && only_get(path) {
+        return Some(respond::error(
+            &request.headers,
+            &request.query,
+            &StatusError::method_not_allowed(),
+        ));
+    }
+    Some(response)
+}
+
+/// The paths of the router of resources; the others take any method.
+fn only_get(path: &str) -> bool {
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    matches!(parts[..], ["api"] | ["api", _] | ["apis", _, _] | ["version"])
+}
+
+fn answer_path(state: &ServerState, request: &Request, http: &HttpRequest, path: &str) -> Option<HttpResponse> {
+    match path {
         "/" | "/index.html" => Some(index(state)),
         "/version" | "/version/" => Some(json(serde_json::to_vec(&state.version).unwrap_or_default())),
         "/metrics" => {

@@ -49,7 +49,6 @@ struct Version<'a> {
     name: &'a str,
     priority: i32,
     enabled: bool,
-    served: bool,
     kinds: Vec<(MessageId, &'a Message)>,
 }
 
@@ -71,8 +70,7 @@ fn groups(model: &Model) -> Vec<Group<'_>> {
             .or_insert_with(|| Version {
                 name: &gv.version,
                 priority: gv.version_priority,
-                enabled: !gv.disabled && !gv.unserved,
-                served: !gv.unserved,
+                enabled: !gv.disabled,
                 kinds: Vec::new(),
             });
         version.kinds.push((id, message));
@@ -101,21 +99,13 @@ fn groups(model: &Model) -> Vec<Group<'_>> {
 fn group_desc(model: &Model, plan: &Plan, group: &Group<'_>, descriptions: &Descriptions) -> TokenStream {
     let (name, priority) = (group.name, Literal::i32_unsuffixed(group.priority));
     let versions = group.versions.iter().map(|version| {
-        let (name, enabled, served) = (version.name, version.enabled, version.served);
+        let (name, enabled) = (version.name, version.enabled);
         let priority = Literal::i32_unsuffixed(version.priority);
         let kinds = version
             .kinds
             .iter()
             .map(|(id, message)| kind_desc(model, plan, *id, message, descriptions));
-        quote! {
-            VersionDesc {
-                version: #name,
-                priority: #priority,
-                enabled: #enabled,
-                served: #served,
-                kinds: &[#(#kinds),*],
-            }
-        }
+        quote!(VersionDesc { version: #name, priority: #priority, enabled: #enabled, kinds: &[#(#kinds),*] })
     });
     quote!(GroupDesc { name: #name, priority: #priority, versions: &[#(#versions),*] })
 }

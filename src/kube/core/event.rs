@@ -1,5 +1,6 @@
 //! Events: they are about something in their own namespace, and are forgotten after a while.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
@@ -32,6 +33,20 @@ impl Strategy for EventStrategy {
 
     fn time_to_live(&self) -> Option<Duration> {
         Some(TIME_TO_LIVE)
+    }
+
+    /// Nothing is owned by an event.
+    fn has_dependents(&self) -> bool {
+        false
+    }
+
+    fn selectable_value<'a>(&self, object: &'a dyn Object, label: &str) -> Option<Cow<'a, str>> {
+        let event = typed::<Event>(object)?;
+        let source = || match event.source.component.is_empty() {
+            true => &event.reporting_component,
+            false => &event.source.component,
+        };
+        (label == "source").then(|| Cow::Borrowed(source().as_str()))
     }
 }
 

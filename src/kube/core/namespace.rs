@@ -51,11 +51,17 @@ impl Strategy for NamespaceStrategy {
     }
 
     fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<Namespace>(object).map(validate_finalizers).unwrap_or_default()
+        let path = Path::new("spec").child("finalizers");
+        typed::<Namespace>(object)
+            .map(|namespace| validate_finalizers(namespace, |_| path.clone()))
+            .unwrap_or_default()
     }
 
     fn validate_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        typed::<Namespace>(new).map(validate_finalizers).unwrap_or_default()
+        let path = Path::new("spec").child("finalizers");
+        typed::<Namespace>(new)
+            .map(|namespace| validate_finalizers(namespace, |index| path.index(index)))
+            .unwrap_or_default()
     }
 
     fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
@@ -86,7 +92,19 @@ impl Strategy for NamespaceStrategy {
     }
 
     fn may_vanish(&self, object: &dyn Object) -> bool {
-        typed::<Namespace>(object).is_none_or(|namespace| namespace.spec.finalizers.is_empty())
+        // The mark comes before the end even of a namespace that nothing holds.
+        typed::<Namespace>(object).is_none_or(|namespace| is_marked(namespace) && namespace.spec.finalizers.is_empty())
+    }
+
+    fn is_deletion_settled(&self, object: &dyn Object) -> bool {
+        typed::<Namespace>(object)
+            .is_some_and(|namespace| is_marked(namespace) && !namespace.spec.finalizers.is_empty())
+    }
+
+    fn failed_precondition(&self, what: &str, wanted: &str, found: &str) -> Option<String> {
+        Some(format!(
+            "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+        ))
     }
 }
 
@@ -97,6 +115,10 @@ pub fn defaults(object: &mut dyn Object) {
     }
 }
 
+fn is_marked(namespace: &Namespace) -> bool {
+    namespace.metadata.deletion_timestamp.is_some()
+}
+
 fn label(namespace: &mut Namespace) {
     let meta = &mut namespace.metadata;
     if !meta.name.is_empty() {
@@ -104,10 +126,11 @@ fn label(namespace: &mut Namespace) {
     }
 }
 
-fn validate_finalizers(namespace: &Namespace) -> ErrorList {
-    let path = Path::new("spec").child("finalizers");
+/// `path`: where the finalizer with this index is; errors of a creation name the list.
+fn validate_finalizers(namespace: &Namespace, path: impl Fn(usize) -> Path) -> ErrorList {
     let mut errors = ErrorList::default();
-    for name in &namespace.spec.finalizers {
+    for (index, name) in namespace.spec.finalizers.iter().enumerate() {
+        let path = path(index);
         errors.extend(
             labels::qualified_name(name)
                 .into_iter()
@@ -147,7 +170,7 @@ mod tests {
         assert_eq!(new.spec.finalizers, ["kubernetes"]);
         let mut new: Namespace = read(changed);
         NamespaceStrategy.prepare_for_subresource(&context(), "finalize", &mut new, &old);
-        assert!(new.spec.finalizers.is_empty() && NamespaceStrategy.may_vanish(&new));
+        assert!(new.spec.finalizers.is_empty());
         assert_eq!(new.status.phase, "Active");
     }
 
@@ -178,5 +201,7 @@ mod tests {
             NamespaceStrategy.validate(&context(), &object).to_string(),
             "spec.finalizers: Invalid value: \"x\": name is neither a standard finalizer name nor is it fully qualified"
         );
+        let errors = NamespaceStrategy.validate_update(&context(), &object, &object);
+        assert!(errors.to_string().starts_with("spec.finalizers[2]: "));
     }
 }

@@ -73,7 +73,9 @@ pub fn validate_delete_options(options: &DeleteOptions) -> ErrorList {
         errors.push(FieldError::not_supported(&path, value, &known));
     }
     errors.extend(validate_dry_run(&options.dry_run));
-    errors.extend(validate_ignore_read_error(options));
+    if errors.is_empty() {
+        errors.extend(validate_ignore_read_error(options));
+    }
     errors
 }
 

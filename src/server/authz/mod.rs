@@ -153,7 +153,7 @@ mod tests {
 
     fn allowed(user: &User, method: &str, path: &str) -> bool {
         let chain: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup), Arc::new(PublicPaths)];
-        let info = RequestInfo::parse(method, path, &Query::default());
+        let info = RequestInfo::parse(method, path, &Query::default()).unwrap();
         Authorization { chain }.authorize(user, &info).is_ok()
     }
 

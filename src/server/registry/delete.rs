@@ -7,7 +7,7 @@ use keelson_machinery::time::Time;
 use keelson_storage::{Entry, Expect, Revision, Version, Write, Written};
 
 use super::write::OBJECT_MODIFIED;
-use super::{Context, Resource};
+use super::{Context, Resource, Stored};
 
 /// Finalizer that asks the garbage collector to leave dependents alone.
 pub const FINALIZER_ORPHAN: &str = "orphan";
@@ -36,16 +36,39 @@ enum Step {
 }
 
 impl Resource {
+    /// The object that is to be deleted, if the preconditions hold.
+    pub async fn find_to_delete(
+        &self,
+        context: &Context,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<Stored, StatusError> {
+        let found = self.get(&context.namespace, name).await?;
+        self.check_delete_preconditions(&*found.object, options)?;
+        Ok(found)
+    }
+
     /// Deletes one object.
     pub async fn delete(&self, context: &Context, name: &str, options: &DeleteOptions) -> Result<Deleted, StatusError> {
-        let key = self.key(&context.namespace, name)?;
+        let found = self.get(&context.namespace, name).await?;
+        self.delete_found(context, found, options).await
+    }
+
+    /// Deletes an object that was read just now; reads it again while others change it.
+    pub async fn delete_found(
+        &self,
+        context: &Context,
+        mut found: Stored,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, StatusError> {
+        let name = found.object.meta().name.clone();
         for _ in 0..MAX_ATTEMPTS {
-            let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
-            let entry = got.entry.ok_or_else(|| self.not_found(name))?;
-            if let Some(deleted) = self.try_delete(context, &entry, options).await? {
+            if let Some(deleted) = self.try_delete(context, found, options).await? {
                 return Ok(deleted);
             }
+            found = self.get(&context.namespace, &name).await?;
         }
+        let name = name.as_str();
         Err(StatusError::conflict(self.group, self.plural, name, OBJECT_MODIFIED))
     }
 
@@ -53,10 +76,11 @@ impl Resource {
     async fn try_delete(
         &self,
         context: &Context,
-        entry: &Entry,
+        found: Stored,
         options: &DeleteOptions,
     ) -> Result<Option<Deleted>, StatusError> {
-        let mut object = self.decode(entry)?;
+        let Stored { mut object, entry } = found;
+        let entry = &entry;
         self.check_delete_preconditions(&*object, options)?;
         let step = self.plan_delete(context, &mut *object, options);
         match step {
@@ -90,6 +114,9 @@ impl Resource {
 
     /// Marks the object in place as far as it stays, and says what is to be done.
     fn plan_delete(&self, context: &Context, object: &mut dyn Object, options: &DeleteOptions) -> Step {
+        if self.strategy.is_deletion_settled(object) {
+            return Step::Leave;
+        }
         let grace = match self.strategy.grace_seconds(object, options) {
             None => None,
             Some(_) if object.meta().deletion_timestamp.is_some() => match shorten_grace(object, options) {
@@ -106,8 +133,9 @@ impl Resource {
         let held = !object.meta().finalizers.is_empty() || !self.strategy.may_vanish(object);
         match grace {
             None if held => {
-                mark_as_deleting(object, &context.now);
-                self.strategy.prepare_for_deletion(object);
+                if mark_as_deleting(object, &context.now) {
+                    self.strategy.prepare_for_deletion(object);
+                }
                 Step::Mark { then_remove: false }
             }
             None => Step::Remove,
@@ -122,31 +150,35 @@ impl Resource {
             return Ok(());
         };
         let meta = object.meta();
-        let refuse = |text: String| Err(StatusError::conflict(self.group, self.hub.kind, &meta.name, &text));
-        if let Some(uid) = wanted.uid.as_ref().filter(|u| **u != meta.uid) {
-            return refuse(format!(
-                "the UID in the precondition ({uid}) does not match the UID in record ({}). \
-                 The object might have been deleted and then recreated",
-                meta.uid
-            ));
+        let failed = |what, wanted: Option<&String>, found: &str, guess| {
+            let wanted = wanted.filter(|w| *w != found)?;
+            Some(self.failed_precondition(&meta.name, what, wanted, found, guess))
+        };
+        let uid = failed("UID", wanted.uid.as_ref(), &meta.uid, "deleted and then recreated");
+        let version = || {
+            let (wanted, found) = (wanted.resource_version.as_ref(), &meta.resource_version);
+            failed("ResourceVersion", wanted, found, "modified")
+        };
+        uid.or_else(version).map_or(Ok(()), Err)
+    }
+
+    fn failed_precondition(&self, name: &str, what: &str, wanted: &str, found: &str, guess: &str) -> StatusError {
+        if let Some(text) = self.strategy.failed_precondition(what, wanted, found) {
+            return StatusError::conflict(self.group, self.plural, name, text);
         }
-        if let Some(version) = wanted
-            .resource_version
-            .as_ref()
-            .filter(|v| **v != meta.resource_version)
-        {
-            return refuse(format!(
-                "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). \
-                 The object might have been modified",
-                meta.resource_version
-            ));
-        }
-        Ok(())
+        let text = format!(
+            "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). \
+             The object might have been {guess}"
+        );
+        StatusError::conflict(self.group, self.hub.kind, name, text)
     }
 
     /// The finalizers after the propagation policy has put its own in or taken it out.
     fn finalizers_for(&self, object: &dyn Object, options: &DeleteOptions) -> Vec<String> {
         let old = &object.meta().finalizers;
+        if !self.strategy.has_dependents() {
+            return old.clone();
+        }
         let policy = self.propagation(old, options);
         let mut new: Vec<String> = old
             .iter()
@@ -280,14 +312,16 @@ fn start_grace(object: &mut dyn Object, now: &Time, seconds: i64) {
     }
 }
 
-/// Marks an object whose kind knows no grace but which finalizers hold.
-fn mark_as_deleting(object: &mut dyn Object, now: &Time) {
+/// Marks an object whose kind knows no grace but which finalizers hold; whether it was not marked before.
+fn mark_as_deleting(object: &mut dyn Object, now: &Time) -> bool {
     let meta = object.meta_mut();
-    if meta.deletion_timestamp.is_none() {
+    let first = meta.deletion_timestamp.is_none();
+    if first {
         meta.deletion_timestamp = Some(now.truncate_to_seconds());
         if meta.generation > 0 {
             meta.generation += 1;
         }
     }
     meta.deletion_grace_period_seconds = Some(0);
+    first
 }

@@ -19,7 +19,7 @@ use keelson_machinery::table::{CellFunctions, Descriptions, TableColumns, TableE
 use keelson_storage::Store;
 
 pub use handler::{Call, Handler, Reply};
-pub use read::{Page, Stored};
+pub use read::{Page, Stored, parse_revision};
 pub use strategy::{CodeDefaults, Context, DefaultStrategy, Strategy};
 
 /// All resources of one server.

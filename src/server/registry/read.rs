@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use keelson_machinery::field::text::quote;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_storage::{Entry, ListOptions, Revision, StoreError, WatchStream};
@@ -26,35 +27,69 @@ pub struct Page {
     pub at_least: Option<Revision>,
 }
 
+/// Why a name cannot be one segment of a path.
+fn unfit_for_path(name: &str) -> Option<String> {
+    if matches!(name, "." | "..") {
+        return Some(format!("may not be '{name}'"));
+    }
+    let bad = ['/', '%'].into_iter().find(|c| name.contains(*c))?;
+    Some(format!("may not contain '{bad}'"))
+}
+
+/// A resource version as clients write it; "" and zero are none. The error is Go's.
+pub fn parse_revision(text: &str) -> Result<Option<Revision>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let failed = |why: &str| format!("strconv.ParseUint: parsing {}: {why}", quote(text));
+    if !text.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(failed("invalid syntax"));
+    }
+    let number: u64 = text.parse().map_err(|_| failed("value out of range"))?;
+    Ok((number > 0).then_some(Revision(number)))
+}
+
 impl Resource {
     /// `ns/name` below the key prefix. Names were checked by then or come from a path: what could leave the prefix is
     /// refused as kube-apiserver refuses it.
     pub fn key(&self, namespace: &str, name: &str) -> Result<String, StatusError> {
-        let bad = |part: &str| part.is_empty() || part == "." || part == ".." || part.contains(['/', '%']);
         if self.hub.namespaced && namespace.is_empty() {
             return Err(StatusError::bad_request("Namespace parameter required."));
         }
         if name.is_empty() {
             return Err(StatusError::bad_request("Name parameter required."));
         }
-        if bad(name) || (self.hub.namespaced && bad(namespace)) {
-            return Err(StatusError::unknown(format!(
-                "invalid key: \"{}{namespace}/{name}\"",
-                self.key_prefix
+        if let Some(why) = unfit_for_path(name) {
+            return Err(StatusError::bad_request(format!(
+                "Name parameter invalid: {}: {why}",
+                quote(name)
             )));
         }
-        Ok(match self.hub.namespaced {
-            true => format!("{}{namespace}/{name}", self.key_prefix),
-            false => format!("{}{name}", self.key_prefix),
-        })
+        if !self.hub.namespaced {
+            return Ok(format!("{}{name}", self.key_prefix));
+        }
+        self.check_namespace(namespace, &format!("/{name}"))?;
+        Ok(format!("{}{namespace}/{name}", self.key_prefix))
+    }
+
+    /// A namespace out of a path must not lead out of the resource's prefix. `rest`: what follows it in the key.
+    fn check_namespace(&self, namespace: &str, rest: &str) -> Result<(), StatusError> {
+        if !matches!(namespace, "." | "..") && !namespace.contains('/') {
+            return Ok(());
+        }
+        let path = self.storage.storage_path;
+        Err(StatusError::unknown(format!(
+            "invalid key: \"/{path}/{namespace}{rest}\""
+        )))
     }
 
     /// The prefix of all objects, or of those in one namespace.
-    pub fn prefix(&self, namespace: &str) -> String {
-        match self.hub.namespaced && !namespace.is_empty() {
-            true => format!("{}{namespace}/", self.key_prefix),
-            false => self.key_prefix.clone(),
+    pub fn prefix(&self, namespace: &str) -> Result<String, StatusError> {
+        if !self.hub.namespaced || namespace.is_empty() {
+            return Ok(self.key_prefix.clone());
         }
+        self.check_namespace(namespace, "")?;
+        Ok(format!("{}{namespace}/", self.key_prefix))
     }
 
     /// One object in the hub version; 404 if it is absent.

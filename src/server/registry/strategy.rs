@@ -1,5 +1,7 @@
 //! What is particular to a kind: the rules that no definition can say.
 
+use std::borrow::Cow;
+
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
@@ -57,8 +59,29 @@ pub trait Strategy: Send + Sync {
         None
     }
 
-    /// Called on the object that a deletion leaves behind because of finalizers or grace.
+    /// Called on an object that a deletion marks and leaves behind, the first time.
     fn prepare_for_deletion(&self, _object: &mut dyn Object) {}
+
+    /// Whether a deletion is under way that no other deletion changes.
+    fn is_deletion_settled(&self, _object: &dyn Object) -> bool {
+        false
+    }
+
+    /// Whether dependents can be orphaned or waited for, so that propagation policies put finalizers in.
+    fn has_dependents(&self) -> bool {
+        true
+    }
+
+    /// The words of a precondition of a deletion that failed, where a kind has its own: what was compared, what was
+    /// asked for, what is there.
+    fn failed_precondition(&self, _what: &str, _wanted: &str, _found: &str) -> Option<String> {
+        None
+    }
+
+    /// The value of a selectable field that is no path into the object.
+    fn selectable_value<'a>(&self, _object: &'a dyn Object, _label: &str) -> Option<Cow<'a, str>> {
+        None
+    }
 
     /// Whether an object that is marked as deleted may go now, finalizers of its metadata aside.
     fn may_vanish(&self, _object: &dyn Object) -> bool {

@@ -10,7 +10,7 @@ use keelson_machinery::validation::{declarative, meta};
 use keelson_storage::{Entry, Expect, LeaseId, Revision, Write, Written};
 
 use super::delete::{FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
-use super::{Context, Resource};
+use super::{Context, Resource, Stored, parse_revision};
 
 /// How often a write is tried again when another writer was faster, before the client is told to retry.
 const MAX_ATTEMPTS: usize = 64;
@@ -54,7 +54,8 @@ pub type Updater<'a> = &'a mut dyn FnMut(Option<&dyn Object>) -> Result<Box<dyn 
 impl Resource {
     /// Creates an object (hub version); the answer has its final metadata.
     pub async fn create(&self, context: &Context, mut object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
-        if !object.meta().resource_version.is_empty() {
+        // What is no version counts as none.
+        if matches!(parse_revision(&object.meta().resource_version), Ok(Some(_))) {
             return Err(StatusError::unknown(
                 "resourceVersion should not be set on objects to be created",
             ));
@@ -76,7 +77,7 @@ impl Resource {
                     return Ok(object);
                 }
                 Err(name) if attempt == attempts => {
-                    return Err(StatusError::already_exists(self.group, self.plural, &name));
+                    return Err(self.exists_already(&object.meta().namespace, &name).await);
                 }
                 Err(_) => {}
             }
@@ -86,6 +87,18 @@ impl Resource {
             self.plural,
             &object.meta().name,
         ))
+    }
+
+    /// 409 for a name that is taken; the client is told when that will end.
+    async fn exists_already(&self, namespace: &str, name: &str) -> StatusError {
+        let mut error = StatusError::already_exists(self.group, self.plural, name);
+        let going = |stored: &Stored| stored.object.meta().deletion_timestamp.is_some();
+        if let Ok(Some(stored)) = self.find(namespace, name).await
+            && going(&stored)
+        {
+            error.message = format!("object is being deleted: {}", error.message);
+        }
+        error
     }
 
     /// What a new object gets from the system.
@@ -215,6 +228,7 @@ impl Resource {
             let detail = precondition_text(&self.key(&context.namespace, request.name)?, &object.meta().uid, "");
             return Err(StatusError::conflict(self.group, self.plural, request.name, &detail));
         }
+        parse_revision(&object.meta().resource_version).map_err(StatusError::unknown)?;
         object.meta_mut().resource_version.clear();
         let object = self.create(context, object).await?;
         Ok(Updated { object, created: true })
@@ -283,26 +297,17 @@ impl Resource {
             let detail = precondition_text(&entry.key, uid, &old.meta().uid);
             return Err(StatusError::conflict(self.group, self.plural, name, &detail));
         }
-        if wanted.is_empty() || wanted == "0" {
-            if self.hub.conditional_update {
-                let mut errors = ErrorList::default();
-                let path = Path::new("metadata").child("resourceVersion");
-                errors.push(FieldError::invalid(
-                    &path,
-                    wanted.as_str(),
-                    "must be specified for an update",
-                ));
-                return Err(StatusError::invalid(self.group, self.plural, name, &errors));
+        match parse_revision(wanted).map_err(StatusError::unknown)? {
+            Some(revision) if revision != entry.mod_revision => {
+                Err(StatusError::conflict(self.group, self.plural, name, OBJECT_MODIFIED))
             }
-            return Ok(());
+            None if self.hub.conditional_update => {
+                let path = Path::new("metadata").child("resourceVersion");
+                let errors = FieldError::invalid(&path, 0, "must be specified for an update").into();
+                Err(StatusError::invalid(self.group, self.plural, name, &errors))
+            }
+            _ => Ok(()),
         }
-        let revision: u64 = wanted
-            .parse()
-            .map_err(|_| StatusError::unknown(format!("strconv.ParseUint: parsing {wanted:?}: invalid syntax")))?;
-        if revision != entry.mod_revision.0 {
-            return Err(StatusError::conflict(self.group, self.plural, name, OBJECT_MODIFIED));
-        }
-        Ok(())
     }
 
     /// Puts back what this write may not change.
@@ -350,8 +355,12 @@ impl Resource {
         let changes = meta::validate_object_meta_update(new.meta(), old.meta(), &path);
         if self.is_builtin() {
             // The rules of built-in kinds check the metadata once more, and clients see each cause twice.
+            let again = errors.clone();
+            errors.extend(again);
             errors.extend(changes.clone());
-            errors.extend(builtin_finalizers(new, &path));
+            let finalizers = builtin_finalizers(new, &path);
+            errors.extend(finalizers.clone());
+            errors.extend(finalizers);
         }
         errors.extend(changes);
         errors.extend(declarative::validate(

@@ -1,6 +1,8 @@
 //! POST to a collection.
 
 use actix_web::HttpResponse;
+use keelson_machinery::equality;
+use keelson_machinery::meta::v1::OwnerReference;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 
@@ -19,20 +21,46 @@ impl Rest {
             .object(&self.registry, endpoint.kind, options.field_validation)
             .await?;
         check_namespace(request, endpoint, &mut *object)?;
+        drop_repeated_owners(request, &mut *object);
         endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
         let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
         let context = request.context(endpoint, self.now(), options.dry_run);
+        let meta = hub.meta();
+        let name = match meta.name.is_empty() {
+            true => &meta.generate_name,
+            false => &meta.name,
+        };
         self.admission
             .admit(
                 &self.registry,
                 endpoint,
                 Operation::Create,
                 namespace(request, endpoint),
-                &hub.meta().name,
+                name,
             )
             .await?;
         let created = endpoint.resource.create(&context, hub).await?;
         self.object_response(request, endpoint, accepted, 201, created)
+    }
+}
+
+/// An owner that stands twice counts once; the client is told.
+pub(super) fn drop_repeated_owners(request: &Request, object: &mut dyn Object) {
+    let owners = &mut object.meta_mut().owner_references;
+    let (mut kept, mut repeated): (Vec<OwnerReference>, Vec<String>) = (Vec::new(), Vec::new());
+    for owner in owners.drain(..) {
+        match kept.iter().any(|k| equality::equal(k, &owner)) {
+            true => repeated.push(owner.uid),
+            false => kept.push(owner),
+        }
+    }
+    *owners = kept;
+    if !repeated.is_empty() {
+        request.warn(format!(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may \
+             reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            repeated.join(", ")
+        ));
     }
 }
 

@@ -1,8 +1,8 @@
 //! DELETE of an object or of a collection.
 
 use actix_web::HttpResponse;
-use keelson_machinery::meta::v1::{DeleteOptions, ListMeta, Status, StatusDetails};
-use keelson_machinery::object::Object;
+use keelson_machinery::meta::v1::{DeleteOptions, Status, StatusDetails};
+use keelson_machinery::object::{Object, not_registered};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::{json, protobuf, yaml};
 
@@ -12,7 +12,6 @@ use super::{Rest, namespace};
 use crate::admission::Operation;
 use crate::negotiate::{Format, Offer};
 use crate::registry::Endpoint;
-use crate::registry::delete::Deleted;
 use crate::respond;
 
 impl Rest {
@@ -21,6 +20,7 @@ impl Rest {
         let options = self.delete_options(request).await?;
         let name = request.info.name.as_str();
         let context = request.context(endpoint, self.now(), !options.dry_run.is_empty());
+        let found = endpoint.resource.find_to_delete(&context, name, &options).await?;
         self.admission
             .admit(
                 &self.registry,
@@ -30,7 +30,7 @@ impl Rest {
                 name,
             )
             .await?;
-        let deleted = endpoint.resource.delete(&context, name, &options).await?;
+        let deleted = endpoint.resource.delete_found(&context, found, &options).await?;
         if deleted.gone && !endpoint.kind.returns_deleted {
             let status = success(endpoint, &*deleted.object);
             return Ok(respond::kind(request.rendering(accepted.format), 200, &status));
@@ -55,25 +55,15 @@ impl Rest {
         let options = self.delete_options(request).await?;
         let context = request.context(endpoint, self.now(), !options.dry_run.is_empty());
         let found = self.select(request, endpoint, &list).await?;
-        let mut gone = Vec::with_capacity(found.objects.len());
-        for object in found.objects {
-            let name = object.meta().name.clone();
-            match endpoint.resource.delete(&context, &name, &options).await {
-                Ok(Deleted {
-                    object: last,
-                    gone: true,
-                }) if endpoint.kind.returns_deleted => gone.push(last),
-                Ok(_) => gone.push(object),
+        for object in &found.objects {
+            match endpoint.resource.delete(&context, &object.meta().name, &options).await {
                 // Someone else was faster; that is what was asked for.
-                Err(e) if e.code == 404 => {}
-                Err(e) => return Err(e),
+                Err(e) if e.code != 404 => return Err(e),
+                _ => {}
             }
         }
-        let meta = ListMeta {
-            resource_version: found.meta.resource_version,
-            ..ListMeta::default()
-        };
-        self.list_response(request, endpoint, accepted, &meta, gone)
+        // They are shown as they were found.
+        self.list_response(request, endpoint, accepted, &found.meta, found.objects)
     }
 
     /// Those of the body if there is one: it makes the query's void.
@@ -90,6 +80,7 @@ impl Rest {
             }
             Format::Protobuf => {
                 let unknown = protobuf::decode_envelope(&body).map_err(|e| StatusError::bad_request(e.to_string()))?;
+                check_type(&unknown.api_version, &unknown.kind)?;
                 let mut decoded = DeleteOptions::default();
                 protobuf::read_message(unknown.raw, &mut decoded)
                     .map_err(|e| StatusError::bad_request(e.to_string()))?;
@@ -99,16 +90,38 @@ impl Rest {
     }
 }
 
-/// DeleteOptions may be of any group's version, but of no other kind.
 fn checked(body: &[u8]) -> Result<&[u8], StatusError> {
-    let named = json::type_meta(body).map_err(|e| StatusError::bad_request(e.to_string()))?;
-    if !named.kind.is_empty() && named.kind != "DeleteOptions" {
-        return Err(StatusError::bad_request(format!(
-            "decoded object cannot be converted to DeleteOptions: it is a {}",
-            named.kind
-        )));
-    }
+    let named = json::type_meta(body)
+        .map_err(|e| StatusError::bad_request(format!("couldn't get version/kind; json parse error: {e}")))?;
+    check_type(&named.api_version, &named.kind)?;
     Ok(body)
+}
+
+/// Kinds that every version of every group has; none of them takes the place of DeleteOptions.
+const SHARED_KINDS: [&str; 8] = [
+    "CreateOptions",
+    "GetOptions",
+    "ListOptions",
+    "PatchOptions",
+    "Status",
+    "Table",
+    "UpdateOptions",
+    "WatchEvent",
+];
+
+/// DeleteOptions may be of any group's version, but of no other kind.
+fn check_type(api_version: &str, kind: &str) -> Result<(), StatusError> {
+    if api_version.matches('/').count() > 1 {
+        let text = format!("unexpected GroupVersion string: {api_version}");
+        return Err(StatusError::bad_request(text));
+    }
+    if matches!(kind, "" | "DeleteOptions") {
+        return Ok(());
+    }
+    Err(StatusError::bad_request(match SHARED_KINDS.contains(&kind) {
+        true => format!("converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion"),
+        false => not_registered(kind, api_version),
+    }))
 }
 
 fn success(endpoint: &Endpoint, object: &dyn Object) -> Status {

@@ -108,7 +108,7 @@ impl Rest {
         let mut objects = Vec::new();
         for object in handler.list(&call).await? {
             let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
-            if matches(&options, &*hub) {
+            if matches(endpoint, &options, &*hub) {
                 objects.push(hub);
             }
         }

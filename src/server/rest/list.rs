@@ -1,8 +1,8 @@
 //! GET of a collection: selectors, pages, resource versions.
 
 use actix_web::HttpResponse;
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{self, GeneralPurpose};
+use base64::{Engine, alphabet};
 use keelson_machinery::field::text::quote;
 use keelson_machinery::jsonpath;
 use keelson_machinery::meta::v1::ListMeta;
@@ -21,6 +21,11 @@ use crate::registry::{Endpoint, Page};
 /// Entries that one step of a selective, limited list reads from the store.
 const STEP: usize = 500;
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
+/// The bits that the last character has too many are of no account.
+const TOKEN_ENCODING: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::URL_SAFE,
+    general_purpose::NO_PAD.with_decode_allow_trailing_bits(true),
+);
 
 /// Objects of a list and its metadata.
 pub(super) struct Selection {
@@ -44,11 +49,11 @@ impl Rest {
         options: &ListOptions,
     ) -> Result<Selection, StatusError> {
         check_fields(endpoint, options)?;
-        let prefix = endpoint.resource.prefix(namespace(request, endpoint));
+        let prefix = endpoint.resource.prefix(namespace(request, endpoint))?;
         let (mut page, consistent) = first_page(options, &prefix)?;
         let selective = options.is_selective();
         // Whatever version is at hand is answered whole, as from kube-apiserver's cache.
-        let limit = if options.resource_version == "0" && options.continue_token.is_empty() {
+        let limit = if options.resource_version == "0" {
             0
         } else {
             options.limit
@@ -72,7 +77,7 @@ impl Rest {
                 used += 1;
                 last = Some(entry.key.clone());
                 let object = endpoint.resource.decode(entry)?;
-                if matches(options, &*object) {
+                if matches(endpoint, options, &*object) {
                     objects.push(object);
                 }
             }
@@ -107,7 +112,7 @@ fn list_meta(revision: Revision, prefix: &str, last: Option<Arc<str>>, left: usi
         ..ListMeta::default()
     };
     if let Some(last) = last {
-        let next = format!("{}\0", last.strip_prefix(prefix).unwrap_or_default());
+        let next = format!("/{}\0", last.strip_prefix(prefix).unwrap_or_default());
         meta.r#continue = token(Some(revision), &next);
         if !selective {
             meta.remaining_item_count = i64::try_from(left).ok();
@@ -134,7 +139,7 @@ fn first_page(options: &ListOptions, prefix: &str) -> Result<(Page, bool), Statu
         return Ok((page, true));
     }
     let revision = options::revision(&options.resource_version)
-        .map_err(|e| StatusError::bad_request(format!("resourceVersion: {e}")))?;
+        .map_err(|e| StatusError::bad_request(format!("invalid resource version: {e}")))?;
     match options.version_match {
         Some(Match::Exact) => page.options.revision = revision,
         None if options.limit > 0 => page.options.revision = revision,
@@ -153,38 +158,55 @@ fn first_page(options: &ListOptions, prefix: &str) -> Result<(Page, bool), Statu
 fn token(revision: Option<Revision>, start: &str) -> String {
     let revision = revision.map_or(-1, |r| i64::try_from(r.0).unwrap_or(-1));
     let json = serde_json::json!({ "v": TOKEN_VERSION, "rv": revision, "start": start });
-    URL_SAFE_NO_PAD.encode(json.to_string())
+    TOKEN_ENCODING.encode(json.to_string())
 }
 
 /// Revision (`None`: the newest) and first key below the prefix.
 fn read_token(token: &str) -> Result<(Option<Revision>, String), StatusError> {
-    let invalid = |why: &str| StatusError::bad_request(format!("continue key is not valid: {why}"));
-    let bytes = URL_SAFE_NO_PAD
-        .decode(token.trim_end_matches('='))
-        .map_err(|e| invalid(&e.to_string()))?;
+    let invalid =
+        |why: &str| StatusError::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+    let bytes = TOKEN_ENCODING
+        .decode(token)
+        .map_err(|_| invalid(&format!("illegal base64 data at input byte {}", first_illegal(token))))?;
     let json: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| invalid(&e.to_string()))?;
-    if json["v"] != TOKEN_VERSION {
+    let version = json["v"].as_str().unwrap_or_default();
+    if version != TOKEN_VERSION {
         return Err(invalid(&format!(
-            "server does not recognize this encoded version {}",
-            json["v"]
+            "server does not recognize this encoded version {version}"
         )));
     }
+    let revision = json["rv"].as_i64().unwrap_or(0);
+    if revision == 0 {
+        return Err(invalid(
+            "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+        ));
+    }
     let start = json["start"].as_str().unwrap_or_default();
-    if start.is_empty() || start.starts_with('/') || start.split('/').any(|part| part == "..") {
+    if start.is_empty() {
+        return Err(invalid("encoded start key empty (version meta.k8s.io/v1)"));
+    }
+    // A key that leads elsewhere than below the prefix is nobody's.
+    let below = start.strip_prefix('/').unwrap_or(start);
+    if below.split('/').any(|part| matches!(part, "" | "." | "..")) {
         return Err(invalid(start));
     }
-    match json["rv"].as_i64().unwrap_or(0) {
-        0 => Err(invalid(
-            "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
-        )),
-        n => Ok((u64::try_from(n).ok().map(Revision), start.to_owned())),
-    }
+    Ok((u64::try_from(revision).ok().map(Revision), below.to_owned()))
+}
+
+/// Where Go's decoder stops in a token that is no base64.
+fn first_illegal(token: &str) -> usize {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    let position = token.bytes().position(|b| !legal(b));
+    position.unwrap_or_else(|| token.len().saturating_sub(1))
 }
 
 /// Refuses field labels that the kind does not select by.
 pub(super) fn check_fields(endpoint: &Endpoint, options: &ListOptions) -> Result<(), StatusError> {
     let selectable = endpoint.kind.selectable_fields;
-    let known = |f: &str| matches!(f, "metadata.name" | "metadata.namespace") || selectable.contains(&f);
+    // Kinds with fields of their own have a namespace only if they are in one.
+    let has_namespace = endpoint.kind.namespaced || selectable.is_empty();
+    let known =
+        |f: &str| f == "metadata.name" || (f == "metadata.namespace" && has_namespace) || selectable.contains(&f);
     let Some(term) = options.fields.terms().iter().find(|t| !known(&t.field)) else {
         return Ok(());
     };
@@ -198,18 +220,21 @@ pub(super) fn check_fields(endpoint: &Endpoint, options: &ListOptions) -> Result
 }
 
 /// Whether an object (hub version) is selected.
-pub(super) fn matches(options: &ListOptions, object: &dyn Object) -> bool {
+pub(super) fn matches(endpoint: &Endpoint, options: &ListOptions, object: &dyn Object) -> bool {
     if !options.labels.matches(&object.meta().labels) {
         return false;
     }
-    options.fields.is_everything() || options.fields.matches(|label| field_value(object, label))
+    options.fields.is_everything() || options.fields.matches(|label| field_value(endpoint, object, label))
 }
 
-fn field_value<'a>(object: &'a dyn Object, label: &str) -> Cow<'a, str> {
+fn field_value<'a>(endpoint: &Endpoint, object: &'a dyn Object, label: &str) -> Cow<'a, str> {
     match label {
         "metadata.name" => Cow::Borrowed(&object.meta().name),
         "metadata.namespace" => Cow::Borrowed(&object.meta().namespace),
-        path => jsonpath::lookup_text(object.as_reflect(), path),
+        path => match endpoint.resource.strategy.selectable_value(object, path) {
+            Some(value) => value,
+            None => jsonpath::lookup_text(object.as_reflect(), path),
+        },
     }
 }
 
@@ -219,16 +244,26 @@ mod tests {
 
     #[test]
     fn tokens_come_back() {
-        let text = token(Some(Revision(7)), "ns/a\0");
+        let text = token(Some(Revision(7)), "/ns/a\0");
         assert_eq!(read_token(&text).unwrap(), (Some(Revision(7)), "ns/a\0".to_owned()));
         assert_eq!(read_token(&token(None, "x\0")).unwrap().0, None);
         for bad in [
             "",
             "!",
             "e30",
-            &URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":1,"start":"../x"}"#),
+            &TOKEN_ENCODING.encode(r#"{"v":"meta.k8s.io/v1","rv":1,"start":"../x"}"#),
+            &TOKEN_ENCODING.encode(r#"{"v":"meta.k8s.io/v1","rv":1,"start":"/x//y"}"#),
         ] {
             assert_eq!(read_token(bad).unwrap_err().code, 400, "{bad}");
+        }
+    }
+
+    #[test]
+    fn tokens_that_are_no_base64_say_where() {
+        for (bad, at) in [("x", 0), ("abcde", 4), ("e30=", 3), ("!!!!", 0)] {
+            let error = read_token(bad).unwrap_err();
+            let end = format!("illegal base64 data at input byte {at}");
+            assert!(error.message.ends_with(&end), "{bad}: {error}");
         }
     }
 }

@@ -65,7 +65,13 @@ impl Rest {
 
     async fn serve(&self, request: &Request, endpoint: &Endpoint, method: &str) -> Result<HttpResponse, StatusError> {
         let info = &request.info;
+        if info.verb == "proxy" {
+            return Err(StatusError::no_such_resource());
+        }
         let target = self.target(request, endpoint)?;
+        if info.legacy_watch && method != "GET" {
+            return Err(StatusError::method_not_allowed());
+        }
         let verb = match (target, method) {
             (Target::Collection, "GET") if info.verb == "watch" => "watch",
             (Target::Object, "GET") if info.legacy_watch => "watch",
@@ -148,12 +154,14 @@ impl Rest {
         if name.is_empty() {
             return Ok(Target::Collection);
         }
-        check_path_name(name)?;
         if endpoint.kind.namespaced && !in_namespace {
             return Err(StatusError::no_such_resource());
         }
         if info.subresource.is_empty() {
             return Ok(Target::Object);
+        }
+        if info.legacy_watch {
+            return Err(StatusError::no_such_resource());
         }
         endpoint
             .subresource(&info.subresource)
@@ -207,19 +215,6 @@ fn check_media_types(request: &Request, target: Target, verb: &str) -> Result<()
         route::check_content_type(request.header(&header::CONTENT_TYPE), route::PATCHES)?;
     }
     route::check_accept(request.header(&header::ACCEPT), makes)
-}
-
-/// A name in a path is one segment: an escaped slash would have been two, and dots would lead elsewhere.
-fn check_path_name(name: &str) -> Result<(), StatusError> {
-    if name.contains('/') || name.to_ascii_lowercase().contains("%2f") {
-        return Err(StatusError::no_such_resource());
-    }
-    match name {
-        "." | ".." => Err(StatusError::bad_request(format!(
-            "Name parameter invalid: {name:?}: may not be '{name}'"
-        ))),
-        _ => Ok(()),
-    }
 }
 
 /// The namespace that an object of this endpoint lives in: none for cluster-scoped kinds.

@@ -1,14 +1,18 @@
 //! The options that come in the query: read, then checked by the rules of the machinery.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use keelson_machinery::field::ErrorList;
+use keelson_machinery::field::text::quote;
 use keelson_machinery::json;
 use keelson_machinery::meta::v1;
-use keelson_machinery::meta::v1::DeleteOptions;
+use keelson_machinery::meta::v1::{DeleteOptions, Preconditions};
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::options as rules;
 use keelson_storage::Revision;
 
+use crate::registry::parse_revision;
 use crate::request_info::Query;
 
 const META_GROUP: &str = "meta.k8s.io";
@@ -119,7 +123,7 @@ pub struct ListOptions {
 impl ListOptions {
     pub fn parse(query: &Query, watch: bool) -> Result<ListOptions, StatusError> {
         let text = |key: &str| query.get(key).unwrap_or_default().to_owned();
-        let message = v1::ListOptions {
+        let mut message = v1::ListOptions {
             label_selector: text("labelSelector"),
             field_selector: text("fieldSelector"),
             watch,
@@ -132,6 +136,7 @@ impl ListOptions {
             send_initial_events: query.has("sendInitialEvents").then(|| query.flag("sendInitialEvents")),
             ..v1::ListOptions::default()
         };
+        begin_with_state(&mut message);
         let selector = |e: &dyn std::fmt::Display| StatusError::bad_request(e.to_string());
         let labels = LabelSelector::parse(&message.label_selector).map_err(|e| selector(&e))?;
         let fields = FieldSelector::parse(&message.field_selector).map_err(|e| selector(&e))?;
@@ -159,29 +164,38 @@ impl ListOptions {
     }
 }
 
-/// A revision out of a query; "" and "0" are none.
-pub fn revision(text: &str) -> Result<Option<Revision>, String> {
-    match text {
-        "" | "0" => Ok(None),
-        _ => match text.parse() {
-            Ok(n) => Ok(Some(Revision(n))),
-            Err(_) => Err(format!(
-                "Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
-            )),
-        },
+/// A watch that names no version, or says that any will do, begins with the present state, as if it had asked for it.
+fn begin_with_state(options: &mut v1::ListOptions) {
+    let anywhere = matches!(options.resource_version.as_str(), "" | "0");
+    if options.watch && anywhere && options.resource_version_match.is_empty() && options.send_initial_events.is_none() {
+        options.send_initial_events = Some(true);
+        options.resource_version_match = "NotOlderThan".to_owned();
     }
 }
 
+/// A revision out of a query; "" and zero are none.
+pub fn revision(text: &str) -> Result<Option<Revision>, String> {
+    parse_revision(text).map_err(|e| format!("resourceVersion: Invalid value: {}: {e}", quote(text)))
+}
+
 fn integer(query: &Query, key: &str) -> Result<Option<i64>, StatusError> {
-    match query.get(key) {
-        None | Some("") => Ok(None),
-        Some(text) => match text.parse() {
-            Ok(n) => Ok(Some(n)),
-            Err(_) => Err(StatusError::bad_request(format!(
-                "strconv.ParseInt: parsing {text:?}: invalid syntax"
-            ))),
-        },
-    }
+    let Some(text) = query.get(key) else {
+        return Ok(None);
+    };
+    text.parse().map(Some).map_err(|e: ParseIntError| {
+        let why = match e.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        StatusError::bad_request(format!("strconv.ParseInt: parsing {}: {why}", quote(text)))
+    })
+}
+
+/// Preconditions may stand in the query too.
+fn preconditions(query: &Query) -> Option<Box<Preconditions>> {
+    let value = |key: &str| query.get(key).map(str::to_owned);
+    let (uid, resource_version) = (value("uid"), value("resourceVersion"));
+    (uid.is_some() || resource_version.is_some()).then(|| Box::new(Preconditions { uid, resource_version }))
 }
 
 /// The options of a deletion in the query.
@@ -189,10 +203,8 @@ pub fn delete_options_of_query(query: &Query) -> Result<DeleteOptions, StatusErr
     let options = DeleteOptions {
         grace_period_seconds: integer(query, "gracePeriodSeconds")?,
         orphan_dependents: query.has("orphanDependents").then(|| query.flag("orphanDependents")),
-        propagation_policy: query
-            .get("propagationPolicy")
-            .filter(|v| !v.is_empty())
-            .map(str::to_owned),
+        propagation_policy: query.get("propagationPolicy").map(str::to_owned),
+        preconditions: preconditions(query),
         dry_run: query.all("dryRun").map(str::to_owned).collect(),
         ..DeleteOptions::default()
     };

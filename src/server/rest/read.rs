@@ -13,6 +13,11 @@ impl Rest {
     /// Also of its status: a subresource that shows the whole object.
     pub(super) async fn get(&self, request: &Request, endpoint: &Endpoint) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
+        if request.query.flag("export") {
+            return Err(StatusError::bad_request(
+                "the export parameter, deprecated since v1.14, is no longer supported",
+            ));
+        }
         let wanted = request.query.get("resourceVersion").unwrap_or_default();
         // Go's apiserver has no better status for this than an error without a reason.
         let wanted = options::revision(wanted).map_err(StatusError::unknown)?;

@@ -5,6 +5,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 
+use super::create::{check_namespace, drop_repeated_owners};
 use super::options::{WriteOptions, Writing};
 use super::request::Request;
 use super::{Rest, namespace};
@@ -26,23 +27,22 @@ impl Rest {
             .object(&self.registry, endpoint.kind, options.field_validation)
             .await?;
         check_name(request, endpoint, &mut *object)?;
+        drop_repeated_owners(request, &mut *object);
         endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
         let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
         let context = request.context(endpoint, self.now(), options.dry_run);
         let name = request.info.name.as_str();
+        let namespace = namespace(request, endpoint);
+        let may_create = subresource.is_none() && endpoint.kind.create_on_update;
+        let creates = may_create && endpoint.resource.find(namespace, name).await?.is_none();
+        let operation = if creates { Operation::Create } else { Operation::Update };
         self.admission
-            .admit(
-                &self.registry,
-                endpoint,
-                Operation::Update,
-                namespace(request, endpoint),
-                name,
-            )
+            .admit(&self.registry, endpoint, operation, namespace, name)
             .await?;
         let wanted = UpdateRequest {
             name,
             part: part(subresource),
-            may_create: subresource.is_none() && endpoint.kind.create_on_update,
+            may_create,
             uid_is_precondition: true,
         };
         let updated = endpoint
@@ -64,8 +64,8 @@ pub(super) fn part(subresource: Option<&'static SubresourceDesc>) -> Part {
 
 /// The body must be about the object that the path names.
 pub(super) fn check_name(request: &Request, endpoint: &Endpoint, object: &mut dyn Object) -> Result<(), StatusError> {
+    check_namespace(request, endpoint, object)?;
     let name = &request.info.name;
-    let namespace = namespace(request, endpoint);
     let meta = object.meta_mut();
     if meta.name.is_empty() {
         return Err(StatusError::bad_request(format!(
@@ -78,12 +78,5 @@ pub(super) fn check_name(request: &Request, endpoint: &Endpoint, object: &mut dy
             meta.name
         )));
     }
-    if endpoint.kind.namespaced && !meta.namespace.is_empty() && meta.namespace != namespace {
-        return Err(StatusError::bad_request(format!(
-            "the namespace of the object ({}) does not match the namespace on the request ({namespace})",
-            meta.namespace
-        )));
-    }
-    namespace.clone_into(&mut meta.namespace);
     Ok(())
 }

@@ -11,6 +11,7 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, LocalBoxStream};
 use keelson_machinery::env::Clock;
 use keelson_machinery::object::Object;
+use keelson_machinery::selector::FieldSelector;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::table::{IncludeObject, TableColumns, TableWriter, write_partial_metadata};
 use keelson_machinery::{json, protobuf};
@@ -49,11 +50,11 @@ impl Rest {
         let accepted = request.negotiate(Offer::Events)?;
         let mut options = ListOptions::parse(&request.query, true)?;
         if request.info.legacy_watch && !request.info.path_name().is_empty() {
-            options.fields = keelson_machinery::selector::FieldSelector::name(&request.info.name);
+            options.fields = only_named(&options.fields, &request.info.name)?;
         }
         check_fields(endpoint, &options)?;
         let encoder = Encoder::new(self, endpoint, accepted, request)?;
-        let prefix = endpoint.resource.prefix(namespace(request, endpoint));
+        let prefix = endpoint.resource.prefix(namespace(request, endpoint))?;
         let mut watch = Watch {
             endpoint: endpoint.clone(),
             timer: self.deadline(&options),
@@ -84,6 +85,19 @@ impl Rest {
         });
         Instant::now() + Duration::from_secs(seconds)
     }
+}
+
+/// The selector of a watch of one object; one that the query has must name that object too.
+fn only_named(fields: &FieldSelector, name: &str) -> Result<FieldSelector, StatusError> {
+    if fields.is_everything() {
+        return Ok(FieldSelector::name(name));
+    }
+    if fields.required_value("metadata.name") != Some(name) {
+        return Err(StatusError::bad_request(
+            "fieldSelector metadata.name doesn't match requested name",
+        ));
+    }
+    Ok(fields.clone())
 }
 
 fn bookmark_interval() -> Interval {
@@ -144,7 +158,7 @@ impl Watch {
         let mut chunk = Vec::new();
         for entry in &listed.entries {
             let object = self.endpoint.resource.decode(entry)?;
-            if matches(&self.options, &*object) {
+            if matches(&self.endpoint, &self.options, &*object) {
                 self.encoder.event(&self.endpoint, "ADDED", object, &mut chunk)?;
             }
         }
@@ -239,14 +253,14 @@ impl Watch {
         out: &mut Vec<u8>,
     ) -> Result<(), StatusError> {
         let object = self.endpoint.resource.decode(&entry)?;
-        let now = matches(&self.options, &*object);
+        let now = matches(&self.endpoint, &self.options, &*object);
         let selective = self.options.is_selective();
         let before = match previous {
             None => None,
             Some(_) if !selective => Some(None),
             Some(previous) => {
                 let old = self.endpoint.resource.decode(&previous)?;
-                matches(&self.options, &*old).then_some(Some(old))
+                matches(&self.endpoint, &self.options, &*old).then_some(Some(old))
             }
         };
         match (before, now) {
@@ -267,7 +281,7 @@ impl Watch {
         out: &mut Vec<u8>,
     ) -> Result<(), StatusError> {
         let mut object = self.endpoint.resource.decode(&previous)?;
-        if !matches(&self.options, &*object) {
+        if !matches(&self.endpoint, &self.options, &*object) {
             return Ok(());
         }
         object.meta_mut().resource_version = revision.to_string();

@@ -1,3 +1,0 @@
-//! Rules of apiextensions.k8s.io.
-
-pub mod convert;
