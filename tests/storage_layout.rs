@@ -10,7 +10,7 @@ use keelson_machinery::scheme::KindDesc;
 fn stored_kinds() -> Vec<&'static KindDesc> {
     let kinds = SCHEME.groups.iter().flat_map(|g| g.versions).flat_map(|v| v.kinds);
     kinds
-        .filter(|k| k.storage && k.kind != "CustomResourceDefinition" && (k.message)().name.starts_with("io.k8s."))
+        .filter(|k| k.storage && (k.message)().name.starts_with("io.k8s."))
         .collect()
 }
 

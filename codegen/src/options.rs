@@ -11,6 +11,7 @@ pub struct GroupVersion {
     pub version_priority: i32,
     pub disabled: bool,
     pub library: bool,
+    pub unserved: bool,
 }
 
 /// `keelson.Kind`.
@@ -240,6 +241,7 @@ impl GroupVersion {
             version_priority: r.int("version_priority"),
             disabled: r.flag("disabled"),
             library: r.flag("library"),
+            unserved: r.flag("unserved"),
         }
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! A kind's rules stand in its definition; here is only what no definition can say.
 
+pub mod apiextensions;
 mod apps;
 pub mod autoscaling;
 mod cells;

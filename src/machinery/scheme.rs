@@ -29,6 +29,8 @@ pub struct VersionDesc {
     pub priority: i32,
     /// Served without being asked for.
     pub enabled: bool,
+    /// False: objects may be stored in it, but it cannot be switched on.
+    pub served: bool,
     pub kinds: &'static [KindDesc],
 }
 

@@ -49,6 +49,7 @@ struct Version<'a> {
     name: &'a str,
     priority: i32,
     enabled: bool,
+    served: bool,
     kinds: Vec<(MessageId, &'a Message)>,
 }
 
@@ -70,7 +71,8 @@ fn groups(model: &Model) -> Vec<Group<'_>> {
             .or_insert_with(|| Version {
                 name: &gv.version,
                 priority: gv.version_priority,
-                enabled: !gv.disabled,
+                enabled: !gv.disabled && !gv.unserved,
+                served: !gv.unserved,
                 kinds: Vec::new(),
             });
         version.kinds.push((id, message));
@@ -99,13 +101,21 @@ fn groups(model: &Model) -> Vec<Group<'_>> {
 fn group_desc(model: &Model, plan: &Plan, group: &Group<'_>, descriptions: &Descriptions) -> TokenStream {
     let (name, priority) = (group.name, Literal::i32_unsuffixed(group.priority));
     let versions = group.versions.iter().map(|version| {
-        let (name, enabled) = (version.name, version.enabled);
+        let (name, enabled, served) = (version.name, version.enabled, version.served);
         let priority = Literal::i32_unsuffixed(version.priority);
         let kinds = version
             .kinds
             .iter()
             .map(|(id, message)| kind_desc(model, plan, *id, message, descriptions));
-        quote!(VersionDesc { version: #name, priority: #priority, enabled: #enabled, kinds: &[#(#kinds),*] })
+        quote! {
+            VersionDesc {
+                version: #name,
+                priority: #priority,
+                enabled: #enabled,
+                served: #served,
+                kinds: &[#(#kinds),*],
+            }
+        }
     });
     quote!(GroupDesc { name: #name, priority: #priority, versions: &[#(#versions),*] })
 }

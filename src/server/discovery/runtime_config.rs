@@ -106,6 +106,9 @@ impl RuntimeConfig {
 
     /// Whether `resource` (a plural) is served. The most exact entry decides.
     pub fn serves(&self, group: &str, version: &VersionDesc, resource: &str) -> bool {
+        if !version.served {
+            return false;
+        }
         let key = (group.to_owned(), version.version.to_owned());
         let exact = self.resources.get(&(key.0.clone(), key.1.clone(), resource.to_owned()));
         let by_stage = || self.stages.get(&stage(version.version));
@@ -138,6 +141,7 @@ mod tests {
             version,
             priority: 0,
             enabled,
+            served: true,
             kinds: &[],
         }
     }

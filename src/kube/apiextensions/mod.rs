@@ -1,0 +1,3 @@
+//! Rules of apiextensions.k8s.io.
+
+pub mod convert;
