@@ -164,6 +164,7 @@ impl Server {
             cells: self.cells,
             store,
             prefix: settings.store_prefix.clone(),
+            cache_bytes: keelson_server::cache::DEFAULT_BYTES,
             runtime: settings.runtime.clone(),
             admission: Admission::default(),
             clock: Arc::new(SystemClock),
