@@ -86,11 +86,12 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         given => given.to_owned(),
     };
     let shutdown = Shutdown::new();
+    let budget = Budget::new(config.cache_bytes);
     let backend = Backend {
         store: config.store.clone(),
         clock: config.clock,
         entropy: config.entropy,
-        budget: Budget::new(config.cache_bytes),
+        budget: budget.clone(),
     };
     let served = Arc::new(Served::new(&config.schemes, &config.runtime));
     let is_served = |group: &str, version: &str, plural: &str| served.kind(group, version, plural).is_some();
@@ -123,7 +124,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         discovery: Discovery::new(served.clone(), advertise),
         openapi: OpenApi::new(&config.schemes, served, info, backend.clock.clone()),
         hooks: Hooks::default(),
-        metrics: Metrics::default(),
+        metrics: Metrics::new(budget),
         version: config.version,
     });
     run_hooks(&state, config.hooks, &HookContext { registry, backend });

@@ -11,9 +11,6 @@ use super::Derived;
 /// Entries of the queue that may belong to versions that are gone, beyond as many as there are living ones.
 const SLACK: usize = 1024;
 
-/// What renditions may take unless a flag says otherwise: 128 MiB.
-pub const DEFAULT_BYTES: usize = 128 << 20;
-
 /// How much memory renditions may take, and which are there. When they are too many, those go that were not used since
 /// the last look at them.
 pub struct Budget {

@@ -12,7 +12,7 @@ mod gzip;
 mod index;
 
 pub(crate) use body::{Body, Items, Write};
-pub use budget::{Budget, DEFAULT_BYTES};
+pub use budget::Budget;
 pub(crate) use derived::{Derived, KindKey, Meta, Rendition, Shape};
 pub(crate) use gzip::{Block, HEAD as GZIP_HEAD, Joined};
 pub(crate) use index::{Found, Indexes, Source, Term, Wanted};
