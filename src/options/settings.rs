@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use keelson_machinery::scheme::Scheme;
 use keelson_server::discovery::RuntimeConfig;
@@ -33,11 +34,11 @@ pub struct Settings {
     pub store: StoreConfig,
     /// What every key begins with: "" or a path without a slash at its end.
     pub store_prefix: String,
-    /// Memory for objects as they were answered, in bytes.
-    pub cache_bytes: usize,
     pub service_accounts: ServiceAccounts,
     pub service_ranges: Vec<Cidr>,
     pub allow_privileged: bool,
+    /// How long events are kept; `None`: for ever.
+    pub event_time_to_live: Option<Duration>,
     pub log: Log,
     /// Lines for the log, of things that are odd but no errors.
     pub warnings: Vec<String>,
@@ -98,10 +99,10 @@ impl Options {
             runtime: self.api_enablement.runtime_config(schemes)?,
             store: self.etcd.store(&data_dir)?,
             store_prefix: self.etcd.prefix(),
-            cache_bytes: self.etcd.cache_memory_limit,
             service_accounts: self.service_accounts()?,
             service_ranges: self.misc.service_ranges()?,
             allow_privileged: self.misc.allow_privileged.unwrap_or(false),
+            event_time_to_live: self.misc.event_time_to_live()?,
             log,
             warnings,
             unused: self.unused(),

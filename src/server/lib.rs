@@ -7,7 +7,6 @@ pub mod admission;
 pub mod app;
 pub mod authn;
 pub mod authz;
-pub mod cache;
 mod compress;
 pub mod delegate;
 pub mod discovery;

@@ -1,7 +1,6 @@
 //! The REST handlers: one per verb, generic over kinds. Routes are data: group, version, resource and subresource of
 //! the request, looked up in the registry.
 
-mod continue_token;
 mod create;
 pub mod decode;
 mod delete;
@@ -12,7 +11,6 @@ mod output;
 mod patch;
 pub mod pretty;
 mod read;
-mod renditions;
 pub mod request;
 mod scale;
 mod update;

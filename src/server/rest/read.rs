@@ -24,14 +24,10 @@ impl Rest {
         if let Some(revision) = wanted {
             endpoint.resource.wait_for(revision).await?;
         }
-        let entry = endpoint
+        let stored = endpoint
             .resource
-            .entry(namespace(request, endpoint), &request.info.name)
+            .get(namespace(request, endpoint), &request.info.name)
             .await?;
-        if let Some(response) = self.ready_object(request, endpoint, accepted, &entry)? {
-            return Ok(response);
-        }
-        let object = endpoint.resource.decode(&entry)?;
-        self.object_response(request, endpoint, accepted, 200, object)
+        self.object_response(request, endpoint, accepted, 200, stored.object)
     }
 }
