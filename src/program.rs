@@ -171,6 +171,7 @@ impl Server {
             cells: self.cells,
             store,
             prefix: settings.store_prefix.clone(),
+            cache_bytes: settings.cache_bytes,
             runtime: settings.runtime.clone(),
             admission: Admission::default(),
             clock: Arc::new(SystemClock),

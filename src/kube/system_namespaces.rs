@@ -101,6 +101,7 @@ mod tests {
             store: Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap()),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
+            budget: keelson_server::cache::Budget::new(0),
         };
         let mut code = crate::kube::code();
         code.cells(crate::kube::cells());

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use keelson_machinery::quantity::Quantity;
 use keelson_storage::{EtcdConfig, HistoryLimits, StoreConfig};
 
 use super::OptionError;
@@ -27,6 +28,11 @@ pub struct Etcd {
     /// What the keys of all objects begin with.
     #[arg(long, value_name = "string", default_value = "/registry")]
     pub etcd_prefix: String,
+
+    /// How much memory may hold objects in the forms in which they were answered, such as 64Mi. What does not fit is
+    /// made again for each answer.
+    #[arg(long, value_name = "quantity", value_parser = bytes, default_value = "128Mi")]
+    pub cache_memory_limit: usize,
 
     /// A PEM file of the authorities that etcd's certificates are checked against.
     #[arg(long, value_name = "string")]
@@ -105,6 +111,12 @@ impl Etcd {
     }
 }
 
+/// A number of bytes, as a quantity of memory.
+fn bytes(text: &str) -> Result<usize, String> {
+    let quantity = Quantity::parse(text).map_err(|error| error.to_string())?;
+    usize::try_from(quantity.value()).map_err(|_| "must not be negative".to_owned())
+}
+
 fn embedded(data_dir: &Path) -> StoreConfig {
     StoreConfig::Embedded {
         dir: data_dir.join("store"),
@@ -178,6 +190,15 @@ mod tests {
         ] {
             assert_eq!(store(args).unwrap_err(), error, "{args:?}");
         }
+    }
+
+    #[test]
+    fn memory_is_a_quantity() {
+        for (text, want) in [("64Mi", Ok(64 << 20)), ("1k", Ok(1000)), ("0", Ok(0))] {
+            assert_eq!(bytes(text), want);
+        }
+        assert_eq!(bytes("-1").unwrap_err(), "must not be negative");
+        assert!(bytes("much").is_err());
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct Settings {
     pub store: StoreConfig,
     /// What every key begins with: "" or a path without a slash at its end.
     pub store_prefix: String,
+    /// Memory for objects as they were answered, in bytes.
+    pub cache_bytes: usize,
     pub service_accounts: ServiceAccounts,
     pub service_ranges: Vec<Cidr>,
     pub allow_privileged: bool,
@@ -99,6 +101,7 @@ impl Options {
             runtime: self.api_enablement.runtime_config(schemes)?,
             store: self.etcd.store(&data_dir)?,
             store_prefix: self.etcd.prefix(),
+            cache_bytes: self.etcd.cache_memory_limit,
             service_accounts: self.service_accounts()?,
             service_ranges: self.misc.service_ranges()?,
             allow_privileged: self.misc.allow_privileged.unwrap_or(false),

@@ -7,6 +7,7 @@ pub mod admission;
 pub mod app;
 pub mod authn;
 pub mod authz;
+pub mod cache;
 mod compress;
 pub mod delegate;
 pub mod discovery;

@@ -1,6 +1,7 @@
 //! `/metrics` in the Prometheus text format, under kube-apiserver's names. Label values come from fixed sets or from the
 //! scheme, so that no client can make series without end.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::cache::Budget;
 use crate::request_info::RequestInfo;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -45,10 +47,13 @@ pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     durations: Family<DurationLabels, Histogram>,
     resident: Gauge<f64, AtomicU64>,
+    cached: Gauge,
+    budget: Arc<Budget>,
 }
 
-impl Default for Metrics {
-    fn default() -> Metrics {
+impl Metrics {
+    /// The metrics of a server whose renditions are in `budget`.
+    pub fn new(budget: Arc<Budget>) -> Metrics {
         let mut registry = Registry::default();
         let requests = Family::default();
         let durations = Family::new_with_constructor(duration_histogram as fn() -> Histogram);
@@ -65,16 +70,23 @@ impl Default for Metrics {
             "Resident memory of the process",
             resident.clone(),
         );
+        let cached = Gauge::default();
+        let text = "Memory of objects in the forms in which they were answered";
+        registry.register("keelson_cache_rendition_bytes", text, cached.clone());
+        let limit = Gauge::<i64>::default();
+        limit.set(i64::try_from(budget.limit()).unwrap_or(i64::MAX));
+        let text = "The most that keelson_cache_rendition_bytes may be";
+        registry.register("keelson_cache_limit_bytes", text, limit);
         Metrics {
+            cached,
+            budget,
             registry,
             requests,
             durations,
             resident,
         }
     }
-}
 
-impl Metrics {
     /// Counts a finished request. `known` says that the resource is one of the server's; others share one series.
     pub fn observe(&self, info: &RequestInfo, known: bool, code: u16, took: Duration) {
         let of = |text: &String| if known { text.clone() } else { String::new() };
@@ -112,6 +124,7 @@ impl Metrics {
     /// The text of `/metrics`.
     pub fn encode(&self) -> String {
         self.resident.set(resident_bytes().unwrap_or(0.0));
+        self.cached.set(i64::try_from(self.budget.used()).unwrap_or(i64::MAX));
         let mut out = String::new();
         // Writing to a String does not fail.
         let _ = text::encode(&mut out, &self.registry);

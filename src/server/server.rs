@@ -14,6 +14,7 @@ use crate::admission::Admission;
 use crate::app::app;
 use crate::authn::Authentication;
 use crate::authz::Authorization;
+use crate::cache::Budget;
 use crate::discovery::{Discovery, RuntimeConfig, Served};
 use crate::lifecycle::Hooks;
 use crate::listener::{self, ListenerConfig, Serving, Shutdown};
@@ -46,6 +47,8 @@ pub struct Config {
     pub store: Arc<dyn Store>,
     /// First part of all keys, `/registry`.
     pub prefix: String,
+    /// How many bytes of memory may hold objects in the forms in which they were answered; see [`crate::cache`].
+    pub cache_bytes: usize,
     pub runtime: RuntimeConfig,
     pub authentication: Authentication,
     pub authorization: Authorization,
@@ -83,10 +86,12 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         given => given.to_owned(),
     };
     let shutdown = Shutdown::new();
+    let budget = Budget::new(config.cache_bytes);
     let backend = Backend {
         store: config.store.clone(),
         clock: config.clock,
         entropy: config.entropy,
+        budget: budget.clone(),
     };
     let served = Arc::new(Served::new(&config.schemes, &config.runtime));
     let is_served = |group: &str, version: &str, plural: &str| served.kind(group, version, plural).is_some();
@@ -119,7 +124,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         discovery: Discovery::new(served.clone(), advertise),
         openapi: OpenApi::new(&config.schemes, served, info, backend.clock.clone()),
         hooks: Hooks::default(),
-        metrics: Metrics::default(),
+        metrics: Metrics::new(budget),
         version: config.version,
     });
     run_hooks(&state, config.hooks, &HookContext { registry, backend });

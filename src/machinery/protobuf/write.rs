@@ -26,6 +26,12 @@ pub fn write_tag_bytes(number: u32, value: &[u8], out: &mut Vec<u8>) {
     wire::write_bytes_field(number, value, out);
 }
 
+/// Appends what stands before a value of `len` bytes in [`write_tag_bytes`].
+pub fn write_tag_len(number: u32, len: usize, out: &mut Vec<u8>) {
+    wire::write_tag(number, wire::BYTES, out);
+    wire::write_varint(len as u64, out);
+}
+
 /// How many bytes [`write_tag_bytes`] appends for a value of `len` bytes.
 pub fn tagged_len(number: u32, len: usize) -> usize {
     wire::varint_len(u64::from(number) << 3) + wire::varint_len(len as u64) + len

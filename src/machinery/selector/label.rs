@@ -208,11 +208,12 @@ impl LabelSelector {
 
     /// Whether an object with these labels is selected.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
-        !self.nothing
-            && self
-                .requirements
-                .iter()
-                .all(|r| r.holds(labels.get(&r.key).map(String::as_str)))
+        self.matches_by(|key| labels.get(key).map(String::as_str))
+    }
+
+    /// As [`LabelSelector::matches`]; `label` gives the value of a label.
+    pub fn matches_by<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
+        !self.nothing && self.requirements.iter().all(|r| r.holds(label(&r.key)))
     }
 
     /// Whether every object is selected.

@@ -7,7 +7,9 @@ pub mod managed;
 pub mod strategy;
 pub mod write;
 
+mod derive;
 mod read;
+mod select;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,8 +20,12 @@ use keelson_machinery::scheme::{KindDesc, Scheme, SubresourceDesc, TypeDesc};
 use keelson_machinery::table::{CellFunctions, Descriptions, TableColumns, TableError};
 use keelson_storage::Store;
 
+use crate::cache::{Budget, Indexes};
+
+pub(crate) use derive::LIST_ITEMS;
 pub use handler::{Call, Handler, Reply};
 pub use read::{Page, Stored, parse_revision};
+pub(crate) use select::{Next, Query};
 pub use strategy::{CodeDefaults, Context, DefaultStrategy, Strategy};
 
 /// All resources of one server.
@@ -45,6 +51,9 @@ pub struct Resource {
     handlers: HashMap<&'static str, Arc<dyn Handler>>,
     /// Key prefix with a slash at its end: `/registry/services/specs/`.
     pub key_prefix: String,
+    /// The field labels of all versions: selectors see the hub version.
+    selectable: Vec<&'static str>,
+    indexes: Indexes,
     pub(crate) backend: Backend,
 }
 
@@ -54,6 +63,8 @@ pub struct Backend {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
+    /// Of what is derived from entries.
+    pub budget: Arc<Budget>,
 }
 
 /// What a path leads to: a resource in one version.
@@ -136,6 +147,37 @@ impl KindCode {
     }
 }
 
+/// Whose objects a kind's are: those of another group's kind, or its own.
+fn owner(kind: &KindDesc) -> (&'static str, &'static str) {
+    kind.same_as
+        .map_or((kind.group, kind.kind), |same| (same.group, same.kind))
+}
+
+/// The paths of the field labels of all kinds with these objects: selectors see the hub version, whatever version asks.
+fn selectable(of: &KindDesc, schemes: &[&'static Scheme]) -> Vec<&'static str> {
+    let groups = schemes.iter().flat_map(|scheme| scheme.groups);
+    let kinds = groups
+        .flat_map(|group| group.versions)
+        .flat_map(|version| version.kinds);
+    let mut fields: Vec<_> = kinds
+        .filter(|kind| owner(kind) == owner(of))
+        .flat_map(|kind| kind.selectable_fields)
+        .map(|field| field.split_once('=').map_or(*field, |(_, paths)| paths))
+        .collect();
+    fields.sort_unstable();
+    fields.dedup();
+    fields
+}
+
+/// What all resources are made with; see [`Registry::new`].
+struct Parts<'a> {
+    schemes: &'a [&'static Scheme],
+    code: &'a KindCode,
+    backend: &'a Backend,
+    prefix: &'a str,
+    served: &'a dyn Fn(&str, &str, &str) -> bool,
+}
+
 impl Registry {
     /// Builds the table. `prefix` is that of the store, `/registry`; `served` says whether a group, version and
     /// plural is switched on.
@@ -146,6 +188,13 @@ impl Registry {
         prefix: &str,
         served: &dyn Fn(&str, &str, &str) -> bool,
     ) -> Result<Registry, TableError> {
+        let parts = Parts {
+            schemes,
+            code,
+            backend,
+            prefix,
+            served,
+        };
         let mut registry = Registry {
             resources: Vec::new(),
             endpoints: HashMap::new(),
@@ -172,20 +221,24 @@ impl Registry {
         // Kinds whose objects are those of another group come last: their stored version is with that one.
         all.sort_by_key(|(versions, _)| versions.iter().any(|k| k.same_as.is_some()));
         for (versions, descriptions) in all {
-            registry.add(versions, code, backend, prefix, served, &descriptions)?;
+            registry.add(&parts, versions, &descriptions)?;
         }
         Ok(registry)
     }
 
     fn add(
         &mut self,
+        parts: &Parts<'_>,
         mut versions: Vec<&'static KindDesc>,
-        code: &KindCode,
-        backend: &Backend,
-        prefix: &str,
-        served: &dyn Fn(&str, &str, &str) -> bool,
         descriptions: &Descriptions,
     ) -> Result<(), TableError> {
+        let Parts {
+            schemes,
+            code,
+            backend,
+            prefix,
+            served,
+        } = *parts;
         let cells = &code.cells;
         let Some(first) = versions.first().copied() else {
             return Ok(());
@@ -220,6 +273,8 @@ impl Registry {
             handlers: code.handlers_of(group, plural),
             key_prefix: format!("{prefix}/{}/", storage.storage_path),
             backend: backend.clone(),
+            selectable: selectable(first, schemes),
+            indexes: Indexes::default(),
             versions,
         });
         // What is not stored is served by code of its own.

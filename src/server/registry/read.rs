@@ -97,6 +97,13 @@ impl Resource {
         self.find(namespace, name).await?.ok_or_else(|| self.not_found(name))
     }
 
+    /// The stored form of one object; 404 if it is absent.
+    pub(crate) async fn entry(&self, namespace: &str, name: &str) -> Result<Entry, StatusError> {
+        let key = self.key(namespace, name)?;
+        let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
+        got.entry.ok_or_else(|| self.not_found(name))
+    }
+
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Stored>, StatusError> {
         let key = self.key(namespace, name)?;
         let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;

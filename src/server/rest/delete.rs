@@ -6,6 +6,7 @@ use keelson_machinery::object::{Object, not_registered};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::{json, protobuf, yaml};
 
+use super::list::objects;
 use super::options::{self, ListOptions};
 use super::request::Request;
 use super::{Rest, namespace};
@@ -55,7 +56,8 @@ impl Rest {
         let options = self.delete_options(request).await?;
         let context = request.context(endpoint, self.now(), !options.dry_run.is_empty());
         let found = self.select(request, endpoint, &list).await?;
-        for object in &found.objects {
+        let found_objects = objects(endpoint, found.items)?;
+        for object in &found_objects {
             match endpoint.resource.delete(&context, &object.meta().name, &options).await {
                 // Someone else was faster; that is what was asked for.
                 Err(e) if e.code != 404 => return Err(e),
@@ -63,7 +65,7 @@ impl Rest {
             }
         }
         // They are shown as they were found.
-        self.list_response(request, endpoint, accepted, &found.meta, found.objects)
+        self.list_response(request, endpoint, accepted, &found.meta, found_objects)
     }
 
     /// Those of the body if there is one: it makes the query's void.

@@ -7,7 +7,7 @@ use keelson_machinery::reflect::{Slot, Value};
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 
-use super::list::{matches, resolve_fields};
+use super::list::resolve_fields;
 use super::options::{ListOptions, WriteOptions, Writing};
 use super::request::Request;
 use super::{Rest, namespace};
@@ -107,7 +107,9 @@ impl Rest {
         let mut objects = Vec::new();
         for object in handler.list(&call).await? {
             let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
-            if matches(&options, &*hub) {
+            let resource = &endpoint.resource;
+            let by_fields = options.fields.matches(|label| resource.field_of(&*hub, label));
+            if by_fields && options.labels.matches(&hub.meta().labels) {
                 objects.push(hub);
             }
         }

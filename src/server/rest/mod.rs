@@ -1,6 +1,7 @@
 //! The REST handlers: one per verb, generic over kinds. Routes are data: group, version, resource and subresource of
 //! the request, looked up in the registry.
 
+mod continue_token;
 mod create;
 pub mod decode;
 mod delete;
@@ -11,6 +12,7 @@ mod output;
 mod patch;
 pub mod pretty;
 mod read;
+mod renditions;
 pub mod request;
 mod scale;
 mod update;

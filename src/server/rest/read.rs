@@ -24,10 +24,14 @@ impl Rest {
         if let Some(revision) = wanted {
             endpoint.resource.wait_for(revision).await?;
         }
-        let stored = endpoint
+        let entry = endpoint
             .resource
-            .get(namespace(request, endpoint), &request.info.name)
+            .entry(namespace(request, endpoint), &request.info.name)
             .await?;
-        self.object_response(request, endpoint, accepted, 200, stored.object)
+        if let Some(response) = self.ready_object(request, endpoint, accepted, &entry)? {
+            return Ok(response);
+        }
+        let object = endpoint.resource.decode(&entry)?;
+        self.object_response(request, endpoint, accepted, 200, object)
     }
 }

@@ -10,22 +10,24 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::{self, LocalBoxStream};
 use keelson_machinery::env::Clock;
-use keelson_machinery::object::Object;
+use keelson_machinery::object::{Object, api_version};
 use keelson_machinery::selector::FieldSelector;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::table::{IncludeObject, TableColumns, TableWriter, write_partial_metadata};
 use keelson_machinery::{json, protobuf};
-use keelson_storage::{Event, Revision, StoreError, WatchItem, WatchStream};
+use keelson_storage::{Entry, Event, Revision, StoreError, WatchItem, WatchStream};
 use tokio::time::{Instant, Interval};
 
-use super::list::{matches, resolve_fields};
+use super::list::resolve_fields;
 use super::options::{self, ListOptions};
 use super::output::{include_object, write_partial_protobuf};
+use super::renditions::write_object;
 use super::request::Request;
 use super::{Rest, namespace};
+use crate::cache::{Items, Shape as Ready};
 use crate::listener::Shutdown;
 use crate::negotiate::{Accepted, Format, MetaVersion, Offer, Shape};
-use crate::registry::Endpoint;
+use crate::registry::{Endpoint, Query};
 
 /// A watch without `timeoutSeconds` ends after this much time, plus up to as much again by chance, in seconds.
 const MIN_TIMEOUT_SECONDS: u64 = 1800;
@@ -54,7 +56,8 @@ impl Rest {
         }
         let options = resolve_fields(endpoint, options)?;
         let encoder = Encoder::new(self, endpoint, accepted, request)?;
-        let prefix = endpoint.resource.prefix(namespace(request, endpoint))?;
+        let namespace = namespace(request, endpoint);
+        let prefix = endpoint.resource.prefix(namespace)?;
         let mut watch = Watch {
             endpoint: endpoint.clone(),
             timer: self.deadline(&options),
@@ -63,11 +66,12 @@ impl Rest {
             options,
             encoder,
             events: stream::pending().boxed(),
+            initial: None,
             frames: VecDeque::new(),
             seen: Revision(0),
             ended: false,
         };
-        watch.begin(&prefix).await?;
+        watch.begin(namespace, &prefix).await?;
         let content_type = match accepted.format {
             Format::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
             _ => "application/json",
@@ -110,6 +114,8 @@ struct Watch {
     options: ListOptions,
     encoder: Encoder,
     events: WatchStream,
+    /// Present objects that are still to be sent, before any event.
+    initial: Option<Items>,
     /// Frames that wait to be sent.
     frames: VecDeque<Bytes>,
     /// Everything up to here has been delivered.
@@ -121,7 +127,7 @@ struct Watch {
 }
 
 impl Watch {
-    async fn begin(&mut self, prefix: &str) -> Result<(), StatusError> {
+    async fn begin(&mut self, namespace: &str, prefix: &str) -> Result<(), StatusError> {
         let asked = options::revision(&self.options.resource_version).map_err(StatusError::unknown)?;
         let start = match (self.options.send_initial_events, asked) {
             (Some(true), _) => Start::State,
@@ -130,7 +136,7 @@ impl Watch {
             (_, Some(revision)) => Start::After(Some(revision)),
         };
         let after = match start {
-            Start::State => self.send_state(prefix, asked).await?,
+            Start::State => self.begin_with_state(namespace, asked).await?,
             Start::After(Some(revision)) => revision,
             Start::After(None) => {
                 let store = &self.endpoint.resource.backend.store;
@@ -148,27 +154,49 @@ impl Watch {
         Ok(())
     }
 
-    /// The present objects, and the mark of their end where it was asked for.
-    async fn send_state(&mut self, prefix: &str, at_least: Option<Revision>) -> Result<Revision, StatusError> {
-        let page = crate::registry::Page {
-            at_least,
-            ..Default::default()
-        };
-        let listed = self.endpoint.resource.list(prefix, page).await?;
-        let mut chunk = Vec::new();
-        for entry in &listed.entries {
-            let object = self.endpoint.resource.decode(entry)?;
-            if matches(&self.options, &*object) {
-                self.encoder.event(&self.endpoint, "ADDED", object, &mut chunk)?;
-            }
+    /// Begins with the present objects; they are sent while the client takes them.
+    async fn begin_with_state(&mut self, namespace: &str, at_least: Option<Revision>) -> Result<Revision, StatusError> {
+        let resource = &self.endpoint.resource;
+        if let Some(revision) = at_least {
+            resource.wait_for(revision).await?;
         }
-        if self.options.send_initial_events == Some(true) && self.options.bookmarks {
-            self.bookmark(listed.revision, true, &mut chunk)?;
+        let query = Query {
+            namespace,
+            labels: &self.options.labels,
+            fields: &self.options.fields,
+            limit: 0,
+            revision: None,
+            from: None,
+            left: None,
+        };
+        let chosen = resource.select(&query).await?;
+        self.initial = Some(chosen.items);
+        Ok(chosen.revision)
+    }
+
+    /// A chunk of the present objects; after the last one the mark of their end, where it was asked for.
+    fn send_state(&mut self, mut items: Items) {
+        let mut chunk = Vec::new();
+        let batch = items.batch();
+        let sent = match batch.is_empty() {
+            true if self.options.send_initial_events == Some(true) && self.options.bookmarks => {
+                self.bookmark(self.seen, true, &mut chunk)
+            }
+            true => Ok(()),
+            false => {
+                self.initial = Some(items);
+                let mut entries = batch.iter();
+                entries.try_for_each(|entry| self.encoder.event(&self.endpoint, "ADDED", entry, None, &mut chunk))
+            }
+        };
+        if let Err(error) = sent {
+            self.encoder.error(&error, &mut chunk);
+            self.initial = None;
+            self.ended = true;
         }
         if !chunk.is_empty() {
             self.frames.push_back(chunk.into());
         }
-        Ok(listed.revision)
     }
 
     fn bookmark(&mut self, revision: Revision, initial: bool, out: &mut Vec<u8>) -> Result<(), StatusError> {
@@ -190,6 +218,10 @@ impl Watch {
             loop {
                 if let Some(frame) = watch.frames.pop_front() {
                     return Some((Ok(frame), watch));
+                }
+                if let Some(items) = watch.initial.take() {
+                    watch.send_state(items);
+                    continue;
                 }
                 if watch.ended {
                     return None;
@@ -227,11 +259,11 @@ impl Watch {
             let result = match event {
                 Event::Put { entry, previous } => {
                     self.seen = self.seen.max(entry.mod_revision);
-                    self.put(entry, previous, &mut chunk)
+                    self.put(&entry, previous.as_ref(), &mut chunk)
                 }
                 Event::Delete { revision, previous, .. } => {
                     self.seen = self.seen.max(revision);
-                    previous.map_or(Ok(()), |p| self.deleted(p, revision, &mut chunk))
+                    previous.map_or(Ok(()), |p| self.deleted(&p, revision, &mut chunk))
                 }
             };
             if let Err(error) = result {
@@ -246,46 +278,40 @@ impl Watch {
     }
 
     /// A change shows as ADDED or DELETED when it moves the object into or out of the selection.
-    fn put(
-        &mut self,
-        entry: keelson_storage::Entry,
-        previous: Option<keelson_storage::Entry>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), StatusError> {
-        let object = self.endpoint.resource.decode(&entry)?;
-        let now = matches(&self.options, &*object);
-        let selective = self.options.is_selective();
+    fn put(&mut self, entry: &Entry, previous: Option<&Entry>, out: &mut Vec<u8>) -> Result<(), StatusError> {
+        let now = self.selects(entry)?;
         let before = match previous {
+            Some(previous) => self.selects(previous)?.then_some(previous),
             None => None,
-            Some(_) if !selective => Some(None),
-            Some(previous) => {
-                let old = self.endpoint.resource.decode(&previous)?;
-                matches(&self.options, &*old).then_some(Some(old))
-            }
         };
         match (before, now) {
-            (None, true) => self.encoder.event(&self.endpoint, "ADDED", object, out),
-            (Some(_), true) => self.encoder.event(&self.endpoint, "MODIFIED", object, out),
-            (Some(Some(mut old)), false) => {
-                old.meta_mut().resource_version = entry.mod_revision.to_string();
-                self.encoder.event(&self.endpoint, "DELETED", old, out)
-            }
-            _ => Ok(()),
+            (None, true) => self.encoder.event(&self.endpoint, "ADDED", entry, None, out),
+            (Some(_), true) => self.encoder.event(&self.endpoint, "MODIFIED", entry, None, out),
+            (Some(previous), false) => self.gone(previous, entry.mod_revision, out),
+            (None, false) => Ok(()),
         }
     }
 
-    fn deleted(
-        &mut self,
-        previous: keelson_storage::Entry,
-        revision: Revision,
-        out: &mut Vec<u8>,
-    ) -> Result<(), StatusError> {
-        let mut object = self.endpoint.resource.decode(&previous)?;
-        if !matches(&self.options, &*object) {
-            return Ok(());
+    fn deleted(&mut self, previous: &Entry, revision: Revision, out: &mut Vec<u8>) -> Result<(), StatusError> {
+        match self.selects(previous)? {
+            true => self.gone(previous, revision, out),
+            false => Ok(()),
         }
-        object.meta_mut().resource_version = revision.to_string();
-        self.encoder.event(&self.endpoint, "DELETED", object, out)
+    }
+
+    /// What is gone is shown as it was, with the revision at which it went.
+    fn gone(&mut self, previous: &Entry, revision: Revision, out: &mut Vec<u8>) -> Result<(), StatusError> {
+        self.encoder
+            .event(&self.endpoint, "DELETED", previous, Some(revision), out)
+    }
+
+    fn selects(&self, entry: &Entry) -> Result<bool, StatusError> {
+        let options = &self.options;
+        Ok(!options.is_selective()
+            || self
+                .endpoint
+                .resource
+                .matches(&options.labels, &options.fields, entry)?)
     }
 
     /// Ends the watch with an ERROR event, whose 410 makes clients list again.
@@ -309,6 +335,12 @@ async fn tick(interval: &mut Option<Interval>) {
         }
         None => std::future::pending().await,
     }
+}
+
+fn begin_frame(kind: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
 }
 
 /// How events of one watch are written.
@@ -339,16 +371,37 @@ impl Encoder {
         })
     }
 
-    /// Converts a hub object and appends its frame.
+    /// Appends the frame of an object; `gone` is the revision at which it went, if it is gone.
     fn event(
         &mut self,
         endpoint: &Endpoint,
         kind: &str,
-        object: Box<dyn Object>,
+        entry: &Entry,
+        gone: Option<Revision>,
         out: &mut Vec<u8>,
     ) -> Result<(), StatusError> {
-        let object = endpoint.resource.from_hub(endpoint.kind, object)?;
-        self.versioned_event(kind, &*object, out);
+        match (self.accepted.shape, self.accepted.format) {
+            (Shape::Object, Format::Protobuf) => {
+                let bytes = endpoint.plain(entry, Ready::Protobuf, gone)?;
+                let version = api_version(endpoint.kind.group, endpoint.kind.version);
+                let object = protobuf::wrap(&version, endpoint.kind.kind, &bytes);
+                protobuf::write_watch_frame(kind, &object, out);
+            }
+            (Shape::Object, _) => {
+                let bytes = endpoint.plain(entry, Ready::Json, gone)?;
+                begin_frame(kind, out);
+                write_object(endpoint, &bytes, out);
+                out.extend_from_slice(b"}\n");
+            }
+            _ => {
+                let mut object = endpoint.resource.decode(entry)?;
+                if let Some(revision) = gone {
+                    object.meta_mut().resource_version = revision.to_string();
+                }
+                let object = endpoint.resource.from_hub(endpoint.kind, object)?;
+                self.versioned_event(kind, &*object, out);
+            }
+        }
         Ok(())
     }
 
@@ -366,9 +419,7 @@ impl Encoder {
                 protobuf::write_watch_frame(kind, &body, out);
             }
             _ => {
-                out.extend_from_slice(b"{\"type\":\"");
-                out.extend_from_slice(kind.as_bytes());
-                out.extend_from_slice(b"\",\"object\":");
+                begin_frame(kind, out);
                 match (self.accepted.shape, self.table) {
                     (_, Some((version, include))) => {
                         let headers = !std::mem::replace(&mut self.named_columns, true);

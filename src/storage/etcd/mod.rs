@@ -88,8 +88,8 @@ impl EtcdStore {
     /// The mirror that holds a key or prefix.
     fn mirror_of(&self, key: &str) -> Option<Arc<Mirror>> {
         let mirrors = self.mirrors();
-        let folders = key.match_indices('/').map(|(slash, _)| &key[..=slash]);
-        folders.filter_map(|folder| mirrors.get(folder)).last().cloned()
+        let mut folders = key.rmatch_indices('/').map(|(slash, _)| &key[..=slash]);
+        folders.find_map(|folder| mirrors.get(folder)).cloned()
     }
 
     async fn snapshot_now(&self, prefix: &str) -> Result<Snapshot, StoreError> {

@@ -1,0 +1,213 @@
+//! What is derived from one version of an object.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use keelson_machinery::scheme::KindDesc;
+use keelson_storage::{Entry, Version};
+
+use super::{Block, Budget};
+
+/// What selectors ask of an object.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Meta {
+    /// Sorted by key.
+    pub labels: Box<[(Box<str>, Box<str>)]>,
+    /// Values of the kind's selectable fields, in their order.
+    pub fields: Box<[Box<str>]>,
+}
+
+impl Meta {
+    pub fn label(&self, key: &str) -> Option<&str> {
+        let at = self.labels.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
+        self.labels.get(at).map(|(_, value)| &**value)
+    }
+}
+
+/// Which version of a kind: the address of its description, which is static.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct KindKey(usize);
+
+impl KindKey {
+    pub fn of(kind: &'static KindDesc) -> KindKey {
+        KindKey(std::ptr::from_ref(kind).addr())
+    }
+}
+
+/// A form in which an object goes out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shape {
+    /// The JSON object without kind and apiVersion, as it stands in a list.
+    Json,
+    /// The protobuf message without its envelope.
+    Protobuf,
+    /// [`Shape::Json`] with the resource version at which the object went, as watches show it.
+    JsonGone,
+    /// The same in protobuf.
+    ProtobufGone,
+    /// [`Shape::Json`] as a block of gzip.
+    JsonGzip,
+    /// [`Shape::Protobuf`] with its tag and length, as an item of a list, as a block of gzip.
+    ProtobufGzip,
+}
+
+#[derive(Clone)]
+pub(crate) enum Rendition {
+    Plain(Bytes),
+    Gzip(Block),
+}
+
+impl Rendition {
+    fn size(&self) -> usize {
+        /// What keeping one costs beside its bytes.
+        const OVERHEAD: usize = 96;
+        OVERHEAD
+            + match self {
+                Rendition::Plain(bytes) => bytes.len(),
+                Rendition::Gzip(block) => block.bytes.len(),
+            }
+    }
+}
+
+/// Kept with a version in the store's memory; see [`Entry::derived`].
+#[derive(Default)]
+pub(crate) struct Derived {
+    meta: OnceLock<Meta>,
+    made: Mutex<Made>,
+    used: AtomicBool,
+}
+
+#[derive(Default)]
+struct Made {
+    /// By version of the kind, and shape.
+    renditions: Vec<(KindKey, Shape, Rendition)>,
+    budget: Option<Arc<Budget>>,
+}
+
+impl Made {
+    fn size(&self) -> usize {
+        self.renditions.iter().map(|(_, _, rendition)| rendition.size()).sum()
+    }
+}
+
+impl Derived {
+    /// What is derived from an entry; `None` if something else is kept there, which no code of this server does.
+    pub fn of(entry: &Entry) -> Option<&Derived> {
+        entry.derived(Derived::default)
+    }
+
+    pub fn meta(&self) -> Option<&Meta> {
+        self.meta.get()
+    }
+
+    pub fn set_meta(&self, meta: Meta) -> &Meta {
+        self.meta.get_or_init(|| meta)
+    }
+
+    pub fn rendition(&self, kind: KindKey, shape: Shape) -> Option<Rendition> {
+        let made = self.made();
+        let found = made.renditions.iter().find(|(v, s, _)| (*v, *s) == (kind, shape));
+        let found = found.map(|(_, _, rendition)| rendition.clone());
+        if found.is_some() && !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+        found
+    }
+
+    /// Keeps a rendition, unless another thread did so first.
+    pub fn keep(&self, of: &Arc<Version>, kind: KindKey, shape: Shape, rendition: Rendition, budget: &Arc<Budget>) {
+        let bytes = rendition.size();
+        // Counted before it is there, so that whoever lets it go finds it counted; nothing is locked here.
+        budget.charge(bytes);
+        let mut made = self.made();
+        if made.renditions.iter().any(|(v, s, _)| (*v, *s) == (kind, shape)) {
+            budget.release(bytes);
+            return;
+        }
+        made.renditions.push((kind, shape, rendition));
+        let first = made.budget.is_none();
+        if first {
+            made.budget = Some(budget.clone());
+        }
+        drop(made);
+        if first {
+            budget.enter(of);
+        }
+    }
+
+    /// Lets the renditions go and says how large they were; `None`: they were used since the last call.
+    pub(super) fn take_unless_used(&self) -> Option<usize> {
+        if self.used.swap(false, Ordering::Relaxed) {
+            return None;
+        }
+        let mut made = self.made();
+        let bytes = made.size();
+        *made = Made::default();
+        Some(bytes)
+    }
+
+    fn made(&self) -> MutexGuard<'_, Made> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Derived {
+    fn drop(&mut self) {
+        let made = self.made.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(budget) = made.budget.take() {
+            budget.leave(made.size());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_storage::Revision;
+
+    use super::*;
+
+    const SIZE: usize = 1000;
+
+    fn entry(n: usize) -> Entry {
+        Entry::new(format!("/{n}"), Version::new(Bytes::new(), Revision(2), Revision(2), 1))
+    }
+
+    fn render(entry: &Entry, budget: &Arc<Budget>) {
+        let bytes = Bytes::from(vec![b'x'; SIZE]);
+        let derived = Derived::of(entry).unwrap();
+        derived.keep(&entry.held, KindKey(0), Shape::Json, Rendition::Plain(bytes), budget);
+    }
+
+    fn has(entry: &Entry) -> bool {
+        Derived::of(entry).unwrap().rendition(KindKey(0), Shape::Json).is_some()
+    }
+
+    #[test]
+    fn renditions_stay_within_the_budget_and_the_used_ones_stay_longest() {
+        let budget = Budget::new(10 * (SIZE + 200));
+        let entries: Vec<Entry> = (0..10).map(entry).collect();
+        entries.iter().for_each(|entry| render(entry, &budget));
+        assert!(has(&entries[0]), "used");
+        let more: Vec<Entry> = (10..15).map(entry).collect();
+        more.iter().for_each(|entry| render(entry, &budget));
+        assert!(budget.used() <= budget.limit(), "{}", budget.used());
+        assert!(has(&entries[0]) && has(&more[4]));
+        assert!(!has(&entries[1]));
+        render(&entries[1], &budget);
+        assert!(has(&entries[1]), "made again");
+    }
+
+    #[test]
+    fn versions_that_go_leave_the_books() {
+        let budget = Budget::new(usize::MAX);
+        for n in 0..5000 {
+            render(&entry(n), &budget);
+        }
+        assert_eq!(budget.used(), 0);
+        let kept = entry(0);
+        render(&kept, &budget);
+        render(&kept, &budget);
+        assert!((SIZE..2 * SIZE).contains(&budget.used()), "counted once");
+    }
+}

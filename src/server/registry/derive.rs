@@ -1,0 +1,158 @@
+//! What resources derive from their stored entries, each at most once: metadata for selectors, bytes for answers.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use keelson_machinery::object::Object;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::{json, jsonpath, protobuf};
+use keelson_storage::{Entry, Event, Revision, Snapshot};
+
+use super::{Endpoint, Resource};
+use crate::cache::{Block, Derived, KindKey, Meta, Rendition, Shape, Source};
+use crate::negotiate::Format;
+
+/// Number of the field that holds the items, in the protobuf form of every list kind.
+pub(crate) const LIST_ITEMS: u32 = 2;
+
+impl Resource {
+    /// What selectors ask of an object.
+    pub(crate) fn meta<'e>(&self, entry: &'e Entry) -> Result<&'e Meta, StatusError> {
+        let derived = derived(entry)?;
+        if let Some(meta) = derived.meta() {
+            return Ok(meta);
+        }
+        let object = self.decode(entry)?;
+        Ok(derived.set_meta(self.read_meta(&*object)))
+    }
+
+    fn read_meta(&self, object: &dyn Object) -> Meta {
+        let labels = object.meta().labels.iter();
+        let fields = self.selectable.iter();
+        Meta {
+            labels: labels.map(|(k, v)| (k.as_str().into(), v.as_str().into())).collect(),
+            fields: fields.map(|path| self.field_of(object, path).as_ref().into()).collect(),
+        }
+    }
+
+    /// The value of a field label of an object (hub version).
+    pub(crate) fn field_of<'a>(&self, object: &'a dyn Object, path: &str) -> Cow<'a, str> {
+        match path {
+            "metadata.name" => Cow::Borrowed(&object.meta().name),
+            "metadata.namespace" => Cow::Borrowed(&object.meta().namespace),
+            paths => {
+                let mut values = paths
+                    .split('|')
+                    .map(|path| jsonpath::lookup_text(object.as_reflect(), path));
+                values.find(|value| !value.is_empty()).unwrap_or_default()
+            }
+        }
+    }
+
+    /// The value of a field label of an entry whose metadata this is; "" if it has none.
+    pub(crate) fn field<'a>(&self, entry: &'a Entry, meta: &'a Meta, label: &str) -> Cow<'a, str> {
+        let path = entry.key.strip_prefix(&*self.key_prefix).unwrap_or_default();
+        let (namespace, name) = path.rsplit_once('/').unwrap_or(("", path));
+        Cow::Borrowed(match label {
+            "metadata.name" => name,
+            "metadata.namespace" => namespace,
+            path => {
+                let place = self.selectable.iter().position(|selectable| *selectable == path);
+                place.and_then(|place| meta.fields.get(place)).map_or("", |value| value)
+            }
+        })
+    }
+}
+
+impl Endpoint {
+    /// The bytes of an object in the version of this endpoint, plain; with `gone` those of an object that went at this
+    /// revision, of which there is one for each version of an object.
+    pub(crate) fn plain(&self, entry: &Entry, shape: Shape, gone: Option<Revision>) -> Result<Bytes, StatusError> {
+        let shape = match (shape, gone) {
+            (Shape::Json, Some(_)) => Shape::JsonGone,
+            (Shape::Protobuf, Some(_)) => Shape::ProtobufGone,
+            (shape, _) => shape,
+        };
+        let derived = derived(entry)?;
+        if let Some(Rendition::Plain(made)) = derived.rendition(KindKey::of(self.kind), shape) {
+            return Ok(made);
+        }
+        let made = self.render(entry, derived, shape, gone)?;
+        self.keep(entry, derived, shape, Rendition::Plain(made.clone()));
+        Ok(made)
+    }
+
+    /// An item of a list as a block of gzip: of JSON the bare object, of protobuf the object with its tag and length.
+    pub(crate) fn block(&self, entry: &Entry, format: Format) -> Result<Block, StatusError> {
+        let (shape, of) = match format {
+            Format::Protobuf => (Shape::ProtobufGzip, Shape::Protobuf),
+            Format::Json | Format::Yaml => (Shape::JsonGzip, Shape::Json),
+        };
+        let derived = derived(entry)?;
+        if let Some(Rendition::Gzip(made)) = derived.rendition(KindKey::of(self.kind), shape) {
+            return Ok(made);
+        }
+        let mut item = Vec::new();
+        let bytes = self.plain(entry, of, None)?;
+        if shape == Shape::ProtobufGzip {
+            protobuf::write_tag_len(LIST_ITEMS, bytes.len(), &mut item);
+        }
+        item.extend_from_slice(&bytes);
+        let made = Block::compress(&item);
+        self.keep(entry, derived, shape, Rendition::Gzip(made.clone()));
+        Ok(made)
+    }
+
+    fn keep(&self, entry: &Entry, derived: &Derived, shape: Shape, made: Rendition) {
+        let budget = &self.resource.backend.budget;
+        derived.keep(&entry.held, KindKey::of(self.kind), shape, made, budget);
+    }
+
+    fn render(
+        &self,
+        entry: &Entry,
+        derived: &Derived,
+        shape: Shape,
+        gone: Option<Revision>,
+    ) -> Result<Bytes, StatusError> {
+        let mut object = self.resource.decode(entry)?;
+        if derived.meta().is_none() {
+            derived.set_meta(self.resource.read_meta(&*object));
+        }
+        if let Some(revision) = gone {
+            object.meta_mut().resource_version = revision.to_string();
+        }
+        let object = self.resource.from_hub(self.kind, object)?;
+        // Objects are often a little larger as JSON than as they are stored.
+        let mut bytes = Vec::with_capacity(entry.value.len() * 3 / 2 + 256);
+        match shape {
+            Shape::Protobuf | Shape::ProtobufGone | Shape::ProtobufGzip => {
+                protobuf::write_message(object.as_reflect(), &mut bytes);
+            }
+            Shape::Json | Shape::JsonGone | Shape::JsonGzip => json::write(object.as_reflect(), &mut bytes),
+        }
+        bytes.shrink_to_fit();
+        Ok(bytes.into())
+    }
+}
+
+fn derived(entry: &Entry) -> Result<&Derived, StatusError> {
+    Derived::of(entry).ok_or_else(|| StatusError::internal_error("an entry of the store carries foreign data"))
+}
+
+/// How the indexes of a resource learn what happened.
+pub(super) struct History<'a> {
+    pub resource: &'a Resource,
+    pub snapshot: &'a Snapshot,
+}
+
+impl Source for History<'_> {
+    fn events(&self, after: Revision, limit: usize) -> Option<Vec<Event>> {
+        let store = &self.resource.backend.store;
+        store.events(&self.resource.key_prefix, after, self.snapshot.revision(), limit)
+    }
+
+    fn meta<'e>(&self, entry: &'e Entry) -> Result<&'e Meta, StatusError> {
+        self.resource.meta(entry)
+    }
+}
