@@ -45,6 +45,9 @@ pub(crate) use leaf_basics;
 /// Text between "cannot unmarshal …" and the type: the decoder replaces it by the struct field that it knows.
 pub(crate) const GO_VALUE: &str = " into Go value of type ";
 
+/// What stands there once the field is known.
+pub(crate) const GO_FIELD: &str = " into Go struct field ";
+
 /// The error for a JSON value that can't become a Go value of type `go_type`.
 pub(crate) fn wrong_type(json: &[u8], go_type: &str) -> String {
     format!("json: cannot unmarshal {}{GO_VALUE}{go_type}", text::kind_name(json))

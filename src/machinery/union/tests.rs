@@ -79,6 +79,19 @@ fn protobuf_has_the_published_numbers() {
 }
 
 #[test]
+fn faults_name_the_whole_path() {
+    for (input, at) in [
+        (r#"{"items":{"items":{"type":7}}}"#, "items.items.type of type string"),
+        (r#"{"items":[{"type":7}]}"#, "items.type of type string"),
+        (r#"{"items":[7]}"#, "items of type example.Schema"),
+    ] {
+        let error = json::read(input.as_bytes(), &mut Schema::default()).unwrap_err();
+        let expected = format!("json: cannot unmarshal number into Go struct field Schema.{at}");
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
 fn nesting_is_bounded() {
     let deep = |levels: usize| {
         format!(

@@ -4,7 +4,7 @@ use super::{MAX_PROBLEMS, Outcome, Reader, Segment, Style};
 use crate::decode::{StrictKind, StrictProblem};
 use crate::json::scan::Text;
 use crate::json::text;
-use crate::leaf::GO_VALUE;
+use crate::leaf::{GO_FIELD, GO_VALUE};
 use crate::reflect::{LeafKind, MessageDesc, Type};
 
 /// The Go struct that holds the type of a kind.
@@ -88,7 +88,7 @@ impl Reader<'_> {
         match object {
             Some(desc) => {
                 format!(
-                    "{what} into Go struct field {}.{} of type {go_type}",
+                    "{what}{GO_FIELD}{}.{} of type {go_type}",
                     short_name(desc.name),
                     fields.join(".")
                 )

@@ -8,7 +8,7 @@ use super::{Outcome, Reader, Style};
 use crate::decode::DecodeError;
 use crate::json::base64;
 use crate::json::canonical::{canonical, write_number};
-use crate::leaf::GO_VALUE;
+use crate::leaf::{GO_FIELD, GO_VALUE};
 use crate::reflect::{Leaf, LeafKind};
 
 /// A whole number of a field.
@@ -100,10 +100,23 @@ impl Reader<'_> {
         let Err(reason) = leaf.read_json(&json) else {
             return Ok(());
         };
+        if self.style != Style::Decode {
+            return Err(Box::new(DecodeError::Value(reason)));
+        }
         Err(Box::new(DecodeError::Value(match reason.split_once(GO_VALUE) {
-            Some((what, go_type)) if self.style == Style::Decode => self.in_context(what, go_type),
-            _ => reason,
+            Some((what, go_type)) => self.in_context(what, go_type),
+            None => self.continued(&reason).unwrap_or(reason),
         })))
+    }
+
+    /// The error of a decoder that read a part of the document by itself: its path continues that of the part.
+    fn continued(&self, reason: &str) -> Option<String> {
+        let (what, rest) = reason.split_once(GO_FIELD)?;
+        let (field, go_type) = rest.split_once(" of type ")?;
+        let (_, inner) = field.split_once('.')?;
+        let outer = self.in_context(what, go_type);
+        let at = outer.rfind(" of type ")?;
+        Some(format!("{}.{inner}{}", outer.get(..at)?, outer.get(at..)?))
     }
 
     /// Base64 text, or a list of numbers.
