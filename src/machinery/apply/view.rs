@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use crate::fieldset::{KeyField, Name, PathElement, Scalar};
 use crate::json::{Shape as Json, parse_shape};
-use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, ListType, Reflect, Type, Value};
+use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, ListType, MessageDesc, Reflect, Type, Value};
 
 /// What a value is to server-side apply.
 #[derive(Clone, Copy)]
@@ -260,4 +260,19 @@ pub(super) fn scalar_of_json(json: &[u8]) -> Scalar {
         Ok(Json::Literal(word)) => Scalar::Bool(word == "true"),
         Ok(_) => Scalar::Json(String::from_utf8_lossy(json).into()),
     }
+}
+/// The value that an absent key of a list item counts as; `None`: the key must be there.
+pub(super) fn absent_key(message: &MessageDesc, name: &str) -> Option<Scalar> {
+    let (_, field) = message.field(name)?;
+    if let Some(default) = field.default {
+        return Some(scalar_of_json(default.as_bytes()));
+    }
+    let zero = match field.ty {
+        Type::String => Scalar::Str(Name::Borrowed("")),
+        Type::Int32 | Type::Int64 => Scalar::Int(0),
+        Type::Bool => Scalar::Bool(false),
+        _ => return None,
+    };
+    let always = field.flags.has(Flags::ALWAYS) && !field.flags.has(Flags::OPTIONAL);
+    always.then_some(zero)
 }

@@ -3,6 +3,7 @@
 use super::scan::Text;
 
 /// A place in valid JSON text. Over text that is not valid it ends somewhere, without a panic.
+#[derive(Default)]
 pub(crate) struct Cursor<'a> {
     json: &'a [u8],
     at: usize,
@@ -113,5 +114,16 @@ impl<'a> Cursor<'a> {
                 return;
             }
         }
+    }
+
+    /// Where the next token begins, in bytes from the start.
+    pub(crate) fn position_of_next(&mut self) -> usize {
+        self.peek();
+        self.at
+    }
+
+    /// The text between an earlier position and here.
+    pub(crate) fn since(&self, start: usize) -> &'a [u8] {
+        self.json.get(start..self.at).unwrap_or_default()
     }
 }

@@ -13,6 +13,7 @@ use std::fmt;
 
 pub use limit::MAX_UPDATERS;
 pub use track::{Change, Conflict, Versions, Writer, track};
+pub(crate) use track::{transfer, untracked};
 
 use crate::fieldset::{FieldSet, FieldsError};
 use crate::json::Cursor;

@@ -2,6 +2,7 @@ use super::*;
 use crate::fieldset::FieldSet;
 use crate::json;
 use crate::object::Object;
+use crate::reflect::Reflect;
 use crate::sample::Widget;
 
 struct One;
@@ -10,8 +11,8 @@ impl Versions for One {
     fn knows(&self, api_version: &str) -> bool {
         api_version == "example.com/v1"
     }
-    fn convert(&self, object: &dyn Object, _: &str) -> Result<Box<dyn Object>, String> {
-        Ok(object.clone_object())
+    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, String> {
+        Err(format!("there is no {version}"))
     }
 }
 

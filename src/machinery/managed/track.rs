@@ -4,6 +4,7 @@ use super::{Managed, Operation, Owner};
 use crate::apply::{Comparison, compare};
 use crate::fieldset::{FieldPath, FieldSet};
 use crate::object::Object;
+use crate::reflect::Reflect;
 use crate::time::Time;
 
 /// The versions of a kind, between which objects can be converted.
@@ -11,7 +12,7 @@ pub trait Versions {
     /// Whether there is such a version (`v1`, `apps/v1`) of the kind.
     fn knows(&self, api_version: &str) -> bool;
     /// The object in another version. Errors are texts for the client.
-    fn convert(&self, object: &dyn Object, api_version: &str) -> Result<Box<dyn Object>, String>;
+    fn convert(&self, object: &dyn Reflect, api_version: &str) -> Result<Box<dyn Object>, String>;
 }
 
 /// Who writes.
@@ -36,20 +37,29 @@ impl Writer {
 /// A change of an object, both ends in the version of the request.
 #[derive(Clone, Copy)]
 pub struct Change<'a> {
-    pub old: &'a dyn Object,
-    pub new: &'a dyn Object,
+    pub old: &'a dyn Reflect,
+    pub new: &'a dyn Reflect,
     /// Paths that this endpoint puts back whatever the writer says, so that writing them does not count.
     pub ignored: &'a FieldSet,
     pub versions: &'a dyn Versions,
 }
 
-/// A field that someone else owns.
+/// Fields that someone else owns and that would change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Conflict {
-    /// As messages name it.
+    /// The owner as messages name it.
     pub owner: String,
-    /// As messages show it.
-    pub path: String,
+    pub fields: FieldSet,
+}
+
+impl Conflict {
+    /// The paths as messages show them, in their order.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::with_capacity(self.fields.len());
+        self.fields
+            .for_each(&mut |path| paths.push(FieldPath(path).to_string()));
+        paths
+    }
 }
 
 /// Fields of metadata that nobody owns.
@@ -76,7 +86,7 @@ pub(crate) fn untracked() -> &'static FieldSet {
 
 /// Records an update: its writer owns what it added or changed, others lose that and what was removed.
 pub fn track(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Result<(), String> {
-    let comparison = compare(change.old.as_reflect(), change.new.as_reflect()).without(change.ignored);
+    let comparison = compare(change.old, change.new).without(change.ignored);
     let conflicts = transfer(managed, change, &writer.api_version, &comparison, None, true)?;
     debug_assert!(conflicts.is_empty());
     let taken = comparison
@@ -129,13 +139,13 @@ pub(crate) fn transfer(
         let mut conflicts = Vec::new();
         for owner in managed.owners.iter().filter(|o| others(o)) {
             let Some((_, changed, _)) = of(owner) else { continue };
-            let owner_text = owner.to_string();
-            owner.fields().intersection(changed).for_each(&mut |path| {
+            let fields = owner.fields().intersection(changed);
+            if !fields.is_empty() {
                 conflicts.push(Conflict {
-                    owner: owner_text.clone(),
-                    path: FieldPath(path).to_string(),
+                    owner: owner.to_string(),
+                    fields,
                 });
-            });
+            }
         }
         if !conflicts.is_empty() {
             return Ok(conflicts);

@@ -1,0 +1,474 @@
+//! The document of an apply request: an object, and the fields that it says something about.
+//!
+//! The object alone would not do: that a field is null, zero or empty says something too. So the fields are gathered from
+//! the text, which is checked against the field tables as kube-apiserver checks it against its schema.
+
+use super::go_value::{plain, syntax, type_name};
+use super::view::{Shape, absent_key, scalar_of_json};
+use crate::fieldset::{FieldSet, KeyField, Name, PathElement, Scalar};
+use crate::intstr::IntOrString;
+use crate::json::{self, Cursor};
+use crate::quantity::Quantity;
+use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, ListType, MessageDesc, Reflect, Type};
+use crate::time::{Duration, MicroTime, Time};
+
+/// How deep a document may nest.
+const MAX_DEPTH: usize = 200;
+
+/// What an apply request says.
+#[derive(Debug, Default)]
+pub struct Document {
+    /// The fields that its writer will own.
+    pub fields: FieldSet,
+    /// Fields that are written otherwise than the server writes the same value (`1000m`): they differ from any.
+    pub restated: FieldSet,
+    /// Why the document can't be made an object although the schema lets it pass.
+    pub unfit: Option<String>,
+}
+
+/// Why a document can't be taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DocumentError {
+    /// It does not fit the schema; the text that follows `failed to create typed patch object (…): `.
+    Schema(String),
+    /// Some key stands twice in an object. Which of them counts, and whether that matters, is for the caller to say.
+    Duplicate,
+}
+
+/// Reads a document into an empty message. The text must be valid JSON, of an object.
+pub fn read_document(text: &[u8], message: &mut dyn Reflect) -> Result<Document, DocumentError> {
+    let mut gather = Gather {
+        cursor: Cursor::new(text),
+        ..Gather::default()
+    };
+    let desc = message.desc();
+    let fields = gather.members(desc, Place::top(), &[]).set;
+    if gather.duplicate {
+        return Err(DocumentError::Duplicate);
+    }
+    if !gather.problems.is_empty() {
+        return Err(DocumentError::Schema(schema_text(&gather.problems)));
+    }
+    let mut restated = FieldSet::EMPTY;
+    for path in &mut gather.restated {
+        path.reverse();
+        restated.insert(path);
+    }
+    let mut unfit = gather.unfit;
+    if unfit.is_none() {
+        let edited = gather.edits.apply(text);
+        let outcome = json::read(edited.as_deref().unwrap_or(text), message);
+        unfit = outcome.err().map(|e| match e.to_string() {
+            text if text.starts_with("illegal base64") => format!("error decoding from json: {text}"),
+            text => text,
+        });
+    }
+    Ok(Document {
+        fields,
+        restated,
+        unfit,
+    })
+}
+
+fn schema_text(problems: &[Problem]) -> String {
+    match problems {
+        [only] => only.to_string(),
+        several => {
+            let lines: Vec<String> = several.iter().map(|p| format!("\n  {p}")).collect();
+            format!("errors:{}", lines.concat())
+        }
+    }
+}
+
+/// Something that the schema objects to.
+struct Problem {
+    path: String,
+    text: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.path, self.text)
+    }
+}
+
+/// Numbers that have to be written otherwise before they can be read.
+#[derive(Default)]
+struct Edits(Vec<(std::ops::Range<usize>, String)>);
+
+impl Edits {
+    fn apply(&self, text: &[u8]) -> Option<Vec<u8>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let (mut out, mut at) = (Vec::with_capacity(text.len()), 0);
+        for (range, new) in &self.0 {
+            out.extend_from_slice(text.get(at..range.start).unwrap_or_default());
+            out.extend_from_slice(new.as_bytes());
+            at = range.end;
+        }
+        out.extend_from_slice(text.get(at..).unwrap_or_default());
+        Some(out)
+    }
+}
+
+/// Where the walk is.
+#[derive(Clone, Copy)]
+struct Place {
+    depth: usize,
+    /// Within something that is owned as a whole.
+    atomic: bool,
+}
+
+impl Place {
+    fn top() -> Place {
+        Place {
+            depth: 0,
+            atomic: false,
+        }
+    }
+
+    fn below(self, shape: Shape) -> Place {
+        Place {
+            depth: self.depth + 1,
+            atomic: self.atomic || matches!(shape, Shape::Leaf),
+        }
+    }
+}
+
+/// What a value says.
+#[derive(Default)]
+struct Said {
+    member: bool,
+    set: FieldSet,
+    /// Of a message that is an item: the values of the keys asked for.
+    keys: Vec<(&'static str, Scalar)>,
+}
+
+impl Said {
+    fn member() -> Said {
+        Said {
+            member: true,
+            ..Said::default()
+        }
+    }
+}
+
+#[derive(Default)]
+struct Gather<'a> {
+    cursor: Cursor<'a>,
+    problems: Vec<Problem>,
+    /// Paths, last element first.
+    restated: Vec<Vec<PathElement>>,
+    unfit: Option<String>,
+    edits: Edits,
+    duplicate: bool,
+}
+
+impl<'a> Gather<'a> {
+    /// Walks a value below the element that `element` makes.
+    fn step(&mut self, element: impl FnOnce() -> PathElement, walk: impl FnOnce(&mut Self) -> Said) -> Said {
+        let (problems, restated) = (self.problems.len(), self.restated.len());
+        let said = walk(self);
+        self.prefix(problems, restated, element);
+        said
+    }
+
+    /// Puts an element in front of what was found since.
+    fn prefix(&mut self, problems: usize, restated: usize, element: impl FnOnce() -> PathElement) {
+        if self.problems.len() == problems && self.restated.len() == restated {
+            return;
+        }
+        let element = element();
+        for problem in self.problems.iter_mut().skip(problems) {
+            problem.path.insert_str(0, &element.to_string());
+        }
+        for path in self.restated.iter_mut().skip(restated) {
+            path.push(element.clone());
+        }
+    }
+
+    fn problem(&mut self, text: String) {
+        self.problems.push(Problem {
+            path: String::new(),
+            text,
+        });
+    }
+
+    /// The object at hand as a message of `desc`; `keys` are the fields whose values the caller wants.
+    fn members(&mut self, desc: &'static MessageDesc, place: Place, keys: &[&'static str]) -> Said {
+        if place.depth > MAX_DEPTH {
+            self.cursor.skip();
+            self.problem("nested too deep".to_owned());
+            return Said::default();
+        }
+        let mut said = Said {
+            member: true,
+            ..Said::default()
+        };
+        let mut seen: Vec<&'static FieldDesc> = Vec::with_capacity(desc.fields.len().min(16));
+        self.cursor.open();
+        while self.cursor.more() {
+            said.member = false;
+            let key = self.cursor.key().decode();
+            let Some(field) = find(desc, &key, seen.last().copied()) else {
+                self.cursor.peek();
+                let value = self.cursor.skip();
+                if !(place.depth == 0 && is_type_meta(&key, value)) {
+                    let element = PathElement::Field(Name::Owned(key.into_owned()));
+                    self.step(
+                        || element,
+                        |g| {
+                            g.problem("field not declared in schema".to_owned());
+                            Said::default()
+                        },
+                    );
+                }
+                continue;
+            };
+            self.duplicate |= seen.iter().any(|f| std::ptr::eq(*f, field));
+            seen.push(field);
+            let start = self.cursor.position_of_next();
+            let shape = Shape::of(field);
+            let element = || PathElement::field(field.json);
+            let value = self.step(element, |g| g.value(field.ty, shape, place));
+            if keys.contains(&field.json) {
+                let text = self.cursor.since(start);
+                said.keys.push((field.json, scalar_of_json(text)));
+            }
+            said.set.add(element(), value.member, value.set);
+        }
+        said
+    }
+
+    /// The value at hand.
+    fn value(&mut self, ty: Type, shape: Shape, place: Place) -> Said {
+        let first = self.cursor.peek();
+        if first == Some(b'n') {
+            self.cursor.skip();
+            return Said::member();
+        }
+        let (place, restated) = (place.below(shape), self.restated.len());
+        let said = match (ty, first) {
+            (Type::Message(desc), Some(b'{')) => self.members(desc(), place, &[]),
+            (Type::Map(element), Some(b'{')) => self.entries(*element, shape, place),
+            (Type::List(element), Some(b'[')) => self.items(*element, shape, place),
+            _ => {
+                self.scalar(ty);
+                Said::member()
+            }
+        };
+        if !place.atomic {
+            return said;
+        }
+        self.restated_as_whole(restated);
+        Said::member()
+    }
+
+    /// What was found since counts for the value at hand, which is owned as a whole.
+    fn restated_as_whole(&mut self, since: usize) {
+        self.restated.iter_mut().skip(since).for_each(Vec::clear);
+    }
+
+    fn entries(&mut self, element_type: Type, shape: Shape, place: Place) -> Said {
+        let below = match shape {
+            Shape::Map(field) => Shape::of_entry(field),
+            _ => Shape::Leaf,
+        };
+        let mut said = Said::member();
+        self.cursor.open();
+        while self.cursor.more() {
+            let key = Name::Owned(self.cursor.key().decode().into_owned());
+            let element = PathElement::Field(key);
+            let value = self.step(|| element.clone(), |g| g.value(element_type, below, place));
+            self.duplicate |= said.set.get(&element).is_some();
+            said.member = false;
+            said.set.add(element, true, value.set);
+        }
+        said
+    }
+
+    fn items(&mut self, element_type: Type, shape: Shape, place: Place) -> Said {
+        let mut said = Said::default();
+        self.cursor.open();
+        let mut index = 0;
+        while self.cursor.more() {
+            match shape {
+                Shape::List(field) if !place.atomic => self.item(field, element_type, place, index, &mut said.set),
+                _ => {
+                    let at = PathElement::Index(index);
+                    self.step(|| at, |g| g.value(element_type, Shape::Leaf, place));
+                }
+            }
+            index += 1;
+        }
+        said
+    }
+
+    /// An item of a list whose items have owners of their own.
+    fn item(&mut self, field: &'static FieldDesc, ty: Type, place: Place, index: i64, set: &mut FieldSet) {
+        let (problems, restated) = (self.problems.len(), self.restated.len());
+        let keyed = field.list == ListType::Map;
+        let first = self.cursor.peek();
+        let wrong = match (keyed, first) {
+            (true, Some(b'n')) => "associative list with keys may not have a null element",
+            (false, Some(b'n')) => "associative list without keys has an element that's an explicit null",
+            (false, Some(b'{')) => "associative list without keys has an element that's a map type",
+            (false, Some(b'[')) => "not supported: associative list with lists as elements",
+            (true, Some(b'{')) | (false, _) => "",
+            (true, _) => "associative list with keys may not have non-map elements",
+        };
+        if !wrong.is_empty() {
+            self.cursor.skip();
+            return self.problem(format!("element {index}: {wrong}"));
+        }
+        let shape = Shape::of_item(field);
+        let (element, said) = match ty {
+            Type::Message(desc) if keyed => {
+                let said = self.members(desc(), place.below(shape), field.map_keys);
+                match key_element(field, desc(), &said.keys) {
+                    Ok(element) => (element, said),
+                    Err(missing) => {
+                        return self.problem(format!(
+                            "element {index}: associative list with keys has an element that omits key field \
+                             {missing:?} (and doesn't have default value)"
+                        ));
+                    }
+                }
+            }
+            _ => {
+                let start = self.cursor.position_of_next();
+                let said = self.value(ty, Shape::Leaf, place);
+                let value = scalar_of_json(self.cursor.since(start));
+                (PathElement::Value(value), said)
+            }
+        };
+        if matches!(shape, Shape::Leaf) {
+            self.restated_as_whole(restated);
+        }
+        self.prefix(problems, restated, || element.clone());
+        if set.get(&element).is_some() {
+            return self.problem(format!("duplicate entries for key {element}"));
+        }
+        let children = if matches!(shape, Shape::Leaf) {
+            FieldSet::EMPTY
+        } else {
+            said.set
+        };
+        set.add(element, true, children);
+    }
+
+    /// A value that is neither a message, a map nor a list, or that is not what it should be.
+    fn scalar(&mut self, ty: Type) {
+        let start = self.cursor.position_of_next();
+        let value = self.cursor.skip();
+        let number = matches!(value.first(), Some(b'-' | b'0'..=b'9'));
+        match (ty, value.first()) {
+            (Type::String | Type::Bytes, Some(b'"')) | (Type::Bool, Some(b't' | b'f')) => {}
+            (Type::String | Type::Bytes, _) => {
+                let shown = syntax(value);
+                self.problem(format!(
+                    "expected string, got &value.valueUnstructured{{Value:{shown}}}"
+                ));
+            }
+            (Type::Bool, _) => self.problem(format!("expected boolean, got &{{{}}}", plain(value))),
+            (Type::Int32 | Type::Int64 | Type::Double, _) if !number => {
+                self.problem(format!("expected numeric (int or float), got {}", type_name(value)));
+            }
+            (Type::Int32 | Type::Int64, _) => self.integer(ty, start, value),
+            (Type::Double, _) => {}
+            (Type::Message(_) | Type::Map(_), _) => {
+                self.problem(format!("expected map, got &{{{}}}", plain(value)));
+            }
+            (Type::List(_), _) => self.problem(format!("expected list, got &{{{}}}", plain(value))),
+            (Type::Leaf(LeafKind::Raw | LeafKind::Union), _) => {}
+            (Type::Leaf(kind), Some(b'{' | b'[')) if kind != LeafKind::IntOrString => {
+                self.problem(format!("expected any scalar, got &{{{}}}", plain(value)));
+            }
+            (Type::Leaf(kind), _) => self.leaf(kind, value),
+        }
+    }
+
+    /// Whole numbers may be written with a fraction of zero, and those that are too large lose their upper half.
+    fn integer(&mut self, ty: Type, start: usize, value: &[u8]) {
+        let digits = std::str::from_utf8(value).unwrap_or_default();
+        let small = matches!(ty, Type::Int32);
+        let number = match digits.parse::<i64>() {
+            Ok(n) if !small || i32::try_from(n).is_ok() => return,
+            Ok(n) => i64::from(n as i32),
+            Err(_) => match digits.parse::<f64>() {
+                Ok(n) if n.fract() == 0.0 && n.abs() < 9e18 => n as i64,
+                _ => {
+                    let to = if small { "int32" } else { "int64" };
+                    self.unfit.get_or_insert(format!("cannot convert float64 to {to}"));
+                    return;
+                }
+            },
+        };
+        self.edits.0.push((start..start + value.len(), number.to_string()));
+    }
+
+    fn leaf(&mut self, kind: LeafKind, value: &[u8]) {
+        let mut leaf: Box<dyn Leaf> = match kind {
+            LeafKind::Quantity => Box::new(Quantity::default()),
+            LeafKind::IntOrString => Box::new(IntOrString::default()),
+            LeafKind::Time => Box::new(Time::default()),
+            LeafKind::MicroTime => Box::new(MicroTime::default()),
+            LeafKind::Duration => Box::new(Duration::default()),
+            LeafKind::Raw | LeafKind::Union => return,
+        };
+        match leaf.read_json(value) {
+            Err(reason) => drop(self.unfit.get_or_insert(reason)),
+            Ok(()) => {
+                let mut canonical = Vec::with_capacity(value.len());
+                leaf.write_json(&mut canonical);
+                if canonical != value {
+                    self.restated.push(Vec::new());
+                }
+            }
+        }
+    }
+}
+
+/// `apiVersion` and `kind` are no fields of the tables, but strings.
+fn is_type_meta(key: &str, value: &[u8]) -> bool {
+    matches!(key, "apiVersion" | "kind") && value.first() == Some(&b'"')
+}
+
+/// The field of this name, of the message or of those that it inlines; it is probably the one behind `last`.
+fn find(desc: &'static MessageDesc, key: &str, last: Option<&'static FieldDesc>) -> Option<&'static FieldDesc> {
+    let matches = |f: &&'static FieldDesc| f.json == key && !f.flags.has(Flags::INLINE);
+    if let Some(last) = last
+        && let Some(at) = desc.fields.iter().position(|f| std::ptr::eq(f, last))
+        && let Some(next) = desc.fields.get(at + 1).filter(matches)
+    {
+        return Some(next);
+    }
+    desc.fields.iter().find(matches).or_else(|| {
+        let inlined = desc.fields.iter().filter(|f| f.flags.has(Flags::INLINE));
+        inlined
+            .filter_map(|f| match f.ty {
+                Type::Message(message) => find(message(), key, None),
+                _ => None,
+            })
+            .next()
+    })
+}
+
+/// What an item is known by; the error names a key that is missing.
+fn key_element(
+    field: &FieldDesc,
+    message: &MessageDesc,
+    found: &[(&'static str, Scalar)],
+) -> Result<PathElement, &'static str> {
+    let mut keys: Vec<KeyField> = Vec::with_capacity(field.map_keys.len());
+    for name in field.map_keys {
+        let value = match found.iter().find(|(n, _)| n == name) {
+            Some((_, value)) => value.clone(),
+            None => absent_key(message, name).ok_or(*name)?,
+        };
+        keys.push((Name::Borrowed(name), value));
+    }
+    keys.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(PathElement::Key(keys.into()))
+}

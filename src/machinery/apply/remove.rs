@@ -1,0 +1,193 @@
+//! Takes fields out of a message that their writer no longer applies and that belong to no one else.
+
+use super::merge::inlines;
+use super::view::{Shape, is_hollow, item_element};
+use crate::fieldset::{Entry, FieldSet, PathElement};
+use crate::reflect::{FieldDesc, Flags, List, Map, MessageDesc, Reflect, Slot, Type, Value};
+
+/// The fields of `last` that none of `owned` has. A named field counts as owned (or as applied before) where something
+/// below it is.
+pub(super) fn unowned(desc: &'static MessageDesc, last: &FieldSet, owned: &[&FieldSet]) -> FieldSet {
+    below(Level::Message(desc), last, owned)
+}
+
+/// A set in which every named field that has something below it is a member too.
+pub(super) fn with_parents(desc: &'static MessageDesc, set: &FieldSet) -> FieldSet {
+    ensure(Level::Message(desc), set)
+}
+
+/// What the entries of a level are.
+#[derive(Clone, Copy)]
+enum Level {
+    Message(&'static MessageDesc),
+    List(&'static FieldDesc),
+    Map(&'static FieldDesc),
+    /// Nothing is known of it: the paths are of another schema, or below something that is owned as a whole.
+    Unknown,
+}
+
+impl Level {
+    /// The level below an element, and whether the element is a named field.
+    fn step(self, element: &PathElement) -> (Level, bool) {
+        match (self, element) {
+            (Level::Message(desc), PathElement::Field(name)) => match find(desc, name) {
+                Some(field) => (Level::of(Shape::of(field), field.ty), true),
+                None => (Level::Unknown, false),
+            },
+            (Level::List(field), _) => match field.ty {
+                Type::List(item) => (Level::of(Shape::of_item(field), *item), false),
+                _ => (Level::Unknown, false),
+            },
+            (Level::Map(field), _) => match field.ty {
+                Type::Map(value) => (Level::of(Shape::of_entry(field), *value), false),
+                _ => (Level::Unknown, false),
+            },
+            _ => (Level::Unknown, false),
+        }
+    }
+
+    fn of(shape: Shape, ty: Type) -> Level {
+        match (shape, ty) {
+            (Shape::Message, Type::Message(desc)) => Level::Message(desc()),
+            (Shape::List(field), _) => Level::List(field),
+            (Shape::Map(field), _) => Level::Map(field),
+            _ => Level::Unknown,
+        }
+    }
+}
+
+fn find(desc: &'static MessageDesc, name: &str) -> Option<&'static FieldDesc> {
+    if let Some((_, field)) = desc.field(name) {
+        return Some(field);
+    }
+    let mut inlined = desc.fields.iter().filter(|f| f.flags.has(Flags::INLINE));
+    inlined.find_map(|f| match f.ty {
+        Type::Message(message) => find(message(), name),
+        _ => None,
+    })
+}
+
+fn below(level: Level, last: &FieldSet, owned: &[&FieldSet]) -> FieldSet {
+    let mut out = FieldSet::EMPTY;
+    for entry in last.entries() {
+        let (next, named) = level.step(&entry.element);
+        let counts = |e: &Entry| e.member || (named && !e.children.is_empty());
+        let others: Vec<&Entry> = owned.iter().filter_map(|set| set.get(&entry.element)).collect();
+        if counts(entry) && !others.iter().any(|e| counts(e)) {
+            out.add(entry.element.clone(), true, FieldSet::EMPTY);
+            continue;
+        }
+        let sets: Vec<&FieldSet> = others.iter().map(|e| &e.children).collect();
+        out.add(entry.element.clone(), false, below(next, &entry.children, &sets));
+    }
+    out
+}
+
+fn ensure(level: Level, set: &FieldSet) -> FieldSet {
+    let mut out = FieldSet::EMPTY;
+    for entry in set.entries() {
+        let (next, named) = level.step(&entry.element);
+        let member = entry.member || (named && !entry.children.is_empty());
+        out.add(entry.element.clone(), member, ensure(next, &entry.children));
+    }
+    out
+}
+
+/// Takes the fields of a set out of a message, each with all that is below it. Messages, lists and maps that something
+/// was to be taken out of and that have no content left go too.
+pub fn remove(message: &mut dyn Reflect, fields: &FieldSet) {
+    for entry in fields.entries() {
+        if let Some(name) = entry.element.name() {
+            remove_field(message, name, entry);
+        }
+    }
+}
+
+fn remove_field(message: &mut dyn Reflect, name: &str, entry: &Entry) {
+    let desc = message.desc();
+    if let Some((index, field)) = desc.field(name) {
+        if let Some(slot) = message.get_mut(index) {
+            remove_from(Shape::of(field), slot, entry);
+        }
+        return;
+    }
+    for (index, field) in desc.fields.iter().enumerate() {
+        if field.flags.has(Flags::INLINE)
+            && inlines(field, name)
+            && let Some(slot) = message.get_mut(index)
+            && let Some(Slot::Message(inlined)) = present(slot)
+        {
+            return remove_field(inlined, name, entry);
+        }
+    }
+}
+
+/// The slot, if there is something in it.
+fn present(slot: Slot<'_>) -> Option<Slot<'_>> {
+    match slot {
+        Slot::Optional(optional) if optional.is_some() => Some(optional.fill()),
+        Slot::Optional(_) => None,
+        slot => Some(slot),
+    }
+}
+
+fn remove_from(shape: Shape, slot: Slot<'_>, entry: &Entry) {
+    if entry.member {
+        return crate::copy::clear(slot);
+    }
+    match slot {
+        Slot::Optional(optional) => {
+            if optional.is_some() && remove_below(shape, optional.fill(), &entry.children) {
+                optional.clear();
+            }
+        }
+        slot => drop(remove_below(shape, slot, &entry.children)),
+    }
+}
+
+/// Returns whether nothing is left.
+fn remove_below(shape: Shape, slot: Slot<'_>, fields: &FieldSet) -> bool {
+    match (shape, slot) {
+        (Shape::Message, Slot::Message(message)) => {
+            remove(message, fields);
+            is_hollow(message)
+        }
+        (Shape::List(field), Slot::List(list)) => {
+            remove_items(field, list, fields);
+            list.is_empty()
+        }
+        (Shape::Map(field), Slot::Map(map)) => {
+            remove_entries(field, map, fields);
+            map.is_empty()
+        }
+        _ => false,
+    }
+}
+
+fn remove_items(field: &'static FieldDesc, list: &mut dyn List, fields: &FieldSet) {
+    let shape = Shape::of_item(field);
+    for index in (0..list.len()).rev() {
+        let element = item_element(field, list.get(index));
+        match fields.get(&element) {
+            Some(entry) if entry.member => list.remove(index),
+            Some(entry) => {
+                if let Some(slot) = list.get_mut(index) {
+                    remove_from(shape, slot, entry);
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+fn remove_entries(field: &'static FieldDesc, map: &mut dyn Map, fields: &FieldSet) {
+    let shape = Shape::of_entry(field);
+    for entry in fields.entries() {
+        let Some(name) = entry.element.name() else { continue };
+        if entry.member {
+            map.remove(name);
+        } else if map.get(name).is_some_and(|v| !matches!(v, Value::Absent)) {
+            remove_from(shape, map.entry(name), entry);
+        }
+    }
+}
