@@ -54,15 +54,13 @@ pub fn read_document(text: &[u8], message: &mut dyn Reflect) -> Result<Document,
         path.reverse();
         restated.insert(path);
     }
-    let mut unfit = gather.unfit;
-    if unfit.is_none() {
-        let edited = gather.edits.apply(text);
-        let outcome = json::read(edited.as_deref().unwrap_or(text), message);
-        unfit = outcome.err().map(|e| match e.to_string() {
-            text if text.starts_with("illegal base64") => format!("error decoding from json: {text}"),
-            text => text,
-        });
-    }
+    // Also where it can't be read to the end: failures name the object.
+    let edited = gather.edits.apply(text);
+    let outcome = json::read(edited.as_deref().unwrap_or(text), message);
+    let unfit = gather.unfit.or(outcome.err().map(|e| match e.to_string() {
+        text if text.starts_with("illegal base64") => format!("error decoding from json: {text}"),
+        text => text,
+    }));
     Ok(Document {
         fields,
         restated,

@@ -4,6 +4,7 @@
 //! version it writes in. Reading and writing keeps the text of sets that did not change.
 
 mod limit;
+mod scale;
 #[cfg(test)]
 mod tests;
 mod track;
@@ -203,6 +204,13 @@ impl Managed {
                 None => managed.owners.push(owner),
             }
         }
+        Ok(managed)
+    }
+
+    /// As [`Managed::read`], of entries that a client sends: their sets are written anew, in the usual form.
+    pub fn read_given(entries: &[ManagedFieldsEntry]) -> Result<Managed, ManagedError> {
+        let mut managed = Managed::read(entries)?;
+        managed.owners.iter_mut().for_each(|o| o.text = None);
         Ok(managed)
     }
 

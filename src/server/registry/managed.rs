@@ -1,10 +1,12 @@
 //! `managedFields` of what is written: who gets and who loses which fields.
 
+use keelson_machinery::copy;
 use keelson_machinery::equality;
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::managed::{self, Change, Managed, Versions, Writer};
 use keelson_machinery::meta::v1::ManagedFieldsEntry;
 use keelson_machinery::object::{Object, api_version};
+use keelson_machinery::reflect::Reflect;
 use keelson_machinery::scheme::KindDesc;
 use keelson_machinery::status::StatusError;
 
@@ -45,19 +47,23 @@ impl Versions for ResourceVersions<'_> {
         self.find(api_version).is_some()
     }
 
-    fn convert(&self, object: &dyn Object, version: &str) -> Result<Box<dyn Object>, String> {
-        let from = self.find(&object.gvk().api_version());
+    fn convert(&self, object: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, String> {
+        let mut kinds = self.0.versions.iter().copied();
+        let from = kinds.find(|k| std::ptr::eq((k.message)(), object.desc()));
         let (Some(from), Some(to)) = (from, self.find(version)) else {
             return Err(format!(
                 "no kind {:?} is registered for version {version:?}",
                 self.0.hub.kind
             ));
         };
-        let object = object.clone_object();
-        if std::ptr::eq(from, to) {
-            return Ok(object);
+        let mut copied = (from.new)();
+        for index in 0..object.desc().fields.len() {
+            copy::copy_field(copied.as_reflect_mut(), object, index);
         }
-        let hub = (from.to_hub)(object).map_err(|e| e.to_string())?;
+        if std::ptr::eq(from, to) {
+            return Ok(copied);
+        }
+        let hub = (from.to_hub)(copied).map_err(|e| e.to_string())?;
         (to.from_hub)(hub).map_err(|e| e.to_string())
     }
 }
@@ -99,7 +105,7 @@ impl Resource {
                 let given = std::mem::take(&mut object.meta_mut().managed_fields);
                 let mut managed = Managed::default();
                 if !managed::is_reset(&given) {
-                    managed = Managed::read(&given).unwrap_or_default();
+                    managed = Managed::read_given(&given).unwrap_or_default();
                 }
                 let old = (request.kind.new)();
                 self.track(request, Part::Main, &mut managed, &*old, object)?;
@@ -127,7 +133,7 @@ impl Resource {
                 if main && managed::is_reset(&given) {
                     return Ok(());
                 }
-                let own = Managed::read(&given).ok().filter(|m| main && !m.is_empty());
+                let own = Managed::read_given(&given).ok().filter(|m| main && !m.is_empty());
                 let mut managed = own.unwrap_or_else(|| Managed::read(stored).unwrap_or_default());
                 if managed.is_empty() {
                     // Nobody applied, so nobody asks.
@@ -161,8 +167,8 @@ impl Resource {
     ) -> Result<(), StatusError> {
         let versioned = self.versioned(request.kind, new)?;
         let change = Change {
-            old,
-            new: versioned.as_deref().unwrap_or(new),
+            old: old.as_reflect(),
+            new: versioned.as_deref().unwrap_or(new).as_reflect(),
             ignored: &self.reset_fields(part),
             versions: &ResourceVersions(self),
         };

@@ -1,5 +1,6 @@
 //! The resources that a server has: which kinds, in which versions, under which strategy, stored where.
 
+pub mod apply;
 pub mod codec;
 pub mod delete;
 pub mod handler;

@@ -10,6 +10,7 @@ use keelson_machinery::validation::{declarative, meta};
 use keelson_storage::{Entry, Expect, LeaseId, Revision, Write, Written};
 
 use super::delete::{FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
+use super::managed::Tracking;
 use super::{Context, Resource, Stored, parse_revision};
 
 /// How often a write is tried again when another writer was faster, before the client is told to retry.
@@ -60,7 +61,10 @@ impl Resource {
                 "resourceVersion should not be set on objects to be created",
             ));
         }
-        wipe_system_fields(&mut *object);
+        if !matches!(context.tracking, Tracking::Done) {
+            wipe_system_fields(&mut *object);
+        }
+        object.meta_mut().self_link.clear();
         self.track_create(context, &mut *object)?;
         let generated = object.meta().name.is_empty() && !object.meta().generate_name.is_empty();
         self.fill_metadata(context, &mut *object);
@@ -225,7 +229,12 @@ impl Resource {
         }
         let mut object = updater(None)?;
         if !object.meta().uid.is_empty() {
-            let detail = precondition_text(&self.key(&context.namespace, request.name)?, &object.meta().uid, "");
+            let uid = &object.meta().uid;
+            let detail = if request.uid_is_precondition {
+                precondition_text(&self.key(&context.namespace, request.name)?, uid, "")
+            } else {
+                format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found")
+            };
             return Err(StatusError::conflict(self.group, self.plural, request.name, &detail));
         }
         parse_revision(&object.meta().resource_version).map_err(StatusError::unknown)?;
@@ -490,7 +499,6 @@ fn wipe_system_fields(object: &mut dyn Object) {
     meta.creation_timestamp = Time::default();
     meta.deletion_timestamp = None;
     meta.deletion_grace_period_seconds = None;
-    meta.self_link.clear();
 }
 
 fn keep_field(new: &mut dyn Object, old: &dyn Object, name: &str) {

@@ -1,6 +1,7 @@
 //! The REST handlers: one per verb, generic over kinds. Routes are data: group, version, resource and subresource of
 //! the request, looked up in the registry.
 
+mod apply;
 mod continue_token;
 mod create;
 pub mod decode;
@@ -15,6 +16,7 @@ mod read;
 mod renditions;
 pub mod request;
 mod scale;
+mod scale_owners;
 mod update;
 mod watch;
 
@@ -129,6 +131,9 @@ impl Rest {
             }
             (Target::Subresource(_) | Target::Object, "get") => self.get(request, endpoint).await,
             (Target::Subresource(sub), "update") => self.update(request, endpoint, Some(sub)).await,
+            (Target::Subresource(_) | Target::Object, "patch") if apply::is_apply(request) => {
+                self.apply(request, endpoint, subresource).await
+            }
             (Target::Subresource(sub), "patch") => self.patch(request, endpoint, Some(sub)).await,
             (_, "list") => self.list(request, endpoint).await,
             (_, "watch") => self.watch(request, endpoint).await,

@@ -40,6 +40,8 @@ pub enum Writing {
     Create,
     Update,
     Patch,
+    /// A patch of the type for apply.
+    Apply,
 }
 
 impl WriteOptions {
@@ -73,7 +75,7 @@ impl WriteOptions {
                 };
                 ("UpdateOptions", rules::validate_update_options(&message))
             }
-            Writing::Patch => {
+            Writing::Patch | Writing::Apply => {
                 let force = query.has("force").then(|| query.flag("force"));
                 let message = v1::PatchOptions {
                     dry_run,
@@ -81,7 +83,10 @@ impl WriteOptions {
                     field_validation,
                     force,
                 };
-                ("PatchOptions", rules::validate_patch_options(&message, false))
+                (
+                    "PatchOptions",
+                    rules::validate_patch_options(&message, writing == Writing::Apply),
+                )
             }
         };
         verdict(kind, errors)?;

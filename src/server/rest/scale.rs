@@ -12,14 +12,17 @@ use keelson_machinery::status::StatusError;
 use keelson_machinery::{protobuf, yaml};
 use serde_json::json;
 
+use super::apply::{ApplyBody, is_apply};
 use super::options::{WriteOptions, Writing};
 use super::patch::{PatchType, apply, unfit};
 use super::request::Request;
+use super::scale_owners::ScaleOwners;
 use super::{Rest, namespace};
 use crate::negotiate::{Accepted, Format, Offer};
-use crate::registry::Endpoint;
+use crate::registry::apply::unfit as unfit_document;
 use crate::registry::managed::Tracking;
 use crate::registry::write::{Part, UpdateRequest};
+use crate::registry::{Context, Endpoint};
 use crate::respond;
 
 impl Rest {
@@ -41,33 +44,69 @@ impl Rest {
                 request.body_format()?,
                 WriteOptions::parse(&request.query, Writing::Update)?,
             ),
+            _ if is_apply(request) => Change::Apply(WriteOptions::parse(&request.query, Writing::Apply)?),
             _ => Change::Patch(
                 PatchType::of(request)?,
                 WriteOptions::parse(&request.query, Writing::Patch)?,
             ),
         };
         let body = request.body().await?;
-        let mut context = request.context(endpoint, self.now(), change.options().dry_run);
-        if let Tracking::Update(request) = &mut context.tracking {
-            // Entries of a scale have no time.
-            request.writer.now = None;
-        }
+        let context = Context {
+            tracking: Tracking::Done,
+            ..request.context(endpoint, self.now(), change.options().dry_run)
+        };
+        let applied = match &change {
+            Change::Apply(options) => Some(self.applied(request, scale, &body, options)?),
+            _ => None,
+        };
         let wanted = UpdateRequest {
             name,
             part: Part::Main,
             may_create: false,
             uid_is_precondition: true,
         };
+        let writer = request.writer(endpoint, self.now());
         let mut updater = |current: Option<&dyn Object>| {
             let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
             let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
             let view = self.view(scale, &*versioned)?;
-            let new = self.changed(endpoint, scale, &change, &*view, &body)?;
-            let scaled = put_back(endpoint, scale, versioned, new.as_reflect())?;
+            let mut owners = ScaleOwners::new(scale, &writer, &current.meta().managed_fields);
+            let new = match &applied {
+                Some((applied, text)) => {
+                    let force = request.query.flag("force");
+                    owners.apply(view.as_reflect(), applied.as_reflect(), text, force)?
+                }
+                None => {
+                    let new = self.changed(endpoint, scale, &change, &*view, &body)?;
+                    owners.update(view.as_reflect(), new.as_reflect())?;
+                    new.clone_message()
+                }
+            };
+            check_name(endpoint, &*view, &*new)?;
+            check(scale, &*new)?;
+            let mut scaled = put_back(endpoint, scale, versioned, &*new)?;
+            scaled.meta_mut().managed_fields = owners.entries();
             endpoint.resource.to_hub(endpoint.kind, scaled)
         };
         let updated = endpoint.resource.update(&context, &wanted, &mut updater).await?;
         self.scale_response(request, endpoint, scale, accepted, updated.object)
+    }
+
+    /// The document of an apply request to a scale.
+    fn applied(
+        &self,
+        request: &Request,
+        scale: &SubresourceDesc,
+        body: &[u8],
+        options: &WriteOptions,
+    ) -> Result<(Box<dyn Kind>, ApplyBody), StatusError> {
+        let mut applied = self.new_scale(scale)?;
+        let gvk = applied.gvk();
+        let body = ApplyBody::read(request, body, gvk, options.field_validation, &mut *applied)?;
+        match &body.document.unfit {
+            Some(why) => Err(unfit_document(applied.as_reflect(), gvk, why)),
+            None => Ok((applied, body)),
+        }
     }
 
     fn scale_response(
@@ -139,6 +178,8 @@ impl Rest {
                 let json = json.map_err(|e| bad(e.to_string()))?;
                 json::read(&json, new.as_reflect_mut()).map_err(|e| bad(e.to_string()))?;
             }
+            // What an apply makes depends on owners too.
+            Change::Apply(_) => {}
             Change::Patch(patch_type, _) => {
                 let mut document = Vec::new();
                 json::write_kind(view, &mut document);
@@ -146,8 +187,6 @@ impl Rest {
                 json::read(&patched, new.as_reflect_mut()).map_err(|e| unfit(&patched, &e.to_string()))?;
             }
         }
-        check_name(endpoint, view, new.as_reflect())?;
-        check(scale, new.as_reflect())?;
         Ok(new)
     }
 }
@@ -180,12 +219,13 @@ fn check_name(endpoint: &Endpoint, view: &dyn Kind, new: &dyn Reflect) -> Result
 enum Change {
     Replace(Format, WriteOptions),
     Patch(PatchType, WriteOptions),
+    Apply(WriteOptions),
 }
 
 impl Change {
     fn options(&self) -> &WriteOptions {
         match self {
-            Change::Replace(_, options) | Change::Patch(_, options) => options,
+            Change::Replace(_, options) | Change::Patch(_, options) | Change::Apply(options) => options,
         }
     }
 }

@@ -1,0 +1,251 @@
+//! Server-side apply of a document to an object of a resource.
+
+use keelson_machinery::apply::{Apply, ApplyError, Document, compare, merge, read_document};
+use keelson_machinery::fieldset::FieldSet;
+use keelson_machinery::json;
+use keelson_machinery::managed::{Conflict, Managed};
+use keelson_machinery::object::{Gvk, Object};
+use keelson_machinery::reflect::Reflect;
+use keelson_machinery::status::{Cause, Details, StatusError, reason};
+
+use super::Resource;
+use super::managed::{RequestWriter, ResourceVersions};
+use super::write::Part;
+
+/// kubectl's record of what it applied before the server could.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// The manager that keeps that record up to date.
+const KUBECTL: &str = "kubectl";
+/// The most bytes that the annotations of an object may have.
+const MAX_ANNOTATION_BYTES: usize = 256 * 1024;
+
+/// Why a cause of a conflict is one.
+const FIELD_MANAGER_CONFLICT: &str = "FieldManagerConflict";
+
+/// The document of an apply request.
+pub struct Applying<'a> {
+    pub request: &'a RequestWriter,
+    pub part: Part,
+    pub force: bool,
+    /// As JSON.
+    pub text: &'a [u8],
+    pub document: &'a Document,
+    /// As an object, without defaults.
+    pub applied: &'a dyn Object,
+}
+
+impl Applying<'_> {
+    fn by_kubectl(&self) -> bool {
+        self.request.writer.manager == KUBECTL
+    }
+}
+
+impl Resource {
+    /// What an apply makes of an object of the hub version (`None`: there is none yet), with its `managedFields`.
+    pub fn apply(&self, current: Option<&dyn Object>, applying: &Applying<'_>) -> Result<Box<dyn Object>, StatusError> {
+        let kind = applying.request.kind;
+        let live = match current {
+            Some(hub) => self.from_hub(kind, hub.clone_object())?,
+            None => (kind.new)(),
+        };
+        let mut managed = Managed::read(&live.meta().managed_fields)
+            .map_err(|e| StatusError::unknown(format!("failed to decode managed fields: {e}")))?;
+        let mut target = live.clone_object();
+        let mut changed = self.apply_or_migrate(&mut managed, &*live, &mut *target, applying)?;
+        if let Some(why) = &applying.document.unfit {
+            return Err(unfit(applying.applied.as_reflect(), kind.gvk(), why));
+        }
+        if applying.by_kubectl() && live.meta().annotations.contains_key(LAST_APPLIED) {
+            changed |= record_last_applied(&mut *target, applying.text);
+        }
+        let mut new = match current {
+            Some(hub) if !changed => hub.clone_object(),
+            _ => {
+                self.apply_defaults(kind, &mut *target);
+                self.to_hub(kind, target)?
+            }
+        };
+        new.meta_mut().managed_fields = managed.write();
+        if let Some(hub) = current {
+            self.keep_times(&mut *new, hub);
+        }
+        Ok(new)
+    }
+
+    /// Conflicts of kubectl with what it applied itself from the client's side are none.
+    fn apply_or_migrate(
+        &self,
+        managed: &mut Managed,
+        live: &dyn Object,
+        target: &mut dyn Object,
+        applying: &Applying<'_>,
+    ) -> Result<bool, StatusError> {
+        let mut apply = Apply {
+            writer: &applying.request.writer,
+            live: live.as_reflect(),
+            applied: applying.applied.as_reflect(),
+            document: applying.document,
+            force: applying.force,
+            ignored: &self.reset_fields(applying.part),
+            versions: &ResourceVersions(self),
+        };
+        let owners = applying.by_kubectl().then(|| managed.clone());
+        let mut found = match apply.run(managed, target.as_reflect_mut()) {
+            Ok(changed) => return Ok(changed),
+            Err(ApplyError::Convert(why)) => return Err(StatusError::unknown(why)),
+            Err(ApplyError::Conflicts(found)) => found,
+        };
+        if let Some(owners) = owners
+            && let Some(own) = last_applied_fields(live)
+        {
+            found.iter_mut().for_each(|c| c.fields = c.fields.difference(&own));
+            found.retain(|c| !c.fields.is_empty());
+            if found.is_empty() {
+                apply.force = true;
+                *managed = owners;
+                let fresh = live.clone_object();
+                for index in 0..target.desc().fields.len() {
+                    keelson_machinery::copy::copy_field(target.as_reflect_mut(), fresh.as_reflect(), index);
+                }
+                let outcome = apply.run(managed, target.as_reflect_mut());
+                return outcome.map_err(|e| match e {
+                    ApplyError::Conflicts(found) => conflict(&found),
+                    ApplyError::Convert(why) => StatusError::unknown(why),
+                });
+            }
+        }
+        Err(conflict(&found))
+    }
+}
+
+/// The fields of kubectl's record that the object still has as they stand there.
+fn last_applied_fields(live: &dyn Object) -> Option<FieldSet> {
+    let text = live.meta().annotations.get(LAST_APPLIED)?.as_bytes();
+    json::validate(text).ok()?;
+    let named = json::type_meta(text).ok()?;
+    if named.api_version != live.gvk().api_version() || text.trim_ascii_start().first() != Some(&b'{') {
+        return None;
+    }
+    let mut applied = (live.desc().new)();
+    let document = read_document(text, &mut *applied).ok()?;
+    let mut there = live.clone_object();
+    merge(there.as_reflect_mut(), &*applied, &document.fields);
+    let found = compare(live.as_reflect(), there.as_reflect());
+    let mut own = document.fields;
+    for other in [&found.added, &found.modified, &found.removed, &document.restated] {
+        own = own.difference(other);
+    }
+    Some(own)
+}
+
+/// Makes kubectl's record the document that was applied. Returns whether it was another one.
+fn record_last_applied(target: &mut dyn Object, text: &[u8]) -> bool {
+    let Ok(mut document) = serde_json::from_slice::<serde_json::Value>(text) else {
+        return false;
+    };
+    if let Some(metadata) = document.get_mut("metadata").and_then(|m| m.as_object_mut()) {
+        metadata.remove("managedFields");
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(|a| a.as_object_mut()) {
+            annotations.remove(LAST_APPLIED);
+        }
+    }
+    let mut record = String::with_capacity(text.len());
+    write_sorted(&document, &mut record);
+    record.push('\n');
+    let annotations = &mut target.meta_mut().annotations;
+    if annotations.get(LAST_APPLIED) == Some(&record) {
+        return false;
+    }
+    annotations.insert(LAST_APPLIED.to_owned(), record);
+    let size: usize = annotations.iter().map(|(k, v)| k.len() + v.len()).sum();
+    if size > MAX_ANNOTATION_BYTES {
+        annotations.remove(LAST_APPLIED);
+    }
+    true
+}
+
+/// JSON as Go writes a tree of maps: keys sorted, and what HTML gives a meaning as escapes.
+fn write_sorted(value: &serde_json::Value, out: &mut String) {
+    use serde_json::Value;
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<(&String, &Value)> = members.iter().collect();
+            members.sort_by_key(|(key, _)| *key);
+            out.push('{');
+            for (index, (key, value)) in members.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_sorted(&Value::String(key.clone()), out);
+                out.push(':');
+                write_sorted(value, out);
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_sorted(item, out);
+            }
+            out.push(']');
+        }
+        scalar => scalar.to_string().chars().for_each(|c| match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }),
+    }
+}
+
+/// The failure of a document that fits the schema, but not the kind.
+pub fn unfit(applied: &dyn Reflect, gvk: Gvk, why: &str) -> StatusError {
+    let shown = gvk_text(&gvk.api_version(), gvk.kind);
+    let name = document_name(applied, gvk);
+    StatusError::unknown(format!(
+        "failed to convert new object ({name}) to proper version: unable to convert unstructured object to {shown}: {why}"
+    ))
+}
+
+/// How failures name a document: `/name; apps/v1, Kind=Deployment`.
+pub fn document_name(applied: &dyn Reflect, gvk: Gvk) -> String {
+    let of = |path: &str| keelson_machinery::jsonpath::lookup_text(applied, path).into_owned();
+    let (namespace, name) = (of("metadata.namespace"), of("metadata.name"));
+    format!("{namespace}/{name}; {}", gvk_text(&gvk.api_version(), gvk.kind))
+}
+
+/// `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`; `/, Kind=` where nothing is said.
+pub fn gvk_text(api_version: &str, kind: &str) -> String {
+    let slash = if api_version.contains('/') { "" } else { "/" };
+    format!("{slash}{api_version}, Kind={kind}")
+}
+
+/// 409 with all fields that others own.
+pub fn conflict(conflicts: &[Conflict]) -> StatusError {
+    let mut sorted: Vec<&Conflict> = conflicts.iter().collect();
+    sorted.sort_by(|a, b| a.owner.cmp(&b.owner));
+    let (mut causes, mut parts) = (Vec::new(), Vec::new());
+    for found in sorted {
+        let owner = &found.owner;
+        parts.push(format!("conflicts with {owner}:"));
+        for path in found.paths() {
+            parts.push(format!("- {path}"));
+            causes.push(Cause {
+                reason: FIELD_MANAGER_CONFLICT,
+                message: format!("conflict with {owner}"),
+                field: path,
+            });
+        }
+    }
+    let message = match causes.as_slice() {
+        [only] => format!("Apply failed with 1 conflict: {}: {}", only.message, only.field),
+        several => format!("Apply failed with {} conflicts: {}", several.len(), parts.join("\n")),
+    };
+    let mut error = StatusError::new(409, reason::CONFLICT, message);
+    error.details = Some(Box::new(Details {
+        causes,
+        ..Details::default()
+    }));
+    error
+}

@@ -1,0 +1,223 @@
+//! PATCH with an apply document: server-side apply.
+
+use actix_web::HttpResponse;
+use actix_web::http::header;
+use keelson_machinery::apply::{Document, DocumentError, read_document};
+use keelson_machinery::decode::TypeMeta;
+use keelson_machinery::json;
+use keelson_machinery::managed;
+use keelson_machinery::object::{Gvk, Kind, Object};
+use keelson_machinery::scheme::SubresourceDesc;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::yaml;
+
+use super::options::{FieldValidation, WriteOptions, Writing};
+use super::request::Request;
+use super::update::part;
+use super::{Rest, namespace};
+use crate::admission::Operation;
+use crate::negotiate::Offer;
+use crate::registry::apply::{Applying, document_name, gvk_text};
+use crate::registry::managed::Tracking;
+use crate::registry::write::{UpdateRequest, Updated};
+use crate::registry::{Context, Endpoint};
+
+const APPLY_PATCH: &str = "application/apply-patch+yaml";
+
+/// Whether a PATCH is an apply.
+pub(super) fn is_apply(request: &Request) -> bool {
+    let content_type = request.header(&header::CONTENT_TYPE).unwrap_or_default();
+    content_type.split(';').next().unwrap_or_default().trim() == APPLY_PATCH
+}
+
+/// The body of an apply request: a document as JSON, of the type it says.
+pub(super) struct ApplyBody {
+    pub text: Vec<u8>,
+    pub document: Document,
+}
+
+impl ApplyBody {
+    /// Reads a body into an empty message of a kind.
+    pub fn read(
+        request: &Request,
+        body: &[u8],
+        want: Gvk,
+        validation: FieldValidation,
+        message: &mut dyn Kind,
+    ) -> Result<ApplyBody, StatusError> {
+        // JSON is YAML, but read in a fraction of the time. Which keys stand twice, and where, YAML tells.
+        let is_json = body.trim_ascii_start().first() == Some(&b'{') && json::validate(body).is_ok();
+        if is_json && let Ok(document) = read(body, want, message)? {
+            let text = body.to_vec();
+            return Ok(ApplyBody { text, document });
+        }
+        let wrong = |what: &str, why: &str| StatusError::bad_request(format!("error {what} YAML: error {why}"));
+        let (text, repeated) =
+            yaml::to_json_strict(body).map_err(|e| wrong("decoding", &format!("converting YAML to JSON: {e}")))?;
+        match (repeated, validation) {
+            (Some(repeated), FieldValidation::Strict) => {
+                return Err(wrong(
+                    "strict decoding",
+                    &format!("converting YAML to JSON: {repeated}"),
+                ));
+            }
+            (Some(repeated), FieldValidation::Warn) => {
+                repeated.lines().skip(1).for_each(|line| request.warn(line.trim()));
+            }
+            _ => {}
+        }
+        let found = match text.first() {
+            Some(b'{') => None,
+            Some(b'n') | None => return Err(invalid_type(&TypeMeta::default())),
+            Some(b'[') => Some("array"),
+            Some(b'"') => Some("string"),
+            Some(b't' | b'f') => Some("bool"),
+            Some(_) => Some("number"),
+        };
+        if let Some(found) = found {
+            let why = format!(
+                "unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type \
+                 map[string]interface {{}}"
+            );
+            return Err(wrong("decoding", &why));
+        }
+        match read(&text, want, message)? {
+            Ok(document) => Ok(ApplyBody { text, document }),
+            Err(Duplicate) => Err(StatusError::internal_error("a document without repeated keys has them")),
+        }
+    }
+}
+
+struct Duplicate;
+
+/// Reads JSON of an object.
+fn read(text: &[u8], want: Gvk, message: &mut dyn Kind) -> Result<Result<Document, Duplicate>, StatusError> {
+    let named = json::type_meta(text).unwrap_or_default();
+    if named.kind != want.kind || named.api_version != want.api_version() {
+        return Err(invalid_type(&named));
+    }
+    match read_document(text, message.as_reflect_mut()) {
+        Ok(document) => {
+            managed::mark_reset(text, message.as_reflect_mut());
+            Ok(Ok(document))
+        }
+        Err(DocumentError::Duplicate) => Ok(Err(Duplicate)),
+        Err(DocumentError::Schema(why)) => {
+            let mut named = message.clone_message();
+            // For its name alone; whatever else is wrong with it has been said.
+            let _ = json::read(text, &mut *named);
+            let name = document_name(&*named, want);
+            Err(StatusError::unknown(format!(
+                "failed to create typed patch object ({name}): {why}"
+            )))
+        }
+    }
+}
+
+fn invalid_type(named: &TypeMeta) -> StatusError {
+    let version = if named.kind.is_empty() || named.api_version.is_empty() {
+        ""
+    } else {
+        &named.api_version
+    };
+    StatusError::bad_request(format!("invalid object type: {}", gvk_text(version, &named.kind)))
+}
+
+impl Rest {
+    pub(super) async fn apply(
+        &self,
+        request: &Request,
+        endpoint: &Endpoint,
+        subresource: Option<&'static SubresourceDesc>,
+    ) -> Result<HttpResponse, StatusError> {
+        let accepted = request.negotiate(Offer::Objects)?;
+        let options = WriteOptions::parse(&request.query, Writing::Apply)?;
+        let body = request.body().await?;
+        let mut applied = (endpoint.kind.new)();
+        let gvk = endpoint.kind.gvk();
+        let body = ApplyBody::read(request, &body, gvk, options.field_validation, &mut *applied)?;
+        check(request, endpoint, &*applied)?;
+        let writer = request.writer(endpoint, self.now());
+        let context = Context {
+            tracking: Tracking::Done,
+            ..request.context(endpoint, self.now(), options.dry_run)
+        };
+        let part = part(subresource);
+        let applying = Applying {
+            request: &writer,
+            part,
+            force: request.query.flag("force"),
+            text: &body.text,
+            document: &body.document,
+            applied: &*applied,
+        };
+        let wanted = UpdateRequest {
+            name: request.info.name.as_str(),
+            part,
+            may_create: subresource.is_none(),
+            uid_is_precondition: false,
+        };
+        let updated = self
+            .apply_admitted(request, endpoint, &context, &wanted, &applying)
+            .await?;
+        let code = if updated.created { 201 } else { 200 };
+        self.object_response(request, endpoint, accepted, code, updated.object)
+    }
+
+    /// Admission depends on whether the object is there, which only the write finds out.
+    async fn apply_admitted(
+        &self,
+        request: &Request,
+        endpoint: &Endpoint,
+        context: &Context,
+        wanted: &UpdateRequest<'_>,
+        applying: &Applying<'_>,
+    ) -> Result<Updated, StatusError> {
+        let mut operation = Operation::Update;
+        loop {
+            let namespace = namespace(request, endpoint);
+            self.admission
+                .admit(&self.registry, endpoint, operation, namespace, wanted.name)
+                .await?;
+            let mut unexpected = false;
+            let mut updater = |current: Option<&dyn Object>| {
+                unexpected = current.is_none() && operation == Operation::Update && wanted.may_create;
+                if unexpected || (current.is_none() && !wanted.may_create) {
+                    return Err(endpoint.resource.not_found(wanted.name));
+                }
+                let mut new = endpoint.resource.apply(current, applying)?;
+                let meta = new.meta_mut();
+                wanted.name.clone_into(&mut meta.name);
+                namespace.clone_into(&mut meta.namespace);
+                Ok(new)
+            };
+            let outcome = endpoint.resource.update(context, wanted, &mut updater).await;
+            if !unexpected {
+                return outcome;
+            }
+            operation = Operation::Create;
+        }
+    }
+}
+
+/// What the document must agree with.
+fn check(request: &Request, endpoint: &Endpoint, applied: &dyn Object) -> Result<(), StatusError> {
+    let meta = applied.meta();
+    let name = &request.info.name;
+    if !meta.managed_fields.is_empty() {
+        return Err(StatusError::bad_request("metadata.managedFields must be nil"));
+    }
+    if !meta.name.is_empty() && meta.name != *name {
+        return Err(StatusError::bad_request(format!(
+            "the name of the object ({}) does not match the name on the URL ({name})",
+            meta.name
+        )));
+    }
+    let namespace = namespace(request, endpoint);
+    if endpoint.kind.namespaced && !meta.namespace.is_empty() && meta.namespace != namespace {
+        return Err(StatusError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    Ok(())
+}

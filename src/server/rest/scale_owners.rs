@@ -1,0 +1,101 @@
+//! Who owns the number of replicas after a write to a scale.
+
+use keelson_machinery::apply::{Apply, ApplyError};
+use keelson_machinery::fieldset::FieldSet;
+use keelson_machinery::managed::{Change, Managed, Versions, Writer, track};
+use keelson_machinery::meta::v1::ManagedFieldsEntry;
+use keelson_machinery::object::{Object, api_version};
+use keelson_machinery::reflect::Reflect;
+use keelson_machinery::scheme::SubresourceDesc;
+use keelson_machinery::status::StatusError;
+
+use super::apply::ApplyBody;
+use crate::registry::apply::conflict;
+use crate::registry::managed::RequestWriter;
+
+/// A Scale has one version.
+struct OneVersion<'a>(&'a str);
+
+impl Versions for OneVersion<'_> {
+    fn knows(&self, api_version: &str) -> bool {
+        api_version == self.0
+    }
+
+    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, String> {
+        Err(format!("no Scale is registered for version {version:?}"))
+    }
+}
+
+/// The owners of an object and of its scale.
+pub(super) struct ScaleOwners<'a> {
+    scale: &'a SubresourceDesc,
+    /// The version of the object.
+    version: String,
+    all: Managed,
+    of_scale: Managed,
+    writer: Writer,
+}
+
+impl<'a> ScaleOwners<'a> {
+    /// Of the stored entries.
+    pub fn new(scale: &'a SubresourceDesc, request: &RequestWriter, stored: &[ManagedFieldsEntry]) -> Self {
+        let all = Managed::read(stored).unwrap_or_default();
+        let scale_version = api_version(scale.group, scale.version);
+        ScaleOwners {
+            scale,
+            version: request.writer.api_version.clone(),
+            of_scale: all.of_scale(scale.spec_replicas_path, &scale_version),
+            all,
+            writer: Writer {
+                api_version: scale_version,
+                now: None,
+                ..request.writer.clone()
+            },
+        }
+    }
+
+    /// Counts an update from one Scale to another.
+    pub fn update(&mut self, old: &dyn Reflect, new: &dyn Reflect) -> Result<(), StatusError> {
+        if self.of_scale.is_empty() {
+            return Ok(());
+        }
+        let change = Change {
+            old,
+            new,
+            ignored: &FieldSet::of_fields(&["status"]),
+            versions: &OneVersion(&self.writer.api_version),
+        };
+        track(&mut self.of_scale, change, &self.writer).map_err(StatusError::internal_error)
+    }
+
+    /// The Scale that an apply makes of the present one.
+    pub fn apply(
+        &mut self,
+        live: &dyn Reflect,
+        applied: &dyn Reflect,
+        body: &ApplyBody,
+        force: bool,
+    ) -> Result<Box<dyn Reflect>, StatusError> {
+        let mut target = live.clone_message();
+        let apply = Apply {
+            writer: &self.writer,
+            live,
+            applied,
+            document: &body.document,
+            force,
+            ignored: &FieldSet::of_fields(&["status"]),
+            versions: &OneVersion(&self.writer.api_version),
+        };
+        match apply.run(&mut self.of_scale, &mut *target) {
+            Ok(_) => Ok(target),
+            Err(ApplyError::Conflicts(found)) => Err(conflict(&found)),
+            Err(ApplyError::Convert(why)) => Err(StatusError::unknown(why)),
+        }
+    }
+
+    /// The entries of the object.
+    pub fn entries(self) -> Vec<ManagedFieldsEntry> {
+        let path = self.scale.spec_replicas_path;
+        self.all.after_scale(self.of_scale, path, &self.version).write()
+    }
+}
