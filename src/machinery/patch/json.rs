@@ -2,14 +2,16 @@
 //! member, an absent `value` is null, `test` takes an absent member for null, numbers are compared as they are
 //! written, and what stands before the first slash of a path is ignored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::node::Node;
-use super::{decode_error, scan, strict};
+use super::{check, decode_error, strict, text};
 use crate::status::StatusError;
 
 /// Most operations of one patch.
 pub const MAX_OPERATIONS: usize = 10_000;
+/// Most parts of one path. No value that is really there is so deep, and what a path opens is worked on recursively.
+const MAX_PATH_PARTS: usize = 300;
 /// Most bytes that the `copy` operations of one patch may add.
 pub const MAX_COPY_BYTES: usize = 3 * 1024 * 1024;
 
@@ -43,8 +45,8 @@ impl<'a> JsonPatch<'a> {
                 StatusError::bad_request(why)
             }
         };
-        scan::check(body).map_err(|e| fail(&e))?;
-        let body = scan::trim(body);
+        check(body).map_err(|e| fail(&e))?;
+        let body = text::trim(body);
         let (list, one) = if strict {
             ("[]handlers.jsonPatchOp", "handlers.jsonPatchOp")
         } else {
@@ -57,7 +59,7 @@ impl<'a> JsonPatch<'a> {
             ))
         };
         let items = match strict::kind(body) {
-            "array" => scan::elements(body),
+            "array" => text::elements(body),
             "null" => Vec::new(),
             _ => return Err(mismatch(body, list)),
         };
@@ -98,7 +100,7 @@ impl<'a> JsonPatch<'a> {
     }
 
     fn apply_within(&self, document: &[u8], copy_bytes: usize) -> Result<Vec<u8>, StatusError> {
-        scan::check(document).map_err(StatusError::unknown)?;
+        check(document).map_err(StatusError::unknown)?;
         let mut run = Run {
             root: Node::new(document),
             copy_bytes,
@@ -117,7 +119,7 @@ impl<'a> JsonPatch<'a> {
 const TEXT_MEMBERS: [&str; 3] = ["op", "path", "from"];
 
 fn check_types(item: &[u8]) -> Result<(), String> {
-    for (key, value) in scan::members(item) {
+    for (key, value) in text::members(item) {
         let kind = strict::kind(value);
         if TEXT_MEMBERS.contains(&&*key) && !matches!(kind, "string" | "null") {
             return Err(format!(
@@ -128,13 +130,20 @@ fn check_types(item: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
+/// Tells of the keys of one operation in the order in which they stand.
 fn report(item: &[u8], index: usize, problems: &mut strict::Problems) {
-    let mut path = format!("[{index}]");
-    problems.duplicates(item, &mut path);
-    for (key, _) in scan::members(item) {
-        if key != "value" && !TEXT_MEMBERS.contains(&&*key) {
-            problems.add("unknown", &format!("{path}.{key}"));
+    let mut seen = BTreeSet::new();
+    for (key, value) in text::members(item) {
+        let path = format!("[{index}].{key}");
+        let known = key == "value" || TEXT_MEMBERS.contains(&&*key);
+        if !known {
+            problems.add("unknown", &path);
+            continue;
         }
+        if !seen.insert(key.clone()) {
+            problems.add("duplicate", &path);
+        }
+        problems.duplicates(value, &path);
     }
 }
 
@@ -144,12 +153,12 @@ impl<'a> Operation<'a> {
         if strict::kind(item) != "object" {
             return operation;
         }
-        for (key, value) in scan::members(item) {
-            let text = || (strict::kind(value) == "string").then(|| scan::string(value).into_owned());
+        for (key, value) in text::members(item) {
+            let content = || (strict::kind(value) == "string").then(|| text::string(value).into_owned());
             match &*key {
-                "op" => operation.op = text(),
-                "path" => operation.path = text(),
-                "from" => operation.from = text(),
+                "op" => operation.op = content(),
+                "path" => operation.path = content(),
+                "from" => operation.from = content(),
                 "value" => operation.value = Some(Node::new(value)),
                 _ => {}
             }
@@ -227,6 +236,9 @@ impl<'a> Run<'a> {
 
     /// Walks to the object or list that holds the last part of the path.
     fn place(&mut self, path: &str) -> Result<Place<'_, 'a>, Failed> {
+        if path.bytes().filter(|b| *b == b'/').count() > MAX_PATH_PARTS {
+            return Err(Failed);
+        }
         let mut parts = path
             .split('/')
             .skip(1)

@@ -1,7 +1,7 @@
 //! JSON merge patch (RFC 7386).
 
-use super::node::Node;
-use super::{decode_error, scan, strict};
+use super::node::{MAX_OPEN, Node};
+use super::{check, decode_error, strict, text};
 use crate::status::StatusError;
 
 /// Applies `patch` to `document`, both JSON objects. With `strict`, keys that stand twice in the patch are reported
@@ -10,13 +10,13 @@ use crate::status::StatusError;
 /// Errors: 400 for a patch that is broken, null, or (with `strict`) no object. A patch that does not fit the type of
 /// the object is found when the result is decoded.
 pub fn apply(document: &[u8], patch: &[u8], strict: bool) -> Result<(Vec<u8>, Vec<String>), StatusError> {
-    let syntax = scan::check(patch);
-    let patch = scan::trim(patch);
+    let syntax = check(patch);
+    let patch = text::trim(patch);
     let mut problems = strict::Problems::default();
     if strict {
         syntax.as_ref().map_err(|e| decode_error(e))?;
         match strict::kind(patch) {
-            "object" => problems.duplicates(patch, &mut String::new()),
+            "object" => problems.duplicates(patch, ""),
             "null" => {}
             other => {
                 let text = format!("json: cannot unmarshal {other} into Go value of type map[string]interface {{}}");
@@ -26,12 +26,12 @@ pub fn apply(document: &[u8], patch: &[u8], strict: bool) -> Result<(Vec<u8>, Ve
     }
     let bad = || StatusError::bad_request("Invalid JSON Patch");
     syntax.map_err(|_| bad())?;
-    scan::check(document).map_err(|_| StatusError::unknown("Invalid JSON Document"))?;
+    check(document).map_err(|_| StatusError::unknown("Invalid JSON Document"))?;
     let mut patch = Node::new(patch);
     let result = match patch.open() {
-        Node::Object(_) => merge(Node::new(document), patch),
+        Node::Object(_) => merge(Node::new(document), patch, MAX_OPEN),
         Node::Array(_) => {
-            prune(&mut patch);
+            patch.prune();
             patch
         }
         _ => return Err(bad()),
@@ -41,10 +41,13 @@ pub fn apply(document: &[u8], patch: &[u8], strict: bool) -> Result<(Vec<u8>, Ve
     Ok((out, problems.into_texts()))
 }
 
-/// Recursion is bounded by the depth that the scanner allows.
-fn merge<'a>(mut current: Node<'a>, mut patch: Node<'a>) -> Node<'a> {
+/// `depth` is how many levels may follow; below them the patch takes the place of what was there.
+fn merge<'a>(mut current: Node<'a>, mut patch: Node<'a>, depth: u32) -> Node<'a> {
+    let Some(depth) = depth.checked_sub(1) else {
+        return patch;
+    };
     let Some(members) = current.object() else {
-        prune(&mut patch);
+        patch.prune();
         return patch;
     };
     let Node::Object(changes) = patch.open() else {
@@ -56,24 +59,12 @@ fn merge<'a>(mut current: Node<'a>, mut patch: Node<'a>) -> Node<'a> {
             continue;
         }
         match old {
-            None | Some(Node::Null) => prune(&mut change),
-            Some(old) => change = merge(old, change),
+            None | Some(Node::Null) => change.prune(),
+            Some(old) => change = merge(old, change, depth),
         }
         members.insert(key, change);
     }
     current
-}
-
-/// Drops the members that are null, also in objects within lists.
-fn prune(node: &mut Node<'_>) {
-    match node.open() {
-        Node::Object(members) => {
-            members.retain(|_, value| !matches!(value, Node::Null));
-            members.values_mut().for_each(prune);
-        }
-        Node::Array(elements) => elements.iter_mut().for_each(prune),
-        _ => {}
-    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::scan;
-use crate::field::text::{general_float, json_string};
+use super::text;
+use crate::field::text::general_float;
+use crate::json::compact;
+use crate::json::text::{kind_name, write_string};
+
+/// How deep values are opened by what goes down all of a value; what nests deeper stays text. No field of a definition is
+/// that deep, and recursion stays shallow.
+pub(super) const MAX_OPEN: u32 = 300;
 
 /// A value of a document or a patch.
 #[derive(Clone, Debug)]
@@ -11,14 +17,16 @@ pub(super) enum Node<'a> {
     Null,
     /// Checked text, neither null nor surrounded by white space.
     Raw(&'a [u8]),
-    Object(BTreeMap<String, Node<'a>>),
+    Object(Members<'a>),
     Array(Vec<Node<'a>>),
 }
+
+pub(super) type Members<'a> = BTreeMap<String, Node<'a>>;
 
 impl<'a> Node<'a> {
     /// The node of checked text.
     pub(super) fn new(text: &'a [u8]) -> Node<'a> {
-        match scan::trim(text) {
+        match text::trim(text) {
             b"null" => Node::Null,
             text => Node::Raw(text),
         }
@@ -29,10 +37,10 @@ impl<'a> Node<'a> {
         if let Node::Raw(text) = self {
             match text.first() {
                 Some(b'{') => {
-                    let members = scan::members(text).into_iter();
+                    let members = text::members(text).into_iter();
                     *self = Node::Object(members.map(|(k, v)| (k.into_owned(), Node::new(v))).collect());
                 }
-                Some(b'[') => *self = Node::Array(scan::elements(text).into_iter().map(Node::new).collect()),
+                Some(b'[') => *self = Node::Array(text::elements(text).into_iter().map(Node::new).collect()),
                 _ => {}
             }
         }
@@ -40,15 +48,46 @@ impl<'a> Node<'a> {
     }
 
     /// The members, if this is an object.
-    pub(super) fn object(&mut self) -> Option<&mut BTreeMap<String, Node<'a>>> {
+    pub(super) fn object(&mut self) -> Option<&mut Members<'a>> {
         match self.open() {
             Node::Object(members) => Some(members),
             _ => None,
         }
     }
 
-    /// Whether both are the same value; scalars are compared as they are written.
+    /// The type that the value has in a tree of Go.
+    pub(super) fn go_kind(&self) -> &'static str {
+        match self {
+            Node::Null => "nil",
+            Node::Object(_) => "map",
+            Node::Array(_) => "slice",
+            Node::Raw(text) => match kind_name(text) {
+                "object" => "map",
+                "array" => "slice",
+                "number" if is_whole(text) => "int64",
+                "number" => "float64",
+                other => other,
+            },
+        }
+    }
+
+    /// The content of a string.
+    pub(super) fn string(&self) -> Option<String> {
+        match self {
+            Node::Raw(text) if text.first() == Some(&b'"') => Some(text::string(text).into_owned()),
+            _ => None,
+        }
+    }
+
+    /// Whether both are the same value; scalars are compared as they are written, as is what nests very deep.
     pub(super) fn equals(&mut self, other: &mut Node<'a>) -> bool {
+        self.equals_within(other, MAX_OPEN)
+    }
+
+    fn equals_within(&mut self, other: &mut Node<'a>, depth: u32) -> bool {
+        let Some(depth) = depth.checked_sub(1) else {
+            return self.to_text() == other.to_text();
+        };
         match (self.open(), other.open()) {
             (Node::Null, Node::Null) => true,
             (Node::Raw(a), Node::Raw(b)) => a == b,
@@ -56,27 +95,51 @@ impl<'a> Node<'a> {
                 a.len() == b.len()
                     && a.iter_mut()
                         .zip(b.iter_mut())
-                        .all(|((ka, va), (kb, vb))| ka == kb && va.equals(vb))
+                        .all(|((ka, va), (kb, vb))| ka == kb && va.equals_within(vb, depth))
             }
             (Node::Array(a), Node::Array(b)) => {
-                a.len() == b.len() && a.iter_mut().zip(b.iter_mut()).all(|(a, b)| a.equals(b))
+                a.len() == b.len() && a.iter_mut().zip(b.iter_mut()).all(|(a, b)| a.equals_within(b, depth))
             }
             _ => false,
         }
     }
 
-    /// Appends the value as Go's `%v` prints a tree of them.
-    pub(super) fn write_go(&mut self, out: &mut String) {
+    /// Drops the members that are null, also in objects within lists.
+    pub(super) fn prune(&mut self) {
+        self.prune_within(MAX_OPEN);
+    }
+
+    fn prune_within(&mut self, depth: u32) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        match self.open() {
+            Node::Object(members) => {
+                members.retain(|_, value| !matches!(value, Node::Null));
+                members.values_mut().for_each(|value| value.prune_within(depth));
+            }
+            Node::Array(elements) => elements.iter_mut().for_each(|value| value.prune_within(depth)),
+            _ => {}
+        }
+    }
+
+    fn to_text(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.write(&mut out);
+        out
+    }
+
+    /// The value as Go's `%v` prints a tree of them.
+    pub(super) fn to_go(&self) -> String {
+        let mut out = String::new();
+        self.clone().write_go(MAX_OPEN, &mut out);
+        out
+    }
+
+    fn write_go(&mut self, depth: u32, out: &mut String) {
+        let Some(depth) = depth.checked_sub(1) else { return };
         match self.open() {
             Node::Null => out.push_str("<nil>"),
-            Node::Raw(text) if text.first() == Some(&b'"') => out.push_str(&scan::string(text)),
-            Node::Raw(text) => match std::str::from_utf8(text).unwrap_or_default() {
-                word @ ("true" | "false") => out.push_str(word),
-                number => match (number.parse::<i64>(), number.parse::<f64>()) {
-                    (Err(_), Ok(n)) => out.push_str(&general_float(n)),
-                    _ => out.push_str(number),
-                },
-            },
+            Node::Raw(text) if text.first() == Some(&b'"') => out.push_str(&text::string(text)),
+            Node::Raw(text) => out.push_str(&go_scalar(text)),
             Node::Object(members) => {
                 out.push_str("map[");
                 for (i, (key, value)) in members.iter_mut().enumerate() {
@@ -85,7 +148,7 @@ impl<'a> Node<'a> {
                     }
                     out.push_str(key);
                     out.push(':');
-                    value.write_go(out);
+                    value.write_go(depth, out);
                 }
                 out.push(']');
             }
@@ -95,7 +158,7 @@ impl<'a> Node<'a> {
                     if i > 0 {
                         out.push(' ');
                     }
-                    value.write_go(out);
+                    value.write_go(depth, out);
                 }
                 out.push(']');
             }
@@ -106,17 +169,14 @@ impl<'a> Node<'a> {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Node::Null => out.extend_from_slice(b"null"),
-            Node::Raw(text) => write_compact(text, out),
+            Node::Raw(text) => compact(text, out),
             Node::Object(members) => {
-                let mut key = String::new();
                 out.push(b'{');
                 for (i, (name, value)) in members.iter().enumerate() {
                     if i > 0 {
                         out.push(b',');
                     }
-                    key.clear();
-                    json_string(name, &mut key);
-                    out.extend_from_slice(key.as_bytes());
+                    write_string(name, out);
                     out.push(b':');
                     value.write(out);
                 }
@@ -136,33 +196,15 @@ impl<'a> Node<'a> {
     }
 }
 
-fn write_compact(text: &[u8], out: &mut Vec<u8>) {
-    let mut in_string = false;
-    let mut at = 0;
-    while let Some(&b) = text.get(at) {
-        match b {
-            b'\\' if in_string => {
-                out.extend_from_slice(text.get(at..at + 2).unwrap_or_default());
-                at += 1;
-            }
-            b'"' => {
-                in_string = !in_string;
-                out.push(b);
-            }
-            b' ' | b'\t' | b'\r' | b'\n' if !in_string => {}
-            b'<' => out.extend_from_slice(br"\u003c"),
-            b'>' => out.extend_from_slice(br"\u003e"),
-            b'&' => out.extend_from_slice(br"\u0026"),
-            0xe2 if text.get(at..at + 3) == Some(&[0xe2, 0x80, 0xa8]) => {
-                out.extend_from_slice(br"\u2028");
-                at += 2;
-            }
-            0xe2 if text.get(at..at + 3) == Some(&[0xe2, 0x80, 0xa9]) => {
-                out.extend_from_slice(br"\u2029");
-                at += 2;
-            }
-            b => out.push(b),
-        }
-        at += 1;
+fn is_whole(number: &[u8]) -> bool {
+    std::str::from_utf8(number).is_ok_and(|n| n.parse::<i64>().is_ok())
+}
+
+/// A number or a word.
+fn go_scalar(text: &[u8]) -> String {
+    let text = std::str::from_utf8(text).unwrap_or_default();
+    match (text.parse::<i64>(), text.parse::<f64>()) {
+        (Err(_), Ok(n)) => general_float(n),
+        _ => text.to_owned(),
     }
 }

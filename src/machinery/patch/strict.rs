@@ -2,22 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::scan;
 use crate::field::text::quote;
+use crate::json::{Cursor, text};
 
 /// Most problems that one body reports.
 pub(super) const MAX_PROBLEMS: usize = 100;
 
 /// What a JSON value is called in error texts.
 pub(super) fn kind(value: &[u8]) -> &'static str {
-    match value.first() {
-        Some(b'{') => "object",
-        Some(b'[') => "array",
-        Some(b'"') => "string",
-        Some(b't' | b'f') => "bool",
-        Some(b'n') => "null",
-        _ => "number",
-    }
+    text::kind_name(value)
 }
 
 /// Keys that stand twice in one object, as `duplicate field "spec.a[0].b"`, each once.
@@ -25,6 +18,12 @@ pub(super) fn kind(value: &[u8]) -> &'static str {
 pub(super) struct Problems {
     texts: Vec<String>,
     seen: BTreeSet<String>,
+}
+
+/// An object or array that is open.
+enum Open {
+    Object(BTreeSet<String>),
+    Array(usize),
 }
 
 impl Problems {
@@ -38,29 +37,63 @@ impl Problems {
         }
     }
 
-    /// Looks through everything below `value`.
-    pub(super) fn duplicates(&mut self, value: &[u8], path: &mut String) {
-        let length = path.len();
-        match value.first() {
-            Some(b'{') => {
-                let mut keys = BTreeSet::new();
-                for (key, value) in scan::members(value) {
-                    step(path, &key);
-                    if !keys.insert(key) {
-                        self.add("duplicate", path);
+    /// Looks through everything below `value`, checked text at `path`. Not recursive, so that depth costs no stack.
+    pub(super) fn duplicates(&mut self, value: &[u8], path: &str) {
+        let mut cursor = Cursor::new(value);
+        let mut path = path.to_owned();
+        // What is open, and how long the path to it is.
+        let mut open: Vec<(Open, usize)> = Vec::new();
+        loop {
+            let first = cursor.peek();
+            let mut more = match first {
+                Some(b'{' | b'[') => {
+                    cursor.open();
+                    let collection = match first {
+                        Some(b'{') => Open::Object(BTreeSet::new()),
+                        _ => Open::Array(0),
+                    };
+                    open.push((collection, path.len()));
+                    match cursor.peek() {
+                        Some(b'}' | b']') => cursor.more(),
+                        other => other.is_some(),
                     }
-                    self.duplicates(value, path);
-                    path.truncate(length);
+                }
+                _ => {
+                    cursor.skip();
+                    cursor_goes_on(&mut cursor, &open)
+                }
+            };
+            // Ends what ends here.
+            while !more {
+                let Some((_, length)) = open.pop() else { return };
+                path.truncate(length);
+                more = cursor_goes_on(&mut cursor, &open);
+                if open.is_empty() {
+                    return;
                 }
             }
-            Some(b'[') => {
-                for (i, value) in scan::elements(value).into_iter().enumerate() {
-                    path.push_str(&format!("[{i}]"));
-                    self.duplicates(value, path);
-                    path.truncate(length);
+            self.step_in(&mut cursor, &mut open, &mut path);
+        }
+    }
+
+    /// Goes to the next member or element of what is innermost.
+    fn step_in(&mut self, cursor: &mut Cursor<'_>, open: &mut [(Open, usize)], path: &mut String) {
+        let Some((innermost, length)) = open.last_mut() else {
+            return;
+        };
+        path.truncate(*length);
+        match innermost {
+            Open::Object(keys) => {
+                let key = cursor.key().decode().into_owned();
+                step(path, &key);
+                if !keys.insert(key) {
+                    self.add("duplicate", path);
                 }
             }
-            _ => {}
+            Open::Array(index) => {
+                path.push_str(&format!("[{index}]"));
+                *index += 1;
+            }
         }
     }
 
@@ -69,9 +102,45 @@ impl Problems {
     }
 }
 
+/// Whether what is innermost has another member or element.
+fn cursor_goes_on(cursor: &mut Cursor<'_>, open: &[(Open, usize)]) -> bool {
+    !open.is_empty() && cursor.more()
+}
+
 pub(super) fn step(path: &mut String, key: &str) {
     if !path.is_empty() {
         path.push('.');
     }
     path.push_str(key);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn duplicates(json: &str) -> Vec<String> {
+        let mut problems = Problems::default();
+        problems.duplicates(json.as_bytes(), "");
+        problems.into_texts()
+    }
+
+    #[test]
+    fn repeated_keys_with_their_paths() {
+        assert_eq!(
+            duplicates(
+                r#" {"a":1, "b":{"c":[ ],"c":2,"c":{}},"d":[{"e":1,"e":[[],[{"x":1,"x":2}]]}, {}],"a":2,"f":{}}"#
+            ),
+            [
+                r#"duplicate field "b.c""#,
+                r#"duplicate field "d[0].e""#,
+                r#"duplicate field "d[0].e[1][0].x""#,
+                r#"duplicate field "a""#
+            ]
+        );
+        for json in ["1", "[]", "{}", "\"a\"", "[1,{}]", r#"{"a":{"a":{"a":[]}}}"#] {
+            assert!(duplicates(json).is_empty(), "{json}");
+        }
+        let deep = format!("{}1{}", "{\"a\":".repeat(9_000), "}".repeat(9_000));
+        assert!(duplicates(&deep).is_empty());
+    }
 }

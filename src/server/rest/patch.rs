@@ -112,7 +112,10 @@ fn patched(
     let strict = validation != FieldValidation::Ignore;
     let (text, mut problems) = apply(endpoint, patch_type, &document, body, strict)?;
     let refused = |why: &str| match patch_type {
-        PatchType::Strategic => unfit(patch::strategic::shown(body).as_bytes(), why),
+        PatchType::Strategic => unfit(
+            patch::strategic::shown(body, &document, (endpoint.kind.message)()).as_bytes(),
+            why,
+        ),
         _ => unfit(&text, why),
     };
     let (mut patched, found) = match patch_type {

@@ -23,20 +23,66 @@ fn patches_and_directives() {
 }
 
 #[test]
-fn bad_directives_are_errors_without_a_reason() {
-    for patch in [
-        r#"{"$patch":"keep"}"#,
-        r#"{"$patch":1}"#,
-        r#"{"ownerReferences":[{"name":"no key"}]}"#,
-        r#"{"ownerReferences":[{"$patch":"delete","name":"no key"}]}"#,
-        r#"{"ownerReferences":[{"$patch":"swap","uid":"1"}]}"#,
-        r#"{"$setElementOrder/ownerReferences":[{"uid":"1"}],"ownerReferences":[{"uid":"2"}]}"#,
-        r#"{"$retainKeys":["a"],"b":1}"#,
-        r#"{"$deleteFromPrimitiveList/finalizers":"a"}"#,
-    ] {
-        let document = r#"{"finalizers":["a"],"ownerReferences":[{"uid":"1"}]}"#;
-        assert_eq!(patched(document, patch), Err(500), "{patch}");
+fn bad_directives_are_errors_in_the_words_of_the_api() {
+    let table = include_str!("../testdata/strategic_errors.tsv");
+    for line in table.lines().filter(|l| !l.starts_with('#')) {
+        let [document, patch, code, message] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let desc = ObjectMeta::default().desc();
+        let error = apply(document.as_bytes(), patch.as_bytes(), desc, true).unwrap_err();
+        assert_eq!(
+            (
+                error.code.to_string().as_str(),
+                error.message.replace('\n', "\\n").as_str()
+            ),
+            (code, message),
+            "{patch}"
+        );
     }
-    assert_eq!(patched("{}", "[]"), Err(400));
-    assert_eq!(patched("{}", "{"), Err(400));
+}
+
+#[test]
+fn repeated_keys_are_reported() {
+    let desc = ObjectMeta::default().desc();
+    let (out, problems) = apply(b"{}", br#"{"labels":{"a":"1","a":"2"}}"#, desc, true).unwrap();
+    assert_eq!(out, br#"{"labels":{"a":"2"}}"#);
+    assert_eq!(problems, [r#"duplicate field "labels.a""#]);
+}
+
+#[test]
+fn patches_are_shown_as_go_prints_them_without_what_was_worked_off() {
+    for (document, patch, want) in [
+        (
+            r#"{}"#,
+            r#"{"a":null,"b":{"c":null,"d":[1.5,null,"x y"]}}"#,
+            "map[a:<nil> b:map[d:[1.5 <nil> x y]]]",
+        ),
+        (
+            r#"{"labels":{"a":"b"},"ownerReferences":[{"uid":"1"}]}"#,
+            r#"{"labels":{"$retainKeys":["a"],"a":null},"ownerReferences":[{"$retainKeys":[],"uid":"1"},{"uid":"2","x":null}],"$setElementOrder/o":[],"o":[]}"#,
+            "map[labels:map[a:<nil>] ownerReferences:[map[uid:1] map[uid:2 x:<nil>]]]",
+        ),
+        (
+            r#"{}"#,
+            r#"{"n":[1e6,123456789,1e-5,true]}"#,
+            "map[n:[1e+06 123456789 1e-05 true]]",
+        ),
+    ] {
+        assert_eq!(
+            shown(patch.as_bytes(), document.as_bytes(), ObjectMeta::default().desc()),
+            want
+        );
+    }
+}
+
+#[test]
+fn depth_costs_no_stack() {
+    let desc = ObjectMeta::default().desc();
+    let deep = format!("{}1{}", "{\"a\":".repeat(9_000), "}".repeat(9_000));
+    for document in ["{}", deep.as_str()] {
+        let (out, _) = apply(document.as_bytes(), deep.as_bytes(), desc, true).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), deep);
+    }
+    let list = format!("{{\"a\":{}{}}}", "[".repeat(9_000), "]".repeat(9_000));
+    assert!(apply(b"{}", list.as_bytes(), desc, true).is_ok());
+    shown(deep.as_bytes(), b"{}", desc);
 }

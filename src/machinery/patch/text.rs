@@ -1,0 +1,71 @@
+//! A walk over JSON text that has been checked.
+
+use std::borrow::Cow;
+
+use crate::json::Cursor;
+use crate::json::text::unescape;
+
+/// Without the white space around it.
+pub(super) fn trim(text: &[u8]) -> &[u8] {
+    text.trim_ascii()
+}
+
+/// The members of an object, keys decoded, in the order of the text.
+pub(super) fn members(object: &[u8]) -> Vec<(Cow<'_, str>, &[u8])> {
+    let mut out = Vec::new();
+    let mut cursor = Cursor::new(object);
+    cursor.peek();
+    cursor.open();
+    let mut more = !matches!(cursor.peek(), Some(b'}') | None);
+    while more {
+        let key = cursor.key().decode();
+        cursor.peek();
+        out.push((key, cursor.skip()));
+        more = cursor.more();
+    }
+    out
+}
+
+/// The elements of an array.
+pub(super) fn elements(array: &[u8]) -> Vec<&[u8]> {
+    let mut out = Vec::new();
+    let mut cursor = Cursor::new(array);
+    cursor.peek();
+    cursor.open();
+    let mut more = !matches!(cursor.peek(), Some(b']') | None);
+    while more {
+        out.push(cursor.skip());
+        more = cursor.more();
+    }
+    out
+}
+
+/// The content of a string in its quotes.
+pub(super) fn string(quoted: &[u8]) -> Cow<'_, str> {
+    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+    unescape(inner).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_and_elements_are_the_text_of_their_values() {
+        let object = br#" { "a" : [1, "x]"] , "b\u00e9\n" :{"c":"}"}, "d": 1.50 , "e":""} "#;
+        let got: Vec<(String, &str)> = members(object)
+            .into_iter()
+            .map(|(k, v)| (k.into_owned(), std::str::from_utf8(v).unwrap()))
+            .collect();
+        let expected = [
+            ("a", r#"[1, "x]"]"#),
+            ("b\u{e9}\n", r#"{"c":"}"}"#),
+            ("d", "1.50"),
+            ("e", r#""""#),
+        ];
+        assert_eq!(got, expected.map(|(k, v)| (k.to_owned(), v)));
+        assert_eq!(elements(b"[ 1 , [2,3],{} ]"), [&b"1"[..], b"[2,3]", b"{}"]);
+        assert!(elements(b"[ ]").is_empty());
+        assert!(members(b"{ }").is_empty());
+    }
+}
