@@ -11,7 +11,7 @@ use actix_web::web::Data;
 use keelson_machinery::status::StatusError;
 
 use super::refuse;
-use crate::authz::{refusal, resource_path};
+use crate::authz::refusal;
 use crate::request_info::RequestInfo;
 use crate::state::ServerState;
 use crate::user::User;
@@ -30,14 +30,9 @@ pub async fn authorize(request: ServiceRequest, next: Next<BoxBody>) -> Result<S
         Ok(()) => next.call(request).await,
         Err(reason) => {
             let why = refusal(&user, &info, &reason);
-            let resource = if info.is_resource {
-                resource_path(&info)
-            } else {
-                String::new()
-            };
             Ok(refuse(
                 request,
-                &StatusError::forbidden(&info.group, &resource, &info.name, why),
+                &StatusError::forbidden(&info.group, &info.resource, &info.name, why),
             ))
         }
     }

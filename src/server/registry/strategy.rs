@@ -75,6 +75,11 @@ pub trait Strategy: Send + Sync {
         true
     }
 
+    /// What the client is told who deletes without saying how.
+    fn deletion_warning(&self, _options: &DeleteOptions) -> Option<&'static str> {
+        None
+    }
+
     /// The words of a precondition of a deletion that failed, where a kind has its own: what was compared, what was
     /// asked for, what is there.
     fn failed_precondition(&self, _what: &str, _wanted: &str, _found: &str) -> Option<String> {

@@ -238,8 +238,11 @@ impl Resource {
             return Err(StatusError::conflict(self.group, self.plural, request.name, &detail));
         }
         parse_revision(&object.meta().resource_version).map_err(StatusError::unknown)?;
-        object.meta_mut().resource_version.clear();
-        let object = self.create(context, object).await?;
+        let named = std::mem::take(&mut object.meta_mut().resource_version);
+        let mut object = self.create(context, object).await?;
+        if context.dry_run {
+            object.meta_mut().resource_version = named;
+        }
         Ok(Updated { object, created: true })
     }
 

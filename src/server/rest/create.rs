@@ -21,7 +21,7 @@ impl Rest {
             .object(&self.registry, endpoint.kind, options.field_validation)
             .await?;
         check_namespace(request, endpoint, &mut *object)?;
-        drop_repeated_owners(request, &mut *object);
+        drop_repeated_owners(request, &mut *object, OwnersRead::Sent);
         endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
         let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
         let context = request.context(endpoint, self.now(), options.dry_run);
@@ -44,8 +44,17 @@ impl Rest {
     }
 }
 
+/// When an object's owners are looked at, which its warning says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum OwnersRead {
+    /// As the client sent them.
+    Sent,
+    /// As they are about to be stored.
+    Admitted,
+}
+
 /// An owner that stands twice counts once; the client is told.
-pub(super) fn drop_repeated_owners(request: &Request, object: &mut dyn Object) {
+pub(super) fn drop_repeated_owners(request: &Request, object: &mut dyn Object, when: OwnersRead) {
     let owners = &mut object.meta_mut().owner_references;
     let (mut kept, mut repeated): (Vec<OwnerReference>, Vec<String>) = (Vec::new(), Vec::new());
     for owner in owners.drain(..) {
@@ -57,8 +66,12 @@ pub(super) fn drop_repeated_owners(request: &Request, object: &mut dyn Object) {
     *owners = kept;
     if !repeated.is_empty() {
         request.warn(format!(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may \
-             reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, and \
+             may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            match when {
+                OwnersRead::Sent => "",
+                OwnersRead::Admitted => " after mutating admission happens",
+            },
             repeated.join(", ")
         ));
     }

@@ -18,7 +18,7 @@ use crate::respond;
 impl Rest {
     pub(super) async fn delete(&self, request: &Request, endpoint: &Endpoint) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
-        let options = self.delete_options(request).await?;
+        let options = self.delete_options(request, endpoint).await?;
         let name = request.info.name.as_str();
         let context = request.context(endpoint, self.now(), !options.dry_run.is_empty());
         let found = endpoint.resource.find_to_delete(&context, name, &options).await?;
@@ -53,7 +53,7 @@ impl Rest {
     ) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
         let list = ListOptions::parse(&request.query, false)?;
-        let options = self.delete_options(request).await?;
+        let options = self.delete_options(request, endpoint).await?;
         let context = request.context(endpoint, self.now(), !options.dry_run.is_empty());
         let found = self.select(request, endpoint, &list).await?;
         let found_objects = objects(endpoint, found.items)?;
@@ -69,7 +69,15 @@ impl Rest {
     }
 
     /// Those of the body if there is one: it makes the query's void.
-    async fn delete_options(&self, request: &Request) -> Result<DeleteOptions, StatusError> {
+    async fn delete_options(&self, request: &Request, endpoint: &Endpoint) -> Result<DeleteOptions, StatusError> {
+        let options = self.read_delete_options(request).await?;
+        if let Some(text) = endpoint.resource.strategy.deletion_warning(&options) {
+            request.warn(text);
+        }
+        Ok(options)
+    }
+
+    async fn read_delete_options(&self, request: &Request) -> Result<DeleteOptions, StatusError> {
         let body = request.body().await?;
         if body.is_empty() {
             return options::delete_options_of_query(&request.query);

@@ -42,7 +42,10 @@ impl Rest {
         let resource = &endpoint.resource;
         let namespace = namespace(request, endpoint);
         let prefix = resource.prefix(namespace)?;
-        let start = Start::of(options, &prefix)?;
+        // One object is read as by GET: its newest state will do.
+        let in_place = !resource.hub.namespaced || !namespace.is_empty();
+        let one_object = in_place && options.fields.required_value("metadata.name").is_some();
+        let start = Start::of(options, &prefix, one_object)?;
         if let Some(revision) = start.at_least {
             resource.wait_for(revision).await?;
         }
@@ -126,7 +129,7 @@ struct Start {
 }
 
 impl Start {
-    fn of(options: &ListOptions, prefix: &str) -> Result<Start, StatusError> {
+    fn of(options: &ListOptions, prefix: &str, one_object: bool) -> Result<Start, StatusError> {
         if !options.continue_token.is_empty() {
             if !options.resource_version.is_empty() && options.resource_version != "0" {
                 return Err(StatusError::bad_request(
@@ -145,7 +148,7 @@ impl Start {
             .map_err(|e| StatusError::bad_request(format!("invalid resource version: {e}")))?;
         let exact = match options.version_match {
             Some(Match::Exact) => true,
-            None => options.limit > 0,
+            None => options.limit > 0 && !one_object,
             Some(_) => false,
         };
         Ok(Start {

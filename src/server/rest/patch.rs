@@ -10,6 +10,7 @@ use keelson_machinery::patch::{self, json::JsonPatch};
 use keelson_machinery::scheme::{KindDesc, SubresourceDesc};
 use keelson_machinery::status::StatusError;
 
+use super::create::{OwnersRead, drop_repeated_owners};
 use super::decode::{TypeFault, check_type, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::request::Request;
@@ -89,6 +90,7 @@ impl Rest {
             request.warnings.borrow_mut().extend(problems);
             check_namespace(endpoint, &*object, namespace(request, endpoint))?;
             check_name(request, endpoint, &mut *object)?;
+            drop_repeated_owners(request, &mut *object, OwnersRead::Admitted);
             endpoint.resource.apply_defaults(kind, &mut *object);
             endpoint.resource.to_hub(kind, object)
         };

@@ -5,7 +5,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 
-use super::create::{check_namespace, drop_repeated_owners};
+use super::create::{OwnersRead, check_namespace, drop_repeated_owners};
 use super::options::{WriteOptions, Writing};
 use super::request::Request;
 use super::{Rest, namespace};
@@ -27,7 +27,7 @@ impl Rest {
             .object(&self.registry, endpoint.kind, options.field_validation)
             .await?;
         check_name(request, endpoint, &mut *object)?;
-        drop_repeated_owners(request, &mut *object);
+        drop_repeated_owners(request, &mut *object, OwnersRead::Sent);
         endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
         let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
         let context = request.context(endpoint, self.now(), options.dry_run);
