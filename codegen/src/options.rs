@@ -70,6 +70,8 @@ pub struct Column {
     pub priority: i32,
     pub description: String,
     pub describes: String,
+    /// Sentences of the description that is borrowed; 0: all.
+    pub sentences: usize,
 }
 
 /// `keelson.Type`.
@@ -314,6 +316,7 @@ impl Column {
             priority: r.int("priority"),
             description: r.text("description"),
             describes: r.text("describes"),
+            sentences: usize::try_from(r.int("sentences")).unwrap_or_default(),
         }
     }
 }

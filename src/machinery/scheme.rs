@@ -39,6 +39,8 @@ pub struct TypeDesc {
     pub group: &'static str,
     pub version: &'static str,
     pub kind: &'static str,
+    /// What a Table shows of it, where a subresource answers with it; none: there is no Table.
+    pub columns: &'static [ColumnDesc],
     pub new: fn() -> Box<dyn Kind>,
     pub message: fn() -> &'static MessageDesc,
 }
@@ -71,8 +73,7 @@ pub struct KindDesc {
     pub create_on_update: bool,
     pub conditional_update: bool,
     pub returns_deleted: bool,
-    /// What field selectors may use beside metadata.name and metadata.namespace: dotted JSON paths of the hub version,
-    /// or `label=path`, `label=path|path`.
+    /// Dotted JSON paths that field selectors may use beside metadata.name and metadata.namespace.
     pub selectable_fields: &'static [&'static str],
     /// Text of a warning that every answer carries; empty for kinds that are not deprecated.
     pub deprecation: &'static str,

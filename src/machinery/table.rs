@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crate::field::text::json_string;
 use crate::jsonpath::{self, JsonPath, PathError};
 use crate::meta::v1::{ListMeta, ObjectMeta};
-use crate::object::Object;
+use crate::object::{Kind, Object};
 use crate::reflect::{LeafKind, Value};
-use crate::scheme::{ColumnDesc, KindDesc};
+use crate::scheme::ColumnDesc;
 use crate::time::Time;
 
 mod age;
@@ -36,6 +36,12 @@ impl From<String> for Cell {
     }
 }
 
+impl From<bool> for Cell {
+    fn from(v: bool) -> Cell {
+        Cell::Bool(v)
+    }
+}
+
 impl From<i64> for Cell {
     fn from(v: i64) -> Cell {
         Cell::Integer(v)
@@ -51,19 +57,34 @@ impl From<i32> for Cell {
 /// Makes a cell that no path can say; `now` is the time of the request.
 pub type CellFunction = fn(&dyn Object, now: Time) -> Cell;
 
+/// Something that clients may know of a row as a whole, such as that its object has done its work.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RowCondition {
+    pub ty: &'static str,
+    pub status: &'static str,
+    pub reason: &'static str,
+    pub message: &'static str,
+}
+
+/// The condition of an object's row, if it has one.
+pub type ConditionFunction = fn(&dyn Object) -> Option<RowCondition>;
+
 /// Cell functions by the name that definitions give them.
 #[derive(Clone)]
 pub struct CellFunctions {
     by_name: BTreeMap<&'static str, CellFunction>,
+    conditions: BTreeMap<&'static str, ConditionFunction>,
 }
 
 impl Default for CellFunctions {
-    /// With `age`, the time since the object was created.
+    /// With `age`, the time since the object was created, and `created`, the time when it was.
     fn default() -> CellFunctions {
         let mut functions = CellFunctions {
             by_name: BTreeMap::new(),
+            conditions: BTreeMap::new(),
         };
-        functions.register("age", |object, now| age(object.meta().creation_timestamp, now).into());
+        functions.register(AGE, |object, now| age(object.meta().creation_timestamp, now).into());
+        functions.register(CREATED, |object, _| created(object.meta().creation_timestamp).into());
         functions
     }
 }
@@ -74,8 +95,35 @@ impl CellFunctions {
         self.by_name.insert(name, function);
     }
 
+    /// Sets what says the condition of rows of a kind.
+    pub fn register_condition(&mut self, kind: &'static str, function: ConditionFunction) {
+        self.conditions.insert(kind, function);
+    }
+
     pub fn get(&self, name: &str) -> Option<CellFunction> {
         self.by_name.get(name).copied()
+    }
+}
+
+/// One object of a Table.
+#[derive(Clone, Copy)]
+pub struct Row<'o> {
+    /// Shown with the row, unless the whole object is.
+    pub metadata: &'o ObjectMeta,
+    /// What cell functions see: the hub version. `None` for kinds that are no resources; their functions give nothing.
+    pub hub: Option<&'o dyn Object>,
+    /// What paths lead into, and what is shown as the whole object: the version that the client asked for.
+    pub versioned: &'o dyn Kind,
+}
+
+impl<'o> Row<'o> {
+    /// A row of an object whose version is the hub.
+    pub fn of(object: &'o dyn Object) -> Row<'o> {
+        Row {
+            metadata: object.meta(),
+            hub: Some(object),
+            versioned: object,
+        }
     }
 }
 
@@ -107,6 +155,7 @@ pub struct Descriptions {
 /// The columns of a kind, ready to make rows.
 pub struct TableColumns {
     columns: Vec<Column>,
+    condition: Option<ConditionFunction>,
 }
 
 struct Column {
@@ -120,26 +169,27 @@ struct Column {
 
 enum Source {
     Name,
-    Created,
+    Age,
     Path(JsonPath),
     Function(CellFunction),
 }
 
 impl TableColumns {
-    /// The columns of a kind: those of its definition, after the name; `Name` and `Age` if it has none.
+    /// The columns that the definition of `kind` has, after the name; `Name` and `Age` if it has none.
     pub fn new(
-        kind: &KindDesc,
+        kind: &str,
+        described: &[ColumnDesc],
         functions: &CellFunctions,
         descriptions: &Descriptions,
     ) -> Result<TableColumns, TableError> {
-        let mut columns = Vec::with_capacity(kind.columns.len() + 1);
-        if kind.columns.iter().all(|c| c.path != NAME_PATH) {
+        let mut columns = Vec::with_capacity(described.len() + 1);
+        if described.iter().all(|c| c.path != NAME_PATH && c.name != NAME) {
             columns.push(name_column(descriptions));
         }
-        for desc in kind.columns {
+        for desc in described {
             columns.push(column(kind, desc, functions, descriptions)?);
         }
-        if kind.columns.is_empty() {
+        if described.is_empty() {
             columns.push(Column {
                 name: "Age".to_owned(),
                 ty: "date",
@@ -149,27 +199,20 @@ impl TableColumns {
                 source: Source::Function(|object, now| date(object.meta().creation_timestamp, now)),
             });
         }
-        Ok(TableColumns { columns })
+        Ok(TableColumns {
+            columns,
+            condition: functions.conditions.get(kind).copied(),
+        })
     }
 
-    /// `Name` and `Created At`: what is shown of a resource that has no printer at all.
-    pub fn created_at(descriptions: &Descriptions) -> TableColumns {
-        let created = Column {
-            name: "Created At".to_owned(),
-            ty: "date",
-            format: "",
-            description: descriptions.creation_timestamp.clone(),
-            priority: 0,
-            source: Source::Created,
-        };
-        TableColumns {
-            columns: vec![name_column(descriptions), created],
-        }
+    /// The cells of one row.
+    pub fn cells(&self, row: &Row<'_>, now: Time) -> Vec<Cell> {
+        self.columns.iter().map(|column| column.cell(row, now)).collect()
     }
 
-    /// The cells of one object.
-    pub fn cells(&self, object: &dyn Object, now: Time) -> Vec<Cell> {
-        self.columns.iter().map(|column| column.cell(object, now)).collect()
+    /// Whether some cells are read at paths of the version that is shown, not of the hub alone.
+    pub fn read_paths(&self) -> bool {
+        self.columns.iter().any(|c| matches!(c.source, Source::Path(_)))
     }
 
     fn write_definitions(&self, out: &mut Vec<u8>) {
@@ -192,11 +235,15 @@ impl TableColumns {
     }
 }
 
+const NAME: &str = "Name";
 const NAME_PATH: &str = ".metadata.name";
+/// Functions that every kind has.
+const AGE: &str = "age";
+const CREATED: &str = "created";
 
 fn name_column(descriptions: &Descriptions) -> Column {
     Column {
-        name: "Name".to_owned(),
+        name: NAME.to_owned(),
         ty: "string",
         format: "name",
         description: descriptions.name.clone(),
@@ -206,16 +253,18 @@ fn name_column(descriptions: &Descriptions) -> Column {
 }
 
 fn column(
-    kind: &KindDesc,
+    kind: &str,
     desc: &ColumnDesc,
     functions: &CellFunctions,
     descriptions: &Descriptions,
 ) -> Result<Column, TableError> {
     let source = if desc.path == NAME_PATH {
         Source::Name
+    } else if desc.function == AGE {
+        Source::Age
     } else if desc.function.is_empty() {
         let parsed = JsonPath::parse(desc.path).map_err(|source| TableError::Path {
-            kind: kind.kind.to_owned(),
+            kind: kind.to_owned(),
             column: desc.name.to_owned(),
             path: desc.path.to_owned(),
             source,
@@ -223,15 +272,16 @@ fn column(
         Source::Path(parsed)
     } else {
         let function = functions.get(desc.function).ok_or_else(|| TableError::Function {
-            kind: kind.kind.to_owned(),
+            kind: kind.to_owned(),
             column: desc.name.to_owned(),
             function: desc.function.to_owned(),
         })?;
         Source::Function(function)
     };
     let description = match (desc.description, &source) {
-        ("", Source::Name) => descriptions.name.clone(),
-        ("", Source::Function(_)) if desc.function == "age" => descriptions.creation_timestamp.clone(),
+        ("", _) if desc.name == NAME => descriptions.name.clone(),
+        ("", Source::Age) => descriptions.creation_timestamp.clone(),
+        ("", Source::Function(_)) if desc.function == CREATED => descriptions.creation_timestamp.clone(),
         ("", Source::Path(_)) => format!("Custom resource definition column (in JSONPath format): {}", desc.path),
         (text, _) => text.to_owned(),
     };
@@ -246,16 +296,25 @@ fn column(
 }
 
 impl Column {
-    fn cell(&self, object: &dyn Object, now: Time) -> Cell {
+    fn cell(&self, row: &Row<'_>, now: Time) -> Cell {
         match &self.source {
-            Source::Name => object.meta().name.as_str().into(),
-            Source::Created => object.meta().creation_timestamp.to_string().into(),
-            Source::Function(function) => function(object, now),
-            Source::Path(path) => match path.first(object.as_reflect()) {
+            Source::Name => row.metadata.name.as_str().into(),
+            Source::Age => age(row.metadata.creation_timestamp, now).into(),
+            Source::Function(function) => row.hub.map_or(Cell::Null, |hub| function(hub, now)),
+            Source::Path(path) => match path.first(row.versioned.as_reflect()) {
                 Some(value) => path_cell(self.ty, value, now),
                 None => Cell::Null,
             },
         }
+    }
+}
+
+/// A point in time as text; the zero time is that of Go.
+fn created(time: Time) -> String {
+    if time.is_zero() {
+        "0001-01-01T00:00:00Z".to_owned()
+    } else {
+        time.to_string()
     }
 }
 
@@ -334,34 +393,20 @@ pub struct TableWriter<'a> {
 }
 
 impl TableWriter<'_> {
-    /// A Table of a list; `metadata` is that of the list.
-    pub fn write_list<'o>(
-        &self,
-        metadata: &ListMeta,
-        objects: impl IntoIterator<Item = &'o dyn Object>,
-        out: &mut Vec<u8>,
-    ) {
+    /// A Table; `metadata` is that of the list.
+    pub fn write<'o>(&self, metadata: &ListMeta, rows: impl IntoIterator<Item = Row<'o>>, out: &mut Vec<u8>) {
         self.write_head(metadata, out);
-        for (i, object) in objects.into_iter().enumerate() {
+        for (i, row) in rows.into_iter().enumerate() {
             if i > 0 {
                 out.push(b',');
             }
-            self.write_row(object, out);
+            self.write_row(&row, out);
         }
         out.extend_from_slice(b"]}");
     }
 
-    /// A Table of one object.
-    pub fn write_object(&self, object: &dyn Object, out: &mut Vec<u8>) {
-        let metadata = ListMeta {
-            resource_version: object.meta().resource_version.clone(),
-            ..ListMeta::default()
-        };
-        self.write_list(&metadata, [object], out);
-    }
-
     /// Everything up to the first row. Rows follow, with commas between them, then `]}`.
-    pub fn write_head(&self, metadata: &ListMeta, out: &mut Vec<u8>) {
+    fn write_head(&self, metadata: &ListMeta, out: &mut Vec<u8>) {
         write_kind("Table", self.api_version, out);
         out.extend_from_slice(b"\"metadata\":");
         crate::json::write(metadata, out);
@@ -374,23 +419,46 @@ impl TableWriter<'_> {
         out.extend_from_slice(b",\"rows\":[");
     }
 
-    /// One row.
-    pub fn write_row(&self, object: &dyn Object, out: &mut Vec<u8>) {
+    fn write_row(&self, row: &Row<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"cells\":[");
-        for (i, cell) in self.columns.cells(object, self.now).iter().enumerate() {
+        for (i, cell) in self.columns.cells(row, self.now).iter().enumerate() {
             if i > 0 {
                 out.push(b',');
             }
             write_cell(cell, out);
         }
-        out.extend_from_slice(b"],\"object\":");
+        out.push(b']');
+        if let Some(condition) = row.hub.and_then(|hub| self.columns.condition?(hub)) {
+            write_condition(&condition, out);
+        }
+        out.extend_from_slice(b",\"object\":");
         match self.include {
             IncludeObject::None => out.extend_from_slice(b"null"),
-            IncludeObject::Metadata => write_partial_metadata(object.meta(), self.api_version, out),
-            IncludeObject::Object => crate::json::write_kind(object, out),
+            IncludeObject::Metadata => write_partial_metadata(row.metadata, self.api_version, out),
+            IncludeObject::Object => crate::json::write_kind(row.versioned, out),
         }
         out.push(b'}');
     }
+}
+
+fn write_condition(condition: &RowCondition, out: &mut Vec<u8>) {
+    let mut text = String::from(",\"conditions\":[{");
+    for (i, (key, value)) in [
+        ("type", condition.ty),
+        ("status", condition.status),
+        ("reason", condition.reason),
+        ("message", condition.message),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        text.push_str(if i > 0 { ",\"" } else { "\"" });
+        text.push_str(key);
+        text.push_str("\":");
+        json_string(value, &mut text);
+    }
+    text.push_str("}]");
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// `PartialObjectMetadata` of an object, as JSON.

@@ -87,6 +87,17 @@ pub enum Offer {
     Plain,
 }
 
+impl Offer {
+    /// What reads and writes of an object through a subresource may get; of the object itself if the name is empty.
+    /// Only the main resource and its status have columns: other subresources show the whole object, but as it is.
+    pub fn of_subresource(name: &str) -> Offer {
+        match name {
+            "" | "status" => Offer::Objects,
+            _ => Offer::Metadata,
+        }
+    }
+}
+
 const STREAMS: [&str; 2] = [
     "application/json;stream=watch",
     "application/vnd.kubernetes.protobuf;stream=watch",

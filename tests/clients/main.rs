@@ -4,6 +4,5 @@
 
 mod kube_rs;
 mod kubectl;
-mod lists;
 mod startup;
 mod support;

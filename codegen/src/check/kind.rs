@@ -28,11 +28,11 @@ pub fn check(model: &Model, message: &Message, problems: &mut Vec<Problem>) {
     let Some(kind) = &message.kind else { return };
     let mut texts = Vec::new();
     let checker = Checker { model, message, kind };
+    checker.columns(&mut texts);
     if kind.plural.is_empty() {
         checker.without_resource(&mut texts);
     } else {
         checker.names(&mut texts);
-        checker.columns(&mut texts);
         checker.subresources(&mut texts);
         checker.paths(&mut texts);
         checker.same_as(&mut texts);
@@ -62,7 +62,6 @@ impl Checker<'_> {
             ("short_names", !k.short_names.is_empty()),
             ("categories", !k.categories.is_empty()),
             ("subresources", !k.subresources.is_empty()),
-            ("columns", !k.columns.is_empty()),
             ("storage", k.storage),
             ("hub", k.hub),
             ("storage_path", !k.storage_path.is_empty()),
@@ -193,17 +192,13 @@ impl Checker<'_> {
     }
 
     fn paths(&self, texts: &mut Vec<String>) {
-        // They are looked up in the hub version, which another kind may have.
-        let hub = find_kind(self.model, &self.kind.same_as).unwrap_or(self.message);
         for field in &self.kind.selectable_fields {
-            let paths = field.split_once('=').map_or(field.as_str(), |(_, paths)| paths);
-            for path in paths.split('|') {
-                if let Err(reason) = json_path::resolve(self.model, hub, &format!(".{path}")) {
-                    texts.push(format!(
-                        "selectable field {field:?} leads nowhere, {reason}: write a path without the first dot, such \
-                         as `spec.size`, or a label and a path, such as `size=spec.size`"
-                    ));
-                }
+            let path = format!(".{field}");
+            if let Err(reason) = json_path::resolve(self.model, self.message, &path) {
+                texts.push(format!(
+                    "selectable field {field:?} leads nowhere, {reason}: write a path without the first dot, such as \
+                     `spec.size`"
+                ));
             }
         }
     }

@@ -23,7 +23,7 @@ pub fn table(model: &Model, plan: &Plan, descriptions: &Descriptions) -> TokenSt
         .messages
         .iter()
         .filter(|m| m.kind.is_some() && m.resource().is_none())
-        .map(type_desc);
+        .map(|m| type_desc(model, m, descriptions));
     quote! {
         /// Everything that the definitions of this crate yield.
         pub static SCHEME: ::keelson_machinery::scheme::Scheme = {
@@ -120,14 +120,20 @@ fn group_desc(model: &Model, plan: &Plan, group: &Group<'_>, descriptions: &Desc
     quote!(GroupDesc { name: #name, priority: #priority, versions: &[#(#versions),*] })
 }
 
-fn type_desc(message: &Message) -> TokenStream {
+fn type_desc(model: &Model, message: &Message, descriptions: &Descriptions) -> TokenStream {
     let gv = &message.group_version;
+    let columns = message
+        .kind
+        .iter()
+        .flat_map(|k| &k.columns)
+        .map(|c| column(model, c, descriptions));
     let (group, version, kind, path) = (&gv.group, &gv.version, &message.name, names::path(message, 0));
     quote! {
         TypeDesc {
             group: #group,
             version: #version,
             kind: #kind,
+            columns: &[#(#columns),*],
             new: || ::std::boxed::Box::new(<#path as ::core::default::Default>::default()),
             message: #path::message_desc,
         }
@@ -281,6 +287,15 @@ fn describe(model: &Model, descriptions: &Descriptions, definition: &str, field:
         .to_owned()
 }
 
+/// So many sentences from the start; 0: all.
+fn first_sentences(text: &str, sentences: usize) -> String {
+    let end = match sentences {
+        0 => None,
+        n => text.match_indices(". ").nth(n - 1),
+    };
+    end.map_or(text, |(at, _)| &text[..=at]).to_owned()
+}
+
 fn column(model: &Model, c: &Column, descriptions: &Descriptions) -> TokenStream {
     let Column {
         name,
@@ -290,10 +305,13 @@ fn column(model: &Model, c: &Column, descriptions: &Descriptions) -> TokenStream
         function,
         description,
         describes,
+        sentences,
         ..
     } = c;
     let description = match describes.rsplit_once('.') {
-        Some((definition, field)) if description.is_empty() => describe(model, descriptions, definition, field),
+        Some((definition, field)) if description.is_empty() => {
+            first_sentences(&describe(model, descriptions, definition, field), *sentences)
+        }
         _ => description.clone(),
     };
     let priority = Literal::i32_unsuffixed(c.priority);

@@ -35,6 +35,10 @@ impl Strategy for DaemonSetStrategy {
         set_template_generation(new, template_generation(was) + i64::from(changed));
     }
 
+    fn versioned_annotations(&self) -> &'static [&'static str] {
+        &[TEMPLATE_GENERATION]
+    }
+
     fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
         typed::<DaemonSet>(object)
             .map(|o| validate(&o.spec))

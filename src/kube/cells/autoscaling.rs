@@ -1,46 +1,33 @@
-//! Cells of autoscalers. Those of v1 are shown as the v2 object they stand for.
+//! Cells of autoscalers.
 
-use std::borrow::Cow;
-
-use keelson_machinery::object::Object;
 use keelson_machinery::quantity::Quantity;
+use keelson_machinery::table::CellFunctions;
+use keelson_machinery::time::Time;
 
 use super::NONE;
-use crate::api::SCHEME;
-use crate::api::autoscaling::v1;
 use crate::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec, MetricStatus, MetricTarget, MetricValueStatus};
+
+pub fn register(cells: &mut CellFunctions) {
+    cells! { cells, HorizontalPodAutoscaler:
+        "horizontal_pod_autoscaler_maxpods" => max_pods,
+        "horizontal_pod_autoscaler_minpods" => min_pods,
+        "horizontal_pod_autoscaler_reference" => reference,
+        "horizontal_pod_autoscaler_replicas" => replicas,
+        "horizontal_pod_autoscaler_targets" => targets,
+    }
+}
 
 /// How many metrics are shown; the rest is a number.
 const SHOWN_METRICS: usize = 2;
 const UNKNOWN: &str = "<unknown>";
 
-/// The autoscaler in v2, whatever version it came in.
-pub fn as_v2(object: &dyn Object) -> Option<Cow<'_, HorizontalPodAutoscaler>> {
-    if let Some(hub) = object.downcast_ref::<HorizontalPodAutoscaler>() {
-        return Some(Cow::Borrowed(hub));
-    }
-    object.downcast_ref::<v1::HorizontalPodAutoscaler>()?;
-    let gvk = object.gvk();
-    let versions = SCHEME
-        .groups
-        .iter()
-        .filter(|g| g.name == gvk.group)
-        .flat_map(|g| g.versions);
-    let kind = versions
-        .filter(|v| v.version == gvk.version)
-        .flat_map(|v| v.kinds)
-        .find(|k| k.kind == gvk.kind)?;
-    let hub = (kind.to_hub)(object.clone_object()).ok()?;
-    hub.downcast_ref::<HorizontalPodAutoscaler>().cloned().map(Cow::Owned)
-}
-
 /// What is scaled, `Deployment/web`.
-pub fn reference(o: &HorizontalPodAutoscaler) -> String {
+fn reference(o: &HorizontalPodAutoscaler, _now: Time) -> String {
     format!("{}/{}", o.spec.scale_target_ref.kind, o.spec.scale_target_ref.name)
 }
 
 /// Current and wanted value of each metric.
-pub fn targets(o: &HorizontalPodAutoscaler) -> String {
+fn targets(o: &HorizontalPodAutoscaler, _now: Time) -> String {
     let metrics = &o.spec.metrics;
     if metrics.is_empty() {
         return NONE.to_owned();
@@ -54,19 +41,19 @@ pub fn targets(o: &HorizontalPodAutoscaler) -> String {
 }
 
 /// The fewest replicas.
-pub fn min_pods(o: &HorizontalPodAutoscaler) -> String {
+fn min_pods(o: &HorizontalPodAutoscaler, _now: Time) -> String {
     o.spec
         .min_replicas
         .map_or_else(|| "<unset>".to_owned(), |n| n.to_string())
 }
 
 /// The most replicas.
-pub fn max_pods(o: &HorizontalPodAutoscaler) -> i64 {
+fn max_pods(o: &HorizontalPodAutoscaler, _now: Time) -> i64 {
     o.spec.max_replicas.into()
 }
 
 /// Replicas as the autoscaler saw them last.
-pub fn replicas(o: &HorizontalPodAutoscaler) -> i64 {
+fn replicas(o: &HorizontalPodAutoscaler, _now: Time) -> i64 {
     o.status.current_replicas.into()
 }
 
@@ -163,22 +150,7 @@ mod tests {
             let text = format!(r#"{{"spec":{{"metrics":[{metrics}]}},"status":{{"currentMetrics":[{current}]}}}}"#);
             let mut o = HorizontalPodAutoscaler::default();
             json::read(text.as_bytes(), &mut o).unwrap();
-            assert_eq!(targets(&o), expected);
+            assert_eq!(targets(&o, Time::default()), expected);
         }
-    }
-
-    #[test]
-    fn version_1_shows_the_same() {
-        let mut o = v1::HorizontalPodAutoscaler::default();
-        let text = br#"{"spec":{"scaleTargetRef":{"kind":"Deployment","name":"a"},"maxReplicas":3,
-            "targetCPUUtilizationPercentage":50}}"#;
-        json::read(text, &mut o).unwrap();
-        let shown = as_v2(&o).unwrap();
-        assert_eq!(targets(&shown), "cpu: <unknown>/50%");
-        assert_eq!(
-            (reference(&shown), min_pods(&shown)),
-            ("Deployment/a".to_owned(), "<unset>".to_owned())
-        );
-        assert_eq!((max_pods(&shown), replicas(&shown)), (3, 0));
     }
 }

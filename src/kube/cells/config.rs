@@ -1,25 +1,39 @@
-//! Cells of kinds that hold settings: ConfigMap, Secret, Lease.
+//! Cells of kinds that hold settings: ConfigMap, Secret, Lease; and namespaces.
 
+use keelson_machinery::table::CellFunctions;
 use keelson_machinery::time::Time;
 
+use super::count;
 use crate::api::coordination_k8s_io::v1::Lease;
-use crate::api::core::v1::{ConfigMap, Secret};
+use crate::api::core::v1::{ConfigMap, Namespace, Secret};
+
+pub fn register(cells: &mut CellFunctions) {
+    cells! { cells, ConfigMap:
+        "config_map_data" => config_map_data,
+    }
+    cells! { cells, Secret:
+        "secret_data" => secret_data,
+        "secret_type" => |o, _| o.r#type.clone(),
+    }
+    cells! { cells, Lease:
+        "lease_holder" => lease_holder,
+    }
+    cells! { cells, Namespace:
+        "namespace_status" => |o, _| o.status.phase.clone(),
+    }
+}
 
 /// Number of entries.
-pub fn config_map_data(o: &ConfigMap, _now: Time) -> i64 {
+fn config_map_data(o: &ConfigMap, _now: Time) -> i64 {
     count(o.data.len() + o.binary_data.len())
 }
 
 /// Number of entries.
-pub fn secret_data(o: &Secret, _now: Time) -> i64 {
+fn secret_data(o: &Secret, _now: Time) -> i64 {
     count(o.data.len())
 }
 
 /// Who holds the lease.
-pub fn lease_holder(o: &Lease, _now: Time) -> String {
+fn lease_holder(o: &Lease, _now: Time) -> String {
     o.spec.holder_identity.clone().unwrap_or_default()
-}
-
-fn count(n: usize) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
 }

@@ -1,12 +1,27 @@
 //! Cells of events.
 
+use keelson_machinery::table::CellFunctions;
 use keelson_machinery::time::Time;
 
 use super::since;
 use crate::api::core::v1::Event;
 
+pub fn register(cells: &mut CellFunctions) {
+    cells! { cells, Event:
+        "event_count" => count,
+        "event_first_seen" => first_seen,
+        "event_last_seen" => last_seen,
+        "event_message" => message,
+        "event_object" => object,
+        "event_reason" => reason,
+        "event_source" => source,
+        "event_subobject" => subobject,
+        "event_type" => kind,
+    }
+}
+
 /// How long ago it was seen last.
-pub fn last_seen(event: &Event, now: Time) -> String {
+fn last_seen(event: &Event, now: Time) -> String {
     if let Some(series) = &event.series {
         return since(series.last_observed_time.0, now);
     }
@@ -18,7 +33,7 @@ pub fn last_seen(event: &Event, now: Time) -> String {
 }
 
 /// How long ago it was seen first.
-pub fn first_seen(event: &Event, now: Time) -> String {
+fn first_seen(event: &Event, now: Time) -> String {
     let first = if event.first_timestamp.is_zero() {
         event.event_time.0
     } else {
@@ -28,17 +43,17 @@ pub fn first_seen(event: &Event, now: Time) -> String {
 }
 
 /// `Normal`, `Warning`.
-pub fn kind(event: &Event, _now: Time) -> String {
+fn kind(event: &Event, _now: Time) -> String {
     event.r#type.clone()
 }
 
 /// Why it happened, in one word.
-pub fn reason(event: &Event, _now: Time) -> String {
+fn reason(event: &Event, _now: Time) -> String {
     event.reason.clone()
 }
 
 /// `pod/web-0`.
-pub fn object(event: &Event, _now: Time) -> String {
+fn object(event: &Event, _now: Time) -> String {
     let kind = event.involved_object.kind.to_lowercase();
     match event.involved_object.name.as_str() {
         "" => kind,
@@ -47,12 +62,12 @@ pub fn object(event: &Event, _now: Time) -> String {
 }
 
 /// The part of the object that is meant.
-pub fn subobject(event: &Event, _now: Time) -> String {
+fn subobject(event: &Event, _now: Time) -> String {
     event.involved_object.field_path.clone()
 }
 
 /// Who reported it, and from where.
-pub fn source(event: &Event, _now: Time) -> String {
+fn source(event: &Event, _now: Time) -> String {
     let first = |a: &str, b: &str| if a.is_empty() { b.to_owned() } else { a.to_owned() };
     let component = first(&event.source.component, &event.reporting_component);
     match first(&event.source.host, &event.reporting_instance).as_str() {
@@ -62,12 +77,12 @@ pub fn source(event: &Event, _now: Time) -> String {
 }
 
 /// The message without white space around it.
-pub fn message(event: &Event, _now: Time) -> String {
+fn message(event: &Event, _now: Time) -> String {
     event.message.trim().to_owned()
 }
 
 /// How often it was seen.
-pub fn count(event: &Event, _now: Time) -> i64 {
+fn count(event: &Event, _now: Time) -> i64 {
     match (&event.series, event.count) {
         (Some(series), _) => series.count.into(),
         (None, 0) => 1,

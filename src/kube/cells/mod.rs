@@ -2,122 +2,73 @@
 //!
 //! The texts are those of kube-apiserver's own tables, since people and scripts read them.
 
-mod autoscaling;
-mod config;
-mod event;
-mod node;
-mod pod;
-mod service;
-mod workload;
-
-use std::collections::BTreeMap;
-
-use keelson_machinery::object::Object;
-use keelson_machinery::table::{Cell, CellFunctions, age};
-use keelson_machinery::time::Time;
-
-use crate::api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
-use crate::api::coordination_k8s_io::v1::Lease;
-use crate::api::core::v1::{ConfigMap, Endpoints, Event, Node, Pod, Secret, Service};
-
-/// Shown where there is nothing.
-const NONE: &str = "<none>";
-
-/// Registers `$function` of `$module` for objects of one type; an object of another has an empty cell.
+/// Registers cells of objects of one type, the hub version of its kind; an object of another has an empty cell.
 macro_rules! cells {
-    ($cells:ident: $($name:literal => $module:ident::$function:ident($kind:ty)),* $(,)?) => {$(
-        $cells.register($name, |object: &dyn Object, now: Time| {
-            object.downcast_ref::<$kind>().map_or(Cell::Null, |o| $module::$function(o, now).into())
+    ($cells:ident, $kind:ty: $($name:literal => $cell:expr),* $(,)?) => {$(
+        $cells.register($name, |object: &dyn ::keelson_machinery::object::Object, now| {
+            let cell: fn(&$kind, ::keelson_machinery::time::Time) -> _ = $cell;
+            object
+                .downcast_ref::<$kind>()
+                .map_or(::keelson_machinery::table::Cell::Null, |o| cell(o, now).into())
         });
     )*};
 }
 
+mod access;
+mod admission;
+mod autoscaling;
+mod batch;
+mod certificates;
+mod config;
+mod event;
+mod flow;
+mod networking;
+mod node;
+mod pod;
+mod quota;
+mod resource;
+mod scheduling;
+mod service;
+mod storage;
+mod workload;
+
+use std::collections::BTreeMap;
+
+use keelson_machinery::table::{CellFunctions, age};
+use keelson_machinery::time::Time;
+
+/// Shown where there is nothing.
+const NONE: &str = "<none>";
+/// Shown for a setting that was not made.
+const UNSET: &str = "<unset>";
+/// How many entries of a list are shown; the rest is a number.
+const SHOWN: usize = 3;
+
 /// All cell functions of the built-in kinds.
 pub fn all() -> CellFunctions {
     let mut cells = CellFunctions::default();
-    of_core(&mut cells);
-    of_apps(&mut cells);
-    of_autoscaling(&mut cells);
+    for register in [
+        access::register,
+        admission::register,
+        autoscaling::register,
+        batch::register,
+        certificates::register,
+        config::register,
+        event::register,
+        flow::register,
+        networking::register,
+        node::register,
+        pod::register,
+        quota::register,
+        resource::register,
+        scheduling::register,
+        service::register,
+        storage::register,
+        workload::register,
+    ] {
+        register(&mut cells);
+    }
     cells
-}
-
-fn of_core(cells: &mut CellFunctions) {
-    cells! { cells:
-        "config_map_data" => config::config_map_data(ConfigMap),
-        "endpoints_endpoints" => service::endpoints(Endpoints),
-        "event_count" => event::count(Event),
-        "event_first_seen" => event::first_seen(Event),
-        "event_last_seen" => event::last_seen(Event),
-        "event_message" => event::message(Event),
-        "event_object" => event::object(Event),
-        "event_reason" => event::reason(Event),
-        "event_source" => event::source(Event),
-        "event_subobject" => event::subobject(Event),
-        "event_type" => event::kind(Event),
-        "lease_holder" => config::lease_holder(Lease),
-        "node_container_runtime" => node::container_runtime(Node),
-        "node_external_ip" => node::external_ip(Node),
-        "node_internal_ip" => node::internal_ip(Node),
-        "node_kernel_version" => node::kernel_version(Node),
-        "node_os_image" => node::os_image(Node),
-        "node_roles" => node::roles(Node),
-        "node_status" => node::status(Node),
-        "node_version" => node::version(Node),
-        "pod_ip" => pod::ip(Pod),
-        "pod_node" => pod::node(Pod),
-        "pod_nominated_node" => pod::nominated_node(Pod),
-        "pod_readiness_gates" => pod::readiness_gates(Pod),
-        "pod_ready" => pod::ready(Pod),
-        "pod_restarts" => pod::restarts(Pod),
-        "pod_status" => pod::status(Pod),
-        "secret_data" => config::secret_data(Secret),
-        "service_cluster_ip" => service::cluster_ip(Service),
-        "service_external_ip" => service::external_ip(Service),
-        "service_port_s" => service::ports(Service),
-        "service_selector" => service::selector(Service),
-    }
-}
-
-fn of_apps(cells: &mut CellFunctions) {
-    cells.register("containers", |object, _| workload::containers(object).into());
-    cells.register("images", |object, _| workload::images(object).into());
-    cells! { cells:
-        "controller_revision_controller" => workload::controller_revision_controller(ControllerRevision),
-        "controller_revision_revision" => workload::controller_revision_revision(ControllerRevision),
-        "daemon_set_available" => workload::daemon_set_available(DaemonSet),
-        "daemon_set_current" => workload::daemon_set_current(DaemonSet),
-        "daemon_set_desired" => workload::daemon_set_desired(DaemonSet),
-        "daemon_set_node_selector" => workload::daemon_set_node_selector(DaemonSet),
-        "daemon_set_ready" => workload::daemon_set_ready(DaemonSet),
-        "daemon_set_selector" => workload::daemon_set_selector(DaemonSet),
-        "daemon_set_up_to_date" => workload::daemon_set_up_to_date(DaemonSet),
-        "deployment_available" => workload::deployment_available(Deployment),
-        "deployment_ready" => workload::deployment_ready(Deployment),
-        "deployment_selector" => workload::deployment_selector(Deployment),
-        "deployment_up_to_date" => workload::deployment_up_to_date(Deployment),
-        "replica_set_current" => workload::replica_set_current(ReplicaSet),
-        "replica_set_desired" => workload::replica_set_desired(ReplicaSet),
-        "replica_set_ready" => workload::replica_set_ready(ReplicaSet),
-        "replica_set_selector" => workload::replica_set_selector(ReplicaSet),
-        "stateful_set_ready" => workload::stateful_set_ready(StatefulSet),
-    }
-}
-
-fn of_autoscaling(cells: &mut CellFunctions) {
-    macro_rules! autoscaler {
-        ($($name:literal => $function:ident),* $(,)?) => {$(
-            cells.register($name, |object: &dyn Object, _| {
-                autoscaling::as_v2(object).map_or(Cell::Null, |o| autoscaling::$function(&o).into())
-            });
-        )*};
-    }
-    autoscaler! {
-        "horizontal_pod_autoscaler_maxpods" => max_pods,
-        "horizontal_pod_autoscaler_minpods" => min_pods,
-        "horizontal_pod_autoscaler_reference" => reference,
-        "horizontal_pod_autoscaler_replicas" => replicas,
-        "horizontal_pod_autoscaler_targets" => targets,
-    }
 }
 
 /// How long ago, `5m`; `<unknown>` for a time that is not set.
@@ -137,10 +88,30 @@ fn pairs(labels: &BTreeMap<String, String>) -> String {
     }
 }
 
+fn or_none(text: &str) -> String {
+    if text.is_empty() { NONE } else { text }.to_owned()
+}
+
+fn count(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// `a,b,c + 2 more...`.
+fn first_few(mut all: Vec<String>, nothing: &str) -> String {
+    let more = all.len().saturating_sub(SHOWN);
+    all.truncate(SHOWN);
+    match (all.len(), more) {
+        (0, _) => nothing.to_owned(),
+        (_, 0) => all.join(","),
+        _ => format!("{} + {more} more...", all.join(",")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use keelson_machinery::table::Cell;
+
     use super::*;
-    use crate::api::SCHEME;
 
     #[test]
     fn every_function_that_a_definition_names_is_there() {
@@ -151,9 +122,10 @@ mod tests {
                 let cell = cells
                     .get(column.function)
                     .unwrap_or_else(|| panic!("{}: {}", kind.kind, column.function));
-                // Registered for this very type: an empty object has a cell.
+                // Registered for the type of the hub: an empty object has a cell.
+                let empty = (kind.to_hub)((kind.new)()).unwrap();
                 assert_ne!(
-                    cell(&*(kind.new)(), Time::default()),
+                    cell(&*empty, Time::default()),
                     Cell::Null,
                     "{}: {}",
                     kind.kind,

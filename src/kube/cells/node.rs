@@ -2,17 +2,31 @@
 
 use std::collections::BTreeSet;
 
+use keelson_machinery::table::CellFunctions;
 use keelson_machinery::time::Time;
 
 use super::NONE;
 use crate::api::core::v1::Node;
+
+pub fn register(cells: &mut CellFunctions) {
+    cells! { cells, Node:
+        "node_container_runtime" => container_runtime,
+        "node_external_ip" => external_ip,
+        "node_internal_ip" => internal_ip,
+        "node_kernel_version" => kernel_version,
+        "node_os_image" => os_image,
+        "node_roles" => roles,
+        "node_status" => status,
+        "node_version" => version,
+    }
+}
 
 const ROLE_PREFIX: &str = "node-role.kubernetes.io/";
 const ROLE_LABEL: &str = "kubernetes.io/role";
 const UNKNOWN: &str = "<unknown>";
 
 /// `Ready`, `NotReady` or `Unknown`, and whether new pods are kept away.
-pub fn status(node: &Node, _now: Time) -> String {
+fn status(node: &Node, _now: Time) -> String {
     let ready = node.status.conditions.iter().rfind(|c| c.r#type == "Ready");
     let word = match ready.map(|c| c.status.as_str()) {
         None => "Unknown",
@@ -28,7 +42,7 @@ pub fn status(node: &Node, _now: Time) -> String {
 }
 
 /// The roles that labels give the node, sorted.
-pub fn roles(node: &Node, _now: Time) -> String {
+fn roles(node: &Node, _now: Time) -> String {
     let role = |(key, value): (&String, &String)| match key.strip_prefix(ROLE_PREFIX) {
         Some("") => None,
         Some(role) => Some(role.to_owned()),
@@ -42,32 +56,32 @@ pub fn roles(node: &Node, _now: Time) -> String {
 }
 
 /// Version of the kubelet.
-pub fn version(node: &Node, _now: Time) -> String {
+fn version(node: &Node, _now: Time) -> String {
     node.status.node_info.kubelet_version.clone()
 }
 
 /// The first internal address.
-pub fn internal_ip(node: &Node, _now: Time) -> String {
+fn internal_ip(node: &Node, _now: Time) -> String {
     address(node, "InternalIP")
 }
 
 /// The first external address.
-pub fn external_ip(node: &Node, _now: Time) -> String {
+fn external_ip(node: &Node, _now: Time) -> String {
     address(node, "ExternalIP")
 }
 
 /// Name of the operating system's image.
-pub fn os_image(node: &Node, _now: Time) -> String {
+fn os_image(node: &Node, _now: Time) -> String {
     or_unknown(&node.status.node_info.os_image)
 }
 
 /// Version of the kernel.
-pub fn kernel_version(node: &Node, _now: Time) -> String {
+fn kernel_version(node: &Node, _now: Time) -> String {
     or_unknown(&node.status.node_info.kernel_version)
 }
 
 /// Name and version of what runs the containers.
-pub fn container_runtime(node: &Node, _now: Time) -> String {
+fn container_runtime(node: &Node, _now: Time) -> String {
     or_unknown(&node.status.node_info.container_runtime_version)
 }
 

@@ -2,24 +2,53 @@
 
 use std::collections::BTreeMap;
 
+use keelson_machinery::table::{CellFunctions, RowCondition};
 use keelson_machinery::time::Time;
 
 use super::{NONE, since};
 use crate::api::core::v1::{Container, ContainerStatus, Pod, PodStatus};
 
+pub fn register(cells: &mut CellFunctions) {
+    cells.register_condition("Pod", |object| object.downcast_ref().and_then(completed));
+    cells! { cells, Pod:
+        "pod_ip" => ip,
+        "pod_node" => node,
+        "pod_nominated_node" => nominated_node,
+        "pod_readiness_gates" => readiness_gates,
+        "pod_ready" => ready,
+        "pod_restarts" => restarts,
+        "pod_status" => status,
+    }
+}
+
+/// Tells clients that the pod has ended, which then may hide it.
+fn completed(pod: &Pod) -> Option<RowCondition> {
+    let (reason, message) = match pod.status.phase.as_str() {
+        "Succeeded" => ("Succeeded", "The pod has completed successfully."),
+        "Failed" => ("Failed", "The pod failed."),
+        _ => return None,
+    };
+    Some(RowCondition {
+        ty: "Completed",
+        status: "True",
+        reason,
+        message,
+    })
+}
+
 /// Ready containers of all, `1/2`. Init containers that keep running count too.
-pub fn ready(pod: &Pod, _now: Time) -> String {
+fn ready(pod: &Pod, _now: Time) -> String {
     let summary = Summary::of(pod);
     format!("{}/{}", summary.ready, summary.total)
 }
 
 /// The word for where the pod stands: its phase unless something more telling is known.
-pub fn status(pod: &Pod, _now: Time) -> String {
+fn status(pod: &Pod, _now: Time) -> String {
     Summary::of(pod).reason
 }
 
 /// How often containers were started again, and how long ago the last time was: `3 (5m ago)`.
-pub fn restarts(pod: &Pod, now: Time) -> String {
+fn restarts(pod: &Pod, now: Time) -> String {
     let summary = Summary::of(pod);
     match summary.last_restart {
         at if summary.restarts == 0 || at.is_zero() => summary.restarts.to_string(),
@@ -28,23 +57,23 @@ pub fn restarts(pod: &Pod, now: Time) -> String {
 }
 
 /// The first address.
-pub fn ip(pod: &Pod, _now: Time) -> String {
+fn ip(pod: &Pod, _now: Time) -> String {
     let first = pod.status.pod_ips.first().map_or(&pod.status.pod_ip, |ip| &ip.ip);
     or_none(first)
 }
 
 /// The node that the pod is bound to.
-pub fn node(pod: &Pod, _now: Time) -> String {
+fn node(pod: &Pod, _now: Time) -> String {
     or_none(&pod.spec.node_name)
 }
 
 /// The node that others may be evicted from for this pod.
-pub fn nominated_node(pod: &Pod, _now: Time) -> String {
+fn nominated_node(pod: &Pod, _now: Time) -> String {
     or_none(&pod.status.nominated_node_name)
 }
 
 /// Readiness gates whose condition is true, of all.
-pub fn readiness_gates(pod: &Pod, _now: Time) -> String {
+fn readiness_gates(pod: &Pod, _now: Time) -> String {
     let gates = &pod.spec.readiness_gates;
     if gates.is_empty() {
         return NONE.to_owned();

@@ -2,16 +2,27 @@
 
 use std::collections::BTreeSet;
 
+use keelson_machinery::table::CellFunctions;
 use keelson_machinery::time::Time;
 
-use super::{NONE, pairs};
+use super::{NONE, first_few, pairs};
 use crate::api::core::v1::{Endpoints, Service, ServicePort};
 
-/// How many addresses of endpoints are shown; the rest is a number.
-const SHOWN_ENDPOINTS: usize = 3;
+pub fn register(cells: &mut CellFunctions) {
+    cells! { cells, Endpoints:
+        "endpoints_endpoints" => endpoints,
+    }
+    cells! { cells, Service:
+        "service_cluster_ip" => cluster_ip,
+        "service_external_ip" => external_ip,
+        "service_port_s" => ports,
+        "service_selector" => selector,
+        "service_type" => |o, _| o.spec.r#type.clone(),
+    }
+}
 
 /// The first address within the cluster.
-pub fn cluster_ip(service: &Service, _now: Time) -> String {
+fn cluster_ip(service: &Service, _now: Time) -> String {
     let only = Some(&service.spec.cluster_ip).filter(|ip| !ip.is_empty());
     service
         .spec
@@ -23,7 +34,7 @@ pub fn cluster_ip(service: &Service, _now: Time) -> String {
 }
 
 /// Where the service is reached from outside.
-pub fn external_ip(service: &Service, _now: Time) -> String {
+fn external_ip(service: &Service, _now: Time) -> String {
     let spec = &service.spec;
     match spec.r#type.as_str() {
         "ClusterIP" | "NodePort" if spec.external_ips.is_empty() => NONE.to_owned(),
@@ -48,7 +59,7 @@ pub fn external_ip(service: &Service, _now: Time) -> String {
 }
 
 /// `80/TCP,443:30443/TCP`.
-pub fn ports(service: &Service, _now: Time) -> String {
+fn ports(service: &Service, _now: Time) -> String {
     let port = |p: &ServicePort| match p.node_port {
         node if node > 0 => format!("{}:{node}/{}", p.port, p.protocol),
         _ => format!("{}/{}", p.port, p.protocol),
@@ -60,12 +71,12 @@ pub fn ports(service: &Service, _now: Time) -> String {
 }
 
 /// Labels of the pods behind the service.
-pub fn selector(service: &Service, _now: Time) -> String {
+fn selector(service: &Service, _now: Time) -> String {
     pairs(&service.spec.selector)
 }
 
 /// The first addresses with their ports.
-pub fn endpoints(endpoints: &Endpoints, _now: Time) -> String {
+fn endpoints(endpoints: &Endpoints, _now: Time) -> String {
     let mut all: Vec<String> = Vec::new();
     for subset in &endpoints.subsets {
         if subset.ports.is_empty() {
@@ -75,13 +86,7 @@ pub fn endpoints(endpoints: &Endpoints, _now: Time) -> String {
             all.extend(subset.addresses.iter().map(|a| host_port(&a.ip, port.port)));
         }
     }
-    let more = all.len().saturating_sub(SHOWN_ENDPOINTS);
-    all.truncate(SHOWN_ENDPOINTS);
-    match (all.len(), more) {
-        (0, _) => NONE.to_owned(),
-        (_, 0) => all.join(","),
-        _ => format!("{} + {more} more...", all.join(",")),
-    }
+    first_few(all, NONE)
 }
 
 fn host_port(host: &str, port: i32) -> String {

@@ -3,19 +3,63 @@
 use keelson_machinery::meta::v1::{self, ObjectMeta, OwnerReference};
 use keelson_machinery::object::Object;
 use keelson_machinery::selector::label::LabelSelector;
+use keelson_machinery::table::CellFunctions;
 use keelson_machinery::time::Time;
 
 use super::{NONE, pairs};
 use crate::api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
-use crate::api::core::v1::{Container, PodTemplateSpec};
+use crate::api::batch::v1::{CronJob, Job};
+use crate::api::core::v1::{Container, PodTemplate, PodTemplateSpec, ReplicationController};
+
+pub fn register(cells: &mut CellFunctions) {
+    cells.register("containers", |object, _| containers(object).into());
+    cells.register("images", |object, _| images(object).into());
+    cells! { cells, ControllerRevision:
+        "controller_revision_controller" => controller_revision_controller,
+        "controller_revision_revision" => controller_revision_revision,
+    }
+    cells! { cells, DaemonSet:
+        "daemon_set_available" => daemon_set_available,
+        "daemon_set_current" => daemon_set_current,
+        "daemon_set_desired" => daemon_set_desired,
+        "daemon_set_node_selector" => daemon_set_node_selector,
+        "daemon_set_ready" => daemon_set_ready,
+        "daemon_set_selector" => daemon_set_selector,
+        "daemon_set_up_to_date" => daemon_set_up_to_date,
+    }
+    cells! { cells, Deployment:
+        "deployment_available" => deployment_available,
+        "deployment_ready" => deployment_ready,
+        "deployment_selector" => deployment_selector,
+        "deployment_up_to_date" => deployment_up_to_date,
+    }
+    cells! { cells, ReplicaSet:
+        "replica_set_current" => replica_set_current,
+        "replica_set_desired" => replica_set_desired,
+        "replica_set_ready" => replica_set_ready,
+        "replica_set_selector" => replica_set_selector,
+    }
+    cells! { cells, StatefulSet:
+        "stateful_set_ready" => stateful_set_ready,
+    }
+    cells! { cells, ReplicationController:
+        "replication_controller_current" => |o, _| o.status.replicas,
+        "replication_controller_desired" => |o, _| o.spec.replicas.unwrap_or(0),
+        "replication_controller_ready" => |o, _| o.status.ready_replicas,
+        "replication_controller_selector" => |o, _| pairs(&o.spec.selector),
+    }
+    cells! { cells, PodTemplate:
+        "pod_template_pod_labels" => |o, _| pairs(&o.template.metadata.labels),
+    }
+}
 
 /// Names of the containers.
-pub fn containers(object: &dyn Object) -> String {
+fn containers(object: &dyn Object) -> String {
     of_containers(object, |c| &c.name)
 }
 
 /// Images of the containers.
-pub fn images(object: &dyn Object) -> String {
+fn images(object: &dyn Object) -> String {
     of_containers(object, |c| &c.image)
 }
 
@@ -27,106 +71,116 @@ fn of_containers(object: &dyn Object, text: fn(&Container) -> &str) -> String {
 }
 
 /// The pod template of any kind that has one.
-pub fn template(object: &dyn Object) -> Option<&PodTemplateSpec> {
+fn template(object: &dyn Object) -> Option<&PodTemplateSpec> {
     if let Some(o) = object.downcast_ref::<Deployment>() {
         Some(&o.spec.template)
     } else if let Some(o) = object.downcast_ref::<ReplicaSet>() {
         Some(&o.spec.template)
     } else if let Some(o) = object.downcast_ref::<StatefulSet>() {
         Some(&o.spec.template)
+    } else if let Some(o) = object.downcast_ref::<DaemonSet>() {
+        Some(&o.spec.template)
+    } else if let Some(o) = object.downcast_ref::<ReplicationController>() {
+        o.spec.template.as_deref()
+    } else if let Some(o) = object.downcast_ref::<PodTemplate>() {
+        Some(&o.template)
+    } else if let Some(o) = object.downcast_ref::<Job>() {
+        Some(&o.spec.template)
     } else {
-        object.downcast_ref::<DaemonSet>().map(|o| &o.spec.template)
+        object
+            .downcast_ref::<CronJob>()
+            .map(|o| &o.spec.job_template.spec.template)
     }
 }
 
 /// Ready replicas of those wanted.
-pub fn deployment_ready(o: &Deployment, _now: Time) -> String {
+fn deployment_ready(o: &Deployment, _now: Time) -> String {
     format!("{}/{}", o.status.ready_replicas, o.spec.replicas.unwrap_or(0))
 }
 
 /// Replicas of the newest template.
-pub fn deployment_up_to_date(o: &Deployment, _now: Time) -> i64 {
+fn deployment_up_to_date(o: &Deployment, _now: Time) -> i64 {
     o.status.updated_replicas.into()
 }
 
 /// Replicas that have been ready for long enough.
-pub fn deployment_available(o: &Deployment, _now: Time) -> i64 {
+fn deployment_available(o: &Deployment, _now: Time) -> i64 {
     o.status.available_replicas.into()
 }
 
 /// The selector; a broken one shows as such.
-pub fn deployment_selector(o: &Deployment, _now: Time) -> String {
+fn deployment_selector(o: &Deployment, _now: Time) -> String {
     LabelSelector::from_message(o.spec.selector.as_deref())
         .map_or_else(|_| "<invalid>".to_owned(), |selector| selector.to_string())
 }
 
 /// Replicas wanted.
-pub fn replica_set_desired(o: &ReplicaSet, _now: Time) -> i64 {
+fn replica_set_desired(o: &ReplicaSet, _now: Time) -> i64 {
     o.spec.replicas.unwrap_or(0).into()
 }
 
 /// Replicas there are.
-pub fn replica_set_current(o: &ReplicaSet, _now: Time) -> i64 {
+fn replica_set_current(o: &ReplicaSet, _now: Time) -> i64 {
     o.status.replicas.into()
 }
 
 /// Replicas that are ready.
-pub fn replica_set_ready(o: &ReplicaSet, _now: Time) -> i64 {
+fn replica_set_ready(o: &ReplicaSet, _now: Time) -> i64 {
     o.status.ready_replicas.into()
 }
 
 /// The selector in text form.
-pub fn replica_set_selector(o: &ReplicaSet, _now: Time) -> String {
+fn replica_set_selector(o: &ReplicaSet, _now: Time) -> String {
     selector(o.spec.selector.as_deref())
 }
 
 /// Ready replicas of those wanted.
-pub fn stateful_set_ready(o: &StatefulSet, _now: Time) -> String {
+fn stateful_set_ready(o: &StatefulSet, _now: Time) -> String {
     format!("{}/{}", o.status.ready_replicas, o.spec.replicas.unwrap_or(0))
 }
 
 /// Nodes that should run a pod.
-pub fn daemon_set_desired(o: &DaemonSet, _now: Time) -> i64 {
+fn daemon_set_desired(o: &DaemonSet, _now: Time) -> i64 {
     o.status.desired_number_scheduled.into()
 }
 
 /// Nodes that run a pod.
-pub fn daemon_set_current(o: &DaemonSet, _now: Time) -> i64 {
+fn daemon_set_current(o: &DaemonSet, _now: Time) -> i64 {
     o.status.current_number_scheduled.into()
 }
 
 /// Nodes whose pod is ready.
-pub fn daemon_set_ready(o: &DaemonSet, _now: Time) -> i64 {
+fn daemon_set_ready(o: &DaemonSet, _now: Time) -> i64 {
     o.status.number_ready.into()
 }
 
 /// Nodes whose pod is of the newest template.
-pub fn daemon_set_up_to_date(o: &DaemonSet, _now: Time) -> i64 {
+fn daemon_set_up_to_date(o: &DaemonSet, _now: Time) -> i64 {
     o.status.updated_number_scheduled.into()
 }
 
 /// Nodes whose pod has been ready for long enough.
-pub fn daemon_set_available(o: &DaemonSet, _now: Time) -> i64 {
+fn daemon_set_available(o: &DaemonSet, _now: Time) -> i64 {
     o.status.number_available.into()
 }
 
 /// Labels of the nodes that pods run on.
-pub fn daemon_set_node_selector(o: &DaemonSet, _now: Time) -> String {
+fn daemon_set_node_selector(o: &DaemonSet, _now: Time) -> String {
     pairs(&o.spec.template.spec.node_selector)
 }
 
 /// The selector in text form.
-pub fn daemon_set_selector(o: &DaemonSet, _now: Time) -> String {
+fn daemon_set_selector(o: &DaemonSet, _now: Time) -> String {
     selector(o.spec.selector.as_deref())
 }
 
 /// The controller that keeps this revision, `deployment.apps/web`.
-pub fn controller_revision_controller(o: &ControllerRevision, _now: Time) -> String {
+fn controller_revision_controller(o: &ControllerRevision, _now: Time) -> String {
     controller(&o.metadata).map_or_else(|| NONE.to_owned(), resource_name)
 }
 
 /// Number of the revision.
-pub fn controller_revision_revision(o: &ControllerRevision, _now: Time) -> i64 {
+fn controller_revision_revision(o: &ControllerRevision, _now: Time) -> i64 {
     o.revision
 }
 

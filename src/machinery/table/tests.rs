@@ -2,7 +2,6 @@ use super::*;
 use crate::Message;
 use crate::meta::v1::ObjectMeta;
 use crate::object::Object;
-use crate::scheme::NameRule;
 
 #[derive(Clone, Default, Message)]
 #[message(
@@ -46,42 +45,8 @@ const fn column(name: &'static str, ty: &'static str, path: &'static str, functi
     }
 }
 
-fn kind(columns: &'static [ColumnDesc]) -> KindDesc {
-    KindDesc {
-        group: "example.com",
-        version: "v1",
-        kind: "Widget",
-        list_kind: "WidgetList",
-        plural: "widgets",
-        singular: "widget",
-        short_names: &[],
-        categories: &[],
-        namespaced: true,
-        verbs: &[],
-        subresources: &[],
-        columns,
-        storage: true,
-        hub: true,
-        storage_path: "example.com/widgets",
-        names: NameRule::DnsSubdomain,
-        generation: true,
-        create_on_update: false,
-        conditional_update: false,
-        returns_deleted: false,
-        selectable_fields: &[],
-        deprecation: "",
-        unstored: false,
-        stored_as_json: false,
-        same_as: None,
-        message: Widget::message_desc,
-        new: || Box::<Widget>::default(),
-        to_hub: Ok,
-        from_hub: Ok,
-    }
-}
-
 fn columns(columns: &'static [ColumnDesc]) -> TableColumns {
-    TableColumns::new(&kind(columns), &CellFunctions::default(), &Descriptions::default()).unwrap()
+    TableColumns::new("Widget", columns, &CellFunctions::default(), &Descriptions::default()).unwrap()
 }
 
 fn widget() -> Widget {
@@ -121,7 +86,7 @@ fn cells_have_the_type_of_their_column() {
         column("Gone", "string", ".spec.gone", ""),
         column("Age", "string", "", "age"),
     ];
-    let cells = columns(COLUMNS).cells(&widget(), NOW);
+    let cells = columns(COLUMNS).cells(&Row::of(&widget()), NOW);
     let expected: Vec<Cell> = vec![
         "w".into(),
         3i64.into(),
@@ -150,7 +115,11 @@ fn table(columns: &TableColumns, include: IncludeObject, headers: bool) -> serde
         now: NOW,
     };
     let mut out = Vec::new();
-    writer.write_object(&widget(), &mut out);
+    let metadata = ListMeta {
+        resource_version: "7".into(),
+        ..ListMeta::default()
+    };
+    writer.write(&metadata, [Row::of(&widget())], &mut out);
     serde_json::from_slice(&out).unwrap()
 }
 
@@ -206,7 +175,8 @@ fn rows_hold_as_much_of_the_object_as_is_asked_for() {
 
 #[test]
 fn lists_have_rows_in_order_and_their_own_metadata() {
-    let columns = TableColumns::created_at(&Descriptions::default());
+    static COLUMNS: &[ColumnDesc] = &[column("Created At", "date", "", "created")];
+    let columns = columns(COLUMNS);
     let writer = TableWriter {
         columns: &columns,
         include: IncludeObject::None,
@@ -226,9 +196,10 @@ fn lists_have_rows_in_order_and_their_own_metadata() {
         r#continue: "c".into(),
         ..ListMeta::default()
     };
-    let objects: [&dyn Object; 2] = [&widget(), &second];
+    let first = widget();
+    let objects: [&dyn Object; 2] = [&first, &second];
     let mut out = Vec::new();
-    writer.write_list(&metadata, objects, &mut out);
+    writer.write(&metadata, objects.map(Row::of), &mut out);
     let table: serde_json::Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(
         table["metadata"],
@@ -240,7 +211,7 @@ fn lists_have_rows_in_order_and_their_own_metadata() {
     );
     assert_eq!(table["rows"][1]["cells"][0], "x");
     out.clear();
-    writer.write_list(&metadata, [], &mut out);
+    writer.write(&metadata, [], &mut out);
     assert!(out.ends_with(b"\"rows\":[]}"));
 }
 
@@ -249,7 +220,7 @@ fn columns_that_cannot_be_made_are_errors() {
     static BROKEN: &[ColumnDesc] = &[column("Size", "integer", ".spec[", "")];
     static UNKNOWN: &[ColumnDesc] = &[column("Size", "integer", "", "sighs")];
     let error = |columns: &'static [ColumnDesc]| {
-        TableColumns::new(&kind(columns), &CellFunctions::default(), &Descriptions::default())
+        TableColumns::new("Widget", columns, &CellFunctions::default(), &Descriptions::default())
             .err()
             .unwrap()
             .to_string()

@@ -53,7 +53,8 @@ impl<'a> Clause<'a> {
         for (name, value) in parts.filter_map(|p| p.split_once('=')) {
             match (name.trim(), value.trim()) {
                 (_, "") => {}
-                ("q", number) => clause.quality = number.parse().unwrap_or(0.0),
+                // Not trimmed: with a blank in front it is no number.
+                ("q", _) => clause.quality = value.parse().unwrap_or(0.0),
                 pair => clause.params.push(pair),
             }
         }
@@ -108,6 +109,10 @@ mod tests {
             (
                 "application/yaml;q=abc,application/json;q=0.5",
                 "application/json application/yaml",
+            ),
+            (
+                "application/json; q = 0.5,application/yaml;q=0.1",
+                "application/yaml application/json",
             ),
             (
                 "application/json;q=,application/yaml;q=0.9",

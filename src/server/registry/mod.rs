@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use keelson_machinery::env::{Clock, Entropy};
-use keelson_machinery::object::Kind;
+use keelson_machinery::object::{Gvk, Kind};
 use keelson_machinery::scheme::{KindDesc, Scheme, SubresourceDesc, TypeDesc};
 use keelson_machinery::table::{CellFunctions, Descriptions, TableColumns, TableError};
 use keelson_storage::Store;
@@ -35,6 +35,8 @@ pub struct Registry {
     /// What is served, by plural.
     endpoints: HashMap<&'static str, Vec<Endpoint>>,
     types: Vec<&'static TypeDesc>,
+    /// Of the types that have columns, by group, version and kind.
+    type_columns: HashMap<[&'static str; 3], Arc<TableColumns>>,
 }
 
 /// One resource in all its versions.
@@ -154,7 +156,7 @@ fn owner(kind: &KindDesc) -> (&'static str, &'static str) {
         .map_or((kind.group, kind.kind), |same| (same.group, same.kind))
 }
 
-/// The paths of the field labels of all kinds with these objects: selectors see the hub version, whatever version asks.
+/// The field labels of all kinds with these objects: selectors see the hub version, whatever version asks.
 fn selectable(of: &KindDesc, schemes: &[&'static Scheme]) -> Vec<&'static str> {
     let groups = schemes.iter().flat_map(|scheme| scheme.groups);
     let kinds = groups
@@ -163,7 +165,7 @@ fn selectable(of: &KindDesc, schemes: &[&'static Scheme]) -> Vec<&'static str> {
     let mut fields: Vec<_> = kinds
         .filter(|kind| owner(kind) == owner(of))
         .flat_map(|kind| kind.selectable_fields)
-        .map(|field| field.split_once('=').map_or(*field, |(_, paths)| paths))
+        .copied()
         .collect();
     fields.sort_unstable();
     fields.dedup();
@@ -200,6 +202,7 @@ impl Registry {
             resources: Vec::new(),
             endpoints: HashMap::new(),
             types: Vec::new(),
+            type_columns: HashMap::new(),
         };
         let mut all: Vec<(Vec<&'static KindDesc>, Descriptions)> = Vec::new();
         for scheme in schemes {
@@ -208,6 +211,12 @@ impl Registry {
                 name: scheme.name_description.into(),
                 creation_timestamp: scheme.creation_description.into(),
             };
+            for t in scheme.types.iter().filter(|t| !t.columns.is_empty()) {
+                let columns = TableColumns::new(t.kind, t.columns, &code.cells, &descriptions)?;
+                registry
+                    .type_columns
+                    .insert([t.group, t.version, t.kind], Arc::new(columns));
+            }
             for group in scheme.groups {
                 let kinds: Vec<&'static KindDesc> = group.versions.iter().flat_map(|v| v.kinds).collect();
                 let mut plurals: Vec<&'static str> = kinds.iter().map(|k| k.plural).collect();
@@ -283,7 +292,7 @@ impl Registry {
             .into_iter()
             .filter(|k| !k.unstored || resource.handlers.contains_key(""));
         for kind in own.filter(|k| served(group, k.version, plural)) {
-            let columns = Arc::new(TableColumns::new(kind, cells, descriptions)?);
+            let columns = Arc::new(TableColumns::new(kind.kind, kind.columns, cells, descriptions)?);
             let endpoint = Endpoint {
                 resource: resource.clone(),
                 kind,
@@ -325,6 +334,13 @@ impl Registry {
         let kinds = self.resources.iter().flat_map(|r| r.versions.iter());
         let mut found = kinds.filter(|k| k.group == group && k.version == version && k.kind == kind);
         Some((found.next()?.new)())
+    }
+
+    /// What a Table shows of a kind that has no resource.
+    pub fn type_columns(&self, gvk: Gvk) -> Option<&TableColumns> {
+        self.type_columns
+            .get(&[gvk.group, gvk.version, gvk.kind])
+            .map(AsRef::as_ref)
     }
 
     /// Whether the build knows this kind at all.

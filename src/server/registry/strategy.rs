@@ -1,5 +1,7 @@
 //! What is particular to a kind: the rules that no definition can say.
 
+use std::borrow::Cow;
+
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
@@ -24,11 +26,6 @@ pub trait Strategy: Send + Sync {
     /// Before validation of a new object: resets what clients may not set. Called again with each generated name that
     /// is tried.
     fn prepare_for_create(&self, _context: &Context, _object: &mut dyn Object) {}
-
-    /// Whether a client may say the status of a new object; of other kinds it is cleared.
-    fn keeps_new_status(&self) -> bool {
-        false
-    }
 
     /// Before validation of a changed object. `status` was already put back to the old one.
     fn prepare_for_update(&self, _context: &Context, _new: &mut dyn Object, _old: &dyn Object) {}
@@ -57,6 +54,12 @@ pub trait Strategy: Send + Sync {
         ErrorList::default()
     }
 
+    /// Annotations that stand for a field of kube-apiserver's own hub version: only whole objects of a version show them,
+    /// not Tables and metadata alone.
+    fn versioned_annotations(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Seconds that a deletion waits for someone to end the object's work; `None`: it does not wait.
     fn grace_seconds(&self, _object: &dyn Object, _options: &DeleteOptions) -> Option<i64> {
         None
@@ -83,6 +86,11 @@ pub trait Strategy: Send + Sync {
     /// The words of a precondition of a deletion that failed, where a kind has its own: what was compared, what was
     /// asked for, what is there.
     fn failed_precondition(&self, _what: &str, _wanted: &str, _found: &str) -> Option<String> {
+        None
+    }
+
+    /// The value of a selectable field that is no path into the object.
+    fn selectable_value<'a>(&self, _object: &'a dyn Object, _label: &str) -> Option<Cow<'a, str>> {
         None
     }
 

@@ -7,7 +7,7 @@ use keelson_machinery::reflect::{Slot, Value};
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 
-use super::list::resolve_fields;
+use super::list::check_fields;
 use super::options::{ListOptions, WriteOptions, Writing};
 use super::request::Request;
 use super::{Rest, namespace};
@@ -15,7 +15,6 @@ use crate::admission::Operation;
 use crate::negotiate::Offer;
 use crate::registry::managed::Tracking;
 use crate::registry::{Call, Context, Endpoint, Handler, Reply};
-use crate::respond;
 
 impl Rest {
     /// Answers `verb` with the code of the resource (`subresource` is `None`) or of one of its subresources.
@@ -102,7 +101,8 @@ impl Rest {
         handler: &dyn Handler,
     ) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
-        let options = resolve_fields(endpoint, ListOptions::parse(&request.query, false)?)?;
+        let options = ListOptions::parse(&request.query, false)?;
+        check_fields(endpoint, &options)?;
         let call = self.call(request, endpoint, None, false);
         let mut objects = Vec::new();
         for object in handler.list(&call).await? {
@@ -121,7 +121,7 @@ impl Rest {
             Reply::Http(response) => Ok(response),
             Reply::Kind(code, kind) => {
                 let accepted = call.request.negotiate(Offer::Metadata)?;
-                Ok(respond::kind(call.request.rendering(accepted.format), code, &*kind))
+                self.kind_response(call.request, accepted, code, &*kind)
             }
             Reply::Object(code, object) => {
                 let accepted = call.request.negotiate(Offer::Metadata)?;

@@ -6,6 +6,7 @@ mod continue_token;
 mod create;
 pub mod decode;
 mod delete;
+mod events;
 mod handled;
 mod list;
 pub mod options;

@@ -3,10 +3,11 @@
 use actix_web::HttpResponse;
 use keelson_machinery::json;
 use keelson_machinery::meta::v1::{ListMeta, ObjectMeta};
-use keelson_machinery::object::{Object, api_version};
+use keelson_machinery::object::{Kind, Object, api_version};
 use keelson_machinery::protobuf;
+use keelson_machinery::reflect::Value;
 use keelson_machinery::status::{StatusError, reason};
-use keelson_machinery::table::{IncludeObject, TableWriter, write_partial_metadata};
+use keelson_machinery::table::{IncludeObject, Row, TableColumns, TableWriter, write_partial_metadata};
 
 use super::Rest;
 use super::request::Request;
@@ -18,11 +19,55 @@ use crate::respond;
 const LIST_METADATA: u32 = 1;
 const LIST_ITEMS: u32 = 2;
 
-/// `?includeObject=` of a Table request.
-pub(super) fn include_object(request: &Request) -> Result<IncludeObject, StatusError> {
+/// `?includeObject=` of a request for a Table; others don't look at it.
+pub(super) fn include_object(request: &Request, accepted: Accepted) -> Result<IncludeObject, StatusError> {
+    if !matches!(accepted.shape, Shape::Table(_)) {
+        return Ok(IncludeObject::default());
+    }
     let text = request.query.get("includeObject").unwrap_or_default();
-    IncludeObject::parse(text)
-        .ok_or_else(|| StatusError::bad_request(format!("unrecognized includeObject value: {text:?}")))
+    IncludeObject::parse(text).ok_or_else(|| {
+        let why = format!("Invalid value: {text:?}: must be 'Metadata', 'Object', 'None', or empty");
+        StatusError::bad_request(format!("Unable to convert to Table as requested: includeObject: {why}"))
+    })
+}
+
+/// An object on its way into a Table or cut down to its metadata: the hub version, as far as those show it, and the
+/// version of the path where that is another and wanted.
+pub(super) struct Shown {
+    hub: Box<dyn Object>,
+    versioned: Option<Box<dyn Object>>,
+}
+
+impl Shown {
+    /// `versioned`: paths are read in the version of the path, or the whole object is shown.
+    pub(super) fn new(endpoint: &Endpoint, mut hub: Box<dyn Object>, versioned: bool) -> Result<Shown, StatusError> {
+        let hidden = endpoint.resource.strategy.versioned_annotations();
+        let same = endpoint.kind.gvk() == endpoint.resource.hub.gvk() && hidden.is_empty();
+        let versioned = match versioned && !same {
+            true => Some(endpoint.resource.from_hub(endpoint.kind, hub.clone_object())?),
+            false => None,
+        };
+        for name in hidden {
+            hub.meta_mut().annotations.remove(*name);
+        }
+        Ok(Shown { hub, versioned })
+    }
+
+    pub(super) fn metadata(&self) -> &ObjectMeta {
+        self.hub.meta()
+    }
+
+    pub(super) fn row(&self) -> Row<'_> {
+        Row {
+            versioned: self.versioned.as_deref().unwrap_or(&*self.hub),
+            ..Row::of(&*self.hub)
+        }
+    }
+}
+
+/// Whether rows need the version of the path.
+pub(super) fn needs_version(columns: &TableColumns, include: IncludeObject) -> bool {
+    include == IncludeObject::Object || columns.read_paths()
 }
 
 impl Rest {
@@ -35,38 +80,61 @@ impl Rest {
         code: u16,
         object: Box<dyn Object>,
     ) -> Result<HttpResponse, StatusError> {
-        let object = endpoint.resource.from_hub(endpoint.kind, object)?;
-        let response = match accepted.shape {
-            Shape::Object => respond::kind(request.rendering(accepted.format), code, &*object),
+        match accepted.shape {
+            Shape::Object => {
+                let object = endpoint.resource.from_hub(endpoint.kind, object)?;
+                Ok(respond::kind(request.rendering(accepted.format), code, &*object))
+            }
             Shape::Table(version) => {
-                let list_meta = ListMeta {
-                    resource_version: object.meta().resource_version.clone(),
-                    ..ListMeta::default()
-                };
-                self.table_response(request, endpoint, accepted.format, version, &list_meta, &[object], code)?
+                let list_meta = single(object.meta());
+                let writer = self.table_writer(request, &endpoint.columns, accepted, version)?;
+                let out = table(endpoint, &writer, &list_meta, vec![object])?;
+                Ok(respond::json_bytes(request.rendering(accepted.format), code, out))
             }
             Shape::PartialMetadata(version) => {
-                let mut out = Vec::with_capacity(512);
-                match accepted.format {
-                    Format::Protobuf => {
-                        write_partial_protobuf(object.meta(), &mut out);
-                        let body = protobuf::wrap(version.api_version(), "PartialObjectMetadata", &out);
-                        respond::bytes(request.rendering(accepted.format), code, body)
-                    }
-                    _ => {
-                        write_partial_metadata(object.meta(), version.api_version(), &mut out);
-                        respond::json_bytes(request.rendering(accepted.format), code, out)
-                    }
-                }
+                let shown = Shown::new(endpoint, object, false)?;
+                Ok(metadata_response(
+                    request,
+                    accepted.format,
+                    version,
+                    code,
+                    shown.metadata(),
+                ))
             }
-            Shape::PartialMetadataList(_) => {
-                let found = internal_type(endpoint.kind.group, endpoint.kind.kind);
-                return Err(unfit(format!(
-                    "you requested PartialObjectMetadataList, but the requested object is not a list ({found})"
-                )));
-            }
+            Shape::PartialMetadataList(_) => Err(no_list(endpoint.kind.group, endpoint.kind.kind)),
+        }
+    }
+
+    /// A kind that is no resource, such as Scale, as the request wants it.
+    pub(super) fn kind_response(
+        &self,
+        request: &Request,
+        accepted: Accepted,
+        code: u16,
+        object: &dyn Kind,
+    ) -> Result<HttpResponse, StatusError> {
+        let gvk = object.gvk();
+        let (metadata, version) = match (accepted.shape, metadata_of(object)) {
+            (Shape::PartialMetadataList(_), _) => return Err(no_list(gvk.group, gvk.kind)),
+            (Shape::Table(version) | Shape::PartialMetadata(version), Some(metadata)) => (metadata, version),
+            _ => return Ok(respond::kind(request.rendering(accepted.format), code, object)),
         };
-        Ok(response)
+        let Some(columns) = self
+            .registry
+            .type_columns(gvk)
+            .filter(|_| accepted.shape == Shape::Table(version))
+        else {
+            return Ok(metadata_response(request, accepted.format, version, code, metadata));
+        };
+        let row = Row {
+            metadata,
+            hub: None,
+            versioned: object,
+        };
+        let mut out = Vec::with_capacity(1024);
+        self.table_writer(request, columns, accepted, version)?
+            .write(&single(metadata), [row], &mut out);
+        Ok(respond::json_bytes(request.rendering(accepted.format), code, out))
     }
 
     /// A list of hub objects, as the request wants it.
@@ -78,91 +146,154 @@ impl Rest {
         meta: &ListMeta,
         objects: Vec<Box<dyn Object>>,
     ) -> Result<HttpResponse, StatusError> {
-        let kind = endpoint.kind;
-        let version = api_version(kind.group, kind.version);
-        let objects = objects
-            .into_iter()
-            .map(|o| endpoint.resource.from_hub(kind, o))
-            .collect::<Result<Vec<_>, StatusError>>()?;
-        let rendering = request.rendering(accepted.format);
-        let response = match accepted.shape {
-            Shape::Object if accepted.format == Format::Protobuf => {
-                let raw = list_protobuf(meta, &objects, |o, out| protobuf::write_message(o.as_reflect(), out));
-                respond::bytes(rendering, 200, protobuf::wrap(&version, kind.list_kind, &raw))
-            }
-            Shape::Object => {
-                let out = list_json(&version, kind.list_kind, meta, &objects, |o, out| {
-                    json::write(o.as_reflect(), out)
-                });
-                respond::json_bytes(rendering, 200, out)
-            }
+        match accepted.shape {
+            Shape::Object => whole_list(request, endpoint, accepted.format, meta, objects),
             Shape::Table(version) => {
-                self.table_response(request, endpoint, accepted.format, version, meta, &objects, 200)?
-            }
-            Shape::PartialMetadataList(version) if accepted.format == Format::Protobuf => {
-                let raw = list_protobuf(meta, &objects, |o, out| write_partial_protobuf(o.meta(), out));
-                respond::bytes(
-                    rendering,
-                    200,
-                    protobuf::wrap(version.api_version(), "PartialObjectMetadataList", &raw),
-                )
+                let writer = self.table_writer(request, &endpoint.columns, accepted, version)?;
+                let out = table(endpoint, &writer, meta, objects)?;
+                Ok(respond::json_bytes(request.rendering(accepted.format), 200, out))
             }
             Shape::PartialMetadataList(version) => {
-                let out = list_json(
-                    version.api_version(),
-                    "PartialObjectMetadataList",
-                    meta,
-                    &objects,
-                    |o, out| {
-                        write_partial_metadata(o.meta(), version.api_version(), out);
-                    },
-                );
-                respond::json_bytes(rendering, 200, out)
+                metadata_list(request, endpoint, (accepted.format, version), meta, objects)
             }
             Shape::PartialMetadata(_) => {
-                let found = internal_type(kind.group, kind.list_kind);
-                return Err(unfit(format!(
+                let found = internal_type(endpoint.kind.group, endpoint.kind.list_kind);
+                Err(unfit(format!(
                     "you requested PartialObjectMetadata, but the requested object is a list ({found})"
-                )));
+                )))
             }
-        };
-        Ok(response)
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of one answer; a struct of them would be used once"
-    )]
-    fn table_response(
-        &self,
-        request: &Request,
-        endpoint: &Endpoint,
-        format: Format,
-        version: MetaVersion,
-        meta: &ListMeta,
-        objects: &[Box<dyn Object>],
-        code: u16,
-    ) -> Result<HttpResponse, StatusError> {
-        let writer = self.table_writer(request, endpoint, version)?;
-        let mut out = Vec::with_capacity(1024 + objects.len() * 256);
-        writer.write_list(meta, objects.iter().map(|o| &**o), &mut out);
-        Ok(respond::json_bytes(request.rendering(format), code, out))
+        }
     }
 
     fn table_writer<'a>(
         &self,
         request: &Request,
-        endpoint: &'a Endpoint,
+        columns: &'a TableColumns,
+        accepted: Accepted,
         version: MetaVersion,
     ) -> Result<TableWriter<'a>, StatusError> {
         Ok(TableWriter {
-            columns: &endpoint.columns,
-            include: include_object(request)?,
+            columns,
+            include: include_object(request, accepted)?,
             headers: true,
             api_version: version.api_version(),
             now: self.now(),
         })
     }
+}
+
+/// A Table of hub objects.
+fn table(
+    endpoint: &Endpoint,
+    writer: &TableWriter<'_>,
+    meta: &ListMeta,
+    objects: Vec<Box<dyn Object>>,
+) -> Result<Vec<u8>, StatusError> {
+    let versioned = needs_version(writer.columns, writer.include);
+    let shown: Vec<Shown> = objects
+        .into_iter()
+        .map(|object| Shown::new(endpoint, object, versioned))
+        .collect::<Result<_, StatusError>>()?;
+    let mut out = Vec::with_capacity(1024 + shown.len() * 256);
+    writer.write(meta, shown.iter().map(Shown::row), &mut out);
+    Ok(out)
+}
+
+/// Metadata of the list that one object makes.
+fn single(metadata: &ObjectMeta) -> ListMeta {
+    ListMeta {
+        resource_version: metadata.resource_version.clone(),
+        ..ListMeta::default()
+    }
+}
+
+fn metadata_of(object: &dyn Kind) -> Option<&ObjectMeta> {
+    let (index, _) = object.desc().field("metadata")?;
+    match object.get(index) {
+        Value::Message(metadata) => metadata.as_any().downcast_ref(),
+        _ => None,
+    }
+}
+
+fn metadata_response(
+    request: &Request,
+    format: Format,
+    version: MetaVersion,
+    code: u16,
+    metadata: &ObjectMeta,
+) -> HttpResponse {
+    let mut out = Vec::with_capacity(512);
+    let rendering = request.rendering(format);
+    if format == Format::Protobuf {
+        write_partial_protobuf(metadata, &mut out);
+        let body = protobuf::wrap(version.api_version(), "PartialObjectMetadata", &out);
+        return respond::bytes(rendering, code, body);
+    }
+    write_partial_metadata(metadata, version.api_version(), &mut out);
+    respond::json_bytes(rendering, code, out)
+}
+
+fn whole_list(
+    request: &Request,
+    endpoint: &Endpoint,
+    format: Format,
+    meta: &ListMeta,
+    objects: Vec<Box<dyn Object>>,
+) -> Result<HttpResponse, StatusError> {
+    let kind = endpoint.kind;
+    let version = api_version(kind.group, kind.version);
+    let objects = objects
+        .into_iter()
+        .map(|o| endpoint.resource.from_hub(kind, o))
+        .collect::<Result<Vec<_>, StatusError>>()?;
+    let rendering = request.rendering(format);
+    if format == Format::Protobuf {
+        let raw = list_protobuf(meta, &objects, |o, out| protobuf::write_message(o.as_reflect(), out));
+        return Ok(respond::bytes(
+            rendering,
+            200,
+            protobuf::wrap(&version, kind.list_kind, &raw),
+        ));
+    }
+    let out = list_json(&version, kind.list_kind, meta, &objects, |o, out| {
+        json::write(o.as_reflect(), out)
+    });
+    Ok(respond::json_bytes(rendering, 200, out))
+}
+
+fn metadata_list(
+    request: &Request,
+    endpoint: &Endpoint,
+    (format, version): (Format, MetaVersion),
+    meta: &ListMeta,
+    objects: Vec<Box<dyn Object>>,
+) -> Result<HttpResponse, StatusError> {
+    const KIND: &str = "PartialObjectMetadataList";
+    let objects = objects
+        .into_iter()
+        .map(|object| Shown::new(endpoint, object, false))
+        .collect::<Result<Vec<_>, StatusError>>()?;
+    let (rendering, version) = (request.rendering(format), version.api_version());
+    if format == Format::Protobuf {
+        let raw = list_protobuf(meta, &objects, |o, out| write_partial_protobuf(o.metadata(), out));
+        return Ok(respond::bytes(rendering, 200, protobuf::wrap(version, KIND, &raw)));
+    }
+    let out = list_json(version, KIND, meta, &objects, |o, out| {
+        write_partial_metadata(o.metadata(), version, out);
+    });
+    // Alone among lists this one has null for no items.
+    let out = match objects.is_empty() {
+        true => [out.strip_suffix(b"[]}").unwrap_or(&out), b"null}"].concat(),
+        false => out,
+    };
+    Ok(respond::json_bytes(rendering, 200, out))
+}
+
+fn no_list(group: &str, kind: &str) -> StatusError {
+    let found = internal_type(group, kind);
+    unfit(format!(
+        "you requested PartialObjectMetadataList, but the requested object is not a list ({found})"
+    ))
 }
 
 fn unfit(message: String) -> StatusError {
@@ -179,13 +310,7 @@ fn internal_type(group: &str, kind: &str) -> String {
     format!("*{package}.{kind}")
 }
 
-fn list_json(
-    version: &str,
-    kind: &str,
-    meta: &ListMeta,
-    objects: &[Box<dyn Object>],
-    item: impl Fn(&dyn Object, &mut Vec<u8>),
-) -> Vec<u8> {
+fn list_json<T>(version: &str, kind: &str, meta: &ListMeta, objects: &[T], item: impl Fn(&T, &mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::with_capacity(256 + objects.len() * 512);
     out.extend_from_slice(b"{\"kind\":\"");
     out.extend_from_slice(kind.as_bytes());
@@ -198,20 +323,20 @@ fn list_json(
         if i > 0 {
             out.push(b',');
         }
-        item(&**object, &mut out);
+        item(object, &mut out);
     }
     out.extend_from_slice(b"]}");
     out
 }
 
-fn list_protobuf(meta: &ListMeta, objects: &[Box<dyn Object>], item: impl Fn(&dyn Object, &mut Vec<u8>)) -> Vec<u8> {
+fn list_protobuf<T>(meta: &ListMeta, objects: &[T], item: impl Fn(&T, &mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 + objects.len() * 256);
     let mut part = Vec::new();
     protobuf::write_message(meta, &mut part);
     protobuf::write_tag_bytes(LIST_METADATA, &part, &mut out);
     for object in objects {
         part.clear();
-        item(&**object, &mut part);
+        item(object, &mut part);
         protobuf::write_tag_bytes(LIST_ITEMS, &part, &mut out);
     }
     out

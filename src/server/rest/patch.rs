@@ -53,7 +53,7 @@ impl Rest {
         endpoint: &Endpoint,
         subresource: Option<&'static SubresourceDesc>,
     ) -> Result<HttpResponse, StatusError> {
-        let accepted = request.negotiate(Offer::Objects)?;
+        let accepted = request.negotiate(Offer::of_subresource(&request.info.subresource))?;
         let patch_type = PatchType::of(request)?;
         let options = WriteOptions::parse(&request.query, Writing::Patch)?;
         let body = request.body().await?;

@@ -12,7 +12,7 @@ use crate::registry::Endpoint;
 impl Rest {
     /// Also of its status: a subresource that shows the whole object.
     pub(super) async fn get(&self, request: &Request, endpoint: &Endpoint) -> Result<HttpResponse, StatusError> {
-        let accepted = request.negotiate(Offer::Objects)?;
+        let accepted = request.negotiate(Offer::of_subresource(&request.info.subresource))?;
         if request.query.flag("export") {
             return Err(StatusError::bad_request(
                 "the export parameter, deprecated since v1.14, is no longer supported",

@@ -23,7 +23,6 @@ use crate::registry::apply::unfit as unfit_document;
 use crate::registry::managed::Tracking;
 use crate::registry::write::{Part, UpdateRequest};
 use crate::registry::{Context, Endpoint};
-use crate::respond;
 
 impl Rest {
     pub(super) async fn scale(
@@ -33,7 +32,7 @@ impl Rest {
         scale: &'static SubresourceDesc,
         verb: &str,
     ) -> Result<HttpResponse, StatusError> {
-        let accepted = request.negotiate(Offer::Plain)?;
+        let accepted = request.negotiate(Offer::Objects)?;
         let name = request.info.name.as_str();
         if verb == "get" {
             let stored = endpoint.resource.get(namespace(request, endpoint), name).await?;
@@ -119,7 +118,7 @@ impl Rest {
     ) -> Result<HttpResponse, StatusError> {
         let versioned = endpoint.resource.from_hub(endpoint.kind, object)?;
         let view = self.view(scale, &*versioned)?;
-        Ok(respond::kind(request.rendering(accepted.format), 200, &*view))
+        self.kind_response(request, accepted, 200, &*view)
     }
 
     /// The Scale of an object.
@@ -245,13 +244,6 @@ fn selector_at(message: &dyn Reflect, path: &str) -> String {
         Some(Value::Message(selector)) => {
             let selector = LabelSelector::from_message(selector.as_any().downcast_ref());
             selector.map(|s| s.to_string()).unwrap_or_default()
-        }
-        Some(Value::Map(labels)) => {
-            let mut terms = Vec::with_capacity(labels.len());
-            labels.for_each(&mut |key, value| {
-                terms.push(format!("{key}={}", jsonpath::scalar_text(value).unwrap_or_default()));
-            });
-            terms.join(",")
         }
         Some(value) => jsonpath::scalar_text(value).unwrap_or_default().into_owned(),
         None => String::new(),

@@ -21,7 +21,7 @@ impl Rest {
         endpoint: &Endpoint,
         subresource: Option<&'static SubresourceDesc>,
     ) -> Result<HttpResponse, StatusError> {
-        let accepted = request.negotiate(Offer::Objects)?;
+        let accepted = request.negotiate(Offer::of_subresource(&request.info.subresource))?;
         let options = WriteOptions::parse(&request.query, Writing::Update)?;
         let mut object = request
             .object(&self.registry, endpoint.kind, options.field_validation)

@@ -1,7 +1,6 @@
 //! Watches: events of a collection as a stream of frames.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
@@ -9,31 +8,26 @@ use actix_web::http::header;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::{self, LocalBoxStream};
-use keelson_machinery::env::Clock;
-use keelson_machinery::object::{Object, api_version};
 use keelson_machinery::selector::FieldSelector;
 use keelson_machinery::status::StatusError;
-use keelson_machinery::table::{IncludeObject, TableColumns, TableWriter, write_partial_metadata};
-use keelson_machinery::{json, protobuf};
 use keelson_storage::{Entry, Event, Revision, StoreError, WatchItem, WatchStream};
 use tokio::time::{Instant, Interval};
 
-use super::list::resolve_fields;
+use super::events::{self, Encoder};
+use super::list::check_fields;
 use super::options::{self, ListOptions};
-use super::output::{include_object, write_partial_protobuf};
-use super::renditions::write_object;
+use super::output::include_object;
 use super::request::Request;
 use super::{Rest, namespace};
-use crate::cache::{Items, Shape as Ready};
+use crate::cache::Items;
 use crate::listener::Shutdown;
-use crate::negotiate::{Accepted, Format, MetaVersion, Offer, Shape};
+use crate::negotiate::{Format, Offer};
 use crate::registry::{Endpoint, Query};
 
 /// A watch without `timeoutSeconds` ends after this much time, plus up to as much again by chance, in seconds.
 const MIN_TIMEOUT_SECONDS: u64 = 1800;
 /// How often a watch that asked for them gets a bookmark.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
-const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// Where a watch begins.
 enum Start {
@@ -49,13 +43,15 @@ impl Rest {
         request: &Request,
         endpoint: &Endpoint,
     ) -> Result<HttpResponse, StatusError> {
-        let accepted = request.negotiate(Offer::Events)?;
+        request.negotiate(Offer::Objects)?;
         let mut options = ListOptions::parse(&request.query, true)?;
+        let accepted = request.negotiate(Offer::Events)?;
         if request.info.legacy_watch && !request.info.path_name().is_empty() {
             options.fields = only_named(&options.fields, &request.info.name)?;
         }
-        let options = resolve_fields(endpoint, options)?;
-        let encoder = Encoder::new(self, endpoint, accepted, request)?;
+        check_fields(endpoint, &options)?;
+        let include = include_object(request, accepted)?;
+        let encoder = Encoder::new(endpoint, accepted, include, self.backend.clock.clone());
         let namespace = namespace(request, endpoint);
         let prefix = endpoint.resource.prefix(namespace)?;
         let mut watch = Watch {
@@ -200,16 +196,15 @@ impl Watch {
     }
 
     fn bookmark(&mut self, revision: Revision, initial: bool, out: &mut Vec<u8>) -> Result<(), StatusError> {
-        let mut object = (self.endpoint.kind.new)();
+        let mut object = (self.endpoint.resource.hub.new)();
         object.meta_mut().resource_version = revision.to_string();
         if initial {
             object
                 .meta_mut()
                 .annotations
-                .insert(INITIAL_EVENTS_END.into(), "true".into());
+                .insert(events::INITIAL_END.into(), "true".into());
         }
-        self.encoder.versioned_event("BOOKMARK", &*object, out);
-        Ok(())
+        self.encoder.object_event(&self.endpoint, "BOOKMARK", object, out)
     }
 
     /// The stream of frames; it ends at the deadline, on shutdown and after an error event.
@@ -218,6 +213,9 @@ impl Watch {
             loop {
                 if let Some(frame) = watch.frames.pop_front() {
                     return Some((Ok(frame), watch));
+                }
+                if watch.encoder.gave_up() {
+                    return None;
                 }
                 if let Some(items) = watch.initial.take() {
                     watch.send_state(items);
@@ -334,125 +332,5 @@ async fn tick(interval: &mut Option<Interval>) {
             interval.tick().await;
         }
         None => std::future::pending().await,
-    }
-}
-
-fn begin_frame(kind: &str, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"type\":\"");
-    out.extend_from_slice(kind.as_bytes());
-    out.extend_from_slice(b"\",\"object\":");
-}
-
-/// How events of one watch are written.
-struct Encoder {
-    accepted: Accepted,
-    table: Option<(MetaVersion, IncludeObject)>,
-    /// Only the first Table names its columns.
-    named_columns: bool,
-    columns: Arc<TableColumns>,
-    clock: Arc<dyn Clock>,
-}
-
-impl Encoder {
-    fn new(rest: &Rest, endpoint: &Endpoint, accepted: Accepted, request: &Request) -> Result<Encoder, StatusError> {
-        let table = match accepted.shape {
-            Shape::Table(_) if accepted.format == Format::Protobuf => {
-                return Err(StatusError::not_acceptable(&["application/json;stream=watch"]));
-            }
-            Shape::Table(version) => Some((version, include_object(request)?)),
-            _ => None,
-        };
-        Ok(Encoder {
-            accepted,
-            table,
-            named_columns: false,
-            columns: endpoint.columns.clone(),
-            clock: rest.backend.clock.clone(),
-        })
-    }
-
-    /// Appends the frame of an object; `gone` is the revision at which it went, if it is gone.
-    fn event(
-        &mut self,
-        endpoint: &Endpoint,
-        kind: &str,
-        entry: &Entry,
-        gone: Option<Revision>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), StatusError> {
-        match (self.accepted.shape, self.accepted.format) {
-            (Shape::Object, Format::Protobuf) => {
-                let bytes = endpoint.plain(entry, Ready::Protobuf, gone)?;
-                let version = api_version(endpoint.kind.group, endpoint.kind.version);
-                let object = protobuf::wrap(&version, endpoint.kind.kind, &bytes);
-                protobuf::write_watch_frame(kind, &object, out);
-            }
-            (Shape::Object, _) => {
-                let bytes = endpoint.plain(entry, Ready::Json, gone)?;
-                begin_frame(kind, out);
-                write_object(endpoint, &bytes, out);
-                out.extend_from_slice(b"}\n");
-            }
-            _ => {
-                let mut object = endpoint.resource.decode(entry)?;
-                if let Some(revision) = gone {
-                    object.meta_mut().resource_version = revision.to_string();
-                }
-                let object = endpoint.resource.from_hub(endpoint.kind, object)?;
-                self.versioned_event(kind, &*object, out);
-            }
-        }
-        Ok(())
-    }
-
-    fn versioned_event(&mut self, kind: &str, object: &dyn Object, out: &mut Vec<u8>) {
-        match self.accepted.format {
-            Format::Protobuf => {
-                let body = match self.accepted.shape {
-                    Shape::PartialMetadata(version) | Shape::PartialMetadataList(version) => {
-                        let mut part = Vec::new();
-                        write_partial_protobuf(object.meta(), &mut part);
-                        protobuf::wrap(version.api_version(), "PartialObjectMetadata", &part)
-                    }
-                    _ => protobuf::encode(object),
-                };
-                protobuf::write_watch_frame(kind, &body, out);
-            }
-            _ => {
-                begin_frame(kind, out);
-                match (self.accepted.shape, self.table) {
-                    (_, Some((version, include))) => {
-                        let headers = !std::mem::replace(&mut self.named_columns, true);
-                        let (columns, api_version) = (&*self.columns, version.api_version());
-                        let now = self.clock.now();
-                        TableWriter {
-                            columns,
-                            include,
-                            headers,
-                            api_version,
-                            now,
-                        }
-                        .write_object(object, out);
-                    }
-                    (Shape::PartialMetadata(version) | Shape::PartialMetadataList(version), _) => {
-                        write_partial_metadata(object.meta(), version.api_version(), out);
-                    }
-                    _ => json::write_kind(object, out),
-                }
-                out.extend_from_slice(b"}\n");
-            }
-        }
-    }
-
-    fn error(&self, error: &StatusError, out: &mut Vec<u8>) {
-        let status = error.to_status();
-        match self.accepted.format {
-            Format::Protobuf => protobuf::write_watch_frame("ERROR", &protobuf::encode(&status), out),
-            _ => {
-                out.extend_from_slice(b"{\"type\":\"ERROR\",\"object\":");
-                json::write_kind(&status, out);
-                out.extend_from_slice(b"}\n");
-            }
-        }
     }
 }

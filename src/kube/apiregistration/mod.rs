@@ -1,3 +1,0 @@
-//! The group apiregistration.k8s.io.
-
-pub mod api_service;

@@ -1,4 +1,0 @@
-//! The group batch.
-
-pub mod cron_job;
-pub mod job;

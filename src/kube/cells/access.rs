@@ -1,0 +1,72 @@
+//! Cells of role bindings and disruption budgets.
+
+use keelson_machinery::intstr::IntOrString;
+use keelson_machinery::table::CellFunctions;
+
+use crate::api::policy::v1::PodDisruptionBudget;
+use crate::api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
+
+pub fn register(cells: &mut CellFunctions) {
+    cells! { cells, RoleBinding:
+        "role_binding_groups" => |o, _| subjects(&o.subjects, "Group"),
+        "role_binding_role" => |o, _| role(&o.role_ref),
+        "role_binding_service_accounts" => |o, _| subjects(&o.subjects, "ServiceAccount"),
+        "role_binding_users" => |o, _| subjects(&o.subjects, "User"),
+    }
+    cells! { cells, ClusterRoleBinding:
+        "cluster_role_binding_groups" => |o, _| subjects(&o.subjects, "Group"),
+        "cluster_role_binding_role" => |o, _| role(&o.role_ref),
+        "cluster_role_binding_service_accounts" => |o, _| subjects(&o.subjects, "ServiceAccount"),
+        "cluster_role_binding_users" => |o, _| subjects(&o.subjects, "User"),
+    }
+    cells! { cells, PodDisruptionBudget:
+        "pod_disruption_budget_allowed_disruptions" => |o, _| o.status.disruptions_allowed,
+        "pod_disruption_budget_max_unavailable" => |o, _| number(o.spec.max_unavailable.as_ref()),
+        "pod_disruption_budget_min_available" => |o, _| number(o.spec.min_available.as_ref()),
+    }
+}
+
+fn role(role: &RoleRef) -> String {
+    format!("{}/{}", role.kind, role.name)
+}
+
+/// Names of the subjects of one kind, accounts with their namespace.
+fn subjects(all: &[Subject], kind: &str) -> String {
+    let name = |s: &Subject| match kind {
+        "ServiceAccount" => format!("{}/{}", s.namespace, s.name),
+        _ => s.name.clone(),
+    };
+    all.iter()
+        .filter(|s| s.kind == kind)
+        .map(name)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// A count or a percentage.
+fn number(value: Option<&IntOrString>) -> String {
+    value.map_or_else(|| "N/A".to_owned(), ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subjects_are_told_apart_by_kind() {
+        let subject = |kind: &str, namespace: &str, name: &str| Subject {
+            kind: kind.into(),
+            namespace: namespace.into(),
+            name: name.into(),
+            ..Subject::default()
+        };
+        let all = [
+            subject("User", "", "u1"),
+            subject("ServiceAccount", "n", "s"),
+            subject("User", "", "u2"),
+        ];
+        assert_eq!(subjects(&all, "User"), "u1, u2");
+        assert_eq!(subjects(&all, "ServiceAccount"), "n/s");
+        assert_eq!(subjects(&all, "Group"), "");
+    }
+}

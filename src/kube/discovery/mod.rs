@@ -1,3 +1,0 @@
-//! The group discovery.k8s.io.
-
-pub mod endpoint_slice;

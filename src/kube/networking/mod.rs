@@ -1,3 +1,0 @@
-//! The group networking.k8s.io.
-
-pub mod network_policy;

@@ -1,3 +1,0 @@
-//! The group rbac.authorization.k8s.io.
-
-pub mod binding;

@@ -1,3 +1,0 @@
-//! The group scheduling.k8s.io.
-
-pub mod priority_class;
