@@ -112,6 +112,7 @@ mod tests {
     use keelson_machinery::table::Cell;
 
     use super::*;
+    use crate::api::SCHEME;
 
     #[test]
     fn every_function_that_a_definition_names_is_there() {
