@@ -37,6 +37,8 @@ pub struct Server {
     code: KindCode,
     cells: CellFunctions,
     hooks: Vec<Hook>,
+    /// Serves the kinds of Kubernetes itself.
+    kubernetes: bool,
 }
 
 impl Server {
@@ -49,6 +51,7 @@ impl Server {
             code: KindCode::default(),
             cells: CellFunctions::default(),
             hooks: Vec::new(),
+            kubernetes: false,
         }
     }
 
@@ -62,6 +65,7 @@ impl Server {
     /// Adds the kinds of Kubernetes itself, as far as they are built, with their rules and what they need at start.
     #[must_use]
     pub fn kubernetes(mut self) -> Server {
+        self.kubernetes = true;
         self.schemes.push(&crate::api::SCHEME);
         self.code.merge(crate::kube::code());
         self.cells = crate::kube::cells();
@@ -150,12 +154,15 @@ impl Server {
     }
 
     fn config(
-        self,
+        mut self,
         settings: &Settings,
         credentials: &Credentials,
         store: Arc<dyn keelson_storage::Store>,
     ) -> Result<Config, OptionError> {
         let tls = access::tls(settings, credentials)?;
+        if self.kubernetes {
+            crate::kube::set_event_time_to_live(&mut self.code, settings.event_time_to_live);
+        }
         Ok(Config {
             authentication: access::authentication(settings, credentials)?,
             authorization: access::authorization(&settings.modes),

@@ -19,6 +19,15 @@ pub fn typed_mut<T: Reflect>(object: &mut dyn Object) -> Option<&mut T> {
     object.downcast_mut()
 }
 
+/// Puts back the metadata that a write to the status of some kinds leaves alone.
+pub fn keep_metadata(new: &mut dyn Object, old: &dyn Object) {
+    let (new, old) = (new.meta_mut(), old.meta());
+    new.labels.clone_from(&old.labels);
+    new.annotations.clone_from(&old.annotations);
+    new.finalizers.clone_from(&old.finalizers);
+    new.owner_references.clone_from(&old.owner_references);
+}
+
 /// A message as the value of a field error.
 pub fn shown(message: &dyn Reflect) -> BadValue {
     let mut out = Vec::new();

@@ -73,7 +73,8 @@ pub struct KindDesc {
     pub create_on_update: bool,
     pub conditional_update: bool,
     pub returns_deleted: bool,
-    /// Dotted JSON paths that field selectors may use beside metadata.name and metadata.namespace.
+    /// What field selectors may use beside metadata.name and metadata.namespace: dotted JSON paths of the hub version,
+    /// or `label=path`, `label=path|path`.
     pub selectable_fields: &'static [&'static str],
     /// Text of a warning that every answer carries; empty for kinds that are not deprecated.
     pub deprecation: &'static str,

@@ -1,6 +1,9 @@
 //! Flags that fit no other section.
 
 use std::net::IpAddr;
+use std::time::Duration;
+
+use keelson_machinery::time;
 
 use super::OptionError;
 use super::values;
@@ -9,6 +12,9 @@ pub(super) const SECTION: &str = "Misc flags";
 
 /// Host bits that a service range may have at most, as in kube-apiserver.
 const MAX_RANGE_BITS: u32 = 20;
+
+/// How long events are kept unless told otherwise.
+const EVENT_TIME_TO_LIVE: Duration = Duration::from_secs(60 * 60);
 
 #[derive(clap::Args, Debug, Default, Clone)]
 #[command(next_help_heading = SECTION)]
@@ -21,6 +27,10 @@ pub struct Misc {
     /// The address range of cluster IPs in CIDR form; for two address families two of them with a comma between.
     #[arg(long, value_name = "string")]
     pub service_cluster_ip_range: Option<String>,
+
+    /// How long events are kept; 0 means for ever. Default: 1h0m0s.
+    #[arg(long, value_name = "duration")]
+    pub event_ttl: Option<String>,
 
     /// A PEM file with the private key that signs service account tokens.
     #[arg(long, value_name = "string")]
@@ -37,6 +47,20 @@ pub struct Cidr {
 }
 
 impl Misc {
+    /// How long events are kept; `None`: for ever.
+    pub(super) fn event_time_to_live(&self) -> Result<Option<Duration>, OptionError> {
+        const FLAG: &str = "--event-ttl";
+        let Some(text) = &self.event_ttl else {
+            return Ok(Some(EVENT_TIME_TO_LIVE));
+        };
+        let span = time::Duration::parse(text).map_err(|reason| OptionError::flag(FLAG, reason))?;
+        match u64::try_from(span.as_secs()) {
+            Ok(0) => Ok(None),
+            Ok(seconds) => Ok(Some(Duration::from_secs(seconds))),
+            Err(_) => Err(OptionError::flag(FLAG, "must not be negative")),
+        }
+    }
+
     /// The ranges of cluster IPs: none, one, or one of each address family.
     pub(super) fn service_ranges(&self) -> Result<Vec<Cidr>, OptionError> {
         const FLAG: &str = "--service-cluster-ip-range";
@@ -97,6 +121,22 @@ mod tests {
             ..Misc::default()
         };
         misc.service_ranges().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn events_live_for_a_while() {
+        let parsed = |text: Option<&str>| {
+            let misc = Misc {
+                event_ttl: text.map(str::to_owned),
+                ..Misc::default()
+            };
+            misc.event_time_to_live().map_err(|error| error.to_string())
+        };
+        assert_eq!(parsed(None), Ok(Some(Duration::from_secs(3600))));
+        assert_eq!(parsed(Some("1m30s")), Ok(Some(Duration::from_secs(90))));
+        assert_eq!(parsed(Some("0s")), Ok(None));
+        assert_eq!(parsed(Some("-1h")), Err("--event-ttl: must not be negative".to_owned()));
+        assert!(parsed(Some("soon")).unwrap_err().contains("invalid duration"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use keelson_machinery::scheme::Scheme;
 use keelson_server::discovery::RuntimeConfig;
@@ -38,6 +39,8 @@ pub struct Settings {
     pub service_accounts: ServiceAccounts,
     pub service_ranges: Vec<Cidr>,
     pub allow_privileged: bool,
+    /// How long events are kept; `None`: for ever.
+    pub event_time_to_live: Option<Duration>,
     pub log: Log,
     /// Lines for the log, of things that are odd but no errors.
     pub warnings: Vec<String>,
@@ -102,6 +105,7 @@ impl Options {
             service_accounts: self.service_accounts()?,
             service_ranges: self.misc.service_ranges()?,
             allow_privileged: self.misc.allow_privileged.unwrap_or(false),
+            event_time_to_live: self.misc.event_time_to_live()?,
             log,
             warnings,
             unused: self.unused(),

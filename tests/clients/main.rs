@@ -4,5 +4,6 @@
 
 mod kube_rs;
 mod kubectl;
+mod lists;
 mod startup;
 mod support;

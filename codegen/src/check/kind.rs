@@ -192,13 +192,17 @@ impl Checker<'_> {
     }
 
     fn paths(&self, texts: &mut Vec<String>) {
+        // They are looked up in the hub version, which another kind may have.
+        let hub = find_kind(self.model, &self.kind.same_as).unwrap_or(self.message);
         for field in &self.kind.selectable_fields {
-            let path = format!(".{field}");
-            if let Err(reason) = json_path::resolve(self.model, self.message, &path) {
-                texts.push(format!(
-                    "selectable field {field:?} leads nowhere, {reason}: write a path without the first dot, such as \
-                     `spec.size`"
-                ));
+            let paths = field.split_once('=').map_or(field.as_str(), |(_, paths)| paths);
+            for path in paths.split('|') {
+                if let Err(reason) = json_path::resolve(self.model, hub, &format!(".{path}")) {
+                    texts.push(format!(
+                        "selectable field {field:?} leads nowhere, {reason}: write a path without the first dot, such \
+                         as `spec.size`, or a label and a path, such as `size=spec.size`"
+                    ));
+                }
             }
         }
     }

@@ -1,3 +1,4 @@
-//! Rules of apiextensions.k8s.io.
+//! The group apiextensions.k8s.io.
 
 pub mod convert;
+pub mod custom_resource_definition;

@@ -1,6 +1,5 @@
 //! Events: they are about something in their own namespace, and are forgotten after a while.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
@@ -11,7 +10,7 @@ use keelson_server::registry::{Context, Strategy};
 use crate::api::core::v1::Event;
 use crate::kube::typed::typed;
 
-/// How long an event is kept after it was written last.
+/// How long an event is kept after it was written last, unless told otherwise.
 const TIME_TO_LIVE: Duration = Duration::from_secs(60 * 60);
 
 /// The most characters of the one-word fields of events of the newer form.
@@ -20,7 +19,19 @@ const WORD_MAX: usize = 128;
 const MESSAGE_MAX: usize = 1024;
 
 /// The rules of events.
-pub struct EventStrategy;
+#[derive(Clone)]
+pub struct EventStrategy {
+    /// How long an event is kept after it was written last; `None`: for ever.
+    pub time_to_live: Option<Duration>,
+}
+
+impl Default for EventStrategy {
+    fn default() -> EventStrategy {
+        EventStrategy {
+            time_to_live: Some(TIME_TO_LIVE),
+        }
+    }
+}
 
 impl Strategy for EventStrategy {
     fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
@@ -32,21 +43,12 @@ impl Strategy for EventStrategy {
     }
 
     fn time_to_live(&self) -> Option<Duration> {
-        Some(TIME_TO_LIVE)
+        self.time_to_live
     }
 
     /// Nothing is owned by an event.
     fn has_dependents(&self) -> bool {
         false
-    }
-
-    fn selectable_value<'a>(&self, object: &'a dyn Object, label: &str) -> Option<Cow<'a, str>> {
-        let event = typed::<Event>(object)?;
-        let source = || match event.source.component.is_empty() {
-            true => &event.reporting_component,
-            false => &event.source.component,
-        };
-        (label == "source").then(|| Cow::Borrowed(source().as_str()))
     }
 }
 
@@ -129,7 +131,7 @@ mod tests {
         ] {
             let text = format!(r#"{{"metadata":{{"namespace":"{own}"}},"involvedObject":{{"namespace":"{about}"}}}}"#);
             let event: Event = read(&text);
-            assert_eq!(lines(&EventStrategy.validate(&context(), &event)), expected);
+            assert_eq!(lines(&EventStrategy::default().validate(&context(), &event)), expected);
         }
     }
 
@@ -139,13 +141,13 @@ mod tests {
         let event: Event = read(&format!(
             r#"{{{time},"reportingComponent":"a.b/c","reportingInstance":"c-1","action":"A","reason":"R"}}"#
         ));
-        assert_eq!(lines(&EventStrategy.validate(&context(), &event)), "");
+        assert_eq!(lines(&EventStrategy::default().validate(&context(), &event)), "");
         let event: Event = read(&format!(
             r#"{{{time},"reportingComponent":"a.b/c","action":"A","reason":"{}"}}"#,
             "r".repeat(129)
         ));
         assert_eq!(
-            lines(&EventStrategy.validate(&context(), &event)),
+            lines(&EventStrategy::default().validate(&context(), &event)),
             "reportingInstance: Required value\nreason: Invalid value: \"\": can have at most 128 characters"
         );
     }

@@ -5,6 +5,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::validation::labels;
 use keelson_server::registry::{Context, Strategy};
 
+use super::resource_list::round;
 use crate::api::core::v1::Node;
 use crate::kube::typed::{typed, typed_mut};
 
@@ -12,6 +13,11 @@ use crate::kube::typed::{typed, typed_mut};
 pub struct NodeStrategy;
 
 impl Strategy for NodeStrategy {
+    /// A kubelet registers its node with all that it knows of it.
+    fn keeps_new_status(&self) -> bool {
+        true
+    }
+
     fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
         typed::<Node>(object).map(validate_taints).unwrap_or_default()
     }
@@ -34,9 +40,15 @@ impl Strategy for NodeStrategy {
     }
 }
 
-/// Keeps the one range of pod addresses and the list of ranges the same.
+/// Defaults in code of nodes: pods may have all that a node has, unless it is said otherwise; the one range of pod
+/// addresses and the list of ranges are the same.
 pub fn defaults(object: &mut dyn Object) {
     let Some(node) = typed_mut::<Node>(object) else { return };
+    round(&mut node.status.capacity);
+    round(&mut node.status.allocatable);
+    if node.status.allocatable.is_empty() {
+        node.status.allocatable.clone_from(&node.status.capacity);
+    }
     let spec = &mut node.spec;
     if spec.pod_cidrs.is_empty() && !spec.pod_cidr.is_empty() {
         spec.pod_cidrs.push(spec.pod_cidr.clone());

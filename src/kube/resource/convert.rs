@@ -59,3 +59,53 @@ pub fn from_hub_resource_slice_spec(
     to.all_nodes = from.all_nodes.unwrap_or_default();
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{read, text};
+
+    #[test]
+    fn devices_lose_a_level() {
+        let from: v1beta1::Device = read(
+            r#"{"name":"d","basic":{"attributes":{"a":{"int":1}},"capacity":{"m":{"value":"1Gi"}},"nodeName":"n","taints":[{"key":"k","effect":"NoSchedule"}]}}"#,
+        );
+        let mut hub = v1::Device {
+            name: from.name.clone(),
+            ..v1::Device::default()
+        };
+        to_hub_device(&from, &mut hub).unwrap();
+        assert_eq!(
+            text(&hub),
+            concat!(
+                r#"{"name":"d","attributes":{"a":{"int":1}},"capacity":{"m":{"value":"1Gi"}},"nodeName":"n","#,
+                r#""taints":[{"key":"k","effect":"NoSchedule"}]}"#
+            )
+        );
+        let mut back = v1beta1::Device {
+            name: hub.name.clone(),
+            ..v1beta1::Device::default()
+        };
+        from_hub_device(&hub, &mut back).unwrap();
+        assert_eq!(text(&back), text(&from));
+    }
+
+    #[test]
+    fn requests_gain_one() {
+        for (flat, exact) in [
+            (
+                r#"{"name":"","deviceClassName":"c","allocationMode":"All"}"#,
+                r#"{"name":"","exactly":{"deviceClassName":"c","allocationMode":"All"}}"#,
+            ),
+            (r#"{"name":"","deviceClassName":""}"#, r#"{"name":""}"#),
+        ] {
+            let from: v1beta1::DeviceRequest = read(flat);
+            let mut hub = v1::DeviceRequest::default();
+            to_hub_device_request(&from, &mut hub).unwrap();
+            assert_eq!(text(&hub), exact);
+            let mut back = v1beta1::DeviceRequest::default();
+            from_hub_device_request(&hub, &mut back).unwrap();
+            assert_eq!(text(&back), flat);
+        }
+    }
+}

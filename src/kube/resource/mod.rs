@@ -1,3 +1,6 @@
-//! Rules of resource.k8s.io.
+//! The group resource.k8s.io.
 
+pub mod claim;
 pub mod convert;
+pub mod device_taint_rule;
+pub mod slice;

@@ -60,19 +60,26 @@ impl FieldSelector {
         Ok(FieldSelector { terms })
     }
 
-    /// Refuses fields that a kind does not select by: all but `metadata.name`, `metadata.namespace` (of namespaced
-    /// kinds) and those in `selectable`.
-    pub fn check(&self, selectable: &[&str]) -> Result<(), SelectorError> {
-        let known = |f: &str| matches!(f, "metadata.name" | "metadata.namespace") || selectable.contains(&f);
-        let Some(term) = self.terms.iter().find(|t| !known(&t.field)) else {
-            return Ok(());
+    /// The selector with paths for its fields' labels. Labels are `metadata.name`, `metadata.namespace` and those in
+    /// `selectable`: a path such as `spec.color`, which is its own label, or `label=path`. A kind in no namespace that
+    /// has labels of its own does not know `metadata.namespace`. Any other label is an error.
+    pub fn resolve(&self, selectable: &[&str], namespaced: bool) -> Result<FieldSelector, SelectorError> {
+        let path = |label: &str| match label {
+            "metadata.name" => Some(label.to_owned()),
+            "metadata.namespace" if namespaced || selectable.is_empty() => Some(label.to_owned()),
+            label => selectable.iter().find_map(|entry| {
+                let (name, path) = entry.split_once('=').unwrap_or((entry, entry));
+                (name == label).then(|| path.to_owned())
+            }),
         };
-        Err(SelectorError(if selectable.is_empty() {
-            let field = crate::field::text::quote(&term.field);
-            format!("{field} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
-        } else {
-            format!("field label not supported: {}", term.field)
-        }))
+        let mut terms = self.terms.clone();
+        for term in &mut terms {
+            let Some(path) = path(&term.field) else {
+                return Err(unknown(&term.field, selectable.is_empty()));
+            };
+            term.field = path;
+        }
+        Ok(FieldSelector { terms })
     }
 
     /// Whether an object is selected; `lookup` gives the value of a field, "" if it has none.
@@ -101,6 +108,15 @@ impl FieldSelector {
 }
 
 /// Parts between commas that no backslash escapes.
+fn unknown(label: &str, no_others: bool) -> SelectorError {
+    SelectorError(if no_others {
+        let label = crate::field::text::quote(label);
+        format!("{label} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+    } else {
+        format!("field label not supported: {label}")
+    })
+}
+
 fn split_terms(text: &str) -> Vec<&str> {
     let mut escaped = false;
     text.split(|c| {
@@ -203,21 +219,26 @@ mod tests {
 
     #[test]
     fn fields_that_a_kind_does_not_select_by_are_refused() {
-        let selector = FieldSelector::parse("spec.x=1").unwrap();
-        assert!(selector.check(&["spec.x"]).is_ok());
+        let resolve = |text: &str, selectable: &[&str], namespaced| {
+            let resolved = FieldSelector::parse(text).unwrap().resolve(selectable, namespaced);
+            resolved.map_or_else(|e| e.to_string(), |s| s.to_string())
+        };
+        assert_eq!(resolve("spec.x=1", &["spec.x"], true), "spec.x=1");
+        assert_eq!(resolve("x!=1", &["spec.x", "x=spec.x"], true), "spec.x!=1");
         assert_eq!(
-            selector.check(&["spec.y"]).unwrap_err().to_string(),
+            resolve("spec.x=1", &["spec.y"], true),
             "field label not supported: spec.x"
         );
         assert_eq!(
-            selector.check(&[]).unwrap_err().to_string(),
+            resolve("spec.x=1", &[], true),
             r#""spec.x" is not a known field selector: only "metadata.name", "metadata.namespace""#
         );
-        assert!(
-            FieldSelector::parse("metadata.name=a,metadata.namespace=b")
-                .unwrap()
-                .check(&[])
-                .is_ok()
+        let both = "metadata.name=a,metadata.namespace=b";
+        assert_eq!(resolve(both, &[], false), both);
+        assert_eq!(resolve(both, &["spec.x"], true), both);
+        assert_eq!(
+            resolve(both, &["spec.x"], false),
+            "field label not supported: metadata.namespace"
         );
     }
 }

@@ -40,9 +40,11 @@ impl Resource {
         match path {
             "metadata.name" => Cow::Borrowed(&object.meta().name),
             "metadata.namespace" => Cow::Borrowed(&object.meta().namespace),
-            path => {
-                let own = self.strategy.selectable_value(object, path);
-                own.unwrap_or_else(|| jsonpath::lookup_text(object.as_reflect(), path))
+            paths => {
+                let mut values = paths
+                    .split('|')
+                    .map(|path| jsonpath::lookup_text(object.as_reflect(), path));
+                values.find(|value| !value.is_empty()).unwrap_or_default()
             }
         }
     }

@@ -156,7 +156,7 @@ fn owner(kind: &KindDesc) -> (&'static str, &'static str) {
         .map_or((kind.group, kind.kind), |same| (same.group, same.kind))
 }
 
-/// The field labels of all kinds with these objects: selectors see the hub version, whatever version asks.
+/// The paths of the field labels of all kinds with these objects: selectors see the hub version, whatever version asks.
 fn selectable(of: &KindDesc, schemes: &[&'static Scheme]) -> Vec<&'static str> {
     let groups = schemes.iter().flat_map(|scheme| scheme.groups);
     let kinds = groups
@@ -165,7 +165,7 @@ fn selectable(of: &KindDesc, schemes: &[&'static Scheme]) -> Vec<&'static str> {
     let mut fields: Vec<_> = kinds
         .filter(|kind| owner(kind) == owner(of))
         .flat_map(|kind| kind.selectable_fields)
-        .copied()
+        .map(|field| field.split_once('=').map_or(*field, |(_, paths)| paths))
         .collect();
     fields.sort_unstable();
     fields.dedup();

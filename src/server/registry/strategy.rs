@@ -1,7 +1,5 @@
 //! What is particular to a kind: the rules that no definition can say.
 
-use std::borrow::Cow;
-
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
@@ -26,6 +24,11 @@ pub trait Strategy: Send + Sync {
     /// Before validation of a new object: resets what clients may not set. Called again with each generated name that
     /// is tried.
     fn prepare_for_create(&self, _context: &Context, _object: &mut dyn Object) {}
+
+    /// Whether a client may say the status of a new object; of other kinds it is cleared.
+    fn keeps_new_status(&self) -> bool {
+        false
+    }
 
     /// Before validation of a changed object. `status` was already put back to the old one.
     fn prepare_for_update(&self, _context: &Context, _new: &mut dyn Object, _old: &dyn Object) {}
@@ -86,11 +89,6 @@ pub trait Strategy: Send + Sync {
     /// The words of a precondition of a deletion that failed, where a kind has its own: what was compared, what was
     /// asked for, what is there.
     fn failed_precondition(&self, _what: &str, _wanted: &str, _found: &str) -> Option<String> {
-        None
-    }
-
-    /// The value of a selectable field that is no path into the object.
-    fn selectable_value<'a>(&self, _object: &'a dyn Object, _label: &str) -> Option<Cow<'a, str>> {
         None
     }
 

@@ -119,7 +119,7 @@ impl Resource {
         if self.hub.generation {
             meta.generation = 1;
         }
-        if self.has_status() {
+        if self.has_status() && !self.strategy.keeps_new_status() {
             clear_field(object, "status");
         }
     }

@@ -7,7 +7,7 @@ use keelson_machinery::reflect::{Slot, Value};
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 
-use super::list::check_fields;
+use super::list::resolve_fields;
 use super::options::{ListOptions, WriteOptions, Writing};
 use super::request::Request;
 use super::{Rest, namespace};
@@ -101,8 +101,7 @@ impl Rest {
         handler: &dyn Handler,
     ) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
-        let options = ListOptions::parse(&request.query, false)?;
-        check_fields(endpoint, &options)?;
+        let options = resolve_fields(endpoint, ListOptions::parse(&request.query, false)?)?;
         let call = self.call(request, endpoint, None, false);
         let mut objects = Vec::new();
         for object in handler.list(&call).await? {

@@ -1,7 +1,6 @@
 //! GET of a collection: selectors, pages, resource versions.
 
 use actix_web::HttpResponse;
-use keelson_machinery::field::text::quote;
 use keelson_machinery::meta::v1::ListMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
@@ -39,7 +38,7 @@ impl Rest {
         endpoint: &Endpoint,
         options: &ListOptions,
     ) -> Result<Selection, StatusError> {
-        check_fields(endpoint, options)?;
+        let options = &resolve_fields(endpoint, options.clone())?;
         let resource = &endpoint.resource;
         let namespace = namespace(request, endpoint);
         let prefix = resource.prefix(namespace)?;
@@ -161,21 +160,10 @@ impl Start {
     }
 }
 
-/// Refuses field labels that the kind does not select by.
-pub(super) fn check_fields(endpoint: &Endpoint, options: &ListOptions) -> Result<(), StatusError> {
-    let selectable = endpoint.kind.selectable_fields;
-    // Kinds with fields of their own have a namespace only if they are in one.
-    let has_namespace = endpoint.kind.namespaced || selectable.is_empty();
-    let known =
-        |f: &str| f == "metadata.name" || (f == "metadata.namespace" && has_namespace) || selectable.contains(&f);
-    let Some(term) = options.fields.terms().iter().find(|t| !known(&t.field)) else {
-        return Ok(());
-    };
-    Err(StatusError::bad_request(match selectable.is_empty() {
-        true => format!(
-            "{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
-            quote(&term.field)
-        ),
-        false => format!("field label not supported: {}", term.field),
-    }))
+/// The options with paths for field labels; an error for a label that the kind does not select by.
+pub(super) fn resolve_fields(endpoint: &Endpoint, mut options: ListOptions) -> Result<ListOptions, StatusError> {
+    let kind = endpoint.kind;
+    let resolved = options.fields.resolve(kind.selectable_fields, kind.namespaced);
+    options.fields = resolved.map_err(|e| StatusError::bad_request(e.to_string()))?;
+    Ok(options)
 }

@@ -245,6 +245,13 @@ fn selector_at(message: &dyn Reflect, path: &str) -> String {
             let selector = LabelSelector::from_message(selector.as_any().downcast_ref());
             selector.map(|s| s.to_string()).unwrap_or_default()
         }
+        Some(Value::Map(labels)) => {
+            let mut terms = Vec::with_capacity(labels.len());
+            labels.for_each(&mut |key, value| {
+                terms.push(format!("{key}={}", jsonpath::scalar_text(value).unwrap_or_default()));
+            });
+            terms.join(",")
+        }
         Some(value) => jsonpath::scalar_text(value).unwrap_or_default().into_owned(),
         None => String::new(),
     }

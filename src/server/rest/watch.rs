@@ -14,7 +14,7 @@ use keelson_storage::{Entry, Event, Revision, StoreError, WatchItem, WatchStream
 use tokio::time::{Instant, Interval};
 
 use super::events::{self, Encoder};
-use super::list::check_fields;
+use super::list::resolve_fields;
 use super::options::{self, ListOptions};
 use super::output::include_object;
 use super::request::Request;
@@ -49,7 +49,7 @@ impl Rest {
         if request.info.legacy_watch && !request.info.path_name().is_empty() {
             options.fields = only_named(&options.fields, &request.info.name)?;
         }
-        check_fields(endpoint, &options)?;
+        let options = resolve_fields(endpoint, options)?;
         let include = include_object(request, accepted)?;
         let encoder = Encoder::new(endpoint, accepted, include, self.backend.clock.clone());
         let namespace = namespace(request, endpoint);

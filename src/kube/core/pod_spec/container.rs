@@ -53,7 +53,8 @@ fn ports(ports: &[ContainerPort], host_network: bool, path: &Path) -> ErrorList 
         if entry.host_port != 0 {
             errors.extend(port::validate_number(entry.host_port, &path.child("hostPort")));
         }
-        if host_network && entry.host_port != entry.container_port {
+        // A template may leave it open; a pod never does, since it has its default by then.
+        if host_network && entry.host_port != 0 && entry.host_port != entry.container_port {
             let text = "must match `hostPort` when `hostNetwork` is true";
             errors.push(FieldError::invalid(
                 &path.child("containerPort"),

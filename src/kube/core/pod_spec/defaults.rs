@@ -1,14 +1,9 @@
 //! Defaults that depend on other fields.
 
-use std::collections::BTreeMap;
-
 use keelson_machinery::equality;
-use keelson_machinery::quantity::Quantity;
 
 use crate::api::core::v1::{Container, PodSpec, PodTemplateSpec, ResourceRequirements};
-
-/// The finest amount of a resource: a thousandth.
-const MILLI: i32 = -3;
+use crate::kube::core::resource_list::round;
 
 /// Defaults of a template.
 pub fn of_template(template: &mut PodTemplateSpec) {
@@ -37,6 +32,10 @@ fn of_spec(spec: &mut PodSpec) {
         if let Some(image) = source.image.as_mut().filter(|i| i.pull_policy.is_empty()) {
             image.pull_policy = pull_policy(&image.reference).to_owned();
         }
+        if let Some(claim) = source.ephemeral.as_mut().and_then(|e| e.volume_claim_template.as_mut()) {
+            round(&mut claim.spec.resources.limits);
+            round(&mut claim.spec.resources.requests);
+        }
     }
     for container in spec.containers.iter_mut().chain(&mut spec.init_containers) {
         if container.image_pull_policy.is_empty() {
@@ -60,12 +59,6 @@ fn mirror_service_account(spec: &mut PodSpec) {
         spec.service_account_name.clone_from(&spec.service_account);
     }
     spec.service_account.clone_from(&spec.service_account_name);
-}
-
-fn round(amounts: &mut BTreeMap<String, Quantity>) {
-    for amount in amounts.values_mut() {
-        amount.round_up(MILLI);
-    }
 }
 
 fn requests_from_limits(resources: &mut ResourceRequirements) {

@@ -1,0 +1,76 @@
+//! Definitions of custom resources: names that follow from the kind, and the versions that objects were stored in.
+
+use keelson_machinery::object::Object;
+use keelson_server::registry::{Context, Strategy};
+
+use crate::api::apiextensions_k8s_io::v1::CustomResourceDefinition;
+use crate::kube::typed::typed_mut;
+
+/// The rules of definitions.
+pub struct CustomResourceDefinitionStrategy;
+
+impl Strategy for CustomResourceDefinitionStrategy {
+    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+        add_stored_version(object);
+    }
+
+    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, _old: &dyn Object) {
+        add_stored_version(new);
+    }
+}
+
+/// Objects will be stored in this version from now on; the list only grows.
+fn add_stored_version(object: &mut dyn Object) {
+    let Some(o) = typed_mut::<CustomResourceDefinition>(object) else {
+        return;
+    };
+    for version in o.spec.versions.iter().filter(|v| v.storage) {
+        if !o.status.stored_versions.contains(&version.name) {
+            o.status.stored_versions.push(version.name.clone());
+        }
+    }
+}
+
+/// Defaults in code of definitions.
+pub fn defaults(object: &mut dyn Object) {
+    let Some(o) = typed_mut::<CustomResourceDefinition>(object) else {
+        return;
+    };
+    let names = &mut o.spec.names;
+    if names.singular.is_empty() {
+        names.singular = names.kind.to_lowercase();
+    }
+    if names.list_kind.is_empty() && !names.kind.is_empty() {
+        names.list_kind = format!("{}List", names.kind);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, read_defaulted, text};
+
+    #[test]
+    fn names_follow_from_the_kind() {
+        let mut o: CustomResourceDefinition =
+            read_defaulted(r#"{"spec":{"names":{"plural":"things","kind":"Thing"}}}"#);
+        defaults(&mut o);
+        assert_eq!(
+            text(&o.spec.names),
+            r#"{"plural":"things","singular":"thing","kind":"Thing","listKind":"ThingList"}"#
+        );
+        assert_eq!(o.spec.conversion.unwrap().strategy, "None");
+    }
+
+    #[test]
+    fn stored_versions_only_grow() {
+        let mut o: CustomResourceDefinition = read_defaulted(
+            r#"{"spec":{"versions":[{"name":"v1","storage":true},{"name":"v2"}]},"status":{"storedVersions":["v0"]}}"#,
+        );
+        CustomResourceDefinitionStrategy.prepare_for_create(&context(), &mut o);
+        assert_eq!(o.status.stored_versions, ["v0", "v1"]);
+        let old = o.clone();
+        CustomResourceDefinitionStrategy.prepare_for_update(&context(), &mut o, &old);
+        assert_eq!(o.status.stored_versions, ["v0", "v1"]);
+    }
+}

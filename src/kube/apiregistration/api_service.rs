@@ -1,0 +1,48 @@
+//! Registrations of API groups and versions: those that this server serves itself are there at once.
+
+use keelson_machinery::object::Object;
+use keelson_server::registry::{Context, Strategy};
+
+use crate::api::apiregistration_k8s_io::v1::{APIService, APIServiceCondition};
+use crate::kube::typed::{keep_metadata, typed_mut};
+
+const AVAILABLE: &str = "Available";
+
+/// The rules of registrations.
+pub struct ApiServiceStrategy;
+
+impl Strategy for ApiServiceStrategy {
+    fn prepare_for_create(&self, context: &Context, object: &mut dyn Object) {
+        let Some(o) = typed_mut::<APIService>(object) else {
+            return;
+        };
+        if o.spec.service.is_none() && !o.status.conditions.iter().any(|c| c.r#type == AVAILABLE) {
+            o.status.conditions.push(APIServiceCondition {
+                r#type: AVAILABLE.to_owned(),
+                status: "True".to_owned(),
+                last_transition_time: context.now.truncate_to_seconds(),
+                reason: "Local".to_owned(),
+                message: "Local APIServices are always available".to_owned(),
+            });
+        }
+    }
+
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        keep_metadata(new, old);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, read};
+
+    #[test]
+    fn what_is_served_here_is_available() {
+        for (spec, conditions) in [("{}", 1), (r#"{"service":{"name":"s"}}"#, 0)] {
+            let mut o: APIService = read(&format!(r#"{{"spec":{spec}}}"#));
+            ApiServiceStrategy.prepare_for_create(&context(), &mut o);
+            assert_eq!(o.status.conditions.len(), conditions, "{spec}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Jobs: how often a job runs its pods, and how it knows them.
+
+use keelson_machinery::object::Object;
+use keelson_server::registry::{Context, Strategy};
+
+use crate::api::batch::v1::{Job, JobSpec};
+use crate::kube::core::pod_spec;
+use crate::kube::typed::typed_mut;
+
+/// Labels of a job's pods: the name that selectors use, and the older one that is kept for clients that look for it.
+const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
+const NAME_LABELS: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
+
+/// How often pods are tried again; without an end where each index has a limit of its own.
+const BACKOFF_LIMIT: i32 = 6;
+
+/// The rules of jobs.
+pub struct JobStrategy;
+
+impl Strategy for JobStrategy {
+    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+        let Some(job) = typed_mut::<Job>(object) else { return };
+        if job.spec.manual_selector != Some(true) {
+            select_own_pods(job);
+        }
+        label_like_pods(job);
+    }
+
+    fn orphans_by_default(&self) -> bool {
+        true
+    }
+}
+
+/// Gives the pods labels that no other job's have, and selects by them.
+fn select_own_pods(job: &mut Job) {
+    let labels = &mut job.spec.template.metadata.labels;
+    for (names, value) in [(UID_LABELS, &job.metadata.uid), (NAME_LABELS, &job.metadata.name)] {
+        for name in names {
+            labels.entry(name.to_owned()).or_insert_with(|| value.clone());
+        }
+    }
+    let [uid_label, _] = UID_LABELS;
+    let selector = job.spec.selector.get_or_insert_default();
+    selector
+        .match_labels
+        .insert(uid_label.to_owned(), job.metadata.uid.clone());
+}
+
+/// A job without labels has those of its pods.
+fn label_like_pods(job: &mut Job) {
+    if job.metadata.labels.is_empty() {
+        job.metadata.labels.clone_from(&job.spec.template.metadata.labels);
+    }
+}
+
+/// Defaults of jobs. Those of its labels wait, in a new job, for the labels that its pods will get.
+pub fn defaults(object: &mut dyn Object) {
+    let Some(job) = typed_mut::<Job>(object) else { return };
+    of_spec(&mut job.spec);
+    if job.spec.manual_selector == Some(true) || job.spec.selector.is_some() {
+        label_like_pods(job);
+    }
+}
+
+/// These are not of a cron job's template, which stays as it was written.
+fn of_spec(spec: &mut JobSpec) {
+    if spec.completions.is_none() && spec.parallelism.is_none() {
+        spec.completions = Some(1);
+    }
+    spec.parallelism.get_or_insert(1);
+    spec.backoff_limit.get_or_insert(match spec.backoff_limit_per_index {
+        Some(_) => i32::MAX,
+        None => BACKOFF_LIMIT,
+    });
+    spec.completion_mode.get_or_insert_with(|| "NonIndexed".to_owned());
+    spec.suspend.get_or_insert(false);
+    spec.manual_selector.get_or_insert(false);
+    let replacement = match spec.pod_failure_policy {
+        Some(_) => "Failed",
+        None => "TerminatingOrFailed",
+    };
+    spec.pod_replacement_policy
+        .get_or_insert_with(|| replacement.to_owned());
+    pod_spec::of_template(&mut spec.template);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, read_defaulted};
+
+    fn job(spec: &str) -> Job {
+        let mut job: Job = read_defaulted(&format!(r#"{{"metadata":{{"name":"n","uid":"u"}},"spec":{spec}}}"#));
+        defaults(&mut job);
+        job
+    }
+
+    #[test]
+    fn a_job_runs_once_unless_it_is_said_otherwise() {
+        for (spec, completions, parallelism, limit) in [
+            ("{}", Some(1), 1, 6),
+            (r#"{"parallelism":3}"#, None, 3, 6),
+            (r#"{"parallelism":0}"#, None, 0, 6),
+            (r#"{"completions":3}"#, Some(3), 1, 6),
+            (r#"{"completions":3,"backoffLimitPerIndex":1}"#, Some(3), 1, i32::MAX),
+        ] {
+            let spec = job(spec).spec;
+            assert_eq!(
+                (spec.completions, spec.parallelism, spec.backoff_limit),
+                (completions, Some(parallelism), Some(limit))
+            );
+        }
+        let policy = |spec: &str| job(spec).spec.pod_replacement_policy.unwrap();
+        assert_eq!(policy("{}"), "TerminatingOrFailed");
+        assert_eq!(policy(r#"{"podFailurePolicy":{"rules":[]}}"#), "Failed");
+    }
+
+    #[test]
+    fn a_job_knows_its_pods_by_its_uid() {
+        let mut job = job(r#"{"template":{"metadata":{"labels":{"a":"b"}}}}"#);
+        assert!(job.metadata.labels.is_empty());
+        JobStrategy.prepare_for_create(&context(), &mut job);
+        let labels = &job.spec.template.metadata.labels;
+        assert_eq!(labels.len(), 5);
+        assert_eq!(
+            (&*labels["job-name"], &*labels["batch.kubernetes.io/controller-uid"]),
+            ("n", "u")
+        );
+        assert_eq!(job.metadata.labels, *labels);
+        let selector = &job.spec.selector.as_ref().unwrap().match_labels;
+        assert_eq!(selector.len(), 1);
+        assert_eq!(selector["batch.kubernetes.io/controller-uid"], "u");
+    }
+
+    #[test]
+    fn a_selector_of_ones_own_stays() {
+        let mut job = job(
+            r#"{"manualSelector":true,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}}}}"#,
+        );
+        JobStrategy.prepare_for_create(&context(), &mut job);
+        assert_eq!(job.spec.template.metadata.labels.len(), 1);
+        assert_eq!(job.metadata.labels.len(), 1);
+    }
+}

@@ -1,0 +1,4 @@
+//! The group batch.
+
+pub mod cron_job;
+pub mod job;

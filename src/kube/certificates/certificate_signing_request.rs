@@ -1,0 +1,133 @@
+//! Requests for certificates: who asks is who sent the request, and what is asked for never changes.
+
+use keelson_machinery::object::Object;
+use keelson_machinery::time::Time;
+use keelson_server::registry::{Context, Strategy};
+
+use crate::api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestCondition as Condition};
+use crate::kube::typed::{typed, typed_mut};
+
+const APPROVED: &str = "Approved";
+const DENIED: &str = "Denied";
+
+/// The rules of requests for certificates.
+pub struct CertificateSigningRequestStrategy;
+
+impl Strategy for CertificateSigningRequestStrategy {
+    fn prepare_for_create(&self, context: &Context, object: &mut dyn Object) {
+        let Some(o) = typed_mut::<CertificateSigningRequest>(object) else {
+            return;
+        };
+        let (spec, user) = (&mut o.spec, &context.user);
+        spec.username.clone_from(&user.name);
+        spec.uid.clone_from(&user.uid);
+        spec.groups.clone_from(&user.groups);
+        spec.extra.clone_from(&user.extra);
+    }
+
+    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        if let Some((new, old)) = both(new, old) {
+            new.spec = old.spec.clone();
+        }
+    }
+
+    /// Who may write the status of a request may not decide on it.
+    fn prepare_for_status_update(&self, context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        let Some((new, old)) = both(new, old) else { return };
+        for decision in [APPROVED, DENIED] {
+            keep_conditions(&mut new.status.conditions, &old.status.conditions, decision);
+        }
+        set_times(&mut new.status.conditions, &old.status.conditions, context.now);
+    }
+
+    /// An approval changes the conditions and nothing else.
+    fn prepare_for_subresource(&self, context: &Context, name: &str, new: &mut dyn Object, old: &dyn Object) {
+        let Some((new, old)) = both(new, old) else { return };
+        if name == "approval" {
+            new.spec = old.spec.clone();
+            new.status.certificate = old.status.certificate.clone();
+            set_times(&mut new.status.conditions, &old.status.conditions, context.now);
+        }
+    }
+}
+
+fn both<'a>(
+    new: &'a mut dyn Object,
+    old: &'a dyn Object,
+) -> Option<(&'a mut CertificateSigningRequest, &'a CertificateSigningRequest)> {
+    Some((typed_mut(new)?, typed(old)?))
+}
+
+/// Puts back the conditions of a type in the places where they stand.
+fn keep_conditions(new: &mut Vec<Condition>, old: &[Condition], ty: &str) {
+    let mut kept = old.iter().filter(|c| c.r#type == ty);
+    new.retain_mut(|condition| {
+        if condition.r#type != ty {
+            return true;
+        }
+        kept.next().map(|old| *condition = old.clone()).is_some()
+    });
+    new.extend(kept.cloned());
+}
+
+/// Gives times to conditions without: of the update now, of the transition when it came to be what it is.
+fn set_times(new: &mut [Condition], old: &[Condition], now: Time) {
+    let now = now.truncate_to_seconds();
+    for condition in new {
+        if condition.last_update_time.is_zero() {
+            condition.last_update_time = now;
+        }
+        if condition.last_transition_time.is_zero() {
+            let same = |c: &&Condition| c.r#type == condition.r#type && c.status == condition.status;
+            let known = old.iter().find(same).map(|c| c.last_transition_time);
+            condition.last_transition_time = known.filter(|t| !t.is_zero()).unwrap_or(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, read};
+
+    fn with(conditions: &[&str]) -> CertificateSigningRequest {
+        let list: Vec<String> = conditions
+            .iter()
+            .map(|ty| format!(r#"{{"type":"{ty}","status":"True"}}"#))
+            .collect();
+        read(&format!(r#"{{"status":{{"conditions":[{}]}}}}"#, list.join(",")))
+    }
+
+    fn types(o: &CertificateSigningRequest) -> Vec<&str> {
+        o.status.conditions.iter().map(|c| c.r#type.as_str()).collect()
+    }
+
+    #[test]
+    fn the_requester_is_who_asks() {
+        let mut o: CertificateSigningRequest = read(r#"{"spec":{"username":"x","groups":["y"],"extra":{"k":["v"]}}}"#);
+        CertificateSigningRequestStrategy.prepare_for_create(&context(), &mut o);
+        assert_eq!(o.spec.username, "system:anonymous");
+        assert_eq!(o.spec.groups, ["system:unauthenticated"]);
+        assert!(o.spec.extra.is_empty());
+    }
+
+    #[test]
+    fn a_status_write_decides_nothing() {
+        let old = with(&["Denied"]);
+        let mut new = with(&["Failed", "Approved"]);
+        CertificateSigningRequestStrategy.prepare_for_status_update(&context(), &mut new, &old);
+        assert_eq!(types(&new), ["Failed", "Denied"]);
+        assert_eq!(new.status.conditions[0].last_update_time, context().now);
+    }
+
+    #[test]
+    fn an_approval_is_conditions_alone() {
+        let old: CertificateSigningRequest = read(r#"{"spec":{"signerName":"a"},"status":{"certificate":"YQ=="}}"#);
+        let mut new = with(&["Approved"]);
+        new.spec.signer_name = "b".to_owned();
+        CertificateSigningRequestStrategy.prepare_for_subresource(&context(), "approval", &mut new, &old);
+        assert_eq!((&*new.spec.signer_name, types(&new)), ("a", vec!["Approved"]));
+        assert_eq!(new.status.certificate, old.status.certificate);
+        assert_eq!(new.status.conditions[0].last_transition_time, context().now);
+    }
+}

@@ -1,0 +1,3 @@
+//! The group certificates.k8s.io.
+
+pub mod certificate_signing_request;

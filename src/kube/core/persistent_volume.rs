@@ -1,0 +1,83 @@
+//! Persistent volumes: they start pending, and know since when they are in their phase.
+
+use keelson_machinery::object::Object;
+use keelson_server::registry::{Context, Strategy};
+
+use super::resource_list::round;
+use crate::api::core::v1::{PersistentVolume, PersistentVolumeStatus};
+use crate::kube::typed::{typed, typed_mut};
+
+const PENDING: &str = "Pending";
+/// What becomes of a volume that nobody claims any longer.
+const RETAIN: &str = "Retain";
+/// How a volume appears in a pod.
+const FILESYSTEM: &str = "Filesystem";
+
+/// The rules of persistent volumes.
+pub struct PersistentVolumeStrategy;
+
+impl Strategy for PersistentVolumeStrategy {
+    fn prepare_for_create(&self, context: &Context, object: &mut dyn Object) {
+        if let Some(o) = typed_mut::<PersistentVolume>(object) {
+            o.status = PersistentVolumeStatus {
+                phase: PENDING.to_owned(),
+                last_phase_transition_time: Some(context.now.truncate_to_seconds()),
+                ..PersistentVolumeStatus::default()
+            };
+        }
+    }
+
+    fn prepare_for_status_update(&self, context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        let (Some(new), Some(old)) = (typed_mut::<PersistentVolume>(new), typed::<PersistentVolume>(old)) else {
+            return;
+        };
+        let (now, was) = (&mut new.status, &old.status);
+        let told = now.last_phase_transition_time.is_some()
+            && now.last_phase_transition_time != was.last_phase_transition_time;
+        if now.phase != was.phase && !told {
+            now.last_phase_transition_time = Some(context.now.truncate_to_seconds());
+        }
+    }
+}
+
+/// Defaults in code of persistent volumes. They are not of a specification that stands inline elsewhere.
+pub fn defaults(object: &mut dyn Object) {
+    let Some(o) = typed_mut::<PersistentVolume>(object) else {
+        return;
+    };
+    round(&mut o.spec.capacity);
+    if o.status.phase.is_empty() {
+        o.status.phase = PENDING.to_owned();
+    }
+    if o.spec.persistent_volume_reclaim_policy.is_empty() {
+        o.spec.persistent_volume_reclaim_policy = RETAIN.to_owned();
+    }
+    o.spec.volume_mode.get_or_insert_with(|| FILESYSTEM.to_owned());
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_machinery::time::Time;
+
+    use super::*;
+    use crate::kube::testing::{context, read};
+
+    #[test]
+    fn a_phase_has_its_time() {
+        let mut old: PersistentVolume = read(r#"{"status":{"phase":"Bound","message":"m"}}"#);
+        PersistentVolumeStrategy.prepare_for_create(&context(), &mut old);
+        assert_eq!((&*old.status.phase, &*old.status.message), ("Pending", ""));
+        old.status.last_phase_transition_time = Some(Time::from_unix(1, 0));
+        let mut new = old.clone();
+        PersistentVolumeStrategy.prepare_for_status_update(&context(), &mut new, &old);
+        assert_eq!(new.status.last_phase_transition_time, Some(Time::from_unix(1, 0)));
+        new.status.phase = "Bound".to_owned();
+        PersistentVolumeStrategy.prepare_for_status_update(&context(), &mut new, &old);
+        assert_eq!(new.status.last_phase_transition_time, Some(context().now));
+        let mut new = old.clone();
+        new.status.phase = "Bound".to_owned();
+        new.status.last_phase_transition_time = Some(Time::from_unix(2, 0));
+        PersistentVolumeStrategy.prepare_for_status_update(&context(), &mut new, &old);
+        assert_eq!(new.status.last_phase_transition_time, Some(Time::from_unix(2, 0)));
+    }
+}

@@ -1,0 +1,134 @@
+//! Claims of persistent volumes: the two forms of their data source say the same.
+
+use keelson_machinery::object::Object;
+use keelson_server::registry::{Context, Strategy};
+
+use super::resource_list::round;
+use crate::api::core::v1::{
+    PersistentVolumeClaim, PersistentVolumeClaimSpec, TypedLocalObjectReference, TypedObjectReference,
+};
+use crate::kube::typed::{typed, typed_mut};
+
+const PENDING: &str = "Pending";
+const SNAPSHOT_GROUP: &str = "snapshot.storage.k8s.io";
+
+/// The rules of claims.
+pub struct PersistentVolumeClaimStrategy;
+
+impl Strategy for PersistentVolumeClaimStrategy {
+    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+        let Some(o) = typed_mut::<PersistentVolumeClaim>(object) else {
+            return;
+        };
+        o.status.phase = PENDING.to_owned();
+        if !o.spec.data_source.as_deref().is_some_and(is_volume_or_snapshot) {
+            o.spec.data_source = None;
+        }
+        drop_other_namespace(&mut o.spec);
+        join_data_sources(&mut o.spec);
+    }
+
+    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        let (Some(new), Some(old)) = (
+            typed_mut::<PersistentVolumeClaim>(new),
+            typed::<PersistentVolumeClaim>(old),
+        ) else {
+            return;
+        };
+        if old.spec.data_source.is_none() && !new.spec.data_source.as_deref().is_some_and(is_volume_or_snapshot) {
+            new.spec.data_source = None;
+        }
+        if old.spec.data_source_ref.as_ref().is_none_or(|r| r.namespace.is_none()) {
+            drop_other_namespace(&mut new.spec);
+        }
+        join_data_sources(&mut new.spec);
+    }
+}
+
+/// The older of the two fields knows only these; anything else is dropped from it.
+fn is_volume_or_snapshot(source: &TypedLocalObjectReference) -> bool {
+    let group = source.api_group.as_deref().unwrap_or_default();
+    matches!(
+        (group, source.kind.as_str()),
+        ("", "PersistentVolumeClaim") | (SNAPSHOT_GROUP, "VolumeSnapshot")
+    )
+}
+
+/// A source in another namespace is part of a feature that is switched off.
+fn drop_other_namespace(spec: &mut PersistentVolumeClaimSpec) {
+    if spec
+        .data_source_ref
+        .as_ref()
+        .is_some_and(|r| r.namespace.as_ref().is_some_and(|n| !n.is_empty()))
+    {
+        spec.data_source_ref = None;
+    }
+}
+
+fn join_data_sources(spec: &mut PersistentVolumeClaimSpec) {
+    match (&spec.data_source, &spec.data_source_ref) {
+        (Some(source), None) => {
+            spec.data_source_ref = Some(Box::new(TypedObjectReference {
+                api_group: source.api_group.clone(),
+                kind: source.kind.clone(),
+                name: source.name.clone(),
+                namespace: None,
+            }));
+        }
+        (None, Some(source)) if source.namespace.as_ref().is_none_or(String::is_empty) => {
+            spec.data_source = Some(Box::new(TypedLocalObjectReference {
+                api_group: source.api_group.clone(),
+                kind: source.kind.clone(),
+                name: source.name.clone(),
+            }));
+        }
+        _ => {}
+    }
+}
+
+/// Defaults in code of claims.
+pub fn defaults(object: &mut dyn Object) {
+    let Some(o) = typed_mut::<PersistentVolumeClaim>(object) else {
+        return;
+    };
+    of_claim(o);
+}
+
+/// Amounts of a claim, also of one that stands in a template.
+pub fn of_claim(o: &mut PersistentVolumeClaim) {
+    round(&mut o.spec.resources.limits);
+    round(&mut o.spec.resources.requests);
+    round(&mut o.status.capacity);
+    round(&mut o.status.allocated_resources);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, read, text};
+
+    #[test]
+    fn data_sources_say_the_same() {
+        let made = |spec: &str| {
+            let mut o: PersistentVolumeClaim = read(&format!(r#"{{"spec":{spec}}}"#));
+            PersistentVolumeClaimStrategy.prepare_for_create(&context(), &mut o);
+            let source = o.spec.data_source.map(|s| text(&*s));
+            (source, o.spec.data_source_ref.map(|s| text(&*s)))
+        };
+        let claim = r#"{"apiGroup":null,"kind":"PersistentVolumeClaim","name":"x"}"#.to_owned();
+        let other = r#"{"apiGroup":"my.org","kind":"Other","name":"x"}"#.to_owned();
+        assert_eq!(
+            made(r#"{"dataSource":{"kind":"PersistentVolumeClaim","name":"x"}}"#),
+            (Some(claim.clone()), Some(claim))
+        );
+        assert_eq!(made(&format!(r#"{{"dataSource":{other}}}"#)), (None, None));
+        assert_eq!(
+            made(&format!(r#"{{"dataSourceRef":{other}}}"#)),
+            (Some(other.clone()), Some(other))
+        );
+        assert_eq!(
+            made(r#"{"dataSourceRef":{"kind":"PersistentVolumeClaim","name":"x","namespace":"n"}}"#),
+            (None, None)
+        );
+    }
+}

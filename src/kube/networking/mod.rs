@@ -1,0 +1,3 @@
+//! The group networking.k8s.io.
+
+pub mod network_policy;

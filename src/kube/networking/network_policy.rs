@@ -1,0 +1,44 @@
+//! Network policies.
+
+use keelson_machinery::object::Object;
+
+use crate::api::networking_k8s_io::v1::NetworkPolicy;
+use crate::kube::typed::typed_mut;
+
+const INGRESS: &str = "Ingress";
+const EGRESS: &str = "Egress";
+
+/// Defaults in code of network policies: a policy is always about what comes in, and about what goes out if it has
+/// rules for that.
+pub fn defaults(object: &mut dyn Object) {
+    let Some(o) = typed_mut::<NetworkPolicy>(object) else {
+        return;
+    };
+    let spec = &mut o.spec;
+    if spec.policy_types.is_empty() {
+        spec.policy_types.push(INGRESS.to_owned());
+        if !spec.egress.is_empty() {
+            spec.policy_types.push(EGRESS.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::read;
+
+    #[test]
+    fn types_follow_the_rules() {
+        for (spec, expected) in [
+            ("{}", vec![INGRESS]),
+            (r#"{"egress":[]}"#, vec![INGRESS]),
+            (r#"{"egress":[{}]}"#, vec![INGRESS, EGRESS]),
+            (r#"{"policyTypes":["Egress"],"ingress":[{}]}"#, vec![EGRESS]),
+        ] {
+            let mut o: NetworkPolicy = read(&format!(r#"{{"spec":{spec}}}"#));
+            defaults(&mut o);
+            assert_eq!(o.spec.policy_types, expected, "{spec}");
+        }
+    }
+}

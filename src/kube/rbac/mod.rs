@@ -1,0 +1,3 @@
+//! The group rbac.authorization.k8s.io.
+
+pub mod binding;

@@ -1,0 +1,47 @@
+//! Slices of devices.
+
+use keelson_machinery::object::Object;
+use keelson_machinery::time::Time;
+use keelson_server::registry::{Context, Strategy};
+
+use crate::api::resource_k8s_io::v1::ResourceSlice;
+use crate::kube::typed::typed_mut;
+
+/// The rules of slices.
+pub struct ResourceSliceStrategy;
+
+impl Strategy for ResourceSliceStrategy {
+    fn prepare_for_create(&self, context: &Context, object: &mut dyn Object) {
+        set_taint_times(object, context.now);
+    }
+
+    fn prepare_for_update(&self, context: &Context, new: &mut dyn Object, _old: &dyn Object) {
+        set_taint_times(new, context.now);
+    }
+}
+
+/// A taint that does not say since when it is there, is there from now on.
+fn set_taint_times(object: &mut dyn Object, now: Time) {
+    let Some(o) = typed_mut::<ResourceSlice>(object) else {
+        return;
+    };
+    for taint in o.spec.devices.iter_mut().flat_map(|d| &mut d.taints) {
+        taint.time_added.get_or_insert(now.truncate_to_seconds());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, read};
+
+    #[test]
+    fn taints_know_when_they_came() {
+        let mut o: ResourceSlice =
+            read(r#"{"spec":{"devices":[{"taints":[{"key":"a"},{"key":"b","timeAdded":"2020-01-01T00:00:00Z"}]}]}}"#);
+        ResourceSliceStrategy.prepare_for_create(&context(), &mut o);
+        let taints = &o.spec.devices[0].taints;
+        assert_eq!(taints[0].time_added, Some(context().now));
+        assert_ne!(taints[1].time_added, Some(context().now));
+    }
+}

@@ -1,0 +1,49 @@
+//! Drivers of volumes.
+
+use keelson_machinery::equality;
+use keelson_machinery::object::Object;
+use keelson_server::registry::{Context, Strategy};
+
+use crate::api::storage_k8s_io::v1::CSIDriver;
+use crate::kube::typed::{typed, typed_mut};
+
+/// The rules of drivers.
+pub struct CsiDriverStrategy;
+
+impl Strategy for CsiDriverStrategy {
+    /// Changes are counted from whatever number the object was made with.
+    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        let (Some(new), Some(old)) = (typed_mut::<CSIDriver>(new), typed::<CSIDriver>(old)) else {
+            return;
+        };
+        if !equality::equal(&new.spec, &old.spec) {
+            new.metadata.generation = old.metadata.generation + 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, read_defaulted, text};
+
+    #[test]
+    fn a_driver_has_defaults_and_counts_changes() {
+        let old: CSIDriver = read_defaulted(r#"{"metadata":{"generation":7}}"#);
+        assert_eq!(
+            text(&old.spec),
+            concat!(
+                r#"{"attachRequired":true,"podInfoOnMount":false,"volumeLifecycleModes":["Persistent"],"#,
+                r#""storageCapacity":false,"fsGroupPolicy":"ReadWriteOnceWithFSType","requiresRepublish":false,"#,
+                r#""seLinuxMount":false}"#
+            )
+        );
+        let mut new = old.clone();
+        new.metadata.labels.insert("a".to_owned(), "b".to_owned());
+        CsiDriverStrategy.prepare_for_update(&context(), &mut new, &old);
+        assert_eq!(new.metadata.generation, 7);
+        new.spec.requires_republish = Some(true);
+        CsiDriverStrategy.prepare_for_update(&context(), &mut new, &old);
+        assert_eq!(new.metadata.generation, 8);
+    }
+}
