@@ -57,7 +57,7 @@ fn serve(identity: &Identity) -> SocketAddr {
                 runtime: Default::default(),
                 authentication: Authentication {
                     chain: vec![Arc::new(authority)],
-                    anonymous: false,
+                    ..Authentication::default()
                 },
                 authorization: Authorization {
                     chain: vec![Arc::new(PrivilegedGroup)],

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use keelson_server::authn::certificate::ClientCertificates;
 use keelson_server::authn::token_file::{NoTokens, StaticTokens};
+use keelson_server::authn::token_issuer::TokenIssuer;
 use keelson_server::authn::{Authentication, Authenticator};
-use keelson_server::authz::{AlwaysAllow, AlwaysDeny, Authorization, Authorizer, PrivilegedGroup, PublicPaths};
+use keelson_server::authz::{AlwaysAllow, AlwaysDeny, Authorization, Authorizer, Everybody, PrivilegedGroup};
 use keelson_server::tls::{ServingCertificates, TlsError, TlsSettings, TlsState, certificates};
 
 use crate::options::provision::Credentials;
@@ -23,7 +24,18 @@ pub(crate) fn authentication(settings: &Settings, credentials: &Credentials) -> 
     Ok(Authentication {
         chain: vec![Arc::new(certificates), tokens],
         anonymous: settings.anonymous,
+        audiences: settings.service_accounts.audiences.clone(),
+        issuer: Some(Arc::new(issuer(settings, credentials)?)),
     })
+}
+
+/// What signs the tokens of service accounts.
+fn issuer(settings: &Settings, credentials: &Credentials) -> Result<TokenIssuer, OptionError> {
+    const FLAG: &str = "--service-account-signing-key-file";
+    let path = &credentials.signing_key_file;
+    let pem = std::fs::read_to_string(path).map_err(|error| OptionError::file(FLAG, path, error))?;
+    let name = settings.service_accounts.issuers.first().map_or("", String::as_str);
+    TokenIssuer::new(&pem, name).map_err(|reason| OptionError::file(FLAG, path, reason))
 }
 
 /// The authorizers of the modes, behind the group that may do everything. Modes that are not built yet have no
@@ -35,7 +47,7 @@ pub(crate) fn authorization(modes: &[Mode]) -> Authorization {
             Mode::AlwaysAllow => chain.push(Arc::new(AlwaysAllow)),
             Mode::AlwaysDeny => chain.push(Arc::new(AlwaysDeny)),
             // Of RBAC, what its default roles give to everybody.
-            Mode::Rbac => chain.push(Arc::new(PublicPaths)),
+            Mode::Rbac => chain.push(Arc::new(Everybody)),
             Mode::Abac | Mode::Webhook | Mode::Node => {}
         }
     }

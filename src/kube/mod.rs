@@ -6,6 +6,8 @@
 pub mod apiextensions;
 mod apiregistration;
 mod apps;
+mod authentication;
+mod authorization;
 pub mod autoscaling;
 mod batch;
 mod cells;
@@ -44,6 +46,9 @@ pub fn code() -> KindCode {
         code.strategy(group, plural, status_alone::StatusAlone);
     }
     resource_kinds(&mut code);
+    authentication::register(&mut code);
+    authorization::register(&mut code);
+    core::subresources::register(&mut code);
     code.strategy("coordination.k8s.io", "leases", coordination::lease::LeaseStrategy);
     code.strategy(
         "autoscaling",

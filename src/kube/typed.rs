@@ -3,8 +3,9 @@
 use keelson_machinery::equality;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::json;
-use keelson_machinery::object::Object;
+use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::reflect::Reflect;
+use keelson_machinery::status::StatusError;
 
 /// What a field that may not change says when it does.
 pub const IMMUTABLE: &str = "field is immutable";
@@ -26,6 +27,16 @@ pub fn keep_metadata(new: &mut dyn Object, old: &dyn Object) {
     new.annotations.clone_from(&old.annotations);
     new.finalizers.clone_from(&old.finalizers);
     new.owner_references.clone_from(&old.owner_references);
+}
+
+/// The typed body of a request; an error would be a handler that is registered for another kind.
+pub fn body<T: Reflect>(object: Box<dyn Kind>) -> Result<Box<T>, StatusError> {
+    let found = object.gvk();
+    let message: Box<dyn Reflect> = object;
+    message
+        .into_any()
+        .downcast()
+        .map_err(|_| StatusError::internal_error(format!("no code takes a {found} here")))
 }
 
 /// A message as the value of a field error.

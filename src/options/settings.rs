@@ -164,18 +164,9 @@ impl Options {
             ),
             ("--allow-privileged", self.misc.allow_privileged.is_some()),
             (
-                "--service-account-issuer",
-                !self.authentication.service_account_issuer.is_empty(),
-            ),
-            (
                 "--service-account-key-file",
                 !self.authentication.service_account_key_file.is_empty(),
             ),
-            (
-                "--service-account-signing-key-file",
-                self.misc.service_account_signing_key_file.is_some(),
-            ),
-            ("--api-audiences", !self.authentication.api_audiences.is_empty()),
         ]
         .into_iter()
         .filter(|(_, given)| *given)

@@ -20,6 +20,7 @@ pub mod listener;
 pub mod metrics;
 pub mod negotiate;
 pub mod openapi;
+pub mod outgoing;
 pub mod registry;
 pub mod request_info;
 pub mod respond;

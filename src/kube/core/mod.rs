@@ -19,3 +19,4 @@ pub mod resource_quota;
 pub mod secret;
 pub mod service;
 pub mod service_account;
+pub mod subresources;

@@ -9,6 +9,7 @@ use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, Strategy};
 
 use super::pod_spec;
+use super::subresources::{ephemeral, resize};
 use crate::api::core::v1::{Container, Pod, PodCondition, PodSpec, PodStatus, Toleration};
 use crate::kube::typed::{typed, typed_mut};
 
@@ -82,6 +83,27 @@ impl Strategy for PodStrategy {
             errors.extend(validate_change(&new.spec, &old.spec, &path));
         }
         errors
+    }
+
+    fn prepare_for_subresource(&self, _context: &Context, name: &str, new: &mut dyn Object, old: &dyn Object) {
+        if let (Some(new), Some(old)) = (typed_mut::<Pod>(new), typed::<Pod>(old)) {
+            match name {
+                "ephemeralcontainers" => ephemeral::prepare(new, old),
+                "resize" => resize::prepare(new, old),
+                _ => {}
+            }
+        }
+    }
+
+    fn validate_subresource(&self, context: &Context, name: &str, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let (Some(pod), Some(was)) = (typed::<Pod>(new), typed::<Pod>(old)) else {
+            return ErrorList::default();
+        };
+        match name {
+            "ephemeralcontainers" => ephemeral::validate(pod, was),
+            "resize" => resize::validate(pod, was),
+            _ => self.validate_update(context, new, old),
+        }
     }
 
     fn validate_status_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {

@@ -3,13 +3,15 @@
 pub mod bearer;
 pub mod certificate;
 pub mod token_file;
+pub mod token_issuer;
 
 use std::sync::Arc;
 
-use actix_web::http::header::HeaderMap;
+use actix_web::http::header::{self, HeaderMap, HeaderValue};
 
 use crate::listener::Connection;
 use crate::user::{GROUP_AUTHENTICATED, User};
+use token_issuer::TokenIssuer;
 
 /// What an authenticator may look at.
 pub struct Credentials<'a> {
@@ -29,6 +31,17 @@ pub struct Authentication {
     pub chain: Vec<Arc<dyn Authenticator>>,
     /// Requests without credentials get an identity of their own.
     pub anonymous: bool,
+    /// What tokens of this server are for.
+    pub audiences: Vec<String>,
+    /// Signs the tokens of service accounts.
+    pub issuer: Option<Arc<TokenIssuer>>,
+}
+
+/// Whom a token stands for, and for which of the audiences that were asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TokenHolder {
+    pub user: User,
+    pub audiences: Vec<String>,
 }
 
 impl Authentication {
@@ -53,6 +66,46 @@ impl Authentication {
         }
     }
 }
+
+impl Authentication {
+    /// Whom a token stands for; `Ok(None)`: no authenticator knows tokens. It must be for one of `audiences`, or if there
+    /// are none, for this server.
+    pub fn token_holder(&self, token: &str, audiences: &[String]) -> Result<Option<TokenHolder>, String> {
+        let audiences: Vec<String> = match audiences {
+            [] => self.audiences.clone(),
+            wanted => wanted.iter().filter(|a| self.audiences.contains(a)).cloned().collect(),
+        };
+        if audiences.is_empty() && !self.audiences.is_empty() {
+            return Err(INVALID_TOKEN.into());
+        }
+        let mut headers = HeaderMap::new();
+        let value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| INVALID_TOKEN.to_owned())?;
+        headers.insert(header::AUTHORIZATION, value);
+        let credentials = Credentials {
+            headers: &headers,
+            connection: None,
+        };
+        let mut errors = Vec::new();
+        for authenticator in &self.chain {
+            match authenticator.authenticate(&credentials) {
+                Ok(Some(user)) => {
+                    let user = with_group(user);
+                    return Ok(Some(TokenHolder { user, audiences }));
+                }
+                Ok(None) => {}
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() {
+            Ok(None)
+        } else {
+            Err(errors.join(", "))
+        }
+    }
+}
+
+/// Why a token is refused.
+pub(crate) const INVALID_TOKEN: &str = "invalid bearer token";
 
 fn with_group(mut user: User) -> User {
     let has_status = |g: &String| g == GROUP_AUTHENTICATED || g == crate::user::GROUP_UNAUTHENTICATED;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sha2::{Digest, Sha256};
 
 use super::bearer::{self, Bearer};
-use super::{Authenticator, Credentials};
+use super::{Authenticator, Credentials, INVALID_TOKEN};
 use crate::user::User;
 
 /// Tokens by their digest: the tokens themselves are not kept, and looking one up tells nothing of the others by its
@@ -31,7 +31,7 @@ impl Authenticator for StaticTokens {
         match bearer::token(credentials.headers) {
             Bearer::Token(token) => match self.users.get(&digest(token)) {
                 Some(user) => Ok(Some(user.clone())),
-                None => Err("invalid bearer token".into()),
+                None => Err(INVALID_TOKEN.into()),
             },
             Bearer::None | Bearer::ExtraSpace => Ok(None),
         }
@@ -44,7 +44,7 @@ pub struct NoTokens;
 impl Authenticator for NoTokens {
     fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Option<User>, String> {
         match bearer::token(credentials.headers) {
-            Bearer::Token(_) => Err("invalid bearer token".into()),
+            Bearer::Token(_) => Err(INVALID_TOKEN.into()),
             Bearer::None | Bearer::ExtraSpace => Ok(None),
         }
     }

@@ -1,14 +1,20 @@
 //! Who may do what: authorizers, asked one after the other until one decides.
 
+mod everybody;
+mod rules;
+
 use std::sync::Arc;
 
 use crate::request_info::RequestInfo;
-use crate::user::{GROUP_AUTHENTICATED, GROUP_MASTERS, User};
+use crate::user::{GROUP_MASTERS, User};
 
-/// What an authorizer says.
+pub use everybody::Everybody;
+pub use rules::{PathRule, ResourceRule, Rules};
+
+/// What an authorizer says. Each text is the reason, which may be empty.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decision {
-    Allow,
+    Allow(String),
     /// Nobody else is asked.
     Deny(String),
     /// The next one decides; the text says why this one did not.
@@ -18,6 +24,19 @@ pub enum Decision {
 /// One source of permissions.
 pub trait Authorizer: Send + Sync {
     fn authorize(&self, user: &User, info: &RequestInfo) -> Decision;
+
+    /// What the user may do in a namespace, as far as this authorizer can list it. One that decides case by case says
+    /// so in [`Rules::errors`].
+    fn rules(&self, user: &User, namespace: &str) -> Rules;
+}
+
+/// What all authorizers come to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Verdict {
+    pub allowed: bool,
+    /// An authorizer refused, whatever the others say.
+    pub denied: bool,
+    pub reason: String,
 }
 
 /// The authorizers in their order. Whoever none of them allows may not.
@@ -29,16 +48,42 @@ pub struct Authorization {
 impl Authorization {
     /// The error is the reason to show, which may be empty.
     pub fn authorize(&self, user: &User, info: &RequestInfo) -> Result<(), String> {
+        let verdict = self.decide(user, info);
+        if verdict.allowed { Ok(()) } else { Err(verdict.reason) }
+    }
+
+    /// Asks the authorizers until one decides.
+    pub fn decide(&self, user: &User, info: &RequestInfo) -> Verdict {
         let mut reasons = Vec::new();
         for authorizer in &self.chain {
-            match authorizer.authorize(user, info) {
-                Decision::Allow => return Ok(()),
-                Decision::Deny(reason) => return Err(reason),
-                Decision::NoOpinion(reason) if reason.is_empty() => {}
-                Decision::NoOpinion(reason) => reasons.push(reason),
-            }
+            let (allowed, denied, reason) = match authorizer.authorize(user, info) {
+                Decision::Allow(reason) => (true, false, reason),
+                Decision::Deny(reason) => (false, true, reason),
+                Decision::NoOpinion(reason) => {
+                    reasons.push(reason);
+                    continue;
+                }
+            };
+            return Verdict {
+                allowed,
+                denied,
+                reason,
+            };
         }
-        Err(reasons.join("\n"))
+        reasons.retain(|reason| !reason.is_empty());
+        Verdict {
+            reason: reasons.join("\n"),
+            ..Verdict::default()
+        }
+    }
+
+    /// The rules of all authorizers.
+    pub fn rules(&self, user: &User, namespace: &str) -> Rules {
+        let mut all = Rules::default();
+        for authorizer in &self.chain {
+            all.append(authorizer.rules(user, namespace));
+        }
+        all
     }
 }
 
@@ -47,7 +92,11 @@ pub struct AlwaysAllow;
 
 impl Authorizer for AlwaysAllow {
     fn authorize(&self, _user: &User, _info: &RequestInfo) -> Decision {
-        Decision::Allow
+        Decision::Allow(String::new())
+    }
+
+    fn rules(&self, _user: &User, _namespace: &str) -> Rules {
+        Rules::everything()
     }
 }
 
@@ -58,6 +107,10 @@ impl Authorizer for AlwaysDeny {
     fn authorize(&self, _user: &User, _info: &RequestInfo) -> Decision {
         Decision::NoOpinion("Everything is forbidden.".into())
     }
+
+    fn rules(&self, _user: &User, _namespace: &str) -> Rules {
+        Rules::default()
+    }
 }
 
 /// Members of `system:masters` may do everything.
@@ -66,51 +119,18 @@ pub struct PrivilegedGroup;
 impl Authorizer for PrivilegedGroup {
     fn authorize(&self, user: &User, _info: &RequestInfo) -> Decision {
         if user.in_group(GROUP_MASTERS) {
-            Decision::Allow
+            Decision::Allow(String::new())
         } else {
             Decision::NoOpinion(String::new())
         }
     }
-}
 
-/// What the default roles of Kubernetes give to everybody: health and version to all, discovery to the authenticated.
-pub struct PublicPaths;
-
-const PUBLIC: [&str; 6] = [
-    "/healthz",
-    "/livez",
-    "/readyz",
-    "/version",
-    "/version/",
-    "/.well-known/openid-configuration",
-];
-const DISCOVERY: [&str; 7] = [
-    "/api",
-    "/api/*",
-    "/apis",
-    "/apis/*",
-    "/openapi",
-    "/openapi/*",
-    "/openid/v1/jwks",
-];
-
-impl Authorizer for PublicPaths {
-    fn authorize(&self, user: &User, info: &RequestInfo) -> Decision {
-        let reads = matches!(info.verb.as_str(), "get" | "head");
-        let public = PUBLIC.iter().take(5).any(|p| *p == info.path);
-        let listed = user.in_group(GROUP_AUTHENTICATED)
-            && (DISCOVERY.iter().any(|p| fits(p, &info.path)) || PUBLIC.contains(&info.path.as_str()));
-        if !info.is_resource && reads && (public || listed) {
-            return Decision::Allow;
+    fn rules(&self, user: &User, _namespace: &str) -> Rules {
+        if user.in_group(GROUP_MASTERS) {
+            Rules::everything()
+        } else {
+            Rules::default()
         }
-        Decision::NoOpinion(String::new())
-    }
-}
-
-fn fits(pattern: &str, path: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(prefix) => path.starts_with(prefix),
-        None => path == pattern,
     }
 }
 
@@ -143,46 +163,5 @@ pub fn resource_path(info: &RequestInfo) -> String {
         info.resource.clone()
     } else {
         format!("{}/{}", info.resource, info.subresource)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::request_info::Query;
-
-    fn allowed(user: &User, method: &str, path: &str) -> bool {
-        let chain: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup), Arc::new(PublicPaths)];
-        let info = RequestInfo::parse(method, path, &Query::default()).unwrap();
-        Authorization { chain }.authorize(user, &info).is_ok()
-    }
-
-    #[test]
-    fn only_masters_pass_beyond_the_public_paths() {
-        let master = User {
-            name: "a".into(),
-            groups: vec![GROUP_MASTERS.into()],
-            ..User::default()
-        };
-        let user = User {
-            name: "b".into(),
-            groups: vec![GROUP_AUTHENTICATED.into()],
-            ..User::default()
-        };
-        let nobody = User::anonymous();
-        let cases = [
-            ("GET", "/api/v1/pods", [true, false, false]),
-            ("GET", "/healthz", [true, true, true]),
-            ("GET", "/version/", [true, true, true]),
-            ("POST", "/healthz", [true, false, false]),
-            ("GET", "/readyz/etcd", [true, false, false]),
-            ("GET", "/apis/apps/v1", [true, true, false]),
-            ("GET", "/openapi/v2", [true, true, false]),
-            ("GET", "/metrics", [true, false, false]),
-        ];
-        for (method, path, want) in cases {
-            let got = [&master, &user, &nobody].map(|u| allowed(u, method, path));
-            assert_eq!(got, want, "{method} {path}");
-        }
     }
 }

@@ -145,7 +145,8 @@ impl Resource {
         }
     }
 
-    fn check_delete_preconditions(&self, object: &dyn Object, options: &DeleteOptions) -> Result<(), StatusError> {
+    /// The uid and resource version that the client named must be those of the object.
+    pub fn check_delete_preconditions(&self, object: &dyn Object, options: &DeleteOptions) -> Result<(), StatusError> {
         let Some(wanted) = &options.preconditions else {
             return Ok(());
         };

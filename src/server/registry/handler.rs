@@ -8,7 +8,7 @@ use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 
-use super::{Backend, Context, Endpoint, Registry};
+use super::{Backend, Context, Endpoint, Registry, Resource};
 use crate::authn::Authentication;
 use crate::authz::Authorization;
 use crate::rest::request::Request;
@@ -32,6 +32,14 @@ impl Call<'_> {
     /// Name in the path; empty for a collection.
     pub fn name(&self) -> &str {
         &self.request.info.name
+    }
+
+    /// Another resource of this server.
+    pub fn stored(&self, group: &str, plural: &str) -> Result<&Resource, StatusError> {
+        self.registry
+            .resource(group, plural)
+            .map(|r| &**r)
+            .ok_or_else(|| StatusError::internal_error(format!("{plural} are no resource of this server")))
     }
 }
 

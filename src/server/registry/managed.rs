@@ -85,7 +85,7 @@ impl Resource {
                     }
                 }
             }
-            Part::Named(_) => {}
+            Part::Named(_) | Part::Internal => {}
         }
         for path in self.strategy.reset_fields(part) {
             set = set.union(FieldSet::of_names(path));

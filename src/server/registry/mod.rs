@@ -24,7 +24,7 @@ use keelson_storage::Store;
 use crate::cache::{Budget, Indexes};
 
 pub(crate) use derive::LIST_ITEMS;
-pub use handler::{Call, Handler, Reply};
+pub use handler::{Answer, Call, Handler, Reply};
 pub use read::{Page, Stored, parse_revision};
 pub(crate) use select::{Next, Query};
 pub use strategy::{CodeDefaults, Context, DefaultStrategy, Strategy};
@@ -68,6 +68,15 @@ pub struct Backend {
     pub entropy: Arc<dyn Entropy>,
     /// Of what is derived from entries.
     pub budget: Arc<Budget>,
+}
+
+impl Backend {
+    /// A random uid.
+    pub fn new_uid(&self) -> String {
+        let mut random = [0u8; 16];
+        self.entropy.fill(&mut random);
+        uuid::Builder::from_random_bytes(random).into_uuid().to_string()
+    }
 }
 
 /// What a path leads to: a resource in one version.

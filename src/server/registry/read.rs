@@ -147,12 +147,19 @@ impl Resource {
             .map_err(|e| self.store_error(e))
     }
 
+    /// All objects of a namespace in the hub version, or of all namespaces.
+    pub async fn all(&self, namespace: &str) -> Result<Vec<Box<dyn Object>>, StatusError> {
+        let listed = self.list(&self.prefix(namespace)?, Page::default()).await?;
+        listed.entries.iter().map(|entry| self.decode(entry)).collect()
+    }
+
     /// Events after a revision.
     pub async fn watch(&self, prefix: &str, after: Revision) -> Result<WatchStream, StoreError> {
         self.backend.store.watch(prefix, after).await
     }
 
-    pub(crate) fn not_found(&self, name: &str) -> StatusError {
+    /// 404 for an object of this resource.
+    pub fn not_found(&self, name: &str) -> StatusError {
         StatusError::not_found(self.group, self.plural, name)
     }
 

@@ -9,6 +9,7 @@ use super::managed::Tracking;
 use super::write::Part;
 
 /// What a strategy may know of the request.
+#[derive(Clone)]
 pub struct Context {
     pub now: Time,
     /// Namespace of the request; empty for cluster-scoped kinds.

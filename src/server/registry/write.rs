@@ -31,6 +31,8 @@ pub enum Part {
     Status,
     /// What the strategy lets through for this subresource.
     Named(&'static str),
+    /// What the server itself changes (a binding, an eviction): the rules for clients don't hold.
+    Internal,
 }
 
 /// What an update asks for beside the new object.
@@ -42,6 +44,18 @@ pub struct UpdateRequest<'a> {
     pub may_create: bool,
     /// Another uid than the stored one is a conflict (PUT), not a change of an immutable field (PATCH).
     pub uid_is_precondition: bool,
+}
+
+impl<'a> UpdateRequest<'a> {
+    /// A change of the main part of an object that is there.
+    pub fn of(name: &'a str) -> UpdateRequest<'a> {
+        UpdateRequest {
+            name,
+            part: Part::Main,
+            may_create: false,
+            uid_is_precondition: true,
+        }
+    }
 }
 
 pub struct Updated {
@@ -107,7 +121,7 @@ impl Resource {
 
     /// What a new object gets from the system.
     fn fill_metadata(&self, context: &Context, object: &mut dyn Object) {
-        let uid = self.new_uid();
+        let uid = self.backend.new_uid();
         let meta = object.meta_mut();
         meta.creation_timestamp = context.now.truncate_to_seconds();
         meta.uid = uid;
@@ -338,6 +352,7 @@ impl Resource {
                 self.strategy.prepare_for_status_update(context, new, old);
             }
             Part::Named(subresource) => self.strategy.prepare_for_subresource(context, subresource, new, old),
+            Part::Internal => {}
         }
     }
 
@@ -362,6 +377,9 @@ impl Resource {
         new: &dyn Object,
         old: &dyn Object,
     ) -> Result<(), StatusError> {
+        if part == Part::Internal {
+            return Ok(());
+        }
         let path = Path::new("metadata");
         let mut errors = meta::validate_object_meta(new.meta(), self.hub.namespaced, self.hub.names, &path);
         let changes = meta::validate_object_meta_update(new.meta(), old.meta(), &path);
@@ -383,7 +401,7 @@ impl Resource {
         errors.extend(match part {
             Part::Status => self.strategy.validate_status_update(context, new, old),
             Part::Named(name) => self.strategy.validate_subresource(context, name, new, old),
-            Part::Main => self.strategy.validate_update(context, new, old),
+            Part::Main | Part::Internal => self.strategy.validate_update(context, new, old),
         });
         self.verdict(new, errors)
     }
@@ -441,12 +459,6 @@ impl Resource {
             .map(|b| char::from(SUFFIX_ALPHABET[usize::from(*b) % SUFFIX_ALPHABET.len()]));
         meta.name = base.chars().chain(suffix).collect();
     }
-
-    fn new_uid(&self) -> String {
-        let mut random = [0u8; 16];
-        self.backend.entropy.fill(&mut random);
-        uuid::Builder::from_random_bytes(random).into_uuid().to_string()
-    }
 }
 
 pub(crate) const OBJECT_MODIFIED: &str =
@@ -454,9 +466,19 @@ pub(crate) const OBJECT_MODIFIED: &str =
 
 /// The text of a failed uid precondition, as kube-apiserver's store words it.
 pub(crate) fn precondition_text(key: &str, wanted: &str, actual: &str) -> String {
+    failed_precondition(key, "UID", wanted, actual)
+}
+
+/// The text of a precondition on `what` (`UID`, `ResourceVersion`) that does not hold; `None` if it does, or if nothing
+/// is wanted.
+pub fn precondition_failed(key: &str, what: &str, wanted: &str, actual: &str) -> Option<String> {
+    (!wanted.is_empty() && wanted != actual).then(|| failed_precondition(key, what, wanted, actual))
+}
+
+fn failed_precondition(key: &str, what: &str, wanted: &str, actual: &str) -> String {
     format!(
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
-         Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
+         Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {actual}"
     )
 }
 

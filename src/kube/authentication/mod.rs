@@ -1,0 +1,27 @@
+//! Questions about who somebody is.
+
+mod self_subject_review;
+mod token_review;
+
+use keelson_server::registry::KindCode;
+use keelson_server::user::User;
+
+use crate::api::authentication_k8s_io::v1::UserInfo;
+
+const GROUP: &str = "authentication.k8s.io";
+
+/// Registers what answers for these kinds.
+pub fn register(code: &mut KindCode) {
+    code.resource(GROUP, "selfsubjectreviews", self_subject_review::Review);
+    code.resource(GROUP, "tokenreviews", token_review::Review);
+}
+
+/// A user as the API shows it.
+fn user_info(user: &User) -> UserInfo {
+    UserInfo {
+        username: user.name.clone(),
+        uid: user.uid.clone(),
+        groups: user.groups.clone(),
+        extra: user.extra.clone(),
+    }
+}

@@ -1,0 +1,22 @@
+//! SelfSubjectReview: who the sender of the request is.
+
+use keelson_machinery::object::Kind;
+use keelson_server::registry::{Answer, Call, Handler, Reply};
+
+use super::user_info;
+use crate::api::authentication_k8s_io::v1::SelfSubjectReview;
+
+pub struct Review;
+
+impl Handler for Review {
+    fn create<'a>(&'a self, call: &'a Call<'a>, _object: Box<dyn Kind>) -> Answer<'a, Reply> {
+        let mut review = SelfSubjectReview::default();
+        review.metadata.creation_timestamp = call.context.now.truncate_to_seconds();
+        review.status.user_info = user_info(&call.request.user);
+        Box::pin(std::future::ready(Ok(Reply::Object(201, Box::new(review)))))
+    }
+
+    fn needs_namespace(&self) -> bool {
+        false
+    }
+}
