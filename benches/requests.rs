@@ -69,6 +69,7 @@ fn serve(identity: &Identity) -> SocketAddr {
                 hooks: keelson::kube::hooks(),
                 listener: ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls)),
                 advertise: String::new(),
+                cache_bytes: 64 << 20,
             };
             let running = start(config).unwrap();
             sender.send(running.local_addr()).unwrap();
