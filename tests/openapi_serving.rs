@@ -36,7 +36,9 @@ static OPENAPI: LazyLock<OpenApi> = LazyLock::new(|| {
     let served = Arc::new(Served::new(&SCHEMES, &RuntimeConfig::default()));
     let info = Info {
         title: "Kubernetes".to_owned(),
-        version: "v1.36.3".to_owned(),
+        version: "1.36".to_owned(),
+        issuer: true,
+        known: &[],
     };
     OpenApi::new(&SCHEMES, served, info, Arc::new(Fixed))
 });
@@ -98,7 +100,7 @@ fn v3_documents_are_cached_by_their_hash() {
     let fresh = get(path, query, &[]);
     assert_eq!(fresh.status(), 200);
     assert_eq!(fresh.headers()[CACHE_CONTROL], "public, immutable");
-    assert_eq!(fresh.headers()[EXPIRES], "Sun, 21 Nov 2027 11:34:00 GMT");
+    assert_eq!(fresh.headers()[EXPIRES], "Sun, 21 Nov 2027 11:34:00 UTC");
     assert_eq!(
         fresh.headers()[ETAG].to_str().unwrap(),
         format!("\"{}\"", query.strip_prefix("hash=").unwrap())
@@ -117,13 +119,33 @@ fn v3_documents_are_cached_by_their_hash() {
 }
 
 #[test]
+fn v3_comes_in_two_encodings_under_one_tag() {
+    let json = get("/openapi/v3/version", "", &[]);
+    for accept in [
+        "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+        "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+    ] {
+        let response = get("/openapi/v3/version", "", &[(ACCEPT, accept)]);
+        assert_eq!(
+            response.headers()[CONTENT_TYPE],
+            "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+        );
+        assert_eq!(response.headers()[ETAG], json.headers()[ETAG]);
+        // Field 1 is the version of OpenAPI.
+        assert!(response.body().starts_with(b"\x0a\x053.0.0"));
+    }
+}
+
+#[test]
 fn other_paths() {
-    assert_eq!(get("/openapi/v3/apis/none/v1", "", &[]).status(), 404);
+    for path in ["/openapi/v3/apis/none/v1", "/openapi/v3/", "/openapi/v3/version/"] {
+        let response = get(path, "", &[]);
+        assert_eq!((response.status().as_u16(), response.body().len()), (404, 0), "{path}");
+    }
     assert_eq!(get("/openapi/v3/version", "", &[(ACCEPT, "text/html")]).status(), 406);
-    assert_eq!(
-        get("/openapi/v3/", "", &[]).headers()[CONTENT_TYPE],
-        "text/plain; charset=utf-8"
-    );
-    assert!(OPENAPI.answer("/openapi", "", &HeaderMap::new()).is_none());
-    assert!(OPENAPI.answer("/openapi/v4", "", &HeaderMap::new()).is_none());
+    let index = get("/openapi/v3", "", &[(ACCEPT, "text/html")]);
+    assert_eq!(index.headers()[CONTENT_TYPE], "text/plain; charset=utf-8");
+    for path in ["/openapi", "/openapi/v2/", "/openapi/v4"] {
+        assert!(OPENAPI.answer(path, "", &HeaderMap::new()).is_none(), "{path}");
+    }
 }

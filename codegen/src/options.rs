@@ -57,6 +57,7 @@ pub struct Subresource {
     pub connect: bool,
     pub options: String,
     pub subpaths: bool,
+    pub produces: String,
 }
 
 /// `keelson.Column`.
@@ -300,6 +301,7 @@ impl Subresource {
             connect: r.flag("connect"),
             options: r.text("options"),
             subpaths: r.flag("subpaths"),
+            produces: r.text("produces"),
         }
     }
 }

@@ -26,6 +26,9 @@ mod system_namespaces;
 #[cfg(test)]
 mod testing;
 mod typed;
+mod versions;
+
+pub use versions::KNOWN_VERSIONS;
 
 use std::time::Duration;
 

@@ -120,6 +120,8 @@ pub struct SubresourceDesc {
     pub options: [&'static str; 3],
     /// Paths below it belong to it too.
     pub subpaths: bool,
+    /// Media type of answers that are no objects; empty where they are.
+    pub produces: &'static str,
 }
 
 pub struct ColumnDesc {

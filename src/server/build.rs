@@ -1,4 +1,4 @@
-//! Generates the protobuf types of the OpenAPI v2 document, without protoc.
+//! Generates the protobuf types of the OpenAPI documents, without protoc.
 
 use std::error::Error;
 
@@ -7,9 +7,12 @@ use std::error::Error;
     reason = "a build script speaks to cargo on its standard output"
 )]
 fn main() -> Result<(), Box<dyn Error>> {
-    const FILE: &str = "openapi/swagger.proto";
-    println!("cargo::rerun-if-changed={FILE}");
-    let files = protox::compile([FILE], ["openapi"])?;
+    const FOLDER: &str = "openapi/protobuf";
+    const FILES: [&str; 2] = ["v2.proto", "v3.proto"];
+    for file in FILES {
+        println!("cargo::rerun-if-changed={FOLDER}/{file}");
+    }
+    let files = protox::compile(FILES, [FOLDER])?;
     prost_build::Config::new().compile_fds(files)?;
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! Paths that are no resources: discovery, OpenAPI, version, metrics, the list of paths.
 
-use actix_web::http::Method;
-use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderValue};
+use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse};
 use keelson_machinery::status::StatusError;
 
+use crate::discovery::Ask;
+use crate::negotiate::route;
 use crate::respond;
 use crate::rest::pretty;
 use crate::rest::request::Request;
@@ -13,28 +14,9 @@ use crate::state::ServerState;
 
 /// Serves one of these paths; `None` for any other.
 pub fn serve(state: &ServerState, request: &Request, http: &HttpRequest) -> Option<HttpResponse> {
-    let path = request.info.path.as_str();
-    let response = answer_path(state, request, http, path)?;
-    if http.method() != Method::GET && only_get(path) {
-        return Some(respond::error(
-            &request.headers,
-            &request.query,
-            &StatusError::method_not_allowed(),
-        ));
-    }
-    Some(response)
-}
-
-/// The paths of the router of resources; the others take any method.
-fn only_get(path: &str) -> bool {
-    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
-    matches!(parts[..], ["api"] | ["api", _] | ["apis", _, _] | ["version"])
-}
-
-fn answer_path(state: &ServerState, request: &Request, http: &HttpRequest, path: &str) -> Option<HttpResponse> {
-    match path {
+    match request.info.path.as_str() {
         "/" | "/index.html" => Some(index(state)),
-        "/version" | "/version/" => Some(json(serde_json::to_vec(&state.version).unwrap_or_default())),
+        "/version" | "/version/" => Some(version(state, request, http)),
         "/metrics" => {
             let mut response = respond::text(200, state.metrics.encode());
             let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
@@ -43,11 +25,31 @@ fn answer_path(state: &ServerState, request: &Request, http: &HttpRequest, path:
         }
         path => {
             let headers = http_headers(&request.headers);
-            let documents = state.openapi.answer(path, http.query_string(), &headers);
-            documents
-                .or_else(|| state.discovery.answer(path, http.query_string(), &headers))
-                .map(answer)
+            if let Some(document) = state.openapi.answer(path, http.query_string(), &headers) {
+                return Some(answer(document));
+            }
+            let found = state.discovery.answer(Ask {
+                method: http.method().as_str(),
+                path,
+                query: http.query_string(),
+                headers: &headers,
+            })?;
+            Some(found.map_or_else(|error| respond::error(&request.headers, &request.query, &error), answer))
         }
+    }
+}
+
+/// The version, by a router that knows only GET and only JSON.
+fn version(state: &ServerState, request: &Request, http: &HttpRequest) -> HttpResponse {
+    let checked = if http.method() == Method::GET {
+        let accept = respond::header_text(&request.headers, &header::ACCEPT);
+        route::check_accept(accept, route::JSON)
+    } else {
+        Err(StatusError::method_not_allowed())
+    };
+    match checked {
+        Ok(()) => json(serde_json::to_vec(&state.version).unwrap_or_default()),
+        Err(error) => respond::error(&request.headers, &request.query, &error),
     }
 }
 

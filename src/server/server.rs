@@ -60,6 +60,10 @@ pub struct Config {
     pub listener: ListenerConfig,
     /// `host:port` that discovery tells clients; empty: that of the listener.
     pub advertise: String,
+    /// Group/versions that requests may name though nothing of them is defined; OpenAPI lists them.
+    pub known_versions: &'static [(&'static str, &'static str)],
+    /// The documents of OpenID Connect for the issuer of service account tokens are served.
+    pub issuer: bool,
 }
 
 /// A server that has been started.
@@ -114,7 +118,9 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     });
     let info = Info {
         title: "Kubernetes".into(),
-        version: config.version.git_version.clone(),
+        version: format!("{}.{}", config.version.major, config.version.minor),
+        issuer: config.issuer,
+        known: config.known_versions,
     };
     let state = Data::new(ServerState {
         delegates: vec![rest.clone()],

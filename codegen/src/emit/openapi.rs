@@ -174,15 +174,18 @@ fn validations<'a>(out: &mut Map<String, Value>, rules: impl Iterator<Item = &'a
 fn property(model: &Model, field: &Field, text: Option<&str>) -> Value {
     let mut out = Map::new();
     describe(&mut out, &field.comment, text);
+    let default = default(model, field).map(|value| ("default".to_owned(), value));
+    // The order of keys is that of kube-apiserver.
     match &field.ty {
         FieldType::Message(id) => {
             let extended = has_siblings(model, field, &out);
+            out.extend(default);
             reference(model, *id, extended, &mut out);
         }
-        ty => type_of(model, ty, &mut out),
-    }
-    if let Some(default) = default(model, field) {
-        out.insert("default".to_owned(), default);
+        ty => {
+            type_of(model, ty, &mut out);
+            out.extend(default);
+        }
     }
     rules(field, &mut out);
     field_extensions(field, &mut out);
@@ -238,13 +241,17 @@ fn type_of(model: &Model, ty: &FieldType, out: &mut Map<String, Value>) {
 /// Elements are plain values: their zero is their default.
 fn element_schema(model: &Model, ty: &FieldType) -> Value {
     let mut out = Map::new();
-    let default = zero(model, ty);
+    let default = zero(model, ty).map(|value| ("default".to_owned(), value));
     match ty {
-        FieldType::Message(id) => reference(model, *id, default.is_some(), &mut out),
-        ty => type_of(model, ty, &mut out),
-    }
-    if let Some(default) = default {
-        out.insert("default".to_owned(), default);
+        FieldType::Message(id) => {
+            let extended = default.is_some();
+            out.extend(default);
+            reference(model, *id, extended, &mut out);
+        }
+        ty => {
+            type_of(model, ty, &mut out);
+            out.extend(default);
+        }
     }
     Value::Object(out)
 }

@@ -252,6 +252,7 @@ fn subresource(s: &Subresource) -> TokenStream {
     let (group, version, kind) = split_kind(&s.kind).unwrap_or_default();
     let options: [&str; 3] = split_kind(&s.options).unwrap_or_default().into();
     let (name, verbs, connect, subpaths) = (&s.name, &s.verbs, s.connect, s.subpaths);
+    let produces = &s.produces;
     let (spec, status, selector) = (&s.spec_replicas_path, &s.status_replicas_path, &s.label_selector_path);
     quote! {
         SubresourceDesc {
@@ -266,6 +267,7 @@ fn subresource(s: &Subresource) -> TokenStream {
             connect: #connect,
             options: [#(#options),*],
             subpaths: #subpaths,
+            produces: #produces,
         }
     }
 }

@@ -3,20 +3,26 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, USER_AGENT, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use keelson_machinery::meta::v1::{APIGroup, APIGroupDiscoveryList, APIGroupList, APIVersions};
 use keelson_machinery::object::Kind;
+use keelson_machinery::status::StatusError;
 use keelson_machinery::{json, protobuf, yaml};
 use serde_json::Value;
 
-use super::{Served, documents};
-use crate::document::accept::{self, Clause};
-use crate::document::{Document, empty};
+use super::{Served, ServedVersion, documents, resource_list};
+use crate::document::{Document, conditions, empty, with_body};
+use crate::negotiate::accept::{self, Clause};
+use crate::negotiate::{Format, Offer, negotiate, route};
+use crate::rest::pretty;
 
 const AGGREGATED_JSON: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const AGGREGATED_YAML: &str = "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const AGGREGATED_PROTOBUF: &str =
     "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+/// Larger documents are compressed for those who take it.
+const MIN_GZIP_BYTES: usize = 128 << 10;
 
 /// The served documents.
 pub struct Discovery {
@@ -33,13 +39,47 @@ struct Aggregated {
     protobuf: OnceLock<Result<Document, String>>,
 }
 
-/// The encodings of documents that are not aggregated.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Encoding {
-    Json,
-    Yaml,
-    Protobuf,
+/// A request for a document.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    pub method: &'a str,
+    pub path: &'a str,
+    /// Without the question mark.
+    pub query: &'a str,
+    pub headers: &'a HeaderMap,
 }
+
+impl<'a> Ask<'a> {
+    fn accept(self) -> Option<&'a str> {
+        self.headers.get(ACCEPT).and_then(|v| v.to_str().ok())
+    }
+
+    /// What a router says that knows the path: only GET, and only types that are named as a whole.
+    fn routed(self) -> Result<(), StatusError> {
+        if self.method != "GET" {
+            return Err(StatusError::method_not_allowed());
+        }
+        route::check_accept(self.accept(), route::OBJECTS)
+    }
+
+    /// Whether a person reads: `?pretty`, or else a browser, curl or wget.
+    fn wants_pretty(self) -> bool {
+        let mut pairs = self.query.split('&');
+        if let Some(value) = pairs
+            .find_map(|pair| pair.strip_prefix("pretty="))
+            .filter(|v| !v.is_empty())
+        {
+            return matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True");
+        }
+        let agent = self.headers.get(USER_AGENT).and_then(|v| v.to_str().ok());
+        ["curl", "Wget", "Mozilla/5.0"]
+            .iter()
+            .any(|name| agent.unwrap_or_default().starts_with(name))
+    }
+}
+
+/// An answer, or the Status that says why not.
+type Answer = Result<Response<Bytes>, StatusError>;
 
 impl Discovery {
     /// `address` is shown to clients as the server's address, `host:port`.
@@ -57,165 +97,138 @@ impl Discovery {
         documents::paths(&self.served)
     }
 
-    /// The answer to a GET of `path` with `query` (without the question mark); `None` where the path is not discovery's
-    /// or names a group or version that is not served. The answers are 200, 304 (aggregated only) and 406.
-    pub fn answer(&self, path: &str, query: &str, headers: &HeaderMap) -> Option<Response<Bytes>> {
-        let parts: Vec<&str> = path.strip_prefix('/')?.trim_end_matches('/').split('/').collect();
+    /// The answer to a request; `None` where the path is not discovery's or names a group or version that is not
+    /// served. The answers are 200, 304 (aggregated only), 405 and 406. `/apis` and `/apis/<group>` take any method.
+    pub fn answer(&self, ask: Ask<'_>) -> Option<Answer> {
+        let path = ask.path.strip_prefix('/')?;
+        let parts: Vec<&str> = path.strip_suffix('/').unwrap_or(path).split('/').collect();
         let served = &self.served;
         match parts[..] {
             ["api"] => {
                 served.group("")?;
-                Some(self.root(true, query, headers))
+                Some(ask.routed().and_then(|()| self.root(true, ask)))
             }
-            ["apis"] => Some(self.root(false, query, headers)),
-            ["api", version] => {
-                let value = documents::api_resource_list(served, "", served.version("", version)?);
-                Some(plain(&value, None, query, headers))
-            }
+            ["apis"] => Some(self.root(false, ask)),
+            ["api", version] => Some(self.resources(ask, "", served.version("", version)?)),
             ["apis", group] if !group.is_empty() => {
                 let value = documents::api_group(served.group(group)?);
-                Some(plain(&value, Some(&mut APIGroup::default()), query, headers))
+                Some(plain(ask, &value, || encoded(&value, &mut APIGroup::default())))
             }
             ["apis", group, version] if !group.is_empty() => {
-                let value = documents::api_resource_list(served, group, served.version(group, version)?);
-                Some(plain(&value, None, query, headers))
+                Some(self.resources(ask, group, served.version(group, version)?))
             }
             _ => None,
         }
     }
 
-    /// `/api` or `/apis`: aggregated, if the client prefers that.
-    fn root(&self, legacy: bool, query: &str, headers: &HeaderMap) -> Response<Bytes> {
+    fn resources(&self, ask: Ask<'_>, group: &str, version: &ServedVersion) -> Answer {
+        ask.routed()?;
+        let value = documents::api_resource_list(&self.served, group, version);
+        plain(ask, &value, || Ok(resource_list::encode(&value)))
+    }
+
+    /// `/api` or `/apis`: aggregated, if the client takes that at all. `/apis/` is never aggregated.
+    fn root(&self, legacy: bool, ask: Ask<'_>) -> Answer {
         let documents = if legacy { &self.legacy } else { &self.named };
-        for clause in accept::clauses(headers) {
-            if is_aggregated(&clause) {
-                let json = clause.takes("application", "json");
-                if json || clause.takes("application", "vnd.kubernetes.protobuf") {
-                    return answer_aggregated(documents.get(&self.served, legacy, json), headers);
-                }
-            } else if encoding(&clause).is_some() {
-                break;
-            }
+        let clauses = accept::clauses(ask.accept().unwrap_or_default());
+        let mut aggregated = clauses.iter().filter(|clause| is_aggregated(clause));
+        if ask.path != "/apis/"
+            && let Some(format) = aggregated.find_map(format)
+        {
+            return documents.answer(&self.served, legacy, format, ask);
         }
         if legacy {
             let value = documents::api_versions(&self.served, &self.address);
-            plain(&value, Some(&mut APIVersions::default()), query, headers)
+            plain(ask, &value, || encoded(&value, &mut APIVersions::default()))
         } else {
             let value = documents::api_group_list(&self.served);
-            plain(&value, Some(&mut APIGroupList::default()), query, headers)
+            plain(ask, &value, || encoded(&value, &mut APIGroupList::default()))
         }
     }
 }
 
 impl Aggregated {
-    fn get(&self, served: &Served, legacy: bool, json: bool) -> Result<&Document, String> {
-        let value = || documents::aggregated(served, legacy);
-        let document = |content_type, bytes: &[u8]| Document::new(content_type, bytes).map_err(|e| e.to_string());
-        let made = if json {
-            self.json
-                .get_or_init(|| document(AGGREGATED_JSON, value().to_string().as_bytes()))
-        } else {
-            self.protobuf.get_or_init(|| {
-                let bytes = to_protobuf(&value(), &mut APIGroupDiscoveryList::default())?;
-                document(AGGREGATED_PROTOBUF, &bytes)
-            })
+    fn answer(&self, served: &Served, legacy: bool, format: Format, ask: Ask<'_>) -> Answer {
+        let json = self.json(served, legacy).map_err(StatusError::internal_error)?;
+        let etag = json.etag();
+        let known = ask.headers.get(IF_NONE_MATCH).is_some_and(|sent| *sent == etag);
+        let mut response = match format {
+            _ if known => empty(StatusCode::NOT_MODIFIED),
+            Format::Json if ask.wants_pretty() => {
+                let text = json.unpacked().map_err(StatusError::internal_error)?;
+                with_body(StatusCode::OK, AGGREGATED_JSON, pretty::indent(text.trim_ascii_end()))
+            }
+            Format::Json => whole(json, ask),
+            Format::Protobuf => {
+                let document = self.protobuf(served, legacy, json);
+                whole(document.map_err(StatusError::internal_error)?, ask)
+            }
+            Format::Yaml => {
+                let text = json.unpacked().map_err(StatusError::internal_error)?;
+                let text = yaml::from_json(&text).map_err(StatusError::internal_error)?;
+                with_body(StatusCode::OK, AGGREGATED_YAML, text)
+            }
         };
-        made.as_ref().map_err(Clone::clone)
+        let headers = response.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+        headers.insert(VARY, HeaderValue::from_static("Accept"));
+        if let Ok(etag) = HeaderValue::try_from(etag) {
+            headers.insert(ETAG, etag);
+        }
+        Ok(response)
+    }
+
+    fn json(&self, served: &Served, legacy: bool) -> Result<&Document, String> {
+        let make = || {
+            let text = format!("{}\n", documents::aggregated(served, legacy));
+            Document::new(AGGREGATED_JSON, text.as_bytes()).map_err(|e| e.to_string())
+        };
+        self.json.get_or_init(make).as_ref().map_err(Clone::clone)
+    }
+
+    /// The tag is that of the JSON form.
+    fn protobuf(&self, served: &Served, legacy: bool, json: &Document) -> Result<&Document, String> {
+        let make = || {
+            let value = documents::aggregated(served, legacy);
+            let bytes = encoded(&value, &mut APIGroupDiscoveryList::default())?;
+            let document = Document::new(AGGREGATED_PROTOBUF, &bytes).map_err(|e| e.to_string())?;
+            Ok(document.encoding_of(json.hash()))
+        };
+        self.protobuf.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 }
 
-fn answer_aggregated(document: Result<&Document, String>, headers: &HeaderMap) -> Response<Bytes> {
-    let Ok(document) = document else {
-        return empty(StatusCode::INTERNAL_SERVER_ERROR);
-    };
-    let mut response = document.answer(headers, "Accept");
-    response
-        .headers_mut()
-        .insert(CACHE_CONTROL, HeaderValue::from_static("public"));
-    response
+fn whole(document: &Document, ask: Ask<'_>) -> Response<Bytes> {
+    let large = document.len() > MIN_GZIP_BYTES;
+    document.whole(large && conditions::accepts_gzip(ask.headers))
 }
 
 /// Whether the clause asks for aggregated discovery in the version that there is.
-fn is_aggregated(clause: &Clause) -> bool {
+fn is_aggregated(clause: &Clause<'_>) -> bool {
     (clause.param("g"), clause.param("v"), clause.param("as")) == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
 }
 
-/// The encoding that a clause asks for; none if it asks for another form of the document.
-fn encoding(clause: &Clause) -> Option<Encoding> {
-    if !clause.param("as").is_empty() {
-        None
-    } else if clause.takes("application", "json") {
-        Some(Encoding::Json)
-    } else if clause.takes("application", "yaml") {
-        Some(Encoding::Yaml)
-    } else if clause.takes("application", "vnd.kubernetes.protobuf") {
-        Some(Encoding::Protobuf)
-    } else {
-        None
-    }
+/// The first format that a clause takes.
+fn format(clause: &Clause<'_>) -> Option<Format> {
+    let formats = [Format::Json, Format::Yaml, Format::Protobuf];
+    formats.into_iter().find(|format| clause.takes(format.media_type()))
 }
 
-/// A document that is made anew for each request. `object` is an empty object of its kind; without it there is no
-/// protobuf form. (Of APIResourceList: its verbs are a message of their own there, which the definitions cannot say.)
-fn plain(value: &Value, object: Option<&mut dyn Kind>, query: &str, headers: &HeaderMap) -> Response<Bytes> {
-    let possible = |e: &Encoding| *e != Encoding::Protobuf || object.is_some();
-    let Some(encoding) = accept::clauses(headers).iter().filter_map(encoding).find(possible) else {
-        return not_acceptable();
-    };
+/// A document that is made anew for each request.
+fn plain(ask: Ask<'_>, value: &Value, protobuf: impl FnOnce() -> Result<Vec<u8>, String>) -> Answer {
+    let accepted = negotiate(ask.accept(), Offer::Plain)?;
     let text = || value.to_string().into_bytes();
-    let (content_type, body) = match (encoding, object) {
-        (Encoding::Yaml, _) => ("application/yaml", yaml::from_json(&text()).map_err(|e| e.to_string())),
-        (Encoding::Protobuf, Some(object)) => ("application/vnd.kubernetes.protobuf", to_protobuf(value, object)),
-        _ if wants_pretty(query, headers) => ("application/json", Ok(format!("{value:#}").into_bytes())),
-        _ => ("application/json", Ok([text(), b"\n".to_vec()].concat())),
+    let body = match accepted.format {
+        Format::Yaml => yaml::from_json(&text()).map_err(StatusError::internal_error)?,
+        Format::Protobuf => protobuf().map_err(StatusError::internal_error)?,
+        Format::Json if accepted.pretty || ask.wants_pretty() => pretty::indent(&text()),
+        Format::Json => [text(), b"\n".to_vec()].concat(),
     };
-    match body {
-        Ok(body) => ok(content_type, body),
-        Err(_) => empty(StatusCode::INTERNAL_SERVER_ERROR),
-    }
+    Ok(with_body(StatusCode::OK, accepted.format.media_type(), body))
 }
 
-fn to_protobuf(value: &Value, object: &mut dyn Kind) -> Result<Vec<u8>, String> {
+/// The protobuf form of `value`; `object` is an empty object of its kind.
+fn encoded(value: &Value, object: &mut dyn Kind) -> Result<Vec<u8>, String> {
     json::read(value.to_string().as_bytes(), object.as_reflect_mut()).map_err(|e| e.to_string())?;
     Ok(protobuf::encode(object))
-}
-
-fn ok(content_type: &'static str, body: Vec<u8>) -> Response<Bytes> {
-    let len = body.len();
-    let mut response = Response::new(body.into());
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(len));
-    response
-}
-
-/// Whether a person reads: `?pretty`, or else a browser, curl or wget.
-fn wants_pretty(query: &str, headers: &HeaderMap) -> bool {
-    if let Some(value) = query
-        .split('&')
-        .find_map(|pair| pair.strip_prefix("pretty="))
-        .filter(|v| !v.is_empty())
-    {
-        return matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True");
-    }
-    let agent = headers
-        .get(USER_AGENT)
-        .and_then(|v| v.to_str().ok())
-        .unwrap_or_default();
-    ["curl", "Wget", "Mozilla/5.0"]
-        .iter()
-        .any(|name| agent.starts_with(name))
-}
-
-fn not_acceptable() -> Response<Bytes> {
-    let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
-                   application/vnd.kubernetes.protobuf";
-    let status = serde_json::json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": message, "reason": "NotAcceptable", "details": {}, "code": 406,
-    });
-    let mut response = ok("application/json", status.to_string().into_bytes());
-    *response.status_mut() = StatusCode::NOT_ACCEPTABLE;
-    response
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use keelson_machinery::reflect::MessageDesc;
 use keelson_machinery::scheme::{KindDesc, Scheme, TypeDesc};
 
 use super::RuntimeConfig;
@@ -77,8 +78,8 @@ impl Served {
             .find(|k| k.plural == plural)
     }
 
-    /// Name of the OpenAPI definition of a kind, served or not.
-    pub fn definition(&self, group: &str, version: &str, kind: &str) -> Option<&'static str> {
+    /// The table of a kind's fields, served or not.
+    pub fn message(&self, group: &str, version: &str, kind: &str) -> Option<&'static MessageDesc> {
         let kinds = self
             .schemes
             .iter()
@@ -86,14 +87,14 @@ impl Served {
             .filter(|g| g.name == group)
             .flat_map(|g| g.versions);
         let mut kinds = kinds.filter(|v| v.version == version).flat_map(|v| v.kinds);
-        let resource = kinds.find(|k| k.kind == kind).map(|k| (k.message)().name);
+        let resource = kinds.find(|k| k.kind == kind).map(|k| (k.message)());
         let is = |t: &&TypeDesc| (t.group, t.version, t.kind) == (group, version, kind);
         resource.or_else(|| {
             self.schemes
                 .iter()
                 .flat_map(|s| s.types)
                 .find(is)
-                .map(|t| (t.message)().name)
+                .map(|t| (t.message)())
         })
     }
 

@@ -5,6 +5,7 @@ use std::io::Read;
 
 use flate2::read::ZlibDecoder;
 use keelson_machinery::scheme::Scheme;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// Prefix of references in OpenAPI v3.
@@ -15,8 +16,10 @@ pub(super) const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 /// The definitions of one scheme may be this large; those of all of Kubernetes take 2 MiB.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// OpenAPI v3 schemas by name.
-pub(super) type Definitions = BTreeMap<String, Value>;
+/// OpenAPI v3 schemas by name, each as its JSON text: parsed, all of them would take ten times the space.
+pub(super) type Definitions = BTreeMap<String, Box<RawValue>>;
+/// Group and version.
+pub(super) type GroupVersion<'a> = (&'a str, &'a str);
 
 /// The definitions of a scheme that cannot be read: a fault of the build.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +38,7 @@ pub(super) fn load(schemes: &[&'static Scheme]) -> Result<Definitions, Definitio
         ZlibDecoder::new(scheme.definitions)
             .take(MAX_BYTES)
             .read_to_end(&mut text)?;
-        let parsed: BTreeMap<String, Value> = serde_json::from_slice(&text)?;
+        let parsed: Definitions = serde_json::from_slice(&text)?;
         for (name, schema) in parsed {
             all.entry(name).or_insert(schema);
         }
@@ -61,17 +64,37 @@ pub(super) fn reachable<'a>(
     found
 }
 
-fn references<'a>(schema: &'a Value, out: &mut Vec<&'a str>) {
-    match schema {
-        Value::Object(fields) => {
-            if let Some(Value::String(target)) = fields.get("$ref") {
-                out.push(target.strip_prefix(V3_REF).unwrap_or(target));
-            }
-            fields.values().for_each(|v| references(v, out));
-        }
-        Value::Array(items) => items.iter().for_each(|v| references(v, out)),
-        _ => {}
+/// Names of the definitions that a schema refers to. The text has no spaces between tokens, and a quote within a string
+/// is escaped, so nothing but a reference looks like one.
+fn references<'a>(schema: &'a RawValue, out: &mut Vec<&'a str>) {
+    const KEY: &str = "\"$ref\":\"";
+    let mut rest = schema.get();
+    while let Some((_, after)) = rest.split_once(KEY) {
+        let Some((target, after)) = after.split_once('"') else {
+            return;
+        };
+        out.push(target.strip_prefix(V3_REF).unwrap_or(target));
+        rest = after;
     }
+}
+
+/// The schema of definition `name` with the group/versions of the kinds that belong to all of them.
+pub(super) fn parsed(name: &str, schema: &RawValue, kinds: &BTreeSet<GroupVersion<'_>>) -> serde_json::Result<Value> {
+    let mut value: Value = serde_json::from_str(schema.get())?;
+    if let (Some(kind), Value::Object(members)) = (common_kind(name), &mut value) {
+        let kinds: Vec<Value> = kinds
+            .iter()
+            .map(|(group, version)| json!({"group": group, "kind": kind, "version": version}))
+            .collect();
+        members.insert("x-kubernetes-group-version-kind".into(), kinds.into());
+    }
+    Ok(value)
+}
+
+/// The kind of definition `name`, if it is one that every group/version has.
+pub(super) fn common_kind(name: &str) -> Option<&'static str> {
+    let kind = name.strip_prefix(META)?;
+    ["DeleteOptions", "WatchEvent"].into_iter().find(|k| *k == kind)
 }
 
 /// The v2 form of a v3 schema: no defaults and no unions; a wrapped reference becomes the reference itself.
@@ -80,13 +103,13 @@ pub(super) fn to_v2(schema: &Value) -> Value {
         return schema.clone();
     };
     let mut out = Map::new();
+    let union = fields.contains_key("anyOf") || fields.contains_key("oneOf");
     for (key, value) in fields {
+        if union && key != "description" {
+            out.entry("type").or_insert_with(|| "string".into());
+        }
         let value = match key.as_str() {
-            "default" | "nullable" | "not" => continue,
-            "anyOf" | "oneOf" => {
-                out.insert("type".into(), "string".into());
-                continue;
-            }
+            "default" | "nullable" | "not" | "anyOf" | "oneOf" => continue,
             "allOf" => match reference(value) {
                 Some(target) => {
                     out.insert("$ref".into(), target.into());
@@ -122,19 +145,6 @@ fn v2_reference(target: &str) -> String {
     format!("{V2_REF}{}", target.strip_prefix(V3_REF).unwrap_or(target))
 }
 
-/// Names the group/versions that DeleteOptions and WatchEvent belong to: they are kinds of every one.
-pub(super) fn stamp_common_kinds(definitions: &mut Definitions, group_versions: &BTreeSet<(&str, &str)>) {
-    for kind in ["DeleteOptions", "WatchEvent"] {
-        if let Some(Value::Object(schema)) = definitions.get_mut(&format!("{META}{kind}")) {
-            let kinds: Vec<Value> = group_versions
-                .iter()
-                .map(|(group, version)| json!({"group": group, "kind": kind, "version": version}))
-                .collect();
-            schema.insert("x-kubernetes-group-version-kind".into(), kinds.into());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,8 +154,8 @@ mod tests {
         let cases = [
             (json!({"type": "string", "default": ""}), json!({"type": "string"})),
             (
-                json!({"oneOf": [{"type": "string"}, {"type": "number"}]}),
-                json!({"type": "string"}),
+                json!({"description": "d", "format": "f", "oneOf": [{"type": "string"}, {"type": "number"}]}),
+                json!({"description": "d", "type": "string", "format": "f"}),
             ),
             (
                 json!({"default": {}, "description": "d", "allOf": [{"$ref": "#/components/schemas/a.B"}]}),
@@ -165,7 +175,8 @@ mod tests {
             ),
         ];
         for (v3, v2) in cases {
-            assert_eq!(to_v2(&v3), v2);
+            // As text: the order of keys counts.
+            assert_eq!(to_v2(&v3).to_string(), v2.to_string());
         }
     }
 
@@ -174,10 +185,12 @@ mod tests {
         let definitions: Definitions = [
             ("a", json!({"items": {"$ref": "#/components/schemas/b"}})),
             ("b", json!({"allOf": [{"$ref": "#/components/schemas/a"}]})),
-            ("c", json!({"type": "string"})),
+            ("c", json!({"description": "like \"$ref\":\"#/components/schemas/d\""})),
+            ("d", json!({"type": "string"})),
         ]
-        .map(|(name, schema)| (name.to_owned(), schema))
+        .map(|(name, schema)| (name.to_owned(), serde_json::value::to_raw_value(&schema).unwrap()))
         .into();
         assert_eq!(reachable(&definitions, ["a"]), BTreeSet::from(["a", "b"]));
+        assert_eq!(reachable(&definitions, ["c", "absent"]), BTreeSet::from(["c"]));
     }
 }

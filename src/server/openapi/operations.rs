@@ -9,6 +9,8 @@ pub(super) enum Method {
     Put,
     Post,
     Delete,
+    Options,
+    Head,
     Patch,
 }
 
@@ -19,6 +21,8 @@ impl Method {
             Method::Put => "put",
             Method::Post => "post",
             Method::Delete => "delete",
+            Method::Options => "options",
+            Method::Head => "head",
             Method::Patch => "patch",
         }
     }
@@ -30,7 +34,7 @@ pub(super) struct PathItem {
     /// `/api/v1/namespaces/{namespace}/pods`.
     pub(super) path: String,
     /// Parameters of every operation of the path, by name.
-    pub(super) parameters: Vec<&'static Parameter>,
+    pub(super) parameters: Vec<Parameter>,
     pub(super) operations: Vec<Operation>,
 }
 
@@ -45,12 +49,21 @@ pub(super) struct Operation {
     /// Group, version and kind of the object.
     pub(super) gvk: Option<[&'static str; 3]>,
     /// Those that the path does not have, by name.
-    pub(super) parameters: Vec<&'static Parameter>,
+    pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<Body>,
     pub(super) consumes: &'static [&'static str],
     pub(super) produces: &'static [&'static str],
-    /// Status and name of the definition of the body.
-    pub(super) responses: Vec<(u16, String)>,
+    /// By status.
+    pub(super) responses: Vec<(u16, Answer)>,
+}
+
+/// What a response carries.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    Empty,
+    Text,
+    /// Name of the definition of the object.
+    Object(String),
 }
 
 /// What a request carries.
@@ -63,6 +76,7 @@ pub(super) enum Body {
 }
 
 pub(super) const JSON: &[&str] = &["application/json"];
+pub(super) const JWK_SET: &[&str] = &["application/jwk-set+json"];
 pub(super) const OBJECT_TYPES: &[&str] = &[
     "application/json",
     "application/yaml",
@@ -82,12 +96,18 @@ pub(super) const PATCH_TYPES: &[&str] = &[
     "application/apply-patch+yaml",
 ];
 pub(super) const ANY_TYPE: &[&str] = &["*/*"];
+pub(super) const TEXT_TYPES: &[&str] = &[
+    "text/plain",
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+];
 
 impl PathItem {
     /// `None` for a path without operations. What all operations share moves to the path.
-    pub(super) fn new(path: String, own: &[&'static Parameter], mut operations: Vec<Operation>) -> Option<PathItem> {
+    pub(super) fn new(path: String, own: &[Parameter], mut operations: Vec<Operation>) -> Option<PathItem> {
         let first = operations.first()?;
-        let mut shared: Vec<&'static Parameter> = first
+        let mut shared: Vec<Parameter> = first
             .parameters
             .iter()
             .copied()
@@ -96,8 +116,8 @@ impl PathItem {
         for operation in &mut operations {
             operation.parameters.retain(|p| !shared.contains(p));
         }
-        shared.extend(own);
-        shared.sort_by_key(|p| p.name);
+        shared.extend_from_slice(own);
+        shared.sort_by_key(|p| (p.name, p.location));
         Some(PathItem {
             path,
             parameters: shared,
@@ -109,11 +129,10 @@ impl PathItem {
     pub(super) fn definitions(&self) -> impl Iterator<Item = String> {
         self.operations.iter().flat_map(|operation| {
             let body = operation.body.as_ref().map(Body::definition);
-            let answers = operation
-                .responses
-                .iter()
-                .map(|(_, name)| name.clone())
-                .filter(|name| !name.is_empty());
+            let answers = operation.responses.iter().filter_map(|(_, answer)| match answer {
+                Answer::Object(name) => Some(name.clone()),
+                Answer::Empty | Answer::Text => None,
+            });
             body.into_iter().chain(answers).collect::<Vec<_>>()
         })
     }
@@ -143,28 +162,33 @@ impl Body {
 }
 
 /// A read of a fixed document, such as /version/.
-pub(super) fn document(
-    path: &str,
-    id: String,
-    tag: String,
-    description: &str,
-    types: &'static [&'static str],
-    definition: String,
-) -> Option<PathItem> {
-    let operation = Operation {
-        method: Method::Get,
-        id,
-        tag,
-        description: description.to_owned(),
-        action: "",
-        gvk: None,
-        parameters: Vec::new(),
-        body: None,
-        consumes: types,
-        produces: types,
-        responses: vec![(200, definition), (401, String::new())],
-    };
-    PathItem::new(path.to_owned(), &[], vec![operation])
+pub(super) struct FixedDocument<'a> {
+    pub(super) id: String,
+    pub(super) tag: String,
+    pub(super) description: &'a str,
+    pub(super) consumes: &'static [&'static str],
+    pub(super) produces: &'static [&'static str],
+    pub(super) answer: Answer,
+}
+
+impl FixedDocument<'_> {
+    /// The path item of `path`.
+    pub(super) fn at(self, path: String) -> Option<PathItem> {
+        let operation = Operation {
+            method: Method::Get,
+            id: self.id,
+            tag: self.tag,
+            description: self.description.to_owned(),
+            action: "",
+            gvk: None,
+            parameters: Vec::new(),
+            body: None,
+            consumes: self.consumes,
+            produces: self.produces,
+            responses: vec![(200, self.answer), (401, Answer::Empty)],
+        };
+        PathItem::new(path, &[], vec![operation])
+    }
 }
 
 /// What the operations of one resource have in common.
@@ -183,7 +207,6 @@ pub(super) struct Template<'a> {
     pub(super) list: String,
     /// DELETE answers with the object.
     pub(super) returns_deleted: bool,
-    pub(super) watchable: bool,
 }
 
 impl Template<'_> {
@@ -211,13 +234,39 @@ impl Template<'_> {
         }
     }
 
+    /// A read that answers with text; `parameters` are those of the query.
+    pub(super) fn text(&self, parameters: Vec<Parameter>) -> Operation {
+        Operation {
+            parameters,
+            produces: TEXT_TYPES,
+            responses: vec![(200, Answer::Text), (401, Answer::Empty)],
+            ..self.get()
+        }
+    }
+
+    /// A request that passes through. `suffix`: `WithPath` where a path goes along.
+    pub(super) fn connect(&self, method: Method, suffix: &str, parameters: Vec<Parameter>) -> Operation {
+        let mut name = method.as_str().to_owned();
+        if let Some(first) = name.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        let noun = format!("{name}{}{suffix}", self.noun);
+        let base = self.operation(method, "connect", &noun, "connect", "Connect to");
+        Operation {
+            parameters,
+            produces: ANY_TYPE,
+            responses: vec![(200, Answer::Text), (401, Answer::Empty)],
+            ..base
+        }
+    }
+
     /// `suffix`: `ForAllNamespaces` where the path names no namespace.
     pub(super) fn list(&self, noun: &str, suffix: &str) -> Operation {
         let noun = format!("{noun}{suffix}");
         let base = self.operation(Method::Get, "list", &noun, "list", "List or watch objects of kind");
         Operation {
             parameters: parameters::LIST.to_vec(),
-            produces: if self.watchable { WATCH_TYPES } else { OBJECT_TYPES },
+            produces: WATCH_TYPES,
             responses: answers(&[200], &self.list),
             ..base
         }
@@ -300,10 +349,10 @@ impl Template<'_> {
 }
 
 /// `codes` with one body, and the 401 that every operation may answer.
-fn answers(codes: &[u16], definition: &str) -> Vec<(u16, String)> {
+fn answers(codes: &[u16], definition: &str) -> Vec<(u16, Answer)> {
     codes
         .iter()
-        .map(|code| (*code, definition.to_owned()))
-        .chain([(401, String::new())])
+        .map(|code| (*code, Answer::Object(definition.to_owned())))
+        .chain([(401, Answer::Empty)])
         .collect()
 }

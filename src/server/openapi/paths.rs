@@ -3,8 +3,8 @@
 use keelson_machinery::scheme::{KindDesc, SubresourceDesc};
 
 use super::definitions::META;
-use super::operations::{JSON, OBJECT_TYPES, Operation, PathItem, Template, document};
-use super::parameters::{NAME, NAMESPACE, PRETTY, Parameter};
+use super::operations::{Answer, FixedDocument, JSON, JWK_SET, Method, OBJECT_TYPES, Operation, PathItem, Template};
+use super::parameters::{self, NAME, NAMESPACE, PRETTY, Parameter, SUBPATH};
 use crate::discovery::{Served, ServedGroup, ServedVersion};
 
 /// One document of OpenAPI v3: the part of its URL after /openapi/v3/, and its paths.
@@ -16,26 +16,18 @@ pub(super) struct Section {
     pub(super) paths: Vec<PathItem>,
 }
 
-/// Everything that is served, by document, ordered by name.
-pub(super) fn sections(served: &Served) -> Vec<Section> {
+/// Everything that is served, by document, ordered by name. `issuer`: the documents of OpenID Connect are served too.
+pub(super) fn sections(served: &Served, issuer: bool) -> Vec<Section> {
     let mut sections = vec![
         fixed(
             "apis",
-            "getAPIVersions",
-            "apis",
-            "List the API groups.",
-            OBJECT_TYPES,
-            format!("{META}APIGroupList"),
+            of_discovery("getAPIVersions", "apis", "List the API groups.", "APIGroupList"),
         ),
-        fixed(
-            "version",
-            "getCodeVersion",
-            "version",
-            "Read the version of the server.",
-            JSON,
-            "io.k8s.apimachinery.pkg.version.Info".to_owned(),
-        ),
+        fixed("version", version_document()),
     ];
+    if issuer {
+        sections.extend(issuer_documents());
+    }
     for group in &served.groups {
         sections.push(group_section(group));
         sections.extend(
@@ -49,19 +41,61 @@ pub(super) fn sections(served: &Served) -> Vec<Section> {
     sections
 }
 
-fn fixed(name: &str, id: &str, tag: &str, say: &str, types: &'static [&'static str], definition: String) -> Section {
-    let item = document(
-        &format!("/{name}/"),
-        id.to_owned(),
-        tag.to_owned(),
-        say,
-        types,
-        definition,
-    );
+fn fixed(name: &str, document: FixedDocument<'_>) -> Section {
     Section {
         name: name.to_owned(),
         group_version: None,
-        paths: item.into_iter().collect(),
+        paths: document.at(format!("/{name}/")).into_iter().collect(),
+    }
+}
+
+fn version_document() -> FixedDocument<'static> {
+    FixedDocument {
+        id: "getCodeVersion".to_owned(),
+        tag: "version".to_owned(),
+        description: "Read the version of the server.",
+        consumes: JSON,
+        produces: JSON,
+        answer: Answer::Object("io.k8s.apimachinery.pkg.version.Info".to_owned()),
+    }
+}
+
+/// What an OpenID Connect client reads to check the tokens of service accounts.
+fn issuer_documents() -> [Section; 2] {
+    let document = |id: &str, tag: &str, description, produces| FixedDocument {
+        id: id.to_owned(),
+        tag: tag.to_owned(),
+        description,
+        consumes: &[],
+        produces,
+        answer: Answer::Text,
+    };
+    let configuration = document(
+        "getServiceAccountIssuerOpenIDConfiguration",
+        "WellKnown",
+        "Read the OpenID configuration of the issuer of service account tokens.",
+        JSON,
+    );
+    let keys = document(
+        "getServiceAccountIssuerOpenIDKeyset",
+        "openid",
+        "Read the public keys of the issuer of service account tokens.",
+        JWK_SET,
+    );
+    [
+        fixed(".well-known/openid-configuration", configuration),
+        fixed("openid/v1/jwks", keys),
+    ]
+}
+
+fn of_discovery<'a>(id: &str, tag: &str, description: &'a str, kind: &str) -> FixedDocument<'a> {
+    FixedDocument {
+        id: id.to_owned(),
+        tag: tag.to_owned(),
+        description,
+        consumes: OBJECT_TYPES,
+        produces: OBJECT_TYPES,
+        answer: Answer::Object(format!("{META}{kind}")),
     }
 }
 
@@ -69,23 +103,12 @@ fn group_section(group: &ServedGroup) -> Section {
     let (title, tag) = (camel(short(group.name), true), camel(short(group.name), false));
     if group.name.is_empty() {
         let say = "List the versions of the legacy group.";
-        return fixed(
-            "api",
-            "getCoreAPIVersions",
-            &tag,
-            say,
-            OBJECT_TYPES,
-            format!("{META}APIVersions"),
-        );
+        return fixed("api", of_discovery("getCoreAPIVersions", &tag, say, "APIVersions"));
     }
     let (name, id) = (format!("apis/{}", group.name), format!("get{title}APIGroup"));
     fixed(
         &name,
-        &id,
-        &tag,
-        "Read the versions of the group.",
-        OBJECT_TYPES,
-        format!("{META}APIGroup"),
+        of_discovery(&id, &tag, "Read the versions of the group.", "APIGroup"),
     )
 }
 
@@ -98,7 +121,7 @@ fn version_section(served: &Served, group: &ServedGroup, version: &ServedVersion
     };
     let id = format!("get{prefix}APIResources");
     let say = "List the resources of the version.";
-    let mut section = fixed(&name, &id, &tag, say, OBJECT_TYPES, format!("{META}APIResourceList"));
+    let mut section = fixed(&name, of_discovery(&id, &tag, say, "APIResourceList"));
     section.group_version = Some((group.name, version.version));
     for kind in &version.kinds {
         let resource = Resource {
@@ -112,7 +135,7 @@ fn version_section(served: &Served, group: &ServedGroup, version: &ServedVersion
         section.paths.extend(
             kind.subresources
                 .iter()
-                .filter_map(|sub| resource.subresource_path(served, sub)),
+                .flat_map(|sub| resource.subresource_paths(served, sub)),
         );
         section.paths.extend(resource.watch_paths());
     }
@@ -169,10 +192,10 @@ impl Resource<'_> {
     }
 
     /// Parameters of the path itself.
-    fn own(&self, named: bool) -> Vec<&'static Parameter> {
-        let mut own: Vec<&'static Parameter> = vec![&PRETTY];
-        own.extend(named.then_some(&NAME));
-        own.extend(self.kind.namespaced.then_some(&NAMESPACE));
+    fn own(&self, named: bool) -> Vec<Parameter> {
+        let mut own: Vec<Parameter> = vec![PRETTY];
+        own.extend(named.then_some(NAME));
+        own.extend(self.kind.namespaced.then_some(NAMESPACE));
         own
     }
 
@@ -196,7 +219,6 @@ impl Resource<'_> {
             list: format!("{package}.{}", self.kind.list_kind),
             object,
             returns_deleted: self.kind.returns_deleted,
-            watchable: self.has("watch"),
         }
     }
 
@@ -208,7 +230,7 @@ impl Resource<'_> {
             let all = vec![template.list(self.kind.kind, "ForAllNamespaces")];
             paths.extend(PathItem::new(
                 format!("{}/{}", self.base, self.kind.plural),
-                &[&PRETTY],
+                &[PRETTY],
                 all,
             ));
         }
@@ -233,17 +255,59 @@ impl Resource<'_> {
         )
     }
 
-    /// `None` where the kind of the body is not served by any scheme.
-    fn subresource_path(&self, served: &Served, sub: &SubresourceDesc) -> Option<PathItem> {
+    /// Empty where no scheme has the kind of the body.
+    fn subresource_paths(&self, served: &Served, sub: &SubresourceDesc) -> Vec<PathItem> {
         let mut template = self.template();
         template.noun.push_str(&camel(sub.name, true));
         template.title = format!("{} of a {}", sub.name, self.kind.kind);
         if !sub.kind.is_empty() {
-            template.object = served.definition(sub.group, sub.version, sub.kind)?.to_owned();
+            let Some(message) = served.message(sub.group, sub.version, sub.kind) else {
+                return Vec::new();
+            };
+            template.object = message.name.to_owned();
             template.gvk = [sub.group, sub.version, sub.kind];
         }
         let path = format!("{}{}/{{name}}/{}", self.base, self.home(), sub.name);
-        PathItem::new(path, &self.own(true), object_operations(&template, sub.verbs, false))
+        let [group, version, kind] = sub.options;
+        let options = served
+            .message(group, version, kind)
+            .map(|message| parameters::of_options(kind, message))
+            .unwrap_or_default();
+        if sub.connect {
+            return self.connect_paths(&template, sub, &path, &options);
+        }
+        let operations = if sub.produces.is_empty() {
+            object_operations(&template, sub.verbs, false)
+        } else {
+            vec![template.text(options)]
+        };
+        PathItem::new(path, &self.own(true), operations).into_iter().collect()
+    }
+
+    /// The path of a subresource whose requests pass through, and that of what is below it.
+    fn connect_paths(
+        &self,
+        template: &Template<'_>,
+        sub: &SubresourceDesc,
+        path: &str,
+        options: &[Parameter],
+    ) -> Vec<PathItem> {
+        let mut own = self.own(true);
+        own.retain(|p| *p != PRETTY);
+        let operations = |suffix: &str| -> Vec<Operation> {
+            connect_methods(sub.verbs)
+                .into_iter()
+                .map(|method| template.connect(method, suffix, options.to_vec()))
+                .collect()
+        };
+        let mut paths: Vec<PathItem> = PathItem::new(path.to_owned(), &own, operations(""))
+            .into_iter()
+            .collect();
+        if sub.subpaths {
+            own.push(SUBPATH);
+            paths.extend(PathItem::new(format!("{path}/{{path}}"), &own, operations("WithPath")));
+        }
+        paths
     }
 
     fn watch_paths(&self) -> Vec<PathItem> {
@@ -257,7 +321,7 @@ impl Resource<'_> {
             let all = template.watch(&format!("{}ListForAllNamespaces", self.kind.kind), "watchlist");
             paths.extend(PathItem::new(
                 format!("{base}/{}", self.kind.plural),
-                &[&PRETTY],
+                &[PRETTY],
                 vec![all],
             ));
         }
@@ -268,6 +332,24 @@ impl Resource<'_> {
         paths.extend(PathItem::new(format!("{home}/{{name}}"), &self.own(true), vec![one]));
         paths
     }
+}
+
+/// What passes through under `verbs`. OPTIONS and HEAD have no verb of their own: they pass where everything does.
+fn connect_methods(verbs: &[&str]) -> Vec<Method> {
+    let all = [
+        (Method::Get, "get"),
+        (Method::Put, "update"),
+        (Method::Post, "create"),
+        (Method::Delete, "delete"),
+        (Method::Options, ""),
+        (Method::Head, ""),
+        (Method::Patch, "patch"),
+    ];
+    let everything = all.iter().all(|(_, verb)| verb.is_empty() || verbs.contains(verb));
+    all.into_iter()
+        .filter(|(_, verb)| everything || verbs.contains(verb))
+        .map(|(method, _)| method)
+        .collect()
 }
 
 /// Operations on one object. A resource's own path has no `create`: that is POST to the collection.

@@ -1,39 +1,71 @@
 //! The document of OpenAPI v2 (Swagger): every group in one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::Info;
-use super::definitions::{self, Definitions, V2_REF};
-use super::operations::{Body, Operation, PathItem};
+use super::definitions::{self, V2_REF};
+use super::operations::{Answer, Body, Operation, PathItem};
 use super::parameters::{Location, Parameter};
-use super::paths::Section;
 use super::v3::{reason, security_scheme};
+use super::{Documents, Info, object};
 
-/// The document of all `sections`.
-pub(super) fn document(info: &Info, sections: &[Section], definitions: &Definitions) -> Value {
+/// Takes the members of an object one by one: their names and values.
+pub(super) type Members<'a> = &'a mut dyn FnMut(&str, &Value) -> io::Result<()>;
+
+/// Writes the document of all sections.
+pub(super) fn write(documents: &Documents, out: &mut dyn Write) -> io::Result<()> {
     let mut shared = Shared::default();
-    let mut paths: BTreeMap<&str, Value> = BTreeMap::new();
-    for item in sections.iter().flat_map(|s| &s.paths) {
-        paths.insert(&item.path, path_item(item, &mut shared));
+    out.write_all(b"{\"swagger\":\"2.0\",\"info\":")?;
+    serde_json::to_writer(&mut *out, &info(&documents.info))?;
+    out.write_all(b",\"paths\":")?;
+    object(out, |member| paths(documents, &mut shared, member))?;
+    out.write_all(b",\"definitions\":")?;
+    object(out, |member| schemas(documents, member))?;
+    out.write_all(b",\"parameters\":")?;
+    object(out, |member| {
+        shared.0.iter().try_for_each(|(name, value)| member(name, value))
+    })?;
+    out.write_all(b",\"securityDefinitions\":")?;
+    serde_json::to_writer(&mut *out, &security_definitions())?;
+    out.write_all(b",\"security\":[{\"BearerToken\":[]}]}")
+}
+
+pub(super) fn info(info: &Info) -> Value {
+    json!({"title": info.title, "version": info.version})
+}
+
+pub(super) fn security_definitions() -> Value {
+    json!({"BearerToken": security_scheme()})
+}
+
+/// The paths of all sections in order; puts the parameters that they share into `shared`.
+pub(super) fn paths(documents: &Documents, shared: &mut Shared, member: Members<'_>) -> io::Result<()> {
+    let mut items: Vec<&PathItem> = documents.sections.iter().flat_map(|s| &s.paths).collect();
+    items.sort_by(|a, b| a.path.cmp(&b.path));
+    items
+        .into_iter()
+        .try_for_each(|item| member(&item.path, &path_item(item, shared)))
+}
+
+/// The definitions that the paths lead to.
+pub(super) fn schemas(documents: &Documents, member: Members<'_>) -> io::Result<()> {
+    let items = documents.sections.iter().flat_map(|s| &s.paths);
+    let roots: BTreeSet<String> = items.flat_map(PathItem::definitions).collect();
+    let names = definitions::reachable(&documents.definitions, roots.iter().map(String::as_str));
+    for name in names {
+        if let Some(schema) = documents.definitions.get(name) {
+            let schema = definitions::parsed(name, schema, &documents.known)?;
+            member(name, &definitions::to_v2(&schema))?;
+        }
     }
-    let paths: Map<String, Value> = paths.into_iter().map(|(path, item)| (path.to_owned(), item)).collect();
-    let parameters: Map<String, Value> = shared.0.into_iter().map(|(name, p)| (name.to_owned(), p)).collect();
-    json!({
-        "swagger": "2.0",
-        "info": {"title": info.title, "version": info.version},
-        "paths": paths,
-        "definitions": schemas(sections, definitions),
-        "parameters": parameters,
-        "securityDefinitions": {"BearerToken": security_scheme(info)},
-        "security": [{"BearerToken": []}],
-    })
+    Ok(())
 }
 
 /// Parameters that stand in the table of the document, by their key there.
 #[derive(Default)]
-struct Shared(BTreeMap<&'static str, Value>);
+pub(super) struct Shared(pub(super) BTreeMap<&'static str, Value>);
 
 impl Shared {
     /// `parameter` in place, or a reference to it in the table.
@@ -44,23 +76,6 @@ impl Shared {
         self.0.insert(key, parameter);
         json!({"$ref": format!("#/parameters/{key}")})
     }
-}
-
-fn schemas(sections: &[Section], all: &Definitions) -> Map<String, Value> {
-    let roots: Vec<String> = sections
-        .iter()
-        .flat_map(|s| &s.paths)
-        .flat_map(PathItem::definitions)
-        .collect();
-    let mut schemas: Definitions =
-        definitions::reachable(all, roots.iter().map(String::as_str).filter(|r| all.contains_key(*r)))
-            .into_iter()
-            .filter_map(|name| Some((name.to_owned(), definitions::to_v2(all.get(name)?))))
-            .collect();
-    let mut kinds: BTreeSet<(&str, &str)> = sections.iter().filter_map(|s| s.group_version).collect();
-    kinds.insert(("", "v1"));
-    definitions::stamp_common_kinds(&mut schemas, &kinds);
-    schemas.into_iter().collect()
 }
 
 fn path_item(item: &PathItem, shared: &mut Shared) -> Value {
@@ -84,7 +99,9 @@ fn path_item(item: &PathItem, shared: &mut Shared) -> Value {
 fn operation(operation: &Operation, shared: &mut Shared) -> Value {
     let mut out = Map::new();
     out.insert("description".into(), operation.description.clone().into());
-    out.insert("consumes".into(), json!(operation.consumes));
+    if !operation.consumes.is_empty() {
+        out.insert("consumes".into(), json!(operation.consumes));
+    }
     out.insert("produces".into(), json!(operation.produces));
     out.insert("schemes".into(), json!(["https"]));
     out.insert("tags".into(), json!([operation.tag]));
@@ -96,7 +113,7 @@ fn operation(operation: &Operation, shared: &mut Shared) -> Value {
     let responses: Map<String, Value> = operation
         .responses
         .iter()
-        .map(|(code, name)| (code.to_string(), response(*code, name)))
+        .map(|(code, answer)| (code.to_string(), response(*code, answer)))
         .collect();
     out.insert("responses".into(), Value::Object(responses));
     if !operation.action.is_empty() {
@@ -127,7 +144,9 @@ fn parameter(parameter: &Parameter) -> Value {
     let mut out = Map::new();
     out.insert("uniqueItems".into(), true.into());
     out.insert("type".into(), parameter.ty.into());
-    out.insert("description".into(), parameter.description.into());
+    if !parameter.description.is_empty() {
+        out.insert("description".into(), parameter.description.into());
+    }
     out.insert("name".into(), parameter.name.into());
     out.insert("in".into(), parameter.location.as_str().into());
     if parameter.location == Location::Path {
@@ -150,11 +169,14 @@ fn body_parameter(body: &Body) -> Value {
     Value::Object(out)
 }
 
-fn response(code: u16, definition: &str) -> Value {
+fn response(code: u16, answer: &Answer) -> Value {
     let mut out = Map::new();
     out.insert("description".into(), reason(code).into());
-    if !definition.is_empty() {
-        out.insert("schema".into(), json!({"$ref": format!("{V2_REF}{definition}")}));
-    }
+    let schema = match answer {
+        Answer::Empty => return Value::Object(out),
+        Answer::Text => json!({"type": "string"}),
+        Answer::Object(definition) => json!({"$ref": format!("{V2_REF}{definition}")}),
+    };
+    out.insert("schema".into(), schema);
     Value::Object(out)
 }

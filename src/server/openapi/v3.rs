@@ -1,50 +1,73 @@
 //! The documents of OpenAPI v3, one per group/version.
 
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
 use serde_json::{Map, Value, json};
 
-use super::Info;
-use super::definitions::{self, Definitions, V3_REF};
-use super::operations::{Body, Operation, PATCH_TYPES, PathItem};
+use super::definitions::{self, GroupVersion, V3_REF};
+use super::operations::{Answer, Body, Operation, PATCH_TYPES, PathItem};
 use super::parameters::{Location, Parameter};
 use super::paths::Section;
+use super::v2::{self, Members};
+use super::{Documents, key, object};
 
-/// One document. `definitions` are those of the whole build; the document has those that its paths lead to.
-pub(super) fn document(info: &Info, section: &Section, definitions: &Definitions) -> Value {
-    let mut components = Map::new();
-    let schemas = schemas(section, definitions);
-    if !schemas.is_empty() {
-        components.insert("schemas".into(), Value::Object(schemas));
+/// Writes one document. It has the definitions that its paths lead to.
+pub(super) fn write(documents: &Documents, section: &Section, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(b"{\"openapi\":\"3.0.0\",\"info\":")?;
+    serde_json::to_writer(&mut *out, &v2::info(&documents.info))?;
+    out.write_all(b",\"paths\":")?;
+    object(out, |member| paths(section, member))?;
+    out.write_all(b",\"components\":{")?;
+    let names = schema_names(documents, section);
+    if !names.is_empty() {
+        out.write_all(b"\"schemas\":{")?;
+        schemas(documents, section, &names, out)?;
+        out.write_all(b"},")?;
     }
-    components.insert("securitySchemes".into(), json!({"BearerToken": security_scheme(info)}));
-    let paths: Map<String, Value> = section
-        .paths
-        .iter()
-        .map(|item| (item.path.clone(), path_item(item)))
-        .collect();
-    json!({
-        "openapi": "3.0.0",
-        "info": {"title": info.title, "version": info.version},
-        "paths": paths,
-        "components": components,
-    })
+    out.write_all(b"\"securitySchemes\":")?;
+    serde_json::to_writer(&mut *out, &json!({"BearerToken": security_scheme()}))?;
+    out.write_all(b"}}")
 }
 
 /// How a client says who it is.
-pub(super) fn security_scheme(_: &Info) -> Value {
+pub(super) fn security_scheme() -> Value {
     json!({"type": "apiKey", "description": "Bearer token.", "name": "authorization", "in": "header"})
 }
 
-fn schemas(section: &Section, all: &Definitions) -> Map<String, Value> {
-    let roots: Vec<String> = section.paths.iter().flat_map(PathItem::definitions).collect();
-    let mut schemas: Definitions =
-        definitions::reachable(all, roots.iter().map(String::as_str).filter(|r| all.contains_key(*r)))
-            .into_iter()
-            .filter_map(|name| Some((name.to_owned(), all.get(name)?.clone())))
-            .collect();
-    let mut kinds = std::collections::BTreeSet::from([("", "v1")]);
-    kinds.extend(section.group_version);
-    definitions::stamp_common_kinds(&mut schemas, &kinds);
-    schemas.into_iter().collect()
+pub(super) fn paths(section: &Section, member: Members<'_>) -> io::Result<()> {
+    let mut items = section.paths.iter();
+    items.try_for_each(|item| member(&item.path, &path_item(item)))
+}
+
+/// Names of the definitions that the section's paths lead to.
+pub(super) fn schema_names<'a>(documents: &'a Documents, section: &Section) -> BTreeSet<&'a str> {
+    let roots: BTreeSet<String> = section.paths.iter().flat_map(PathItem::definitions).collect();
+    let roots = roots
+        .iter()
+        .filter_map(|root| documents.definitions.get_key_value(root));
+    definitions::reachable(&documents.definitions, roots.map(|(name, _)| name.as_str()))
+}
+
+/// The group/versions that a section's common kinds belong to.
+pub(super) fn kinds(section: &Section) -> BTreeSet<GroupVersion<'static>> {
+    section.group_version.into_iter().chain([("", "v1")]).collect()
+}
+
+/// The members of the object of schemas. Their texts are copied as they are, but for those of common kinds.
+fn schemas(documents: &Documents, section: &Section, names: &BTreeSet<&str>, out: &mut dyn Write) -> io::Result<()> {
+    let mut first = true;
+    for name in names {
+        let Some(schema) = documents.definitions.get(*name) else {
+            continue;
+        };
+        key(out, &mut first, name)?;
+        match definitions::common_kind(name) {
+            Some(_) => serde_json::to_writer(&mut *out, &definitions::parsed(name, schema, &kinds(section))?)?,
+            None => out.write_all(schema.get().as_bytes())?,
+        }
+    }
+    Ok(())
 }
 
 fn path_item(item: &PathItem) -> Value {
@@ -54,10 +77,7 @@ fn path_item(item: &PathItem) -> Value {
         .map(|o| (o.method.as_str().to_owned(), operation(o)))
         .collect();
     if !item.parameters.is_empty() {
-        out.insert(
-            "parameters".into(),
-            item.parameters.iter().map(|p| parameter(p)).collect(),
-        );
+        out.insert("parameters".into(), item.parameters.iter().map(parameter).collect());
     }
     Value::Object(out)
 }
@@ -70,7 +90,7 @@ fn operation(operation: &Operation) -> Value {
     if !operation.parameters.is_empty() {
         out.insert(
             "parameters".into(),
-            operation.parameters.iter().map(|p| parameter(p)).collect(),
+            operation.parameters.iter().map(parameter).collect(),
         );
     }
     if let Some(body) = &operation.body {
@@ -79,7 +99,7 @@ fn operation(operation: &Operation) -> Value {
     let responses: Map<String, Value> = operation
         .responses
         .iter()
-        .map(|(code, name)| (code.to_string(), response(operation, *code, name)))
+        .map(|(code, answer)| (code.to_string(), response(operation, *code, answer)))
         .collect();
     out.insert("responses".into(), Value::Object(responses));
     if !operation.action.is_empty() {
@@ -96,7 +116,9 @@ fn parameter(parameter: &Parameter) -> Value {
     let mut out = Map::new();
     out.insert("name".into(), parameter.name.into());
     out.insert("in".into(), parameter.location.as_str().into());
-    out.insert("description".into(), parameter.description.into());
+    if !parameter.description.is_empty() {
+        out.insert("description".into(), parameter.description.into());
+    }
     if parameter.location == Location::Path {
         out.insert("required".into(), true.into());
     }
@@ -111,29 +133,32 @@ fn request_body(body: &Body) -> Value {
         super::operations::ANY_TYPE
     };
     let mut out = Map::new();
-    out.insert("content".into(), content(types, &body.definition()));
+    let schema = json!({"$ref": format!("{V3_REF}{}", body.definition())});
+    out.insert("content".into(), content(types, &schema));
     if body.required() {
         out.insert("required".into(), true.into());
     }
     Value::Object(out)
 }
 
-fn response(operation: &Operation, code: u16, definition: &str) -> Value {
+fn response(operation: &Operation, code: u16, answer: &Answer) -> Value {
     let mut out = Map::new();
     out.insert("description".into(), reason(code).into());
-    if !definition.is_empty() {
-        out.insert("content".into(), content(operation.produces, definition));
-    }
+    let schema = match answer {
+        Answer::Empty => return Value::Object(out),
+        Answer::Text => json!({"type": "string"}),
+        Answer::Object(definition) => json!({"$ref": format!("{V3_REF}{definition}")}),
+    };
+    out.insert("content".into(), content(operation.produces, &schema));
     Value::Object(out)
 }
 
-fn content(types: &[&str], definition: &str) -> Value {
+fn content(types: &[&str], schema: &Value) -> Value {
     let mut types: Vec<&str> = types.to_vec();
     types.sort_unstable();
-    let schema = json!({"schema": {"$ref": format!("{V3_REF}{definition}")}});
     types
         .into_iter()
-        .map(|t| (t.to_owned(), schema.clone()))
+        .map(|t| (t.to_owned(), json!({"schema": schema})))
         .collect::<Map<String, Value>>()
         .into()
 }

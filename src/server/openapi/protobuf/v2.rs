@@ -1,9 +1,15 @@
 //! The protobuf form of the OpenAPI v2 document, written from its JSON form.
 
-use prost::Message;
-use serde_json::{Map, Value};
+use std::io;
 
-/// Generated from `swagger.proto`.
+use prost::Message;
+use serde_json::Value;
+
+use super::super::v3::security_scheme;
+use super::super::{Documents, v2};
+use super::{append, count, entries, flag, items, number, text, texts, yaml};
+
+/// Generated from `v2.proto`.
 mod swagger {
     #![allow(clippy::all, reason = "generated code")]
     include!(concat!(env!("OUT_DIR"), "/keelson.swagger.rs"));
@@ -11,92 +17,62 @@ mod swagger {
 
 use swagger as wire;
 
-/// Encodes a document of [`super::v2`].
-pub(super) fn encode(document: &Value) -> Vec<u8> {
-    let info = object(document, "info");
-    wire::Document {
-        swagger: text(document, "swagger"),
+/// The document of all sections.
+pub(in crate::openapi) fn encode(documents: &Documents) -> io::Result<Vec<u8>> {
+    let (mut paths, mut definitions, mut shared) = (Vec::new(), Vec::new(), v2::Shared::default());
+    v2::paths(documents, &mut shared, &mut |name, value| {
+        let (name, value) = (name.to_owned(), Some(path_item(value)));
+        append(
+            &mut paths,
+            &wire::Paths {
+                path: vec![wire::NamedPathItem { name, value }],
+            },
+        )
+    })?;
+    v2::schemas(documents, &mut |name, value| {
+        let schema = vec![named_schema(name.to_owned(), value)];
+        append(&mut definitions, &wire::Definitions { schema })
+    })?;
+    let parameter = shared.0.iter().map(|(name, value)| wire::NamedParameter {
+        name: (*name).to_owned(),
+        value: Some(parameter(value)),
+    });
+    let document = wire::Document {
+        swagger: "2.0".to_owned(),
         info: Some(wire::Info {
-            title: member_text(info, "title"),
-            version: member_text(info, "version"),
+            title: documents.info.title.clone(),
+            version: documents.info.version.clone(),
         }),
-        paths: Some(wire::Paths {
-            path: entries(document, "paths", |name, v| wire::NamedPathItem {
-                name,
-                value: Some(path_item(v)),
-            }),
-        }),
-        definitions: Some(wire::Definitions {
-            schema: entries(document, "definitions", named_schema),
-        }),
+        paths,
+        definitions,
         parameters: Some(wire::SharedParameters {
-            parameter: entries(document, "parameters", |name, v| wire::NamedParameter {
-                name,
-                value: Some(parameter(v)),
-            }),
+            parameter: parameter.collect(),
         }),
-        security: items(document, "security").map(security_requirement).collect(),
+        security: vec![security_requirement("BearerToken")],
         security_definitions: Some(wire::SecurityDefinitions {
-            definition: entries(document, "securityDefinitions", |name, v| {
-                wire::NamedSecurityDefinition {
-                    name,
-                    value: Some(wire::SecurityDefinition { item: Some(api_key(v)) }),
-                }
-            }),
+            definition: vec![security_definition("BearerToken")],
         }),
+    };
+    Ok(document.encode_to_vec())
+}
+
+fn security_requirement(name: &str) -> wire::SecurityRequirement {
+    let (name, value) = (name.to_owned(), Some(wire::Strings::default()));
+    wire::SecurityRequirement {
+        scheme: vec![wire::NamedStrings { name, value }],
     }
-    .encode_to_vec()
 }
 
-fn object<'a>(value: &'a Value, key: &str) -> Option<&'a Map<String, Value>> {
-    value.get(key).and_then(Value::as_object)
+fn security_definition(name: &str) -> wire::NamedSecurityDefinition {
+    let item = Some(api_key(&security_scheme()));
+    wire::NamedSecurityDefinition {
+        name: name.to_owned(),
+        value: Some(wire::SecurityDefinition { item }),
+    }
 }
 
-fn member_text(object: Option<&Map<String, Value>>, key: &str) -> String {
-    object
-        .and_then(|o| o.get(key))
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned()
-}
-
-fn text(value: &Value, key: &str) -> String {
-    member_text(value.as_object(), key)
-}
-
-fn flag(value: &Value, key: &str) -> bool {
-    value.get(key).and_then(Value::as_bool).unwrap_or_default()
-}
-
-fn number(value: &Value, key: &str) -> f64 {
-    value.get(key).and_then(Value::as_f64).unwrap_or_default()
-}
-
-fn count(value: &Value, key: &str) -> i64 {
-    value.get(key).and_then(Value::as_i64).unwrap_or_default()
-}
-
-fn items<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
-    value.get(key).and_then(Value::as_array).into_iter().flatten()
-}
-
-fn texts(value: &Value, key: &str) -> Vec<String> {
-    items(value, key).filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-fn entries<T>(value: &Value, key: &str, make: impl Fn(String, &Value) -> T) -> Vec<T> {
-    object(value, key)
-        .into_iter()
-        .flatten()
-        .map(|(name, v)| make(name.clone(), v))
-        .collect()
-}
-
-/// JSON is YAML.
 fn any(value: &Value) -> wire::Any {
-    wire::Any {
-        yaml: format!("{value}\n"),
-    }
+    wire::Any { yaml: yaml(value) }
 }
 
 fn extensions(value: &Value) -> Vec<wire::NamedAny> {
@@ -120,6 +96,8 @@ fn path_item(value: &Value) -> wire::PathItem {
         put: operation("put"),
         post: operation("post"),
         delete: operation("delete"),
+        options: operation("options"),
+        head: operation("head"),
         patch: operation("patch"),
         parameters: items(value, "parameters").map(parameter_item).collect(),
     }
@@ -268,19 +246,6 @@ fn additional_properties(value: &Value) -> wire::AdditionalProperties {
         other => Item::Schema(Box::new(schema(other))),
     };
     wire::AdditionalProperties { item: Some(item) }
-}
-
-fn security_requirement(value: &Value) -> wire::SecurityRequirement {
-    let members = value.as_object().into_iter().flatten();
-    let scheme = members.map(|(name, _)| wire::NamedStrings {
-        name: name.clone(),
-        value: Some(wire::Strings {
-            value: texts(value, name),
-        }),
-    });
-    wire::SecurityRequirement {
-        scheme: scheme.collect(),
-    }
 }
 
 fn api_key(value: &Value) -> wire::security_definition::Item {

@@ -1,0 +1,67 @@
+//! The protobuf forms of the documents, in which clients of Kubernetes ask for them: written from the JSON forms piece by
+//! piece, since a document as one tree of messages would take many times its size.
+
+mod v2;
+mod v3;
+
+use std::io;
+
+use prost::Message;
+use serde_json::{Map, Value};
+
+pub(super) use self::v2::encode as v2;
+pub(super) use self::v3::encode as v3;
+
+/// Puts another piece of a message behind what is there: encoded messages that stand in a row are one.
+fn append(out: &mut Vec<u8>, piece: &impl Message) -> io::Result<()> {
+    piece.encode(out).map_err(io::Error::other)
+}
+
+/// JSON is YAML.
+fn yaml(value: &Value) -> String {
+    format!("{value}\n")
+}
+
+fn object<'a>(value: &'a Value, key: &str) -> Option<&'a Map<String, Value>> {
+    value.get(key).and_then(Value::as_object)
+}
+
+fn member_text(object: Option<&Map<String, Value>>, key: &str) -> String {
+    object
+        .and_then(|o| o.get(key))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn text(value: &Value, key: &str) -> String {
+    member_text(value.as_object(), key)
+}
+
+fn flag(value: &Value, key: &str) -> bool {
+    value.get(key).and_then(Value::as_bool).unwrap_or_default()
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value.get(key).and_then(Value::as_f64).unwrap_or_default()
+}
+
+fn count(value: &Value, key: &str) -> i64 {
+    value.get(key).and_then(Value::as_i64).unwrap_or_default()
+}
+
+fn items<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn texts(value: &Value, key: &str) -> Vec<String> {
+    items(value, key).filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn entries<T>(value: &Value, key: &str, make: impl Fn(String, &Value) -> T) -> Vec<T> {
+    object(value, key)
+        .into_iter()
+        .flatten()
+        .map(|(name, v)| make(name.clone(), v))
+        .collect()
+}
