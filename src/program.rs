@@ -180,7 +180,11 @@ impl Server {
             hooks: self.hooks,
             listener: ListenerConfig::new(settings.address, Some(tls)),
             advertise: String::new(),
-            known_versions: if self.kubernetes { crate::kube::KNOWN_VERSIONS } else { &[] },
+            known_versions: if self.kubernetes {
+                crate::kube::KNOWN_VERSIONS
+            } else {
+                &[]
+            },
             issuer: false,
         })
     }

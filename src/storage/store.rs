@@ -1,10 +1,12 @@
 //! The contract of a store.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 
@@ -140,6 +142,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// Asks every open watch of this store to yield a [`WatchItem::Progress`] soon.
     fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Copies everything into a new file, from which [`crate::embedded::offline::restore`] makes a store. Only a store
+    /// with files of its own can do so.
+    fn snapshot_to<'a>(&'a self, _file: &'a Path) -> BoxFuture<'a, Result<(), StoreError>> {
+        let reason = "only the embedded store has snapshots".to_owned();
+        std::future::ready(Err(StoreError::Unavailable(reason))).boxed()
+    }
 
     /// The newest revision (linearizable).
     fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>>;

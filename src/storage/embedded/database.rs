@@ -83,13 +83,19 @@ impl Database {
         match database.format().map_err(|error| explain(path, &error))? {
             None => database.create().map_err(|error| explain(path, &error))?,
             Some(FORMAT) => {}
-            Some(format) => {
-                let path = path.display();
-                let reason = format!("{path} has format {format}, and this version reads format {FORMAT} only");
-                return Err(StoreError::Unavailable(reason));
-            }
+            Some(format) => return Err(other_format(path, format)),
         }
         Ok(database)
+    }
+
+    /// Opens a file that has the tables.
+    pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
+        let database = Database::connect(path).map_err(|error| explain(path, &error))?;
+        match database.format().map_err(|error| explain(path, &error))? {
+            Some(FORMAT) => Ok(database),
+            Some(format) => Err(other_format(path, format)),
+            None => Err(StoreError::Unavailable(format!("{} is not a store", path.display()))),
+        }
     }
 
     /// A further connection to tables that are there.
@@ -192,6 +198,34 @@ impl Database {
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
     }
 
+    /// SQLite's own look at its pages; the inner error names what is wrong.
+    pub fn check_pages(&self) -> rusqlite::Result<Result<(), StoreError>> {
+        let found: String = self
+            .connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        Ok(match found.as_str() {
+            "ok" => Ok(()),
+            _ => {
+                let path = self.connection.path().unwrap_or_default();
+                Err(StoreError::Corrupt(format!("{path}: {found}")))
+            }
+        })
+    }
+
+    /// Writes the file anew, without unused pages.
+    pub fn rebuild(&self) -> rusqlite::Result<()> {
+        self.connection.execute_batch("VACUUM")?;
+        self.empty_log()
+    }
+
+    /// Copies what is committed into an empty file.
+    pub fn copy_into(&self, file: &Path) -> rusqlite::Result<()> {
+        let file = file
+            .to_str()
+            .ok_or_else(|| rusqlite::Error::InvalidPath(file.to_owned()))?;
+        self.connection.execute("VACUUM INTO ?", [file]).map(drop)
+    }
+
     /// Gives up to `pages` unused pages back if more than half of the file is unused; true: it was.
     pub fn shrink(&self, pages: u32) -> rusqlite::Result<bool> {
         let count = |name| {
@@ -291,6 +325,13 @@ impl Writing<'_> {
     pub fn commit(self) -> rusqlite::Result<()> {
         self.0.commit()
     }
+}
+
+fn other_format(path: &Path, format: i64) -> StoreError {
+    let path = path.display();
+    StoreError::Unavailable(format!(
+        "{path} has format {format}, and this version reads format {FORMAT} only"
+    ))
 }
 
 /// What an error of SQLite means for the store.

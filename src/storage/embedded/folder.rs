@@ -11,6 +11,9 @@ const FOLDER_MODE: u32 = 0o700;
 /// … and read its files.
 const FILE_MODE: u32 = 0o600;
 
+/// SQLite's file; those beside it get its mode.
+pub(super) const DATABASE: &str = "store.db";
+
 /// A folder that is ours until this is dropped.
 pub(super) struct Folder {
     dir: PathBuf,
@@ -51,15 +54,29 @@ impl Folder {
         Ok(folder)
     }
 
-    /// SQLite's file; those beside it get its mode.
+    /// Makes the names of new files durable.
+    pub fn sync(&self) -> std::io::Result<()> {
+        File::open(&self.dir)?.sync_all()
+    }
+
     pub fn database(&self) -> PathBuf {
-        self.dir.join("store.db")
+        self.dir.join(DATABASE)
     }
 
     /// Bytes of the write-ahead log beside the database.
     pub fn log_bytes(&self) -> u64 {
         self.dir.join("store.db-wal").metadata().map_or(0, |file| file.len())
     }
+}
+
+/// A new, empty file that only its owner may read.
+pub(super) fn create(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(FILE_MODE)
+        .open(path)
 }
 
 fn open(path: &Path) -> std::io::Result<File> {

@@ -6,12 +6,13 @@
 mod database;
 mod folder;
 mod load;
+pub mod offline;
 mod shared;
 #[cfg(test)]
 mod tests;
 mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -39,6 +40,7 @@ const CHECKPOINT_BYTES: u64 = 16 << 20;
 /// A [`Store`] on disk.
 pub struct EmbeddedStore {
     shared: Arc<Shared>,
+    path: PathBuf,
     queue: mpsc::Sender<Command>,
     upkeep: Maintenance,
     leases: Mutex<LeasePool>,
@@ -62,6 +64,7 @@ impl EmbeddedStore {
         let (queue, commands) = mpsc::channel(QUEUE);
         let upkeep = Maintenance::spawn(upkeep(&shared, &queue, limits, &path)?)?;
         let garbage = loaded.garbage.into();
+        let own_path = path.clone();
         let writer = Writer {
             shared: shared.clone(),
             database,
@@ -78,6 +81,7 @@ impl EmbeddedStore {
             .map_err(|error| StoreError::Unavailable(format!("starting a thread: {error}")))?;
         Ok(EmbeddedStore {
             shared,
+            path: own_path,
             queue,
             upkeep,
             leases: Mutex::default(),
@@ -167,6 +171,16 @@ impl Store for EmbeddedStore {
     fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         self.shared.mvcc.request_progress();
         ready(self.shared.mvcc.view().map(drop)).boxed()
+    }
+
+    fn snapshot_to<'a>(&'a self, file: &'a Path) -> BoxFuture<'a, Result<(), StoreError>> {
+        async move {
+            self.shared.mvcc.view()?;
+            let (path, file) = (self.path.clone(), file.to_owned());
+            let copied = tokio::task::spawn_blocking(move || EmbeddedStore::copy_to(&path, &file));
+            copied.await.unwrap_or_else(|_| Err(self.ended()))
+        }
+        .boxed()
     }
 
     fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {

@@ -2,6 +2,7 @@
 
 mod crash;
 mod disk;
+mod offline;
 mod reopen;
 
 use std::path::Path;

@@ -1,0 +1,105 @@
+//! Checking, compacting, copying out and back in.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+use crate::embedded::offline;
+
+#[tokio::test]
+async fn a_snapshot_of_a_serving_store_is_restored_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let (live, copy) = (dir.path().join("live"), dir.path().join("copy"));
+    let file = dir.path().join("snapshot");
+    let store = open(&live).unwrap();
+    let first = write(&store, "/a", Expect::Absent, Some("one")).await;
+    write(&store, "/b", Expect::Absent, Some("two")).await;
+    store.snapshot_to(&file).await.unwrap();
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let taken = all(&store, None).await;
+    write(&store, "/a", Expect::Revision(first), Some("later")).await;
+    let refused = store.snapshot_to(&file).await.unwrap_err().to_string();
+    assert!(refused.contains("exists already"), "{refused}");
+
+    let report = offline::restore(&file, &copy).unwrap();
+    assert_eq!((report.keys, report.revision), (2, Revision(3)));
+    let restored = open(&copy).unwrap();
+    assert_eq!(all(&restored, None).await, taken, "keys, values and revisions");
+    restored.close().await;
+    let refused = offline::restore(&file, &copy).unwrap_err().to_string();
+    assert!(refused.ends_with("holds a store already"), "{refused}");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn compaction_forgets_history_and_gives_space_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    let value = "x".repeat(20_000);
+    let mut expect = Expect::Absent;
+    for _ in 0..100 {
+        expect = Expect::Revision(write(&store, "/a", expect, Some(&value)).await);
+    }
+    let busy = offline::check(dir.path()).unwrap_err().to_string();
+    assert!(busy.ends_with("is in use by another process"), "{busy}");
+    let held = all(&store, None).await;
+    store.close().await;
+    let (before, after) = offline::compact(dir.path()).unwrap();
+    assert_eq!((before.keys, before.value_bytes), (1, 20_000));
+    assert_eq!((after.revision, after.oldest), (before.revision, before.revision));
+    assert!(after.file_bytes < before.file_bytes / 10, "{before:?} {after:?}");
+    let checked = offline::check(dir.path()).unwrap();
+    assert_eq!((checked.keys, checked.oldest), (after.keys, after.oldest));
+    assert_eq!(all(&open(dir.path()).unwrap(), None).await, held);
+}
+
+#[tokio::test]
+async fn damage_is_found_before_it_is_restored() {
+    let dir = tempfile::tempdir().unwrap();
+    let (live, copy) = (dir.path().join("live"), dir.path().join("copy"));
+    let (file, bad) = (dir.path().join("snapshot"), dir.path().join("bad"));
+    let store = open(&live).unwrap();
+    write(
+        &store,
+        "/a",
+        Expect::Absent,
+        Some("a value that can be found in the file"),
+    )
+    .await;
+    store.close().await;
+    offline::snapshot(&live, &file).unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    let text = b"can be found";
+    let at = bytes.windows(text.len()).position(|window| window == text).unwrap();
+    bytes[at] ^= 1;
+    fs::write(&bad, &bytes).unwrap();
+    let refused = offline::restore(&bad, &copy).unwrap_err();
+    assert!(
+        matches!(&refused, StoreError::Corrupt(text) if text.contains("key /a")),
+        "{refused}"
+    );
+    assert!(!copy.join("store.db.part").exists());
+    assert_eq!(
+        offline::restore(&file, &copy).unwrap().keys,
+        1,
+        "the folder is free still"
+    );
+
+    fs::write(copy.join("store.db"), &bytes).unwrap();
+    assert!(matches!(offline::check(&copy), Err(StoreError::Corrupt(_))));
+}
+
+#[test]
+fn what_is_no_store_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = |error: StoreError| error.to_string();
+    assert!(text(offline::check(dir.path()).unwrap_err()).ends_with("holds no store"));
+    let absent = offline::restore(&dir.path().join("x"), dir.path()).unwrap_err();
+    assert!(text(absent).ends_with("there is no such file"));
+    let file = dir.path().join("text");
+    fs::write(&file, "not a database, but long enough to be looked at as one").unwrap();
+    assert!(matches!(
+        offline::restore(&file, dir.path()),
+        Err(StoreError::Corrupt(_))
+    ));
+}
