@@ -185,7 +185,6 @@ impl Server {
             } else {
                 &[]
             },
-            issuer: false,
         })
     }
 }

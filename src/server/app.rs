@@ -88,14 +88,18 @@ fn not_found(state: &ServerState, request: &Request) -> HttpResponse {
         return respond::page_not_found();
     }
     let mut parts = info.path.trim_matches('/').split('/');
-    let group = match (parts.next(), parts.next()) {
-        (Some("api"), Some(_)) => Some(""),
-        (Some("apis"), group) => group,
-        _ => None,
+    let registry = &state.rest.registry;
+    let routed = match (parts.next(), parts.next()) {
+        (Some("api"), Some(_)) => registry.serves_group(""),
+        (Some("apis"), Some(group)) => registry.serves_group(group),
+        // The version is of the same router as resources.
+        (Some("version"), _) => true,
+        _ => false,
     };
-    match group.filter(|g| state.rest.registry.serves_group(g)) {
-        Some(_) => respond::error(&request.headers, &request.query, &StatusError::no_such_resource()),
-        None => respond::page_not_found(),
+    if routed {
+        respond::error(&request.headers, &request.query, &StatusError::no_such_resource())
+    } else {
+        respond::page_not_found()
     }
 }
 

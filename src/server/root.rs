@@ -89,6 +89,7 @@ fn index(state: &ServerState) -> HttpResponse {
                 .map(move |check| format!("{p}{check}"))
         })
         .collect();
+    paths.extend(["/readyz/etcd-readiness", "/readyz/shutdown"].map(str::to_owned));
     paths.extend(["/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"].map(str::to_owned));
     paths.extend(state.discovery.paths());
     for (name, _) in state.hooks.states() {

@@ -15,7 +15,7 @@ use crate::app::app;
 use crate::authn::Authentication;
 use crate::authz::Authorization;
 use crate::cache::Budget;
-use crate::discovery::{Discovery, RuntimeConfig, Served};
+use crate::discovery::{Discovery, IssuerDocuments, RuntimeConfig, Served};
 use crate::lifecycle::Hooks;
 use crate::listener::{self, ListenerConfig, Serving, Shutdown};
 use crate::metrics::Metrics;
@@ -62,8 +62,6 @@ pub struct Config {
     pub advertise: String,
     /// Group/versions that requests may name though nothing of them is defined; OpenAPI lists them.
     pub known_versions: &'static [(&'static str, &'static str)],
-    /// The documents of OpenID Connect for the issuer of service account tokens are served.
-    pub issuer: bool,
 }
 
 /// A server that has been started.
@@ -116,10 +114,14 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         authorization: config.authorization.clone(),
         shutdown: shutdown.clone(),
     });
+    let issuer = config.authentication.issuer.as_ref().and_then(|issuer| {
+        let keys: Vec<_> = issuer.public_jwk().into_iter().collect();
+        IssuerDocuments::new(issuer.issuer(), &keys, &advertise)
+    });
     let info = Info {
         title: "Kubernetes".into(),
         version: format!("{}.{}", config.version.major, config.version.minor),
-        issuer: config.issuer,
+        issuer: issuer.is_some(),
         known: config.known_versions,
     };
     let state = Data::new(ServerState {
@@ -127,7 +129,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         rest,
         authentication: config.authentication,
         authorization: config.authorization,
-        discovery: Discovery::new(served.clone(), advertise),
+        discovery: Discovery::new(served.clone(), advertise).with_issuer(issuer),
         openapi: OpenApi::new(&config.schemes, served, info, backend.clock.clone()),
         hooks: Hooks::default(),
         metrics: Metrics::new(budget),

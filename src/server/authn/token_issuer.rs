@@ -11,6 +11,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::sign::SigningKey;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use x509_parser::prelude::FromDer;
+use x509_parser::public_key::PublicKey;
+use x509_parser::x509::SubjectPublicKeyInfo;
 
 /// What keys can sign with, and the size in bytes of one number of an ECDSA signature (0: RSA).
 const ALGORITHMS: [(SignatureScheme, &str, usize); 3] = [
@@ -56,6 +59,38 @@ impl TokenIssuer {
         &self.issuer
     }
 
+    /// The public key as a JSON Web Key, by which others check tokens; `None` for a key that does not tell it.
+    pub fn public_jwk(&self) -> Option<Value> {
+        let der = self.key.public_key()?;
+        let (_, spki) = SubjectPublicKeyInfo::from_der(der.as_ref()).ok()?;
+        let mut jwk = json!({
+            "use": "sig",
+            "kty": "",
+            "kid": BASE64.encode(Sha256::digest(der.as_ref())),
+        });
+        let algorithm = ALGORITHMS.iter().find(|(scheme, _, _)| *scheme == self.scheme)?.1;
+        match spki.parsed().ok()? {
+            PublicKey::RSA(key) => {
+                let digits = |number: &[u8]| BASE64.encode(without_leading_zeros(number));
+                jwk["kty"] = "RSA".into();
+                jwk["alg"] = algorithm.into();
+                jwk["n"] = digits(key.modulus).into();
+                jwk["e"] = digits(key.exponent).into();
+            }
+            // An uncompressed point: 4, then both coordinates.
+            PublicKey::EC(point) => {
+                let (x, y) = point.data().strip_prefix(&[4])?.split_at_checked(self.number_size)?;
+                jwk["kty"] = "EC".into();
+                jwk["crv"] = if self.number_size == 32 { "P-256" } else { "P-384" }.into();
+                jwk["alg"] = algorithm.into();
+                jwk["x"] = BASE64.encode(x).into();
+                jwk["y"] = BASE64.encode(y).into();
+            }
+            _ => return None,
+        }
+        Some(jwk)
+    }
+
     /// A token with these claims.
     pub fn sign(&self, claims: &Value) -> Result<String, String> {
         let signed = format!("{}.{}", self.header, BASE64.encode(claims.to_string()));
@@ -69,6 +104,11 @@ impl TokenIssuer {
     }
 }
 
+fn without_leading_zeros(number: &[u8]) -> &[u8] {
+    let start = number.iter().position(|b| *b != 0).unwrap_or(number.len());
+    number.get(start..).unwrap_or_default()
+}
+
 /// The two numbers of an ECDSA signature side by side, out of their DER form: SEQUENCE { INTEGER, INTEGER }.
 fn fixed_numbers(der: &[u8], size: usize) -> Option<Vec<u8>> {
     let (sequence, _) = der_value(der, 0x30)?;
@@ -76,8 +116,7 @@ fn fixed_numbers(der: &[u8], size: usize) -> Option<Vec<u8>> {
     let (s, _) = der_value(rest, 0x02)?;
     let mut out = Vec::with_capacity(2 * size);
     for number in [r, s] {
-        let start = number.iter().position(|b| *b != 0).unwrap_or(number.len());
-        let digits = number.get(start..)?;
+        let digits = without_leading_zeros(number);
         out.resize(out.len() + size.checked_sub(digits.len())?, 0);
         out.extend_from_slice(digits);
     }
@@ -125,6 +164,24 @@ mod tests {
             key.verify(signed.as_bytes(), &part(&token, 2)).unwrap();
         }
         assert!(TokenIssuer::new("no key", "").is_err());
+    }
+
+    #[test]
+    fn the_public_key_as_others_read_it() {
+        let pem = KeyPem::create().unwrap();
+        let issuer = TokenIssuer::new(&pem.private_pem, "https://a").unwrap();
+        let jwk = issuer.public_jwk().unwrap();
+        let number = |name: &str| BASE64.decode(jwk[name].as_str().unwrap()).unwrap();
+        let public = issuer.key.public_key().unwrap();
+        let point = [&[4][..], &number("x"), &number("y")].concat();
+        assert!(public.as_ref().ends_with(&point));
+        assert_eq!(
+            (&jwk["kty"], &jwk["crv"], &jwk["alg"]),
+            (&json!("EC"), &json!("P-256"), &json!("ES256"))
+        );
+        let token = issuer.sign(&json!({})).unwrap();
+        let header: Value = serde_json::from_slice(&part(&token, 0)).unwrap();
+        assert_eq!(header["kid"], jwk["kid"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use keelson_machinery::status::StatusError;
 use keelson_machinery::{json, protobuf, yaml};
 use serde_json::Value;
 
-use super::{Served, ServedVersion, documents, resource_list};
+use super::{IssuerDocuments, Served, ServedVersion, documents, resource_list};
 use crate::document::{Document, conditions, empty, with_body};
 use crate::negotiate::accept::{self, Clause};
 use crate::negotiate::{Format, Offer, negotiate, route};
@@ -31,6 +31,7 @@ pub struct Discovery {
     address: String,
     legacy: Aggregated,
     named: Aggregated,
+    issuer: Option<IssuerDocuments>,
 }
 
 #[derive(Default)]
@@ -55,11 +56,11 @@ impl<'a> Ask<'a> {
     }
 
     /// What a router says that knows the path: only GET, and only types that are named as a whole.
-    fn routed(self) -> Result<(), StatusError> {
+    pub(super) fn routed_to(self, makes: &[&str]) -> Result<(), StatusError> {
         if self.method != "GET" {
             return Err(StatusError::method_not_allowed());
         }
-        route::check_accept(self.accept(), route::OBJECTS)
+        route::check_accept(self.accept(), makes)
     }
 
     /// Whether a person reads: `?pretty`, or else a browser, curl or wget.
@@ -89,12 +90,24 @@ impl Discovery {
             address,
             legacy: Aggregated::default(),
             named: Aggregated::default(),
+            issuer: None,
         }
+    }
+
+    /// Serves the documents of the issuer of service account tokens too.
+    #[must_use]
+    pub fn with_issuer(mut self, documents: Option<IssuerDocuments>) -> Discovery {
+        self.issuer = documents;
+        self
     }
 
     /// The paths of discovery for the list at `/`, sorted.
     pub fn paths(&self) -> Vec<String> {
-        documents::paths(&self.served)
+        let issuer = self.issuer.iter().map(|documents| documents.path().to_owned());
+        let mut paths = documents::paths(&self.served);
+        paths.extend(issuer);
+        paths.sort();
+        paths
     }
 
     /// The answer to a request; `None` where the path is not discovery's or names a group or version that is not
@@ -106,7 +119,7 @@ impl Discovery {
         match parts[..] {
             ["api"] => {
                 served.group("")?;
-                Some(ask.routed().and_then(|()| self.root(true, ask)))
+                Some(ask.routed_to(route::OBJECTS).and_then(|()| self.root(true, ask)))
             }
             ["apis"] => Some(self.root(false, ask)),
             ["api", version] => Some(self.resources(ask, "", served.version("", version)?)),
@@ -117,12 +130,12 @@ impl Discovery {
             ["apis", group, version] if !group.is_empty() => {
                 Some(self.resources(ask, group, served.version(group, version)?))
             }
-            _ => None,
+            _ => self.issuer.as_ref()?.answer(ask),
         }
     }
 
     fn resources(&self, ask: Ask<'_>, group: &str, version: &ServedVersion) -> Answer {
-        ask.routed()?;
+        ask.routed_to(route::OBJECTS)?;
         let value = documents::api_resource_list(&self.served, group, version);
         plain(ask, &value, || Ok(resource_list::encode(&value)))
     }
