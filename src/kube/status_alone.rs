@@ -1,6 +1,7 @@
 //! Kinds whose status is all that a write through `/status` changes.
 
 use keelson_machinery::object::Object;
+use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, Strategy};
 
 use super::typed::keep_metadata;
@@ -9,6 +10,13 @@ use super::typed::keep_metadata;
 pub struct StatusAlone;
 
 impl Strategy for StatusAlone {
+    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+        match part {
+            Part::Status => &[&["metadata"]],
+            _ => &[],
+        }
+    }
+
     fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
         keep_metadata(new, old);
     }

@@ -1,6 +1,7 @@
 //! Registrations of API groups and versions: those that this server serves itself are there at once.
 
 use keelson_machinery::object::Object;
+use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, Strategy};
 
 use crate::api::apiregistration_k8s_io::v1::{APIService, APIServiceCondition};
@@ -24,6 +25,13 @@ impl Strategy for ApiServiceStrategy {
                 reason: "Local".to_owned(),
                 message: "Local APIServices are always available".to_owned(),
             });
+        }
+    }
+
+    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+        match part {
+            Part::Status => &[&["metadata"]],
+            _ => &[],
         }
     }
 

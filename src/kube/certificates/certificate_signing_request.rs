@@ -2,6 +2,7 @@
 
 use keelson_machinery::object::Object;
 use keelson_machinery::time::Time;
+use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, Strategy};
 
 use crate::api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestCondition as Condition};
@@ -32,6 +33,14 @@ impl Strategy for CertificateSigningRequestStrategy {
     }
 
     /// Who may write the status of a request may not decide on it.
+    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+        match part {
+            Part::Main => &[&["spec"]],
+            Part::Status => &[],
+            Part::Named(_) => &[&["spec"], &["status", "certificate"]],
+        }
+    }
+
     fn prepare_for_status_update(&self, context: &Context, new: &mut dyn Object, old: &dyn Object) {
         let Some((new, old)) = both(new, old) else { return };
         for decision in [APPROVED, DENIED] {

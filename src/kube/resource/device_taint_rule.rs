@@ -2,6 +2,7 @@
 
 use keelson_machinery::object::Object;
 use keelson_machinery::time::Time;
+use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, Strategy};
 
 use crate::api::resource_k8s_io::v1beta2::DeviceTaintRule;
@@ -17,6 +18,13 @@ impl Strategy for DeviceTaintRuleStrategy {
 
     fn prepare_for_update(&self, context: &Context, new: &mut dyn Object, _old: &dyn Object) {
         set_taint_time(new, context.now);
+    }
+
+    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+        match part {
+            Part::Status => &[&["metadata"]],
+            _ => &[],
+        }
     }
 
     fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {

@@ -90,7 +90,7 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// Numbers that have to be written otherwise before they can be read.
+/// Values that have to be written otherwise before they are read.
 #[derive(Default)]
 struct Edits(Vec<(std::ops::Range<usize>, String)>);
 
@@ -379,7 +379,8 @@ impl<'a> Gather<'a> {
                 self.problem(format!("expected map, got &{{{}}}", plain(value)));
             }
             (Type::List(_), _) => self.problem(format!("expected list, got &{{{}}}", plain(value))),
-            (Type::Leaf(LeafKind::Raw | LeafKind::Union), _) => {}
+            (Type::Leaf(LeafKind::Raw), _) => self.raw(start, value),
+            (Type::Leaf(LeafKind::Union), _) => {}
             (Type::Leaf(kind), Some(b'{' | b'[')) if kind != LeafKind::IntOrString => {
                 self.problem(format!("expected any scalar, got &{{{}}}", plain(value)));
             }
@@ -404,6 +405,15 @@ impl<'a> Gather<'a> {
             },
         };
         self.edits.0.push((start..start + value.len(), number.to_string()));
+    }
+
+    /// Documents are trees of maps on their way through kube-apiserver, so that keys come out sorted.
+    fn raw(&mut self, start: usize, value: &[u8]) {
+        let sorted = json::sorted(value);
+        if sorted != value {
+            let text = String::from_utf8_lossy(&sorted).into_owned();
+            self.edits.0.push((start..start + value.len(), text));
+        }
     }
 
     fn leaf(&mut self, kind: LeafKind, value: &[u8]) {

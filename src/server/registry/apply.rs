@@ -149,9 +149,9 @@ fn record_last_applied(target: &mut dyn Object, text: &[u8]) -> bool {
             annotations.remove(LAST_APPLIED);
         }
     }
-    let mut record = String::with_capacity(text.len());
-    write_sorted(&document, &mut record);
-    record.push('\n');
+    let mut record = json::sorted(document.to_string().as_bytes());
+    record.push(b'\n');
+    let record = String::from_utf8_lossy(&record).into_owned();
     let annotations = &mut target.meta_mut().annotations;
     if annotations.get(LAST_APPLIED) == Some(&record) {
         return false;
@@ -162,41 +162,6 @@ fn record_last_applied(target: &mut dyn Object, text: &[u8]) -> bool {
         annotations.remove(LAST_APPLIED);
     }
     true
-}
-
-/// JSON as Go writes a tree of maps: keys sorted, and what HTML gives a meaning as escapes.
-fn write_sorted(value: &serde_json::Value, out: &mut String) {
-    use serde_json::Value;
-    match value {
-        Value::Object(members) => {
-            let mut members: Vec<(&String, &Value)> = members.iter().collect();
-            members.sort_by_key(|(key, _)| *key);
-            out.push('{');
-            for (index, (key, value)) in members.into_iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                write_sorted(&Value::String(key.clone()), out);
-                out.push(':');
-                write_sorted(value, out);
-            }
-            out.push('}');
-        }
-        Value::Array(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                write_sorted(item, out);
-            }
-            out.push(']');
-        }
-        scalar => scalar.to_string().chars().for_each(|c| match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
-        }),
-    }
 }
 
 /// The failure of a document that fits the schema, but not the kind.
