@@ -82,6 +82,10 @@ pub fn defaults(object: &mut dyn Object) {
         return;
     };
     pod_spec::of_template(&mut o.spec.template);
+    let annotations = &mut o.metadata.annotations;
+    annotations
+        .entry(TEMPLATE_GENERATION.to_owned())
+        .or_insert_with(|| "0".to_owned());
     let rollout = &mut o.spec.update_strategy;
     if rollout.r#type == "RollingUpdate" {
         let bounds = rollout.rolling_update.get_or_insert_default();

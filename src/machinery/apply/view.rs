@@ -159,17 +159,22 @@ pub(super) fn same(a: Value<'_>, b: Value<'_>) -> bool {
     }
 }
 
-/// Quantities of one value may have several texts; of the rest equal values have equal texts.
+/// Quantities of one value may have several texts, and raw JSON of one text is the same whatever the order of its keys;
+/// of the rest equal values have equal texts.
 fn same_leaf(a: &dyn Leaf, b: &dyn Leaf) -> bool {
-    if !matches!(a.kind(), LeafKind::Quantity | LeafKind::Union) {
-        return a.eq_leaf(b);
+    if a.eq_leaf(b) && !matches!(a.kind(), LeafKind::Quantity | LeafKind::Union) {
+        return true;
     }
     let text = |leaf: &dyn Leaf| {
         let mut out = Vec::new();
         leaf.write_json(&mut out);
         out
     };
-    text(a) == text(b)
+    match a.kind() {
+        LeafKind::Raw => crate::json::sorted(&text(a)) == crate::json::sorted(&text(b)),
+        LeafKind::Quantity | LeafKind::Union => text(a) == text(b),
+        _ => false,
+    }
 }
 
 /// Whether JSON shows two messages of one type as the same text.

@@ -2,10 +2,12 @@
 
 pub mod apply;
 pub mod codec;
+mod create;
 pub mod delete;
 pub mod handler;
 pub mod managed;
 pub mod strategy;
+mod update;
 pub mod write;
 
 mod derive;

@@ -1,0 +1,167 @@
+//! Creating objects.
+
+use keelson_machinery::copy;
+use keelson_machinery::field::Path;
+use keelson_machinery::object::Object;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::time::Time;
+use keelson_machinery::validation::{declarative, meta};
+use keelson_storage::{Expect, Revision, Write, Written};
+
+use super::managed::Tracking;
+use super::write::builtin_finalizers;
+use super::{Context, Resource, Stored, parse_revision};
+
+/// How many generated names are tried.
+const MAX_GENERATED_NAMES: usize = 8;
+/// Generated names end in so many random characters, of these.
+const SUFFIX_LENGTH: usize = 5;
+const SUFFIX_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+/// The longest base a generated name keeps (63 characters in all).
+const MAX_GENERATED_BASE: usize = 63 - SUFFIX_LENGTH;
+
+impl Resource {
+    /// Creates an object (hub version); the answer has its final metadata.
+    pub async fn create(&self, context: &Context, mut object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
+        // What is no version counts as none.
+        if matches!(parse_revision(&object.meta().resource_version), Ok(Some(_))) {
+            return Err(StatusError::unknown(
+                "resourceVersion should not be set on objects to be created",
+            ));
+        }
+        if !matches!(context.tracking, Tracking::Done) {
+            wipe_system_fields(&mut *object);
+        }
+        object.meta_mut().self_link.clear();
+        self.track_create(context, &mut *object)?;
+        let generated = object.meta().name.is_empty() && !object.meta().generate_name.is_empty();
+        self.fill_metadata(context, &mut *object);
+        let attempts = if generated { MAX_GENERATED_NAMES } else { 1 };
+        for attempt in 1..=attempts {
+            if generated {
+                self.generate_name(&mut *object);
+            }
+            self.strategy.prepare_for_create(context, &mut *object);
+            self.check_create(context, &*object)?;
+            match self.insert(context, &*object).await? {
+                Ok(revision) => {
+                    object.meta_mut().resource_version = revision.map(|r| r.to_string()).unwrap_or_default();
+                    return Ok(object);
+                }
+                Err(name) if attempt == attempts => {
+                    return Err(self.exists_already(&object.meta().namespace, &name).await);
+                }
+                Err(_) => {}
+            }
+        }
+        Err(StatusError::already_exists(
+            self.group,
+            self.plural,
+            &object.meta().name,
+        ))
+    }
+
+    /// 409 for a name that is taken; the client is told when that will end.
+    async fn exists_already(&self, namespace: &str, name: &str) -> StatusError {
+        let mut error = StatusError::already_exists(self.group, self.plural, name);
+        let going = |stored: &Stored| stored.object.meta().deletion_timestamp.is_some();
+        if let Ok(Some(stored)) = self.find(namespace, name).await
+            && going(&stored)
+        {
+            error.message = format!("object is being deleted: {}", error.message);
+        }
+        error
+    }
+
+    /// What a new object gets from the system.
+    fn fill_metadata(&self, context: &Context, object: &mut dyn Object) {
+        let uid = self.backend.new_uid();
+        let meta = object.meta_mut();
+        meta.creation_timestamp = context.now.truncate_to_seconds();
+        meta.uid = uid;
+        if self.hub.namespaced {
+            meta.namespace.clone_from(&context.namespace);
+        } else {
+            meta.namespace.clear();
+        }
+        if self.hub.generation {
+            meta.generation = 1;
+        }
+        if self.has_status() && !self.strategy.keeps_new_status() {
+            clear_field(object, "status");
+        }
+    }
+
+    fn check_create(&self, context: &Context, object: &dyn Object) -> Result<(), StatusError> {
+        let mut errors = meta::validate_object_meta(
+            object.meta(),
+            self.hub.namespaced,
+            self.hub.names,
+            &Path::new("metadata"),
+        );
+        if self.is_builtin() {
+            errors.extend(builtin_finalizers(object, &Path::new("metadata")));
+        }
+        errors.extend(declarative::validate(object.as_reflect(), None, &Path::root()));
+        errors.extend(self.strategy.validate(context, object));
+        self.verdict(object, errors)
+    }
+
+    /// Writes a new object. The inner error is the name that exists already; no revision for a dry run.
+    async fn insert(
+        &self,
+        context: &Context,
+        object: &dyn Object,
+    ) -> Result<Result<Option<Revision>, String>, StatusError> {
+        let name = object.meta().name.clone();
+        let key = self.key(&object.meta().namespace, &name)?;
+        let value = self.encode(object)?;
+        let store = &self.backend.store;
+        if context.dry_run {
+            let got = store.get(&key).await.map_err(|e| self.store_error(e))?;
+            return Ok(if got.entry.is_some() { Err(name) } else { Ok(None) });
+        }
+        let lease = self.lease().await?;
+        let write = Write::Put {
+            value: value.into(),
+            lease,
+        };
+        match store
+            .write(&key, Expect::Absent, write)
+            .await
+            .map_err(|e| self.store_error(e))?
+        {
+            Written::Done { revision, .. } => Ok(Ok(Some(revision))),
+            Written::Conflict { .. } => Ok(Err(name)),
+        }
+    }
+
+    fn generate_name(&self, object: &mut dyn Object) {
+        let mut random = [0u8; SUFFIX_LENGTH];
+        self.backend.entropy.fill(&mut random);
+        let meta = object.meta_mut();
+        let base: String = meta.generate_name.chars().take(MAX_GENERATED_BASE).collect();
+        let suffix = random
+            .iter()
+            .map(|b| char::from(SUFFIX_ALPHABET[usize::from(*b) % SUFFIX_ALPHABET.len()]));
+        meta.name = base.chars().chain(suffix).collect();
+    }
+}
+
+/// What a new object may not bring along.
+fn wipe_system_fields(object: &mut dyn Object) {
+    let meta = object.meta_mut();
+    meta.uid.clear();
+    meta.creation_timestamp = Time::default();
+    meta.deletion_timestamp = None;
+    meta.deletion_grace_period_seconds = None;
+}
+
+fn clear_field(object: &mut dyn Object, name: &str) {
+    let Some((index, _)) = object.desc().field(name) else {
+        return;
+    };
+    if let Some(slot) = object.as_reflect_mut().get_mut(index) {
+        copy::clear(slot);
+    }
+}

@@ -1,0 +1,274 @@
+//! Updating objects.
+
+use keelson_machinery::copy;
+use keelson_machinery::equality;
+use keelson_machinery::field::{FieldError, Path};
+use keelson_machinery::object::Object;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::validation::{declarative, meta};
+use keelson_storage::{Entry, Expect, Write, Written};
+
+use super::write::{OBJECT_MODIFIED, Part, UpdateRequest, Updated, Updater, builtin_finalizers, precondition_text};
+use super::{Context, Resource, parse_revision};
+
+/// How often a write is tried again when another writer was faster, before the client is told to retry.
+const MAX_ATTEMPTS: usize = 64;
+impl Resource {
+    /// Updates an object, trying again while other writers are faster.
+    pub async fn update(
+        &self,
+        context: &Context,
+        request: &UpdateRequest<'_>,
+        updater: Updater<'_>,
+    ) -> Result<Updated, StatusError> {
+        let key = self.key(&context.namespace, request.name)?;
+        for _ in 0..MAX_ATTEMPTS {
+            let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
+            let Some(entry) = got.entry else {
+                return self.create_on_update(context, request, updater).await;
+            };
+            if let Some(object) = self.try_update(context, request, &entry, updater).await? {
+                return Ok(Updated { object, created: false });
+            }
+        }
+        Err(StatusError::conflict(
+            self.group,
+            self.plural,
+            request.name,
+            OBJECT_MODIFIED,
+        ))
+    }
+
+    async fn create_on_update(
+        &self,
+        context: &Context,
+        request: &UpdateRequest<'_>,
+        updater: Updater<'_>,
+    ) -> Result<Updated, StatusError> {
+        if !request.may_create {
+            return Err(self.not_found(request.name));
+        }
+        let mut object = updater(None)?;
+        if !object.meta().uid.is_empty() {
+            let uid = &object.meta().uid;
+            let detail = if request.uid_is_precondition {
+                precondition_text(&self.key(&context.namespace, request.name)?, uid, "")
+            } else {
+                format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found")
+            };
+            return Err(StatusError::conflict(self.group, self.plural, request.name, &detail));
+        }
+        parse_revision(&object.meta().resource_version).map_err(StatusError::unknown)?;
+        let named = std::mem::take(&mut object.meta_mut().resource_version);
+        let mut object = self.create(context, object).await?;
+        if context.dry_run {
+            object.meta_mut().resource_version = named;
+        }
+        Ok(Updated { object, created: true })
+    }
+
+    /// One attempt; `None`: the object changed meanwhile.
+    async fn try_update(
+        &self,
+        context: &Context,
+        request: &UpdateRequest<'_>,
+        entry: &Entry,
+        updater: Updater<'_>,
+    ) -> Result<Option<Box<dyn Object>>, StatusError> {
+        let old = self.decode(entry)?;
+        let mut new = updater(Some(&*old))?;
+        self.check_preconditions(request, &*new, &*old, entry)?;
+        self.track_update(context, request.part, &mut *new, &*old)?;
+        // An update that names no version is one of the newest.
+        new.meta_mut().resource_version = entry.mod_revision.to_string();
+        self.prepare_update(context, request.part, &mut *new, &*old);
+        self.check_update(context, request.part, &*new, &*old)?;
+        if self.is_finished(&*new) {
+            return self.remove_finished(context, entry, new).await;
+        }
+        let value = self.encode(&*new)?;
+        if value == entry.value || context.dry_run {
+            new.meta_mut().resource_version = entry.mod_revision.to_string();
+            return Ok(Some(new));
+        }
+        let lease = if entry.lease.is_some() {
+            self.lease().await?
+        } else {
+            None
+        };
+        let write = Write::Put {
+            value: value.into(),
+            lease,
+        };
+        let expect = Expect::Revision(entry.mod_revision);
+        match self
+            .backend
+            .store
+            .write(&entry.key, expect, write)
+            .await
+            .map_err(|e| self.store_error(e))?
+        {
+            Written::Done { revision, .. } => {
+                new.meta_mut().resource_version = revision.to_string();
+                Ok(Some(new))
+            }
+            Written::Conflict { .. } => Ok(None),
+        }
+    }
+
+    /// The resource version and uid that the client named must be those of the stored object.
+    fn check_preconditions(
+        &self,
+        request: &UpdateRequest<'_>,
+        new: &dyn Object,
+        old: &dyn Object,
+        entry: &Entry,
+    ) -> Result<(), StatusError> {
+        let name = request.name;
+        let (wanted, uid) = (&new.meta().resource_version, &new.meta().uid);
+        if request.uid_is_precondition && !uid.is_empty() && *uid != old.meta().uid {
+            let detail = precondition_text(&entry.key, uid, &old.meta().uid);
+            return Err(StatusError::conflict(self.group, self.plural, name, &detail));
+        }
+        match parse_revision(wanted).map_err(StatusError::unknown)? {
+            Some(revision) if revision != entry.mod_revision => {
+                Err(StatusError::conflict(self.group, self.plural, name, OBJECT_MODIFIED))
+            }
+            None if self.hub.conditional_update => {
+                let path = Path::new("metadata").child("resourceVersion");
+                let errors = FieldError::invalid(&path, 0, "must be specified for an update").into();
+                Err(StatusError::invalid(self.group, self.plural, name, &errors))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts back what this write may not change.
+    fn prepare_update(&self, context: &Context, part: Part, new: &mut dyn Object, old: &dyn Object) {
+        keep_system_fields(new, old);
+        match part {
+            Part::Main => {
+                if self.has_status() {
+                    keep_field(new, old, "status");
+                }
+                self.strategy.prepare_for_update(context, new, old);
+                self.count_generation(new, old);
+            }
+            Part::Status => {
+                keep_all_but(new, old, &["metadata", "status"]);
+                self.strategy.prepare_for_status_update(context, new, old);
+            }
+            Part::Named(subresource) => self.strategy.prepare_for_subresource(context, subresource, new, old),
+            Part::Internal => {}
+        }
+    }
+
+    /// Counts a change of anything but metadata and status, for kinds that count them.
+    fn count_generation(&self, new: &mut dyn Object, old: &dyn Object) {
+        if !self.hub.generation {
+            return;
+        }
+        let same = |index: usize, name: &str| {
+            matches!(name, "metadata" | "status") || equality::equal_field(new.as_reflect(), old.as_reflect(), index)
+        };
+        let unchanged = new.desc().fields.iter().enumerate().all(|(i, f)| same(i, f.json));
+        if !unchanged {
+            new.meta_mut().generation = old.meta().generation + 1;
+        }
+    }
+
+    fn check_update(
+        &self,
+        context: &Context,
+        part: Part,
+        new: &dyn Object,
+        old: &dyn Object,
+    ) -> Result<(), StatusError> {
+        if part == Part::Internal {
+            return Ok(());
+        }
+        let path = Path::new("metadata");
+        let mut errors = meta::validate_object_meta(new.meta(), self.hub.namespaced, self.hub.names, &path);
+        let changes = meta::validate_object_meta_update(new.meta(), old.meta(), &path);
+        if self.is_builtin() {
+            // The rules of built-in kinds check the metadata once more, and clients see each cause twice.
+            let again = errors.clone();
+            errors.extend(again);
+            errors.extend(changes.clone());
+            let finalizers = builtin_finalizers(new, &path);
+            errors.extend(finalizers.clone());
+            errors.extend(finalizers);
+        }
+        errors.extend(changes);
+        errors.extend(declarative::validate(
+            new.as_reflect(),
+            Some(old.as_reflect()),
+            &Path::root(),
+        ));
+        errors.extend(match part {
+            Part::Status => self.strategy.validate_status_update(context, new, old),
+            Part::Named(name) => self.strategy.validate_subresource(context, name, new, old),
+            Part::Main | Part::Internal => self.strategy.validate_update(context, new, old),
+        });
+        self.verdict(new, errors)
+    }
+
+    async fn remove_finished(
+        &self,
+        context: &Context,
+        entry: &Entry,
+        mut new: Box<dyn Object>,
+    ) -> Result<Option<Box<dyn Object>>, StatusError> {
+        if context.dry_run {
+            return Ok(Some(new));
+        }
+        let expect = Expect::Revision(entry.mod_revision);
+        match self
+            .backend
+            .store
+            .write(&entry.key, expect, Write::Delete)
+            .await
+            .map_err(|e| self.store_error(e))?
+        {
+            Written::Done { revision, .. } => {
+                new.meta_mut().resource_version = revision.to_string();
+                Ok(Some(new))
+            }
+            Written::Conflict { .. } => Ok(None),
+        }
+    }
+}
+
+/// Fields of metadata that no client sets.
+fn keep_system_fields(new: &mut dyn Object, old: &dyn Object) {
+    let (new, old) = (new.meta_mut(), old.meta());
+    new.generation = old.generation;
+    if new.uid.is_empty() {
+        new.uid.clone_from(&old.uid);
+    }
+    new.creation_timestamp = old.creation_timestamp;
+    new.self_link.clear();
+    if new.namespace.is_empty() || old.namespace.is_empty() {
+        new.namespace.clone_from(&old.namespace);
+    }
+    if old.deletion_timestamp.is_some() {
+        new.deletion_timestamp.clone_from(&old.deletion_timestamp);
+    }
+    if old.deletion_grace_period_seconds.is_some() && new.deletion_grace_period_seconds.is_none() {
+        new.deletion_grace_period_seconds = old.deletion_grace_period_seconds;
+    }
+}
+
+fn keep_field(new: &mut dyn Object, old: &dyn Object, name: &str) {
+    if let Some((index, _)) = new.desc().field(name) {
+        copy::copy_field(new.as_reflect_mut(), old.as_reflect(), index);
+    }
+}
+
+fn keep_all_but(new: &mut dyn Object, old: &dyn Object, names: &[&str]) {
+    for (index, field) in new.desc().fields.iter().enumerate() {
+        if !names.contains(&field.json) {
+            copy::copy_field(new.as_reflect_mut(), old.as_reflect(), index);
+        }
+    }
+}
