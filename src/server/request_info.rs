@@ -27,6 +27,8 @@ pub struct RequestInfo {
     pub legacy_watch: bool,
     /// The path has a part that is empty or follows more parts than the resource has.
     pub malformed: bool,
+    /// The resource stands below a namespace in the path.
+    pub in_namespace: bool,
     /// The path has more slashes than its prefix allows: authorization reads it as a resource, no route leads there.
     pub unrouted: bool,
 }
@@ -95,6 +97,7 @@ impl RequestInfo {
             self.namespace = parts[1].to_owned();
             if parts.len() > 2 && !NAMESPACE_SUBRESOURCES.contains(&parts[2]) {
                 parts = &parts[2..];
+                self.in_namespace = true;
             }
         }
         let part = |i: usize| parts.get(i).copied().unwrap_or_default().to_owned();

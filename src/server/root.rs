@@ -21,6 +21,7 @@ pub fn serve(state: &ServerState, request: &Request, http: &HttpRequest) -> Opti
             let mut response = respond::text(200, state.metrics.encode());
             let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
             response.headers_mut().insert(header::CONTENT_TYPE, media);
+            response.headers_mut().remove(header::X_CONTENT_TYPE_OPTIONS);
             Some(response)
         }
         path => {

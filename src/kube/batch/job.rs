@@ -1,5 +1,6 @@
 //! Jobs: how often a job runs its pods, and how it knows them.
 
+use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
 use keelson_server::registry::{Context, Strategy};
 
@@ -13,6 +14,10 @@ const NAME_LABELS: [&str; 2] = ["batch.kubernetes.io/job-name", "job-name"];
 
 /// How often pods are tried again; without an end where each index has a limit of its own.
 const BACKOFF_LIMIT: i32 = 6;
+
+/// What becomes of the pods is easily overlooked.
+const ORPHANS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
+    remove them or set propagationPolicy=Orphan to suppress this warning";
 
 /// The rules of jobs.
 pub struct JobStrategy;
@@ -28,6 +33,11 @@ impl Strategy for JobStrategy {
 
     fn orphans_by_default(&self) -> bool {
         true
+    }
+
+    fn deletion_warning(&self, options: &DeleteOptions) -> Option<&'static str> {
+        let silent = options.propagation_policy.is_none() && options.orphan_dependents.is_none();
+        silent.then_some(ORPHANS)
     }
 }
 

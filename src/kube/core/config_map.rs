@@ -45,11 +45,6 @@ fn validate(object: &ConfigMap) -> ErrorList {
             key,
             "duplicate of key present in binaryData",
         ));
-        errors.push(FieldError::invalid(
-            &binary.key(key),
-            key,
-            "duplicate of key present in data",
-        ));
     }
     let size: usize = object
         .data
@@ -75,8 +70,7 @@ mod tests {
         assert_eq!(
             lines(&ConfigMapStrategy.validate(&context(), &object)),
             "data[.]: Invalid value: \".\": must not be '.'\n\
-             data[a]: Invalid value: \"a\": duplicate of key present in binaryData\n\
-             binaryData[a]: Invalid value: \"a\": duplicate of key present in data"
+             data[a]: Invalid value: \"a\": duplicate of key present in binaryData"
         );
         let mut object = ConfigMap::default();
         object.data.insert("a".to_owned(), "x".repeat(data::SIZE_MAX));

@@ -6,6 +6,7 @@ use actix_web::Error;
 use actix_web::HttpMessage;
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{self, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use keelson_machinery::status::StatusError;
@@ -30,10 +31,11 @@ pub async fn authorize(request: ServiceRequest, next: Next<BoxBody>) -> Result<S
         Ok(()) => next.call(request).await,
         Err(reason) => {
             let why = refusal(&user, &info, &reason);
-            Ok(refuse(
-                request,
-                &StatusError::forbidden(&info.group, &info.resource, &info.name, why),
-            ))
+            let error = StatusError::forbidden(&info.group, &info.resource, &info.name, why);
+            let mut response = refuse(request, &error);
+            let headers = response.headers_mut();
+            headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+            Ok(response)
         }
     }
 }

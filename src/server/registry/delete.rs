@@ -171,7 +171,7 @@ impl Resource {
             "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). \
              The object might have been {guess}"
         );
-        StatusError::conflict(self.group, self.hub.kind, name, text)
+        StatusError::conflict(self.hub.group, self.hub.kind, name, text)
     }
 
     /// The finalizers after the propagation policy has put its own in or taken it out.

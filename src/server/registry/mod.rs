@@ -31,6 +31,20 @@ pub use read::{Page, Stored, parse_revision};
 pub(crate) use select::{Next, Query};
 pub use strategy::{CodeDefaults, Context, DefaultStrategy, Strategy};
 
+/// Kinds that every version of every group has.
+pub const SHARED_KINDS: [&str; 10] = [
+    "CreateOptions",
+    "DeleteOptions",
+    "GetOptions",
+    "List",
+    "ListOptions",
+    "PatchOptions",
+    "Status",
+    "Table",
+    "UpdateOptions",
+    "WatchEvent",
+];
+
 /// All resources of one server.
 pub struct Registry {
     resources: Vec<Arc<Resource>>,
@@ -356,6 +370,10 @@ impl Registry {
 
     /// Whether the build knows this kind at all.
     pub fn knows(&self, group: &str, version: &str, kind: &str) -> bool {
+        let served = |r: &Arc<Resource>| r.group == group && r.versions.iter().any(|k| k.version == version);
+        if SHARED_KINDS.contains(&kind) && self.resources.iter().any(served) {
+            return true;
+        }
         let is_resource = |k: &&KindDesc| k.version == version && (k.kind == kind || k.list_kind == kind);
         self.resources
             .iter()

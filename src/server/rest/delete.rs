@@ -12,7 +12,7 @@ use super::request::Request;
 use super::{Rest, namespace};
 use crate::admission::Operation;
 use crate::negotiate::{Format, Offer};
-use crate::registry::Endpoint;
+use crate::registry::{Endpoint, SHARED_KINDS};
 use crate::respond;
 
 impl Rest {
@@ -107,18 +107,6 @@ fn checked(body: &[u8]) -> Result<&[u8], StatusError> {
     Ok(body)
 }
 
-/// Kinds that every version of every group has; none of them takes the place of DeleteOptions.
-const SHARED_KINDS: [&str; 8] = [
-    "CreateOptions",
-    "GetOptions",
-    "ListOptions",
-    "PatchOptions",
-    "Status",
-    "Table",
-    "UpdateOptions",
-    "WatchEvent",
-];
-
 /// DeleteOptions may be of any group's version, but of no other kind.
 fn check_type(api_version: &str, kind: &str) -> Result<(), StatusError> {
     if api_version.matches('/').count() > 1 {
@@ -128,10 +116,12 @@ fn check_type(api_version: &str, kind: &str) -> Result<(), StatusError> {
     if matches!(kind, "" | "DeleteOptions") {
         return Ok(());
     }
-    Err(StatusError::bad_request(match SHARED_KINDS.contains(&kind) {
-        true => format!("converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion"),
-        false => not_registered(kind, api_version),
-    }))
+    Err(StatusError::bad_request(
+        match SHARED_KINDS.contains(&kind) && kind != "List" {
+            true => format!("converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion"),
+            false => not_registered(kind, api_version),
+        },
+    ))
 }
 
 fn success(endpoint: &Endpoint, object: &dyn Object) -> Status {

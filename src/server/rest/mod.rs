@@ -98,7 +98,8 @@ impl Rest {
         };
         // Without its namespace a namespaced collection can only be read.
         let across = matches!(target, Target::Collection) && endpoint.kind.namespaced && info.namespace.is_empty();
-        if !exists(endpoint, target, across) {
+        let watchable = endpoint.kind.verbs.contains(&"watch");
+        if !exists(endpoint, target, across) || (info.legacy_watch && !watchable) {
             return Err(StatusError::no_such_resource());
         }
         if !verbs.contains(&verb) || (across && matches!(verb, "create" | "deletecollection")) {
@@ -152,17 +153,15 @@ impl Rest {
     fn target(&self, request: &Request, endpoint: &Endpoint) -> Result<Target, StatusError> {
         let info = &request.info;
         let name = info.path_name();
-        let in_namespace = !info.namespace.is_empty();
-        let own_namespace = endpoint.kind.plural == "namespaces" && info.group.is_empty();
         let subpaths = || endpoint.subresource(&info.subresource).is_some_and(|s| s.subpaths);
         let stray = info.malformed || !info.rest.is_empty();
-        if (stray && !subpaths()) || (in_namespace && !endpoint.kind.namespaced && !own_namespace) {
+        if (stray && !subpaths()) || (info.in_namespace && !endpoint.kind.namespaced) {
             return Err(StatusError::no_such_resource());
         }
         if name.is_empty() {
             return Ok(Target::Collection);
         }
-        if endpoint.kind.namespaced && !in_namespace {
+        if endpoint.kind.namespaced && !info.in_namespace {
             return Err(StatusError::no_such_resource());
         }
         if info.subresource.is_empty() {
