@@ -150,6 +150,7 @@ pub struct Field {
     pub nullable: bool,
     pub hub_name: String,
     pub unpublished: bool,
+    pub typed: bool,
 }
 
 /// `keelson.Rule`.
@@ -399,6 +400,7 @@ impl Field {
             nullable: r.flag("nullable"),
             hub_name: r.text("hub_name"),
             unpublished: r.flag("unpublished"),
+            typed: r.flag("typed"),
         }
     }
 }

@@ -246,6 +246,7 @@ fn flag(name: &str) -> Option<&'static str> {
         "omit_zero" => "OMIT_ZERO",
         "atomic" => "ATOMIC",
         "nullable" => "NULLABLE",
+        "typed" => "TYPED",
         "has_defaults" => "HAS_DEFAULTS",
         "has_rules" => "HAS_RULES",
         _ => return None,

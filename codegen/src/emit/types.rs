@@ -111,6 +111,7 @@ fn flags(model: &Model, field: &Field, all: &mut TokenStream) {
         (quote!(omit_zero), o.omit_zero),
         (quote!(atomic), is_atomic(model, field)),
         (quote!(nullable), o.nullable),
+        (quote!(typed), o.typed),
         (
             quote!(has_defaults),
             !field.default().is_empty() || below.is_some_and(|m| m.has_defaults),

@@ -99,10 +99,21 @@ fn write_field(field: &FieldDesc, value: Value<'_>, out: &mut Vec<u8>) {
         Value::Bytes(b) => b.is_empty() && !field.flags.has(Flags::OPTIONAL),
         _ => false,
     };
-    if null {
-        out.extend_from_slice(b"null")
-    } else {
-        write_value(value, out)
+    match value {
+        _ if null => out.extend_from_slice(b"null"),
+        Value::List(l) if field.flags.has(Flags::TYPED) => write_elements(l, write_typed, out),
+        value => write_value(value, out),
+    }
+}
+
+/// A message with what it is in front, if it is a kind.
+fn write_typed(value: Value<'_>, out: &mut Vec<u8>) {
+    match value {
+        Value::Message(m) => match m.desc().gvk {
+            Some(gvk) => write_kind_as(m, &gvk.api_version(), gvk.kind, out),
+            None => write(m, out),
+        },
+        value => write_value(value, out),
     }
 }
 
@@ -118,18 +129,18 @@ fn write_value(value: Value<'_>, out: &mut Vec<u8>) {
         Value::Bytes(b) => write_base64(b, out),
         Value::Message(m) => write(m, out),
         Value::Leaf(l) => l.write_json(out),
-        Value::List(l) => write_list(l, out),
+        Value::List(l) => write_elements(l, write_value, out),
         Value::Map(m) => write_map(m, out),
     }
 }
 
-fn write_list(list: &dyn List, out: &mut Vec<u8>) {
+fn write_elements(list: &dyn List, write: fn(Value<'_>, &mut Vec<u8>), out: &mut Vec<u8>) {
     out.push(b'[');
     for index in 0..list.len() {
         if index > 0 {
             out.push(b',');
         }
-        write_value(list.get(index), out);
+        write(list.get(index), out);
     }
     out.push(b']');
 }
