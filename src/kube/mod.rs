@@ -85,6 +85,7 @@ fn core_kinds(code: &mut KindCode) {
     code.strategy("", "namespaces", core::namespace::NamespaceStrategy);
     code.strategy("", "nodes", core::node::NodeStrategy);
     code.strategy("", "pods", core::pod::PodStrategy);
+    code.strategy("", "podtemplates", core::pod_template::PodTemplateStrategy);
     code.strategy("", "secrets", core::secret::SecretStrategy);
     code.strategy("", "services", core::service::ServiceStrategy);
     code.strategy("", "serviceaccounts", core::service_account::ServiceAccountStrategy);
@@ -134,6 +135,7 @@ fn volume_kinds(code: &mut KindCode) {
 
 fn batch_kinds(code: &mut KindCode) {
     code.strategy("batch", "jobs", batch::job::JobStrategy);
+    code.strategy("batch", "cronjobs", batch::cron_job::CronJobStrategy);
     code.defaults("batch", "v1", "jobs", batch::job::defaults);
     code.defaults("batch", "v1", "cronjobs", batch::cron_job::defaults);
 }
@@ -165,6 +167,7 @@ fn cluster_kinds(code: &mut KindCode) {
         "endpointslices",
         discovery::endpoint_slice::EndpointSliceStrategy,
     );
+    code.strategy("networking.k8s.io", "ingresses", networking::ingress::IngressStrategy);
     code.defaults(
         "networking.k8s.io",
         "v1",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::status::StatusError;
 use keelson_server::registry::managed::Tracking;
-use keelson_server::registry::{Context, Resource};
+use keelson_server::registry::{Context, Resource, Warnings};
 use keelson_server::server::{Hook, HookContext};
 use keelson_server::user::{GROUP_MASTERS, User};
 
@@ -67,6 +67,7 @@ async fn make(context: &HookContext, namespaces: &Resource, name: &str) -> Resul
         },
         dry_run: false,
         tracking: Tracking::default(),
+        warnings: Warnings::default(),
     };
     let metadata = ObjectMeta {
         name: name.to_owned(),

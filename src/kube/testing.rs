@@ -5,8 +5,8 @@ use keelson_machinery::field::ErrorList;
 use keelson_machinery::json;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::time::Time;
-use keelson_server::registry::Context;
 use keelson_server::registry::managed::Tracking;
+use keelson_server::registry::{Context, Warnings};
 use keelson_server::user::User;
 
 /// A request at a fixed time.
@@ -17,6 +17,7 @@ pub fn context() -> Context {
         user: User::anonymous(),
         dry_run: false,
         tracking: Tracking::default(),
+        warnings: Warnings::default(),
     }
 }
 

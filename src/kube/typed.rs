@@ -20,6 +20,11 @@ pub fn typed_mut<T: Reflect>(object: &mut dyn Object) -> Option<&mut T> {
     object.downcast_mut()
 }
 
+/// Whether an object is new, or its specification has changed.
+pub fn is_new_generation(new: &dyn Object, old: Option<&dyn Object>) -> bool {
+    old.is_none_or(|old| old.meta().generation != new.meta().generation)
+}
+
 /// Puts back the metadata that a write to the status of some kinds leaves alone.
 pub fn keep_metadata(new: &mut dyn Object, old: &dyn Object) {
     let (new, old) = (new.meta_mut(), old.meta());

@@ -19,6 +19,7 @@ use crate::filters::request_info::request_info;
 use crate::health;
 use crate::request_info::{Query, RequestInfo};
 use crate::respond;
+use crate::registry::Warnings;
 use crate::rest::request::Request;
 use crate::root;
 use crate::state::ServerState;
@@ -114,6 +115,6 @@ fn request(http: &HttpRequest, payload: Payload) -> Option<Request> {
         user: extensions.get::<Rc<User>>()?.clone(),
         headers,
         payload: RefCell::new(Some(payload)),
-        warnings: RefCell::default(),
+        warnings: Warnings::default(),
     })
 }

@@ -9,7 +9,7 @@ use keelson_server::registry::{Context, Strategy};
 use super::{rollout, workload};
 use crate::api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy};
 use crate::kube::core::pod_spec;
-use crate::kube::typed::{non_negative, typed, typed_mut};
+use crate::kube::typed::{is_new_generation, non_negative, typed, typed_mut};
 
 const NAMES: workload::Names = workload::Names {
     selector: "daemonset",
@@ -23,6 +23,13 @@ const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 pub struct DaemonSetStrategy;
 
 impl Strategy for DaemonSetStrategy {
+    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
+        let Some(o) = typed::<DaemonSet>(new).filter(|_| is_new_generation(new, old)) else {
+            return Vec::new();
+        };
+        pod_spec::warnings::of_template(&o.spec.template, &Path::new("spec").child("template"))
+    }
+
     fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
         set_template_generation(object, 1);
     }

@@ -8,7 +8,7 @@ use keelson_server::registry::{Context, Strategy};
 use super::{rollout, workload};
 use crate::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy as Rollout, RollingUpdateDeployment};
 use crate::kube::core::pod_spec;
-use crate::kube::typed::{non_negative, typed, typed_mut};
+use crate::kube::typed::{is_new_generation, non_negative, typed, typed_mut};
 
 const NAMES: workload::Names = workload::Names {
     selector: "deployment",
@@ -19,6 +19,21 @@ const NAMES: workload::Names = workload::Names {
 pub struct DeploymentStrategy;
 
 impl Strategy for DeploymentStrategy {
+    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
+        let Some(o) = typed::<Deployment>(new).filter(|_| is_new_generation(new, old)) else {
+            return Vec::new();
+        };
+        let mut found = match old {
+            None => pod_spec::warnings::of_owner_name(&o.metadata),
+            Some(_) => Vec::new(),
+        };
+        found.extend(pod_spec::warnings::of_template(
+            &o.spec.template,
+            &Path::new("spec").child("template"),
+        ));
+        found
+    }
+
     /// Annotations go down to the replica sets, so that a change of them counts as one of the specification.
     fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
         if new.meta().annotations != old.meta().annotations {

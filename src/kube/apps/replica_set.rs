@@ -7,7 +7,7 @@ use keelson_server::registry::{Context, Strategy};
 use super::workload;
 use crate::api::apps::v1::{ReplicaSet, ReplicaSetSpec};
 use crate::kube::core::pod_spec;
-use crate::kube::typed::{non_negative, typed, typed_mut};
+use crate::kube::typed::{is_new_generation, non_negative, typed, typed_mut};
 
 const NAMES: workload::Names = workload::Names {
     selector: "deployment",
@@ -18,6 +18,21 @@ const NAMES: workload::Names = workload::Names {
 pub struct ReplicaSetStrategy;
 
 impl Strategy for ReplicaSetStrategy {
+    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
+        let Some(o) = typed::<ReplicaSet>(new).filter(|_| is_new_generation(new, old)) else {
+            return Vec::new();
+        };
+        let mut found = match old {
+            None => pod_spec::warnings::of_owner_name(&o.metadata),
+            Some(_) => Vec::new(),
+        };
+        found.extend(pod_spec::warnings::of_template(
+            &o.spec.template,
+            &Path::new("spec").child("template"),
+        ));
+        found
+    }
+
     fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
         typed::<ReplicaSet>(object)
             .map(|o| validate(&o.spec))

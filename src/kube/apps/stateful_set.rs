@@ -7,8 +7,8 @@ use keelson_server::registry::{Context, Strategy};
 
 use super::workload;
 use crate::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
-use crate::kube::core::pod_spec;
-use crate::kube::typed::{non_negative, shown, typed, typed_mut};
+use crate::kube::core::{persistent_volume_claim, pod_spec};
+use crate::kube::typed::{is_new_generation, non_negative, shown, typed, typed_mut};
 
 const NAMES: workload::Names = workload::Names {
     selector: "statefulset",
@@ -22,6 +22,19 @@ const FIXED: &str = "updates to statefulset spec for fields other than 'replicas
 pub struct StatefulSetStrategy;
 
 impl Strategy for StatefulSetStrategy {
+    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
+        let Some(o) = typed::<StatefulSet>(new).filter(|_| is_new_generation(new, old)) else {
+            return Vec::new();
+        };
+        let path = Path::new("spec");
+        let mut found = pod_spec::warnings::of_template(&o.spec.template, &path.child("template"));
+        for (place, claim) in o.spec.volume_claim_templates.iter().enumerate() {
+            let path = path.child("volumeClaimTemplates").index(place);
+            found.extend(persistent_volume_claim::warnings_of(claim, &path));
+        }
+        found
+    }
+
     fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
         typed::<StatefulSet>(object)
             .map(|o| validate(&o.spec))

@@ -1,10 +1,33 @@
 //! Cron jobs.
 
+use keelson_machinery::field::Path;
 use keelson_machinery::object::Object;
+use keelson_server::registry::Strategy;
 
 use crate::api::batch::v1::CronJob;
 use crate::kube::core::pod_spec;
-use crate::kube::typed::typed_mut;
+use crate::kube::typed::{is_new_generation, typed, typed_mut};
+
+/// The rules of cron jobs.
+pub struct CronJobStrategy;
+
+impl Strategy for CronJobStrategy {
+    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
+        let Some(o) = typed::<CronJob>(new).filter(|_| is_new_generation(new, old)) else {
+            return Vec::new();
+        };
+        let mut found = match old {
+            None => pod_spec::warnings::of_owner_name(&o.metadata),
+            Some(_) => Vec::new(),
+        };
+        let path = Path::new("spec").child("jobTemplate").child("spec").child("template");
+        found.extend(pod_spec::warnings::of_template(
+            &o.spec.job_template.spec.template,
+            &path,
+        ));
+        found
+    }
+}
 
 /// Defaults in code of cron jobs: of the pods alone; the jobs they stand in get theirs when they are made.
 pub fn defaults(object: &mut dyn Object) {

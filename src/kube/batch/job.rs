@@ -1,12 +1,13 @@
 //! Jobs: how often a job runs its pods, and how it knows them.
 
+use keelson_machinery::field::Path;
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
 use keelson_server::registry::{Context, Strategy};
 
 use crate::api::batch::v1::{Job, JobSpec};
 use crate::kube::core::pod_spec;
-use crate::kube::typed::typed_mut;
+use crate::kube::typed::{is_new_generation, typed, typed_mut};
 
 /// Labels of a job's pods: the name that selectors use, and the older one that is kept for clients that look for it.
 const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
@@ -19,10 +20,30 @@ const BACKOFF_LIMIT: i32 = 6;
 const ORPHANS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
     remove them or set propagationPolicy=Orphan to suppress this warning";
 
+/// Above both the indexes that are done may be too many to tell.
+const MANY_COMPLETIONS: i32 = 100_000;
+const MANY_PODS: i32 = 10_000;
+
 /// The rules of jobs.
 pub struct JobStrategy;
 
 impl Strategy for JobStrategy {
+    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
+        let Some(o) = typed::<Job>(new).filter(|_| is_new_generation(new, old)) else {
+            return Vec::new();
+        };
+        let mut found = match old {
+            None => pod_spec::warnings::of_owner_name(&o.metadata),
+            Some(_) => Vec::new(),
+        };
+        found.extend(of_size(&o.spec));
+        found.extend(pod_spec::warnings::of_template(
+            &o.spec.template,
+            &Path::new("spec").child("template"),
+        ));
+        found
+    }
+
     fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
         let Some(job) = typed_mut::<Job>(object) else { return };
         if job.spec.manual_selector != Some(true) {
@@ -39,6 +60,18 @@ impl Strategy for JobStrategy {
         let silent = options.propagation_policy.is_none() && options.orphan_dependents.is_none();
         silent.then_some(ORPHANS)
     }
+}
+
+/// Indexes are told in a text, which has its limits.
+fn of_size(spec: &JobSpec) -> Option<String> {
+    let indexed = spec.completion_mode.as_deref() == Some("Indexed");
+    let large =
+        spec.completions.is_some_and(|n| n > MANY_COMPLETIONS) && spec.parallelism.is_some_and(|n| n > MANY_PODS);
+    (indexed && large).then(|| {
+        "spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, \
+         Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
+            .to_owned()
+    })
 }
 
 /// Gives the pods labels that no other job's have, and selects by them.

@@ -13,6 +13,12 @@ use crate::kube::typed::{typed, typed_mut};
 pub struct NodeStrategy;
 
 impl Strategy for NodeStrategy {
+    fn warnings(&self, new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
+        let named = typed::<Node>(new).is_some_and(|o| !o.spec.external_id.is_empty());
+        let text = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
+        named.then(|| text.to_owned()).into_iter().collect()
+    }
+
     /// A kubelet registers its node with all that it knows of it.
     fn keeps_new_status(&self) -> bool {
         true

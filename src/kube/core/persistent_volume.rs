@@ -1,8 +1,11 @@
 //! Persistent volumes: they start pending, and know since when they are in their phase.
 
+use keelson_machinery::field::Path;
 use keelson_machinery::object::Object;
 use keelson_server::registry::{Context, Strategy};
 
+use super::persistent_volume_claim::CLASS_ANNOTATION;
+use super::pod_spec;
 use super::resource_list::round;
 use crate::api::core::v1::{PersistentVolume, PersistentVolumeStatus};
 use crate::kube::typed::{typed, typed_mut};
@@ -10,6 +13,9 @@ use crate::kube::typed::{typed, typed_mut};
 const PENDING: &str = "Pending";
 /// What becomes of a volume that nobody claims any longer.
 const RETAIN: &str = "Retain";
+const RECYCLE: &str = "Recycle";
+/// Said how a volume is mounted before there was a field for it.
+const MOUNT_ANNOTATION: &str = "volume.beta.kubernetes.io/mount-options";
 /// How a volume appears in a pod.
 const FILESYSTEM: &str = "Filesystem";
 
@@ -17,6 +23,10 @@ const FILESYSTEM: &str = "Filesystem";
 pub struct PersistentVolumeStrategy;
 
 impl Strategy for PersistentVolumeStrategy {
+    fn warnings(&self, new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
+        typed::<PersistentVolume>(new).map(warnings_of).unwrap_or_default()
+    }
+
     fn prepare_for_create(&self, context: &Context, object: &mut dyn Object) {
         if let Some(o) = typed_mut::<PersistentVolume>(object) {
             o.status = PersistentVolumeStatus {
@@ -38,6 +48,61 @@ impl Strategy for PersistentVolumeStrategy {
             now.last_phase_transition_time = Some(context.now.truncate_to_seconds());
         }
     }
+}
+
+fn warnings_of(volume: &PersistentVolume) -> Vec<String> {
+    let (spec, path) = (&volume.spec, Path::new("spec"));
+    let annotations = Path::new("metadata").child("annotations");
+    let mut found: Vec<String> = [
+        (
+            CLASS_ANNOTATION,
+            "deprecated since v1.8; use \"storageClassName\" attribute instead",
+        ),
+        (
+            MOUNT_ANNOTATION,
+            "deprecated since v1.31; use \"mountOptions\" attribute instead",
+        ),
+    ]
+    .into_iter()
+    .filter(|(key, _)| volume.metadata.annotations.contains_key(*key))
+    .map(|(key, text)| format!("{}: {text}", annotations.key(key)))
+    .collect();
+    if spec.persistent_volume_reclaim_policy == RECYCLE {
+        found.push(format!(
+            "{}: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic \
+             provisioning.",
+            path.child("persistentVolumeReclaimPolicy")
+        ));
+    }
+    if let Some(required) = spec.node_affinity.as_ref().and_then(|a| a.required.as_ref()) {
+        let path = path.child("nodeAffinity").child("required").child("nodeSelectorTerms");
+        found.extend(pod_spec::warnings::of_node_terms(&required.node_selector_terms, &path));
+    }
+    let source = &spec.persistent_volume_source;
+    let gone = [
+        (
+            "photonPersistentDisk",
+            source.photon_persistent_disk.is_some(),
+            "v1.11",
+            "v1.16",
+        ),
+        ("scaleIO", source.scale_io.is_some(), "v1.16", "v1.22"),
+        ("storageOS", source.storageos.is_some(), "v1.22", "v1.25"),
+        ("glusterfs", source.glusterfs.is_some(), "v1.25", "v1.26"),
+        ("cephfs", source.cephfs.is_some(), "v1.28", "v1.31"),
+        ("rbd", source.rbd.is_some(), "v1.28", "v1.31"),
+    ];
+    found.extend(
+        gone.into_iter()
+            .filter(|(_, set, ..)| *set)
+            .map(|(name, _, since, until)| {
+                format!(
+                    "{}: deprecated in {since}, non-functional in {until}+",
+                    path.child(name)
+                )
+            }),
+    );
+    found
 }
 
 /// Defaults in code of persistent volumes. They are not of a specification that stands inline elsewhere.

@@ -1,8 +1,10 @@
 //! Claims of persistent volumes: the two forms of their data source say the same.
 
+use keelson_machinery::field::Path;
 use keelson_machinery::object::Object;
 use keelson_server::registry::{Context, Strategy};
 
+use super::pod_spec;
 use super::resource_list::round;
 use crate::api::core::v1::{
     PersistentVolumeClaim, PersistentVolumeClaimSpec, TypedLocalObjectReference, TypedObjectReference,
@@ -10,12 +12,20 @@ use crate::api::core::v1::{
 use crate::kube::typed::{typed, typed_mut};
 
 const PENDING: &str = "Pending";
+/// Named the class of a volume or claim before there was a field for it.
+pub const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 const SNAPSHOT_GROUP: &str = "snapshot.storage.k8s.io";
 
 /// The rules of claims.
 pub struct PersistentVolumeClaimStrategy;
 
 impl Strategy for PersistentVolumeClaimStrategy {
+    fn warnings(&self, new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
+        typed::<PersistentVolumeClaim>(new)
+            .map(|o| warnings_of(o, &Path::root()))
+            .unwrap_or_default()
+    }
+
     fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
         let Some(o) = typed_mut::<PersistentVolumeClaim>(object) else {
             return;
@@ -43,6 +53,24 @@ impl Strategy for PersistentVolumeClaimStrategy {
         }
         join_data_sources(&mut new.spec);
     }
+}
+
+/// Warnings of a claim, also of one that stands in a template.
+pub fn warnings_of(claim: &PersistentVolumeClaim, path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    if claim.metadata.annotations.contains_key(CLASS_ANNOTATION) {
+        let path = path.child("metadata").child("annotations").key(CLASS_ANNOTATION);
+        found.push(format!(
+            "{path}: deprecated since v1.8; use \"storageClassName\" attribute instead"
+        ));
+    }
+    let requests = path.child("spec").child("resources").child("requests");
+    found.extend(pod_spec::warnings::of_bytes(
+        &claim.spec.resources.requests,
+        &["storage"],
+        &requests,
+    ));
+    found
 }
 
 /// The older of the two fields knows only these; anything else is dropped from it.

@@ -22,6 +22,12 @@ const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
 pub struct PodStrategy;
 
 impl Strategy for PodStrategy {
+    /// Pods are changed by programs, which read no warnings.
+    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
+        let pod = typed::<Pod>(new).filter(|_| old.is_none());
+        pod.map(pod_spec::warnings::of_pod).unwrap_or_default()
+    }
+
     fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
         let Some(pod) = typed_mut::<Pod>(object) else { return };
         pod.status = PodStatus {

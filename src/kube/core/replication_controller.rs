@@ -1,16 +1,32 @@
 //! Replication controllers: what their template says holds for themselves.
 
+use keelson_machinery::field::Path;
 use keelson_machinery::object::Object;
 use keelson_server::registry::Strategy;
 
 use super::pod_spec;
 use crate::api::core::v1::ReplicationController;
-use crate::kube::typed::typed_mut;
+use crate::kube::typed::{is_new_generation, typed, typed_mut};
 
 /// The rules of replication controllers.
 pub struct ReplicationControllerStrategy;
 
 impl Strategy for ReplicationControllerStrategy {
+    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
+        let Some(o) = typed::<ReplicationController>(new).filter(|_| is_new_generation(new, old)) else {
+            return Vec::new();
+        };
+        let mut found = match old {
+            None => pod_spec::warnings::of_owner_name(&o.metadata),
+            Some(_) => Vec::new(),
+        };
+        if let Some(template) = &o.spec.template {
+            let path = Path::new("spec").child("template");
+            found.extend(pod_spec::warnings::of_template(template, &path));
+        }
+        found
+    }
+
     fn orphans_by_default(&self) -> bool {
         true
     }

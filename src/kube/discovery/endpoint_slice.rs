@@ -14,6 +14,12 @@ const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 pub struct EndpointSliceStrategy;
 
 impl Strategy for EndpointSliceStrategy {
+    fn warnings(&self, new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
+        let old_type = typed::<EndpointSlice>(new).is_some_and(|o| o.address_type == "FQDN");
+        let text = "spec.addressType: FQDN endpoints are deprecated";
+        old_type.then(|| text.to_owned()).into_iter().collect()
+    }
+
     fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
         if let Some(o) = typed_mut::<EndpointSlice>(object) {
             forget_host_names(&mut o.endpoints);

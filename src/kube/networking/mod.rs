@@ -1,3 +1,4 @@
 //! The group networking.k8s.io.
 
+pub mod ingress;
 pub mod network_policy;

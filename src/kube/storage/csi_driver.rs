@@ -11,6 +11,14 @@ use crate::kube::typed::{typed, typed_mut};
 pub struct CsiDriverStrategy;
 
 impl Strategy for CsiDriverStrategy {
+    fn warnings(&self, new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
+        let open = typed::<CSIDriver>(new)
+            .is_some_and(|o| !o.spec.token_requests.is_empty() && o.spec.service_account_token_in_secrets.is_none());
+        let text = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent \
+                    possible logging of tokens in volume attributes";
+        open.then(|| text.to_owned()).into_iter().collect()
+    }
+
     /// Changes are counted from whatever number the object was made with.
     fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
         let (Some(new), Some(old)) = (typed_mut::<CSIDriver>(new), typed::<CSIDriver>(old)) else {

@@ -43,6 +43,8 @@ impl Resource {
             }
             self.strategy.prepare_for_create(context, &mut *object);
             self.check_create(context, &*object)?;
+            let warnings = self.strategy.warnings(&*object, None);
+            context.warnings.borrow_mut().extend(warnings);
             match self.insert(context, &*object).await? {
                 Ok(revision) => {
                     object.meta_mut().resource_version = revision.map(|r| r.to_string()).unwrap_or_default();

@@ -29,7 +29,7 @@ pub(crate) use derive::LIST_ITEMS;
 pub use handler::{Answer, Call, Handler, Reply};
 pub use read::{Page, Stored, parse_revision};
 pub(crate) use select::{Next, Query};
-pub use strategy::{CodeDefaults, Context, DefaultStrategy, Strategy};
+pub use strategy::{CodeDefaults, Context, DefaultStrategy, Strategy, Warnings};
 
 /// Kinds that every version of every group has.
 pub const SHARED_KINDS: [&str; 10] = [

@@ -1,5 +1,8 @@
 //! What is particular to a kind: the rules that no definition can say.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
@@ -7,6 +10,9 @@ use keelson_machinery::time::Time;
 
 use super::managed::Tracking;
 use super::write::Part;
+
+/// Texts for `Warning` headers of an answer.
+pub type Warnings = Rc<RefCell<Vec<String>>>;
 
 /// What a strategy may know of the request.
 #[derive(Clone)]
@@ -18,6 +24,8 @@ pub struct Context {
     pub dry_run: bool,
     /// What becomes of `managedFields`.
     pub tracking: Tracking,
+    /// Where what is odd, but no fault, is told.
+    pub warnings: Warnings,
 }
 
 /// The rules of one kind, called with objects of the hub version. Every method has the behaviour that most kinds have.
@@ -39,6 +47,11 @@ pub trait Strategy: Send + Sync {
 
     /// As [`Strategy::prepare_for_update`] for writes through a subresource of the kind's own.
     fn prepare_for_subresource(&self, _context: &Context, _name: &str, _new: &mut dyn Object, _old: &dyn Object) {}
+
+    /// What a client should know of a valid object that it made, or changed (`old`) through its own path.
+    fn warnings(&self, _new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Faults that the definition's rules don't find.
     fn validate(&self, _context: &Context, _object: &dyn Object) -> ErrorList {

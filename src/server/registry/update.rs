@@ -83,6 +83,10 @@ impl Resource {
         new.meta_mut().resource_version = entry.mod_revision.to_string();
         self.prepare_update(context, request.part, &mut *new, &*old);
         self.check_update(context, request.part, &*new, &*old)?;
+        if request.part == Part::Main {
+            let warnings = self.strategy.warnings(&*new, Some(&*old));
+            context.warnings.borrow_mut().extend(warnings);
+        }
         if self.is_finished(&*new) {
             return self.remove_finished(context, entry, new).await;
         }

@@ -19,7 +19,7 @@ use super::pretty;
 use crate::compress;
 use crate::negotiate::{self, Accepted, Format, Offer};
 use crate::registry::managed::{RequestWriter, Tracking};
-use crate::registry::{Context, Endpoint, Registry};
+use crate::registry::{Context, Endpoint, Registry, Warnings};
 use crate::request_info::{Query, RequestInfo};
 use crate::respond::{Rendering, header_text};
 use crate::user::User;
@@ -35,7 +35,7 @@ pub struct Request {
     pub user: Rc<User>,
     pub payload: RefCell<Option<Payload>>,
     /// Texts for `Warning` headers.
-    pub warnings: RefCell<Vec<String>>,
+    pub warnings: Warnings,
 }
 
 impl Request {
@@ -72,6 +72,7 @@ impl Request {
             user: (*self.user).clone(),
             dry_run,
             tracking: Tracking::Update(self.writer(endpoint, now)),
+            warnings: self.warnings.clone(),
         }
     }
 

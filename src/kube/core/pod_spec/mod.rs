@@ -4,6 +4,7 @@ mod container;
 mod defaults;
 mod qos;
 mod validate;
+pub mod warnings;
 
 pub use defaults::{of_pod, of_template};
 pub use qos::class;

@@ -1,0 +1,398 @@
+//! What is accepted in a pod or template, but does something else than it seems to, or nothing any longer.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use keelson_machinery::field::Path;
+use keelson_machinery::meta::v1::ObjectMeta;
+use keelson_machinery::quantity::Quantity;
+use keelson_machinery::validation::names;
+
+use crate::api::core::v1::{
+    Affinity, Container, NodeAffinity, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec, PodTemplateSpec, VolumeSource,
+    WeightedPodAffinityTerm,
+};
+
+/// Labels of nodes that have got other names: old name, since when, new name.
+const NODE_LABELS: [(&str, &str, &str); 5] = [
+    ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
+    ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "v1.17",
+        "topology.kubernetes.io/region",
+    ),
+    (
+        "failure-domain.beta.kubernetes.io/zone",
+        "v1.17",
+        "topology.kubernetes.io/zone",
+    ),
+    (
+        "beta.kubernetes.io/instance-type",
+        "v1.17",
+        "node.kubernetes.io/instance-type",
+    ),
+];
+
+const NULL_SELECTOR: &str = "a null labelSelector results in matching no pod";
+const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
+const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
+const APPARMOR_CONTAINER: &str = "container.apparmor.security.beta.kubernetes.io/";
+
+/// Warnings of a new pod.
+pub fn of_pod(pod: &Pod) -> Vec<String> {
+    let mut found = of_name(&pod.metadata, "the Pod's hostname");
+    found.extend(of_parts(&pod.spec, &pod.metadata, &Path::root()));
+    found
+}
+
+/// Warnings of a template.
+pub fn of_template(template: &PodTemplateSpec, path: &Path) -> Vec<String> {
+    of_parts(&template.spec, &template.metadata, path)
+}
+
+/// Names of pods are made of the names of what makes them.
+pub fn of_owner_name(meta: &ObjectMeta) -> Vec<String> {
+    of_name(meta, "Pod names and hostnames")
+}
+
+fn of_name(meta: &ObjectMeta, used_in: &str) -> Vec<String> {
+    let faults = names::dns_label(&meta.name);
+    if faults.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "metadata.name: this is used in {used_in}, which can result in surprising behavior; a DNS label is \
+         recommended: [{}]",
+        faults.join(" ")
+    )]
+}
+
+/// What became of a label of nodes: `deprecated since v1.14; use "kubernetes.io/os" instead`.
+pub fn of_node_label(key: &str) -> Option<String> {
+    let (_, since, new) = NODE_LABELS.iter().find(|(old, ..)| *old == key)?;
+    Some(format!("deprecated since {since}; use \"{new}\" instead"))
+}
+
+/// Warnings of the terms of a node selector.
+pub fn of_node_terms(terms: &[NodeSelectorTerm], path: &Path) -> Vec<String> {
+    let paths = terms.iter().enumerate().map(|(i, term)| (term, path.index(i)));
+    paths.flat_map(|(term, path)| of_node_term(term, &path)).collect()
+}
+
+fn of_node_term(term: &NodeSelectorTerm, path: &Path) -> Vec<String> {
+    let expressions = term.match_expressions.iter().enumerate();
+    expressions
+        .filter_map(|(i, e)| {
+            let text = of_node_label(&e.key)?;
+            let path = path.child("matchExpressions").index(i).child("key");
+            Some(format!("{path}: {} is {text}", e.key))
+        })
+        .collect()
+}
+
+/// Warnings of amounts of bytes that are no whole numbers.
+pub fn of_bytes(amounts: &BTreeMap<String, Quantity>, names: &[&str], path: &Path) -> Vec<String> {
+    let found = names.iter().filter_map(|name| Some((name, amounts.get(*name)?)));
+    found
+        .filter(|(_, amount)| amount.milli_value() % 1000 != 0)
+        .map(|(name, amount)| {
+            let path = path.key(*name);
+            format!(
+                "{path}: fractional byte value {:?} is invalid, must be an integer",
+                amount.as_str()
+            )
+        })
+        .collect()
+}
+
+fn of_parts(spec: &PodSpec, meta: &ObjectMeta, path: &Path) -> Vec<String> {
+    let at = path.child("spec");
+    let mut found: Vec<String> = spec
+        .node_selector
+        .keys()
+        .filter_map(|key| {
+            Some(format!(
+                "{}: {}",
+                at.child("nodeSelector").key(key),
+                of_node_label(key)?
+            ))
+        })
+        .collect();
+    let affinity = at.child("affinity");
+    if let Some(node) = spec.affinity.as_ref().and_then(|a| a.node_affinity.as_ref()) {
+        found.extend(of_node_affinity(node, &affinity.child("nodeAffinity")));
+    }
+    found.extend(of_constraints(spec, &at.child("topologySpreadConstraints")));
+    found.extend(of_annotations(meta, &path.child("metadata").child("annotations")));
+    found.extend(of_lists(spec, &at));
+    for (i, volume) in spec.volumes.iter().enumerate() {
+        found.extend(of_volume(&volume.volume_source, &at.child("volumes").index(i)));
+    }
+    found.extend(of_bytes(
+        &spec.overhead,
+        &["memory", "ephemeral-storage"],
+        &at.child("overhead"),
+    ));
+    for (list, name) in [
+        (&spec.init_containers, "initContainers"),
+        (&spec.containers, "containers"),
+    ] {
+        for (i, container) in list.iter().enumerate() {
+            found.extend(of_container(container, &at.child(name).index(i)));
+        }
+    }
+    if spec.termination_grace_period_seconds.is_some_and(|s| s < 0) {
+        let path = at.child("terminationGracePeriodSeconds");
+        found.push(format!(
+            "{path}: must be >= 0; negative values are invalid and will be treated as 1"
+        ));
+    }
+    if let Some(affinity_of_pods) = spec.affinity.as_deref() {
+        found.extend(of_pod_affinity(affinity_of_pods, &affinity));
+    }
+    found
+}
+
+fn of_node_affinity(affinity: &NodeAffinity, path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(required) = &affinity.required_during_scheduling_ignored_during_execution {
+        let path = path
+            .child("requiredDuringSchedulingIgnoredDuringExecution")
+            .child("nodeSelectorTerms");
+        found.extend(of_node_terms(&required.node_selector_terms, &path));
+    }
+    let preferred = path.child("preferredDuringSchedulingIgnoredDuringExecution");
+    for (i, term) in affinity
+        .preferred_during_scheduling_ignored_during_execution
+        .iter()
+        .enumerate()
+    {
+        found.extend(of_node_term(&term.preference, &preferred.index(i).child("preference")));
+    }
+    found
+}
+
+fn of_pod_affinity(affinity: &Affinity, path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(near) = &affinity.pod_affinity {
+        found.extend(of_pod_terms(
+            &near.required_during_scheduling_ignored_during_execution,
+            &near.preferred_during_scheduling_ignored_during_execution,
+            &path.child("podAffinity"),
+        ));
+    }
+    if let Some(far) = &affinity.pod_anti_affinity {
+        found.extend(of_pod_terms(
+            &far.required_during_scheduling_ignored_during_execution,
+            &far.preferred_during_scheduling_ignored_during_execution,
+            &path.child("podAntiAffinity"),
+        ));
+    }
+    found
+}
+
+fn of_pod_terms(required: &[PodAffinityTerm], preferred: &[WeightedPodAffinityTerm], path: &Path) -> Vec<String> {
+    let one = path.child("requiredDuringSchedulingIgnoredDuringExecution");
+    let other = path.child("preferredDuringSchedulingIgnoredDuringExecution");
+    let required = required.iter().enumerate().map(|(i, term)| (term, one.index(i)));
+    let preferred = preferred
+        .iter()
+        .enumerate()
+        .map(|(i, term)| (&term.pod_affinity_term, other.index(i).child("podAffinityTerm")));
+    required
+        .chain(preferred)
+        .filter(|(term, _)| term.label_selector.is_none())
+        .map(|(_, path)| format!("{}: {NULL_SELECTOR}", path.child("labelSelector")))
+        .collect()
+}
+
+fn of_constraints(spec: &PodSpec, path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for (i, constraint) in spec.topology_spread_constraints.iter().enumerate() {
+        let path = path.index(i);
+        if let Some(text) = of_node_label(&constraint.topology_key) {
+            let path = path.child("topologyKey");
+            found.push(format!("{path}: {} is {text}", constraint.topology_key));
+        }
+        if constraint.label_selector.is_none() {
+            found.push(format!("{}: {NULL_SELECTOR}", path.child("labelSelector")));
+        }
+    }
+    found
+}
+
+fn of_annotations(meta: &ObjectMeta, path: &Path) -> Vec<String> {
+    let text = |key: &str| {
+        if key == SECCOMP_POD || key.starts_with(SECCOMP_CONTAINER) {
+            Some("non-functional in v1.27+; use the \"seccompProfile\" field instead")
+        } else {
+            key.starts_with(APPARMOR_CONTAINER)
+                .then_some("deprecated since v1.30; use the \"appArmorProfile\" field instead")
+        }
+    };
+    let keys = meta.annotations.keys();
+    keys.filter_map(|key| Some(format!("{}: {}", path.key(key), text(key)?)))
+        .collect()
+}
+
+fn of_lists(spec: &PodSpec, path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (i, alias) in spec.host_aliases.iter().enumerate() {
+        if !seen.insert(&alias.ip) {
+            let path = path.child("hostAliases").index(i).child("ip");
+            found.push(format!("{path}: duplicate ip {:?}", alias.ip));
+        }
+    }
+    let at = path.child("imagePullSecrets");
+    let secrets = || spec.image_pull_secrets.iter().enumerate();
+    let mut seen = BTreeSet::new();
+    for (i, secret) in secrets().filter(|(_, s)| !s.name.is_empty()) {
+        if !seen.insert(&secret.name) {
+            found.push(format!(
+                "{}: duplicate name {:?}",
+                at.index(i).child("name"),
+                secret.name
+            ));
+        }
+    }
+    for (i, _) in secrets().filter(|(_, s)| s.name.is_empty()) {
+        found.push(format!("{}: invalid empty name \"\"", at.index(i).child("name")));
+    }
+    found
+}
+
+fn of_volume(source: &VolumeSource, path: &Path) -> Vec<String> {
+    let gone = [
+        (
+            "photonPersistentDisk",
+            source.photon_persistent_disk.is_some(),
+            "v1.11",
+            "v1.16",
+        ),
+        ("scaleIO", source.scale_io.is_some(), "v1.16", "v1.22"),
+        ("flocker", source.flocker.is_some(), "v1.22", "v1.25"),
+        ("storageOS", source.storageos.is_some(), "v1.22", "v1.25"),
+        ("quobyte", source.quobyte.is_some(), "v1.22", "v1.25"),
+        ("glusterfs", source.glusterfs.is_some(), "v1.25", "v1.26"),
+        ("cephfs", source.cephfs.is_some(), "v1.28", "v1.31"),
+        ("rbd", source.rbd.is_some(), "v1.28", "v1.31"),
+    ];
+    let mut found: Vec<String> = gone
+        .into_iter()
+        .filter(|(_, set, ..)| *set)
+        .map(|(name, _, deprecated, gone)| {
+            format!(
+                "{}: deprecated in {deprecated}, non-functional in {gone}+",
+                path.child(name)
+            )
+        })
+        .collect();
+    if source.git_repo.is_some() {
+        let path = path.child("gitRepo");
+        found.push(format!(
+            "{path}: deprecated in v1.11, and disabled by default in v1.33+"
+        ));
+    }
+    if let Some(claim) = source.ephemeral.as_ref().and_then(|e| e.volume_claim_template.as_ref()) {
+        let path = path
+            .child("ephemeral")
+            .child("volumeClaimTemplate")
+            .child("spec")
+            .child("resources");
+        found.extend(of_bytes(
+            &claim.spec.resources.requests,
+            &["storage"],
+            &path.child("requests"),
+        ));
+    }
+    found
+}
+
+fn of_container(container: &Container, path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in ["memory", "ephemeral-storage"] {
+        let at = path.child("resources");
+        found.extend(of_bytes(&container.resources.limits, &[name], &at.child("limits")));
+        found.extend(of_bytes(&container.resources.requests, &[name], &at.child("requests")));
+    }
+    let mut seen = BTreeSet::new();
+    for (i, entry) in container.env.iter().enumerate() {
+        if !seen.insert(&entry.name) {
+            let path = path.child("env").index(i);
+            found.push(format!(
+                "{path}: hides previous definition of {:?}, which may be dropped when using apply",
+                entry.name
+            ));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::read;
+
+    fn warnings(spec: &str) -> Vec<String> {
+        of_template(&read(&format!(r#"{{"spec":{spec}}}"#)), &Path::new("template"))
+    }
+
+    #[test]
+    fn what_does_nothing_any_longer_is_told() {
+        for (spec, expected) in [
+            ("{}", vec![]),
+            (
+                r#"{"nodeSelector":{"beta.kubernetes.io/os":"x"}}"#,
+                vec![
+                    r#"template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead"#,
+                ],
+            ),
+            (
+                r#"{"volumes":[{"name":"a"},{"name":"b","rbd":{}},{"name":"c","gitRepo":{}}]}"#,
+                vec![
+                    "template.spec.volumes[1].rbd: deprecated in v1.28, non-functional in v1.31+",
+                    "template.spec.volumes[2].gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
+                ],
+            ),
+            (
+                r#"{"topologySpreadConstraints":[{"topologyKey":"beta.kubernetes.io/os"},{"labelSelector":{}}]}"#,
+                vec![
+                    r#"template.spec.topologySpreadConstraints[0].topologyKey: beta.kubernetes.io/os is deprecated since v1.14; use "kubernetes.io/os" instead"#,
+                    "template.spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod",
+                ],
+            ),
+            (
+                r#"{"imagePullSecrets":[{"name":""},{"name":"a"},{"name":"a"}],"terminationGracePeriodSeconds":-1}"#,
+                vec![
+                    r#"template.spec.imagePullSecrets[2].name: duplicate name "a""#,
+                    r#"template.spec.imagePullSecrets[0].name: invalid empty name """#,
+                    "template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1",
+                ],
+            ),
+            (
+                r#"{"containers":[{"name":"c","env":[{"name":"A"},{"name":"A"}],"resources":{"limits":{"memory":"1500m","cpu":"1500m"}}}]}"#,
+                vec![
+                    r#"template.spec.containers[0].resources.limits[memory]: fractional byte value "1500m" is invalid, must be an integer"#,
+                    r#"template.spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply"#,
+                ],
+            ),
+        ] {
+            assert_eq!(warnings(spec), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn names_become_host_names() {
+        let meta: ObjectMeta = read(r#"{"name":"a.b"}"#);
+        assert_eq!(
+            of_owner_name(&meta),
+            [
+                "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS \
+              label is recommended: [must not contain dots]"
+            ]
+        );
+        assert!(of_owner_name(&read(r#"{"name":"a-b"}"#)).is_empty());
+    }
+}
