@@ -1,11 +1,14 @@
 //! Requests for certificates: who asks is who sent the request, and what is asked for never changes.
 
+use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Object;
 use keelson_machinery::time::Time;
 use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, Strategy};
 
+use super::conditions;
 use crate::api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestCondition as Condition};
+
 use crate::kube::typed::{typed, typed_mut};
 
 const APPROVED: &str = "Approved";
@@ -57,6 +60,21 @@ impl Strategy for CertificateSigningRequestStrategy {
             new.status.certificate = old.status.certificate.clone();
             set_times(&mut new.status.conditions, &old.status.conditions, context.now);
         }
+    }
+
+    fn validate_status_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        faults(new, old)
+    }
+
+    fn validate_subresource(&self, _context: &Context, _name: &str, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        faults(new, old)
+    }
+}
+
+fn faults(new: &dyn Object, old: &dyn Object) -> ErrorList {
+    match (typed(new), typed(old)) {
+        (Some(new), Some(old)) => conditions::validate(new, old),
+        _ => ErrorList::default(),
     }
 }
 

@@ -1,3 +1,4 @@
 //! The group certificates.k8s.io.
 
 pub mod certificate_signing_request;
+mod conditions;

@@ -29,6 +29,12 @@ const ROLES: [Role; 4] = [
         paths: &[],
     },
     Role {
+        name: "system:public-info-viewer",
+        groups: &[GROUP_AUTHENTICATED, GROUP_UNAUTHENTICATED],
+        creates: &[],
+        paths: &["/healthz", "/livez", "/readyz", "/version", "/version/"],
+    },
+    Role {
         name: "system:discovery",
         groups: &[GROUP_AUTHENTICATED],
         creates: &[],
@@ -45,12 +51,6 @@ const ROLES: [Role; 4] = [
             "/version",
             "/version/",
         ],
-    },
-    Role {
-        name: "system:public-info-viewer",
-        groups: &[GROUP_AUTHENTICATED, GROUP_UNAUTHENTICATED],
-        creates: &[],
-        paths: &["/healthz", "/livez", "/readyz", "/version", "/version/"],
     },
     Role {
         name: "system:service-account-issuer-discovery",

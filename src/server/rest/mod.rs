@@ -88,7 +88,7 @@ impl Rest {
             (_, "PUT") => "update",
             (_, "PATCH") => "patch",
             (Target::Object, "DELETE") => "delete",
-            (Target::Subresource(sub), method) if sub.connect => connect_verb(method),
+            (Target::Subresource(sub), _) if sub.connect => connect_verb(sub, method)?,
             (Target::Subresource(_), "POST") => "create",
             _ => return Err(StatusError::method_not_allowed()),
         };
@@ -102,6 +102,9 @@ impl Rest {
         if !exists(endpoint, target, across) || (info.legacy_watch && !watchable) {
             return Err(StatusError::no_such_resource());
         }
+        if verb == "watch" && !verbs.contains(&verb) && verbs.contains(&"list") {
+            return Err(self.unwatched(request, endpoint));
+        }
         if !verbs.contains(&verb) || (across && matches!(verb, "create" | "deletecollection")) {
             return Err(StatusError::method_not_allowed());
         }
@@ -110,6 +113,18 @@ impl Rest {
             request.warn(endpoint.kind.deprecation);
         }
         self.dispatch(request, endpoint, target, verb).await
+    }
+
+    /// A list of what can't be watched is there, and says so when it is asked for a watch; the old watch path is not.
+    fn unwatched(&self, request: &Request, endpoint: &Endpoint) -> StatusError {
+        let kind = endpoint.kind;
+        if request.info.legacy_watch {
+            return StatusError::no_such_resource();
+        }
+        if !kind.deprecation.is_empty() {
+            request.warn(kind.deprecation);
+        }
+        StatusError::method_not_supported(kind.group, kind.plural, "watch")
     }
 
     async fn dispatch(
@@ -181,12 +196,14 @@ impl Rest {
     }
 }
 
-/// The verb that a method stands for on a subresource that connects; HEAD and OPTIONS belong to GET.
-fn connect_verb(method: &str) -> &'static str {
+/// The verb that a method stands for on a subresource that connects. HEAD and OPTIONS belong to GET where there are
+/// paths below, since these are somebody else's.
+fn connect_verb(subresource: &SubresourceDesc, method: &str) -> Result<&'static str, StatusError> {
     match method {
-        "POST" => "create",
-        "DELETE" => "delete",
-        _ => "get",
+        "POST" => Ok("create"),
+        "DELETE" => Ok("delete"),
+        "HEAD" | "OPTIONS" if subresource.subpaths => Ok("get"),
+        _ => Err(StatusError::method_not_allowed()),
     }
 }
 
