@@ -73,6 +73,7 @@ pub struct Column {
     pub describes: String,
     /// Sentences of the description that is borrowed; 0: all.
     pub sentences: usize,
+    pub hidden: bool,
 }
 
 /// `keelson.Type`.
@@ -320,6 +321,7 @@ impl Column {
             description: r.text("description"),
             describes: r.text("describes"),
             sentences: usize::try_from(r.int("sentences")).unwrap_or_default(),
+            hidden: r.flag("hidden"),
         }
     }
 }

@@ -133,6 +133,8 @@ pub struct ColumnDesc {
     /// JSON path of the cell; empty where `function` says it.
     pub path: &'static str,
     pub function: &'static str,
+    /// The cells stand in the rows of a Table, which does not describe the column.
+    pub hidden: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

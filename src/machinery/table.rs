@@ -164,6 +164,7 @@ struct Column {
     format: &'static str,
     description: String,
     priority: i32,
+    hidden: bool,
     source: Source,
 }
 
@@ -196,6 +197,7 @@ impl TableColumns {
                 format: "",
                 description: descriptions.creation_timestamp.clone(),
                 priority: 0,
+                hidden: false,
                 source: Source::Function(|object, now| date(object.meta().creation_timestamp, now)),
             });
         }
@@ -217,7 +219,7 @@ impl TableColumns {
 
     fn write_definitions(&self, out: &mut Vec<u8>) {
         out.push(b'[');
-        for (i, column) in self.columns.iter().enumerate() {
+        for (i, column) in self.columns.iter().filter(|c| !c.hidden).enumerate() {
             let mut text = String::from(if i > 0 { "," } else { "" });
             for (key, value) in [
                 ("{\"name\":", column.name.as_str()),
@@ -248,6 +250,7 @@ fn name_column(descriptions: &Descriptions) -> Column {
         format: "name",
         description: descriptions.name.clone(),
         priority: 0,
+        hidden: false,
         source: Source::Name,
     }
 }
@@ -291,6 +294,7 @@ fn column(
         format: desc.format,
         description,
         priority: desc.priority,
+        hidden: desc.hidden,
         source,
     })
 }

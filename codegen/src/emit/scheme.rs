@@ -308,6 +308,7 @@ fn column(model: &Model, c: &Column, descriptions: &Descriptions) -> TokenStream
         description,
         describes,
         sentences,
+        hidden,
         ..
     } = c;
     let description = match describes.rsplit_once('.') {
@@ -326,6 +327,7 @@ fn column(model: &Model, c: &Column, descriptions: &Descriptions) -> TokenStream
             priority: #priority,
             path: #path,
             function: #function,
+            hidden: #hidden,
         }
     }
 }

@@ -42,6 +42,7 @@ const fn column(name: &'static str, ty: &'static str, path: &'static str, functi
         priority: 0,
         path,
         function,
+        hidden: false,
     }
 }
 

@@ -33,6 +33,7 @@ impl Rest {
         match verb {
             "create" => self.handled_create(request, endpoint, subresource, handler).await,
             "get" => {
+                request.negotiate(offer(endpoint, subresource))?;
                 let call = self.call(request, endpoint, subresource, false);
                 self.reply(&call, handler.get(&call).await?)
             }
@@ -71,7 +72,7 @@ impl Rest {
         subresource: Option<&'static SubresourceDesc>,
         handler: &dyn Handler,
     ) -> Result<HttpResponse, StatusError> {
-        request.negotiate(Offer::Metadata)?;
+        request.negotiate(offer(endpoint, subresource))?;
         let options = WriteOptions::parse(&request.query, Writing::Create)?;
         let gvk = body_kind(endpoint, subresource);
         let mut object = self
@@ -123,11 +124,19 @@ impl Rest {
                 self.kind_response(call.request, accepted, code, &*kind)
             }
             Reply::Object(code, object) => {
-                let accepted = call.request.negotiate(Offer::Metadata)?;
+                let accepted = call.request.negotiate(offer(call.endpoint, call.subresource))?;
                 let hub = call.endpoint.resource.to_hub(call.endpoint.kind, object)?;
                 self.object_response(call.request, call.endpoint, accepted, code, hub)
             }
         }
+    }
+}
+
+/// What is listed has columns; what is only made or asked for has none.
+fn offer(endpoint: &Endpoint, subresource: Option<&SubresourceDesc>) -> Offer {
+    match subresource {
+        None if endpoint.kind.verbs.contains(&"list") => Offer::Objects,
+        _ => Offer::Metadata,
     }
 }
 
