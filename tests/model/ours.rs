@@ -183,7 +183,8 @@ fn kind_text(kind: &KindDesc, enabled: bool) -> String {
     let mut subresources: Vec<String> = kind.subresources.iter().map(|s| subresource(kind, s)).collect();
     subresources.sort();
     out += &subresources.concat();
-    for column in kind.columns {
+    // A Table does not describe the hidden ones.
+    for column in kind.columns.iter().filter(|c| !c.hidden) {
         out += &format!(
             "column {} {} {} {}\n",
             column.name, column.ty, column.format, column.priority

@@ -30,6 +30,10 @@ impl Strategy for DaemonSetStrategy {
         pod_spec::warnings::of_template(&o.spec.template, &Path::new("spec").child("template"))
     }
 
+    fn fill_bookmark(&self, object: &mut dyn Object) {
+        set_template_generation(object, 0);
+    }
+
     fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
         set_template_generation(object, 1);
     }

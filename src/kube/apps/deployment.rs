@@ -34,6 +34,12 @@ impl Strategy for DeploymentStrategy {
         found
     }
 
+    fn fill_bookmark(&self, object: &mut dyn Object) {
+        if let Some(o) = typed_mut::<Deployment>(object) {
+            o.spec.replicas = Some(0);
+        }
+    }
+
     /// Annotations go down to the replica sets, so that a change of them counts as one of the specification.
     fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
         if new.meta().annotations != old.meta().annotations {

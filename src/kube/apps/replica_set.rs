@@ -33,6 +33,12 @@ impl Strategy for ReplicaSetStrategy {
         found
     }
 
+    fn fill_bookmark(&self, object: &mut dyn Object) {
+        if let Some(o) = typed_mut::<ReplicaSet>(object) {
+            o.spec.replicas = Some(0);
+        }
+    }
+
     fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
         typed::<ReplicaSet>(object)
             .map(|o| validate(&o.spec))

@@ -35,6 +35,12 @@ impl Strategy for StatefulSetStrategy {
         found
     }
 
+    fn fill_bookmark(&self, object: &mut dyn Object) {
+        if let Some(o) = typed_mut::<StatefulSet>(object) {
+            o.spec.replicas = Some(0);
+        }
+    }
+
     fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
         typed::<StatefulSet>(object)
             .map(|o| validate(&o.spec))

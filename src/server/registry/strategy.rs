@@ -77,6 +77,10 @@ pub trait Strategy: Send + Sync {
         &[]
     }
 
+    /// Puts into an empty object, which a bookmark is, what kube-apiserver's hub version has as plain values there: versions
+    /// then show a zero where they could leave the field out.
+    fn fill_bookmark(&self, _object: &mut dyn Object) {}
+
     /// Seconds that a deletion waits for someone to end the object's work; `None`: it does not wait.
     fn grace_seconds(&self, _object: &dyn Object, _options: &DeleteOptions) -> Option<i64> {
         None

@@ -204,6 +204,7 @@ impl Watch {
                 .annotations
                 .insert(events::INITIAL_END.into(), "true".into());
         }
+        self.endpoint.resource.strategy.fill_bookmark(&mut *object);
         self.encoder.object_event(&self.endpoint, "BOOKMARK", object, out)
     }
 
