@@ -151,7 +151,7 @@ impl Flags {
     /// Some field in or below this one has [`Rules`] or is required.
     pub const HAS_RULES: Flags = Flags(256);
     pub const NULLABLE: Flags = Flags(512);
-    /// Of kinds in a list: each is written with its `kind` and `apiVersion`.
+    /// A message that is a kind, or a list of them: JSON shows its `kind` and `apiVersion`.
     pub const TYPED: Flags = Flags(1024);
 
     pub const fn has(self, other: Flags) -> bool {

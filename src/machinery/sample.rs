@@ -62,6 +62,21 @@ pub(crate) struct WidgetSpec {
     pub(crate) timeout: Option<Duration>,
     #[field(json = "bundle", number = 16)]
     pub(crate) bundle: Bytes,
+    #[field(json = "claims", number = 17, typed)]
+    pub(crate) claims: Vec<Claim>,
+}
+
+/// A kind that stands in others.
+#[derive(Clone, Default, keelson_machinery::Message)]
+#[message(
+    name = "io.example.api.v1.Claim",
+    group = "example.com",
+    version = "v1",
+    kind = "Claim"
+)]
+pub(crate) struct Claim {
+    #[field(json = "name", number = 1)]
+    pub(crate) name: String,
 }
 
 #[derive(Clone, Default, keelson_machinery::Message)]
@@ -104,6 +119,7 @@ pub(crate) const FULL: &str = concat!(
     r#""enabled":false,"parts":[{"name":"p","protocol":"UDP","args":["q",""],"numbers":[1,0,-1]},{"name":""}],"#,
     r#""selector":{"k":"v"},"limits":{"cpu":"100m","memory":"1Gi"},"data":{"b":"AAEC","c":""},"path":"/x","#,
     r#""local":{"name":"l"},"port":"http","raw":{"z":[1,{"y":null}]},"tags":{"t":""},"#,
-    r#""child":{"name":"","parts":null,"port":0,"tags":null},"timeout":"1m30s","bundle":"AAE="},"#,
+    r#""child":{"name":"","parts":null,"port":0,"tags":null},"timeout":"1m30s","bundle":"AAE=","#,
+    r#""claims":[{"kind":"Claim","apiVersion":"example.com/v1","name":"c"}]},"#,
     r#""status":{"ready":true,"seen":"2024-01-02T03:04:05Z","probed":"2024-01-02T03:04:05.000006Z"}}"#,
 );

@@ -4,6 +4,7 @@
 
 mod emit;
 mod expand;
+mod fault;
 mod load;
 mod scalar;
 mod style;

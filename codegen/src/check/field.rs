@@ -64,10 +64,8 @@ impl Checker<'_> {
         if o.omit_zero && !plain_message {
             texts.push("`omit_zero` belongs to messages that are not `optional`: take it out".to_owned());
         }
-        let is_kinds = matches!(&self.field.ty, FieldType::List(element) if matches!(**element, FieldType::Message(_)))
-            && self.inner().is_some_and(|m| m.kind.is_some());
-        if o.typed && !is_kinds {
-            texts.push("`typed` belongs to lists of kinds: take it out".to_owned());
+        if o.typed && self.inner().is_none_or(|m| m.kind.is_none()) {
+            texts.push("`typed` belongs to messages that are kinds, and to lists of them: take it out".to_owned());
         }
         if o.omit_zero && o.always {
             texts.push("`always` and `omit_zero` contradict each other: take one out".to_owned());

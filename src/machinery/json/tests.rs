@@ -93,6 +93,13 @@ fn strict_problems_in_order_with_paths() {
             &[r#"duplicate field "kind""#],
         ),
         (r#"{"child":{"kind":"a"}}"#, &[r#"unknown field "child.kind""#]),
+        (
+            r#"{"claims":[{"kind":"x","apiVersion":null,"kind":"y","Kind":"z"}]}"#,
+            &[
+                r#"duplicate field "claims[0].kind""#,
+                r#"unknown field "claims[0].Kind""#,
+            ],
+        ),
         (r#"{"foo":1,"foo":2}"#, &[r#"unknown field "foo""#]),
         (r#"{"a\"\n":1}"#, &[r#"unknown field "a\"\n""#]),
     ];
@@ -191,6 +198,14 @@ fn values_of_a_wrong_type() {
         ),
         (r#"{"data":{"a":1}}"#, field("number", "WidgetSpec.data", "[]uint8")),
         (r#"{"port":true}"#, field("bool", "WidgetSpec.port", "int32")),
+        (
+            r#"{"claims":[{"kind":1}]}"#,
+            field("number", "Claim.claims.TypeMeta.kind", "string"),
+        ),
+        (
+            r#"{"data":{"a":[1,300]}}"#,
+            field("number 300", "WidgetSpec.data", "uint8"),
+        ),
         (r#"{"port":1.5}"#, field("number 1.5", "WidgetSpec.port", "int32")),
         (
             r#"{"data":{"a":"-_8="}}"#,
@@ -210,6 +225,85 @@ fn values_of_a_wrong_type() {
     for (json, want) in cases {
         assert_eq!(spec_of(json).err(), Some(DecodeError::Value(want)), "{json}");
     }
+}
+
+/// Document, and what restoring it yields: the canonical text, the problems, or `!` and the error.
+#[test]
+fn restores_what_patches_make() {
+    let text = |json: &str| {
+        let mut spec = WidgetSpec::default();
+        match restore(json.as_bytes(), &mut spec) {
+            Ok(problems) if problems.is_empty() => {
+                let mut out = Vec::new();
+                write(&spec, &mut out);
+                String::from_utf8(out).unwrap()
+            }
+            Ok(problems) => problems.iter().map(|p| p.path.as_str()).collect::<Vec<_>>().join(" "),
+            Err(error) => format!("!{error}"),
+        }
+    };
+    let rest =
+        |before: &str, after: &str| format!("{{{before}\"name\":\"\"{after},\"parts\":null,\"port\":0,\"tags\":null}}");
+    for (json, want) in [
+        (r#"{"replicas":1.0}"#, rest(r#""replicas":1,"#, "")),
+        (r#"{"replicas":2147483648}"#, rest(r#""replicas":-2147483648,"#, "")),
+        (r#"{"replicas":9223372036854775808}"#, rest(r#""replicas":0,"#, "")),
+        (r#"{"size":1e3}"#, rest("", r#","size":1000"#)),
+        (r#"{"size":1.5}"#, "!cannot convert float64 to int64".into()),
+        (r#"{"size":"x"}"#, "!unrecognized type: int64".into()),
+        (r#"{"enabled":1}"#, "!unrecognized type: bool".into()),
+        (r#"{"name":5}"#, "!cannot convert int64 to string".into()),
+        (r#"{"name":5.5}"#, "!unrecognized type: string".into()),
+        (r#"{"name":[]}"#, "!unrecognized type: string".into()),
+        (r#"{"parts":"x"}"#, "!cannot restore slice from string".into()),
+        (r#"{"parts":{}}"#, "!cannot restore slice from map".into()),
+        (r#"{"parts":[1]}"#, "!cannot restore struct from: int64".into()),
+        (r#"{"child":1.5}"#, "!cannot restore struct from: float64".into()),
+        (r#"{"selector":[]}"#, "!cannot restore map from slice".into()),
+        (
+            r#"{"port":true}"#,
+            "!json: cannot unmarshal bool into Go value of type int32".into(),
+        ),
+        (r#"{"port":1.0}"#, rest("", "").replace("\"port\":0", "\"port\":1")),
+        (r#"{"size":"x","port":[]}"#, "!unrecognized type: int64".into()),
+        (
+            r#"{"z":1,"parts":[{"y":1,"x":{}}],"a":1}"#,
+            "a parts[0].x parts[0].y z".into(),
+        ),
+        (r#"{"kind":1}"#, "!cannot convert int64 to string".into()),
+    ] {
+        assert_eq!(text(json), want, "{json}");
+    }
+    let mut spec = WidgetSpec::default();
+    restore(br#"{"raw":{"z":1.50,"a":"\u00e9<"}}"#, &mut spec).unwrap();
+    assert_eq!(
+        spec.raw.unwrap().as_bytes(),
+        "{\"a\":\"é\\u003c\",\"z\":1.5}".as_bytes()
+    );
+}
+
+#[test]
+fn types_of_all_of_a_document() {
+    let named = |json: &str| {
+        type_meta_of_all(json.as_bytes()).map_or_else(|e| format!("!{e}"), |m| format!("{} {}", m.api_version, m.kind))
+    };
+    for (json, want) in [
+        (r#"{"kind":"A","apiVersion":"v1","KIND":"B","\u212aind":"C"}"#, "v1 C"),
+        (r#"{"APIVERSION":"v2","apiVer\u017fion":null}"#, "v2 "),
+        (
+            r#"{"kind":"A","x":}"#,
+            "!invalid character '}' looking for beginning of value",
+        ),
+        (r#"{"kind":"A"}}"#, "!invalid character '}' after top-level value"),
+        ("null", " "),
+    ] {
+        assert_eq!(named(json), want, "{json}");
+    }
+    let unknown = no_fields(br#"{"kind":"x","a":1,"metadata":{}}"#).unwrap();
+    assert_eq!(
+        unknown.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [r#"unknown field "a""#, r#"unknown field "metadata""#]
+    );
 }
 
 #[test]

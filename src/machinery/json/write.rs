@@ -99,21 +99,33 @@ fn write_field(field: &FieldDesc, value: Value<'_>, out: &mut Vec<u8>) {
         Value::Bytes(b) => b.is_empty() && !field.flags.has(Flags::OPTIONAL),
         _ => false,
     };
-    match value {
-        _ if null => out.extend_from_slice(b"null"),
-        Value::List(l) if field.flags.has(Flags::TYPED) => write_elements(l, write_typed, out),
-        value => write_value(value, out),
+    if null {
+        out.extend_from_slice(b"null")
+    } else if field.flags.has(Flags::TYPED) {
+        write_typed(value, out);
+    } else {
+        write_value(value, out)
     }
 }
 
-/// A message with what it is in front, if it is a kind.
+/// A kind within an object, or a list of them.
 fn write_typed(value: Value<'_>, out: &mut Vec<u8>) {
     match value {
         Value::Message(m) => match m.desc().gvk {
             Some(gvk) => write_kind_as(m, &gvk.api_version(), gvk.kind, out),
             None => write(m, out),
         },
-        value => write_value(value, out),
+        Value::List(list) => {
+            out.push(b'[');
+            for index in 0..list.len() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                write_typed(list.get(index), out);
+            }
+            out.push(b']');
+        }
+        other => write_value(other, out),
     }
 }
 

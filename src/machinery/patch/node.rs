@@ -19,6 +19,8 @@ pub(super) enum Node<'a> {
     Raw(&'a [u8]),
     Object(Members<'a>),
     Array(Vec<Node<'a>>),
+    /// A string that stands in no document.
+    Text(String),
 }
 
 pub(super) type Members<'a> = BTreeMap<String, Node<'a>>;
@@ -61,6 +63,7 @@ impl<'a> Node<'a> {
             Node::Null => "nil",
             Node::Object(_) => "map",
             Node::Array(_) => "slice",
+            Node::Text(_) => "string",
             Node::Raw(text) => match kind_name(text) {
                 "object" => "map",
                 "array" => "slice",
@@ -75,6 +78,7 @@ impl<'a> Node<'a> {
     pub(super) fn string(&self) -> Option<String> {
         match self {
             Node::Raw(text) if text.first() == Some(&b'"') => Some(text::string(text).into_owned()),
+            Node::Text(text) => Some(text.clone()),
             _ => None,
         }
     }
@@ -140,6 +144,7 @@ impl<'a> Node<'a> {
             Node::Null => out.push_str("<nil>"),
             Node::Raw(text) if text.first() == Some(&b'"') => out.push_str(&text::string(text)),
             Node::Raw(text) => out.push_str(&go_scalar(text)),
+            Node::Text(text) => out.push_str(text),
             Node::Object(members) => {
                 out.push_str("map[");
                 for (i, (key, value)) in members.iter_mut().enumerate() {
@@ -170,6 +175,7 @@ impl<'a> Node<'a> {
         match self {
             Node::Null => out.extend_from_slice(b"null"),
             Node::Raw(text) => compact(text, out),
+            Node::Text(text) => write_string(text, out),
             Node::Object(members) => {
                 out.push(b'{');
                 for (i, (name, value)) in members.iter().enumerate() {

@@ -4,6 +4,7 @@
 //! What a patch gets wrong in its directives is an error without a reason (500), as in the API server. There the members of
 //! a patch are worked off in no certain order; here deletions from a list come before what is added to it.
 
+mod diff;
 mod list;
 mod order;
 mod schema;
@@ -11,6 +12,7 @@ mod shown;
 
 use std::collections::BTreeSet;
 
+pub use diff::diff;
 use list::{added, as_map, delete_values, merge_list};
 use schema::Schema;
 pub use shown::shown;
@@ -58,7 +60,7 @@ pub fn apply(
         .object()
         .ok_or_else(|| StatusError::unknown("Invalid JSON Document"))?;
     let (members, changes) = (std::mem::take(members), std::mem::take(changes));
-    let merged = merge_map(members, changes, Schema(Some(desc)), MAX_OPEN)?;
+    let merged = merge_map(members, changes, Schema::Message(desc), MAX_OPEN)?;
     let mut out = Vec::with_capacity(document.len() + patch.len());
     Node::Object(merged).write(&mut out);
     Ok((out, problems.into_texts()))

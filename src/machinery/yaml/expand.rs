@@ -5,14 +5,18 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::load::{Content, Document, Node, NodeId};
+use super::fault::{failure, name_at, too_deep};
+use super::load::{Content, Document, MAX_DEPTH, Node, NodeId};
 use super::scalar::{Scalar, resolve};
 use crate::decode::DecodeError;
-use crate::json::text::write_string;
+use crate::field::text::{general_float, quote};
+use crate::json::text::{lossy, write_string};
 use crate::json::{write_float, write_int};
 
 /// The longest JSON text that aliases may blow a document up to.
 const MAX_JSON_BYTES: usize = 32 << 20;
+/// How deep merged maps may merge others.
+const MAX_MERGES: u32 = 200;
 
 /// JSON text, and a line for each repeated key.
 type Expanded = (Vec<u8>, Vec<String>);
@@ -24,9 +28,10 @@ pub(super) fn expand(document: &Document<'_>) -> Result<Expanded, DecodeError> {
         repeated: Vec::new(),
         inside: vec![false; document.nodes.len()],
         budget: Budget::default(),
+        merges: 0,
     };
     match document.root {
-        Some(root) => expander.value(root)?,
+        Some(root) => expander.run(root)?,
         None => expander.out.extend_from_slice(b"null"),
     }
     Ok((expander.out, expander.repeated))
@@ -62,8 +67,14 @@ impl Budget {
     }
 }
 
-fn failure(reason: &str) -> DecodeError {
-    DecodeError::Yaml(format!("yaml: {reason}"))
+/// What is still to be written. A list of these instead of recursion, so that depth costs no stack.
+enum Task {
+    Value(NodeId),
+    /// A key with its quotes and what stands before it.
+    Key(String, bool),
+    Comma,
+    /// The end of a node, with the bracket or brace that closes it.
+    End(NodeId, Option<u8>),
 }
 
 struct Expander<'a> {
@@ -73,6 +84,7 @@ struct Expander<'a> {
     /// Whether the node is being written: an alias to it would never end.
     inside: Vec<bool>,
     budget: Budget,
+    merges: u32,
 }
 
 type Outcome = Result<(), DecodeError>;
@@ -82,55 +94,81 @@ impl<'a> Expander<'a> {
         &self.document.nodes[id]
     }
 
-    fn value(&mut self, id: NodeId) -> Outcome {
+    fn run(&mut self, root: NodeId) -> Outcome {
+        let mut tasks = vec![Task::Value(root)];
+        while let Some(task) = tasks.pop() {
+            match task {
+                Task::Value(id) => self.begin(id, &mut tasks)?,
+                Task::Key(key, first) => {
+                    if !first {
+                        self.out.push(b',');
+                    }
+                    write_string(&key, &mut self.out);
+                    self.out.push(b':');
+                }
+                Task::Comma => self.out.push(b','),
+                Task::End(id, close) => {
+                    self.out.extend(close);
+                    self.inside[id] = false;
+                    if matches!(self.node(id).content, Content::Alias(..)) {
+                        self.budget.alias_depth -= 1;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a scalar, or the beginning of a collection, and says what is to follow.
+    fn begin(&mut self, id: NodeId, tasks: &mut Vec<Task>) -> Outcome {
         self.budget.spend()?;
         if self.out.len() > MAX_JSON_BYTES {
             return Err(failure("document is too large with its aliases replaced"));
         }
-        if std::mem::replace(&mut self.inside[id], true) {
-            return Err(failure("anchor value contains itself"));
-        }
+        self.enter(id)?;
         match &self.node(id).content {
-            Content::Alias(target) => {
+            Content::Alias(target, place) => {
+                if self.inside[*target] {
+                    let name = name_at(self.document.source, *place);
+                    return Err(failure(&format!("anchor '{name}' value contains itself")));
+                }
                 self.budget.alias_depth += 1;
-                self.value(*target)?;
-                self.budget.alias_depth -= 1;
+                tasks.push(Task::End(id, None));
+                tasks.push(Task::Value(*target));
             }
-            Content::List(items) => self.list(items)?,
+            Content::List(items) => {
+                self.out.push(b'[');
+                tasks.push(Task::End(id, Some(b']')));
+                for (i, item) in items.iter().enumerate().rev() {
+                    tasks.push(Task::Value(*item));
+                    if i > 0 {
+                        tasks.push(Task::Comma);
+                    }
+                }
+            }
             Content::Map(pairs) => {
                 let mut entries = BTreeMap::new();
                 self.gather(pairs, &mut entries)?;
-                self.map(&entries)?;
+                self.out.push(b'{');
+                tasks.push(Task::End(id, Some(b'}')));
+                let count = entries.len();
+                for (i, (key, value)) in entries.into_iter().rev().enumerate() {
+                    tasks.push(Task::Value(value));
+                    tasks.push(Task::Key(key, i + 1 == count));
+                }
             }
-            Content::Scalar { text, plain, tag } => self.scalar(text, *plain, tag)?,
+            Content::Scalar { text, plain, tag } => {
+                self.scalar(text, *plain, tag)?;
+                self.inside[id] = false;
+            }
         }
-        self.inside[id] = false;
         Ok(())
     }
 
-    fn list(&mut self, items: &[NodeId]) -> Outcome {
-        self.out.push(b'[');
-        for (i, item) in items.iter().enumerate() {
-            if i > 0 {
-                self.out.push(b',');
-            }
-            self.value(*item)?;
+    fn enter(&mut self, id: NodeId) -> Outcome {
+        if std::mem::replace(&mut self.inside[id], true) {
+            return Err(failure("anchor value contains itself"));
         }
-        self.out.push(b']');
-        Ok(())
-    }
-
-    fn map(&mut self, entries: &BTreeMap<String, NodeId>) -> Outcome {
-        self.out.push(b'{');
-        for (i, (key, value)) in entries.iter().enumerate() {
-            if i > 0 {
-                self.out.push(b',');
-            }
-            write_string(key, &mut self.out);
-            self.out.push(b':');
-            self.value(*value)?;
-        }
-        self.out.push(b'}');
         Ok(())
     }
 
@@ -142,7 +180,7 @@ impl<'a> Expander<'a> {
                 self.merge(*value, entries)?;
                 continue;
             }
-            let (name, shown) = self.key(*key)?;
+            let (name, shown) = self.key(*key, *value)?;
             if entries.contains_key(&name) {
                 let line = self.node(*value).line;
                 self.repeated
@@ -155,13 +193,15 @@ impl<'a> Expander<'a> {
 
     fn merge(&mut self, id: NodeId, entries: &mut BTreeMap<String, NodeId>) -> Outcome {
         let want_map = || failure("map merge requires map or sequence of maps as the value");
-        if std::mem::replace(&mut self.inside[id], true) {
-            return Err(failure("anchor value contains itself"));
+        if self.merges == MAX_MERGES {
+            return Err(too_deep(MAX_DEPTH));
         }
+        self.merges += 1;
+        self.enter(id)?;
         self.budget.spend()?;
         match &self.node(id).content {
             Content::Map(pairs) => self.gather(pairs, entries)?,
-            Content::Alias(target) if matches!(self.node(*target).content, Content::Map(_)) => {
+            Content::Alias(target, _) if matches!(self.node(*target).content, Content::Map(_)) => {
                 self.budget.alias_depth += 1;
                 self.merge(*target, entries)?;
                 self.budget.alias_depth -= 1;
@@ -170,7 +210,7 @@ impl<'a> Expander<'a> {
             Content::List(items) => {
                 for item in items.iter().rev() {
                     match self.node(*item).content {
-                        Content::Map(_) | Content::Alias(_) => self.merge(*item, entries)?,
+                        Content::Map(_) | Content::Alias(..) => self.merge(*item, entries)?,
                         _ => return Err(want_map()),
                     }
                 }
@@ -178,26 +218,62 @@ impl<'a> Expander<'a> {
             _ => return Err(want_map()),
         }
         self.inside[id] = false;
+        self.merges -= 1;
         Ok(())
     }
 
     /// The text of a key, and how Go shows it: numbers and booleans become strings.
-    fn key(&self, id: NodeId) -> Result<(String, String), DecodeError> {
+    fn key(&self, id: NodeId, value: NodeId) -> Result<(String, String), DecodeError> {
         let mut node = self.node(id);
-        if let Content::Alias(target) = node.content {
+        if let Content::Alias(target, _) = node.content {
             node = self.node(target);
         }
         let Content::Scalar { text, plain, tag } = &node.content else {
-            return Err(failure(&format!("line {}: invalid map key", node.line)));
+            return Err(failure(&format!(
+                "invalid map key: {}",
+                self.go_syntax(id, SHOWN_DEPTH)
+            )));
         };
         let name = match typed(text, *plain, tag)? {
             Scalar::Str(s) => return Ok((s.to_owned(), format!("{s:?}"))),
             Scalar::Bool(b) => b.to_string(),
             Scalar::Int(n) => n.to_string(),
             Scalar::Float(n) => n.to_string(),
-            Scalar::Null => return Err(failure(&format!("line {}: unsupported map key: null", node.line))),
+            Scalar::Null => {
+                let shown = self.go_syntax(value, SHOWN_DEPTH);
+                let text = format!("unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}");
+                return Err(DecodeError::Yaml(text));
+            }
         };
         Ok((name.clone(), name))
+    }
+
+    /// A value as Go's `%#v` prints it.
+    fn go_syntax(&self, id: NodeId, depth: u32) -> String {
+        let Some(depth) = depth.checked_sub(1) else {
+            return String::new();
+        };
+        match &self.node(id).content {
+            Content::Alias(target, _) => self.go_syntax(*target, depth),
+            Content::List(items) => {
+                let items: Vec<String> = items.iter().map(|item| self.go_syntax(*item, depth)).collect();
+                format!("[]interface {{}}{{{}}}", items.join(", "))
+            }
+            Content::Map(pairs) => {
+                let pairs: Vec<String> = pairs
+                    .iter()
+                    .map(|(k, v)| format!("{}:{}", self.go_syntax(*k, depth), self.go_syntax(*v, depth)))
+                    .collect();
+                format!("map[interface {{}}]interface {{}}{{{}}}", pairs.join(", "))
+            }
+            Content::Scalar { text, plain, tag } => match typed(text, *plain, tag) {
+                Ok(Scalar::Null) => "interface {}(nil)".to_owned(),
+                Ok(Scalar::Bool(b)) => b.to_string(),
+                Ok(Scalar::Int(n)) => n.to_string(),
+                Ok(Scalar::Float(n)) => general_float(n),
+                _ => quote(text),
+            },
+        }
     }
 
     fn scalar(&mut self, text: &str, plain: bool, tag: &str) -> Outcome {
@@ -206,7 +282,7 @@ impl<'a> Expander<'a> {
             let bytes = STANDARD
                 .decode(compact)
                 .map_err(|_| failure("!!binary value contains invalid base64 data"))?;
-            write_string(&crate::json::text::lossy(&bytes), &mut self.out);
+            write_string(&lossy(&bytes), &mut self.out);
             return Ok(());
         }
         match typed(text, plain, tag)? {
@@ -217,12 +293,22 @@ impl<'a> Expander<'a> {
                 Err(_) => self.out.extend_from_slice(n.to_string().as_bytes()),
             },
             Scalar::Float(n) if n.is_finite() => write_float(n, &mut self.out),
-            Scalar::Float(_) => return Err(DecodeError::Yaml(format!("json: unsupported value: {text}"))),
+            Scalar::Float(n) => {
+                let shown = match n {
+                    _ if n.is_nan() => "NaN",
+                    _ if n > 0.0 => "+Inf",
+                    _ => "-Inf",
+                };
+                return Err(DecodeError::Yaml(format!("json: unsupported value: {shown}")));
+            }
             Scalar::Str(s) => write_string(s, &mut self.out),
         }
         Ok(())
     }
 }
+
+/// How deep a value is shown in an error.
+const SHOWN_DEPTH: u32 = 16;
 
 fn is_merge(key: &Node<'_>) -> bool {
     match &key.content {

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span, Tag};
 
+use super::fault::{self, name_at};
 use crate::decode::DecodeError;
 
 /// How deep flow and block collections may nest.
-const MAX_DEPTH: usize = 200;
+pub(super) const MAX_DEPTH: usize = 10_000;
 
 /// Where a node is in [`Document::nodes`].
 pub(super) type NodeId = usize;
@@ -30,7 +31,8 @@ pub(super) enum Content<'a> {
     },
     List(Vec<NodeId>),
     Map(Vec<(NodeId, NodeId)>),
-    Alias(NodeId),
+    /// The node that it stands for, and where in the text the alias is, in characters.
+    Alias(NodeId, usize),
 }
 
 /// Nodes, children before their parents.
@@ -39,6 +41,8 @@ pub(super) struct Document<'a> {
     pub(super) nodes: Vec<Node<'a>>,
     /// `None`: there is no document.
     pub(super) root: Option<NodeId>,
+    /// All of the stream.
+    pub(super) source: &'a str,
 }
 
 /// A collection that is not closed yet.
@@ -58,27 +62,26 @@ struct Loader<'a> {
 
 /// Reads up to the end of the first document and no further.
 pub(super) fn load(text: &str) -> Result<Document<'_>, DecodeError> {
+    fault::check_beginning(text)?;
     let mut options = Options::default();
     options.flow_nesting_limit = MAX_DEPTH;
     options.block_nesting_limit = MAX_DEPTH;
     let mut parser = Parser::new_from_str_with_options(text, options);
     let mut loader = Loader::default();
+    loader.document.source = text;
     while let Some(event) = parser.next_event() {
-        let (event, span) = event.map_err(|e| error(e.marker().line(), &e.info()))?;
-        if matches!(event, Event::DocumentEnd) {
-            break;
+        let (event, span) = event.map_err(|e| fault::of_parser(&e, text, MAX_DEPTH))?;
+        match event {
+            Event::DocumentEnd => break,
+            Event::Alias(anchor) => loader.alias(anchor, span, text)?,
+            event => loader.event(event, span),
         }
-        loader.event(event, span)?;
     }
     Ok(loader.document)
 }
 
-fn error(line: usize, reason: &str) -> DecodeError {
-    DecodeError::Yaml(format!("yaml: line {line}: {reason}"))
-}
-
 impl<'a> Loader<'a> {
-    fn event(&mut self, event: Event<'a>, span: Span) -> Result<(), DecodeError> {
+    fn event(&mut self, event: Event<'a>, span: Span) {
         let line = span.start.line();
         match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -102,13 +105,16 @@ impl<'a> Loader<'a> {
                 self.open.push(Open { id, key: None });
             }
             Event::SequenceEnd | Event::MappingEnd => drop(self.open.pop()),
-            Event::Alias(anchor) => {
-                let target = self.anchors.get(anchor).copied().flatten();
-                let target = target.ok_or_else(|| error(line, "unknown anchor referenced"))?;
-                self.node(Content::Alias(target), 0, line);
-            }
             _ => {}
         }
+    }
+
+    fn alias(&mut self, anchor: usize, span: Span, source: &str) -> Result<(), DecodeError> {
+        let target = self.anchors.get(anchor).copied().flatten();
+        let place = span.start.index();
+        let unknown = || fault::failure(&format!("unknown anchor '{}' referenced", name_at(source, place)));
+        let target = target.ok_or_else(unknown)?;
+        self.node(Content::Alias(target, place), 0, span.start.line());
         Ok(())
     }
 

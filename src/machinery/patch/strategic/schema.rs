@@ -2,9 +2,15 @@
 
 use crate::reflect::{FieldDesc, Flags, MessageDesc, Patch, Type};
 
-/// The fields of an object; none of objects that the definitions don't describe.
+/// What an object is made of.
 #[derive(Clone, Copy)]
-pub(super) struct Schema(pub(super) Option<&'static MessageDesc>);
+pub(super) enum Schema {
+    /// The definitions don't say.
+    Unknown,
+    Message(&'static MessageDesc),
+    /// Any keys, with values of this type.
+    Map(&'static Type),
+}
 
 /// How one field is patched, and the schema of its value or elements.
 #[derive(Clone, Copy)]
@@ -16,12 +22,30 @@ pub(super) struct FieldRule {
     pub(super) list: bool,
 }
 
+impl FieldRule {
+    const UNKNOWN: FieldRule = FieldRule {
+        schema: Schema::Unknown,
+        patch: Patch::NONE,
+        merge_key: "",
+        list: false,
+    };
+}
+
 impl Schema {
     /// `None`: there is no such field.
     pub(super) fn find(self, name: &str) -> Option<FieldRule> {
-        let field = find(self.0?, name)?;
+        let field = match self {
+            Schema::Unknown => return None,
+            Schema::Message(desc) => find(desc, name)?,
+            Schema::Map(element) => {
+                return Some(FieldRule {
+                    schema: within(element),
+                    ..FieldRule::UNKNOWN
+                });
+            }
+        };
         Some(FieldRule {
-            schema: Schema(message_in(&field.ty)),
+            schema: within(&field.ty),
             patch: field.patch,
             merge_key: field.merge_key,
             list: matches!(field.ty, Type::List(_)),
@@ -29,17 +53,15 @@ impl Schema {
     }
 
     pub(super) fn field(self, name: &str) -> FieldRule {
-        self.find(name).unwrap_or(FieldRule {
-            schema: Schema(None),
-            patch: Patch::NONE,
-            merge_key: "",
-            list: false,
-        })
+        self.find(name).unwrap_or(FieldRule::UNKNOWN)
     }
 
     /// The name of the Go struct.
     pub(super) fn struct_name(self) -> &'static str {
-        self.0.and_then(|desc| desc.name.rsplit('.').next()).unwrap_or_default()
+        match self {
+            Schema::Message(desc) => desc.name.rsplit('.').next().unwrap_or_default(),
+            _ => "",
+        }
     }
 }
 
@@ -53,10 +75,19 @@ fn find(desc: &'static MessageDesc, name: &str) -> Option<&'static FieldDesc> {
     })
 }
 
-fn message_in(ty: &Type) -> Option<&'static MessageDesc> {
+fn message_in(ty: &'static Type) -> Option<&'static MessageDesc> {
     match ty {
         Type::Message(desc) => Some(desc()),
-        Type::List(element) | Type::Map(element) => message_in(element),
         _ => None,
+    }
+}
+
+/// The schema of a field's value, or of the elements of a list.
+fn within(ty: &'static Type) -> Schema {
+    match ty {
+        Type::Message(desc) => Schema::Message(desc()),
+        Type::List(element) => within(element),
+        Type::Map(element) => Schema::Map(element),
+        _ => Schema::Unknown,
     }
 }

@@ -13,7 +13,7 @@ pub fn shown(patch: &[u8], document: &[u8], desc: &'static MessageDesc) -> Strin
     let mut node = Node::new(text::trim(patch));
     let mut original = Node::new(document);
     if let (Some(patch), Some(original)) = (node.object(), original.object()) {
-        worked_off(patch, original, Schema(Some(desc)), MAX_OPEN);
+        worked_off(patch, original, Schema::Message(desc), MAX_OPEN);
     }
     node.to_go()
 }

@@ -1,5 +1,11 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
 use super::*;
+use crate::json;
 use crate::meta::v1::ObjectMeta;
+use crate::meta::v1::OwnerReference;
 use crate::reflect::Reflect;
 
 /// ObjectMeta has one list of each kind: finalizers merge as scalars, ownerReferences by uid.
@@ -85,4 +91,66 @@ fn depth_costs_no_stack() {
     let list = format!("{{\"a\":{}{}}}", "[".repeat(9_000), "]".repeat(9_000));
     assert!(apply(b"{}", list.as_bytes(), desc, true).is_ok());
     shown(deep.as_bytes(), b"{}", desc);
+}
+
+#[test]
+fn patches_between_two_objects() {
+    for line in include_str!("../testdata/strategic_diff.tsv").lines() {
+        let [original, modified, patch] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+        let desc = ObjectMeta::default().desc();
+        let got = diff(original.as_bytes(), modified.as_bytes(), desc).unwrap();
+        assert_eq!(String::from_utf8(got).unwrap(), patch, "{original} {modified}");
+        assert_eq!(patched(original, patch).as_deref(), Ok(modified));
+    }
+}
+
+/// The text of metadata with lists of each kind, without repeated elements.
+fn metadata() -> impl Strategy<Value = String> {
+    let texts = prop::collection::btree_map("[a-d]", "[a-c$\"]{0,2}", 0..4);
+    let finalizers = prop::sample::subsequence(vec!["a/b", "c", "d/e", "f"], 0..=4).prop_shuffle();
+    let owner = ("[a-c]", prop::option::of(any::<bool>()), "[a-c]{0,1}");
+    let owners = prop::collection::btree_map("[0-4]", owner, 0..5).prop_map(|owners| owners.into_iter().collect());
+    let owners = Strategy::prop_shuffle(owners);
+    (texts.clone(), texts, finalizers, owners, prop::option::of(0..3i64)).prop_map(
+        |(labels, annotations, finalizers, owners, grace): (BTreeMap<_, _>, BTreeMap<_, _>, _, Vec<_>, _)| {
+            text(&ObjectMeta {
+                labels,
+                annotations,
+                finalizers: finalizers.into_iter().map(str::to_owned).collect(),
+                owner_references: owners
+                    .into_iter()
+                    .map(|(uid, (name, controller, kind))| OwnerReference {
+                        uid,
+                        name,
+                        kind,
+                        controller,
+                        ..Default::default()
+                    })
+                    .collect(),
+                deletion_grace_period_seconds: grace,
+                ..Default::default()
+            })
+        },
+    )
+}
+
+fn text(meta: &ObjectMeta) -> String {
+    let mut out = Vec::new();
+    json::write(meta, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_patch_between_two_objects_makes_one_of_the_other(a in metadata(), b in metadata()) {
+        let patch = diff(a.as_bytes(), b.as_bytes(), ObjectMeta::default().desc()).unwrap();
+        let (result, _) = apply(a.as_bytes(), &patch, ObjectMeta::default().desc(), true).unwrap();
+        let mut read = ObjectMeta::default();
+        json::read(&result, &mut read).unwrap();
+        let patch = String::from_utf8(patch).unwrap();
+        prop_assert_eq!(text(&read), b.as_str(), "{}", patch);
+        prop_assert_eq!(a == b, patch == "{}");
+    }
 }
