@@ -115,16 +115,7 @@ fn write_typed(value: Value<'_>, out: &mut Vec<u8>) {
             Some(gvk) => write_kind_as(m, &gvk.api_version(), gvk.kind, out),
             None => write(m, out),
         },
-        Value::List(list) => {
-            out.push(b'[');
-            for index in 0..list.len() {
-                if index > 0 {
-                    out.push(b',');
-                }
-                write_typed(list.get(index), out);
-            }
-            out.push(b']');
-        }
+        Value::List(list) => write_elements(list, write_typed, out),
         other => write_value(other, out),
     }
 }
