@@ -122,6 +122,7 @@ impl Server {
         let options = match parse(self.name, self.about, arguments)? {
             Invocation::Serve(options) => options,
             Invocation::Help(text) => return print(&text),
+            Invocation::Store(command) => return print(&format!("{}\n", command.run()?)),
             Invocation::Version => return print(&format!("{}\n", version::line(self.name))),
         };
         let settings = options.settle(self.name, &self.schemes, |name| std::env::var(name).ok())?;

@@ -117,9 +117,14 @@ fn bytes(text: &str) -> Result<usize, String> {
     usize::try_from(quantity.value()).map_err(|_| "must not be negative".to_owned())
 }
 
+/// Where the embedded store of a data folder is.
+pub(super) fn store_folder(data_dir: &Path) -> PathBuf {
+    data_dir.join("store")
+}
+
 fn embedded(data_dir: &Path) -> StoreConfig {
     StoreConfig::Embedded {
-        dir: data_dir.join("store"),
+        dir: store_folder(data_dir),
         history: HistoryLimits::default(),
     }
 }

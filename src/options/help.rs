@@ -24,7 +24,7 @@ const SECTIONS: [&str; 9] = [
 pub fn render(command: &Command) -> String {
     let name = command.get_name();
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    let mut out = format!("{about}\n\nUsage:\n  {name} [flags]\n");
+    let mut out = format!("{about}\n\nUsage:\n  {name} [flags]\n  {name} store --help\n");
     for section in SECTIONS {
         let arguments: Vec<&Arg> = command
             .get_arguments()

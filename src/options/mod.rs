@@ -23,6 +23,7 @@ mod pem;
 pub mod provision;
 mod secure_serving;
 mod settings;
+mod store_command;
 mod token_file;
 mod values;
 
@@ -33,6 +34,7 @@ pub use logs::Format as LogFormat;
 pub use misc::Cidr;
 pub use secure_serving::ServingCertificate;
 pub use settings::{Log, ServiceAccounts, Settings};
+pub use store_command::StoreCommand;
 pub use token_file::Tokens;
 
 /// All flags, as given.
@@ -67,6 +69,8 @@ pub enum Invocation {
     Help(String),
     /// Print the version, and end.
     Version,
+    /// Work on a store that is at rest, and end.
+    Store(StoreCommand),
 }
 
 /// Reads the arguments (without the program's own name).
@@ -78,9 +82,16 @@ pub fn parse(
     about: &'static str,
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<Invocation, OptionError> {
+    let mut arguments = arguments.into_iter().map(dashes).peekable();
+    if arguments.next_if(|first| first == "store").is_some() {
+        return match store_command::parse(program, arguments, |name| std::env::var(name).ok()) {
+            Ok(command) => Ok(Invocation::Store(command)),
+            Err(Ok(help)) => Ok(Invocation::Help(help)),
+            Err(Err(error)) => Err(error),
+        };
+    }
     let mut command = command(program, about);
     let help = help::render(&command);
-    let arguments = arguments.into_iter().map(dashes);
     let options = command
         .try_get_matches_from_mut(std::iter::once(OsString::from(program)).chain(arguments))
         .and_then(|matches| Options::from_arg_matches(&matches))

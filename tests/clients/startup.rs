@@ -82,6 +82,35 @@ async fn sigterm_ends_open_watches_and_the_server() {
     }
 }
 
+#[tokio::test]
+async fn a_snapshot_of_a_folder_starts_elsewhere() {
+    let server = Server::start(keelson(), &[]).await;
+    let maps: Api<ConfigMap> = Api::namespaced(server.client().await, "default");
+    maps.create(&PostParams::default(), &named("kept")).await.unwrap();
+    let store = |folder: &std::path::Path, arguments: &[&std::ffi::OsStr]| {
+        let mut command = std::process::Command::new(keelson());
+        command.arg("store").args(arguments).arg("--data-dir").arg(folder);
+        let output = command.output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(text).unwrap())
+    };
+    let (status, _, folder) = server.terminate();
+    assert_eq!(status.code(), Some(0));
+    let (code, text) = store(folder.path(), &["check".as_ref()]);
+    assert!(code == Some(0) && text.contains("is whole"), "{text}");
+    let file = folder.path().join("snapshot");
+    let (code, text) = store(folder.path(), &["snapshot".as_ref(), file.as_ref()]);
+    assert_eq!(code, Some(0), "{text}");
+    let elsewhere = tempfile::tempdir().unwrap();
+    for (code, words) in [(0, "restored"), (1, "holds a store already")] {
+        let (found, text) = store(elsewhere.path(), &["restore".as_ref(), file.as_ref()]);
+        assert!(found == Some(code) && text.contains(words), "{text}");
+    }
+    let server = Server::start_in(keelson(), elsewhere, &[]).await;
+    let maps: Api<ConfigMap> = Api::namespaced(server.client().await, "default");
+    maps.get("kept").await.unwrap();
+}
+
 #[test]
 fn mistakes_are_one_line_and_make_nothing() {
     let busy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
