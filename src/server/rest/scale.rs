@@ -5,15 +5,16 @@ use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::json;
 use keelson_machinery::jsonpath::{self, JsonPath};
 use keelson_machinery::object::{Kind, Object, api_version};
+use keelson_machinery::patch;
 use keelson_machinery::reflect::{Reflect, Value};
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::selector::LabelSelector;
 use keelson_machinery::status::StatusError;
-use keelson_machinery::{protobuf, yaml};
 use serde_json::json;
 
 use super::apply::{ApplyBody, is_apply};
-use super::options::{WriteOptions, Writing};
+use super::decode::{decode_kind, strict_error};
+use super::options::{FieldValidation, WriteOptions, Writing};
 use super::patch::{PatchType, apply, unfit};
 use super::request::Request;
 use super::scale_owners::ScaleOwners;
@@ -65,6 +66,7 @@ impl Rest {
             uid_is_precondition: true,
         };
         let writer = request.writer(endpoint, self.now());
+        let before = request.warnings.borrow().len();
         let mut updater = |current: Option<&dyn Object>| {
             let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
             let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
@@ -76,7 +78,10 @@ impl Rest {
                     owners.apply(view.as_reflect(), applied.as_reflect(), text, force)?
                 }
                 None => {
-                    let new = self.changed(endpoint, scale, &change, &*view, &body)?;
+                    let (new, problems) = self.changed(endpoint, scale, &change, &*view, &body)?;
+                    // What an attempt before this one warned of is said again.
+                    request.warnings.borrow_mut().truncate(before);
+                    request.warnings.borrow_mut().extend(problems);
                     owners.update(view.as_reflect(), new.as_reflect())?;
                     new.clone_message()
                 }
@@ -152,7 +157,8 @@ impl Rest {
             })
     }
 
-    /// The Scale that the request makes of the present one, checked.
+    /// The Scale that the request makes of the present one, and what strict decoding says of it, as far as that is to be
+    /// told to the client.
     fn changed(
         &self,
         endpoint: &Endpoint,
@@ -160,34 +166,61 @@ impl Rest {
         change: &Change,
         view: &dyn Kind,
         body: &[u8],
-    ) -> Result<Box<dyn Kind>, StatusError> {
+    ) -> Result<(Box<dyn Kind>, Vec<String>), StatusError> {
         let mut new = self.new_scale(scale)?;
-        let bad = |e: String| StatusError::bad_request(e);
-        match change {
-            Change::Replace(Format::Protobuf, _) => {
-                let unknown = protobuf::decode_envelope(body).map_err(|e| bad(e.to_string()))?;
-                protobuf::read_message(unknown.raw, new.as_reflect_mut()).map_err(|e| bad(e.to_string()))?;
-            }
-            Change::Replace(format, _) => {
-                let json = if *format == Format::Yaml {
-                    yaml::to_json(body)
-                } else {
-                    Ok(body.to_vec())
-                };
-                let json = json.map_err(|e| bad(e.to_string()))?;
-                json::read(&json, new.as_reflect_mut()).map_err(|e| bad(e.to_string()))?;
+        let problems = match change {
+            Change::Replace(format, options) => {
+                let gvk = new.gvk();
+                decode_kind(&self.registry, gvk, *format, body, options.field_validation, &mut *new)?
             }
             // What an apply makes depends on owners too.
-            Change::Apply(_) => {}
-            Change::Patch(patch_type, _) => {
-                let mut document = Vec::new();
-                json::write_kind(view, &mut document);
-                let (patched, _) = apply(endpoint, *patch_type, &document, body, false)?;
-                json::read(&patched, new.as_reflect_mut()).map_err(|e| unfit(&patched, &e.to_string()))?;
+            Change::Apply(_) => Vec::new(),
+            Change::Patch(patch_type, options) => {
+                let problems = patched(endpoint, *patch_type, view, body, options.field_validation, &mut *new)?;
+                same_uid(endpoint, scale, view, &*new)?;
+                problems
             }
-        }
-        Ok(new)
+        };
+        Ok((new, problems))
     }
+}
+
+/// Reads what a patch makes of a Scale into `new`.
+fn patched(
+    endpoint: &Endpoint,
+    patch_type: PatchType,
+    view: &dyn Kind,
+    body: &[u8],
+    validation: FieldValidation,
+    new: &mut dyn Kind,
+) -> Result<Vec<String>, StatusError> {
+    let strict = validation != FieldValidation::Ignore;
+    let mut document = Vec::new();
+    json::write_kind(view, &mut document);
+    let (text, mut problems) = match patch_type {
+        PatchType::Strategic => patch::strategic::apply(&document, body, new.desc(), strict)?,
+        _ => apply(endpoint, patch_type, &document, body, strict)?,
+    };
+    let found = json::read(&text, new.as_reflect_mut()).map_err(|e| unfit(&text, &e.to_string()))?;
+    problems.extend(found.iter().map(ToString::to_string));
+    match validation {
+        FieldValidation::Ignore => Ok(Vec::new()),
+        FieldValidation::Strict if !problems.is_empty() => Err(unfit(&text, &strict_error(&problems))),
+        _ => Ok(problems),
+    }
+}
+
+/// A patch that names another uid is one of another object.
+fn same_uid(endpoint: &Endpoint, scale: &SubresourceDesc, view: &dyn Kind, new: &dyn Kind) -> Result<(), StatusError> {
+    let uid = |kind: &dyn Kind| jsonpath::lookup_text(kind.as_reflect(), "metadata.uid").into_owned();
+    let (wanted, found) = (uid(new), uid(view));
+    if wanted.is_empty() || wanted == found {
+        return Ok(());
+    }
+    let name = jsonpath::lookup_text(view.as_reflect(), "metadata.name").into_owned();
+    let resource = format!("{}/{}", endpoint.kind.plural, scale.name);
+    let text = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+    Err(StatusError::conflict(endpoint.kind.group, &resource, &name, text))
 }
 
 /// The Scale must be of the object that the path names.
