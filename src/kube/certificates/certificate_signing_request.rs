@@ -39,7 +39,7 @@ impl Strategy for CertificateSigningRequestStrategy {
     fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
         match part {
             Part::Main => &[&["spec"]],
-            Part::Status => &[],
+            Part::Status | Part::Internal => &[],
             Part::Named(_) => &[&["spec"], &["status", "certificate"]],
         }
     }
