@@ -27,7 +27,7 @@ use crate::cache::{Budget, Indexes};
 
 pub(crate) use derive::LIST_ITEMS;
 pub use handler::{Answer, Call, Handler, Reply};
-pub use read::{Page, Stored, parse_revision};
+pub use read::{Stored, parse_revision};
 pub(crate) use select::{Next, Query};
 pub use strategy::{CodeDefaults, Context, DefaultStrategy, Strategy, Warnings};
 

@@ -19,14 +19,6 @@ pub struct Stored {
     pub entry: Entry,
 }
 
-/// What a list asks of the store.
-#[derive(Clone, Debug, Default)]
-pub struct Page {
-    pub options: ListOptions,
-    /// The answer must not be older than this.
-    pub at_least: Option<Revision>,
-}
-
 /// Why a name cannot be one segment of a path.
 fn unfit_for_path(name: &str) -> Option<String> {
     if matches!(name, "." | "..") {
@@ -99,19 +91,25 @@ impl Resource {
 
     /// The stored form of one object; 404 if it is absent.
     pub(crate) async fn entry(&self, namespace: &str, name: &str) -> Result<Entry, StatusError> {
-        let key = self.key(namespace, name)?;
-        let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
-        got.entry.ok_or_else(|| self.not_found(name))
+        self.find_entry(namespace, name)
+            .await?
+            .ok_or_else(|| self.not_found(name))
     }
 
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Stored>, StatusError> {
-        let key = self.key(namespace, name)?;
-        let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
-        let Some(entry) = got.entry else { return Ok(None) };
+        let Some(entry) = self.find_entry(namespace, name).await? else {
+            return Ok(None);
+        };
         Ok(Some(Stored {
             object: self.decode(&entry)?,
             entry,
         }))
+    }
+
+    async fn find_entry(&self, namespace: &str, name: &str) -> Result<Option<Entry>, StatusError> {
+        let key = self.key(namespace, name)?;
+        let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
+        Ok(got.entry)
     }
 
     /// Waits until the store has reached `revision`; 504 when it does not come.
@@ -135,21 +133,11 @@ impl Resource {
         }
     }
 
-    /// Entries of a prefix; decoding them is the caller's.
-    pub async fn list(&self, prefix: &str, page: Page) -> Result<keelson_storage::Listed, StatusError> {
-        if let Some(revision) = page.at_least {
-            self.wait_for(revision).await?;
-        }
-        self.backend
-            .store
-            .list(prefix, page.options)
-            .await
-            .map_err(|e| self.store_error(e))
-    }
-
     /// All objects of a namespace in the hub version, or of all namespaces.
     pub async fn all(&self, namespace: &str) -> Result<Vec<Box<dyn Object>>, StatusError> {
-        let listed = self.list(&self.prefix(namespace)?, Page::default()).await?;
+        let prefix = self.prefix(namespace)?;
+        let listed = self.backend.store.list(&prefix, ListOptions::default()).await;
+        let listed = listed.map_err(|e| self.store_error(e))?;
         listed.entries.iter().map(|entry| self.decode(entry)).collect()
     }
 
