@@ -26,7 +26,8 @@ step_clippy() {
 # The README's test command: among others the kubectl and kube-rs suites and the crash tests.
 step_test() {
     name_tools
-    cargo test --locked --workspace
+    # All failures in one run, not only those of the first program.
+    cargo test --locked --workspace --no-fail-fast
 }
 
 # The user's own server: linted, tested, and its program built for the steps below. Its lock file may lag behind the

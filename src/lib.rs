@@ -3,7 +3,6 @@
 //! [`Server`] is a whole program: `keelson` itself and the servers of others are made with it. [`options`] is its
 //! command line.
 
-pub mod api;
 pub mod kube;
 pub mod options;
 
@@ -12,4 +11,5 @@ mod logging;
 mod program;
 mod version;
 
+pub use keelson_api as api;
 pub use program::Server;

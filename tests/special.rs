@@ -82,8 +82,9 @@ fn every_row() {
             }
         };
         let want: Value = serde_json::from_str(if error == "null" { output } else { error }).unwrap();
+        let want = want.to_string();
         count += 1;
-        if got != want.to_string() {
+        if got != want {
             failures.push(format!("{row}\n  got {got}"));
         }
     }

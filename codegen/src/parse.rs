@@ -1,7 +1,7 @@
 //! From files to descriptors: protox over the definition folder, with the library's own files built in.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use protox::Compiler;
 use protox::file::{File, FileResolver, GoogleFileResolver};
@@ -83,9 +83,16 @@ impl Parsed {
     }
 }
 
+/// The folder as messages name it: as cargo names files, from the workspace's folder, though it runs a build script in
+/// that of its package.
+fn from_workspace(root: &Path) -> String {
+    let inside: PathBuf = root.components().skip_while(|c| *c == Component::ParentDir).collect();
+    inside.display().to_string()
+}
+
 /// Reads the definitions below `root`, or (without one) the library's own.
 pub fn parse(root: Option<&Path>) -> Result<Parsed, Error> {
-    let shown_root = root.map_or_else(|| "api-defs".to_owned(), |r| r.display().to_string());
+    let shown_root = root.map_or_else(|| "api-defs".to_owned(), from_workspace);
     let files = match root {
         None => EMBEDDED
             .iter()

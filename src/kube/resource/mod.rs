@@ -1,6 +1,5 @@
 //! The group resource.k8s.io.
 
 pub mod claim;
-pub mod convert;
 pub mod device_taint_rule;
 pub mod slice;

@@ -3,7 +3,7 @@
 use keelson_machinery::meta::v1::LabelSelector;
 use keelson_machinery::quantity::Quantity;
 
-use crate::api::autoscaling::{v1, v2};
+use crate::autoscaling::{v1, v2};
 
 const VALUE: &str = "Value";
 const AVERAGE_VALUE: &str = "AverageValue";

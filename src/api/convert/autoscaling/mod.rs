@@ -3,9 +3,12 @@
 //! v1 knows one metric, the utilization of CPU. What else a v2 object has stands in annotations of its v1 form, as
 //! kube-apiserver writes them, and is taken from there on the way back.
 
-use super::annotations::{self as keys, read_list, write_list};
-use super::metrics::{spec_from_hub, spec_to_hub, status_from_hub, status_to_hub};
-use crate::api::autoscaling::{v1, v2};
+mod annotations;
+mod metrics;
+
+use self::annotations::{self as keys, read_list, write_list};
+use self::metrics::{spec_from_hub, spec_to_hub, status_from_hub, status_to_hub};
+use crate::autoscaling::{v1, v2};
 
 /// Utilization of CPU, in percent of the request, that an autoscaler without metrics aims at.
 const DEFAULT_CPU_UTILIZATION: i32 = 80;
@@ -170,7 +173,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn kind(version: &str) -> &'static KindDesc {
-        let versions = crate::api::SCHEME
+        let versions = crate::SCHEME
             .groups
             .iter()
             .filter(|g| g.name == "autoscaling")

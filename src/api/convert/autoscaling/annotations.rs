@@ -7,7 +7,7 @@ use keelson_machinery::quantity::Quantity;
 use keelson_machinery::reflect::Reflect;
 use serde_json::{Map, Value};
 
-use crate::api::autoscaling::v2;
+use crate::autoscaling::v2;
 
 /// Metrics but for the utilization of CPU, as a list of v1 MetricSpec.
 pub(super) const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";

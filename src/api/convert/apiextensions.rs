@@ -7,7 +7,7 @@ use keelson_machinery::copy::copy_named;
 use keelson_machinery::equality;
 use keelson_machinery::reflect::{Field, Reflect};
 
-use crate::api::apiextensions_k8s_io::{v1, v1beta1};
+use crate::apiextensions_k8s_io::{v1, v1beta1};
 
 type Column = v1beta1::CustomResourceColumnDefinition;
 
@@ -130,7 +130,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn kind(version: &str) -> &'static KindDesc {
-        let groups = crate::api::SCHEME.groups.iter();
+        let groups = crate::SCHEME.groups.iter();
         let versions = groups
             .filter(|g| g.name == "apiextensions.k8s.io")
             .flat_map(|g| g.versions);

@@ -4,7 +4,7 @@
 use keelson_machinery::copy::copy_named;
 use keelson_machinery::equality;
 
-use crate::api::resource_k8s_io::{v1, v1beta1};
+use crate::resource_k8s_io::{v1, v1beta1};
 
 /// The parts of a basic device are those of the device.
 pub fn to_hub_device(from: &v1beta1::Device, to: &mut v1::Device) -> Result<(), String> {
@@ -62,8 +62,8 @@ pub fn from_hub_resource_slice_spec(
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{read, text};
     use super::*;
-    use crate::kube::testing::{read, text};
 
     #[test]
     fn devices_lose_a_level() {
