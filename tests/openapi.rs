@@ -72,8 +72,9 @@ fn differences(what: &str, ours: &Value, theirs: &Value, out: &mut Vec<String>) 
     let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
     let (ours, theirs) = (members(ours), members(theirs));
     for (name, value) in ours.iter().filter(|(name, _)| !is_foreign(name)) {
+        let value = value.to_string();
         match theirs.get(name).map(Value::to_string) {
-            Some(other) if other == value.to_string() => {}
+            Some(other) if other == value => {}
             Some(other) => out.push(format!("{what} {name}\n   ours: {value}\n theirs: {other}")),
             None => out.push(format!("{what} {name} is not kube-apiserver's")),
         }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# generate.sh SWAGGER FOLDER: makes a Python client of a server's /openapi/v2, in FOLDER/client, with a virtual
+# generate.sh SWAGGER FOLDER PACKAGE: makes a Python client of a server's /openapi/v2, in FOLDER/client, with a virtual
 # environment in FOLDER/env that has what the client needs.
 set -euo pipefail
 
-[ $# -eq 2 ] || { echo "usage: $0 SWAGGER FOLDER" >&2; exit 2; }
-swagger=$1 folder=$2
+[ $# -eq 3 ] || { echo "usage: $0 SWAGGER FOLDER PACKAGE" >&2; exit 2; }
+swagger=$1 folder=$2 package=$3
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$folder"
 if ! cmp -s "$here/requirements.txt" "$folder/env/requirements.txt"; then
@@ -15,5 +15,5 @@ if ! cmp -s "$here/requirements.txt" "$folder/env/requirements.txt"; then
 fi
 rm -rf "$folder/client"
 "$folder/env/bin/openapi-generator-cli" generate --skip-validate-spec -i "$swagger" -g python -o "$folder/client" \
-    --package-name widgets_client --global-property=apiTests=false,modelTests=false >"$folder/generate.log" 2>&1 ||
+    --package-name "$package" --global-property=apiTests=false,modelTests=false >"$folder/generate.log" 2>&1 ||
     { tail -n 30 "$folder/generate.log" >&2; exit 1; }
