@@ -1,0 +1,57 @@
+//! A list shows the state at its revision, whole; and history is gone only where it may be.
+
+use crate::record::{Ask, History, Key, Listed, Moment, Version};
+use crate::{Timeline, Violation};
+
+pub(crate) fn check(history: &History, timeline: &Timeline, violations: &mut Vec<Violation>) {
+    for list in &history.lists {
+        match (&list.listed, list.ask) {
+            (Listed::Done { revision, items }, _) => {
+                let mut items = items.clone();
+                items.sort_unstable_by_key(|(key, _)| *key);
+                let expected = timeline.state(&list.filter, *revision);
+                if let Some(text) = difference(&items, &expected) {
+                    let (client, server, end) = (list.client, list.server, list.end);
+                    let text = format!("client {client} of server {server} at {end}, revision {revision}: {text}");
+                    violations.push(Violation::new("a list is the state at its revision", text));
+                }
+            }
+            (Listed::Gone, Ask::Exactly(revision)) => {
+                if !may_be_gone(history, timeline, revision.saturating_sub(1), list.end) {
+                    let text = format!("a list at revision {revision}, at {}", list.end);
+                    violations.push(Violation::new("410 only for compacted history", text));
+                }
+            }
+            (Listed::Gone, ask) => {
+                let text = format!("a list of {ask:?}, at {}", list.end);
+                violations.push(Violation::new("410 only for compacted history", text));
+            }
+            (Listed::Failed, _) => {}
+        }
+    }
+}
+
+/// What a list shows too much or too little; `None`: nothing.
+pub(crate) fn difference(items: &[(Key, Version)], expected: &[(Key, Version)]) -> Option<String> {
+    let missing = expected.iter().find(|item| !items.contains(item));
+    let more = items.iter().find(|item| !expected.contains(item));
+    match (missing, more) {
+        (None, None) if items.len() == expected.len() => None,
+        (None, None) => Some("something is listed twice".to_owned()),
+        (missing, more) => Some(format!("{missing:?} is missing, {more:?} is too much")),
+    }
+}
+
+/// Whether changes after a revision may have been forgotten by a moment.
+pub(crate) fn may_be_gone(history: &History, timeline: &Timeline, after: u64, at: Moment) -> bool {
+    let asked = history
+        .compactions
+        .iter()
+        .any(|(begun, revision)| *begun <= at && after + 1 < *revision);
+    let aged = history.retention.is_some_and(|retention| {
+        timeline
+            .first_seen_after(after)
+            .is_some_and(|seen| seen + retention <= at)
+    });
+    asked || aged
+}

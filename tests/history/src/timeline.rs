@@ -1,0 +1,174 @@
+//! The order of all changes, put together from everything that clients were told.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::Violation;
+use crate::record::{Action, Delivery, Filter, History, Id, Key, Listed, Moment, Outcome, Version};
+
+/// What happened to an object at a revision; no content: it was deleted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Change {
+    pub key: Key,
+    pub id: Option<Id>,
+}
+
+/// See the module's description. Objects are absent before their first change.
+#[derive(Default)]
+pub struct Timeline {
+    changes: BTreeMap<u64, Change>,
+    by_key: BTreeMap<Key, Vec<(u64, Option<Id>)>>,
+    revisions: HashMap<Id, u64>,
+    /// When a client first knew that a revision had come.
+    seen: BTreeMap<u64, Moment>,
+}
+
+impl Timeline {
+    /// Violations are revisions and contents that were told in two ways, and contents that nobody wrote.
+    pub fn of(history: &History, violations: &mut Vec<Violation>) -> Timeline {
+        let mut timeline = Timeline::default();
+        for (at, revision, change) in told(history) {
+            timeline.take(at, revision, change, violations);
+        }
+        for (revision, change) in &timeline.changes {
+            timeline
+                .by_key
+                .entry(change.key)
+                .or_default()
+                .push((*revision, change.id));
+        }
+        timeline.check_origins(history, violations);
+        timeline
+    }
+
+    fn take(&mut self, at: Moment, revision: u64, change: Change, violations: &mut Vec<Violation>) {
+        let seen = self.seen.entry(revision).or_insert(at);
+        *seen = at.min(*seen);
+        let known = self.changes.entry(revision).or_insert(change);
+        if *known != change {
+            let text = format!("revision {revision} is {known:?}, and then {change:?}");
+            return violations.push(Violation::new("one change per revision", text));
+        }
+        let Some(id) = change.id else { return };
+        let first = self.revisions.entry(id).or_insert(revision);
+        if *first != revision {
+            let text = format!("what one write put, {id}, is at revision {first} and at {revision}");
+            violations.push(Violation::new("a write happens once", text));
+        }
+    }
+
+    /// Every content must come from a write of its key that had begun, and that was not told to have failed.
+    fn check_origins(&self, history: &History, violations: &mut Vec<Violation>) {
+        let mut writers = HashMap::new();
+        for operation in &history.operations {
+            if let Action::Create(id) | Action::Update { id, .. } = operation.action {
+                writers.insert(id, operation);
+            }
+        }
+        for (revision, change) in &self.changes {
+            let Some(id) = change.id else { continue };
+            let wrong = match writers.get(&id) {
+                None => "which nobody wrote",
+                Some(writer) if writer.key != change.key => "which was written to another key",
+                Some(writer) if self.seen.get(revision).is_some_and(|seen| *seen < writer.begin) => {
+                    "before it was written"
+                }
+                Some(writer) => match writer.outcome {
+                    Outcome::Done(_) | Outcome::Unknown => continue,
+                    _ => "whose write was refused",
+                },
+            };
+            let text = format!("revision {revision}, key {}: {id}, {wrong}", change.key);
+            violations.push(Violation::new("nothing is invented", text));
+        }
+    }
+
+    /// What the key holds at a revision.
+    pub fn at(&self, key: Key, revision: u64) -> Option<Version> {
+        let changes = self.by_key.get(&key)?;
+        let count = changes.partition_point(|(changed, _)| *changed <= revision);
+        let (revision, id) = *changes.get(count.checked_sub(1)?)?;
+        id.map(|id| Version { revision, id })
+    }
+
+    /// All that a filter selects at a revision, in the order of keys.
+    pub fn state(&self, filter: &Filter, revision: u64) -> Vec<(Key, Version)> {
+        let held = self
+            .by_key
+            .keys()
+            .filter_map(|key| Some((*key, self.at(*key, revision)?)));
+        held.filter(|(key, held)| filter.selects(*key, held.id)).collect()
+    }
+
+    /// Changes after a revision, up to and including another.
+    pub fn between(&self, after: u64, until: u64) -> impl Iterator<Item = (u64, Change)> + '_ {
+        let range = (after < until).then(|| self.changes.range(after + 1..=until));
+        range
+            .into_iter()
+            .flatten()
+            .map(|(revision, change)| (*revision, *change))
+    }
+
+    /// Whether a key is absent at some revision from `from` on.
+    pub fn absent_since(&self, key: Key, from: u64) -> bool {
+        let changes = self.by_key.get(&key).map_or(&[][..], Vec::as_slice);
+        self.at(key, from).is_none() || changes.iter().any(|(changed, id)| *changed > from && id.is_none())
+    }
+
+    /// The revision that a write made, if anyone was told of it.
+    pub fn revision_of(&self, id: Id) -> Option<u64> {
+        self.revisions.get(&id).copied()
+    }
+
+    /// When somebody first knew of the first change after a revision.
+    pub fn first_seen_after(&self, revision: u64) -> Option<Moment> {
+        self.seen.range(revision + 1..).next().map(|(_, seen)| *seen)
+    }
+
+    /// The newest change.
+    pub fn last(&self) -> u64 {
+        self.changes.keys().next_back().copied().unwrap_or(0)
+    }
+
+    /// Every change with when it was first known.
+    pub fn seen(&self) -> impl Iterator<Item = (u64, Moment)> + '_ {
+        self.seen.iter().map(|(revision, seen)| (*revision, *seen))
+    }
+}
+
+/// All changes that clients were told of, and when.
+fn told(history: &History) -> Vec<(Moment, u64, Change)> {
+    let mut told = Vec::new();
+    let mut put = |at, key, version: Version| {
+        let change = Change {
+            key,
+            id: Some(version.id),
+        };
+        told.push((at, version.revision, change));
+    };
+    for operation in &history.operations {
+        if let Outcome::Done(Some(version)) = operation.outcome {
+            put(operation.end, operation.key, version);
+        }
+    }
+    for list in &history.lists {
+        if let Listed::Done { items, .. } = &list.listed {
+            items.iter().for_each(|(key, version)| put(list.end, *key, *version));
+        }
+    }
+    for stream in &history.streams {
+        for (at, delivery) in &stream.deliveries {
+            if let Delivery::Added(key, version) | Delivery::Modified(key, version) = delivery {
+                put(*at, *key, *version);
+            }
+        }
+    }
+    // Where colors are selected, a deletion may be a change of color.
+    for stream in history.streams.iter().filter(|stream| stream.filter.color.is_none()) {
+        for (at, delivery) in &stream.deliveries {
+            if let Delivery::Deleted(key, version) = delivery {
+                told.push((*at, version.revision, Change { key: *key, id: None }));
+            }
+        }
+    }
+    told
+}
