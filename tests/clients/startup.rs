@@ -88,8 +88,10 @@ async fn a_snapshot_of_a_folder_starts_elsewhere() {
     let maps: Api<ConfigMap> = Api::namespaced(server.client().await, "default");
     maps.create(&PostParams::default(), &named("kept")).await.unwrap();
     let store = |folder: &std::path::Path, arguments: &[&std::ffi::OsStr]| {
+        // The default data folder below the one that the server was started with.
+        let data = folder.join("keelson");
         let mut command = std::process::Command::new(keelson());
-        command.arg("store").args(arguments).arg("--data-dir").arg(folder);
+        command.arg("store").args(arguments).arg("--data-dir").arg(data);
         let output = command.output().unwrap();
         let text = [output.stdout, output.stderr].concat();
         (output.status.code(), String::from_utf8(text).unwrap())
