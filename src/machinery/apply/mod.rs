@@ -7,6 +7,8 @@
 mod compare;
 mod document;
 mod go_value;
+#[cfg(test)]
+mod lists;
 mod merge;
 mod prune;
 mod remove;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Message;
-use crate::meta::v1::ObjectMeta;
+use crate::meta::v1::{ListMeta, ObjectMeta};
 use crate::object::Object;
 
 #[derive(Clone, Default, Message)]

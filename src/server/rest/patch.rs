@@ -33,13 +33,17 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 
+const ALL: [&str; 4] = [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, "application/apply-patch+yaml"];
+
 impl PatchType {
     pub(super) fn of(request: &Request) -> Result<PatchType, StatusError> {
         let content_type = request.header(&header::CONTENT_TYPE).unwrap_or_default();
-        match content_type.split(';').next().unwrap_or_default().trim() {
+        match content_type.split(';').next().unwrap_or_default().trim_start() {
             JSON_PATCH => Ok(PatchType::Json),
             MERGE_PATCH => Ok(PatchType::Merge),
             STRATEGIC_PATCH => Ok(PatchType::Strategic),
+            // The router takes a space before the parameters, the handler behind it does not.
+            other if ALL.contains(&other.trim_end()) => Err(StatusError::unsupported_media_type(&ALL)),
             // The words of the router, which looks at the content type before any handler does.
             _ => Err(StatusError::generic(415, "415: Unsupported Media Type")),
         }

@@ -126,7 +126,13 @@ impl Reader<'_> {
                 let text = self.scan.string()?.decode();
                 match base64::decode(text.as_bytes()) {
                     Ok(bytes) => *place = bytes.into(),
-                    Err(at) => self.wrong_text(|| format!("illegal base64 data at input byte {at}")),
+                    Err(at) => {
+                        let prefix = match self.style {
+                            Style::Decode => "",
+                            Style::Restore => "error decoding from json: ",
+                        };
+                        self.wrong_text(|| format!("{prefix}illegal base64 data at input byte {at}"));
+                    }
                 }
                 Ok(())
             }

@@ -1,0 +1,139 @@
+//! What the fuzzer calls, and the test that replays the corpus: each takes any bytes, and panics where a promise is broken.
+
+#![allow(dead_code, reason = "each program of the fuzzer calls one of them")]
+
+use keelson_machinery::meta::v1::{ObjectMeta, Status};
+use keelson_machinery::patch::{json::JsonPatch, merge, strategic};
+use keelson_machinery::quantity::Quantity;
+use keelson_machinery::reflect::Reflect;
+use keelson_machinery::selector::{FieldSelector, LabelSelector};
+use keelson_machinery::{decode, json, protobuf, yaml};
+
+/// What is read can be written and read again, to the same; and the decoder and the checker of syntax agree.
+pub fn json(data: &[u8]) {
+    let mut meta = ObjectMeta::default();
+    let outcome = json::read(data, &mut meta);
+    let broken = matches!(outcome, Err(decode::DecodeError::Syntax { .. }));
+    // Depth of known messages is bounded more tightly than that of the text.
+    if !broken {
+        assert!(json::validate(data).is_ok());
+    }
+    if outcome.is_ok() {
+        stays(&meta, |text, again| json::read(text, again).map(drop));
+    }
+    let mut meta = ObjectMeta::default();
+    if json::restore(data, &mut meta).is_ok() {
+        stays(&meta, |text, again| json::restore(text, again).map(drop));
+    }
+    let _ = (
+        json::type_meta(data),
+        json::type_meta_of_all(data),
+        json::no_fields(data),
+    );
+}
+
+/// The text of an object reads back to an object with the same text. Only years of five digits, which a time zone can
+/// lead to, are written and not read, as in Kubernetes.
+fn stays(meta: &ObjectMeta, read: impl Fn(&[u8], &mut ObjectMeta) -> Result<(), decode::DecodeError>) {
+    let text = text_of(meta);
+    let mut again = ObjectMeta::default();
+    match read(&text, &mut again) {
+        Ok(()) => assert_eq!(text, text_of(&again)),
+        Err(error) => assert!(error.to_string().starts_with("parsing time"), "{error}"),
+    }
+}
+
+fn text_of(message: &dyn Reflect) -> Vec<u8> {
+    let mut out = Vec::new();
+    json::write(message, &mut out);
+    out
+}
+
+/// What YAML yields is JSON, which can be written as YAML and read again.
+pub fn yaml(data: &[u8]) {
+    let Ok(text) = yaml::to_json(data) else { return };
+    assert!(json::validate(&text).is_ok());
+    // A merge key is written without quotes, as in Kubernetes, so what stands under it is merged when it is read.
+    if [br#""<<""#.as_slice(), br#""\u003c\u003c""#]
+        .iter()
+        .any(|key| text.windows(key.len()).any(|w| w == *key))
+    {
+        return;
+    }
+    if let Ok(shown) = yaml::from_json(&text) {
+        assert!(yaml::to_json(&shown).is_ok(), "{}", String::from_utf8_lossy(&shown));
+    }
+}
+
+/// What is read can be written and read again, to the same.
+pub fn protobuf(data: &[u8]) {
+    let _ = protobuf::decode_envelope(data);
+    let mut status = Status::default();
+    if protobuf::read_message(data, &mut status).is_err() {
+        return;
+    }
+    let body = |status: &Status| {
+        let mut out = Vec::new();
+        protobuf::write_message(status, &mut out);
+        out
+    };
+    let mut again = Status::default();
+    assert!(protobuf::read_message(&body(&status), &mut again).is_ok());
+    assert_eq!(body(&status), body(&again));
+}
+
+/// A document and a patch, with a line feed between them; each kind of patch yields JSON or an error.
+pub fn patch(data: &[u8]) {
+    let mut parts = data.splitn(2, |b| *b == b'\n');
+    let (document, patch) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let desc = ObjectMeta::default().desc();
+    let results = [
+        merge::apply(document, patch, true).map(|(out, _)| out),
+        strategic::apply(document, patch, desc, true).map(|(out, _)| out),
+        JsonPatch::decode(patch, true).and_then(|(patch, _)| patch.apply(document)),
+        strategic::diff(document, patch, desc),
+    ];
+    for out in results.into_iter().flatten() {
+        assert!(json::validate(&out).is_ok(), "{}", String::from_utf8_lossy(&out));
+    }
+    if json::validate(patch).is_ok() && json::validate(document).is_ok() {
+        strategic::shown(patch, document, desc);
+    }
+}
+
+/// A quantity's canonical text is canonical, and rounding makes it no smaller.
+pub fn quantity(data: &[u8]) {
+    let Some(quantity) = std::str::from_utf8(data)
+        .ok()
+        .and_then(|text| Quantity::parse(text).ok())
+    else {
+        return;
+    };
+    let Ok(again) = Quantity::parse(quantity.as_str()) else {
+        panic!("{quantity} can't be read again");
+    };
+    assert_eq!(again.as_str(), quantity.as_str());
+    assert_eq!(again, quantity);
+    let mut rounded = quantity.clone();
+    rounded.round_up(0);
+    assert!(quantity.is_negative() && rounded <= quantity || !quantity.is_negative() && rounded >= quantity);
+    let _ = (quantity.value(), quantity.milli_value());
+}
+
+/// A selector's text reads back to a selector with the same text. The first text of a field selector may have its terms
+/// in another order, that of the spellings they were read from.
+pub fn selector(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(selector) = LabelSelector::parse(text) {
+        let shown = selector.to_string();
+        let again = LabelSelector::parse(&shown).map(|s| s.to_string());
+        assert_eq!(again.ok(), Some(shown));
+    }
+    let read = |text: &str| FieldSelector::parse(text).map(|s| s.to_string());
+    if let Ok(first) = read(text) {
+        let Ok(shown) = read(&first) else {
+            panic!("{first} can't be read again");
+        };
+        assert_eq!(read(&shown).ok(), Some(shown));
+    }
+}
