@@ -23,11 +23,20 @@ step_clippy() {
     cargo clippy --quiet --locked --workspace --all-targets --keep-going -- -D warnings
 }
 
-# The README's test command: among others the kubectl and kube-rs suites and the crash tests.
+# The README's test command: among others the kubectl and kube-rs suites.
 step_test() {
     name_tools
     # All failures in one run, not only those of the first program.
     cargo test --locked --workspace --no-fail-fast
+}
+
+# Traffic and faults on each store with a check of what clients saw, and kill -9 under load; both are longer by hand.
+step_history() {
+    name_tools
+    cargo build --quiet --locked
+    cargo build --quiet --locked -p keelson-history
+    "$CARGO_TARGET_DIR/debug/keelson-history" traffic --seconds 15
+    "$CARGO_TARGET_DIR/debug/keelson-history" crash --rounds 50
 }
 
 # The user's own server: linted, tested, and its program built for the steps below. Its lock file may lag behind the

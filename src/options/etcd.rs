@@ -4,14 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use keelson_machinery::quantity::Quantity;
+use keelson_machinery::time;
 use keelson_storage::{EtcdConfig, HistoryLimits, StoreConfig};
 
 use super::OptionError;
 
 pub(super) const SECTION: &str = "Etcd flags";
-
-/// How often history is compacted in etcd, as kube-apiserver does unless told otherwise.
-const COMPACTION_INTERVAL: Duration = Duration::from_secs(300);
 
 #[derive(clap::Args, Debug, Clone)]
 #[command(next_help_heading = SECTION)]
@@ -28,6 +26,11 @@ pub struct Etcd {
     /// What the keys of all objects begin with.
     #[arg(long, value_name = "string", default_value = "/registry")]
     pub etcd_prefix: String,
+
+    /// How often history older than this is forgotten, such as 5m0s, and so how far back a watch or a list can begin. 0:
+    /// history stays (in etcd), or is limited by its size alone.
+    #[arg(long, value_name = "duration", value_parser = interval, default_value = "5m0s")]
+    pub etcd_compaction_interval: Duration,
 
     /// How much memory may hold objects in the forms in which they were answered, such as 64Mi. What does not fit is
     /// made again for each answer.
@@ -52,10 +55,10 @@ impl Etcd {
     pub(super) fn store(&self, data_dir: &Path) -> Result<StoreConfig, OptionError> {
         match self.storage_backend.as_deref() {
             Some("memory") => self.without_servers().map(|()| StoreConfig::Memory {
-                history: HistoryLimits::default(),
+                history: self.history(),
             }),
-            Some("embedded") => self.without_servers().map(|()| embedded(data_dir)),
-            None if self.etcd_servers.is_empty() => Ok(embedded(data_dir)),
+            Some("embedded") => self.without_servers().map(|()| self.embedded(data_dir)),
+            None if self.etcd_servers.is_empty() => Ok(self.embedded(data_dir)),
             None | Some("etcd3") => self.etcd().map(StoreConfig::Etcd),
             Some(_) => Err(OptionError::flag(
                 "--storage-backend",
@@ -106,9 +109,35 @@ impl Etcd {
             ca: self.etcd_cafile.clone(),
             cert: self.etcd_certfile.clone(),
             key: self.etcd_keyfile.clone(),
-            compaction_interval: Some(COMPACTION_INTERVAL),
+            compaction_interval: self.compaction_interval(),
         })
     }
+
+    fn compaction_interval(&self) -> Option<Duration> {
+        Some(self.etcd_compaction_interval).filter(|interval| !interval.is_zero())
+    }
+
+    fn history(&self) -> HistoryLimits {
+        HistoryLimits {
+            age: self.compaction_interval(),
+            ..HistoryLimits::default()
+        }
+    }
+
+    fn embedded(&self, data_dir: &Path) -> StoreConfig {
+        StoreConfig::Embedded {
+            dir: store_folder(data_dir),
+            history: self.history(),
+        }
+    }
+}
+
+/// A span of time as Go writes it, not negative.
+fn interval(text: &str) -> Result<Duration, String> {
+    let span = time::Duration::parse(text).map_err(|error| error.to_string())?;
+    u64::try_from(span.as_nanos())
+        .map(Duration::from_nanos)
+        .map_err(|_| "must not be negative".to_owned())
 }
 
 /// A number of bytes, as a quantity of memory.
@@ -120,13 +149,6 @@ fn bytes(text: &str) -> Result<usize, String> {
 /// Where the embedded store of a data folder is.
 pub(super) fn store_folder(data_dir: &Path) -> PathBuf {
     data_dir.join("store")
-}
-
-fn embedded(data_dir: &Path) -> StoreConfig {
-    StoreConfig::Embedded {
-        dir: store_folder(data_dir),
-        history: HistoryLimits::default(),
-    }
 }
 
 fn check_url(server: &str) -> Result<(), OptionError> {
@@ -170,6 +192,25 @@ mod tests {
             panic!()
         };
         assert_eq!(etcd.endpoints, ["http://a:2379", "http://b:2379"]);
+    }
+
+    #[test]
+    fn history_is_kept_for_the_interval_of_compaction() {
+        let age = |args: &[&str]| match store(args) {
+            Ok(StoreConfig::Embedded { history, .. } | StoreConfig::Memory { history }) => history.age,
+            Ok(StoreConfig::Etcd(etcd)) => etcd.compaction_interval,
+            Err(error) => panic!("{error}"),
+        };
+        let (seconds, etcd) = (Duration::from_secs, "--etcd-servers=http://a:1");
+        assert_eq!(age(&[]), Some(seconds(300)));
+        assert_eq!(age(&[etcd]), Some(seconds(300)));
+        assert_eq!(age(&["--etcd-compaction-interval=1m30s"]), Some(seconds(90)));
+        assert_eq!(age(&["--etcd-compaction-interval=0"]), None);
+        assert_eq!(age(&[etcd, "--etcd-compaction-interval=0s"]), None);
+        for wrong in ["-1s", "5", ""] {
+            let flag = format!("--etcd-compaction-interval={wrong}");
+            assert!(Only::try_parse_from(["x", &flag]).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub enum Written {
 pub enum Event {
     Put {
         entry: Entry,
-        /// What the key held before; `None` if it was absent or compacted away.
+        /// What the key held before; `None` if it was absent.
         previous: Option<Entry>,
     },
     Delete {
@@ -96,6 +96,25 @@ pub enum Event {
         revision: Revision,
         previous: Option<Entry>,
     },
+}
+
+impl Event {
+    /// Whether compaction has taken what the key held before. Then nobody can say what the change means for a
+    /// selection, and a watch must not yield it.
+    pub(crate) fn has_lost_its_past(&self) -> bool {
+        match self {
+            Event::Put { entry, previous } => previous.is_none() && entry.version > 1,
+            Event::Delete { previous, .. } => previous.is_none(),
+        }
+    }
+
+    /// The revision of the change.
+    pub(crate) fn revision(&self) -> Revision {
+        match self {
+            Event::Put { entry, .. } => entry.mod_revision,
+            Event::Delete { revision, .. } => *revision,
+        }
+    }
 }
 
 /// What a watch yields. After an error the stream ends.
@@ -154,7 +173,7 @@ pub trait Store: Send + Sync + 'static {
     fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>>;
 
     /// Forgets history before `revision`; the current state stays. `revision` itself can still be listed, and watched
-    /// from the revision before it. Fails with [`StoreError::Future`] beyond the newest revision; does nothing if
+    /// from the revision before it unless it replaced something that is forgotten now. Fails with [`StoreError::Future`] beyond the newest revision; does nothing if
     /// that much is forgotten already.
     fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>>;
 

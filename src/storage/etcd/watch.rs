@@ -232,6 +232,11 @@ impl Pump {
         }
         let events: Result<Vec<_>, _> = answer.events().iter().map(event).collect();
         let events = events.map_err(|error| End::Over(Some(error)))?;
+        // Only the oldest revision that etcd keeps can have: nothing of this answer is in the queue yet.
+        if let Some(event) = events.iter().find(|event| event.has_lost_its_past()) {
+            let oldest = event.revision();
+            return Err(End::Over(Some(StoreError::Compacted { oldest })));
+        }
         let (item, reached) = match answer.events().last().and_then(|event| event.kv()) {
             Some(last) => (WatchItem::Events(events), Revision(last.mod_revision() as u64)),
             None => {

@@ -105,10 +105,11 @@ impl Mvcc {
                 return None;
             }
             if change.key.starts_with(prefix) {
-                if events.len() == limit {
+                let event = change.event();
+                if events.len() == limit || event.has_lost_its_past() {
                     return None;
                 }
-                events.push(change.event());
+                events.push(event);
             }
         }
         Some(events)

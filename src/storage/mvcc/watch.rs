@@ -258,12 +258,19 @@ impl Reader {
         let mut seen = 0;
         for change in state.history.slice(self.delivered, *history_until, SCAN) {
             seen += 1;
-            self.delivered = change.revision;
             if change.key.starts_with(&**prefix) {
-                events.push(change.event());
-                if events.len() == EVENTS_PER_ITEM {
-                    return Ok(events);
+                let event = change.event();
+                if event.has_lost_its_past() {
+                    // Only the oldest change that is kept can have, after a restart.
+                    return Err(StoreError::Compacted {
+                        oldest: event.revision(),
+                    });
                 }
+                events.push(event);
+            }
+            self.delivered = change.revision;
+            if events.len() == EVENTS_PER_ITEM {
+                return Ok(events);
             }
         }
         if seen < SCAN {

@@ -377,8 +377,8 @@ pub async fn long_lists_come_whole(store: Shared, p: &str) {
 pub async fn revisions_beyond_history_are_refused(store: Shared, p: &str) {
     let key = &format!("{p}a");
     let first = create(&store, key, "1").await;
-    let second = write(&store, key, Expect::Revision(first), put("2")).await;
-    let third = write(&store, key, Expect::Revision(second), put("3")).await;
+    let second = create(&store, &format!("{p}b"), "2").await;
+    let third = write(&store, key, Expect::Revision(first), put("3")).await;
     let at = |revision| ListOptions {
         revision: Some(revision),
         ..Default::default()
@@ -399,7 +399,8 @@ pub async fn revisions_beyond_history_are_refused(store: Shared, p: &str) {
         other => panic!("{other:?}"),
     }
     let listed = store.list(p, at(second)).await.unwrap();
-    assert_eq!(listed.entries[0].value.as_ref(), b"2");
+    let values: Vec<_> = listed.entries.iter().map(|entry| entry.value.as_ref()).collect();
+    assert_eq!(values, [b"1", b"2"]);
 
     let mut watch = store.watch(p, first).await.expect("revision two is there");
     assert_eq!(
@@ -413,6 +414,33 @@ pub async fn revisions_beyond_history_are_refused(store: Shared, p: &str) {
     match gone {
         Err(StoreError::Compacted { oldest }) => assert_eq!(oldest, second),
         other => panic!("{other:?}"),
+    }
+}
+
+/// When compaction takes what a change replaced, a watch yields it with what it replaced or not at all: without that,
+/// nobody could tell a change from a creation, nor who has to hear of a deletion.
+pub async fn no_change_is_told_without_its_past(store: Shared, p: &str) {
+    let key = &format!("{p}a");
+    let first = create(&store, key, "1").await;
+    let second = write(&store, key, Expect::Revision(first), put("2")).await;
+    let third = write(&store, key, Expect::Revision(second), Write::Delete).await;
+    for (revision, before) in [(second, "1"), (third, "2")] {
+        store.compact(revision).await.unwrap();
+        let after = Revision(revision.0 - 1);
+        let told = match store.watch(p, after).await {
+            Ok(mut watch) => next(&mut watch).await,
+            Err(error) => Err(error),
+        };
+        match told {
+            Err(StoreError::Compacted { oldest }) => assert!(oldest >= revision),
+            Ok(WatchItem::Events(events)) => match &events[0] {
+                Event::Put { previous, .. } | Event::Delete { previous, .. } => {
+                    let previous = previous.as_ref().map(|entry| entry.value.as_ref());
+                    assert_eq!(previous, Some(before.as_bytes()));
+                }
+            },
+            other => panic!("{other:?}"),
+        }
     }
 }
 

@@ -84,6 +84,30 @@ async fn compacted_history_stays_compacted_and_its_rows_go() {
     );
 }
 
+/// Compaction takes what the oldest revision replaced from the disk: after another start a watch must not tell of it.
+#[tokio::test]
+async fn the_oldest_change_is_not_told_without_its_past() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    let first = write(&store, "/a", Expect::Absent, Some("1")).await;
+    let second = write(&store, "/a", Expect::Revision(first), Some("2")).await;
+    write(&store, "/b", Expect::Absent, Some("x")).await;
+    store.compact(second).await.unwrap();
+    // takes the row along
+    write(&store, "/c", Expect::Absent, Some("x")).await;
+    store.close().await;
+    let store = open(dir.path()).unwrap();
+    let mut watch = store.watch("/", first).await.unwrap();
+    let told = watch.next().await;
+    assert!(
+        matches!(told, Some(Err(StoreError::Compacted { oldest })) if oldest == second),
+        "{told:?}"
+    );
+    assert_eq!(store.events("/", first, second, 10), None);
+    let mut watch = store.watch("/", second).await.unwrap();
+    assert!(matches!(watch.next().await, Some(Ok(WatchItem::Events(events))) if events.len() == 2));
+}
+
 #[tokio::test]
 async fn leases_begin_anew_after_reopening() {
     let dir = tempfile::tempdir().unwrap();

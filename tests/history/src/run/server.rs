@@ -1,0 +1,133 @@
+//! A server as a child process that can be killed, stopped and started again where it was.
+
+use std::fs::OpenOptions;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::client::Target;
+
+/// Generous: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Server {
+    program: PathBuf,
+    folder: PathBuf,
+    port: u16,
+    flags: Vec<String>,
+    child: Mutex<Child>,
+}
+
+impl Server {
+    pub fn start(program: &Path, folder: &Path, flags: Vec<String>) -> Server {
+        std::fs::create_dir_all(folder).unwrap();
+        let port = free_port();
+        Server {
+            child: Mutex::new(spawn(program, folder, port, &flags)),
+            program: program.to_owned(),
+            folder: folder.to_owned(),
+            port,
+            flags,
+        }
+    }
+
+    /// What another server says that is started with the same data, and must end at once.
+    pub fn refused(program: &Path, folder: &Path) -> String {
+        let output = Command::new(program)
+            .env_remove("KUBECONFIG")
+            .arg(format!("--data-dir={}", folder.join("data").display()))
+            .arg(format!("--kubeconfig-out={}", folder.join("second").display()))
+            .arg(format!("--secure-port={}", free_port()))
+            .output()
+            .unwrap();
+        assert!(!output.status.success(), "two servers use one folder");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    /// What clients need; waits until the server has written it.
+    pub fn target(&self) -> Arc<Target> {
+        let file = self.folder.join("kubeconfig");
+        let since = Instant::now();
+        loop {
+            if let Some(target) = Target::read(&file, self.port) {
+                return Arc::new(target);
+            }
+            assert!(
+                since.elapsed() < PATIENCE,
+                "no server in {}:\n{}",
+                self.folder.display(),
+                std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub fn kill(&self) {
+        let mut child = self.child.lock().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Asks the server to end, and waits until it has.
+    pub async fn terminate(&self) {
+        signal(&self.child.lock().unwrap(), "TERM");
+        let since = Instant::now();
+        while self.child.lock().unwrap().try_wait().unwrap().is_none() {
+            assert!(since.elapsed() < PATIENCE, "the server does not end");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    pub fn start_again(&self) {
+        *self.child.lock().unwrap() = spawn(&self.program, &self.folder, self.port, &self.flags);
+    }
+
+    pub async fn freeze(&self, time: Duration) {
+        signal(&self.child.lock().unwrap(), "STOP");
+        tokio::time::sleep(time).await;
+        signal(&self.child.lock().unwrap(), "CONT");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Ok(mut child) = self.child.lock() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn spawn(program: &Path, folder: &Path, port: u16, flags: &[String]) -> Child {
+    let log = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(folder.join("log"))
+        .unwrap();
+    Command::new(program)
+        .env_remove("KUBECONFIG")
+        .env("HOME", folder)
+        .arg(format!("--data-dir={}", folder.join("data").display()))
+        .arg(format!("--kubeconfig-out={}", folder.join("kubeconfig").display()))
+        .arg(format!("--secure-port={port}"))
+        .args(flags)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .unwrap_or_else(|error| panic!("{}: {error}", program.display()))
+}
+
+pub fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill")
+        .args(["-s", name, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
