@@ -14,9 +14,11 @@ use keelson_machinery::status::StatusError;
 
 use crate::filters::authenticate::authenticate;
 use crate::filters::authorize::authorize;
+use crate::filters::impersonate::impersonate;
 use crate::filters::panic::panic;
 use crate::filters::request_info::request_info;
 use crate::health;
+use crate::impersonation;
 use crate::registry::Warnings;
 use crate::request_info::{Query, RequestInfo};
 use crate::respond;
@@ -27,7 +29,7 @@ use crate::user::User;
 
 /// The application of one worker thread.
 ///
-/// The chain, outermost first: panic boundary → request info → authentication → authorization → the servers. actix runs
+/// The chain, outermost first: panic boundary → request info → authentication → impersonation → authorization → the servers. actix runs
 /// the filter that was wrapped last first, so it reads from the bottom up.
 pub fn app(
     state: Data<ServerState>,
@@ -38,6 +40,7 @@ pub fn app(
         .app_data(state)
         .default_service(web::to(serve))
         .wrap(from_fn(authorize))
+        .wrap(from_fn(impersonate))
         .wrap(from_fn(authenticate))
         .wrap(from_fn(request_info))
         .wrap(from_fn(panic))
@@ -109,6 +112,7 @@ fn request(http: &HttpRequest, payload: Payload) -> Option<Request> {
     // Nobody further on needs the credentials, and what is not there can't leak.
     let mut headers = http.headers().clone();
     headers.remove(header::AUTHORIZATION);
+    impersonation::remove(&mut headers);
     Some(Request {
         info: extensions.get::<Rc<RequestInfo>>()?.clone(),
         query: (**extensions.get::<Rc<Query>>()?).clone(),

@@ -15,6 +15,7 @@ mod document;
 pub mod env;
 mod filters;
 mod health;
+mod impersonation;
 pub mod lifecycle;
 pub mod listener;
 pub mod metrics;

@@ -129,6 +129,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         rest,
         authentication: config.authentication,
         authorization: config.authorization,
+        impersonation: Default::default(),
         discovery: Discovery::new(served.clone(), advertise).with_issuer(issuer),
         openapi: OpenApi::new(&config.schemes, served, info, backend.clock.clone()),
         hooks: Hooks::default(),

@@ -6,6 +6,7 @@ use crate::authn::Authentication;
 use crate::authz::Authorization;
 use crate::delegate::Delegate;
 use crate::discovery::Discovery;
+use crate::impersonation::Impersonation;
 use crate::lifecycle::Hooks;
 use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
@@ -18,6 +19,7 @@ pub struct ServerState {
     pub delegates: Vec<Arc<dyn Delegate>>,
     pub authentication: Authentication,
     pub authorization: Authorization,
+    pub(crate) impersonation: Impersonation,
     pub discovery: Discovery,
     pub openapi: OpenApi,
     pub hooks: Hooks,

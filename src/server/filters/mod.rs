@@ -3,6 +3,7 @@
 
 pub mod authenticate;
 pub mod authorize;
+pub mod impersonate;
 pub mod panic;
 pub mod request_info;
 
