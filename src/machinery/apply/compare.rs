@@ -31,9 +31,26 @@ impl Comparison {
         }
     }
 
+    /// The differences as they matter to owners.
+    pub fn into_changed(self) -> Changed {
+        Changed {
+            fields: self.added.union(self.modified),
+            removed: self.removed,
+        }
+    }
+}
+
+/// The differences of a new object from an old one, as they matter to owners.
+#[derive(Clone, Default, Debug, PartialEq, Eq)]
+pub struct Changed {
     /// Fields that are there with a value which they did not have.
-    pub fn changed(&self) -> FieldSet {
-        self.added.clone().union(self.modified.clone())
+    pub fields: FieldSet,
+    pub removed: FieldSet,
+}
+
+impl Changed {
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty() && self.removed.is_empty()
     }
 }
 

@@ -17,7 +17,7 @@ mod set;
 mod tests;
 mod view;
 
-pub use compare::{Comparison, compare};
+pub use compare::{Changed, Comparison, compare};
 pub use document::{Document, DocumentError, read_document};
 pub use merge::merge;
 pub use remove::remove;
@@ -65,7 +65,7 @@ impl Apply<'_> {
         }
         let own = self.writer.owner(Operation::Apply);
         let last = managed.find(&own).cloned();
-        let fields = self.document.fields.recursive_difference(self.ignored);
+        let fields = self.document.fields.clone().recursive_difference(self.ignored);
         merge(target, self.applied, &self.document.fields);
         if let Some(last) = &last {
             prune::prune(self, managed, last, &fields, target).map_err(ApplyError::Convert)?;
@@ -106,7 +106,7 @@ impl Apply<'_> {
 
     /// Others lose what changed, or object.
     fn settle(&self, managed: &mut Managed, mut found: Comparison, target: &dyn Reflect) -> Result<(), ApplyError> {
-        let restated = self.document.restated.difference(&found.added);
+        let restated = self.document.restated.clone().difference(&found.added);
         found.modified = found.modified.union(restated);
         let change = Change {
             old: self.live,
@@ -115,7 +115,7 @@ impl Apply<'_> {
             versions: self.versions,
         };
         let own = self.writer.owner(Operation::Apply);
-        let found = found.without(self.ignored);
+        let found = found.without(self.ignored).into_changed();
         let conflicts = transfer(
             managed,
             change,

@@ -26,7 +26,7 @@ pub(super) fn prune(
         remove(target, &gone);
         return Ok(());
     }
-    if last.fields().difference(fields).is_empty() && last.api_version == *version {
+    if last.fields().clone().difference(fields).is_empty() && last.api_version == *version {
         return Ok(());
     }
     prune_versions(apply, &others, last, fields, target)

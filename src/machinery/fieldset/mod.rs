@@ -40,8 +40,8 @@ impl Entry {
 
 /// Which entries of two sets a walk meets at one element.
 enum Pair<'a> {
-    Left(&'a Entry),
-    Right,
+    /// Only one set has it.
+    One,
     Both(&'a Entry, &'a Entry),
 }
 
@@ -72,9 +72,8 @@ impl<'a> Iterator for Pairs<'a> {
         let right = take(&mut self.right, order != Ordering::Less);
         match (left, right) {
             (Some(a), Some(b)) => Some(Pair::Both(a, b)),
-            (Some(a), None) => Some(Pair::Left(a)),
-            (None, Some(_)) => Some(Pair::Right),
             (None, None) => None,
+            _ => Some(Pair::One),
         }
     }
 }
@@ -238,42 +237,61 @@ impl FieldSet {
     }
 
     /// Paths of this set that are not in the other. Paths below those of the other stay.
-    pub fn difference(&self, other: &FieldSet) -> FieldSet {
-        self.walk(other, |pair| match pair {
-            Pair::Left(a) => Some(a.clone()),
-            Pair::Right => None,
-            Pair::Both(a, b) => Some(Entry {
-                element: a.element.clone(),
-                member: a.member && !b.member,
-                children: a.children.difference(&b.children),
-            }),
+    pub fn difference(self, other: &FieldSet) -> FieldSet {
+        self.minus(other, &|a, b| {
+            a.member &= !b.member;
+            a.children = std::mem::take(&mut a.children).difference(&b.children);
         })
     }
 
     /// Paths of this set that are neither in the other nor below a path of the other.
-    pub fn recursive_difference(&self, other: &FieldSet) -> FieldSet {
-        self.walk(other, |pair| match pair {
-            Pair::Left(a) => Some(a.clone()),
-            Pair::Right => None,
-            Pair::Both(_, b) if b.member => None,
-            Pair::Both(a, b) => Some(Entry {
-                element: a.element.clone(),
-                member: a.member,
-                children: a.children.recursive_difference(&b.children),
-            }),
+    pub fn recursive_difference(self, other: &FieldSet) -> FieldSet {
+        self.minus(other, &|a, b| {
+            a.member &= !b.member;
+            let children = std::mem::take(&mut a.children);
+            if !b.member {
+                a.children = children.recursive_difference(&b.children);
+            }
         })
+    }
+
+    /// Lets `cut` take from each entry what an entry of the same element in the other asks for.
+    fn minus(mut self, other: &FieldSet, cut: &dyn Fn(&mut Entry, &Entry)) -> FieldSet {
+        let mut rest = other.entries.as_slice();
+        self.entries.retain_mut(|entry| {
+            while let Some((first, behind)) = rest.split_first() {
+                match first.element.cmp(&entry.element) {
+                    Ordering::Less => rest = behind,
+                    Ordering::Equal => {
+                        rest = behind;
+                        cut(entry, first);
+                        break;
+                    }
+                    Ordering::Greater => break,
+                }
+            }
+            !entry.is_empty()
+        });
+        self
     }
 
     /// Paths that are in both sets.
     pub fn intersection(&self, other: &FieldSet) -> FieldSet {
-        self.walk(other, |pair| match pair {
-            Pair::Left(_) | Pair::Right => None,
+        let pairs = Pairs {
+            left: &self.entries,
+            right: &other.entries,
+        };
+        let common = pairs.filter_map(|pair| match pair {
+            Pair::One => None,
             Pair::Both(a, b) => Some(Entry {
                 element: a.element.clone(),
                 member: a.member && b.member,
                 children: a.children.intersection(&b.children),
             }),
-        })
+        });
+        FieldSet {
+            entries: common.filter(|e| !e.is_empty()).collect(),
+        }
     }
 
     /// Whether no path is in both sets.
@@ -297,16 +315,6 @@ impl FieldSet {
         });
         FieldSet {
             entries: entries.filter(|e| !e.is_empty()).collect(),
-        }
-    }
-
-    fn walk<'a>(&'a self, other: &'a FieldSet, choose: impl Fn(Pair<'a>) -> Option<Entry>) -> FieldSet {
-        let pairs = Pairs {
-            left: &self.entries,
-            right: &other.entries,
-        };
-        FieldSet {
-            entries: pairs.filter_map(choose).filter(|e| !e.is_empty()).collect(),
         }
     }
 

@@ -84,15 +84,18 @@ impl Owner {
     /// Takes fields away.
     pub fn lose(&mut self, fields: &FieldSet) {
         if !self.fields.is_disjoint(fields) {
-            self.fields = self.fields.difference(fields);
+            self.fields = std::mem::take(&mut self.fields).difference(fields);
             self.text = None;
         }
     }
 
     /// Gives fields in addition.
     pub fn gain(&mut self, fields: FieldSet) {
-        let all = self.fields.clone().union(fields);
-        self.set_fields(all);
+        let before = self.fields.len();
+        self.fields = std::mem::take(&mut self.fields).union(fields);
+        if self.fields.len() != before {
+            self.text = None;
+        }
     }
 
     /// Whether the other is the same writer in the same role.

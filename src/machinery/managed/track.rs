@@ -1,7 +1,7 @@
 //! What a write does to the owners of an object.
 
 use super::{Managed, Operation, Owner};
-use crate::apply::{Comparison, compare};
+use crate::apply::{Changed, compare};
 use crate::fieldset::{FieldPath, FieldSet};
 use crate::object::Object;
 use crate::reflect::Reflect;
@@ -86,13 +86,10 @@ pub(crate) fn untracked() -> &'static FieldSet {
 
 /// Records an update: its writer owns what it added or changed, others lose that and what was removed.
 pub fn track(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Result<(), String> {
-    let comparison = compare(change.old, change.new).without(change.ignored);
-    let conflicts = transfer(managed, change, &writer.api_version, &comparison, None, true)?;
+    let changed = differences(change.old, change.new, change.ignored);
+    let conflicts = transfer(managed, change, &writer.api_version, &changed, None, true)?;
     debug_assert!(conflicts.is_empty());
-    let taken = comparison
-        .changed()
-        .difference(&comparison.removed)
-        .difference(untracked());
+    let taken = changed.fields.difference(&changed.removed).difference(untracked());
     if !taken.is_empty() {
         let owner = managed.entry(writer.owner(Operation::Update));
         owner.gain(taken);
@@ -102,13 +99,17 @@ pub fn track(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Resu
     Ok(())
 }
 
+fn differences(old: &dyn Reflect, new: &dyn Reflect, ignored: &FieldSet) -> Changed {
+    compare(old, new).without(ignored).into_changed()
+}
+
 /// Takes away from all owners but `but` what the change gave another value and what it removed. Without `force`,
 /// values that others own are conflicts and nothing is taken.
 pub(crate) fn transfer(
     managed: &mut Managed,
     change: Change<'_>,
     api_version: &str,
-    comparison: &Comparison,
+    changed: &Changed,
     but: Option<&Owner>,
     force: bool,
 ) -> Result<Vec<Conflict>, String> {
@@ -117,29 +118,29 @@ pub(crate) fn transfer(
     managed
         .owners
         .retain(|o| !others(o) || o.api_version == api_version || versions.knows(&o.api_version));
-    let mut changes: Vec<(String, Comparison)> = vec![(api_version.to_owned(), comparison.clone())];
-    if comparison.is_empty() {
+    if changed.is_empty() {
         // Then nothing differs in other versions either.
         return Ok(Vec::new());
     }
+    let mut converted: Vec<(String, Changed)> = Vec::new();
     for owner in managed.owners.iter().filter(|o| others(o)) {
-        if !changes.iter().any(|(v, _)| *v == owner.api_version) {
-            let old = versions.convert(change.old, &owner.api_version)?;
-            let new = versions.convert(change.new, &owner.api_version)?;
-            let comparison = compare(old.as_reflect(), new.as_reflect()).without(change.ignored);
-            changes.push((owner.api_version.clone(), comparison));
+        let version = &owner.api_version;
+        if version != api_version && !converted.iter().any(|(v, _)| v == version) {
+            let old = versions.convert(change.old, version)?;
+            let new = versions.convert(change.new, version)?;
+            let changed = differences(old.as_reflect(), new.as_reflect(), change.ignored);
+            converted.push((version.clone(), changed));
         }
     }
-    let found: Vec<(&str, FieldSet, &FieldSet)> = changes
-        .iter()
-        .map(|(version, c)| (version.as_str(), c.changed(), &c.removed))
-        .collect();
-    let of = |owner: &Owner| found.iter().find(|(v, ..)| *v == owner.api_version);
+    let of = |owner: &Owner| match owner.api_version == api_version {
+        true => Some(changed),
+        false => converted.iter().find(|(v, _)| *v == owner.api_version).map(|(_, c)| c),
+    };
     if !force {
         let mut conflicts = Vec::new();
         for owner in managed.owners.iter().filter(|o| others(o)) {
-            let Some((_, changed, _)) = of(owner) else { continue };
-            let fields = owner.fields().intersection(changed);
+            let Some(changed) = of(owner) else { continue };
+            let fields = owner.fields().intersection(&changed.fields);
             if !fields.is_empty() {
                 conflicts.push(Conflict {
                     owner: owner.to_string(),
@@ -152,9 +153,9 @@ pub(crate) fn transfer(
         }
     }
     for owner in managed.owners.iter_mut().filter(|o| others(o)) {
-        if let Some((_, changed, removed)) = of(owner) {
-            owner.lose(changed);
-            owner.lose(removed);
+        if let Some(changed) = of(owner) {
+            owner.lose(&changed.fields);
+            owner.lose(&changed.removed);
         }
     }
     managed.owners.retain(|o| !o.fields().is_empty());

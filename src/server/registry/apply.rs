@@ -98,7 +98,9 @@ impl Resource {
         if let Some(owners) = owners
             && let Some(own) = last_applied_fields(live)
         {
-            found.iter_mut().for_each(|c| c.fields = c.fields.difference(&own));
+            found
+                .iter_mut()
+                .for_each(|c| c.fields = std::mem::take(&mut c.fields).difference(&own));
             found.retain(|c| !c.fields.is_empty());
             if found.is_empty() {
                 apply.force = true;
