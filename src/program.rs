@@ -13,11 +13,12 @@ use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::listener::ListenerConfig;
 use keelson_server::registry::KindCode;
 use keelson_server::server::{Config, Hook, Running, ServerError, start};
+use keelson_storage::encryption::{Encryption, RELOAD_INTERVAL};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::LocalSet;
 
 use crate::options::provision::{Credentials, provision};
-use crate::options::{Invocation, OptionError, Settings, parse};
+use crate::options::{EncryptionFile, Invocation, OptionError, Settings, parse};
 use crate::{access, logging, version};
 
 /// A server made from definitions, as a program: it has the flags, files and behaviour of `keelson` itself.
@@ -140,7 +141,8 @@ impl Server {
         let store = keelson_storage::open(settings.store.clone())
             .await
             .map_err(|error| OptionError::CommandLine(format!("opening the store: {error}")))?;
-        let running = start(self.config(settings, &credentials, store)?).map_err(|error| match error {
+        let encryption = encryption(settings.encryption.as_ref())?;
+        let running = start(self.config(settings, &credentials, store, encryption)?).map_err(|error| match error {
             ServerError::Listen(error) => OptionError::flag("--bind-address, --secure-port", error.to_string()),
             other => OptionError::CommandLine(other.to_string()),
         })?;
@@ -159,6 +161,7 @@ impl Server {
         settings: &Settings,
         credentials: &Credentials,
         store: Arc<dyn keelson_storage::Store>,
+        encryption: Arc<Encryption>,
     ) -> Result<Config, OptionError> {
         let tls = access::tls(settings, credentials)?;
         if self.kubernetes {
@@ -171,6 +174,7 @@ impl Server {
             code: self.code,
             cells: self.cells,
             store,
+            encryption,
             prefix: settings.store_prefix.clone(),
             cache_bytes: settings.cache_bytes,
             runtime: settings.runtime.clone(),
@@ -188,6 +192,25 @@ impl Server {
             },
         })
     }
+}
+
+/// How values are stored. A file that is followed is read again for as long as this thread's `LocalSet` runs.
+fn encryption(file: Option<&EncryptionFile>) -> Result<Arc<Encryption>, OptionError> {
+    let Some(file) = file else {
+        return Ok(Encryption::none());
+    };
+    let encryption = Encryption::new(file.configuration.clone())
+        .map_err(|error| OptionError::CommandLine(format!("starting a thread for a KMS: {error}")))?;
+    if file.followed {
+        let (path, encryption) = (file.path.clone(), encryption.clone());
+        tokio::task::spawn_local(async move {
+            loop {
+                tokio::time::sleep(RELOAD_INTERVAL).await;
+                encryption.reload(EncryptionFile::read(&path)).await;
+            }
+        });
+    }
+    Ok(encryption)
 }
 
 /// Logs what is odd or without effect, and prints the line that makes kubectl use this server.

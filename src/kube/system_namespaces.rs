@@ -103,6 +103,7 @@ mod tests {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             budget: keelson_server::cache::Budget::new(0),
+            encryption: keelson_storage::encryption::Encryption::none(),
         };
         let mut code = crate::kube::code();
         code.cells(crate::kube::cells());

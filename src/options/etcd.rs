@@ -7,7 +7,8 @@ use keelson_machinery::quantity::Quantity;
 use keelson_machinery::time;
 use keelson_storage::{EtcdConfig, HistoryLimits, StoreConfig};
 
-use super::OptionError;
+use super::encryption::EncryptionFile;
+use super::{OptionError, values};
 
 pub(super) const SECTION: &str = "Etcd flags";
 
@@ -37,6 +38,16 @@ pub struct Etcd {
     #[arg(long, value_name = "quantity", value_parser = bytes, default_value = "128Mi")]
     pub cache_memory_limit: usize,
 
+    /// A file that says which resources are encrypted in the store, and how: an EncryptionConfiguration of
+    /// apiserver.config.k8s.io/v1.
+    #[arg(long, value_name = "string")]
+    pub encryption_provider_config: Option<PathBuf>,
+
+    /// Whether that file is read anew when it changes; looked at once a minute.
+    #[arg(long, value_name = "bool", num_args = 0..=1, require_equals = true, default_value = "false",
+          default_missing_value = "true", value_parser = values::boolean)]
+    pub encryption_provider_config_automatic_reload: bool,
+
     /// A PEM file of the authorities that etcd's certificates are checked against.
     #[arg(long, value_name = "string")]
     pub etcd_cafile: Option<PathBuf>,
@@ -64,6 +75,18 @@ impl Etcd {
                 "--storage-backend",
                 "invalid, allowed values: embedded, memory, etcd3",
             )),
+        }
+    }
+
+    /// How values are stored, if a file says so.
+    pub(super) fn encryption(&self) -> Result<Option<EncryptionFile>, OptionError> {
+        match &self.encryption_provider_config {
+            Some(path) => EncryptionFile::open(path, self.encryption_provider_config_automatic_reload).map(Some),
+            None if self.encryption_provider_config_automatic_reload => Err(OptionError::flag(
+                "--encryption-provider-config-automatic-reload",
+                "must be set with --encryption-provider-config",
+            )),
+            None => Ok(None),
         }
     }
 

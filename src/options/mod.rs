@@ -12,6 +12,7 @@ mod api_enablement;
 mod authentication;
 mod authorization;
 mod data_folder;
+mod encryption;
 mod error;
 mod etcd;
 mod global;
@@ -28,6 +29,7 @@ mod token_file;
 mod values;
 
 pub use authorization::Mode;
+pub use encryption::EncryptionFile;
 pub use error::OptionError;
 pub use kubeconfig::server_url;
 pub use logs::Format as LogFormat;

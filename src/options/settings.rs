@@ -9,6 +9,7 @@ use keelson_server::discovery::RuntimeConfig;
 use keelson_storage::StoreConfig;
 
 use super::authorization::Mode;
+use super::encryption::EncryptionFile;
 use super::misc::Cidr;
 use super::secure_serving::ServingCertificate;
 use super::token_file::Tokens;
@@ -32,6 +33,8 @@ pub struct Settings {
     pub modes: Vec<Mode>,
     pub runtime: RuntimeConfig,
     pub store: StoreConfig,
+    /// How values are stored; `None`: as they are.
+    pub encryption: Option<EncryptionFile>,
     /// What every key begins with: "" or a path without a slash at its end.
     pub store_prefix: String,
     /// Memory for objects as they were answered, in bytes.
@@ -100,6 +103,7 @@ impl Options {
             modes,
             runtime: self.api_enablement.runtime_config(schemes)?,
             store: self.etcd.store(&data_dir)?,
+            encryption: self.etcd.encryption()?,
             store_prefix: self.etcd.prefix(),
             cache_bytes: self.etcd.cache_memory_limit,
             service_accounts: self.service_accounts()?,

@@ -41,6 +41,14 @@ async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
             result: store,
         });
     }
+    let encryption = &state.rest.backend.encryption;
+    // A service that is ill is no reason to start this server anew.
+    if endpoint != "livez" && encryption.has_services() {
+        checks.push(Check {
+            name: "kms-providers".into(),
+            result: encryption.health().await,
+        });
+    }
     for (name, hook) in state.hooks.states() {
         let result = match hook {
             HookState::Done => Ok(()),

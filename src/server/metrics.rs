@@ -2,15 +2,17 @@
 //! scheme, so that no client can make series without end.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use keelson_storage::encryption::{Encryption, Reloads};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use sha2::{Digest, Sha256};
 
 use crate::cache::Budget;
 use crate::request_info::RequestInfo;
@@ -34,6 +36,12 @@ struct DurationLabels {
     resource: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReloadLabels {
+    apiserver_id_hash: String,
+    status: &'static str,
+}
+
 /// Upper bounds of request durations, in seconds.
 const BUCKETS: [f64; 12] = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 1.0, 2.0, 5.0, 15.0, 60.0];
 
@@ -49,11 +57,74 @@ pub struct Metrics {
     resident: Gauge<f64, AtomicU64>,
     cached: Gauge,
     budget: Arc<Budget>,
+    encryption: EncryptionMetrics,
+}
+
+/// What became of the encryption configuration's file when it was read anew.
+struct EncryptionMetrics {
+    encryption: Arc<Encryption>,
+    /// Of this server's name, as kube-apiserver labels them.
+    id_hash: String,
+    reloads: Family<ReloadLabels, Counter>,
+    times: Family<ReloadLabels, Gauge>,
+}
+
+impl EncryptionMetrics {
+    fn new(encryption: Arc<Encryption>, registry: &mut Registry) -> EncryptionMetrics {
+        let (reloads, times) = (Family::default(), Family::default());
+        let name = "apiserver_encryption_config_controller_automatic_reloads";
+        registry.register(
+            name,
+            "How often the encryption configuration was replaced, or could not be",
+            reloads.clone(),
+        );
+        let name = "apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds";
+        registry.register(name, "When that was last, in seconds since 1970", times.clone());
+        EncryptionMetrics {
+            encryption,
+            id_hash: id_hash(),
+            reloads,
+            times,
+        }
+    }
+
+    fn update(&self) {
+        let Reloads {
+            succeeded,
+            failed,
+            last_success,
+            last_failure,
+        } = self.encryption.reloads();
+        for (status, count, last) in [("success", succeeded, last_success), ("failure", failed, last_failure)] {
+            let count = count.load(Ordering::Relaxed);
+            if count == 0 {
+                continue;
+            }
+            let labels = ReloadLabels {
+                apiserver_id_hash: self.id_hash.clone(),
+                status,
+            };
+            let last = last.load(Ordering::Relaxed);
+            let reloads = self.reloads.get_or_create(&labels);
+            reloads.inc_by(count.saturating_sub(reloads.get()));
+            self.times
+                .get_or_create(&labels)
+                .set(i64::try_from(last).unwrap_or(i64::MAX));
+        }
+    }
+}
+
+/// Which of several servers this is: the machine's name, hashed.
+fn id_hash() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let hash = Sha256::digest(name.trim().as_bytes());
+    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
 }
 
 impl Metrics {
     /// The metrics of a server whose renditions are in `budget`.
-    pub fn new(budget: Arc<Budget>) -> Metrics {
+    pub fn new(budget: Arc<Budget>, encryption: Arc<Encryption>) -> Metrics {
         let mut registry = Registry::default();
         let requests = Family::default();
         let durations = Family::new_with_constructor(duration_histogram as fn() -> Histogram);
@@ -77,8 +148,10 @@ impl Metrics {
         limit.set(i64::try_from(budget.limit()).unwrap_or(i64::MAX));
         let text = "The most that keelson_cache_rendition_bytes may be";
         registry.register("keelson_cache_limit_bytes", text, limit);
+        let encryption = EncryptionMetrics::new(encryption, &mut registry);
         Metrics {
             cached,
+            encryption,
             budget,
             registry,
             requests,
@@ -124,6 +197,7 @@ impl Metrics {
     /// The text of `/metrics`.
     pub fn encode(&self) -> String {
         self.resident.set(resident_bytes().unwrap_or(0.0));
+        self.encryption.update();
         self.cached.set(i64::try_from(self.budget.used()).unwrap_or(i64::MAX));
         let mut out = String::new();
         // Writing to a String does not fail.

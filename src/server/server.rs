@@ -9,6 +9,7 @@ use keelson_machinery::env::{Clock, Entropy};
 use keelson_machinery::scheme::Scheme;
 use keelson_machinery::table::CellFunctions;
 use keelson_storage::Store;
+use keelson_storage::encryption::Encryption;
 
 use crate::admission::Admission;
 use crate::app::app;
@@ -45,6 +46,8 @@ pub struct Config {
     /// Functions of columns that no path describes.
     pub cells: CellFunctions,
     pub store: Arc<dyn Store>,
+    /// How values are stored.
+    pub encryption: Arc<Encryption>,
     /// First part of all keys, `/registry`.
     pub prefix: String,
     /// How many bytes of memory may hold objects in the forms in which they were answered; see [`crate::cache`].
@@ -94,6 +97,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         clock: config.clock,
         entropy: config.entropy,
         budget: budget.clone(),
+        encryption: config.encryption.clone(),
     };
     let served = Arc::new(Served::new(&config.schemes, &config.runtime));
     let is_served = |group: &str, version: &str, plural: &str| served.kind(group, version, plural).is_some();
@@ -133,7 +137,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         discovery: Discovery::new(served.clone(), advertise).with_issuer(issuer),
         openapi: OpenApi::new(&config.schemes, served, info, backend.clock.clone()),
         hooks: Hooks::default(),
-        metrics: Metrics::new(budget),
+        metrics: Metrics::new(budget, config.encryption),
         version: config.version,
     });
     run_hooks(&state, config.hooks, &HookContext { registry, backend });

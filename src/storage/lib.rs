@@ -6,6 +6,7 @@
 pub mod clock;
 mod config;
 pub mod embedded;
+pub mod encryption;
 mod entry;
 pub mod etcd;
 mod lease_pool;

@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod encryption;
 mod kube_rs;
 mod kubectl;
 mod lists;

@@ -48,6 +48,8 @@ pub(crate) enum Shape {
     ProtobufGone,
     /// [`Shape::Json`] as a block of gzip.
     JsonGzip,
+    /// The stored value, decrypted.
+    Decrypted,
     /// [`Shape::Protobuf`] with its tag and length, as an item of a list, as a block of gzip.
     ProtobufGzip,
 }

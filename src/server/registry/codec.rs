@@ -9,6 +9,7 @@ use keelson_machinery::status::StatusError;
 use keelson_storage::{Entry, Revision};
 
 use super::Resource;
+use super::sealed::unreadable;
 
 impl Resource {
     /// Applies the defaults of a version, of the definition first, then of code.
@@ -45,7 +46,8 @@ impl Resource {
 
     /// The object that an entry holds, with its resource version, as the hub version.
     pub(crate) fn decode(&self, entry: &Entry) -> Result<Box<dyn Object>, StatusError> {
-        self.decode_bytes(&entry.value, entry.mod_revision)
+        let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
+        self.decode_bytes(&value, entry.mod_revision)
             .map_err(|reason| StatusError::internal_error(format!("unable to decode {}: {reason}", entry.key)))
     }
 

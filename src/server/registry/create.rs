@@ -125,7 +125,7 @@ impl Resource {
         }
         let lease = self.lease().await?;
         let write = Write::Put {
-            value: value.into(),
+            value: self.seal(&key, &value)?,
             lease,
         };
         match store

@@ -256,11 +256,11 @@ impl Resource {
         mut object: Box<dyn Object>,
     ) -> Result<Option<Deleted>, StatusError> {
         let value = self.encode(&*object)?;
-        if context.dry_run || value == entry.value {
+        if context.dry_run || self.holds(entry, &value)? {
             return Ok(Some(Deleted { object, gone: false }));
         }
         let write = Write::Put {
-            value: value.into(),
+            value: self.seal(&entry.key, &value)?,
             lease: entry.lease,
         };
         let expect = Expect::Revision(entry.mod_revision);

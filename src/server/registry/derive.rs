@@ -129,7 +129,7 @@ impl Endpoint {
             Shape::Protobuf | Shape::ProtobufGone | Shape::ProtobufGzip => {
                 protobuf::write_message(object.as_reflect(), &mut bytes);
             }
-            Shape::Json | Shape::JsonGone | Shape::JsonGzip => json::write(object.as_reflect(), &mut bytes),
+            _ => json::write(object.as_reflect(), &mut bytes),
         }
         bytes.shrink_to_fit();
         Ok(bytes.into())

@@ -12,6 +12,7 @@ pub mod write;
 
 mod derive;
 mod read;
+mod sealed;
 mod select;
 
 use std::collections::{BTreeMap, HashMap};
@@ -22,6 +23,7 @@ use keelson_machinery::object::{Gvk, Kind};
 use keelson_machinery::scheme::{KindDesc, Scheme, SubresourceDesc, TypeDesc};
 use keelson_machinery::table::{CellFunctions, Descriptions, TableColumns, TableError};
 use keelson_storage::Store;
+use keelson_storage::encryption::{Encryption, ForResource};
 
 use crate::cache::{Budget, Indexes};
 
@@ -73,6 +75,7 @@ pub struct Resource {
     /// The field labels of all versions: selectors see the hub version.
     selectable: Vec<&'static str>,
     indexes: Indexes,
+    transformer: ForResource,
     pub(crate) backend: Backend,
 }
 
@@ -84,6 +87,7 @@ pub struct Backend {
     pub entropy: Arc<dyn Entropy>,
     /// Of what is derived from entries.
     pub budget: Arc<Budget>,
+    pub encryption: Arc<Encryption>,
 }
 
 impl Backend {
@@ -307,6 +311,7 @@ impl Registry {
             code_defaults,
             handlers: code.handlers_of(group, plural),
             key_prefix: format!("{prefix}/{}/", storage.storage_path),
+            transformer: backend.encryption.resource(storage.group, storage.plural),
             backend: backend.clone(),
             selectable: selectable(first, schemes),
             indexes: Indexes::default(),

@@ -109,6 +109,9 @@ impl Resource {
     async fn find_entry(&self, namespace: &str, name: &str) -> Result<Option<Entry>, StatusError> {
         let key = self.key(namespace, name)?;
         let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
+        if let Some(entry) = &got.entry {
+            self.check_readable(entry)?;
+        }
         Ok(got.entry)
     }
 

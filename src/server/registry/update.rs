@@ -75,6 +75,7 @@ impl Resource {
         entry: &Entry,
         updater: Updater<'_>,
     ) -> Result<Option<Box<dyn Object>>, StatusError> {
+        self.check_readable(entry)?;
         let old = self.decode(entry)?;
         let mut new = updater(Some(&*old))?;
         self.check_preconditions(request, &*new, &*old, entry)?;
@@ -91,7 +92,7 @@ impl Resource {
             return self.remove_finished(context, entry, new).await;
         }
         let value = self.encode(&*new)?;
-        if value == entry.value || context.dry_run {
+        if context.dry_run || self.holds(entry, &value)? {
             new.meta_mut().resource_version = entry.mod_revision.to_string();
             return Ok(Some(new));
         }
@@ -101,7 +102,7 @@ impl Resource {
             None
         };
         let write = Write::Put {
-            value: value.into(),
+            value: self.seal(&entry.key, &value)?,
             lease,
         };
         let expect = Expect::Revision(entry.mod_revision);

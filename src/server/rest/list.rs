@@ -64,6 +64,7 @@ impl Rest {
             Err(e) if e.code == 410 => return Err(expired(&query, &prefix)),
             done => done?,
         };
+        resource.check_all_readable(&chosen.items)?;
         Ok(Selection {
             meta: list_meta(chosen.revision, &prefix, chosen.next),
             items: chosen.items,

@@ -1,0 +1,74 @@
+//! Between what a store keeps and the bytes of objects: encryption, where it is configured.
+
+use bytes::Bytes;
+use keelson_machinery::field::text::quote;
+use keelson_machinery::status::StatusError;
+use keelson_storage::Entry;
+use keelson_storage::encryption::{PREFIX, TransformError, Transformer};
+
+use super::Resource;
+use crate::cache::{Derived, Items, KindKey, Rendition, Shape};
+
+impl Resource {
+    /// The bytes of the object that an entry holds. What is decrypted is kept in memory with the renditions of its
+    /// version, so that this is done once.
+    pub(super) fn plain_value(&self, entry: &Entry) -> Result<Bytes, TransformError> {
+        if !entry.value.starts_with(PREFIX) {
+            return Ok(self.transformer.open(&entry.value, &entry.key)?.value);
+        }
+        let kind = KindKey::of(self.storage);
+        let derived = Derived::of(entry);
+        if let Some(Rendition::Plain(known)) = derived.and_then(|derived| derived.rendition(kind, Shape::Decrypted)) {
+            return Ok(known);
+        }
+        let opened = self.transformer.open(&entry.value, &entry.key)?.value;
+        if let Some(derived) = derived {
+            let kept = Rendition::Plain(opened.clone());
+            derived.keep(&entry.held, kind, Shape::Decrypted, kept, &self.backend.budget);
+        }
+        Ok(opened)
+    }
+
+    /// Whether an entry holds this value, in the way in which it would be stored today.
+    pub(super) fn holds(&self, entry: &Entry, value: &[u8]) -> Result<bool, StatusError> {
+        if self.plain_value(entry).map_err(StatusError::internal_error)? != value {
+            return Ok(false);
+        }
+        let opened = self.transformer.open(&entry.value, &entry.key);
+        Ok(!opened.map_err(StatusError::internal_error)?.stale)
+    }
+
+    /// What is to be stored of a value under this key.
+    pub(super) fn seal(&self, key: &str, value: &[u8]) -> Result<Bytes, StatusError> {
+        let sealed = self.transformer.seal(value, key);
+        sealed.map(Bytes::from).map_err(StatusError::internal_error)
+    }
+
+    /// Refuses an entry that was read by itself and can't be decrypted.
+    pub(super) fn check_readable(&self, entry: &Entry) -> Result<(), StatusError> {
+        let read = self.plain_value(entry);
+        read.map(drop).map_err(StatusError::internal_error)
+    }
+
+    /// Refuses a list with an entry that can't be decrypted, before anything of it is sent.
+    pub(crate) fn check_all_readable(&self, items: &Items) -> Result<(), StatusError> {
+        if !self.backend.encryption.is_configured() {
+            return Ok(());
+        }
+        let mut items = items.clone();
+        loop {
+            let batch = items.batch();
+            if batch.is_empty() {
+                return Ok(());
+            }
+            for entry in &batch {
+                self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
+            }
+        }
+    }
+}
+
+/// One of several entries can't be decrypted: says which.
+pub(super) fn unreadable(entry: &Entry, error: &TransformError) -> StatusError {
+    StatusError::internal_error(format!("unable to transform key {}: {error}", quote(&entry.key)))
+}

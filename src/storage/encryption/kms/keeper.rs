@@ -1,0 +1,140 @@
+//! The thread of a service: asks how the service is, has seeds encrypted when its key changes, and decrypted when they
+//! are met.
+
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
+
+use super::call::Client;
+use super::message::{DecryptRequest, EncryptRequest, StatusResponse};
+use super::service::{Sealing, Shared};
+use super::stored::{check_answer, check_key_id};
+use crate::encryption::seeded::{SEED, Seeded};
+use crate::encryption::transformer::random;
+use crate::encryption::{Kms, Secret};
+
+/// How often a healthy service is asked for its key.
+const HEALTHY: Duration = Duration::from_secs(60);
+/// How often one is asked that is not.
+const FAILING: Duration = Duration::from_secs(10);
+/// A seed is used so long after the service has last confirmed its key.
+pub(super) const LIFETIME: Duration = Duration::from_secs(3 * 60);
+
+pub(super) enum Command {
+    /// Decrypt a seed.
+    Decrypt {
+        request: DecryptRequest,
+        answer: SyncSender<Result<Secret, String>>,
+    },
+    /// Look how the service is.
+    Look { answer: oneshot::Sender<()> },
+}
+
+pub(super) struct Keeper {
+    pub kms: Kms,
+    pub shared: Arc<Shared>,
+    pub commands: mpsc::Receiver<Command>,
+}
+
+impl Keeper {
+    /// Returns when nobody can command any more.
+    pub async fn run(mut self) {
+        let client = Client::new(&self.kms);
+        let mut next = Instant::now();
+        loop {
+            let command = tokio::select! {
+                biased;
+                command = self.commands.recv() => match command {
+                    None => return,
+                    command => command,
+                },
+                () = sleep_until(next) => None,
+            };
+            match command {
+                Some(Command::Decrypt { request, answer }) => {
+                    let decrypted = client.decrypt(request).await;
+                    // Whoever has given up waiting asks again.
+                    let _ = answer.try_send(decrypted.map(|answer| Secret::new(answer.plaintext)));
+                }
+                Some(Command::Look { answer }) => {
+                    next = self.look(&client).await;
+                    let _ = answer.send(());
+                }
+                None => next = self.look(&client).await,
+            }
+        }
+    }
+
+    /// When to look again.
+    async fn look(&self, client: &Client) -> Instant {
+        let outcome = self.try_look(client).await;
+        let pause = if outcome.is_ok() { HEALTHY } else { FAILING };
+        self.shared.set_health(outcome);
+        Instant::now() + pause
+    }
+
+    async fn try_look(&self, client: &Client) -> Result<(), String> {
+        let name = &self.kms.name;
+        let status = client.status().await.map_err(|reason| {
+            format!("failed to perform status section of the healthz check for KMS Provider {name}, error: {reason}")
+        })?;
+        check_status(&status).map_err(|reason| format!("kmsv2 Provider {name} is not healthy, error: {reason}"))?;
+        let sealing = self.shared.sealing();
+        if sealing.is_some_and(|sealing| sealing.key_id == status.key_id) {
+            self.shared.confirm_key();
+            return Ok(());
+        }
+        let sealing = new_seed(client).await?;
+        tracing::info!(
+            provider = self.kms.name,
+            "a new seed is used, under the key that the KMS has now"
+        );
+        self.shared.set_sealing(sealing);
+        Ok(())
+    }
+}
+
+fn check_status(status: &StatusResponse) -> Result<(), String> {
+    if status.healthz != "ok" {
+        return Err(format!("got unexpected healthz status: {}", status.healthz));
+    }
+    if !matches!(status.version.as_str(), "v2" | "v2beta1") {
+        return Err(format!("expected KMSv2 API version v2, got {}", status.version));
+    }
+    check_key_id(&status.key_id).map_err(|reason| format!("got invalid KMSv2 KeyID: {reason}"))
+}
+
+async fn new_seed(client: &Client) -> Result<Sealing, String> {
+    let failed =
+        |reason: String| format!("failed to generate envelope transformer: failed to encrypt DEK, error: {reason}");
+    let mut seed = vec![0; SEED];
+    random(&mut seed).map_err(|error| failed(error.to_string()))?;
+    let uid = new_uid().map_err(failed)?;
+    let plaintext = seed.clone();
+    let seed = Secret::new(seed);
+    let answer = client
+        .encrypt(EncryptRequest { plaintext, uid })
+        .await
+        .map_err(failed)?;
+    check_answer(&answer).map_err(failed)?;
+    Ok(Sealing {
+        seeded: Arc::new(Seeded::new(&seed)),
+        key_id: answer.key_id,
+        source: answer.ciphertext,
+        annotations: answer.annotations,
+    })
+}
+
+/// A random UUID, by which a service's log knows a call.
+pub(super) fn new_uid() -> Result<String, String> {
+    let mut bytes = [0; 16];
+    random(&mut bytes).map_err(|error| error.to_string())?;
+    // version 4, variant 1
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-"))
+}

@@ -1,0 +1,133 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::Service;
+use super::fake::FakeKms;
+use crate::encryption::{Kms, TransformError, Transformer};
+
+fn kms(fake: &FakeKms) -> Kms {
+    Kms {
+        name: "test".to_owned(),
+        endpoint: fake.socket.clone(),
+        timeout: Duration::from_secs(5),
+    }
+}
+
+async fn started(fake: &FakeKms) -> std::sync::Arc<Service> {
+    let service = Service::start(&kms(fake)).unwrap();
+    service.health().await.unwrap();
+    service
+}
+
+fn seal(service: &std::sync::Arc<Service>, value: &str) -> Bytes {
+    service.seal(value.as_bytes(), "/k").unwrap().into()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn values_come_back_and_the_service_is_asked_once_per_seed() {
+    let fake = FakeKms::start();
+    let writer = started(&fake).await;
+    let values: Vec<Bytes> = (0..10).map(|n| seal(&writer, &format!("value {n}"))).collect();
+    assert_eq!(fake.script().encrypted, 1);
+    assert!(values.windows(2).all(|pair| pair[0] != pair[1]));
+
+    let reader = started(&fake).await;
+    for (n, stored) in values.iter().enumerate() {
+        let opened = reader.open(stored, "/k").unwrap();
+        assert_eq!(opened.value, format!("value {n}"));
+        assert!(!opened.stale, "another server's seed under the same key");
+    }
+    assert_eq!(fake.script().decrypted, 1);
+    assert_eq!(
+        reader.open(&values[0], "/other").err(),
+        Some(TransformError::Authentication),
+        "a value is bound to its key"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_a_former_key_encrypted_is_stale() {
+    let fake = FakeKms::start();
+    let service = started(&fake).await;
+    let old = seal(&service, "a");
+    fake.script().key_id = "key-2".to_owned();
+    let service = started(&fake).await;
+    assert!(service.open(&old, "/k").unwrap().stale);
+    let new = seal(&service, "a");
+    assert!(!service.open(&new, "/k").unwrap().stale);
+    assert!(new.windows(5).any(|bytes| bytes == b"key-2"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_service_that_does_not_do_its_part_is_named() {
+    let fake = FakeKms::start();
+    let stored = seal(&started(&fake).await, "a");
+    fake.script().healthz = "tired".to_owned();
+    let service = Service::start(&kms(&fake)).unwrap();
+    let reason = service.health().await.unwrap_err();
+    assert!(
+        reason == "kmsv2 Provider test is not healthy, error: got unexpected healthz status: tired",
+        "{reason}"
+    );
+    let refused = service.seal(b"a", "/k").unwrap_err().to_string();
+    assert!(refused.contains("KMS Provider test"), "{refused}");
+
+    fake.script().lost.push("key-1".to_owned());
+    let failed = service.open(&stored, "/k").err().unwrap().to_string();
+    assert!(
+        failed.ends_with("rpc error: code = Internal desc = key key-1 is gone"),
+        "{failed}"
+    );
+
+    let socket = fake.socket.clone();
+    drop(fake);
+    let service = Service::start(&Kms {
+        name: "test".to_owned(),
+        endpoint: socket,
+        timeout: Duration::from_secs(5),
+    });
+    let reason = service.unwrap().health().await.unwrap_err();
+    assert!(
+        reason.contains("code = Unavailable") && reason.contains("kms.sock"),
+        "{reason}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_service_that_hangs_is_not_asked_for_every_value() {
+    let fake = FakeKms::start();
+    let stored = seal(&started(&fake).await, "a");
+    fake.script().delay = Duration::from_secs(60);
+    let service = Service::start(&Kms {
+        timeout: Duration::from_millis(100),
+        ..kms(&fake)
+    })
+    .unwrap();
+    let first = service.open(&stored, "/k").err().unwrap();
+    let began = std::time::Instant::now();
+    for _ in 0..100 {
+        assert_eq!(service.open(&stored, "/k").err().as_ref(), Some(&first));
+    }
+    // One more attempt would take as long as the timeout; a hundred would take ten seconds.
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+/// Written by kube-apiserver v1.36.3, with this fake as its service; in base64, without the prefix.
+const RECORDED: &str = include_str!("recorded.txt");
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn values_of_kube_apiserver_are_read() {
+    use base64::Engine;
+    let stored = base64::engine::general_purpose::STANDARD
+        .decode(RECORDED.trim())
+        .unwrap();
+    let fake = FakeKms::start();
+    let opened = started(&fake)
+        .await
+        .open(&stored.into(), "/registry/secrets/default/one");
+    let opened = opened.unwrap();
+    assert!(opened.value.starts_with(b"k8s\0\n\x0c\n\x02v1\x12\x06Secret"));
+    assert!(opened.value.windows(5).any(|bytes| bytes == b"hello"));
+    assert!(!opened.stale);
+}
