@@ -50,6 +50,7 @@ pub fn serve(identity: &Identity, store: StoreConfig) -> SocketAddr {
                 code: keelson::kube::code(),
                 cells: keelson::kube::cells(),
                 store: keelson_storage::open(store).await.unwrap(),
+                encryption: keelson_storage::encryption::Encryption::none(),
                 prefix: "/registry".into(),
                 runtime: Default::default(),
                 authentication: Authentication {
@@ -67,6 +68,7 @@ pub fn serve(identity: &Identity, store: StoreConfig) -> SocketAddr {
                 listener: ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls)),
                 advertise: String::new(),
                 cache_bytes: 64 << 20,
+                known_versions: &[],
             };
             let running = start(config).unwrap();
             sender.send(running.local_addr()).unwrap();

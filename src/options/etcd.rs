@@ -92,10 +92,7 @@ impl Etcd {
 
     /// The prefix of all keys: a slash in front, none at the end, empty for none at all.
     pub(super) fn prefix(&self) -> String {
-        match self.etcd_prefix.trim_matches('/') {
-            "" => String::new(),
-            path => format!("/{path}"),
-        }
+        key_prefix(&self.etcd_prefix)
     }
 
     /// Servers that would go unused are a mistake.
@@ -107,32 +104,11 @@ impl Etcd {
     }
 
     fn etcd(&self) -> Result<EtcdConfig, OptionError> {
-        if self.etcd_servers.is_empty() {
-            return Err(OptionError::flag("--etcd-servers", "must be specified"));
-        }
-        for server in &self.etcd_servers {
-            check_url(server)?;
-        }
-        match (&self.etcd_certfile, &self.etcd_keyfile) {
-            (Some(_), None) => return Err(OptionError::flag("--etcd-certfile", "needs --etcd-keyfile")),
-            (None, Some(_)) => return Err(OptionError::flag("--etcd-keyfile", "needs --etcd-certfile")),
-            _ => {}
-        }
-        for (flag, file) in [
-            ("--etcd-cafile", &self.etcd_cafile),
-            ("--etcd-certfile", &self.etcd_certfile),
-            ("--etcd-keyfile", &self.etcd_keyfile),
-        ] {
-            if let Some(path) = file {
-                super::pem::check(flag, path, flag == "--etcd-keyfile")?;
-            }
-        }
+        let (ca, cert, key) = (&self.etcd_cafile, &self.etcd_certfile, &self.etcd_keyfile);
+        let config = connection("--etcd-servers", self.etcd_servers.clone(), ca, cert, key)?;
         Ok(EtcdConfig {
-            endpoints: self.etcd_servers.clone(),
-            ca: self.etcd_cafile.clone(),
-            cert: self.etcd_certfile.clone(),
-            key: self.etcd_keyfile.clone(),
             compaction_interval: self.compaction_interval(),
+            ..config
         })
     }
 
@@ -163,6 +139,51 @@ fn interval(text: &str) -> Result<Duration, String> {
         .map_err(|_| "must not be negative".to_owned())
 }
 
+/// How to reach the servers that `flag` names. Files are checked.
+pub(super) fn connection(
+    flag: &'static str,
+    servers: Vec<String>,
+    ca: &Option<PathBuf>,
+    cert: &Option<PathBuf>,
+    key: &Option<PathBuf>,
+) -> Result<EtcdConfig, OptionError> {
+    if servers.is_empty() {
+        return Err(OptionError::flag(flag, "must be specified"));
+    }
+    for server in &servers {
+        check_url(flag, server)?;
+    }
+    match (cert, key) {
+        (Some(_), None) => return Err(OptionError::flag("--etcd-certfile", "needs --etcd-keyfile")),
+        (None, Some(_)) => return Err(OptionError::flag("--etcd-keyfile", "needs --etcd-certfile")),
+        _ => {}
+    }
+    for (flag, file) in [
+        ("--etcd-cafile", ca),
+        ("--etcd-certfile", cert),
+        ("--etcd-keyfile", key),
+    ] {
+        if let Some(path) = file {
+            super::pem::check(flag, path, flag == "--etcd-keyfile")?;
+        }
+    }
+    Ok(EtcdConfig {
+        endpoints: servers,
+        ca: ca.clone(),
+        cert: cert.clone(),
+        key: key.clone(),
+        compaction_interval: None,
+    })
+}
+
+/// A prefix of keys: a slash in front, none at the end, empty for none at all.
+pub(super) fn key_prefix(given: &str) -> String {
+    match given.trim_matches('/') {
+        "" => String::new(),
+        path => format!("/{path}"),
+    }
+}
+
 /// A number of bytes, as a quantity of memory.
 fn bytes(text: &str) -> Result<usize, String> {
     let quantity = Quantity::parse(text).map_err(|error| error.to_string())?;
@@ -174,14 +195,14 @@ pub(super) fn store_folder(data_dir: &Path) -> PathBuf {
     data_dir.join("store")
 }
 
-fn check_url(server: &str) -> Result<(), OptionError> {
+fn check_url(flag: &'static str, server: &str) -> Result<(), OptionError> {
     let host = server
         .strip_prefix("http://")
         .or_else(|| server.strip_prefix("https://"));
     match host.map(|host| host.trim_end_matches('/')) {
         Some(host) if !host.is_empty() && !host.contains(['/', ' ', '?', '#', '@']) => Ok(()),
         _ => Err(OptionError::flag(
-            "--etcd-servers",
+            flag,
             format!("{server:?} is not a URL like https://10.0.0.1:2379"),
         )),
     }

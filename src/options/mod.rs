@@ -11,6 +11,7 @@ use clap::{CommandFactory, FromArgMatches};
 mod api_enablement;
 mod authentication;
 mod authorization;
+mod carry;
 mod data_folder;
 mod encryption;
 mod error;

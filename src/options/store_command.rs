@@ -1,13 +1,15 @@
-//! `store check`, `compact`, `snapshot FILE`, `restore FILE`: work on the embedded store of a data folder that no server
-//! uses at the moment.
+//! `store check`, `compact`, `snapshot`, `restore`, `import`, `export`: work on the embedded store of a data folder that
+//! no server uses at the moment.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, FromArgMatches};
 use keelson_storage::embedded::offline::{self, Report};
+use keelson_storage::migrate::Options;
 
 use super::OptionError;
+use super::carry::{Carry, End};
 use super::data_folder::{DataFolder, absolute};
 use super::etcd::store_folder;
 
@@ -15,10 +17,23 @@ const HELP: &str = "\
 Works on the embedded store of a data folder that no server uses at the moment.
 
 Usage:
-  {program} store check [--data-dir string]           reads everything and compares it with its checksums
-  {program} store compact [--data-dir string]         forgets history and gives unused space back
-  {program} store snapshot FILE [--data-dir string]   copies the store into a new file
-  {program} store restore FILE [--data-dir string]    makes the store of a folder that has none from a snapshot
+  {program} store check [FILE]       reads everything, of the store or of a snapshot, and compares it with its checksums
+  {program} store compact            forgets history and gives unused space back
+  {program} store snapshot FILE      copies the store into a new file
+  {program} store restore FILE       makes the store of a folder that has none from a snapshot
+  {program} store import --from URL  makes the store from what etcd holds; with its revisions, so that objects keep their
+                                     resource versions. Instead of a URL (or several, with commas between) it takes the
+                                     file of a snapshot made by etcdctl snapshot save.
+  {program} store export --to URL    puts everything that the store holds into etcd
+
+Keys and values are carried byte by byte, encrypted or not. Stop the servers that write to the source before.
+
+  --data-dir string        The data folder.
+  --etcd-prefix string     What the keys that are carried begin with. Default: /registry.
+  --etcd-cafile string     A PEM file of the authorities that etcd's certificates are checked against.
+  --etcd-certfile string   A PEM file of the client certificate shown to etcd.
+  --etcd-keyfile string    A PEM file of that certificate's key.
+  --overwrite              The target may hold keys: a store is replaced, in etcd the same keys are overwritten.
 ";
 
 #[derive(clap::Parser, Debug)]
@@ -32,8 +47,33 @@ struct Arguments {
     data_folder: DataFolder,
 
     /// What to do.
-    #[arg(value_name = "check|compact|snapshot|restore")]
+    #[arg(value_name = "check|compact|snapshot|restore|import|export")]
     action: Option<String>,
+
+    /// Where `import` reads.
+    #[arg(long, value_name = "URL|FILE")]
+    from: Option<String>,
+
+    /// Where `export` writes.
+    #[arg(long, value_name = "URL")]
+    to: Option<String>,
+
+    /// What carried keys begin with.
+    #[arg(long, value_name = "string", default_value = "/registry")]
+    etcd_prefix: String,
+
+    #[arg(long, value_name = "string")]
+    etcd_cafile: Option<PathBuf>,
+
+    #[arg(long, value_name = "string")]
+    etcd_certfile: Option<PathBuf>,
+
+    #[arg(long, value_name = "string")]
+    etcd_keyfile: Option<PathBuf>,
+
+    /// The target may hold keys.
+    #[arg(long)]
+    overwrite: bool,
 
     /// The snapshot's file.
     #[arg(value_name = "FILE")]
@@ -46,10 +86,13 @@ struct Arguments {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Action {
-    Check,
+    /// The store, or a snapshot.
+    Check(Option<PathBuf>),
     Compact,
     Snapshot(PathBuf),
     Restore(PathBuf),
+    Import(Carry),
+    Export(Carry),
 }
 
 /// What to do, and with which store.
@@ -83,21 +126,55 @@ pub(super) fn parse(
 fn action(given: &Arguments) -> Result<Action, OptionError> {
     let file = given.file.as_deref().map(|file| absolute("FILE", file)).transpose()?;
     let usage = |what: &str| OptionError::CommandLine(format!("store {what}"));
-    Ok(match (given.action.as_deref(), file) {
-        (Some("check"), None) => Action::Check,
+    let action = given.action.as_deref();
+    for (flag, value, of) in [("--from", &given.from, "import"), ("--to", &given.to, "export")] {
+        match action {
+            Some(name) if name == of && value.is_none() => return Err(usage(&format!("{name}: needs {flag}"))),
+            Some(name) if name != of && value.is_some() => return Err(usage(&format!("{name} takes no {flag}"))),
+            _ => {}
+        }
+    }
+    Ok(match (action, file) {
+        (Some("check"), file) => Action::Check(file),
         (Some("compact"), None) => Action::Compact,
         (Some("snapshot"), Some(file)) => Action::Snapshot(file),
         (Some("restore"), Some(file)) => Action::Restore(file),
+        (Some("import"), None) => Action::Import(carry(given, "--from", given.from.as_deref())?),
+        (Some("export"), None) => Action::Export(carry(given, "--to", given.to.as_deref())?),
         (Some(name @ ("snapshot" | "restore")), None) => {
             return Err(usage(&format!("{name}: name the snapshot's file")));
         }
-        (Some(name @ ("check" | "compact")), Some(_)) => return Err(usage(&format!("{name} takes no file"))),
-        (Some(other), _) => {
-            return Err(usage(&format!(
-                "{other:?} is none of check, compact, snapshot and restore"
-            )));
+        (Some(name @ ("compact" | "import" | "export")), Some(_)) => {
+            return Err(usage(&format!("{name} takes no file")));
         }
-        (None, _) => return Err(usage("needs one of check, compact, snapshot and restore")),
+        (Some(other), _) => return Err(usage(&format!("{other:?} is none of {ACTIONS}"))),
+        (None, _) => return Err(usage(&format!("needs one of {ACTIONS}"))),
+    })
+}
+
+const ACTIONS: &str = "check, compact, snapshot, restore, import and export";
+
+/// The other end, and what to carry.
+fn carry(given: &Arguments, flag: &'static str, end: Option<&str>) -> Result<Carry, OptionError> {
+    let end = end.unwrap_or_default();
+    let other = if end.contains("://") {
+        let servers = end.split(',').map(str::to_owned).collect();
+        let (ca, cert, key) = (&given.etcd_cafile, &given.etcd_certfile, &given.etcd_keyfile);
+        End::Etcd(super::etcd::connection(flag, servers, ca, cert, key)?)
+    } else if flag == "--from" {
+        End::Snapshot(absolute(flag, Path::new(end))?)
+    } else {
+        return Err(OptionError::flag(
+            flag,
+            format!("{end:?} is not a URL like https://10.0.0.1:2379"),
+        ));
+    };
+    Ok(Carry {
+        end: other,
+        options: Options {
+            prefix: format!("{}/", super::etcd::key_prefix(&given.etcd_prefix)),
+            overwrite: given.overwrite,
+        },
     })
 }
 
@@ -106,12 +183,19 @@ impl StoreCommand {
     pub fn run(&self) -> Result<String, OptionError> {
         let folder = self.folder.display();
         let done = match &self.action {
-            Action::Check => offline::check(&self.folder).map(|report| format!("{folder} is whole: {}", line(&report))),
+            Action::Check(None) => {
+                offline::check(&self.folder).map(|report| format!("{folder} is whole: {}", line(&report)))
+            }
+            Action::Check(Some(file)) => {
+                offline::check_snapshot(file).map(|report| format!("{} is whole: {}", file.display(), line(&report)))
+            }
             Action::Compact => offline::compact(&self.folder)
                 .map(|(before, after)| format!("{folder}: {} before; now {}", size(&before), line(&after))),
             Action::Snapshot(file) => offline::snapshot(&self.folder, file)
                 .map(|report| format!("{}: copied out {}", file.display(), line(&report))),
             Action::Restore(file) => restore(file, &self.folder),
+            Action::Import(carry) => carry.import(&self.folder),
+            Action::Export(carry) => carry.export(&self.folder),
         };
         done.map_err(|error| OptionError::CommandLine(error.to_string()))
     }
@@ -122,7 +206,7 @@ fn restore(file: &Path, folder: &Path) -> Result<String, keelson_storage::StoreE
     Ok(format!("{}: restored {}", folder.display(), line(&report)))
 }
 
-fn line(report: &Report) -> String {
+pub(super) fn line(report: &Report) -> String {
     format!(
         "{} keys with {} bytes, revisions {} to {}, {}",
         report.keys,
@@ -155,15 +239,36 @@ mod tests {
 
     #[test]
     fn actions_and_their_mistakes() {
-        assert_eq!(read(&["check"]), Ok(Action::Check));
+        assert_eq!(read(&["check"]), Ok(Action::Check(None)));
+        assert_eq!(read(&["check", "/x"]), Ok(Action::Check(Some("/x".into()))));
         assert_eq!(read(&["snapshot", "/x"]), Ok(Action::Snapshot("/x".into())));
         assert_eq!(read(&["restore", "/x"]), Ok(Action::Restore("/x".into())));
         assert_eq!(read(&["--help"]), Err("help".to_owned()));
         for (arguments, error) in [
-            (&[][..], "store needs one of check, compact, snapshot and restore"),
+            (
+                &[][..],
+                "store needs one of check, compact, snapshot, restore, import and export",
+            ),
             (
                 &["fix"],
-                r#"store "fix" is none of check, compact, snapshot and restore"#,
+                r#"store "fix" is none of check, compact, snapshot, restore, import and export"#,
+            ),
+            (&["import"], "store import: needs --from"),
+            (
+                &["export", "--to=http://a:1", "--from=b"],
+                "store export takes no --from",
+            ),
+            (
+                &["export", "--to=file"],
+                r#"--to: "file" is not a URL like https://10.0.0.1:2379"#,
+            ),
+            (
+                &["import", "--from=http://"],
+                r#"--from: "http://" is not a URL like https://10.0.0.1:2379"#,
+            ),
+            (
+                &["import", "--from=http://a:1", "--etcd-keyfile=x"],
+                "--etcd-keyfile: needs --etcd-certfile",
             ),
             (&["restore"], "store restore: name the snapshot's file"),
             (&["compact", "/x"], "store compact takes no file"),
@@ -174,10 +279,29 @@ mod tests {
     }
 
     #[test]
+    fn stores_are_carried_from_and_to_etcd_or_from_a_file() {
+        let Ok(Action::Import(carry)) = read(&["import", "--from=http://a:1,http://b:2", "--etcd-prefix=x/"]) else {
+            panic!()
+        };
+        let End::Etcd(etcd) = carry.end else { panic!() };
+        assert_eq!(etcd.endpoints, ["http://a:1", "http://b:2"]);
+        assert_eq!((carry.options.prefix.as_str(), carry.options.overwrite), ("/x/", false));
+        let Ok(Action::Import(carry)) = read(&["import", "--from=/backup.db", "--overwrite"]) else {
+            panic!()
+        };
+        assert_eq!(carry.end, End::Snapshot("/backup.db".into()));
+        assert_eq!(
+            (carry.options.prefix.as_str(), carry.options.overwrite),
+            ("/registry/", true)
+        );
+        assert!(matches!(read(&["export", "--to=http://a:1"]), Ok(Action::Export(_))));
+    }
+
+    #[test]
     fn what_can_not_be_done_says_why_in_one_line() {
         let dir = tempfile::tempdir().unwrap();
         let command = StoreCommand {
-            action: Action::Check,
+            action: Action::Check(None),
             folder: dir.path().join("store"),
         };
         let error = command.run().unwrap_err().to_string();

@@ -40,7 +40,7 @@ pub enum StoreConfig {
 }
 
 /// How to reach etcd.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct EtcdConfig {
     /// `http://host:port` or `https://host:port`, one per member.
     pub endpoints: Vec<String>,

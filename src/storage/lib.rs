@@ -12,6 +12,7 @@ pub mod etcd;
 mod lease_pool;
 mod maintenance;
 pub mod memory;
+pub mod migrate;
 mod mvcc;
 mod snapshot;
 pub mod store;

@@ -26,7 +26,7 @@ fn configure(folder: &Path, byte: char, more: &str) -> String {
 }
 
 async fn stored(folder: &Path) -> Vec<u8> {
-    let store = EmbeddedStore::open(&folder.join("store"), HistoryLimits::default()).unwrap();
+    let store = EmbeddedStore::open(&folder.join("keelson/store"), HistoryLimits::default()).unwrap();
     let value = store.get(KEY).await.unwrap().entry.unwrap().value.to_vec();
     store.close().await;
     value

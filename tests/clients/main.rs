@@ -6,5 +6,6 @@ mod encryption;
 mod kube_rs;
 mod kubectl;
 mod lists;
+mod migrate;
 mod startup;
 mod support;

@@ -98,6 +98,18 @@ impl Database {
         }
     }
 
+    /// Opens a snapshot, which stays as it is.
+    pub fn open_snapshot(file: &Path) -> Result<Self, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = Connection::open_with_flags(file, flags).map(|connection| Database { connection });
+        let database = opened.map_err(|error| explain(file, &error))?;
+        match database.format().map_err(|error| explain(file, &error))? {
+            Some(FORMAT) => Ok(database),
+            Some(format) => Err(other_format(file, format)),
+            None => Err(StoreError::Unavailable(format!("{} is not a store", file.display()))),
+        }
+    }
+
     /// A further connection to tables that are there.
     pub fn connect(path: &Path) -> rusqlite::Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -4,6 +4,7 @@
 //! refuses a write, that write fails, reads go on, and [`Store::health`] says why until a write works again.
 
 mod database;
+pub(crate) mod fill;
 mod folder;
 mod load;
 pub mod offline;

@@ -12,7 +12,7 @@ use super::EmbeddedStore;
 use super::database::{Database, explain};
 use super::folder::{self, Folder};
 use super::load::{self, Loaded};
-use crate::{Revision, StoreError};
+use crate::{LeaseId, Revision, Snapshot, StoreError};
 
 /// What a store holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,6 +42,13 @@ pub fn check(dir: &Path) -> Result<Report, StoreError> {
     report(&folder, &database)
 }
 
+/// As [`check`], of a snapshot.
+pub fn check_snapshot(file: &Path) -> Result<Report, StoreError> {
+    let database = Database::open_snapshot(file)?;
+    database.check_pages().map_err(|error| explain(file, &error))??;
+    report_of(&database, file)
+}
+
 /// Forgets all history and gives unused space back to the file system. The report is that of the store before.
 pub fn compact(dir: &Path) -> Result<(Report, Report), StoreError> {
     let (folder, mut database) = open(dir)?;
@@ -59,6 +66,25 @@ pub fn compact(dir: &Path) -> Result<(Report, Report), StoreError> {
     compacted().map_err(|error| explain(&path, &error))?;
     let after = report(&folder, &database)?;
     Ok((before, after))
+}
+
+/// What a store at rest holds.
+pub(crate) fn read(dir: &Path) -> Result<Contents, StoreError> {
+    let (folder, database) = open(dir)?;
+    let path = folder.database();
+    let view = load::load(&database, &path, Duration::ZERO)?.mvcc.view()?;
+    let leases = database.leases().map_err(|error| explain(&path, &error))?;
+    let lasting = |(id, ms)| (id, Duration::from_millis(ms));
+    Ok(Contents {
+        snapshot: Snapshot::new(view),
+        leases: leases.into_iter().map(lasting).collect(),
+    })
+}
+
+/// All keys of a store at rest, and how long its leases last.
+pub(crate) struct Contents {
+    pub snapshot: Snapshot,
+    pub leases: Vec<(LeaseId, Duration)>,
 }
 
 /// Copies the store of a folder into a new file, which only its owner may read.
@@ -120,16 +146,22 @@ fn open(dir: &Path) -> Result<(Folder, Database), StoreError> {
     Ok((folder, database))
 }
 
-fn report(folder: &Folder, database: &Database) -> Result<Report, StoreError> {
-    let path = folder.database();
-    let view = load::load(database, &path, Duration::ZERO)?.mvcc.view()?;
-    let bytes = path.metadata().map_or(0, |file| file.len());
+pub(super) fn report(folder: &Folder, database: &Database) -> Result<Report, StoreError> {
+    let report = report_of(database, &folder.database())?;
+    Ok(Report {
+        file_bytes: report.file_bytes + folder.log_bytes(),
+        ..report
+    })
+}
+
+fn report_of(database: &Database, path: &Path) -> Result<Report, StoreError> {
+    let view = load::load(database, path, Duration::ZERO)?.mvcc.view()?;
     Ok(Report {
         keys: view.iter().count(),
         value_bytes: view.iter().map(|(_, held)| held.value.len() as u64).sum(),
         revision: Revision(view.revision()),
         oldest: Revision(view.oldest()),
-        file_bytes: bytes + folder.log_bytes(),
+        file_bytes: path.metadata().map_or(0, |file| file.len()),
     })
 }
 
@@ -159,14 +191,14 @@ fn copy_out(database: &Database, path: &Path, file: &Path) -> Result<(), StoreEr
     moved
 }
 
-fn part(file: &Path) -> PathBuf {
+pub(super) fn part(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".part");
     name.into()
 }
 
 /// A copy that did not come to be, and what SQLite puts beside it. What is not there need not go.
-fn remove_all(part: &Path) {
+pub(super) fn remove_all(part: &Path) {
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let mut name = part.as_os_str().to_owned();
         name.push(suffix);

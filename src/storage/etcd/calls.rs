@@ -46,7 +46,7 @@ async fn call<T, F: Future<Output = Result<T, Error>>>(
     }
 }
 
-pub(super) enum Failure {
+pub(crate) enum Failure {
     Etcd(Error),
     Timeout,
 }
@@ -69,7 +69,7 @@ impl Failure {
 
 /// The clients of one store.
 #[derive(Clone)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     pub client: Client,
     kv: KvClient,
 }
@@ -233,6 +233,28 @@ impl Calls {
             .map_err(|failure| failure.store_error())
     }
 
+    /// How long a lease lasts from now on; zero: it is gone.
+    pub async fn time_left(&self, id: LeaseId) -> Result<Duration, StoreError> {
+        let answer = call(worth_a_retry, || {
+            let mut leases = self.client.lease_client();
+            async move { leases.time_to_live(id.0, None).await }
+        })
+        .await;
+        let left = answer.map_err(|failure| failure.store_error())?.ttl();
+        Ok(Duration::from_secs(u64::try_from(left).unwrap_or(0)))
+    }
+
+    /// Puts a key whatever it holds.
+    pub async fn put(&self, key: &str, value: &[u8], lease: Option<LeaseId>) -> Result<(), StoreError> {
+        let options = PutOptions::new().with_lease(lease.map_or(0, |lease| lease.0));
+        let done = call(worth_a_retry, || {
+            let (mut kv, options) = (self.kv.clone(), options.clone());
+            async move { kv.put(key, value, Some(options)).await }
+        })
+        .await;
+        done.map(drop).map_err(|failure| failure.store_error())
+    }
+
     /// A linearizable read, and no alarm that stops writes.
     pub async fn health(&self) -> Result<(), StoreError> {
         let (mut kv, mut maintenance) = (self.kv.clone(), self.client.maintenance_client());
@@ -259,7 +281,7 @@ impl Calls {
     }
 }
 
-pub(super) enum ListFailure {
+pub(crate) enum ListFailure {
     Compacted,
     Future,
     Other(StoreError),

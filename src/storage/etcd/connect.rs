@@ -15,7 +15,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A client of all endpoints. Reaches none of them yet.
-pub(super) async fn client(config: &EtcdConfig) -> Result<Client, StoreError> {
+pub(crate) async fn client(config: &EtcdConfig) -> Result<Client, StoreError> {
     let unusable = |what: String| StoreError::Unavailable(format!("etcd: {what}"));
     if config.endpoints.is_empty() {
         return Err(unusable("no endpoints are given".to_owned()));

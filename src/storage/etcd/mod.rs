@@ -3,9 +3,9 @@
 //! Keys and values stand in etcd as they are given. Reads are linearizable. A request that could not reach a member is
 //! tried again; a write only if it can't have happened. Watches outlive connections and members.
 
-mod calls;
+pub(crate) mod calls;
 mod compactor;
-mod connect;
+pub(crate) mod connect;
 mod convert;
 mod mirror;
 #[cfg(test)]
