@@ -28,7 +28,7 @@ fn pod(index: usize, size: usize) -> serde_json::Value {
     let mut pod: serde_json::Value = serde_json::from_str(POD).unwrap_or_default();
     pod["metadata"] = serde_json::json!({
         "name": format!("pod-{index:05}"),
-        "labels": {"app": "web", "shard": if index % (size / CHOSEN) == 0 { "one" } else { "other" }},
+        "labels": {"app": "web", "shard": if index.is_multiple_of(size / CHOSEN) { "one" } else { "other" }},
     });
     pod["spec"]["nodeName"] = format!("node-{:04}", index % (size / ON_NODE)).into();
     pod

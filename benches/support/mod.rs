@@ -52,6 +52,7 @@ pub fn serve(identity: &Identity, store: StoreConfig) -> SocketAddr {
                 store: keelson_storage::open(store).await.unwrap(),
                 encryption: keelson_storage::encryption::Encryption::none(),
                 prefix: "/registry".into(),
+                known_versions: keelson::kube::KNOWN_VERSIONS,
                 runtime: Default::default(),
                 authentication: Authentication {
                     chain: vec![Arc::new(authority)],

@@ -10,7 +10,7 @@ impl Authorizer for Grants {
     fn authorize(&self, _: &User, info: &RequestInfo) -> Decision {
         let what = |name: &str| format!("{} {} {name}", info.verb, resource_path(info));
         let granted = |grant: &&str| **grant == what(&info.name) || **grant == what("*");
-        if self.0.iter().any(|grant| granted(&grant)) {
+        if self.0.iter().any(granted) {
             Decision::Allow(String::new())
         } else {
             Decision::NoOpinion(String::new())
@@ -25,7 +25,6 @@ impl Authorizer for Grants {
 fn authorization(grants: &[&'static str]) -> Authorization {
     Authorization {
         chain: vec![Arc::new(Grants(grants.to_vec()))],
-        ..Authorization::default()
     }
 }
 
