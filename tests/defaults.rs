@@ -101,6 +101,7 @@ fn registry() -> (Registry, Backend) {
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
         budget: Budget::new(0),
+        encryption: keelson_storage::encryption::Encryption::none(),
     };
     let mut code = keelson::kube::code();
     code.cells(keelson::kube::cells());
