@@ -238,16 +238,21 @@ impl Database {
         self.connection.execute("VACUUM INTO ?", [file]).map(drop)
     }
 
-    /// Gives up to `pages` unused pages back if more than half of the file is unused; true: it was.
-    pub fn shrink(&self, pages: u32) -> rusqlite::Result<bool> {
+    /// Gives up to `pages` unused pages back if more than half of the file is unused, or if `any` are; true: so it was.
+    pub fn shrink(&self, pages: u32, any: bool) -> rusqlite::Result<bool> {
         let count = |name| {
             self.connection
                 .pragma_query_value(None, name, |row| row.get::<_, i64>(0))
         };
-        let much = count("freelist_count")? > count("page_count")? / 2;
+        let bound = if any { 0 } else { count("page_count")? / 2 };
+        let much = count("freelist_count")? > bound;
         if much {
-            self.connection
-                .execute_batch(&format!("PRAGMA incremental_vacuum({pages})"))?;
+            // Each step gives one page back.
+            let mut vacuum = self
+                .connection
+                .prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
+            let mut steps = vacuum.query([])?;
+            while steps.next()?.is_some() {}
         }
         Ok(much)
     }
@@ -344,6 +349,11 @@ fn other_format(path: &Path, format: i64) -> StoreError {
     StoreError::Unavailable(format!(
         "{path} has format {format}, and this version reads format {FORMAT} only"
     ))
+}
+
+/// Whether the disk has no room for a write.
+pub(super) fn is_full(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
 }
 
 /// What an error of SQLite means for the store.

@@ -1,13 +1,15 @@
 //! A store in one folder on disk, for one process: SQLite keeps the data, memory answers all reads.
 //!
 //! A write is answered, seen by readers and told to watches after fsync. Many writers share one fsync. When the disk
-//! refuses a write, that write fails, reads go on, and [`Store::health`] says why until a write works again.
+//! refuses a write, that write fails, reads go on, and [`Store::health`] says why until a write works again. When the
+//! disk is full, nothing can be put, but deletions are written into space that was set aside for them.
 
 mod database;
 pub(crate) mod fill;
 mod folder;
 mod load;
 pub mod offline;
+mod reserve;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -24,6 +26,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::database::{Database, explain};
 use self::folder::Folder;
+use self::reserve::Reserve;
 use self::shared::Shared;
 use self::writer::{Answer, Command, Writer};
 use crate::lease_pool::LeasePool;
@@ -73,8 +76,10 @@ impl EmbeddedStore {
             path,
             queue: commands,
             garbage,
+            reserve: Reserve::beside(&own_path),
             shrink: false,
             commits: 0,
+            ticks: 0,
         };
         std::thread::Builder::new()
             .name("store-writer".to_owned())
@@ -118,11 +123,18 @@ fn upkeep(
     let mut schedule = Schedule::new(shared.mvcc.clone(), shared.clock.clone(), limits);
     let checkpoints = Database::connect(path).map_err(|error| explain(path, &error))?;
     let (shared, queue) = (shared.clone(), queue.downgrade());
+    let reserve = Reserve::beside(path);
     let mut before = 0;
     Ok(move || {
         let Some(queue) = queue.upgrade() else { return };
         // the writer being busy, the next tick finds the same due
         let _ = queue.try_send(Command::Tick(schedule.due()));
+        if !shared.is_full() && !reserve.is_there() {
+            match reserve.take() {
+                Ok(()) => {}
+                Err(error) => tracing::warn!(%error, "setting space aside for a full disk; it is tried again"),
+            }
+        }
         let bytes = shared.log_bytes.load(Ordering::Relaxed);
         let idle = bytes == before;
         before = bytes;

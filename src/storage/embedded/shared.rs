@@ -1,6 +1,6 @@
 //! What the store, its writer and its upkeep share.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::mvcc::Mvcc;
@@ -12,6 +12,7 @@ pub(super) struct Shared {
     /// Bytes written since the last checkpoint, about.
     pub log_bytes: AtomicU64,
     fault: Mutex<Option<StoreError>>,
+    full: AtomicBool,
 }
 
 impl Shared {
@@ -21,12 +22,22 @@ impl Shared {
             clock,
             log_bytes: AtomicU64::new(0),
             fault: Mutex::default(),
+            full: AtomicBool::new(false),
         }
     }
 
     /// Why the last transaction failed; `None`: it did not.
     pub fn fault(&self) -> Option<StoreError> {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the disk is full: the space set aside is in use, and nothing is put until it is set aside again.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    pub fn set_full(&self, full: bool) {
+        self.full.store(full, Ordering::Relaxed);
     }
 
     /// Notes the outcome of a transaction.

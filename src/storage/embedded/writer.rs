@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::database::{Database, Writing, explain};
+use super::database::{Database, Writing, explain, is_full};
 use super::folder::Folder;
 use super::load::missed;
+use super::reserve::Reserve;
 use super::shared::Shared;
 use crate::maintenance::Due;
 use crate::mvcc::{Batch, Change};
@@ -30,6 +31,8 @@ const SHRINK: u32 = 256;
 const LOG_LIMIT: u64 = 128 << 20;
 /// Transactions between two looks at the log's length.
 const LOG_CHECK: u32 = 64;
+/// On a full disk each tick of so many tries to set space aside again.
+const RESERVE_AT_TICK: u32 = 4;
 
 pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 
@@ -79,10 +82,13 @@ pub(super) struct Writer {
     pub queue: mpsc::Receiver<Command>,
     /// Rows to be deleted for compaction.
     pub garbage: VecDeque<u64>,
+    pub reserve: Reserve,
     /// Rows were deleted: the file may have pages to give back.
     pub shrink: bool,
     /// Transactions so far.
     pub commits: u32,
+    /// Ticks on a full disk so far.
+    pub ticks: u32,
 }
 
 /// What one transaction does, and whom to tell.
@@ -138,7 +144,10 @@ impl Writer {
                     write,
                     answer,
                 } => {
-                    let planned = plan.batch.write(&key, expect, write);
+                    let planned = match write {
+                        Write::Put { .. } if shared.is_full() => Err(self.full()),
+                        _ => plan.batch.write(&key, expect, write),
+                    };
                     plan.written.push((answer, planned));
                 }
                 Command::Grant { ttl, answer } => {
@@ -225,6 +234,9 @@ impl Writer {
         if done.is_ok() {
             self.tidy(tick);
         }
+        if tick && self.shared.is_full() {
+            self.leave_full();
+        }
     }
 
     /// One transaction; on return it is on disk or has not happened.
@@ -239,14 +251,46 @@ impl Writer {
             writing.forget(garbage.iter().take(forget))?;
             writing.commit()
         });
+        if done.as_ref().is_err_and(is_full) {
+            self.make_room();
+        }
         let done = done.map_err(|error| explain(&self.path, &error));
-        self.shared.set_fault(done.as_ref().err());
+        let full = self.shared.is_full().then(|| self.full());
+        self.shared.set_fault(done.as_ref().err().or(full.as_ref()));
         if done.is_ok() {
             self.garbage.drain(..forget);
             self.shrink |= forget > 0;
             self.commits = self.commits.wrapping_add(1);
         }
         done
+    }
+
+    /// Why nothing can be put.
+    fn full(&self) -> StoreError {
+        let path = self.path.display();
+        StoreError::Unavailable(format!("{path}: the disk is full: objects can be deleted only"))
+    }
+
+    /// The disk is full: uses the space set aside for what is in the log, and then the log for deletions.
+    fn make_room(&mut self) {
+        self.shared.set_full(true);
+        self.reserve.give_up();
+        if let Err(error) = self.database.empty_log() {
+            tracing::warn!(%error, "moving the log of the store into its file, on a full disk");
+        }
+    }
+
+    /// The disk is no longer full when space can be set aside again.
+    fn leave_full(&mut self) {
+        self.ticks = self.ticks.wrapping_add(1);
+        // What the log holds may be what keeps the file from being cut.
+        if self.ticks.is_multiple_of(RESERVE_AT_TICK)
+            && self.database.empty_log().is_ok()
+            && self.reserve.take().is_ok()
+        {
+            self.shared.set_full(false);
+            self.shared.set_fault(None);
+        }
     }
 
     fn publish(
@@ -275,7 +319,12 @@ impl Writer {
         let full = self.commits % LOG_CHECK == LOG_CHECK - 1 && self.folder.log_bytes() > LOG_LIMIT;
         let emptied = if full { self.database.empty_log() } else { Ok(()) };
         let shrunk = match tick && self.shrink && self.garbage.is_empty() {
-            true => self.database.shrink(SHRINK).map(|more| self.shrink = more),
+            true => {
+                let any = self.shared.is_full();
+                // The file gets smaller at the next checkpoint, for which there has to be a reason.
+                self.shared.log_bytes.fetch_add(1, Ordering::Relaxed);
+                self.database.shrink(SHRINK, any).map(|more| self.shrink = more)
+            }
             false => Ok(()),
         };
         if let Err(error) = emptied.and(shrunk) {

@@ -32,6 +32,7 @@ async fn a_full_disk_stops_writes_only_and_only_while_it_is_full() {
         assert_eq!(store.current_revision().await.unwrap(), first);
     }
     pages(1 << 30).await;
+    healed(&store).await;
     let second = write(&store, "/a", Expect::Revision(first), Some("2")).await;
     assert_eq!(second.0, first.0 + 1);
     store.health().await.unwrap();
@@ -60,6 +61,10 @@ async fn the_store_heals_without_being_asked() {
     };
     store.write("/big", Expect::Absent, big).await.unwrap_err();
     store.queue.send(Command::Fault { pages: 1 << 30 }).await.ok().unwrap();
+    healed(&store).await;
+}
+
+async fn healed(store: &EmbeddedStore) {
     for _ in 0..100 {
         if store.health().await.is_ok() {
             return;
@@ -100,6 +105,30 @@ async fn history_within_its_limits_is_kept_and_the_rest_goes() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     panic!("history was never cut");
+}
+
+/// The file of a store that held much and holds little now becomes small again.
+#[tokio::test]
+async fn unused_space_is_given_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    let value = "x".repeat(100_000);
+    let mut last = write(&store, "/a", Expect::Absent, Some(&value)).await;
+    for _ in 0..60 {
+        last = write(&store, "/a", Expect::Revision(last), Some(&value)).await;
+    }
+    store.compact(last).await.unwrap();
+    let file = dir.path().join("store.db");
+    let mut largest = 0;
+    for _ in 0..200 {
+        let size = file.metadata().unwrap().len();
+        largest = size.max(largest);
+        if largest > 5_000_000 && size < 1_000_000 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{largest} bytes at most, {} at the end", file.metadata().unwrap().len());
 }
 
 /// Compaction ends a watch whose reader has fallen behind history, and no other.

@@ -2,6 +2,8 @@
 
 mod crash;
 mod disk;
+#[cfg(target_os = "linux")]
+mod faults;
 mod offline;
 mod reopen;
 
