@@ -11,10 +11,17 @@ use crate::mvcc::Change;
 use crate::{LeaseId, StoreError};
 
 /// Version of the tables.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
+
+/// The row of `meta` that says what the oldest revision is that can be read.
+const COMPACT_REVISION: &str = "compact_revision";
 
 const SCHEMA: &str = "
-CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE meta (
+    name TEXT PRIMARY KEY,
+    value INTEGER NOT NULL,
+    checksum INTEGER NOT NULL -- see checksum_of() in embedded/database.rs, as that of leases
+) STRICT, WITHOUT ROWID;
 CREATE TABLE history (
     revision INTEGER PRIMARY KEY,
     key TEXT NOT NULL,
@@ -22,10 +29,10 @@ CREATE TABLE history (
     create_revision INTEGER NOT NULL,
     version INTEGER NOT NULL,
     lease INTEGER,
-    checksum INTEGER NOT NULL -- see checksum() in embedded/database.rs
+    checksum INTEGER NOT NULL -- see Row::checksum()
 ) STRICT;
 CREATE TABLE current (key TEXT PRIMARY KEY, revision INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE leases (id INTEGER PRIMARY KEY, ttl_ms INTEGER NOT NULL) STRICT;
+CREATE TABLE leases (id INTEGER PRIMARY KEY, ttl_ms INTEGER NOT NULL, checksum INTEGER NOT NULL) STRICT;
 ";
 
 /// Every connection: fsync at each commit, a small page cache (reads come from memory), no checkpoint in the way of a
@@ -69,6 +76,19 @@ impl Row<'_> {
         crc.update(self.value.unwrap_or_default());
         crc.finalize()
     }
+}
+
+/// CRC-32 (IEEE) of a name or number and a number, both as little-endian 64-bit integers if they are numbers.
+fn checksum_of(name: &[u8], value: i64) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(name);
+    crc.update(&value.to_le_bytes());
+    crc.finalize()
+}
+
+/// What a row is that is not as it was written; [`explain`] makes it [`StoreError::Corrupt`].
+fn damaged(row: String) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(format!("{row}: its checksum is wrong").into())
 }
 
 /// A connection to the database file.
@@ -131,8 +151,10 @@ impl Database {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(SCHEMA)?;
-        let insert = "INSERT INTO meta (name, value) VALUES ('format', ?), ('compact_revision', 0)";
-        transaction.execute(insert, [FORMAT])?;
+        let insert = "INSERT INTO meta (name, value, checksum) VALUES (?, ?, ?)";
+        for (name, value) in [("format", FORMAT), (COMPACT_REVISION, 0)] {
+            transaction.execute(insert, params![name, value, checksum_of(name.as_bytes(), value)])?;
+        }
         transaction.commit()
     }
 
@@ -142,9 +164,19 @@ impl Database {
         rows.next()?.map(|row| row.get(0)).transpose()
     }
 
+    fn checked_meta(&self, name: &str) -> rusqlite::Result<i64> {
+        let select = "SELECT value, checksum FROM meta WHERE name = ?";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let (value, checksum): (i64, i64) = self.connection.query_row(select, [name], read)?;
+        match i64::from(checksum_of(name.as_bytes(), value)) == checksum {
+            true => Ok(value),
+            false => Err(damaged(format!("row {name} of table meta"))),
+        }
+    }
+
     /// The oldest revision that can be read.
     pub fn compact_revision(&self) -> rusqlite::Result<u64> {
-        Ok(self.meta("compact_revision")?.unwrap_or_default() as u64)
+        self.checked_meta(COMPACT_REVISION).map(|revision| revision as u64)
     }
 
     /// Calls `each` with the rows after `revision`, in order, and their checksums.
@@ -186,8 +218,14 @@ impl Database {
 
     /// Leases and their times in milliseconds.
     pub fn leases(&self) -> rusqlite::Result<Vec<(LeaseId, u64)>> {
-        let mut statement = self.connection.prepare("SELECT id, ttl_ms FROM leases")?;
-        let rows = statement.query_map([], |row| Ok((LeaseId(row.get(0)?), row.get::<_, i64>(1)? as u64)))?;
+        let mut statement = self.connection.prepare("SELECT id, ttl_ms, checksum FROM leases")?;
+        let rows = statement.query_map([], |row| {
+            let (id, ttl_ms, checksum): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            match i64::from(checksum_of(&id.to_le_bytes(), ttl_ms)) == checksum {
+                true => Ok((LeaseId(id), ttl_ms as u64)),
+                false => Err(damaged(format!("lease {id}"))),
+            }
+        })?;
         rows.collect()
     }
 
@@ -206,8 +244,16 @@ impl Database {
 
     /// Moves the whole log into the database file and empties it.
     pub fn empty_log(&self) -> rusqlite::Result<()> {
-        self.connection
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        let busy: bool = self
+            .connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        match busy {
+            false => Ok(()),
+            true => {
+                let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+                Err(rusqlite::Error::SqliteFailure(code, None))
+            }
+        }
     }
 
     /// SQLite's own look at its pages; the inner error names what is wrong.
@@ -315,13 +361,17 @@ impl Writing<'_> {
     }
 
     pub fn set_compact_revision(&self, revision: u64) -> rusqlite::Result<()> {
-        let set = "UPDATE meta SET value = ? WHERE name = 'compact_revision'";
-        self.0.prepare_cached(set)?.execute([revision as i64]).map(drop)
+        let set = "UPDATE meta SET value = ?, checksum = ? WHERE name = ?";
+        let (name, revision) = (COMPACT_REVISION, revision as i64);
+        let values = params![revision, checksum_of(name.as_bytes(), revision), name];
+        self.0.prepare_cached(set)?.execute(values).map(drop)
     }
 
     pub fn grant(&self, id: LeaseId, ttl_ms: u64) -> rusqlite::Result<()> {
-        let insert = "INSERT INTO leases (id, ttl_ms) VALUES (?, ?)";
-        self.0.prepare_cached(insert)?.execute([id.0, ttl_ms as i64]).map(drop)
+        let insert = "INSERT INTO leases (id, ttl_ms, checksum) VALUES (?, ?, ?)";
+        let (id, ttl_ms) = (id.0, ttl_ms as i64);
+        let values = params![id, ttl_ms, checksum_of(&id.to_le_bytes(), ttl_ms)];
+        self.0.prepare_cached(insert)?.execute(values).map(drop)
     }
 
     pub fn revoke(&self, id: LeaseId) -> rusqlite::Result<()> {

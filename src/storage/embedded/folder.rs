@@ -4,6 +4,8 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::log::{self, Log};
+use super::reserve::Reserve;
 use crate::StoreError;
 
 /// Only the owner may enter the folder …
@@ -13,6 +15,8 @@ const FILE_MODE: u32 = 0o600;
 
 /// SQLite's file; those beside it get its mode.
 pub(super) const DATABASE: &str = "store.db";
+/// SQLite's write-ahead log.
+const LOG: &str = "store.db-wal";
 
 /// A folder that is ours until this is dropped.
 pub(super) struct Folder {
@@ -63,9 +67,20 @@ impl Folder {
         self.dir.join(DATABASE)
     }
 
+    /// Looks for damage that SQLite would take for a new file, or for the end of the log.
+    pub fn check(&self) -> Result<Log, StoreError> {
+        let path = self.database();
+        let empty = path.metadata().is_ok_and(|file| file.len() == 0) && self.log_bytes() == 0;
+        if empty && Reserve::beside(&path).is_there() {
+            let text = format!("{}: the file is empty, and was not before", path.display());
+            return Err(StoreError::Corrupt(text));
+        }
+        log::check(&self.dir.join(LOG))
+    }
+
     /// Bytes of the write-ahead log beside the database.
     pub fn log_bytes(&self) -> u64 {
-        self.dir.join("store.db-wal").metadata().map_or(0, |file| file.len())
+        self.dir.join(LOG).metadata().map_or(0, |file| file.len())
     }
 }
 

@@ -74,6 +74,9 @@ impl Loader<'_> {
         if row.checksum() != checksum {
             return Err(self.damaged(row, "its checksum is wrong"));
         }
+        if row.revision <= self.view.revision() {
+            return Err(self.damaged(row, "a later revision comes before it"));
+        }
         if row.revision > self.oldest.max(1) + 1 && row.revision != self.view.revision().max(self.oldest) + 1 {
             return Err(self.damaged(row, "the revision before it is missing"));
         }

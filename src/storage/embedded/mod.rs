@@ -8,6 +8,7 @@ mod database;
 pub(crate) mod fill;
 mod folder;
 mod load;
+mod log;
 pub mod offline;
 mod reserve;
 mod shared;
@@ -26,6 +27,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::database::{Database, explain};
 use self::folder::Folder;
+use self::log::Log;
 use self::reserve::Reserve;
 use self::shared::Shared;
 use self::writer::{Answer, Command, Writer};
@@ -62,8 +64,13 @@ impl EmbeddedStore {
     pub fn with_clock(dir: &Path, limits: HistoryLimits, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let folder = Folder::take(dir)?;
         let path = folder.database();
+        let log = folder.check()?;
         let database = Database::open(&path)?;
         let loaded = load::load(&database, &path, clock.now())?;
+        if log == Log::Torn {
+            // What follows would be written over the rest, and then nobody could tell it from damage.
+            database.empty_log().map_err(|error| explain(&path, &error))?;
+        }
         let shared = Arc::new(Shared::new(loaded.mvcc, clock.clone()));
         let (queue, commands) = mpsc::channel(QUEUE);
         let upkeep = Maintenance::spawn(upkeep(&shared, &queue, limits, &path)?)?;
@@ -79,6 +86,7 @@ impl EmbeddedStore {
             reserve: Reserve::beside(&own_path),
             shrink: false,
             commits: 0,
+            suspect: false,
             ticks: 0,
         };
         std::thread::Builder::new()

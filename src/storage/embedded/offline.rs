@@ -142,6 +142,7 @@ fn open(dir: &Path) -> Result<(Folder, Database), StoreError> {
         return Err(StoreError::Unavailable(format!("{} holds no store", dir.display())));
     }
     let folder = Folder::take(dir)?;
+    folder.check()?;
     let database = Database::open_existing(&folder.database())?;
     Ok((folder, database))
 }

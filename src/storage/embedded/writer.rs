@@ -87,6 +87,8 @@ pub(super) struct Writer {
     pub shrink: bool,
     /// Transactions so far.
     pub commits: u32,
+    /// The last transaction failed.
+    pub suspect: bool,
     /// Ticks on a full disk so far.
     pub ticks: u32,
 }
@@ -246,11 +248,17 @@ impl Writer {
         work: impl FnOnce(&Writing<'_>) -> rusqlite::Result<()>,
     ) -> Result<(), StoreError> {
         let garbage = &self.garbage;
-        let done = self.database.begin().and_then(|writing| {
+        // What a failed transaction left in the log must not be taken for damage, nor what the disk lost be relied on.
+        let ready = match self.suspect {
+            true => self.database.empty_log(),
+            false => Ok(()),
+        };
+        let done = ready.and_then(|()| self.database.begin()).and_then(|writing| {
             work(&writing)?;
             writing.forget(garbage.iter().take(forget))?;
             writing.commit()
         });
+        self.suspect = done.is_err();
         if done.as_ref().is_err_and(is_full) {
             self.make_room();
         }

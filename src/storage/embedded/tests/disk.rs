@@ -123,7 +123,7 @@ async fn unused_space_is_given_back() {
     for _ in 0..200 {
         let size = file.metadata().unwrap().len();
         largest = size.max(largest);
-        if largest > 5_000_000 && size < 1_000_000 {
+        if largest > 2_000_000 && size < 1_000_000 {
             return;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -1,6 +1,7 @@
 //! What the embedded store promises beyond the contract: it survives, or says what is wrong.
 
 mod crash;
+mod damage;
 mod disk;
 #[cfg(target_os = "linux")]
 mod faults;

@@ -253,13 +253,13 @@ async fn files_of_others_are_refused() {
     let file = dir.path().join("store.db");
     Connection::open(&file)
         .unwrap()
-        .execute("UPDATE meta SET value = 2 WHERE name = 'format'", [])
+        .execute("UPDATE meta SET value = 3 WHERE name = 'format'", [])
         .unwrap();
     let Err(StoreError::Unavailable(reason)) = open(dir.path()) else {
         panic!("opened")
     };
     assert_eq!(
         reason,
-        format!("{} has format 2, and this version reads format 1 only", file.display())
+        format!("{} has format 3, and this version reads format 2 only", file.display())
     );
 }
