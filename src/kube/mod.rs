@@ -15,6 +15,7 @@ mod certificates;
 mod coordination;
 mod core;
 mod discovery;
+mod metadata;
 mod networking;
 mod node;
 mod rbac;
@@ -39,6 +40,7 @@ use keelson_server::server::Hook;
 /// Strategies and defaults of all built-in kinds.
 pub fn code() -> KindCode {
     let mut code = KindCode::default();
+    metadata::register(&mut code);
     core_kinds(&mut code);
     events(&mut code, &core::event::EventStrategy::default());
     volume_kinds(&mut code);

@@ -7,7 +7,7 @@ use super::{OptionError, pem, token_file, values};
 pub(super) const SECTION: &str = "Authentication flags";
 
 /// The issuer of service account tokens where no flag names one.
-const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc";
 
 #[derive(clap::Args, Debug, Clone)]
 #[command(next_help_heading = SECTION)]

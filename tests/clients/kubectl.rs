@@ -6,12 +6,18 @@ use std::process::{Command, Output};
 use crate::support::{Etcd, Server, keelson, tool, widgets};
 
 /// kubectl with a server's kubeconfig and a home of its own.
-struct Kubectl<'a> {
+pub struct Kubectl<'a> {
     program: PathBuf,
     server: &'a Server,
 }
 
-impl Kubectl<'_> {
+impl<'a> Kubectl<'a> {
+    /// `None` where the machine has no kubectl.
+    pub fn of(server: &'a Server) -> Option<Kubectl<'a>> {
+        let program = tool("kubectl", "KEELSON_KUBECTL")?;
+        Some(Kubectl { program, server })
+    }
+
     fn run(&self, arguments: &str, variables: &[(&str, &str)]) -> Output {
         Command::new(&self.program)
             .args(arguments.split_whitespace())
@@ -24,7 +30,7 @@ impl Kubectl<'_> {
     }
 
     /// Runs it; it must succeed. Answers with what it printed.
-    fn ok(&self, arguments: &str) -> String {
+    pub fn ok(&self, arguments: &str) -> String {
         let output = self.run(arguments, &[]);
         let (out, err) = (text(output.stdout), text(output.stderr));
         assert!(
@@ -42,7 +48,7 @@ impl Kubectl<'_> {
         text(output.stderr)
     }
 
-    fn write(&self, name: &str, content: &str) {
+    pub fn write(&self, name: &str, content: &str) {
         std::fs::write(self.server.folder().join(name), content).unwrap();
     }
 }
@@ -220,14 +226,8 @@ fn watch(kubectl: &Kubectl<'_>, subject: &Subject) {
 }
 
 async fn walk_on(program: &Path, subjects: &[Subject], flags: &[&str]) {
-    let Some(kubectl) = tool("kubectl", "KEELSON_KUBECTL") else {
-        return;
-    };
     let server = Server::start(program, flags).await;
-    let kubectl = Kubectl {
-        program: kubectl,
-        server: &server,
-    };
+    let Some(kubectl) = Kubectl::of(&server) else { return };
     assert!(kubectl.ok("version").contains("Server Version: v1.36"));
     for subject in subjects {
         walk(&kubectl, subject);

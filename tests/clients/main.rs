@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod encryption;
+mod everything;
 mod kube_rs;
 mod kubectl;
 mod lists;

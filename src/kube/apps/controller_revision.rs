@@ -16,8 +16,14 @@ impl Strategy for ControllerRevisionStrategy {
             return ErrorList::default();
         };
         let mut errors = ErrorList::default();
-        if o.data.as_bytes().is_empty() {
+        let data = o.data.as_bytes().trim_ascii_start();
+        if data.is_empty() {
             errors.push(FieldError::required(&Path::new("data"), "data is mandatory"));
+        } else if !data.starts_with(b"{") {
+            errors.push(FieldError::required(
+                &Path::new("data"),
+                "data must be a valid JSON object",
+            ));
         }
         errors.extend(non_negative(o.revision, &Path::new("revision")));
         errors
@@ -54,6 +60,10 @@ mod tests {
         assert_eq!(
             lines(&ControllerRevisionStrategy.validate(&context(), &ControllerRevision::default())),
             "data: Required value: data is mandatory"
+        );
+        assert_eq!(
+            lines(&ControllerRevisionStrategy.validate(&context(), &read::<ControllerRevision>(r#"{"data":5}"#))),
+            "data: Required value: data must be a valid JSON object"
         );
     }
 }

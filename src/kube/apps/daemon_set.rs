@@ -9,7 +9,7 @@ use keelson_server::registry::{Context, Strategy};
 use super::{rollout, workload};
 use crate::api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy};
 use crate::kube::core::pod_spec;
-use crate::kube::typed::{is_new_generation, non_negative, typed, typed_mut};
+use crate::kube::typed::{non_negative, typed, typed_mut};
 
 const NAMES: workload::Names = workload::Names {
     selector: "daemonset",
@@ -24,9 +24,15 @@ pub struct DaemonSetStrategy;
 
 impl Strategy for DaemonSetStrategy {
     fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let Some(o) = typed::<DaemonSet>(new).filter(|_| is_new_generation(new, old)) else {
+        let Some(o) = typed::<DaemonSet>(new) else {
             return Vec::new();
         };
+        if old
+            .and_then(typed::<DaemonSet>)
+            .is_some_and(|old| template_generation(old) == template_generation(o))
+        {
+            return Vec::new();
+        }
         pod_spec::warnings::of_template(&o.spec.template, &Path::new("spec").child("template"))
     }
 
@@ -44,6 +50,12 @@ impl Strategy for DaemonSetStrategy {
         };
         let changed = !equality::equal(&now.spec.template, &was.spec.template);
         set_template_generation(new, template_generation(was) + i64::from(changed));
+    }
+
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        if let Some(old) = typed::<DaemonSet>(old) {
+            set_template_generation(new, template_generation(old));
+        }
     }
 
     fn versioned_annotations(&self) -> &'static [&'static str] {

@@ -130,9 +130,6 @@ fn validate(spec: &StatefulSetSpec) -> ErrorList {
             &path.child("ordinals").child("start"),
         ));
     }
-    if let Some(limit) = spec.revision_history_limit {
-        errors.extend(non_negative(limit.into(), &path.child("revisionHistoryLimit")));
-    }
     errors.extend(workload::selector_and_template(
         spec.selector.as_deref(),
         &spec.template,

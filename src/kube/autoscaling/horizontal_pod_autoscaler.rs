@@ -88,8 +88,10 @@ fn validate(spec: &HorizontalPodAutoscalerSpec) -> ErrorList {
         ));
     }
     let (max, max_at) = (spec.max_replicas, path.child("maxReplicas"));
-    if max < 1 {
-        errors.push(FieldError::invalid(&max_at, max, "must be greater than 0"));
+    match max {
+        0 => errors.push(FieldError::required(&max_at, "must be set and greater than 0")),
+        ..0 => errors.push(FieldError::invalid(&max_at, max, "must be greater than or equal to 1")),
+        _ => {}
     }
     if spec.min_replicas.is_some_and(|min| max < min) {
         errors.push(FieldError::invalid(
@@ -124,7 +126,25 @@ fn validate_reference(reference: &CrossVersionObjectReference, path: &Path) -> E
                 .map(|t| FieldError::invalid(&path, value, t)),
         );
     }
+    if let Some(why) = version_fault(reference) {
+        errors.push(FieldError::invalid(
+            &path.child("apiVersion"),
+            &reference.api_version,
+            why,
+        ));
+    }
     errors
+}
+
+/// The version must have a group, but for the one old kind that has none and can be scaled.
+fn version_fault(reference: &CrossVersionObjectReference) -> Option<String> {
+    let version = &reference.api_version;
+    match version.split_once('/') {
+        Some((_, rest)) if rest.contains('/') => Some(format!("unexpected GroupVersion string: {version}")),
+        Some((group, _)) if !group.is_empty() => None,
+        _ if reference.kind == "ReplicationController" => None,
+        _ => Some("apiVersion must specify API group".to_owned()),
+    }
 }
 
 /// A metric is of a known type and says what that type needs.
@@ -269,8 +289,9 @@ mod tests {
             (
                 r#""minReplicas":0"#.to_owned(),
                 "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1\n\
-                 spec.maxReplicas: Invalid value: 0: must be greater than 0\n\
-                 spec.scaleTargetRef.kind: Required value\nspec.scaleTargetRef.name: Required value",
+                 spec.maxReplicas: Required value: must be set and greater than 0\n\
+                 spec.scaleTargetRef.kind: Required value\nspec.scaleTargetRef.name: Required value\n\
+                 spec.scaleTargetRef.apiVersion: Invalid value: \"\": apiVersion must specify API group",
             ),
             (
                 format!(r#"{fine},"metrics":[{{"type":"Resource","pods":{{}}}}]"#),

@@ -1,13 +1,13 @@
 //! Jobs: how often a job runs its pods, and how it knows them.
 
-use keelson_machinery::field::Path;
+use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
 use keelson_server::registry::{Context, Strategy};
 
 use crate::api::batch::v1::{Job, JobSpec};
 use crate::kube::core::pod_spec;
-use crate::kube::typed::{is_new_generation, typed, typed_mut};
+use crate::kube::typed::{is_new_generation, non_negative, typed, typed_mut};
 
 /// Labels of a job's pods: the name that selectors use, and the older one that is kept for clients that look for it.
 const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
@@ -52,6 +52,13 @@ impl Strategy for JobStrategy {
         label_like_pods(job);
     }
 
+    fn validate_status_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        match (typed::<Job>(new), typed::<Job>(old)) {
+            (Some(new), Some(old)) => validate_status(new, old),
+            _ => ErrorList::default(),
+        }
+    }
+
     fn orphans_by_default(&self) -> bool {
         true
     }
@@ -60,6 +67,43 @@ impl Strategy for JobStrategy {
         let silent = options.propagation_policy.is_none() && options.orphan_dependents.is_none();
         silent.then_some(ORPHANS)
     }
+}
+
+/// Counters only grow, and a job that is not suspended has begun when it began.
+fn validate_status(new: &Job, old: &Job) -> ErrorList {
+    let path = Path::new("status");
+    let (now, was) = (&new.status, &old.status);
+    let counts = [
+        ("active", Some(now.active)),
+        ("succeeded", Some(now.succeeded)),
+        ("failed", Some(now.failed)),
+        ("ready", now.ready),
+        ("terminating", now.terminating),
+    ];
+    let mut errors: ErrorList = counts
+        .into_iter()
+        .filter_map(|(field, count)| Some((field, count?)))
+        .flat_map(|(field, count)| non_negative(count.into(), &path.child(field)))
+        .collect();
+    if let Some(ready) = now.ready.filter(|ready| *ready > now.active) {
+        let text = "cannot set more ready pods than active";
+        errors.push(FieldError::invalid(&path.child("ready"), ready, text));
+    }
+    for (field, now, was) in [
+        ("failed", now.failed, was.failed),
+        ("succeeded", now.succeeded, was.succeeded),
+    ] {
+        if now < was {
+            let text = format!("cannot decrease the {field} counter");
+            errors.push(FieldError::invalid(&path.child(field), now, text));
+        }
+    }
+    if was.start_time.is_some() && now.start_time != was.start_time && new.spec.suspend != Some(true) {
+        let shown = now.start_time.map_or_else(BadValue::null, |t| t.to_string().into());
+        let text = "field is immutable for unsuspended job once set";
+        errors.push(FieldError::invalid(&path.child("startTime"), shown, text));
+    }
+    errors
 }
 
 /// Indexes are told in a text, which has its limits.
@@ -130,7 +174,7 @@ fn of_spec(spec: &mut JobSpec) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, read_defaulted};
+    use crate::kube::testing::{context, lines, read, read_defaulted};
 
     fn job(spec: &str) -> Job {
         let mut job: Job = read_defaulted(&format!(r#"{{"metadata":{{"name":"n","uid":"u"}},"spec":{spec}}}"#));
@@ -173,6 +217,26 @@ mod tests {
         let selector = &job.spec.selector.as_ref().unwrap().match_labels;
         assert_eq!(selector.len(), 1);
         assert_eq!(selector["batch.kubernetes.io/controller-uid"], "u");
+    }
+
+    #[test]
+    fn counters_grow_and_the_start_stays() {
+        let old: Job = read(r#"{"status":{"failed":2,"startTime":"2026-01-02T03:04:05Z"}}"#);
+        let of = |status: &str, suspend: bool| {
+            let new: Job = read(&format!(r#"{{"spec":{{"suspend":{suspend}}},"status":{status}}}"#));
+            lines(&JobStrategy.validate_status_update(&context(), &new, &old))
+        };
+        assert_eq!(of(r#"{"failed":3}"#, true), "");
+        assert_eq!(
+            of(r#"{"failed":1,"active":-1}"#, false),
+            "status.active: Invalid value: -1: must be greater than or equal to 0\n\
+             status.failed: Invalid value: 1: cannot decrease the failed counter\n\
+             status.startTime: Invalid value: null: field is immutable for unsuspended job once set"
+        );
+        assert_eq!(
+            of(r#"{"failed":2,"ready":1}"#, true),
+            "status.ready: Invalid value: 1: cannot set more ready pods than active"
+        );
     }
 
     #[test]

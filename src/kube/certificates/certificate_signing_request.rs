@@ -11,9 +11,6 @@ use crate::api::certificates_k8s_io::v1::{CertificateSigningRequest, Certificate
 
 use crate::kube::typed::{typed, typed_mut};
 
-const APPROVED: &str = "Approved";
-const DENIED: &str = "Denied";
-
 /// The rules of requests for certificates.
 pub struct CertificateSigningRequestStrategy;
 
@@ -46,7 +43,7 @@ impl Strategy for CertificateSigningRequestStrategy {
 
     fn prepare_for_status_update(&self, context: &Context, new: &mut dyn Object, old: &dyn Object) {
         let Some((new, old)) = both(new, old) else { return };
-        for decision in [APPROVED, DENIED] {
+        for decision in conditions::DECISIONS {
             keep_conditions(&mut new.status.conditions, &old.status.conditions, decision);
         }
         set_times(&mut new.status.conditions, &old.status.conditions, context.now);
@@ -63,7 +60,11 @@ impl Strategy for CertificateSigningRequestStrategy {
     }
 
     fn validate_status_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        faults(new, old)
+        let mut errors = faults(new, old);
+        if let (Some(new), Some(old)) = (typed(new), typed(old)) {
+            errors.extend(conditions::decisions_added(new, old));
+        }
+        errors
     }
 
     fn validate_subresource(&self, _context: &Context, _name: &str, new: &dyn Object, old: &dyn Object) -> ErrorList {
@@ -85,16 +86,12 @@ fn both<'a>(
     Some((typed_mut(new)?, typed(old)?))
 }
 
-/// Puts back the conditions of a type in the places where they stand.
-fn keep_conditions(new: &mut Vec<Condition>, old: &[Condition], ty: &str) {
-    let mut kept = old.iter().filter(|c| c.r#type == ty);
-    new.retain_mut(|condition| {
-        if condition.r#type != ty {
-            return true;
-        }
-        kept.next().map(|old| *condition = old.clone()).is_some()
-    });
-    new.extend(kept.cloned());
+/// Puts back the conditions of a type in the places where they stand. Those that came or went are left for validation.
+fn keep_conditions(new: &mut [Condition], old: &[Condition], ty: &str) {
+    let kept = old.iter().filter(|c| c.r#type == ty);
+    for (condition, old) in new.iter_mut().filter(|c| c.r#type == ty).zip(kept) {
+        *condition = old.clone();
+    }
 }
 
 /// Gives times to conditions without: of the update now, of the transition when it came to be what it is.
@@ -115,7 +112,7 @@ fn set_times(new: &mut [Condition], old: &[Condition], now: Time) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, read};
+    use crate::kube::testing::{context, lines, read};
 
     fn with(conditions: &[&str]) -> CertificateSigningRequest {
         let list: Vec<String> = conditions
@@ -141,10 +138,21 @@ mod tests {
     #[test]
     fn a_status_write_decides_nothing() {
         let old = with(&["Denied"]);
-        let mut new = with(&["Failed", "Approved"]);
+        let mut new = with(&["Failed", "Denied"]);
+        new.status.conditions[1].reason = "r".to_owned();
         CertificateSigningRequestStrategy.prepare_for_status_update(&context(), &mut new, &old);
         assert_eq!(types(&new), ["Failed", "Denied"]);
         assert_eq!(new.status.conditions[0].last_update_time, context().now);
+        assert_eq!(new.status.conditions[1].reason, "");
+        let of = |types: &[&str]| {
+            lines(&CertificateSigningRequestStrategy.validate_status_update(&context(), &with(types), &old))
+        };
+        assert_eq!(of(&["Denied", "Failed"]), "");
+        assert_eq!(
+            of(&["Approved"]),
+            "status.conditions: Forbidden: updates may not remove a condition of type \"Denied\"\n\
+             status.conditions: Forbidden: updates may not add a condition of type \"Approved\""
+        );
     }
 
     #[test]

@@ -6,6 +6,9 @@ use keelson_machinery::field::{ErrorList, FieldError, Path};
 
 use crate::api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestCondition as Condition};
 
+/// Conditions that say what became of the request.
+pub const DECISIONS: [&str; 2] = ["Approved", "Denied"];
+
 /// Conditions that stay once they are there, and are either there or not.
 const LASTING: [&str; 3] = ["Approved", "Denied", "Failed"];
 
@@ -17,6 +20,18 @@ pub fn validate(new: &CertificateSigningRequest, old: &CertificateSigningRequest
     let has = |list: &[Condition], ty: &str| list.iter().any(|c| c.r#type == ty);
     for ty in LASTING.into_iter().filter(|ty| has(old, ty) && !has(new, ty)) {
         let text = format!("updates may not remove a condition of type {ty:?}");
+        errors.push(FieldError::forbidden(&path, text));
+    }
+    errors
+}
+
+/// Decisions that a write adds which may not decide.
+pub fn decisions_added(new: &CertificateSigningRequest, old: &CertificateSigningRequest) -> ErrorList {
+    let path = Path::new("status").child("conditions");
+    let has = |o: &CertificateSigningRequest, ty: &str| o.status.conditions.iter().any(|c| c.r#type == ty);
+    let mut errors = ErrorList::default();
+    for ty in DECISIONS.into_iter().filter(|ty| has(new, ty) && !has(old, ty)) {
+        let text = format!("updates may not add a condition of type {ty:?}");
         errors.push(FieldError::forbidden(&path, text));
     }
     errors
@@ -36,7 +51,7 @@ fn alone(conditions: &[Condition], path: &Path) -> ErrorList {
         if !seen.insert(ty) {
             errors.push(FieldError::duplicate(&at.child("type"), ty));
         }
-        if matches!(ty, "Approved" | "Denied") {
+        if DECISIONS.contains(&ty) {
             if !decision.is_empty() && decision != ty {
                 let text = "Approved and Denied conditions are mutually exclusive";
                 errors.push(FieldError::invalid(path, ty, text));

@@ -44,9 +44,13 @@ impl Strategy for PersistentVolumeStrategy {
         let (now, was) = (&mut new.status, &old.status);
         let told = now.last_phase_transition_time.is_some()
             && now.last_phase_transition_time != was.last_phase_transition_time;
-        if now.phase != was.phase && !told {
-            now.last_phase_transition_time = Some(context.now.truncate_to_seconds());
+        if told {
+            return;
         }
+        now.last_phase_transition_time = match now.phase == was.phase {
+            true => was.last_phase_transition_time,
+            false => Some(context.now.truncate_to_seconds()),
+        };
     }
 }
 
@@ -134,6 +138,9 @@ mod tests {
         assert_eq!((&*old.status.phase, &*old.status.message), ("Pending", ""));
         old.status.last_phase_transition_time = Some(Time::from_unix(1, 0));
         let mut new = old.clone();
+        PersistentVolumeStrategy.prepare_for_status_update(&context(), &mut new, &old);
+        assert_eq!(new.status.last_phase_transition_time, Some(Time::from_unix(1, 0)));
+        new.status.last_phase_transition_time = None;
         PersistentVolumeStrategy.prepare_for_status_update(&context(), &mut new, &old);
         assert_eq!(new.status.last_phase_transition_time, Some(Time::from_unix(1, 0)));
         new.status.phase = "Bound".to_owned();

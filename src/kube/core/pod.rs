@@ -141,6 +141,10 @@ impl Strategy for PodStrategy {
 pub fn defaults(object: &mut dyn Object) {
     let Some(pod) = typed_mut::<Pod>(object) else { return };
     pod_spec::of_pod(&mut pod.spec);
+    // Of a pod, unlike its templates, a negative time is not kept.
+    if let Some(seconds) = pod.spec.termination_grace_period_seconds.as_mut().filter(|s| **s < 0) {
+        *seconds = 1;
+    }
     // The one address and the list of addresses say the same.
     let status = &mut pod.status;
     if status.pod_ips.is_empty() && !status.pod_ip.is_empty() {
@@ -166,6 +170,13 @@ fn validate_change(new: &PodSpec, old: &PodSpec, path: &Path) -> ErrorList {
             ));
             return errors;
         }
+        let path = path.child(field);
+        // The images of a change are looked at a second time.
+        errors.extend(
+            new.iter()
+                .enumerate()
+                .flat_map(|(i, c)| pod_spec::image_fault(&c.image, &path.index(i))),
+        );
     }
     errors.extend(deadline_change(new, old, &path.child("activeDeadlineSeconds")));
     errors.extend(tolerations_change(new, old, &path.child("tolerations")));

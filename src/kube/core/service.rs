@@ -24,6 +24,10 @@ const HEADLESS: &str = "None";
 pub struct ServiceStrategy;
 
 impl Strategy for ServiceStrategy {
+    fn warnings(&self, new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
+        typed::<Service>(new).map(|s| ignored(&s.spec)).unwrap_or_default()
+    }
+
     fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
         let Some(service) = typed_mut::<Service>(object) else {
             return;
@@ -61,6 +65,41 @@ impl Strategy for ServiceStrategy {
             ));
         }
         errors
+    }
+
+    /// Only a load balancer is entered from outside.
+    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
+        let entered = typed::<Service>(new)
+            .is_some_and(|s| s.spec.r#type != "LoadBalancer" && !s.status.load_balancer.ingress.is_empty());
+        match entered {
+            true => FieldError::forbidden(
+                &Path::new("status").child("loadBalancer").child("ingress"),
+                "may only be used when `spec.type` is 'LoadBalancer'",
+            )
+            .into(),
+            false => ErrorList::default(),
+        }
+    }
+}
+
+/// What a service says that its kind of address leaves without effect.
+fn ignored(spec: &ServiceSpec) -> Vec<String> {
+    let external = !spec.external_ips.is_empty();
+    match (spec.r#type.as_str(), spec.cluster_ip.as_str()) {
+        ("ExternalName", _) if external => {
+            vec!["spec.externalIPs is ignored when spec.type is \"ExternalName\"".to_owned()]
+        }
+        ("ExternalName", _) => Vec::new(),
+        (_, HEADLESS) => [
+            (!spec.load_balancer_ip.is_empty(), "spec.loadBalancerIP"),
+            (external, "spec.externalIPs"),
+            (spec.session_affinity == "ClientIP", "spec.SessionAffinity"),
+        ]
+        .into_iter()
+        .filter(|(given, _)| *given)
+        .map(|(_, field)| format!("{field} is ignored for headless services"))
+        .collect(),
+        _ => Vec::new(),
     }
 }
 

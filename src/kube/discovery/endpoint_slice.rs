@@ -14,8 +14,8 @@ const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 pub struct EndpointSliceStrategy;
 
 impl Strategy for EndpointSliceStrategy {
-    fn warnings(&self, new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
-        let old_type = typed::<EndpointSlice>(new).is_some_and(|o| o.address_type == "FQDN");
+    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
+        let old_type = old.is_none() && typed::<EndpointSlice>(new).is_some_and(|o| o.address_type == "FQDN");
         let text = "spec.addressType: FQDN endpoints are deprecated";
         old_type.then(|| text.to_owned()).into_iter().collect()
     }

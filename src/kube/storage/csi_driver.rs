@@ -11,8 +11,9 @@ use crate::kube::typed::{typed, typed_mut};
 pub struct CsiDriverStrategy;
 
 impl Strategy for CsiDriverStrategy {
-    fn warnings(&self, new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
+    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
         let open = typed::<CSIDriver>(new)
+            .filter(|_| old.is_none())
             .is_some_and(|o| !o.spec.token_requests.is_empty() && o.spec.service_account_token_in_secrets.is_none());
         let text = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent \
                     possible logging of tokens in volume attributes";

@@ -21,6 +21,18 @@ struct Shop {
     labels: std::collections::BTreeMap<String, String>,
     #[field(json = "owner", number = 5)]
     owner: Option<Box<Owner>>,
+    #[field(json = "guards", number = 6, list = "map", keys("name"))]
+    guards: Vec<Guard>,
+}
+
+/// What it is known by stands in a part that JSON does not show.
+#[derive(Clone, Default, keelson_machinery::Message)]
+#[message(name = "io.example.api.v1.Guard")]
+struct Guard {
+    #[field(json = "person", number = 1, inline)]
+    person: Owner,
+    #[field(json = "shift", number = 2)]
+    shift: i32,
 }
 
 #[derive(Clone, Default, keelson_machinery::Message)]
@@ -120,6 +132,34 @@ fn items_come_and_go_with_their_owners() {
     );
     apply(&mut shop, &mut managed, "b", "{}");
     assert_eq!(text(&shop), r#"{"tags":["y"]}"#);
+}
+
+#[test]
+fn items_are_known_by_inlined_keys() {
+    let (mut shop, mut managed) = Default::default();
+    apply(
+        &mut shop,
+        &mut managed,
+        "a",
+        r#"{"guards":[{"name":"n","shift":1},{"name":"m"}]}"#,
+    );
+    apply(
+        &mut shop,
+        &mut managed,
+        "b",
+        r#"{"guards":[{"name":"m","shift":2},{"name":"o"}]}"#,
+    );
+    assert_eq!(
+        text(&shop),
+        r#"{"guards":[{"name":"n","shift":1},{"name":"m","shift":2},{"name":"o"}]}"#
+    );
+    assert_eq!(
+        owned(&managed),
+        [
+            r#"a {"f:guards":{"k:{\"name\":\"m\"}":{".":{},"f:name":{}},"k:{\"name\":\"n\"}":{".":{},"f:name":{},"f:shift":{}}}}"#,
+            r#"b {"f:guards":{"k:{\"name\":\"m\"}":{".":{},"f:name":{},"f:shift":{}},"k:{\"name\":\"o\"}":{".":{},"f:name":{}}}}"#
+        ]
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod go_value;
 mod lists;
 mod merge;
 mod prune;
+mod raw;
 mod remove;
 mod set;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod view;
 pub use compare::{Changed, Comparison, compare};
 pub use document::{Document, DocumentError, read_document};
 pub use merge::merge;
+pub use raw::sort_raw_values;
 pub use remove::remove;
 pub use set::fields_of;
 

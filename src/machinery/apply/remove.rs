@@ -1,7 +1,7 @@
 //! Takes fields out of a message that their writer no longer applies and that belong to no one else.
 
 use super::merge::inlines;
-use super::view::{Shape, is_hollow, item_element};
+use super::view::{Shape, declared, is_hollow, item_element};
 use crate::fieldset::{Entry, FieldSet, PathElement};
 use crate::reflect::{FieldDesc, Flags, List, Map, MessageDesc, Reflect, Slot, Type, Value};
 
@@ -30,7 +30,7 @@ impl Level {
     /// The level below an element, and whether the element is a named field.
     fn step(self, element: &PathElement) -> (Level, bool) {
         match (self, element) {
-            (Level::Message(desc), PathElement::Field(name)) => match find(desc, name) {
+            (Level::Message(desc), PathElement::Field(name)) => match declared(desc, name) {
                 Some(field) => (Level::of(Shape::of(field), field.ty), true),
                 None => (Level::Unknown, false),
             },
@@ -54,17 +54,6 @@ impl Level {
             _ => Level::Unknown,
         }
     }
-}
-
-fn find(desc: &'static MessageDesc, name: &str) -> Option<&'static FieldDesc> {
-    if let Some((_, field)) = desc.field(name) {
-        return Some(field);
-    }
-    let mut inlined = desc.fields.iter().filter(|f| f.flags.has(Flags::INLINE));
-    inlined.find_map(|f| match f.ty {
-        Type::Message(message) => find(message(), name),
-        _ => None,
-    })
 }
 
 fn below(level: Level, last: &FieldSet, owned: &[&FieldSet]) -> FieldSet {

@@ -197,9 +197,9 @@ pub(super) fn same_key(field: &FieldDesc, a: Value<'_>, b: Value<'_>) -> bool {
     let (Value::Message(a), Value::Message(b)) = (a, b) else {
         return crate::equality::equal_values(a, b);
     };
-    field.map_keys.iter().all(|key| match a.desc().field(key) {
-        Some((index, _)) => crate::equality::equal_values(a.get(index), b.get(index)),
-        None => false,
+    field.map_keys.iter().all(|key| match (member(a, key), member(b, key)) {
+        (Some((_, a)), Some((_, b))) => crate::equality::equal_values(a, b),
+        _ => false,
     })
 }
 
@@ -222,11 +222,41 @@ pub(super) fn item_element(field: &FieldDesc, item: Value<'_>) -> PathElement {
     PathElement::Key(keys.into())
 }
 
+/// The field of this name and its value, of the message or of those that it inlines.
+fn member<'a>(message: &'a dyn Reflect, name: &str) -> Option<(&'static FieldDesc, Value<'a>)> {
+    let desc = message.desc();
+    if let Some((index, field)) = desc.field(name) {
+        return Some((field, message.get(index)));
+    }
+    let inlined = desc
+        .fields
+        .iter()
+        .enumerate()
+        .filter(|(_, f)| f.flags.has(Flags::INLINE));
+    inlined
+        .filter_map(|(index, _)| match message.get(index) {
+            Value::Message(inlined) => member(inlined, name),
+            _ => None,
+        })
+        .next()
+}
+
+/// The field of this name, of a message of this kind or of those that it inlines.
+pub(super) fn declared(desc: &MessageDesc, name: &str) -> Option<&'static FieldDesc> {
+    if let Some((_, field)) = desc.field(name) {
+        return Some(field);
+    }
+    let mut inlined = desc.fields.iter().filter(|f| f.flags.has(Flags::INLINE));
+    inlined.find_map(|f| match f.ty {
+        Type::Message(message) => declared(message(), name),
+        _ => None,
+    })
+}
+
 fn key_value(message: &dyn Reflect, name: &str) -> Scalar {
-    let Some((index, field)) = message.desc().field(name) else {
+    let Some((field, value)) = member(message, name) else {
         return Scalar::Null;
     };
-    let value = message.get(index);
     let missing = match value {
         Value::Absent => true,
         value => !field.flags.has(Flags::OPTIONAL) && crate::equality::is_zero_value(value),
@@ -266,9 +296,10 @@ pub(super) fn scalar_of_json(json: &[u8]) -> Scalar {
         Ok(_) => Scalar::Json(String::from_utf8_lossy(json).into()),
     }
 }
+
 /// The value that an absent key of a list item counts as; `None`: the key must be there.
 pub(super) fn absent_key(message: &MessageDesc, name: &str) -> Option<Scalar> {
-    let (_, field) = message.field(name)?;
+    let field = declared(message, name)?;
     if let Some(default) = field.default {
         return Some(scalar_of_json(default.as_bytes()));
     }

@@ -287,7 +287,8 @@ pub fn mark_reset(json: &[u8], object: &mut dyn Reflect) {
     }
 }
 
-fn metadata(object: &mut dyn Reflect) -> Option<&mut ObjectMeta> {
+/// The metadata of a message that has such, be it an object or a kind like Scale.
+pub fn metadata(object: &mut dyn Reflect) -> Option<&mut ObjectMeta> {
     let (index, _) = object.desc().field("metadata")?;
     match object.get_mut(index) {
         Some(Slot::Message(meta)) => meta.as_any_mut().downcast_mut(),

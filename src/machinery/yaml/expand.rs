@@ -26,6 +26,7 @@ pub(super) fn expand(document: &Document<'_>) -> Result<Expanded, DecodeError> {
         document,
         out: Vec::new(),
         repeated: Vec::new(),
+        alias: 0,
         inside: vec![false; document.nodes.len()],
         budget: Budget::default(),
         merges: 0,
@@ -34,7 +35,10 @@ pub(super) fn expand(document: &Document<'_>) -> Result<Expanded, DecodeError> {
         Some(root) => expander.run(root)?,
         None => expander.out.extend_from_slice(b"null"),
     }
-    Ok((expander.out, expander.repeated))
+    // Values are visited in the order of their keys, but what is wrong is told in that of the document.
+    let mut repeated = expander.repeated;
+    repeated.sort_by_key(|(place, _)| *place);
+    Ok((expander.out, repeated.into_iter().map(|(_, text)| text).collect()))
 }
 
 /// Counts nodes, as go-yaml does, to tell documents that are little but aliases.
@@ -80,7 +84,10 @@ enum Task {
 struct Expander<'a> {
     document: &'a Document<'a>,
     out: Vec<u8>,
-    repeated: Vec<String>,
+    /// With the value's place in the document, or that of the outermost alias it was reached by.
+    repeated: Vec<(NodeId, String)>,
+    /// The outermost alias that is being written.
+    alias: NodeId,
     /// Whether the node is being written: an alias to it would never end.
     inside: Vec<bool>,
     budget: Budget,
@@ -132,7 +139,7 @@ impl<'a> Expander<'a> {
                     let name = name_at(self.document.source, *place);
                     return Err(failure(&format!("anchor '{name}' value contains itself")));
                 }
-                self.budget.alias_depth += 1;
+                self.enter_alias(id);
                 tasks.push(Task::End(id, None));
                 tasks.push(Task::Value(*target));
             }
@@ -172,6 +179,13 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
+    fn enter_alias(&mut self, id: NodeId) {
+        if self.budget.alias_depth == 0 {
+            self.alias = id;
+        }
+        self.budget.alias_depth += 1;
+    }
+
     /// The keys of a map; those of merged maps take their place in the order of the document, the last one wins.
     fn gather(&mut self, pairs: &[(NodeId, NodeId)], entries: &mut BTreeMap<String, NodeId>) -> Outcome {
         for (key, value) in pairs {
@@ -183,8 +197,13 @@ impl<'a> Expander<'a> {
             let (name, shown) = self.key(*key, *value)?;
             if entries.contains_key(&name) {
                 let line = self.node(*value).line;
+                let place = if self.budget.alias_depth > 0 {
+                    self.alias
+                } else {
+                    *value
+                };
                 self.repeated
-                    .push(format!("line {line}: key {shown} already set in map"));
+                    .push((place, format!("line {line}: key {shown} already set in map")));
             }
             entries.insert(name, *value);
         }
@@ -202,7 +221,7 @@ impl<'a> Expander<'a> {
         match &self.node(id).content {
             Content::Map(pairs) => self.gather(pairs, entries)?,
             Content::Alias(target, _) if matches!(self.node(*target).content, Content::Map(_)) => {
-                self.budget.alias_depth += 1;
+                self.enter_alias(id);
                 self.merge(*target, entries)?;
                 self.budget.alias_depth -= 1;
             }

@@ -152,7 +152,14 @@ impl Discovery {
         }
         if legacy {
             let value = documents::api_versions(&self.served, &self.address);
-            plain(ask, &value, || encoded(&value, &mut APIVersions::default()))
+            plain(ask, &value, || {
+                let mut versions = APIVersions::default();
+                read(&value, &mut versions)?;
+                // Its version stands nowhere, as in JSON.
+                let mut out = Vec::new();
+                protobuf::encode_as(&versions, "", versions.gvk().kind, &mut out);
+                Ok(out)
+            })
         } else {
             let value = documents::api_group_list(&self.served);
             plain(ask, &value, || encoded(&value, &mut APIGroupList::default()))
@@ -242,6 +249,12 @@ fn plain(ask: Ask<'_>, value: &Value, protobuf: impl FnOnce() -> Result<Vec<u8>,
 
 /// The protobuf form of `value`; `object` is an empty object of its kind.
 fn encoded(value: &Value, object: &mut dyn Kind) -> Result<Vec<u8>, String> {
-    json::read(value.to_string().as_bytes(), object.as_reflect_mut()).map_err(|e| e.to_string())?;
+    read(value, object)?;
     Ok(protobuf::encode(object))
+}
+
+fn read(value: &Value, object: &mut dyn Kind) -> Result<(), String> {
+    let text = value.to_string();
+    json::read(text.as_bytes(), object.as_reflect_mut()).map_err(|e| e.to_string())?;
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Server-side apply of a document to an object of a resource.
 
-use keelson_machinery::apply::{Apply, ApplyError, Document, compare, merge, read_document};
+use keelson_machinery::apply::{Apply, ApplyError, Document, compare, merge, read_document, sort_raw_values};
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
 use keelson_machinery::managed::{Conflict, Managed};
@@ -61,6 +61,7 @@ impl Resource {
         let mut new = match current {
             Some(hub) if !changed => hub.clone_object(),
             _ => {
+                sort_raw_values(target.as_reflect_mut());
                 self.apply_defaults(kind, &mut *target);
                 self.to_hub(kind, target)?
             }

@@ -9,7 +9,7 @@ use keelson_machinery::validation::{declarative, meta};
 use keelson_storage::{Expect, Revision, Write, Written};
 
 use super::managed::Tracking;
-use super::write::builtin_finalizers;
+use super::write::standard_finalizers;
 use super::{Context, Resource, Stored, parse_revision};
 
 /// How many generated names are tried.
@@ -101,8 +101,8 @@ impl Resource {
             self.hub.names,
             &Path::new("metadata"),
         );
-        if self.is_builtin() {
-            errors.extend(builtin_finalizers(object, &Path::new("metadata")));
+        if self.metadata_checks.standard_finalizers {
+            errors.extend(standard_finalizers(object, &Path::new("metadata")));
         }
         errors.extend(declarative::validate(object.as_reflect(), None, &Path::root()));
         errors.extend(self.strategy.validate(context, object));

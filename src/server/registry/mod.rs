@@ -31,7 +31,7 @@ pub(crate) use derive::LIST_ITEMS;
 pub use handler::{Answer, Call, Handler, Reply};
 pub use read::{Stored, parse_revision};
 pub(crate) use select::{Next, Query};
-pub use strategy::{CodeDefaults, Context, DefaultStrategy, Strategy, Warnings};
+pub use strategy::{Again, CodeDefaults, Context, DefaultStrategy, MetadataChecks, Strategy, Warnings};
 
 /// Kinds that every version of every group has.
 pub const SHARED_KINDS: [&str; 10] = [
@@ -66,6 +66,7 @@ pub struct Resource {
     /// Every version that the build knows, served or not: stored objects may be of any.
     pub versions: Vec<&'static KindDesc>,
     pub strategy: Arc<dyn Strategy>,
+    pub(crate) metadata_checks: MetadataChecks,
     /// Defaults in code, by version.
     code_defaults: HashMap<&'static str, CodeDefaults>,
     /// Code that answers instead of storage, by subresource; "" is the resource itself.
@@ -124,6 +125,7 @@ impl Endpoint {
 #[derive(Default)]
 pub struct KindCode {
     strategies: HashMap<(&'static str, &'static str), Arc<dyn Strategy>>,
+    metadata_checks: HashMap<(&'static str, &'static str), MetadataChecks>,
     defaults: HashMap<(&'static str, &'static str, &'static str), CodeDefaults>,
     /// By group, plural and subresource.
     handlers: BTreeMap<(&'static str, &'static str, &'static str), Arc<dyn Handler>>,
@@ -134,6 +136,11 @@ impl KindCode {
     /// Sets the strategy of a resource.
     pub fn strategy(&mut self, group: &'static str, plural: &'static str, strategy: impl Strategy + 'static) {
         self.strategies.insert((group, plural), Arc::new(strategy));
+    }
+
+    /// Sets what a resource checks of its metadata beside the rules that every resource has; without it nothing.
+    pub fn metadata_checks(&mut self, group: &'static str, plural: &'static str, checks: MetadataChecks) {
+        self.metadata_checks.insert((group, plural), checks);
     }
 
     /// Makes a resource one without storage: `handler` answers for it.
@@ -157,6 +164,7 @@ impl KindCode {
     pub fn merge(&mut self, other: KindCode) {
         self.handlers.extend(other.handlers);
         self.strategies.extend(other.strategies);
+        self.metadata_checks.extend(other.metadata_checks);
         self.defaults.extend(other.defaults);
     }
 
@@ -302,12 +310,14 @@ impl Registry {
             .get(&(group, plural))
             .cloned()
             .unwrap_or_else(|| Arc::new(DefaultStrategy));
+        let checks = code.metadata_checks.get(&(group, plural));
         let resource = Arc::new(Resource {
             group,
             plural,
             hub,
             storage,
             strategy,
+            metadata_checks: checks.copied().unwrap_or(MetadataChecks::ONCE),
             code_defaults,
             handlers: code.handlers_of(group, plural),
             key_prefix: format!("{prefix}/{}/", storage.storage_path),

@@ -28,6 +28,55 @@ pub struct Context {
     pub warnings: Warnings,
 }
 
+/// Which checks of the metadata the rules of a kind repeat beside those that every kind has: clients see a cause for each
+/// time that a fault is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MetadataChecks {
+    /// Finalizers are names with a domain, or one of the few that stand without.
+    pub standard_finalizers: bool,
+    /// Of a change through the object's own path, or through a subresource other than the status.
+    pub update: Again,
+    /// Of a change of the status.
+    pub status: Again,
+}
+
+/// What is checked once more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Again {
+    /// The metadata as that of a new object.
+    pub whole: bool,
+    /// What changed.
+    pub change: bool,
+}
+
+impl Again {
+    pub const NOTHING: Again = Again {
+        whole: false,
+        change: false,
+    };
+    pub const WHOLE: Again = Again {
+        whole: true,
+        change: false,
+    };
+    pub const CHANGE: Again = Again {
+        whole: false,
+        change: true,
+    };
+    pub const BOTH: Again = Again {
+        whole: true,
+        change: true,
+    };
+}
+
+impl MetadataChecks {
+    /// Nothing is checked twice.
+    pub const ONCE: MetadataChecks = MetadataChecks {
+        standard_finalizers: false,
+        update: Again::NOTHING,
+        status: Again::NOTHING,
+    };
+}
+
 /// The rules of one kind, called with objects of the hub version. Every method has the behaviour that most kinds have.
 pub trait Strategy: Send + Sync {
     /// Before validation of a new object: resets what clients may not set. Called again with each generated name that

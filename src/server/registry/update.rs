@@ -2,13 +2,13 @@
 
 use keelson_machinery::copy;
 use keelson_machinery::equality;
-use keelson_machinery::field::{FieldError, Path};
+use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::{declarative, meta};
 use keelson_storage::{Entry, Expect, Write, Written};
 
-use super::write::{OBJECT_MODIFIED, Part, UpdateRequest, Updated, Updater, builtin_finalizers, precondition_text};
+use super::write::{OBJECT_MODIFIED, Part, UpdateRequest, Updated, Updater, precondition_text, standard_finalizers};
 use super::{Context, Resource, parse_revision};
 
 /// How often a write is tried again when another writer was faster, before the client is told to retry.
@@ -91,6 +91,8 @@ impl Resource {
         if self.is_finished(&*new) {
             return self.remove_finished(context, entry, new).await;
         }
+        // What is read again has defaults, so what is written has them too.
+        self.apply_defaults(self.hub, &mut *new);
         let value = self.encode(&*new)?;
         if context.dry_run || self.holds(entry, &value)? {
             new.meta_mut().resource_version = entry.mod_revision.to_string();
@@ -195,13 +197,21 @@ impl Resource {
         let path = Path::new("metadata");
         let mut errors = meta::validate_object_meta(new.meta(), self.hub.namespaced, self.hub.names, &path);
         let changes = meta::validate_object_meta_update(new.meta(), old.meta(), &path);
-        if self.is_builtin() {
-            // The rules of built-in kinds check the metadata once more, and clients see each cause twice.
-            let again = errors.clone();
-            errors.extend(again);
-            errors.extend(changes.clone());
-            let finalizers = builtin_finalizers(new, &path);
+        let again = match part {
+            Part::Status => self.metadata_checks.status,
+            _ => self.metadata_checks.update,
+        };
+        let finalizers = match self.metadata_checks.standard_finalizers {
+            true => standard_finalizers(new, &path),
+            false => ErrorList::default(),
+        };
+        if again.whole {
+            let whole = errors.clone();
+            errors.extend(whole);
             errors.extend(finalizers.clone());
+        }
+        if again.change {
+            errors.extend(changes.clone());
             errors.extend(finalizers);
         }
         errors.extend(changes);

@@ -56,8 +56,9 @@ impl Resource {
         if errors.is_empty() {
             return Ok(());
         }
+        // Of objects that two groups share, faults are told in the name of the group that they are stored in.
         Err(StatusError::invalid(
-            self.group,
+            self.hub.group,
             self.hub.kind,
             &object.meta().name,
             &errors,
@@ -86,11 +87,6 @@ impl Resource {
             && self.strategy.may_vanish(object)
     }
 
-    /// A kind of Kubernetes itself, whose rules are a little stricter than those of everybody's kinds.
-    pub(super) fn is_builtin(&self) -> bool {
-        (self.hub.message)().name.starts_with("io.k8s.")
-    }
-
     pub(crate) fn has_status(&self) -> bool {
         self.hub.subresources.iter().any(|s| s.name == "status")
     }
@@ -117,10 +113,10 @@ fn failed_precondition(key: &str, what: &str, wanted: &str, actual: &str) -> Str
     )
 }
 
-/// Finalizers without a domain that built-in kinds may have.
+/// Finalizers without a domain that kinds of Kubernetes may have.
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", FINALIZER_ORPHAN, FINALIZER_FOREGROUND];
 
-pub(super) fn builtin_finalizers(object: &dyn Object, path: &Path) -> ErrorList {
+pub(super) fn standard_finalizers(object: &dyn Object, path: &Path) -> ErrorList {
     let path = path.child("finalizers");
     let mut errors = ErrorList::new();
     for (index, finalizer) in object.meta().finalizers.iter().enumerate() {

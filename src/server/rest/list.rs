@@ -49,8 +49,8 @@ impl Rest {
         if let Some(revision) = start.at_least {
             resource.wait_for(revision).await?;
         }
-        // Whatever version is at hand is answered whole, as from kube-apiserver's cache.
-        let whole = options.resource_version == "0";
+        // Whatever version is at hand is answered whole, as from kube-apiserver's cache; one object has no second page.
+        let whole = options.resource_version == "0" || one_object;
         let query = Query {
             namespace,
             labels: &options.labels,

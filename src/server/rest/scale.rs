@@ -1,10 +1,12 @@
 //! The scale subresource: a view of replicas and selector at the paths that the definition names.
 
 use actix_web::HttpResponse;
+use keelson_machinery::decode::StrictProblem;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::json;
 use keelson_machinery::jsonpath::{self, JsonPath};
-use keelson_machinery::object::{Kind, Object, api_version};
+use keelson_machinery::managed::metadata;
+use keelson_machinery::object::{Kind, Object, api_version, not_registered};
 use keelson_machinery::patch;
 use keelson_machinery::reflect::{Reflect, Value};
 use keelson_machinery::scheme::SubresourceDesc;
@@ -13,7 +15,7 @@ use keelson_machinery::status::StatusError;
 use serde_json::json;
 
 use super::apply::{ApplyBody, is_apply};
-use super::decode::{decode_kind, strict_error};
+use super::decode::{TypeFault, check_type, decode_kind, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::patch::{PatchType, apply, unfit};
 use super::request::Request;
@@ -78,7 +80,11 @@ impl Rest {
                     owners.apply(view.as_reflect(), applied.as_reflect(), text, force)?
                 }
                 None => {
-                    let (new, problems) = self.changed(endpoint, scale, &change, &*view, &body)?;
+                    let mut shown = self.view(scale, &*versioned)?;
+                    if let Some(meta) = metadata(shown.as_reflect_mut()) {
+                        meta.managed_fields = owners.shown();
+                    }
+                    let (new, problems) = self.changed(endpoint, scale, &change, &*shown, &body)?;
                     // What an attempt before this one warned of is said again.
                     request.warnings.borrow_mut().truncate(before);
                     request.warnings.borrow_mut().extend(problems);
@@ -176,37 +182,64 @@ impl Rest {
             // What an apply makes depends on owners too.
             Change::Apply(_) => Vec::new(),
             Change::Patch(patch_type, options) => {
-                let problems = patched(endpoint, *patch_type, view, body, options.field_validation, &mut *new)?;
+                let problems =
+                    self.patched(endpoint, (*patch_type, body), view, options.field_validation, &mut *new)?;
                 same_uid(endpoint, scale, view, &*new)?;
                 problems
             }
         };
         Ok((new, problems))
     }
-}
 
-/// Reads what a patch makes of a Scale into `new`.
-fn patched(
-    endpoint: &Endpoint,
-    patch_type: PatchType,
-    view: &dyn Kind,
-    body: &[u8],
-    validation: FieldValidation,
-    new: &mut dyn Kind,
-) -> Result<Vec<String>, StatusError> {
-    let strict = validation != FieldValidation::Ignore;
-    let mut document = Vec::new();
-    json::write_kind(view, &mut document);
-    let (text, mut problems) = match patch_type {
-        PatchType::Strategic => patch::strategic::apply(&document, body, new.desc(), strict)?,
-        _ => apply(endpoint, patch_type, &document, body, strict)?,
-    };
-    let found = json::read(&text, new.as_reflect_mut()).map_err(|e| unfit(&text, &e.to_string()))?;
-    problems.extend(found.iter().map(ToString::to_string));
-    match validation {
-        FieldValidation::Ignore => Ok(Vec::new()),
-        FieldValidation::Strict if !problems.is_empty() => Err(unfit(&text, &strict_error(&problems))),
-        _ => Ok(problems),
+    /// Reads what a patch makes of a Scale into `new`.
+    fn patched(
+        &self,
+        endpoint: &Endpoint,
+        patch: (PatchType, &[u8]),
+        view: &dyn Kind,
+        validation: FieldValidation,
+        new: &mut dyn Kind,
+    ) -> Result<Vec<String>, StatusError> {
+        let (patch_type, body) = patch;
+        let strict = validation != FieldValidation::Ignore;
+        let mut document = Vec::new();
+        json::write_kind(view, &mut document);
+        let strategic = patch_type == PatchType::Strategic;
+        let (text, mut problems) = match strategic {
+            true => patch::strategic::apply(&document, body, new.desc(), strict)?,
+            false => apply(endpoint, patch_type, &document, body, strict)?,
+        };
+        let desc = new.desc();
+        let refused = |why: &str| match strategic {
+            true => unfit(patch::strategic::shown(body, &document, desc).as_bytes(), why),
+            false => unfit(&text, why),
+        };
+        let found = match strategic {
+            // Its type counts for nothing.
+            true => json::restore(&text, new.as_reflect_mut()).map_err(|e| e.to_string()),
+            false => self.decoded(&text, new),
+        };
+        problems.extend(found.map_err(|why| refused(&why))?.iter().map(ToString::to_string));
+        match validation {
+            FieldValidation::Ignore => Ok(Vec::new()),
+            FieldValidation::Strict if !problems.is_empty() => Err(refused(&strict_error(&problems))),
+            _ => Ok(problems),
+        }
+    }
+
+    /// What a patch other than a strategic one has made: a document, which must be a Scale.
+    fn decoded(&self, text: &[u8], new: &mut dyn Kind) -> Result<Vec<StrictProblem>, String> {
+        let named = json::type_meta(text).map_err(|e| format!("couldn't get version/kind; json parse error: {e}"))?;
+        match check_type(&self.registry, new.gvk(), &named) {
+            Ok(()) => {}
+            Err(TypeFault::OtherVersion(version)) => return Err(not_registered(new.gvk().kind, &version)),
+            Err(TypeFault::Malformed(why) | TypeFault::Unknown(why) | TypeFault::OtherKind(why)) => return Err(why),
+        }
+        match named.api_version.is_empty() {
+            true => json::no_fields(text),
+            false => json::read(text, new.as_reflect_mut()),
+        }
+        .map_err(|e| e.to_string())
     }
 }
 

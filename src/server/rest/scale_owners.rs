@@ -54,6 +54,11 @@ impl<'a> ScaleOwners<'a> {
         }
     }
 
+    /// What the Scale itself says in `managedFields`; only patches see it.
+    pub fn shown(&self) -> Vec<ManagedFieldsEntry> {
+        self.of_scale.clone().write()
+    }
+
     /// Counts an update from one Scale to another.
     pub fn update(&mut self, old: &dyn Reflect, new: &dyn Reflect) -> Result<(), StatusError> {
         if self.of_scale.is_empty() {

@@ -17,17 +17,22 @@ pub struct Surroundings<'a> {
 /// Faults of a container but for its name.
 pub fn validate(container: &Container, around: &Surroundings<'_>, path: &Path) -> ErrorList {
     let mut errors = ErrorList::default();
-    if container.image.is_empty() {
-        errors.push(FieldError::required(&path.child("image"), ""));
-    } else if container.image.trim() != container.image {
-        let text = "must not have leading or trailing whitespace";
-        errors.push(FieldError::invalid(&path.child("image"), &container.image, text));
-    }
+    errors.extend(image_fault(&container.image, path));
     errors.extend(ports(&container.ports, around.host_network, &path.child("ports")));
     errors.extend(env(&container.env, &path.child("env")));
     errors.extend(mounts(&container.volume_mounts, around, &path.child("volumeMounts")));
     errors.extend(resources(&container.resources, &path.child("resources")));
     errors
+}
+
+/// The fault of the image of the container at a path.
+pub fn image_fault(image: &str, path: &Path) -> Option<FieldError> {
+    let path = path.child("image");
+    if image.is_empty() {
+        return Some(FieldError::required(&path, ""));
+    }
+    let text = "must not have leading or trailing whitespace";
+    (image.trim() != image).then(|| FieldError::invalid(&path, image, text))
 }
 
 fn ports(ports: &[ContainerPort], host_network: bool, path: &Path) -> ErrorList {

@@ -6,6 +6,7 @@ mod qos;
 mod validate;
 pub mod warnings;
 
+pub use container::image_fault;
 pub use defaults::{of_pod, of_template};
 pub use qos::class;
 pub use validate::{template, validate};
