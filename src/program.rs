@@ -11,14 +11,15 @@ use keelson_machinery::table::CellFunctions;
 use keelson_server::admission::Admission;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::listener::ListenerConfig;
-use keelson_server::registry::KindCode;
+use keelson_server::registry::{KindCode, Placement, StoreOverride};
 use keelson_server::server::{Config, Hook, Running, ServerError, start};
 use keelson_storage::encryption::{Encryption, RELOAD_INTERVAL};
+use keelson_storage::{Store, StoreConfig};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::LocalSet;
 
 use crate::options::provision::{Credentials, provision};
-use crate::options::{EncryptionFile, Invocation, OptionError, Settings, parse};
+use crate::options::{EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, parse};
 use crate::{access, logging, version};
 
 /// A server made from definitions, as a program: it has the flags, files and behaviour of `keelson` itself.
@@ -138,11 +139,13 @@ impl Server {
     async fn serve(self, settings: &Settings) -> Result<(), OptionError> {
         let mut signals = Signals::new()?;
         let credentials = provision(settings, SystemTime::now())?;
-        let store = keelson_storage::open(settings.store.clone())
-            .await
-            .map_err(|error| OptionError::CommandLine(format!("opening the store: {error}")))?;
-        let encryption = encryption(settings.encryption.as_ref())?;
-        let running = start(self.config(settings, &credentials, store, encryption)?).map_err(|error| match error {
+        let store = open(settings.store.clone()).await?;
+        let stored = Stored {
+            store,
+            encryption: encryption(settings.encryption.as_ref())?,
+            placement: placement(&settings.placement).await?,
+        };
+        let running = start(self.config(settings, &credentials, stored)?).map_err(|error| match error {
             ServerError::Listen(error) => OptionError::flag("--bind-address, --secure-port", error.to_string()),
             other => OptionError::CommandLine(other.to_string()),
         })?;
@@ -156,13 +159,7 @@ impl Server {
         }
     }
 
-    fn config(
-        mut self,
-        settings: &Settings,
-        credentials: &Credentials,
-        store: Arc<dyn keelson_storage::Store>,
-        encryption: Arc<Encryption>,
-    ) -> Result<Config, OptionError> {
+    fn config(mut self, settings: &Settings, credentials: &Credentials, stored: Stored) -> Result<Config, OptionError> {
         let tls = access::tls(settings, credentials)?;
         if self.kubernetes {
             crate::kube::set_event_time_to_live(&mut self.code, settings.event_time_to_live);
@@ -173,8 +170,9 @@ impl Server {
             schemes: self.schemes,
             code: self.code,
             cells: self.cells,
-            store,
-            encryption,
+            store: stored.store,
+            encryption: stored.encryption,
+            placement: stored.placement,
             prefix: settings.store_prefix.clone(),
             cache_bytes: settings.cache_bytes,
             runtime: settings.runtime.clone(),
@@ -192,6 +190,37 @@ impl Server {
             },
         })
     }
+}
+
+/// Everything about where objects are kept.
+struct Stored {
+    store: Arc<dyn Store>,
+    encryption: Arc<Encryption>,
+    placement: Placement,
+}
+
+async fn open(config: StoreConfig) -> Result<Arc<dyn Store>, OptionError> {
+    let opened = keelson_storage::open(config).await;
+    opened.map_err(|error| OptionError::CommandLine(format!("opening the store: {error}")))
+}
+
+/// Opens the stores of resources that have their own.
+async fn placement(settings: &PlacementSettings) -> Result<Placement, OptionError> {
+    let mut overrides = Vec::new();
+    for own in &settings.overrides {
+        overrides.push(StoreOverride {
+            group: own.group.clone(),
+            resource: own.resource.clone(),
+            store: open(StoreConfig::Etcd(own.etcd.clone())).await?,
+        });
+    }
+    Ok(Placement {
+        media: settings.media,
+        overrides,
+        health_timeout: settings.health_timeout,
+        ready_timeout: settings.ready_timeout,
+        size_interval: settings.size_interval,
+    })
 }
 
 /// How values are stored. A file that is followed is read again for as long as this thread's `LocalSet` runs.

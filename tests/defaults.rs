@@ -102,6 +102,7 @@ fn registry() -> (Registry, Backend) {
         entropy: Arc::new(SystemEntropy),
         budget: Budget::new(0),
         encryption: keelson_storage::encryption::Encryption::none(),
+        placement: Arc::default(),
     };
     let mut code = keelson::kube::code();
     code.cells(keelson::kube::cells());

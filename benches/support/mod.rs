@@ -51,6 +51,7 @@ pub fn serve(identity: &Identity, store: StoreConfig) -> SocketAddr {
                 cells: keelson::kube::cells(),
                 store: keelson_storage::open(store).await.unwrap(),
                 encryption: keelson_storage::encryption::Encryption::none(),
+                placement: Default::default(),
                 prefix: "/registry".into(),
                 known_versions: keelson::kube::KNOWN_VERSIONS,
                 runtime: Default::default(),
@@ -69,7 +70,6 @@ pub fn serve(identity: &Identity, store: StoreConfig) -> SocketAddr {
                 listener: ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls)),
                 advertise: String::new(),
                 cache_bytes: 64 << 20,
-                known_versions: &[],
             };
             let running = start(config).unwrap();
             sender.send(running.local_addr()).unwrap();

@@ -104,6 +104,7 @@ mod tests {
             entropy: Arc::new(SystemEntropy),
             budget: keelson_server::cache::Budget::new(0),
             encryption: keelson_storage::encryption::Encryption::none(),
+            placement: Arc::default(),
         };
         let mut code = crate::kube::code();
         code.cells(crate::kube::cells());

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use keelson_machinery::quantity::Quantity;
 use keelson_machinery::time;
+use keelson_server::registry::Media;
 use keelson_storage::{EtcdConfig, HistoryLimits, StoreConfig};
 
 use super::encryption::EncryptionFile;
@@ -32,6 +33,28 @@ pub struct Etcd {
     /// history stays (in etcd), or is limited by its size alone.
     #[arg(long, value_name = "duration", value_parser = interval, default_value = "5m0s")]
     pub etcd_compaction_interval: Duration,
+
+    /// Servers of their own for some resources, as group/resource#servers with semicolons between the servers, such as
+    /// /events#https://10.0.0.1:2379;https://10.0.0.2:2379.
+    #[arg(long, value_name = "strings", value_delimiter = ',')]
+    pub etcd_servers_overrides: Vec<String>,
+
+    /// How long the health check of the store may take.
+    #[arg(long, value_name = "duration", value_parser = interval, default_value = "2s")]
+    pub etcd_healthcheck_timeout: Duration,
+
+    /// How long the readiness check of the store may take.
+    #[arg(long, value_name = "duration", value_parser = interval, default_value = "2s")]
+    pub etcd_readycheck_timeout: Duration,
+
+    /// How often the metric of the store's size is brought up to date; 0: never.
+    #[arg(long, value_name = "duration", value_parser = interval, default_value = "30s")]
+    pub etcd_db_metric_poll_interval: Duration,
+
+    /// The form of stored objects: application/vnd.kubernetes.protobuf, application/json or application/yaml. Kinds that
+    /// are always stored as JSON stay so; objects of all forms are read.
+    #[arg(long, value_name = "string", default_value = "application/vnd.kubernetes.protobuf")]
+    pub storage_media_type: String,
 
     /// How much memory may hold objects in the forms in which they were answered, such as 64Mi. What does not fit is
     /// made again for each answer.
@@ -61,6 +84,24 @@ pub struct Etcd {
     pub etcd_keyfile: Option<PathBuf>,
 }
 
+/// Where and how objects are stored beside the store itself.
+#[derive(Clone, Debug)]
+pub struct PlacementSettings {
+    pub media: Media,
+    pub overrides: Vec<OwnStore>,
+    pub health_timeout: Duration,
+    pub ready_timeout: Duration,
+    pub size_interval: Option<Duration>,
+}
+
+/// The store of one resource.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnStore {
+    pub group: String,
+    pub resource: String,
+    pub etcd: EtcdConfig,
+}
+
 impl Etcd {
     /// The store, with the embedded one in a folder of `data_dir`. Files named by the flags are checked.
     pub(super) fn store(&self, data_dir: &Path) -> Result<StoreConfig, OptionError> {
@@ -76,6 +117,56 @@ impl Etcd {
                 "invalid, allowed values: embedded, memory, etcd3",
             )),
         }
+    }
+
+    /// Where and how objects are stored beside the store itself.
+    pub(super) fn placement(&self) -> Result<PlacementSettings, OptionError> {
+        let media = match self.storage_media_type.as_str() {
+            "" | "application/vnd.kubernetes.protobuf" => Media::Protobuf,
+            "application/json" => Media::Json,
+            "application/yaml" => Media::Yaml,
+            other => {
+                let allowed = "application/json, application/vnd.kubernetes.protobuf, application/yaml";
+                let reason = format!("{other:?} invalid, allowed values: {allowed}");
+                return Err(OptionError::flag("--storage-media-type", reason));
+            }
+        };
+        let overrides = self.etcd_servers_overrides.iter().map(|text| self.own_store(text));
+        Ok(PlacementSettings {
+            media,
+            overrides: overrides.collect::<Result<_, _>>()?,
+            health_timeout: self.etcd_healthcheck_timeout,
+            ready_timeout: self.etcd_readycheck_timeout,
+            size_interval: Some(self.etcd_db_metric_poll_interval).filter(|interval| !interval.is_zero()),
+        })
+    }
+
+    /// `group/resource#servers`
+    fn own_store(&self, text: &str) -> Result<OwnStore, OptionError> {
+        const FLAG: &str = "--etcd-servers-overrides";
+        let split = text
+            .split_once('#')
+            .and_then(|(of, servers)| Some((of.split_once('/')?, servers)));
+        let Some(((group, resource), servers)) = split.filter(|((_, resource), _)| !resource.contains('/')) else {
+            return Err(OptionError::flag(
+                FLAG,
+                "invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated",
+            ));
+        };
+        if self.etcd_servers.is_empty() {
+            return Err(OptionError::flag(FLAG, "needs --etcd-servers"));
+        }
+        let servers = servers.split(';').map(str::to_owned).collect();
+        let (ca, cert, key) = (&self.etcd_cafile, &self.etcd_certfile, &self.etcd_keyfile);
+        let config = connection(FLAG, servers, ca, cert, key)?;
+        Ok(OwnStore {
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            etcd: EtcdConfig {
+                compaction_interval: self.compaction_interval(),
+                ..config
+            },
+        })
     }
 
     /// How values are stored, if a file says so.
@@ -279,6 +370,55 @@ mod tests {
             ),
         ] {
             assert_eq!(store(args).unwrap_err(), error, "{args:?}");
+        }
+    }
+
+    #[test]
+    fn resources_may_have_servers_of_their_own() {
+        let placement = |args: &[&str]| {
+            let only = Only::try_parse_from(["x"].iter().chain(args)).unwrap();
+            only.etcd.placement().map_err(|error| error.to_string())
+        };
+        let servers = "--etcd-servers=http://a:1";
+        let given = placement(&[
+            servers,
+            "--etcd-servers-overrides=/events#http://b:1;http://c:1,apps/x#http://d:1",
+        ]);
+        let overrides = given.unwrap().overrides;
+        let shown = overrides
+            .iter()
+            .map(|own| (own.group.as_str(), own.resource.as_str(), own.etcd.endpoints.len()));
+        assert_eq!(shown.collect::<Vec<_>>(), [("", "events", 2), ("apps", "x", 1)]);
+        let format = "invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated";
+        for (args, error) in [
+            (
+                &["--etcd-servers-overrides=/events"][..],
+                format!("--etcd-servers-overrides: {format}"),
+            ),
+            (
+                &["--etcd-servers-overrides=events#http://a:1"],
+                format!("--etcd-servers-overrides: {format}"),
+            ),
+            (
+                &["--etcd-servers-overrides=a/b/c#http://a:1"],
+                format!("--etcd-servers-overrides: {format}"),
+            ),
+            (
+                &["--etcd-servers-overrides=/events#http://a:1"],
+                "--etcd-servers-overrides: needs --etcd-servers".to_owned(),
+            ),
+            (
+                &[servers, "--etcd-servers-overrides=/events#b"],
+                r#"--etcd-servers-overrides: "b" is not a URL like https://10.0.0.1:2379"#.to_owned(),
+            ),
+            (
+                &["--storage-media-type=application/xml"],
+                "--storage-media-type: \"application/xml\" invalid, allowed values: application/json, \
+                 application/vnd.kubernetes.protobuf, application/yaml"
+                    .to_owned(),
+            ),
+        ] {
+            assert_eq!(placement(args).unwrap_err(), error, "{args:?}");
         }
     }
 

@@ -32,6 +32,7 @@ mod values;
 pub use authorization::Mode;
 pub use encryption::EncryptionFile;
 pub use error::OptionError;
+pub use etcd::{OwnStore, PlacementSettings};
 pub use kubeconfig::server_url;
 pub use logs::Format as LogFormat;
 pub use misc::Cidr;

@@ -10,6 +10,7 @@ use keelson_storage::StoreConfig;
 
 use super::authorization::Mode;
 use super::encryption::EncryptionFile;
+use super::etcd::PlacementSettings;
 use super::misc::Cidr;
 use super::secure_serving::ServingCertificate;
 use super::token_file::Tokens;
@@ -33,6 +34,7 @@ pub struct Settings {
     pub modes: Vec<Mode>,
     pub runtime: RuntimeConfig,
     pub store: StoreConfig,
+    pub placement: PlacementSettings,
     /// How values are stored; `None`: as they are.
     pub encryption: Option<EncryptionFile>,
     /// What every key begins with: "" or a path without a slash at its end.
@@ -103,6 +105,7 @@ impl Options {
             modes,
             runtime: self.api_enablement.runtime_config(schemes)?,
             store: self.etcd.store(&data_dir)?,
+            placement: self.etcd.placement()?,
             encryption: self.etcd.encryption()?,
             store_prefix: self.etcd.prefix(),
             cache_bytes: self.etcd.cache_memory_limit,

@@ -24,6 +24,7 @@ use crate::request_info::{Query, RequestInfo};
 use crate::respond;
 use crate::rest::request::Request;
 use crate::root;
+use crate::snapshot;
 use crate::state::ServerState;
 use crate::user::User;
 
@@ -80,6 +81,9 @@ async fn serve(http: HttpRequest, payload: Payload, state: Data<ServerState>) ->
 
 async fn unmuxed(state: &ServerState, request: &Request, http: &HttpRequest) -> HttpResponse {
     if let Some(response) = health::serve(state, &request.info.path, &request.query).await {
+        return response;
+    }
+    if let Some(response) = snapshot::serve(state, request, http).await {
         return response;
     }
     root::serve(state, request, http).unwrap_or_else(|| not_found(state, request))

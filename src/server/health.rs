@@ -1,6 +1,9 @@
 //! `/healthz`, `/livez`, `/readyz`, whole and check by check.
 
+use std::time::Duration;
+
 use actix_web::HttpResponse;
+use keelson_storage::Store;
 
 use crate::lifecycle::HookState;
 use crate::request_info::Query;
@@ -30,17 +33,7 @@ async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
         result: Ok(()),
     };
     let mut checks = vec![ok("ping"), ok("log")];
-    let store = state.rest.backend.store.health().await.map_err(|e| e.to_string());
-    checks.push(Check {
-        name: "etcd".into(),
-        result: store.clone(),
-    });
-    if endpoint == "readyz" {
-        checks.push(Check {
-            name: "etcd-readiness".into(),
-            result: store,
-        });
-    }
+    checks.extend(stores(state, endpoint).await);
     let encryption = &state.rest.backend.encryption;
     // A service that is ill is no reason to start this server anew.
     if endpoint != "livez" && encryption.has_services() {
@@ -73,6 +66,36 @@ async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
         });
     }
     checks
+}
+
+/// Whether the stores can be written to: `etcd`, and to take requests `etcd-readiness`.
+async fn stores(state: &ServerState, endpoint: &str) -> Vec<Check> {
+    let backend = &state.rest.backend;
+    let placement = &backend.placement;
+    let mut checks = Vec::new();
+    for (n, store) in backend.stores().enumerate() {
+        let of = match n {
+            0 => "etcd".to_owned(),
+            n => format!("etcd-override-{}", n - 1),
+        };
+        checks.push(store_check(of, &**store, placement.health_timeout).await);
+        if endpoint == "readyz" {
+            let of = match n {
+                0 => "etcd-readiness".to_owned(),
+                n => format!("etcd-override-readiness-{}", n - 1),
+            };
+            checks.push(store_check(of, &**store, placement.ready_timeout).await);
+        }
+    }
+    checks
+}
+
+async fn store_check(name: String, store: &dyn Store, limit: Duration) -> Check {
+    let result = match tokio::time::timeout(limit, store.health()).await {
+        Ok(health) => health.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("no answer within {limit:?}")),
+    };
+    Check { name, result }
 }
 
 fn whole(endpoint: &str, checks: Vec<Check>, query: &Query) -> HttpResponse {

@@ -28,6 +28,7 @@ pub mod respond;
 pub mod rest;
 mod root;
 pub mod server;
+mod snapshot;
 pub mod state;
 pub mod tls;
 pub mod user;

@@ -37,6 +37,11 @@ struct DurationLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StoreLabels {
+    storage_cluster_id: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReloadLabels {
     apiserver_id_hash: String,
     status: &'static str,
@@ -58,6 +63,7 @@ pub struct Metrics {
     cached: Gauge,
     budget: Arc<Budget>,
     encryption: EncryptionMetrics,
+    store_sizes: Family<StoreLabels, Gauge>,
 }
 
 /// What became of the encryption configuration's file when it was read anew.
@@ -148,10 +154,14 @@ impl Metrics {
         limit.set(i64::try_from(budget.limit()).unwrap_or(i64::MAX));
         let text = "The most that keelson_cache_rendition_bytes may be";
         registry.register("keelson_cache_limit_bytes", text, limit);
+        let store_sizes = Family::default();
+        let text = "Bytes that a store takes where it lies";
+        registry.register("apiserver_storage_size_bytes", text, store_sizes.clone());
         let encryption = EncryptionMetrics::new(encryption, &mut registry);
         Metrics {
             cached,
             encryption,
+            store_sizes,
             budget,
             registry,
             requests,
@@ -192,6 +202,15 @@ impl Metrics {
         if verb != "WATCH" {
             self.durations.get_or_create(&labels).observe(took.as_secs_f64());
         }
+    }
+
+    /// Shows the size of the nth store, in bytes.
+    pub(crate) fn set_store_size(&self, n: usize, bytes: u64) {
+        let labels = StoreLabels {
+            storage_cluster_id: format!("etcd-{n}"),
+        };
+        let size = self.store_sizes.get_or_create(&labels);
+        size.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
     /// The text of `/metrics`.

@@ -21,7 +21,7 @@ use crate::lifecycle::Hooks;
 use crate::listener::{self, ListenerConfig, Serving, Shutdown};
 use crate::metrics::Metrics;
 use crate::openapi::{Info, OpenApi};
-use crate::registry::{Backend, KindCode, Registry};
+use crate::registry::{Backend, KindCode, Placement, Registry};
 use crate::rest::Rest;
 use crate::state::ServerState;
 use crate::version::Version;
@@ -48,6 +48,8 @@ pub struct Config {
     pub store: Arc<dyn Store>,
     /// How values are stored.
     pub encryption: Arc<Encryption>,
+    /// Where and how objects are stored beside that.
+    pub placement: Placement,
     /// First part of all keys, `/registry`.
     pub prefix: String,
     /// How many bytes of memory may hold objects in the forms in which they were answered; see [`crate::cache`].
@@ -72,7 +74,7 @@ pub struct Running {
     pub state: Data<ServerState>,
     serving: Serving,
     shutdown: Shutdown,
-    store: Arc<dyn Store>,
+    stores: Vec<Arc<dyn Store>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +100,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         entropy: config.entropy,
         budget: budget.clone(),
         encryption: config.encryption.clone(),
+        placement: Arc::new(config.placement),
     };
     let served = Arc::new(Served::new(&config.schemes, &config.runtime));
     let is_served = |group: &str, version: &str, plural: &str| served.kind(group, version, plural).is_some();
@@ -140,6 +143,8 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         metrics: Metrics::new(budget, config.encryption),
         version: config.version,
     });
+    let stores = backend.stores().cloned().collect();
+    follow_sizes(&state, backend.clone());
     run_hooks(&state, config.hooks, &HookContext { registry, backend });
     let of_worker = state.clone();
     let serving = bound.serve(move || app(of_worker.clone()), shutdown.clone())?;
@@ -147,7 +152,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         state,
         serving,
         shutdown,
-        store: config.store,
+        stores,
     })
 }
 
@@ -164,6 +169,26 @@ fn advertised(listening: SocketAddr) -> SocketAddr {
     };
     let outward = UdpSocket::bind(here).and_then(|socket| socket.connect(there).and_then(|()| socket.local_addr()));
     outward.map_or(listening, |address| SocketAddr::new(address.ip(), listening.port()))
+}
+
+/// Shows how large the stores are, for as long as this thread's `LocalSet` runs.
+fn follow_sizes(state: &Data<ServerState>, backend: Backend) {
+    let Some(interval) = backend.placement.size_interval else {
+        return;
+    };
+    let state = state.clone();
+    tokio::task::spawn_local(async move {
+        loop {
+            for (n, store) in backend.stores().enumerate() {
+                match store.size().await {
+                    Ok(Some(bytes)) => state.metrics.set_store_size(n, bytes),
+                    Ok(None) => {}
+                    Err(error) => tracing::warn!(%error, "asking a store for its size"),
+                }
+            }
+            tokio::time::sleep(interval).await;
+        }
+    });
 }
 
 fn run_hooks(state: &Data<ServerState>, hooks: Vec<Hook>, context: &HookContext) {
@@ -191,6 +216,8 @@ impl Running {
     pub async fn stop(self) {
         self.shutdown.begin();
         self.serving.stop().await;
-        self.store.close().await;
+        for store in self.stores {
+            store.close().await;
+        }
     }
 }

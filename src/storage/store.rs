@@ -1,6 +1,7 @@
 //! The contract of a store.
 
 use std::fmt;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{Entry, Snapshot};
 
@@ -128,6 +130,15 @@ pub enum WatchItem {
 
 pub type WatchStream = BoxStream<'static, Result<WatchItem, StoreError>>;
 
+/// A copy of a store, which [`crate::embedded::offline::restore`] puts back. It is gone when this is dropped.
+#[derive(Debug)]
+pub struct StoreCopy {
+    /// From its start.
+    pub file: File,
+    /// The next copy may be made when this one is gone.
+    pub(crate) _permit: OwnedSemaphorePermit,
+}
+
 /// An ordered map with revisions. Cheap to clone behind an `Arc`; all methods may be called from any thread.
 ///
 /// Reads that name no revision are linearizable: they see every write that was answered before they began.
@@ -167,6 +178,17 @@ pub trait Store: Send + Sync + 'static {
     fn snapshot_to<'a>(&'a self, _file: &'a Path) -> BoxFuture<'a, Result<(), StoreError>> {
         let reason = "only the embedded store has snapshots".to_owned();
         std::future::ready(Err(StoreError::Unavailable(reason))).boxed()
+    }
+
+    /// A copy of everything as it is now, made while the store serves; `None`: only a store with files of its own has
+    /// such copies.
+    fn copy(&self) -> Option<BoxFuture<'_, Result<StoreCopy, StoreError>>> {
+        None
+    }
+
+    /// Bytes that the store takes where it lies; `None`: it lies in memory.
+    fn size(&self) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
+        std::future::ready(Ok(None)).boxed()
     }
 
     /// The newest revision (linearizable).

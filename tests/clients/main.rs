@@ -9,4 +9,5 @@ mod kubectl;
 mod lists;
 mod migrate;
 mod startup;
+mod stored;
 mod support;

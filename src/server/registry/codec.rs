@@ -6,10 +6,11 @@ use keelson_machinery::object::Object;
 use keelson_machinery::protobuf;
 use keelson_machinery::scheme::KindDesc;
 use keelson_machinery::status::StatusError;
+use keelson_machinery::yaml;
 use keelson_storage::{Entry, Revision};
 
-use super::Resource;
 use super::sealed::unreadable;
+use super::{Media, Resource};
 
 impl Resource {
     /// Applies the defaults of a version, of the definition first, then of code.
@@ -30,18 +31,27 @@ impl Resource {
         (kind.from_hub)(object).map_err(|e| StatusError::internal_error(e.to_string()))
     }
 
-    /// The bytes to store: storage version, protobuf in its envelope, without a resource version.
+    /// The bytes to store: storage version, without a resource version; protobuf in its envelope unless the kind or the
+    /// server wants something else.
     pub(crate) fn encode(&self, object: &dyn Object) -> Result<Vec<u8>, StatusError> {
         let mut stored = self.from_hub(self.storage, object.clone_object())?;
         stored.meta_mut().resource_version.clear();
         stored.meta_mut().self_link.clear();
-        if self.storage.stored_as_json {
+        let media = match self.storage.stored_as_json {
+            true => Media::Json,
+            false => self.backend.placement.media,
+        };
+        let json = || {
             let mut out = Vec::new();
             json::write_kind(as_kind(&*stored), &mut out);
             out.push(b'\n');
-            return Ok(out);
+            out
+        };
+        match media {
+            Media::Protobuf => Ok(protobuf::encode(as_kind(&*stored))),
+            Media::Json => Ok(json()),
+            Media::Yaml => yaml::from_json(&json()).map_err(|e| StatusError::internal_error(e.to_string())),
         }
-        Ok(protobuf::encode(as_kind(&*stored)))
     }
 
     /// The object that an entry holds, with its resource version, as the hub version.
@@ -52,6 +62,15 @@ impl Resource {
     }
 
     fn decode_bytes(&self, value: &[u8], revision: Revision) -> Result<Box<dyn Object>, String> {
+        if value.starts_with(b"{") || protobuf::has_envelope(value) {
+            return self.decode_form(value, revision);
+        }
+        let json = yaml::to_json(value).map_err(|e| e.to_string())?;
+        self.decode_form(&json, revision)
+    }
+
+    /// Of JSON or protobuf.
+    fn decode_form(&self, value: &[u8], revision: Revision) -> Result<Box<dyn Object>, String> {
         let (kind, mut object) = if value.starts_with(b"{") {
             let meta = json::type_meta(value).map_err(|e| e.to_string())?;
             let kind = self.stored_kind(&meta.api_version, &meta.kind)?;

@@ -11,6 +11,7 @@ mod update;
 pub mod write;
 
 mod derive;
+mod placement;
 mod read;
 mod sealed;
 mod select;
@@ -29,6 +30,7 @@ use crate::cache::{Budget, Indexes};
 
 pub(crate) use derive::LIST_ITEMS;
 pub use handler::{Answer, Call, Handler, Reply};
+pub use placement::{Media, Placement, StoreOverride};
 pub use read::{Stored, parse_revision};
 pub(crate) use select::{Next, Query};
 pub use strategy::{Again, CodeDefaults, Context, DefaultStrategy, MetadataChecks, Strategy, Warnings};
@@ -89,9 +91,25 @@ pub struct Backend {
     /// Of what is derived from entries.
     pub budget: Arc<Budget>,
     pub encryption: Arc<Encryption>,
+    pub placement: Arc<Placement>,
 }
 
 impl Backend {
+    /// With the store of one resource.
+    fn of(&self, group: &str, resource: &str) -> Backend {
+        let mut backend = self.clone();
+        if let Some(own) = self.placement.store_of(group, resource) {
+            backend.store = own.clone();
+        }
+        backend
+    }
+
+    /// All stores, the one that most resources share first.
+    pub(crate) fn stores(&self) -> impl Iterator<Item = &Arc<dyn Store>> {
+        let own = self.placement.overrides.iter().map(|own| &own.store);
+        std::iter::once(&self.store).chain(own)
+    }
+
     /// A random uid.
     pub fn new_uid(&self) -> String {
         let mut random = [0u8; 16];
@@ -322,7 +340,7 @@ impl Registry {
             handlers: code.handlers_of(group, plural),
             key_prefix: format!("{prefix}/{}/", storage.storage_path),
             transformer: backend.encryption.resource(storage.group, storage.plural),
-            backend: backend.clone(),
+            backend: backend.of(storage.group, storage.plural),
             selectable: selectable(first, schemes),
             indexes: Indexes::default(),
             versions,

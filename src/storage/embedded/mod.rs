@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use self::database::{Database, explain};
 use self::folder::Folder;
@@ -34,8 +34,8 @@ use self::writer::{Answer, Command, Writer};
 use crate::lease_pool::LeasePool;
 use crate::maintenance::{Maintenance, Schedule};
 use crate::{
-    Clock, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Snapshot, Store, StoreError,
-    SystemClock, WatchStream, Write, Written,
+    Clock, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Snapshot, Store, StoreCopy,
+    StoreError, SystemClock, WatchStream, Write, Written,
 };
 
 /// Writes that wait for the writer at most; more wait in their callers.
@@ -50,6 +50,8 @@ pub struct EmbeddedStore {
     queue: mpsc::Sender<Command>,
     upkeep: Maintenance,
     leases: Mutex<LeasePool>,
+    /// One copy at a time: each takes as much room as the store.
+    copying: Arc<Semaphore>,
 }
 
 impl EmbeddedStore {
@@ -99,6 +101,7 @@ impl EmbeddedStore {
             queue,
             upkeep,
             leases: Mutex::default(),
+            copying: Arc::new(Semaphore::new(1)),
         })
     }
 
@@ -202,6 +205,25 @@ impl Store for EmbeddedStore {
             copied.await.unwrap_or_else(|_| Err(self.ended()))
         }
         .boxed()
+    }
+
+    fn copy(&self) -> Option<BoxFuture<'_, Result<StoreCopy, StoreError>>> {
+        let made = async move {
+            self.shared.mvcc.view()?;
+            let permit = self.copying.clone().try_acquire_owned();
+            let permit = permit.map_err(|_| StoreError::Unavailable("another copy is being made".to_owned()))?;
+            let path = self.path.clone();
+            let copied = tokio::task::spawn_blocking(move || offline::copy_unseen(&path));
+            let file = copied.await.unwrap_or_else(|_| Err(self.ended()))?;
+            Ok(StoreCopy { file, _permit: permit })
+        };
+        Some(made.boxed())
+    }
+
+    fn size(&self) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
+        let bytes = |path: PathBuf| path.metadata().map_or(0, |file| file.len());
+        let log = self.path.with_extension("db-wal");
+        ready(Ok(Some(bytes(self.path.clone()) + bytes(log)))).boxed()
     }
 
     fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {

@@ -126,6 +126,20 @@ pub fn restore(file: &Path, dir: &Path) -> Result<Report, StoreError> {
     report(&folder, &database)
 }
 
+/// Copies a store that serves into a file beside it, which has no name any more when this returns.
+pub(super) fn copy_unseen(path: &Path) -> Result<File, StoreError> {
+    let name = path.with_extension("copy");
+    let failed = |error: io::Error| StoreError::Unavailable(format!("{}: {error}", name.display()));
+    // What an earlier process left when it was killed.
+    remove_all(&name);
+    folder::create(&name).map_err(failed)?;
+    let copied = Database::connect(path).and_then(|database| database.copy_into(&name));
+    let opened = copied.map_err(|error| explain(path, &error));
+    let opened = opened.and_then(|()| File::open(&name).map_err(failed));
+    remove_all(&name);
+    opened
+}
+
 impl EmbeddedStore {
     /// Copies the store as it is now into a new file, while it serves.
     ///

@@ -20,8 +20,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const PAGE: usize = 1000;
 /// A list that compaction overtakes begins again so often.
 const LIST_ATTEMPTS: usize = 3;
-/// A health check is given up after this time.
-const HEALTH: Duration = Duration::from_secs(2);
+/// A health check is given up after this time, if its caller has that much patience.
+const HEALTH: Duration = Duration::from_secs(10);
 
 /// Runs an attempt until it succeeds, fails for good, or time is up.
 async fn call<T, F: Future<Output = Result<T, Error>>>(
@@ -253,6 +253,17 @@ impl Calls {
         })
         .await;
         done.map(drop).map_err(|failure| failure.store_error())
+    }
+
+    /// Bytes of the database of the member that answers.
+    pub async fn size(&self) -> Result<u64, StoreError> {
+        let status = call(worth_a_retry, || {
+            let mut maintenance = self.client.maintenance_client();
+            async move { maintenance.status().await }
+        })
+        .await;
+        let size = status.map_err(|failure| failure.store_error())?.db_size();
+        Ok(u64::try_from(size).unwrap_or(0))
     }
 
     /// A linearizable read, and no alarm that stops writes.

@@ -203,6 +203,10 @@ impl Store for EtcdStore {
         .boxed()
     }
 
+    fn size(&self) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
+        self.unless_closed(async { self.calls.size().await.map(Some) }).boxed()
+    }
+
     fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {
         self.unless_closed(self.calls.current_revision()).boxed()
     }

@@ -32,6 +32,41 @@ async fn a_snapshot_of_a_serving_store_is_restored_elsewhere() {
 }
 
 #[tokio::test]
+async fn a_serving_store_is_copied_without_a_trace() {
+    use std::io::Read;
+    let dir = tempfile::tempdir().unwrap();
+    let (live, file) = (dir.path().join("live"), dir.path().join("copy"));
+    let store = open(&live).unwrap();
+    write(&store, "/a", Expect::Absent, Some("one")).await;
+    let names = || {
+        fs::read_dir(&live)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect::<Vec<_>>()
+    };
+    let before = names();
+    let mut copy = store.copy().unwrap().await.unwrap();
+    assert_eq!(names(), before);
+    let busy = store.copy().unwrap().await.unwrap_err().to_string();
+    assert!(busy.ends_with("another copy is being made"), "{busy}");
+    write(&store, "/b", Expect::Absent, Some("two")).await;
+    let mut bytes = Vec::new();
+    copy.file.read_to_end(&mut bytes).unwrap();
+    fs::write(&file, &bytes).unwrap();
+    let report = offline::check_snapshot(&file).unwrap();
+    assert_eq!((report.keys, report.revision), (1, Revision(2)));
+    drop(copy);
+    assert!(store.copy().unwrap().await.is_ok());
+    store.close().await;
+
+    let at = bytes.windows(3).position(|bytes| bytes == b"one").unwrap();
+    bytes[at] ^= 1;
+    fs::write(&file, &bytes).unwrap();
+    let damaged = offline::check_snapshot(&file).unwrap_err().to_string();
+    assert!(damaged.contains("key /a"), "{damaged}");
+}
+
+#[tokio::test]
 async fn compaction_forgets_history_and_gives_space_back() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).unwrap();
