@@ -37,6 +37,16 @@ struct State {
     ended: Option<StoreError>,
 }
 
+impl State {
+    /// Whether every change after a revision is in history. The oldest revision that is kept need not be: a view that
+    /// was read from elsewhere begins with it, and nobody knows here how it came to be.
+    fn reaches_back_to(&self, after: u64) -> bool {
+        let (next, oldest) = (after.saturating_add(1), self.view.oldest());
+        let nothing_at_oldest = oldest <= view::FIRST;
+        next > oldest || (next == oldest && (nothing_at_oldest || self.history.at(oldest).is_some()))
+    }
+}
+
 /// See the module's description.
 pub(crate) struct Mvcc {
     state: RwLock<State>,
@@ -95,7 +105,7 @@ impl Mvcc {
     /// See [`crate::Store::events`].
     pub fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
         let state = self.read();
-        if state.ended.is_some() || after.0 + 1 < state.view.oldest() {
+        if state.ended.is_some() || !state.reaches_back_to(after.0) {
             return None;
         }
         let changes = state.history.slice(after.0, until.0, MOST_CHANGES_SCANNED + 1);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use super::*;
-use crate::{Expect, Write, Written};
+use crate::{Entry, Expect, Write, Written};
 
 /// xorshift64*: the same sequence for the same seed.
 struct Dice(u64);
@@ -184,4 +184,23 @@ fn a_batch_is_seen_by_itself_only() {
         (entry.version, entry.create_revision, entry.mod_revision),
         (2, Revision(2), Revision(3))
     );
+}
+
+/// A view that was read from elsewhere does not know the change that made its revision.
+#[tokio::test]
+async fn a_view_from_elsewhere_is_watched_after_its_revision_only() {
+    let held = Version::new("x".into(), Revision(3), Revision(5), 2);
+    let view = View::of(vec![Entry::new("/a/1", held)], Revision(5));
+    let mvcc = Mvcc::new(view, History::default(), Leases::default());
+    let refused = mvcc.watch("/a/", Revision(4)).err();
+    assert!(
+        matches!(refused, Some(StoreError::Compacted { oldest: Revision(5) })),
+        "{refused:?}"
+    );
+    assert_eq!(mvcc.events("/a/", Revision(4), Revision(5), 10), None);
+    assert!(mvcc.watch("/a/", Revision(5)).is_ok());
+    assert_eq!(mvcc.events("/a/", Revision(5), Revision(5), 10), Some(vec![]));
+    let new = Mvcc::empty();
+    new.compact(Revision(1));
+    assert!(new.watch("/", Revision(0)).is_ok());
 }

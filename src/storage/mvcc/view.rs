@@ -9,7 +9,7 @@ use super::version::{Change, Version, entry};
 use crate::{Entry, ListOptions, Listed, Revision, StoreError};
 
 /// The revision of a store that was never written to, as in etcd.
-const FIRST: u64 = 1;
+pub(super) const FIRST: u64 = 1;
 
 /// Clones in constant time; a clone does not change when the store does.
 #[derive(Clone)]

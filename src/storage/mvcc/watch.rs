@@ -151,7 +151,7 @@ impl Subscription {
         if let Some(why) = &state.ended {
             return Err(why.clone());
         }
-        if after + 1 < state.view.oldest() {
+        if !state.reaches_back_to(after) {
             return Err(StoreError::Compacted {
                 oldest: Revision(state.view.oldest()),
             });
