@@ -105,6 +105,84 @@ async fn a_gap_made_while_etcd_was_away_ends_the_watch() {
     assert!(seen > 0 && seen < 201);
 }
 
+/// What is read into memory begins with a list: the change that made its revision is not among the events that follow.
+#[tokio::test]
+async fn a_watch_from_just_before_the_mirror_misses_nothing() {
+    let Some(server) = EtcdServer::start() else { return };
+    let first = {
+        let store = EtcdStore::connect(&server.config()).await.unwrap();
+        let first = write(&store, "/a/1", Expect::Absent, "x").await;
+        write(&store, "/a/2", Expect::Absent, "x").await;
+        first
+    };
+    let store = EtcdStore::connect(&server.config()).await.unwrap();
+    assert_eq!(store.snapshot("/a/").await.unwrap().count("/a/"), 2);
+    let mut watch = store.watch("/a/", first).await.unwrap();
+    write(&store, "/a/3", Expect::Absent, "x").await;
+    assert_eq!(keys(&mut watch, 2).await, ["/a/2", "/a/3"]);
+}
+
+/// More than what gRPC allows in one message unless told otherwise.
+#[tokio::test]
+async fn a_long_past_comes_whole() {
+    let Some(server) = EtcdServer::start() else { return };
+    let store = EtcdStore::connect(&server.config()).await.unwrap();
+    for n in 0..8 {
+        write(&store, &format!("/a/{n}"), Expect::Absent, vec![b'x'; 1_000_000]).await;
+    }
+    let mut watch = store.watch("/a/", Revision(1)).await.unwrap();
+    assert_eq!(keys(&mut watch, 8).await.len(), 8);
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// etcd that was put back to an older state: watches end, and memory shows what is there now.
+#[tokio::test]
+async fn etcd_that_has_gone_back_is_read_again() {
+    let Some(mut server) = EtcdServer::start() else { return };
+    let store = EtcdStore::connect(&server.config()).await.unwrap();
+    write(&store, "/a/old", Expect::Absent, "x").await;
+    server.stop();
+    let (data, older) = (server.dir().join("data"), server.dir().join("older"));
+    copy(&data, &older);
+    server.restart();
+    while store.health().await.is_err() {}
+    let mut last = Revision(0);
+    for n in 0..20 {
+        last = write(&store, &format!("/a/new-{n}"), Expect::Absent, "x").await;
+    }
+    assert_eq!(store.snapshot("/a/").await.unwrap().count("/a/"), 21);
+    let mut direct = store.watch("/", last).await.unwrap();
+    let mut mirrored = store.watch("/a/", last).await.unwrap();
+    server.stop();
+    std::fs::remove_dir_all(&data).unwrap();
+    std::fs::rename(&older, &data).unwrap();
+    server.restart();
+    for watch in [&mut direct, &mut mirrored] {
+        let end = loop {
+            match next(watch).await {
+                Ok(WatchItem::Progress(_)) => {}
+                other => break other,
+            }
+        };
+        assert!(matches!(end, Err(StoreError::Compacted { .. })), "{end:?}");
+    }
+    let again = store.snapshot("/a/").await.unwrap();
+    assert_eq!(again.count("/a/"), 1);
+    assert!(again.revision() < last);
+}
+
 #[tokio::test]
 async fn a_reader_that_stands_still_does_not_stop_the_others() {
     const WRITES: usize = 300;

@@ -77,8 +77,8 @@ pub(super) async fn start(
         signal,
         queue,
     };
-    let stream = pump.open_first().await.map_err(|error| unavailable(&error))?;
-    tokio::spawn(pump.run(stream));
+    let opened = pump.open_first().await.map_err(|error| unavailable(&error))?;
+    tokio::spawn(pump.run(opened.stream));
     Ok(stream::unfold(items, |mut items| async {
         items.recv().await.map(|item| (item, items))
     })
@@ -105,8 +105,14 @@ pub(super) async fn oldest(calls: &Calls) -> Revision {
         .unwrap_or_default()
 }
 
+/// A stream of etcd, and how far the member was that opened it.
+struct Opened {
+    stream: etcd_client::WatchStream,
+    revision: Revision,
+}
+
 impl Pump {
-    async fn open(&self) -> Result<etcd_client::WatchStream, Error> {
+    async fn open(&self) -> Result<Opened, Error> {
         let mut watches = self.calls.client.watch_client().max_decoding_message_size(usize::MAX);
         let options = WatchOptions::new()
             .with_prefix()
@@ -116,7 +122,10 @@ impl Pump {
         let confirmed = async {
             let mut stream = watches.watch(self.prefix.as_str(), Some(options)).await?;
             match stream.message().await? {
-                Some(answer) if answer.created() => Ok(stream),
+                Some(answer) if answer.created() => Ok(Opened {
+                    stream,
+                    revision: revision(answer.header()),
+                }),
                 _ => Err(Error::WatchError("etcd did not confirm the watch".to_owned())),
             }
         };
@@ -125,7 +134,7 @@ impl Pump {
     }
 
     /// The first opening. A member that is away is no reason to refuse the watch: another attempt may find another one.
-    async fn open_first(&self) -> Result<etcd_client::WatchStream, Error> {
+    async fn open_first(&self) -> Result<Opened, Error> {
         let mut pause = PAUSE;
         for _ in 1..OPENINGS {
             match self.open().await {
@@ -266,7 +275,17 @@ impl Pump {
                 () = over(&queue, signal) => Err(StoreError::Closed),
             };
             match opened {
-                Ok(stream) => return Ok(stream),
+                Ok(opened) if opened.revision >= self.after => return Ok(opened.stream),
+                // The member lags behind, or etcd has gone back.
+                Ok(opened) => match self.calls.current_revision().await {
+                    Ok(current) if current < self.after => {
+                        let after = self.after;
+                        tracing::error!(%current, %after, "etcd has gone back; what was read from it is read again");
+                        return Err(Some(StoreError::Compacted { oldest: current }));
+                    }
+                    Ok(_) => return Ok(opened.stream),
+                    Err(_) => pause = (2 * pause).min(LONGEST_PAUSE),
+                },
                 Err(StoreError::Closed) if self.queue.is_closed() => return Err(None),
                 Err(StoreError::Closed) => return Err(Some(StoreError::Closed)),
                 Err(error) if since.elapsed() >= AWAY => return Err(Some(error)),
