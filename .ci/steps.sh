@@ -37,6 +37,7 @@ step_history() {
     cargo build --quiet --locked -p keelson-history
     "$CARGO_TARGET_DIR/debug/keelson-history" traffic --seconds 15
     "$CARGO_TARGET_DIR/debug/keelson-history" crash --rounds 50
+    "$CARGO_TARGET_DIR/debug/keelson-history" disk
 }
 
 # The user's own server: linted, tested, and its program built for the steps below. Its lock file may lag behind the

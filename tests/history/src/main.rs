@@ -12,6 +12,7 @@
 )]
 
 mod crash;
+mod disk;
 mod run;
 
 use std::path::PathBuf;
@@ -50,6 +51,8 @@ enum What {
         #[arg(long, default_value_t = 10_000)]
         objects: u64,
     },
+    /// A server whose disk fails and works again.
+    Disk,
 }
 
 #[derive(clap::Args)]
@@ -85,6 +88,10 @@ fn main() -> ExitCode {
         What::Traffic(args) => runtime.block_on(traffic(program, args, seed)),
         What::Crash { rounds, objects } => {
             runtime.block_on(crash::run(&program, rounds, objects, seed));
+            ExitCode::SUCCESS
+        }
+        What::Disk => {
+            runtime.block_on(disk::run(&program));
             ExitCode::SUCCESS
         }
     }

@@ -17,19 +17,28 @@ pub struct Server {
     folder: PathBuf,
     port: u16,
     flags: Vec<String>,
+    environment: Environment,
     child: Mutex<Child>,
 }
 
+type Environment = Vec<(&'static str, PathBuf)>;
+
 impl Server {
     pub fn start(program: &Path, folder: &Path, flags: Vec<String>) -> Server {
+        Server::start_with(program, folder, flags, Vec::new())
+    }
+
+    /// As [`Server::start`], with more in its environment.
+    pub fn start_with(program: &Path, folder: &Path, flags: Vec<String>, environment: Environment) -> Server {
         std::fs::create_dir_all(folder).unwrap();
         let port = free_port();
         Server {
-            child: Mutex::new(spawn(program, folder, port, &flags)),
+            child: Mutex::new(spawn(program, folder, port, &flags, &environment)),
             program: program.to_owned(),
             folder: folder.to_owned(),
             port,
             flags,
+            environment,
         }
     }
 
@@ -81,7 +90,8 @@ impl Server {
     }
 
     pub fn start_again(&self) {
-        *self.child.lock().unwrap() = spawn(&self.program, &self.folder, self.port, &self.flags);
+        let child = spawn(&self.program, &self.folder, self.port, &self.flags, &self.environment);
+        *self.child.lock().unwrap() = child;
     }
 
     pub async fn freeze(&self, time: Duration) {
@@ -100,7 +110,7 @@ impl Drop for Server {
     }
 }
 
-fn spawn(program: &Path, folder: &Path, port: u16, flags: &[String]) -> Child {
+fn spawn(program: &Path, folder: &Path, port: u16, flags: &[String], environment: &Environment) -> Child {
     let log = OpenOptions::new()
         .create(true)
         .append(true)
@@ -109,6 +119,7 @@ fn spawn(program: &Path, folder: &Path, port: u16, flags: &[String]) -> Child {
     Command::new(program)
         .env_remove("KUBECONFIG")
         .env("HOME", folder)
+        .envs(environment.iter().cloned())
         .arg(format!("--data-dir={}", folder.join("data").display()))
         .arg(format!("--kubeconfig-out={}", folder.join("kubeconfig").display()))
         .arg(format!("--secure-port={port}"))
