@@ -11,7 +11,6 @@ use crate::api::core::v1::{
 };
 use crate::kube::typed::{typed, typed_mut};
 
-const PENDING: &str = "Pending";
 /// Named the class of a volume or claim before there was a field for it.
 pub const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 const SNAPSHOT_GROUP: &str = "snapshot.storage.k8s.io";
@@ -30,7 +29,6 @@ impl Strategy for PersistentVolumeClaimStrategy {
         let Some(o) = typed_mut::<PersistentVolumeClaim>(object) else {
             return;
         };
-        o.status.phase = PENDING.to_owned();
         if !o.spec.data_source.as_deref().is_some_and(is_volume_or_snapshot) {
             o.spec.data_source = None;
         }

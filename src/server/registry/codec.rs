@@ -54,6 +54,13 @@ impl Resource {
         }
     }
 
+    /// An object that was just written, as it will be read: with defaults for what preparing took out of it.
+    pub(crate) fn as_read(&self, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
+        let mut stored = self.from_hub(self.storage, object)?;
+        self.apply_defaults(self.storage, &mut *stored);
+        self.to_hub(self.storage, stored)
+    }
+
     /// The object that an entry holds, with its resource version, as the hub version.
     pub(crate) fn decode(&self, entry: &Entry) -> Result<Box<dyn Object>, StatusError> {
         let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;

@@ -48,7 +48,7 @@ impl Resource {
             match self.insert(context, &*object).await? {
                 Ok(revision) => {
                     object.meta_mut().resource_version = revision.map(|r| r.to_string()).unwrap_or_default();
-                    return Ok(object);
+                    return self.as_read(object);
                 }
                 Err(name) if attempt == attempts => {
                     return Err(self.exists_already(&object.meta().namespace, &name).await);

@@ -96,7 +96,7 @@ impl Resource {
         let value = self.encode(&*new)?;
         if context.dry_run || self.holds(entry, &value)? {
             new.meta_mut().resource_version = entry.mod_revision.to_string();
-            return Ok(Some(new));
+            return self.as_read(new).map(Some);
         }
         let lease = if entry.lease.is_some() {
             self.lease().await?
@@ -117,7 +117,7 @@ impl Resource {
         {
             Written::Done { revision, .. } => {
                 new.meta_mut().resource_version = revision.to_string();
-                Ok(Some(new))
+                self.as_read(new).map(Some)
             }
             Written::Conflict { .. } => Ok(None),
         }
