@@ -48,8 +48,6 @@ fn apply(live: &Deployment, document: &str) -> Option<(Deployment, bool)> {
     black_box(&named);
     let mut applied = Deployment::default();
     let document = read_document(document.as_bytes(), &mut applied).ok()?;
-    let mut managed = Managed::read(&live.metadata.managed_fields).ok()?;
-    let mut target = live.clone();
     let apply = Apply {
         writer: &writer("kubectl", ""),
         live,
@@ -59,6 +57,11 @@ fn apply(live: &Deployment, document: &str) -> Option<(Deployment, bool)> {
         ignored: &FieldSet::of_fields(&["status"]),
         versions: &OneVersion,
     };
+    if apply.is_settled(&live.metadata.managed_fields) {
+        return Some((live.clone(), false));
+    }
+    let mut managed = Managed::read(&live.metadata.managed_fields).ok()?;
+    let mut target = live.clone();
     let changed = apply.run(&mut managed, &mut target).ok()?;
     if changed {
         defaults::apply(&mut target);

@@ -141,7 +141,7 @@ impl Level {
     fn maps(&mut self, field: &'static FieldDesc, old: Option<&dyn Map>, new: Option<&dyn Map>) {
         let shape = Shape::of_entry(field);
         let find = |map: Option<&'_ dyn Map>, key: &str| map.is_some_and(|m| m.get(key).is_some());
-        let name = |key: &str| PathElement::Field(Name::Owned(key.to_owned()));
+        let name = |key: &str| PathElement::Field(Name::from(key));
         if let Some(old) = old {
             old.for_each(&mut |key, a| {
                 let b = new.and_then(|m| m.get(key));

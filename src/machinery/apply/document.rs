@@ -5,7 +5,7 @@
 
 use super::go_value::{plain, syntax, type_name};
 use super::view::{Shape, absent_key, scalar_of_json};
-use crate::fieldset::{FieldSet, KeyField, Name, PathElement, Scalar};
+use crate::fieldset::{Entry, FieldSet, KeyField, Name, PathElement, Scalar};
 use crate::intstr::IntOrString;
 use crate::json::{self, Cursor};
 use crate::quantity::Quantity;
@@ -205,6 +205,7 @@ impl<'a> Gather<'a> {
             ..Said::default()
         };
         let mut seen: Vec<&'static FieldDesc> = Vec::with_capacity(desc.fields.len().min(16));
+        let mut entries = Vec::with_capacity(4);
         self.cursor.open();
         while self.cursor.more() {
             said.member = false;
@@ -213,7 +214,7 @@ impl<'a> Gather<'a> {
                 self.cursor.peek();
                 let value = self.cursor.skip();
                 if !(place.depth == 0 && is_type_meta(&key, value)) {
-                    let element = PathElement::Field(Name::Owned(key.into_owned()));
+                    let element = PathElement::Field(Name::from(key));
                     self.step(
                         || element,
                         |g| {
@@ -234,8 +235,14 @@ impl<'a> Gather<'a> {
                 let text = self.cursor.since(start);
                 said.keys.push((field.json, scalar_of_json(text)));
             }
-            said.set.add(element(), value.member, value.set);
+            entries.push(Entry {
+                element: element(),
+                member: value.member,
+                children: value.set,
+            });
         }
+        // What stands twice has been seen to.
+        said.set = FieldSet::from_unsorted(entries);
         said
     }
 
@@ -276,7 +283,7 @@ impl<'a> Gather<'a> {
         let mut said = Said::member();
         self.cursor.open();
         while self.cursor.more() {
-            let key = Name::Owned(self.cursor.key().decode().into_owned());
+            let key = Name::from(self.cursor.key().decode());
             let element = PathElement::Field(key);
             let value = self.step(|| element.clone(), |g| g.value(element_type, below, place));
             self.duplicate |= said.set.get(&element).is_some();
@@ -475,7 +482,7 @@ fn key_element(
             Some((_, value)) => value.clone(),
             None => absent_key(message, name).ok_or(*name)?,
         };
-        keys.push((Name::Borrowed(name), value));
+        keys.push((Name::new_static(name), value));
     }
     keys.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(PathElement::Key(keys.into()))

@@ -14,6 +14,7 @@ mod prune;
 mod raw;
 mod remove;
 mod set;
+mod settled;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -66,7 +67,8 @@ impl Apply<'_> {
             self.count_what_was(managed)?;
         }
         let own = self.writer.owner(Operation::Apply);
-        let last = managed.find(&own).cloned();
+        let at = managed.owners().iter().position(|o| o.is_same(&own));
+        let last = at.map(|at| managed.owners_mut().remove(at));
         let fields = self.document.fields.clone().recursive_difference(self.ignored);
         merge(target, self.applied, &self.document.fields);
         if let Some(last) = &last {
@@ -77,16 +79,16 @@ impl Apply<'_> {
         self.settle(managed, found, target)?;
         let fields = fields.difference(untracked());
         if fields.is_empty() {
-            managed.owners_mut().retain(|o| !o.is_same(&own));
             return Ok(changed);
         }
         let version = own.api_version.clone();
-        let owner = managed.entry(own);
+        let mut owner = last.unwrap_or(own);
         owner.set_fields(fields);
         owner.api_version = version;
         if changed {
             owner.time = self.writer.now;
         }
+        managed.owners_mut().push(owner);
         Ok(changed)
     }
 

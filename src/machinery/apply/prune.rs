@@ -19,14 +19,14 @@ pub(super) fn prune(
 ) -> Result<(), String> {
     let version = &apply.writer.api_version;
     let others: Vec<&Owner> = managed.owners().iter().filter(|o| !o.is_same(last)).collect();
+    if last.api_version == *version && last.fields().is_subset(fields) {
+        return Ok(());
+    }
     if last.api_version == *version && others.iter().all(|o| o.api_version == *version) {
         let mut owned: Vec<&FieldSet> = others.iter().map(|o| o.fields()).collect();
         owned.push(fields);
         let gone = unowned(target.desc(), last.fields(), &owned);
         remove(target, &gone);
-        return Ok(());
-    }
-    if last.fields().clone().difference(fields).is_empty() && last.api_version == *version {
         return Ok(());
     }
     prune_versions(apply, &others, last, fields, target)

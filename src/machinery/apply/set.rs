@@ -43,7 +43,7 @@ fn below(shape: Shape, presence: Presence<'_>) -> FieldSet {
         (Shape::Message, Presence::Value(Value::Message(m))) => add_message(m, &mut entries),
         (Shape::Map(field), Presence::Value(Value::Map(m))) => m.for_each(&mut |key, value| {
             entries.push(Entry {
-                element: PathElement::Field(Name::Owned(key.to_owned())),
+                element: PathElement::Field(Name::from(key)),
                 member: true,
                 children: below(Shape::of_entry(field), Presence::of_element(value)),
             });

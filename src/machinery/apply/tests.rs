@@ -33,6 +33,8 @@ fn text(widget: &Widget) -> String {
 struct Shared {
     object: Widget,
     managed: Managed,
+    /// Whether the last apply was known to change nothing before it ran.
+    settled: bool,
 }
 
 impl Shared {
@@ -56,7 +58,15 @@ impl Shared {
             versions: &One,
         };
         let (mut managed, mut target) = (self.managed.clone(), self.object.clone());
-        match apply.run(&mut managed, &mut target) {
+        let entries = managed.clone().write();
+        self.settled = apply.is_settled(&entries);
+        let outcome = apply.run(&mut managed, &mut target);
+        if self.settled {
+            assert_eq!(outcome, Ok(false));
+            assert!(crate::managed::same_but_times(&managed.clone().write(), &entries));
+            assert_eq!(text(&target), text(&self.object));
+        }
+        match outcome {
             Ok(changed) => {
                 self.managed = managed;
                 self.object = target;
@@ -89,7 +99,9 @@ fn two_writers_share() {
         shared.apply("a", r#"{"size":1,"selector":{"x":"1","y":"1"}}"#, false),
         Ok(false)
     );
+    assert!(shared.settled);
     assert_eq!(shared.apply("b", r#"{"selector":{"x":"1"}}"#, false), Ok(false));
+    assert!(!shared.settled, "it is said for the first time");
     assert_eq!(shared.owns("b"), r#"{"f:spec":{"f:selector":{"f:x":{}}}}"#);
     assert_eq!(
         shared.apply("b", r#"{"selector":{"x":"2"},"size":2}"#, false),

@@ -2,8 +2,6 @@
 //!
 //! What counts is the JSON form: a field is there if JSON shows it, and null is something else than absent.
 
-use std::borrow::Cow;
-
 use crate::fieldset::{KeyField, Name, PathElement, Scalar};
 use crate::json::{Shape as Json, parse_shape};
 use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, ListType, MessageDesc, Reflect, Type, Value};
@@ -216,7 +214,7 @@ pub(super) fn item_element(field: &FieldDesc, item: Value<'_>) -> PathElement {
     let mut keys: Vec<KeyField> = field
         .map_keys
         .iter()
-        .map(|name| (Cow::Borrowed(*name), key_value(message, name)))
+        .map(|name| (Name::new_static(name), key_value(message, name)))
         .collect();
     keys.sort_by(|a, b| a.0.cmp(&b.0));
     PathElement::Key(keys.into())
@@ -273,7 +271,7 @@ fn scalar(value: Value<'_>) -> Scalar {
         Value::Int32(n) => Scalar::Int(n.into()),
         Value::Int64(n) => Scalar::Int(n),
         Value::Double(n) => Scalar::Double(n),
-        Value::Str(s) => Scalar::Str(Name::Owned(s.to_owned())),
+        Value::Str(s) => Scalar::Str(Name::from(s)),
         Value::Leaf(leaf) => {
             let mut json = Vec::new();
             leaf.write_json(&mut json);
@@ -286,7 +284,7 @@ fn scalar(value: Value<'_>) -> Scalar {
 /// The scalar that valid JSON text says.
 pub(super) fn scalar_of_json(json: &[u8]) -> Scalar {
     match parse_shape(json) {
-        Ok(Json::String(text)) => Scalar::Str(Name::Owned(text.decode().into_owned())),
+        Ok(Json::String(text)) => Scalar::Str(Name::from(text.decode())),
         Ok(Json::Number(digits)) => match digits.parse() {
             Ok(n) => Scalar::Int(n),
             Err(_) => Scalar::Double(digits.parse().unwrap_or_default()),
@@ -304,7 +302,7 @@ pub(super) fn absent_key(message: &MessageDesc, name: &str) -> Option<Scalar> {
         return Some(scalar_of_json(default.as_bytes()));
     }
     let zero = match field.ty {
-        Type::String => Scalar::Str(Name::Borrowed("")),
+        Type::String => Scalar::Str(Name::new_static("")),
         Type::Int32 | Type::Int64 => Scalar::Int(0),
         Type::Bool => Scalar::Bool(false),
         _ => return None,

@@ -118,7 +118,7 @@ fn read_element(key: &str) -> Result<Option<PathElement>, FieldsError> {
         return Err(FieldsError("a key of the fields has no type"));
     };
     Ok(match kind {
-        "f" => Some(PathElement::Field(rest.to_owned().into())),
+        "f" => Some(PathElement::Field(rest.into())),
         "k" => Some(PathElement::Key(read_keys(rest)?)),
         "v" => Some(PathElement::Value(read_scalar(rest.as_bytes())?)),
         "i" => {
@@ -136,7 +136,7 @@ fn read_keys(json: &str) -> Result<Box<[KeyField]>, FieldsError> {
     };
     let mut fields = Vec::with_capacity(members.len());
     for (name, value) in members {
-        fields.push((Name::Owned(name.decode().into_owned()), read_scalar(value)?));
+        fields.push((Name::from(name.decode()), read_scalar(value)?));
     }
     fields.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(fields.into())
@@ -147,7 +147,7 @@ fn read_scalar(json: &[u8]) -> Result<Scalar, FieldsError> {
     json::validate(json).map_err(|_| FieldsError("a value is not valid JSON"))?;
     let shape = parse_shape(json).map_err(|_| FieldsError("a value is not valid JSON"))?;
     Ok(match shape {
-        Shape::String(text) => Scalar::Str(text.decode().into_owned().into()),
+        Shape::String(text) => Scalar::Str(text.decode().into()),
         Shape::Number(digits) => match digits.parse() {
             Ok(n) => Scalar::Int(n),
             Err(_) => Scalar::Double(digits.parse().map_err(|_| FieldsError("a number is out of range"))?),

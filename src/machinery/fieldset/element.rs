@@ -1,13 +1,14 @@
 //! One step of a path: a named field, an item of a list by its keys, value or place.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
+use smol_str::SmolStr;
+
 use crate::json::{text, write_float, write_int};
 
-/// A name; static where it comes from a table of fields.
-pub type Name = Cow<'static, str>;
+/// A name, which takes no memory of its own where it comes from a table of fields or is short. Sets have many.
+pub type Name = SmolStr;
 
 /// A value that a list item is known by.
 #[derive(Clone, Debug)]
@@ -39,13 +40,13 @@ pub enum PathElement {
 
 impl PathElement {
     pub const fn field(name: &'static str) -> PathElement {
-        PathElement::Field(Cow::Borrowed(name))
+        PathElement::Field(Name::new_static(name))
     }
 
     /// Compares with the element of a named field.
     pub(super) fn cmp_field(&self, name: &str) -> Ordering {
         match self {
-            PathElement::Field(own) => own.as_ref().cmp(name),
+            PathElement::Field(own) => own.as_str().cmp(name),
             _ => Ordering::Greater,
         }
     }

@@ -306,6 +306,16 @@ impl FieldSet {
         })
     }
 
+    /// Whether every path of this set is in the other.
+    pub fn is_subset(&self, other: &FieldSet) -> bool {
+        let mut rest = other.entries.iter();
+        self.entries.iter().all(|a| {
+            let found = rest.by_ref().find(|b| b.element >= a.element);
+            found
+                .is_some_and(|b| b.element == a.element && (b.member || !a.member) && a.children.is_subset(&b.children))
+        })
+    }
+
     /// Paths without other paths of the set below them.
     pub fn leaves(&self) -> FieldSet {
         let entries = self.entries.iter().map(|e| Entry {

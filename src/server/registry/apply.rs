@@ -48,6 +48,12 @@ impl Resource {
             Some(hub) => self.from_hub(kind, hub.clone_object())?,
             None => (kind.new)(),
         };
+        let migrates = applying.by_kubectl() && live.meta().annotations.contains_key(LAST_APPLIED);
+        if let (Some(hub), false) = (current, migrates)
+            && self.is_settled(&*live, applying)
+        {
+            return Ok(hub.clone_object());
+        }
         let mut managed = Managed::read(&live.meta().managed_fields)
             .map_err(|e| StatusError::unknown(format!("failed to decode managed fields: {e}")))?;
         let mut target = live.clone_object();
@@ -55,7 +61,7 @@ impl Resource {
         if let Some(why) = &applying.document.unfit {
             return Err(unfit(applying.applied.as_reflect(), kind.gvk(), why));
         }
-        if applying.by_kubectl() && live.meta().annotations.contains_key(LAST_APPLIED) {
+        if migrates {
             changed |= record_last_applied(&mut *target, applying.text);
         }
         let mut new = match current {
@@ -71,6 +77,19 @@ impl Resource {
             self.keep_times(&mut *new, hub);
         }
         Ok(new)
+    }
+
+    fn is_settled(&self, live: &dyn Object, applying: &Applying<'_>) -> bool {
+        let apply = Apply {
+            writer: &applying.request.writer,
+            live: live.as_reflect(),
+            applied: applying.applied.as_reflect(),
+            document: applying.document,
+            force: applying.force,
+            ignored: &self.reset_fields(applying.part),
+            versions: &ResourceVersions(self),
+        };
+        apply.is_settled(&live.meta().managed_fields)
     }
 
     /// Conflicts of kubectl with what it applied itself from the client's side are none.
