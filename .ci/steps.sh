@@ -152,7 +152,7 @@ reads_of_other_stores() {
     local port=$(free_port) peer=$(free_port)
     "${ETCD_BIN:-etcd}" --data-dir="$work/etcd" --log-level=error --initial-cluster="default=http://127.0.0.1:$peer" \
         --listen-client-urls="http://127.0.0.1:$port" --advertise-client-urls="http://127.0.0.1:$port" \
-        --listen-peer-urls="http://127.0.0.1:$peer" --initial-advertise-peer-urls="http://127.0.0.1:$peer" &
+        --listen-peer-urls="http://127.0.0.1:$peer" --initial-advertise-peer-urls="http://127.0.0.1:$peer" 2>/dev/null &
     local etcd=$!
     trap "stop_server; kill $etcd" EXIT
     start_server "$CARGO_TARGET_DIR/debug/keelson" --etcd-servers="http://127.0.0.1:$port" "${recorded_with[@]}"
