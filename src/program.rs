@@ -10,14 +10,16 @@ use keelson_machinery::scheme::Scheme;
 use keelson_machinery::table::CellFunctions;
 use keelson_server::admission::Admission;
 use keelson_server::env::{SystemClock, SystemEntropy};
-use keelson_server::listener::ListenerConfig;
+use keelson_server::listener::{Goaway, ListenerConfig, raise_descriptor_limit};
 use keelson_server::registry::{KindCode, Placement, StoreOverride};
 use keelson_server::server::{Config, Hook, Running, ServerError, start};
+use keelson_server::tls::TlsState;
 use keelson_storage::encryption::{Encryption, RELOAD_INTERVAL};
 use keelson_storage::{Store, StoreConfig};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::LocalSet;
 
+use crate::access::Certificates;
 use crate::options::provision::{Credentials, provision};
 use crate::options::{EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, parse};
 use crate::{access, logging, version};
@@ -138,6 +140,7 @@ impl Server {
 
     async fn serve(self, settings: &Settings) -> Result<(), OptionError> {
         let mut signals = Signals::new()?;
+        raise_descriptor_limit();
         let credentials = provision(settings, SystemTime::now())?;
         let store = open(settings.store.clone()).await?;
         let stored = Stored {
@@ -145,10 +148,13 @@ impl Server {
             encryption: encryption(settings.encryption.as_ref())?,
             placement: placement(&settings.placement).await?,
         };
-        let running = start(self.config(settings, &credentials, stored)?).map_err(|error| match error {
+        let certificates = Certificates::load(settings, &credentials)?;
+        let config = self.config(settings, &credentials, &certificates, stored)?;
+        let running = start(config).map_err(|error| match error {
             ServerError::Listen(error) => OptionError::flag("--bind-address, --secure-port", error.to_string()),
             other => OptionError::CommandLine(other.to_string()),
         })?;
+        certificates.follow(settings, running.shutdown());
         announce(settings, &credentials, &running)?;
         signals.wait().await;
         tracing::info!("Shutting down");
@@ -159,13 +165,18 @@ impl Server {
         }
     }
 
-    fn config(mut self, settings: &Settings, credentials: &Credentials, stored: Stored) -> Result<Config, OptionError> {
-        let tls = access::tls(settings, credentials)?;
+    fn config(
+        mut self,
+        settings: &Settings,
+        credentials: &Credentials,
+        certificates: &Certificates,
+        stored: Stored,
+    ) -> Result<Config, OptionError> {
         if self.kubernetes {
             crate::kube::set_event_time_to_live(&mut self.code, settings.event_time_to_live);
         }
         Ok(Config {
-            authentication: access::authentication(settings, credentials)?,
+            authentication: access::authentication(settings, credentials, certificates.clients.clone())?,
             authorization: access::authorization(&settings.modes),
             schemes: self.schemes,
             code: self.code,
@@ -181,7 +192,8 @@ impl Server {
             entropy: Arc::new(SystemEntropy),
             version: version::current(),
             hooks: self.hooks,
-            listener: ListenerConfig::new(settings.address, Some(tls)),
+            listener: listener(settings, certificates.tls.clone()),
+            requests: settings.requests.clone(),
             advertise: String::new(),
             known_versions: if self.kubernetes {
                 crate::kube::KNOWN_VERSIONS
@@ -240,6 +252,21 @@ fn encryption(file: Option<&EncryptionFile>) -> Result<Arc<Encryption>, OptionEr
         });
     }
     Ok(encryption)
+}
+
+/// Where and how to listen.
+fn listener(settings: &Settings, tls: Arc<TlsState>) -> ListenerConfig {
+    let mut config = ListenerConfig::new(settings.address, Some(tls));
+    if let Some(count) = settings.http2_max_streams {
+        config.limits.http2_max_streams = count;
+    }
+    let longest = settings.requests.timeout.max(settings.requests.farewell.watch_grace);
+    config.limits.drain_timeout = longest;
+    config.goaway = settings.goaway_chance.map(|chance| Goaway {
+        chance,
+        entropy: Arc::new(SystemEntropy),
+    });
+    config
 }
 
 /// Logs what is odd or without effect, and prints the line that makes kubectl use this server.

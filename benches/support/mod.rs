@@ -67,6 +67,7 @@ pub fn serve(identity: &Identity, store: StoreConfig) -> SocketAddr {
                 entropy: Arc::new(SystemEntropy),
                 version: keelson_server::version::Version::default(),
                 hooks: keelson::kube::hooks(),
+                requests: Default::default(),
                 listener: ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls)),
                 advertise: String::new(),
                 cache_bytes: 64 << 20,

@@ -54,12 +54,15 @@ impl Authentication {
         }
     }
 
+    /// The path of --client-ca-file.
+    pub(super) fn client_ca_path(&self) -> Option<&PathBuf> {
+        self.client_ca_file.as_ref().filter(|path| !path.as_os_str().is_empty())
+    }
+
     /// The PEM text of --client-ca-file.
     pub(super) fn client_ca(&self) -> Result<Option<String>, OptionError> {
-        match &self.client_ca_file {
-            Some(path) if !path.as_os_str().is_empty() => pem::check("--client-ca-file", path, false).map(Some),
-            _ => Ok(None),
-        }
+        let path = self.client_ca_path();
+        path.map(|path| pem::check("--client-ca-file", path, false)).transpose()
     }
 
     /// The issuers of service account tokens, the issuing one first.

@@ -8,8 +8,9 @@ use clap::{Arg, Command};
 const WIDTH: usize = 120;
 
 /// The sections in the order in which they are printed.
-const SECTIONS: [&str; 9] = [
+const SECTIONS: [&str; 10] = [
     super::data_folder::SECTION,
+    super::generic::SECTION,
     super::etcd::SECTION,
     super::secure_serving::SECTION,
     super::authentication::SECTION,

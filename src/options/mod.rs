@@ -16,6 +16,7 @@ mod data_folder;
 mod encryption;
 mod error;
 mod etcd;
+mod generic;
 mod global;
 mod help;
 mod kubeconfig;
@@ -36,7 +37,7 @@ pub use etcd::{OwnStore, PlacementSettings};
 pub use kubeconfig::server_url;
 pub use logs::Format as LogFormat;
 pub use misc::Cidr;
-pub use secure_serving::ServingCertificate;
+pub use secure_serving::{NamedCertificate, ServingCertificate};
 pub use settings::{Log, ServiceAccounts, Settings};
 pub use store_command::StoreCommand;
 pub use token_file::Tokens;
@@ -47,6 +48,8 @@ pub use token_file::Tokens;
 pub struct Options {
     #[command(flatten)]
     pub data_folder: data_folder::DataFolder,
+    #[command(flatten)]
+    pub generic: generic::Generic,
     #[command(flatten)]
     pub etcd: etcd::Etcd,
     #[command(flatten)]

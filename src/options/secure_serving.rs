@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use keelson_server::tls::ServingCertificates;
 use keelson_server::tls::certs::CertifiedKeyPem;
+use keelson_server::tls::{CipherSuite, MinVersion, ServingCertificates, TlsSettings};
 
 use super::{OptionError, pem, values};
 
@@ -33,6 +33,57 @@ pub struct SecureServing {
     /// A PEM file of that certificate's key.
     #[arg(long, value_name = "string")]
     pub tls_private_key_file: Option<PathBuf>,
+
+    /// Cipher suites of TLS 1.2, with commas between, by their names in Go; those of TLS 1.3 can't be chosen. Default: all
+    /// that are safe.
+    #[arg(long, value_name = "strings", value_delimiter = ',')]
+    pub tls_cipher_suites: Vec<String>,
+
+    /// The lowest version of TLS: VersionTLS12 or VersionTLS13. VersionTLS10 and VersionTLS11 are taken, but this server
+    /// speaks nothing below 1.2. Default: VersionTLS12.
+    #[arg(long, value_name = "string")]
+    pub tls_min_version: Option<String>,
+
+    /// PEM files of a certificate and its key, with a comma between, for clients that ask for certain names: those after
+    /// a colon, with commas between (app.crt,app.key:app.example.com,*.app.example.com), or else those that the
+    /// certificate is for. May be given several times.
+    #[arg(long, value_name = "namedCertKey", value_parser = named)]
+    pub tls_sni_cert_key: Vec<NamedCertificate>,
+
+    /// How many requests a client may have open on one HTTP/2 connection. 0: 100.
+    #[arg(long, value_name = "int", default_value = "0", value_parser = values::integer)]
+    pub http2_max_streams_per_connection: i64,
+
+    /// Speak HTTP/1.1 only.
+    #[arg(long, value_name = "bool", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          default_value = "false", value_parser = values::boolean)]
+    pub disable_http2_serving: bool,
+}
+
+/// A certificate that clients get who ask for certain names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedCertificate {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+    /// Names, `*.` and a domain, addresses; none: those that the certificate is for.
+    pub names: Vec<String>,
+}
+
+/// Reads `certificate,key:name,name`.
+fn named(text: &str) -> Result<NamedCertificate, String> {
+    let (files, names) = match text.split_once(':') {
+        Some((files, names)) => (files, names.split(',').map(|name| name.trim().to_owned()).collect()),
+        None => (text, Vec::new()),
+    };
+    let paths: Vec<&str> = files.split(',').map(str::trim).collect();
+    let [certificate, key] = paths.as_slice() else {
+        return Err("expected comma separated certificate and key file paths".to_owned());
+    };
+    Ok(NamedCertificate {
+        certificate: certificate.into(),
+        key: key.into(),
+        names,
+    })
 }
 
 /// Where the serving certificate comes from.
@@ -42,6 +93,17 @@ pub enum ServingCertificate {
     Given { certificate: PathBuf, key: PathBuf },
     /// To be made, at these paths.
     Missing { certificate: PathBuf, key: PathBuf },
+}
+
+impl ServingCertificate {
+    /// The files of the certificate and of its key.
+    pub fn files(&self) -> (&Path, &Path) {
+        match self {
+            ServingCertificate::Given { certificate, key } | ServingCertificate::Missing { certificate, key } => {
+                (certificate, key)
+            }
+        }
+    }
 }
 
 impl SecureServing {
@@ -73,6 +135,63 @@ impl SecureServing {
             (Some(_), None) => Err(OptionError::flag("--tls-cert-file", "needs --tls-private-key-file")),
             (None, Some(_)) => Err(OptionError::flag("--tls-private-key-file", "needs --tls-cert-file")),
             (None, None) => self.in_folder(pki),
+        }
+    }
+
+    /// The certificates for certain names, their files checked.
+    pub(super) fn named(&self) -> Result<Vec<NamedCertificate>, OptionError> {
+        const FLAG: &str = "--tls-sni-cert-key";
+        for named in &self.tls_sni_cert_key {
+            check_pair(FLAG, FLAG, &named.certificate, &named.key)?;
+        }
+        Ok(self.tls_sni_cert_key.clone())
+    }
+
+    /// Versions, cipher suites and protocols.
+    pub(super) fn tls(&self, warnings: &mut Vec<String>) -> Result<TlsSettings, OptionError> {
+        let min_version = match self.tls_min_version.as_deref() {
+            None | Some("" | "VersionTLS12") => MinVersion::Tls12,
+            Some("VersionTLS13") => MinVersion::Tls13,
+            Some(old @ ("VersionTLS10" | "VersionTLS11")) => {
+                warnings.push(format!("--tls-min-version={old}: nothing below TLS 1.2 is spoken"));
+                MinVersion::Tls12
+            }
+            Some(other) => {
+                let reason = format!("unknown tls version {other:?}");
+                return Err(OptionError::flag("--tls-min-version", reason));
+            }
+        };
+        Ok(TlsSettings {
+            min_version,
+            cipher_suites: self.cipher_suites(warnings)?,
+            http2: !self.disable_http2_serving,
+        })
+    }
+
+    fn cipher_suites(&self, warnings: &mut Vec<String>) -> Result<Vec<CipherSuite>, OptionError> {
+        const FLAG: &str = "--tls-cipher-suites";
+        let mut suites = Vec::new();
+        for name in self.tls_cipher_suites.iter().filter(|name| !name.is_empty()) {
+            let suite = CipherSuite::named(name).ok_or_else(|| {
+                OptionError::flag(FLAG, format!("Cipher suite {name} not supported or doesn't exist"))
+            })?;
+            if !suite.is_available() {
+                warnings.push(format!("{FLAG}: {name} is not spoken here"));
+            }
+            suites.push(suite);
+        }
+        Ok(suites)
+    }
+
+    /// The limit of streams per HTTP/2 connection; `None`: the default.
+    pub(super) fn max_streams(&self) -> Result<Option<u32>, OptionError> {
+        match u32::try_from(self.http2_max_streams_per_connection) {
+            Ok(0) => Ok(None),
+            Ok(count) => Ok(Some(count)),
+            Err(_) => Err(OptionError::flag(
+                "--http2-max-streams-per-connection",
+                "can not be negative value",
+            )),
         }
     }
 

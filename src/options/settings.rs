@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use keelson_machinery::scheme::Scheme;
 use keelson_server::discovery::RuntimeConfig;
+use keelson_server::settings::RequestSettings;
+use keelson_server::tls::TlsSettings;
 use keelson_storage::StoreConfig;
 
 use super::authorization::Mode;
 use super::encryption::EncryptionFile;
 use super::etcd::PlacementSettings;
 use super::misc::Cidr;
-use super::secure_serving::ServingCertificate;
+use super::secure_serving::{NamedCertificate, ServingCertificate};
 use super::token_file::Tokens;
 use super::{OptionError, Options, logs, pem};
 
@@ -27,7 +29,17 @@ pub struct Settings {
     pub kubeconfig: Option<PathBuf>,
     pub address: SocketAddr,
     pub serving: ServingCertificate,
-    /// PEM text of the given authority of client certificates.
+    /// Certificates for some names, the first that fits first.
+    pub named: Vec<NamedCertificate>,
+    pub tls: TlsSettings,
+    /// Streams that a client may have open on one HTTP/2 connection; `None`: the default.
+    pub http2_max_streams: Option<u32>,
+    /// With which probability an answer on HTTP/2 ends its connection.
+    pub goaway_chance: Option<f64>,
+    pub requests: RequestSettings,
+    /// The file of the given authority of client certificates.
+    pub client_ca_file: Option<PathBuf>,
+    /// Its PEM text.
     pub client_ca_pem: Option<String>,
     pub tokens: Tokens,
     pub anonymous: bool,
@@ -99,6 +111,12 @@ impl Options {
             kubeconfig: self.kubeconfig(&data_dir, client_ca_pem.is_some())?,
             address: self.secure_serving.address()?,
             serving: self.secure_serving.certificate(&data_dir.join("pki"))?,
+            named: self.secure_serving.named()?,
+            tls: self.secure_serving.tls(&mut warnings)?,
+            http2_max_streams: self.secure_serving.max_streams()?,
+            goaway_chance: self.generic.goaway()?,
+            requests: self.generic.requests()?,
+            client_ca_file: self.authentication.client_ca_path().cloned(),
             client_ca_pem,
             tokens,
             anonymous: self.anonymous(&modes, &mut warnings),

@@ -125,6 +125,71 @@ fn mistakes_are_one_line_that_names_the_flag() {
             "--runtime-config: unknown api groups nope",
         ),
         ("--data-dir=/dev/null", "--data-dir: /dev/null: is not a folder"),
+        (
+            "--goaway-chance=0.5",
+            "--goaway-chance: can not be less than 0 or greater than 0.02",
+        ),
+        (
+            "--goaway-chance=NaN",
+            "--goaway-chance: can not be less than 0 or greater than 0.02",
+        ),
+        (
+            "--goaway-chance=x",
+            r#"invalid argument "x" for "--goaway-chance" flag: strconv.ParseFloat: parsing "x": invalid syntax"#,
+        ),
+        (
+            "--request-timeout=x",
+            r#"invalid argument "x" for "--request-timeout" flag: time: invalid duration "x""#,
+        ),
+        ("--request-timeout=-1s", "--request-timeout: can not be negative value"),
+        ("--request-timeout=0", "--request-timeout: must be greater than 0"),
+        (
+            "--max-requests-inflight=-1",
+            "--max-requests-inflight: can not be negative value",
+        ),
+        (
+            "--min-request-timeout=-1",
+            "--min-request-timeout: can not be negative value",
+        ),
+        (
+            "--shutdown-delay-duration=-1s",
+            "--shutdown-delay-duration: can not be negative value",
+        ),
+        (
+            "--strict-transport-security-directives=foo",
+            "--strict-transport-security-directives: invalid, allowed values: max-age=expireTime, includeSubDomains, \
+             preload. see https://tools.ietf.org/html/rfc6797#section-6.1 for more information",
+        ),
+        (
+            "--cors-allowed-origins=example.com",
+            "--cors-allowed-origins: has an invalid regular expression: example.com: regular expression does not pin to \
+             start/end of host in the origin header",
+        ),
+        (
+            "--cors-allowed-origins=((",
+            "--cors-allowed-origins: has an invalid regular expression: ((: error: unclosed group",
+        ),
+        (
+            "--tls-min-version=VersionTLS99",
+            r#"--tls-min-version: unknown tls version "VersionTLS99""#,
+        ),
+        (
+            "--tls-cipher-suites=TLS_AES_128_GCM_SHA256,TLS_FOO",
+            "--tls-cipher-suites: Cipher suite TLS_FOO not supported or doesn't exist",
+        ),
+        (
+            "--tls-sni-cert-key=foo",
+            "invalid argument \"foo\" for \"--tls-sni-cert-key\" flag: expected comma separated certificate and key file \
+             paths",
+        ),
+        (
+            "--tls-sni-cert-key=/nonexistent/a,/nonexistent/b:x.example.com",
+            "--tls-sni-cert-key: /nonexistent/a: No such file or directory (os error 2)",
+        ),
+        (
+            "--http2-max-streams-per-connection=-1",
+            "--http2-max-streams-per-connection: can not be negative value",
+        ),
     ] {
         assert_eq!(error(line), want, "{line}");
     }
@@ -167,6 +232,32 @@ fn settings_tell_what_is_not_effective_yet() {
         ]
     );
     assert!(settings.allow_privileged && settings.anonymous && settings.warnings.is_empty());
+}
+
+#[test]
+fn what_is_served_and_how_is_settled() {
+    let line = "--tls-min-version=VersionTLS10 --tls-cipher-suites=TLS_RSA_WITH_RC4_128_SHA --goaway-chance=0.02 \
+                --strict-transport-security-directives=max-age=1,preload --request-timeout=1m30s --disable-http2-serving \
+                --cors-allowed-origins=^https://a$,//b: --http2-max-streams-per-connection=7";
+    let settings = options(line).settle("keelson", &[], |_| Some("/x".into())).unwrap();
+    assert_eq!(settings.warnings.len(), 2);
+    assert_eq!(
+        (settings.goaway_chance, settings.http2_max_streams),
+        (Some(0.02), Some(7))
+    );
+    assert!(!settings.tls.http2);
+    let requests = settings.requests;
+    assert_eq!(requests.strict_transport.unwrap(), "max-age=1; preload");
+    assert_eq!(requests.timeout, std::time::Duration::from_secs(90));
+    assert_eq!(requests.allowed_origins.len(), 2);
+    let named = &options("--tls-sni-cert-key=a.crt,a.key:x.example.com,*.example.com --tls-sni-cert-key=b,c")
+        .secure_serving
+        .tls_sni_cert_key;
+    let names: Vec<_> = named.iter().map(|n| n.names.as_slice()).collect();
+    assert_eq!(
+        names,
+        [&["x.example.com".to_owned(), "*.example.com".to_owned()][..], &[]]
+    );
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use keelson_machinery::time::Duration;
+
 /// A boolean in any of the spellings that Go's `strconv.ParseBool` takes.
 pub fn boolean(text: &str) -> Result<bool, String> {
     match text {
@@ -32,6 +34,17 @@ pub fn integer(text: &str) -> Result<i64, String> {
     i64::from_str_radix(digits, radix)
         .map(|n| sign * n)
         .map_err(|_| fail("value out of range"))
+}
+
+/// A decimal number with or without a fraction.
+pub fn float(text: &str) -> Result<f64, String> {
+    text.parse()
+        .map_err(|_| format!("strconv.ParseFloat: parsing {text:?}: invalid syntax"))
+}
+
+/// A span of time as Go writes it: `1m30s`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    Duration::parse(text)
 }
 
 /// An IPv4 or IPv6 address.

@@ -6,6 +6,7 @@ use actix_web::HttpResponse;
 use keelson_storage::Store;
 
 use crate::lifecycle::HookState;
+use crate::listener::Phase;
 use crate::request_info::Query;
 use crate::respond;
 use crate::state::ServerState;
@@ -42,9 +43,11 @@ async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
             result: encryption.health().await,
         });
     }
+    let tolerant = endpoint == "livez" && state.started.elapsed() < state.requests.livez_grace;
     for (name, hook) in state.hooks.states() {
         let result = match hook {
             HookState::Done => Ok(()),
+            HookState::Running if tolerant => Ok(()),
             HookState::Running => Err("not finished".into()),
             HookState::Failed(error) => Err(error),
         };
@@ -54,7 +57,7 @@ async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
         });
     }
     if endpoint == "readyz" {
-        let stopping = state.rest.shutdown.begun();
+        let stopping = state.rest.shutdown.phase() > Phase::Serving;
         let result = if stopping {
             Err("process is shutting down".into())
         } else {

@@ -3,6 +3,9 @@
 //! A request's way: [`listener`] → [`app`] (filters in their order) → the delegation chain of [`delegate`] → [`rest`] →
 //! [`registry`] → the store.
 
+// The filter chain is one future of many layers.
+#![recursion_limit = "256"]
+
 pub mod admission;
 pub mod app;
 pub mod authn;
@@ -28,6 +31,7 @@ pub mod respond;
 pub mod rest;
 mod root;
 pub mod server;
+pub mod settings;
 mod snapshot;
 pub mod state;
 pub mod tls;

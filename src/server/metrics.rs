@@ -15,25 +15,33 @@ use prometheus_client::registry::Registry;
 use sha2::{Digest, Sha256};
 
 use crate::cache::Budget;
+use crate::filters::in_flight::InFlight;
+use crate::registry::Endpoint;
 use crate::request_info::RequestInfo;
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+/// What a request was about, in words of the scheme: so there are as many series as it has routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     verb: &'static str,
-    group: String,
-    version: String,
-    resource: String,
-    subresource: String,
+    group: &'static str,
+    version: &'static str,
+    resource: &'static str,
+    subresource: &'static str,
     scope: &'static str,
     code: u16,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DurationLabels {
     verb: &'static str,
-    group: String,
-    version: String,
-    resource: String,
+    group: &'static str,
+    version: &'static str,
+    resource: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SortLabels {
+    request_kind: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -62,6 +70,8 @@ pub struct Metrics {
     resident: Gauge<f64, AtomicU64>,
     cached: Gauge,
     budget: Arc<Budget>,
+    current: Family<SortLabels, Gauge>,
+    in_flight: Arc<InFlight>,
     encryption: EncryptionMetrics,
     store_sizes: Family<StoreLabels, Gauge>,
 }
@@ -129,8 +139,8 @@ fn id_hash() -> String {
 }
 
 impl Metrics {
-    /// The metrics of a server whose renditions are in `budget`.
-    pub fn new(budget: Arc<Budget>, encryption: Arc<Encryption>) -> Metrics {
+    /// The metrics of a server whose renditions are in `budget` and whose requests `in_flight` counts.
+    pub fn new(budget: Arc<Budget>, in_flight: Arc<InFlight>, encryption: Arc<Encryption>) -> Metrics {
         let mut registry = Registry::default();
         let requests = Family::default();
         let durations = Family::new_with_constructor(duration_histogram as fn() -> Histogram);
@@ -147,6 +157,9 @@ impl Metrics {
             "Resident memory of the process",
             resident.clone(),
         );
+        let current = Family::default();
+        let text = "Requests under way, by whether they may change something";
+        registry.register("apiserver_current_inflight_requests", text, current.clone());
         let cached = Gauge::default();
         let text = "Memory of objects in the forms in which they were answered";
         registry.register("keelson_cache_rendition_bytes", text, cached.clone());
@@ -163,6 +176,8 @@ impl Metrics {
             encryption,
             store_sizes,
             budget,
+            current,
+            in_flight,
             registry,
             requests,
             durations,
@@ -170,36 +185,38 @@ impl Metrics {
         }
     }
 
-    /// Counts a finished request. `known` says that the resource is one of the server's; others share one series.
-    pub fn observe(&self, info: &RequestInfo, known: bool, code: u16, took: Duration) {
-        let of = |text: &String| if known { text.clone() } else { String::new() };
+    /// Counts a finished request. `endpoint` is that of the resource, if it is one of the server's; others share one
+    /// series.
+    pub fn observe(&self, info: &RequestInfo, endpoint: Option<&Endpoint>, code: u16, took: Duration) {
         let verb = verb(&info.verb, info.is_resource);
-        let (group, version, resource) = (of(&info.group), of(&info.version), of(&info.resource));
-        let scope = match (known, info.name.is_empty(), info.namespace.is_empty()) {
+        let (group, version, resource) =
+            endpoint.map_or(("", "", ""), |e| (e.kind.group, e.kind.version, e.kind.plural));
+        let subresource = endpoint
+            .and_then(|e| e.subresource(&info.subresource))
+            .map_or("", |s| s.name);
+        let scope = match (endpoint.is_some(), info.name.is_empty(), info.namespace.is_empty()) {
             (false, ..) => "",
             (_, false, _) => "resource",
             (_, true, false) => "namespace",
             (_, true, true) => "cluster",
         };
-        let subresource = of(&info.subresource);
-        let labels = DurationLabels {
+        let labels = RequestLabels {
             verb,
-            group: group.clone(),
-            version: version.clone(),
-            resource: resource.clone(),
+            group,
+            version,
+            resource,
+            subresource,
+            scope,
+            code,
         };
-        self.requests
-            .get_or_create(&RequestLabels {
+        self.requests.get_or_create(&labels).inc();
+        if verb != "WATCH" {
+            let labels = DurationLabels {
                 verb,
                 group,
                 version,
                 resource,
-                subresource,
-                scope,
-                code,
-            })
-            .inc();
-        if verb != "WATCH" {
+            };
             self.durations.get_or_create(&labels).observe(took.as_secs_f64());
         }
     }
@@ -218,6 +235,13 @@ impl Metrics {
         self.resident.set(resident_bytes().unwrap_or(0.0));
         self.encryption.update();
         self.cached.set(i64::try_from(self.budget.used()).unwrap_or(i64::MAX));
+        for (request_kind, now) in [
+            ("readOnly", self.in_flight.reads()),
+            ("mutating", self.in_flight.writes()),
+        ] {
+            let gauge = self.current.get_or_create(&SortLabels { request_kind });
+            gauge.set(i64::try_from(now).unwrap_or(i64::MAX));
+        }
         let mut out = String::new();
         // Writing to a String does not fail.
         let _ = text::encode(&mut out, &self.registry);

@@ -1,8 +1,8 @@
 //! Paths that are no resources: discovery, OpenAPI, version, metrics, the list of paths.
 
+use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::http::{Method, StatusCode};
-use actix_web::{HttpRequest, HttpResponse};
 use keelson_machinery::status::StatusError;
 
 use crate::discovery::Ask;
@@ -13,10 +13,11 @@ use crate::rest::request::Request;
 use crate::state::ServerState;
 
 /// Serves one of these paths; `None` for any other.
-pub fn serve(state: &ServerState, request: &Request, http: &HttpRequest) -> Option<HttpResponse> {
+pub fn serve(state: &ServerState, request: &Request) -> Option<HttpResponse> {
+    let http = &request.http;
     match request.info.path.as_str() {
         "/" | "/index.html" => Some(index(state)),
-        "/version" | "/version/" => Some(version(state, request, http)),
+        "/version" | "/version/" => Some(version(state, request)),
         "/metrics" => {
             let mut response = respond::text(200, state.metrics.encode());
             let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
@@ -41,8 +42,8 @@ pub fn serve(state: &ServerState, request: &Request, http: &HttpRequest) -> Opti
 }
 
 /// The version, by a router that knows only GET and only JSON.
-fn version(state: &ServerState, request: &Request, http: &HttpRequest) -> HttpResponse {
-    let checked = if http.method() == Method::GET {
+fn version(state: &ServerState, request: &Request) -> HttpResponse {
+    let checked = if request.http.method() == Method::GET {
         let accept = respond::header_text(&request.headers, &header::ACCEPT);
         route::check_accept(accept, route::JSON)
     } else {

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use actix_web::web::Data;
 use futures_util::future::LocalBoxFuture;
@@ -17,12 +18,14 @@ use crate::authn::Authentication;
 use crate::authz::Authorization;
 use crate::cache::Budget;
 use crate::discovery::{Discovery, IssuerDocuments, RuntimeConfig, Served};
+use crate::filters::in_flight::InFlight;
 use crate::lifecycle::Hooks;
-use crate::listener::{self, ListenerConfig, Serving, Shutdown};
+use crate::listener::{self, ListenerConfig, Phase, Serving, Shutdown};
 use crate::metrics::Metrics;
 use crate::openapi::{Info, OpenApi};
 use crate::registry::{Backend, KindCode, Placement, Registry};
 use crate::rest::Rest;
+use crate::settings::RequestSettings;
 use crate::state::ServerState;
 use crate::version::Version;
 
@@ -63,6 +66,7 @@ pub struct Config {
     pub version: Version,
     pub hooks: Vec<Hook>,
     pub listener: ListenerConfig,
+    pub requests: RequestSettings,
     /// `host:port` that discovery tells clients; empty: that of the listener.
     pub advertise: String,
     /// Group/versions that requests may name though nothing of them is defined; OpenAPI lists them.
@@ -88,6 +92,8 @@ pub enum ServerError {
 /// Binds the listener and starts the hooks. Must be called within a `LocalSet`.
 pub fn start(config: Config) -> Result<Running, ServerError> {
     let bound = listener::bind(config.listener)?;
+    let requests = Arc::new(config.requests);
+    let in_flight = Arc::new(InFlight::new(requests.max_reads, requests.max_writes));
     let advertise = match config.advertise.as_str() {
         "" => advertised(bound.local_addr()).to_string(),
         given => given.to_owned(),
@@ -120,6 +126,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         authentication: config.authentication.clone(),
         authorization: config.authorization.clone(),
         shutdown: shutdown.clone(),
+        requests: requests.clone(),
     });
     let issuer = config.authentication.issuer.as_ref().and_then(|issuer| {
         let keys: Vec<_> = issuer.public_jwk().into_iter().collect();
@@ -132,6 +139,9 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         known: config.known_versions,
     };
     let state = Data::new(ServerState {
+        started: Instant::now(),
+        requests,
+        in_flight: in_flight.clone(),
         delegates: vec![rest.clone()],
         rest,
         authentication: config.authentication,
@@ -140,7 +150,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         discovery: Discovery::new(served.clone(), advertise).with_issuer(issuer),
         openapi: OpenApi::new(&config.schemes, served, info, backend.clock.clone()),
         hooks: Hooks::default(),
-        metrics: Metrics::new(budget, config.encryption),
+        metrics: Metrics::new(budget, in_flight, config.encryption),
         version: config.version,
     });
     let stores = backend.stores().cloned().collect();
@@ -212,12 +222,36 @@ impl Running {
         self.serving.local_addr()
     }
 
-    /// Ends open watches, lets other requests finish for a moment, closes the store.
+    /// The signal that this server ends.
+    pub fn shutdown(&self) -> &Shutdown {
+        &self.shutdown
+    }
+
+    /// Takes leave as [`crate::settings::Farewell`] says, ends watches, lets other requests finish, closes the store.
     pub async fn stop(self) {
+        let farewell = self.state.requests.farewell;
+        self.shutdown.enter(Phase::Leaving);
+        tokio::time::sleep(farewell.delay).await;
+        if farewell.send_retry_after {
+            self.shutdown.enter(Phase::Refusing);
+            let patience = self.state.requests.timeout.max(farewell.watch_grace);
+            // Those that are under way after that have no right to go on.
+            let _ = tokio::time::timeout(patience, self.emptied()).await;
+        }
         self.shutdown.begin();
         self.serving.stop().await;
         for store in self.stores {
             store.close().await;
+        }
+    }
+
+    /// Returns when no request is under way.
+    async fn emptied(&self) {
+        /// How often to look.
+        const PERIOD: Duration = Duration::from_millis(20);
+        let places = &self.state.in_flight;
+        while places.reads() + places.writes() + places.streams() > 0 {
+            tokio::time::sleep(PERIOD).await;
         }
     }
 }

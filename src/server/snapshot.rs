@@ -5,7 +5,7 @@ use std::io::Read;
 
 use actix_web::body::SizedStream;
 use actix_web::http::{Method, header};
-use actix_web::{HttpRequest, HttpResponse, error};
+use actix_web::{HttpResponse, error};
 use bytes::Bytes;
 use futures_util::stream;
 use keelson_machinery::status::StatusError;
@@ -20,12 +20,12 @@ const PATH: &str = "/debug/store/snapshot";
 const CHUNK: usize = 256 * 1024;
 
 /// `None`: another path, or a store that has no copies.
-pub async fn serve(state: &ServerState, request: &Request, http: &HttpRequest) -> Option<HttpResponse> {
+pub async fn serve(state: &ServerState, request: &Request) -> Option<HttpResponse> {
     if request.info.path != PATH {
         return None;
     }
     let copy = state.rest.backend.store.copy()?;
-    if http.method() != Method::GET {
+    if request.http.method() != Method::GET {
         return Some(failed(request, &StatusError::method_not_allowed()));
     }
     Some(match copy.await.and_then(sized) {

@@ -1,20 +1,26 @@
 //! What the workers of a server share.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::authn::Authentication;
 use crate::authz::Authorization;
 use crate::delegate::Delegate;
 use crate::discovery::Discovery;
+use crate::filters::in_flight::InFlight;
 use crate::impersonation::Impersonation;
 use crate::lifecycle::Hooks;
 use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
 use crate::rest::Rest;
+use crate::settings::RequestSettings;
 use crate::version::Version;
 
 /// What all workers share.
 pub struct ServerState {
+    pub started: Instant,
+    pub requests: Arc<RequestSettings>,
+    pub in_flight: Arc<InFlight>,
     pub rest: Arc<Rest>,
     pub delegates: Vec<Arc<dyn Delegate>>,
     pub authentication: Authentication,

@@ -11,8 +11,6 @@ use crate::{Clock, HistoryLimits, LeaseId, Revision, StoreError};
 
 /// How often leases and limits are looked at; a lease ends at most so much too late.
 const TICK: Duration = Duration::from_millis(500);
-/// How often idle watches hear of the newest revision, as the watch cache of kube-apiserver expects it.
-const PROGRESS: Duration = Duration::from_secs(5);
 
 /// A thread that calls a function every [`TICK`] until this is dropped.
 pub(crate) struct Maintenance {
@@ -70,7 +68,6 @@ pub(crate) struct Schedule {
     mvcc: Arc<Mvcc>,
     clock: Arc<dyn Clock>,
     limits: HistoryLimits,
-    progressed: Duration,
     /// When history was last looked at, and the revision of that moment.
     mark: (Duration, Revision),
 }
@@ -83,18 +80,13 @@ impl Schedule {
             mvcc,
             clock,
             limits,
-            progressed: now,
             mark,
         }
     }
 
-    /// Notifies watches if it is time to, and says what else is due.
+    /// Says what is due.
     pub fn due(&mut self) -> Due {
         let now = self.clock.now();
-        if now >= self.progressed + PROGRESS {
-            self.progressed = now;
-            self.mvcc.request_progress();
-        }
         let mut compact = None;
         let (marked, revision) = self.mark;
         if self.limits.age.is_some_and(|age| now >= marked + age) {

@@ -167,7 +167,8 @@ pub trait Store: Send + Sync + 'static {
     /// Events of the prefix after revision `after`. Fails with [`StoreError::Compacted`] when history no longer
     /// reaches back so far; the same error ends a stream whose reader is so slow that history left it behind. An
     /// `after` that has not come yet waits for its revision. The stream yields [`WatchItem::Progress`] when asked
-    /// ([`Store::request_progress`]) and every few seconds.
+    /// ([`Store::request_progress`]), and when it is polled, has nothing else to yield and has come further than it
+    /// said: an idle watch is not woken for it.
     fn watch<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<WatchStream, StoreError>>;
 
     /// Asks every open watch of this store to yield a [`WatchItem::Progress`] soon.

@@ -22,7 +22,7 @@ pub struct Credentials<'a> {
 /// One way to prove an identity.
 pub trait Authenticator: Send + Sync {
     /// `Ok(None)`: the request carries nothing that this authenticator knows. An error: it does, and it is wrong.
-    fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Option<User>, String>;
+    fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Option<Arc<User>>, String>;
 }
 
 /// The authenticators in their order, then anonymous.
@@ -40,14 +40,14 @@ pub struct Authentication {
 /// Whom a token stands for, and for which of the audiences that were asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TokenHolder {
-    pub user: User,
+    pub user: Arc<User>,
     pub audiences: Vec<String>,
 }
 
 impl Authentication {
     /// The sender, with the group that all authenticated users are in. An error means 401: credentials that are wrong,
     /// or none where anonymous requests are not taken.
-    pub fn authenticate(&self, credentials: &Credentials<'_>) -> Result<User, String> {
+    pub fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Arc<User>, String> {
         let mut errors = Vec::new();
         for authenticator in &self.chain {
             match authenticator.authenticate(credentials) {
@@ -60,7 +60,7 @@ impl Authentication {
             return Err(errors.join(", "));
         }
         if self.anonymous {
-            Ok(User::anonymous())
+            Ok(Arc::new(User::anonymous()))
         } else {
             Err("no credentials".into())
         }
@@ -107,10 +107,11 @@ impl Authentication {
 /// Why a token is refused.
 pub(crate) const INVALID_TOKEN: &str = "invalid bearer token";
 
-fn with_group(mut user: User) -> User {
+/// Adds the group, unless it is there: an authenticator that remembers users does well to remember them with it.
+fn with_group(mut user: Arc<User>) -> Arc<User> {
     let has_status = |g: &String| g == GROUP_AUTHENTICATED || g == crate::user::GROUP_UNAUTHENTICATED;
     if !user.groups.iter().any(has_status) {
-        user.groups.push(GROUP_AUTHENTICATED.into());
+        Arc::make_mut(&mut user).groups.push(GROUP_AUTHENTICATED.into());
     }
     user
 }

@@ -1,23 +1,27 @@
 //! Static tokens.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
 use super::bearer::{self, Bearer};
-use super::{Authenticator, Credentials, INVALID_TOKEN};
+use super::{Authenticator, Credentials, INVALID_TOKEN, with_group};
 use crate::user::User;
 
 /// Tokens by their digest: the tokens themselves are not kept, and looking one up tells nothing of the others by its
 /// timing.
 pub struct StaticTokens {
-    users: HashMap<[u8; 32], User>,
+    users: HashMap<[u8; 32], Arc<User>>,
 }
 
 impl StaticTokens {
     pub fn new(tokens: impl IntoIterator<Item = (String, User)>) -> StaticTokens {
         StaticTokens {
-            users: tokens.into_iter().map(|(token, user)| (digest(&token), user)).collect(),
+            users: tokens
+                .into_iter()
+                .map(|(token, user)| (digest(&token), with_group(Arc::new(user))))
+                .collect(),
         }
     }
 }
@@ -27,10 +31,10 @@ fn digest(token: &str) -> [u8; 32] {
 }
 
 impl Authenticator for StaticTokens {
-    fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Option<User>, String> {
+    fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Option<Arc<User>>, String> {
         match bearer::token(credentials.headers) {
             Bearer::Token(token) => match self.users.get(&digest(token)) {
-                Some(user) => Ok(Some(user.clone())),
+                Some(user) => Ok(Some(Arc::clone(user))),
                 None => Err(INVALID_TOKEN.into()),
             },
             Bearer::None | Bearer::ExtraSpace => Ok(None),
@@ -42,7 +46,7 @@ impl Authenticator for StaticTokens {
 pub struct NoTokens;
 
 impl Authenticator for NoTokens {
-    fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Option<User>, String> {
+    fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Option<Arc<User>>, String> {
         match bearer::token(credentials.headers) {
             Bearer::Token(_) => Err(INVALID_TOKEN.into()),
             Bearer::None | Bearer::ExtraSpace => Ok(None),

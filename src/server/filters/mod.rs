@@ -1,26 +1,33 @@
-//! The filter chain. [`crate::app`] holds its order; each filter is one function in one file, given the request and
-//! the rest of the chain.
+//! The filter chain. [`crate::app`] holds its order; each filter is one function in one file, given the server's state,
+//! the request and the rest of the chain.
 
 pub mod authenticate;
 pub mod authorize;
+pub mod cache_control;
+pub mod cors;
+pub mod deadline;
 pub mod impersonate;
+pub mod in_flight;
 pub mod panic;
 pub mod request_info;
+pub mod retry_after;
+pub mod strict_transport;
 
 use actix_web::HttpResponse;
-use actix_web::body::BoxBody;
-use actix_web::dev::{ServiceRequest, ServiceResponse};
 use keelson_machinery::status::StatusError;
 
-use crate::request_info::Query;
 use crate::respond;
+use crate::rest::request::Request;
+
+/// The rest of the chain.
+pub trait Next: AsyncFnOnce(&mut Request) -> HttpResponse {}
+
+impl<F: AsyncFnOnce(&mut Request) -> HttpResponse> Next for F {}
 
 /// Ends a request in a filter.
-fn refuse(request: ServiceRequest, error: &StatusError) -> ServiceResponse<BoxBody> {
-    let response = respond::error(request.headers(), &Query::parse(request.query_string()), error);
-    answer(request, response)
+fn refuse(request: &Request, error: &StatusError) -> HttpResponse {
+    respond::error(&request.headers, &request.query, error)
 }
 
-fn answer(request: ServiceRequest, response: HttpResponse) -> ServiceResponse<BoxBody> {
-    request.into_response(response)
-}
+#[cfg(test)]
+mod tests;

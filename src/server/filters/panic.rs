@@ -2,24 +2,24 @@
 
 use std::panic::AssertUnwindSafe;
 
-use actix_web::Error;
-use actix_web::body::BoxBody;
-use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::middleware::Next;
+use actix_web::HttpResponse;
 use futures_util::FutureExt;
 
+use super::Next;
 use crate::respond;
+use crate::rest::request::Request;
+use crate::state::ServerState;
 
 const TEXT: &str = "This request caused apiserver to panic. Look in the logs for details.\n";
 
-pub async fn panic(request: ServiceRequest, next: Next<BoxBody>) -> Result<ServiceResponse<BoxBody>, Error> {
-    let http = request.request().clone();
+pub async fn panic(_: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {
     // The state that a panic may leave half changed is that of the one request, which ends here.
-    match AssertUnwindSafe(next.call(request)).catch_unwind().await {
-        Ok(result) => result,
+    match AssertUnwindSafe(next(request)).catch_unwind().await {
+        Ok(response) => response,
         Err(_) => {
+            let http = &request.http;
             tracing::error!(method = %http.method(), path = http.path(), "a request panicked");
-            Ok(ServiceResponse::new(http, respond::text(500, TEXT)))
+            respond::text(500, TEXT)
         }
     }
 }

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::serve::Context;
 use super::worker::{self, Worker};
-use super::{Bind, ListenerConfig, ListenerError, Shutdown};
+use super::{Bind, ListenerConfig, ListenerError, Shutdown, descriptors};
 
 /// Connections the kernel keeps while none is accepted.
 const BACKLOG: i32 = 1024;
@@ -107,9 +107,8 @@ impl Bound {
             threads.push(thread);
         }
         let loads = workers.iter().map(|worker: &Worker| Arc::clone(&worker.load)).collect();
-        let places = Arc::new(Semaphore::new(
-            config.limits.max_connections.min(Semaphore::MAX_PERMITS),
-        ));
+        let places = descriptors::connections(config.limits.max_connections);
+        let places = Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS)));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let acceptor = Acceptor {
             listener,
@@ -245,15 +244,22 @@ impl Acceptor {
     }
 
     async fn accept_all(&self, listener: &tokio::net::TcpListener) {
+        // Whether the trouble is one that was told of already.
+        let mut told = false;
         loop {
             let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
                 return;
             };
             match listener.accept().await {
-                Ok((stream, peer)) => self.hand_over(stream, peer, place).await,
+                Ok((stream, peer)) => {
+                    told = false;
+                    self.hand_over(stream, peer, place).await;
+                }
                 Err(error) if of_one_connection(&error) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "accepting a connection failed");
+                    if !std::mem::replace(&mut told, true) {
+                        tracing::warn!(%error, "no connection can be accepted; trying on");
+                    }
                     tokio::time::sleep(PAUSE_WHEN_EXHAUSTED).await;
                 }
             }

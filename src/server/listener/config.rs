@@ -71,7 +71,9 @@ pub struct Limits {
     pub http2_max_send_buffer: usize,
     /// How long a TLS handshake may take, and then the first request's head to arrive.
     pub handshake_timeout: Duration,
-    /// How long a connection may stay without a request under way. On HTTP/1.1 the next request's head counts too.
+    /// How long the head of an HTTP/1.1 request may take from its first byte to its last.
+    pub head_timeout: Duration,
+    /// How long a connection may stay without a request under way.
     pub idle_timeout: Duration,
     /// Every so often an HTTP/2 client is pinged; `None`: never.
     pub http2_ping_interval: Option<Duration>,
@@ -97,9 +99,10 @@ impl Default for Limits {
             http2_connection_window: 1 << 20,
             http2_max_send_buffer: 400 << 10,
             handshake_timeout: Duration::from_secs(32),
+            head_timeout: Duration::from_secs(32),
             idle_timeout: Duration::from_secs(90),
-            http2_ping_interval: Some(Duration::from_secs(60)),
-            http2_ping_timeout: Duration::from_secs(20),
+            http2_ping_interval: Some(Duration::from_secs(30)),
+            http2_ping_timeout: Duration::from_secs(15),
             tcp_keepalive: Duration::from_secs(180),
             drain_timeout: Duration::from_secs(10),
         }

@@ -3,6 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix_web::HttpMessage;
 use actix_web::dev::Extensions;
@@ -32,6 +34,21 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// A connection of nobody.
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> Self {
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        Connection {
+            peer: nowhere,
+            local: nowhere,
+            tls: true,
+            http2: true,
+            server_name: None,
+            certificates: Vec::new(),
+            memory: RefCell::default(),
+        }
+    }
+
     /// The connection of this request; `None` only for requests no listener made.
     pub fn of(request: &impl HttpMessage) -> Option<Rc<Self>> {
         request.extensions().get::<Rc<Self>>().cloned()
@@ -49,6 +66,8 @@ pub(super) struct Activity {
     /// An answer asked for the connection's end.
     closing: Cell<bool>,
     close: Notify,
+    /// Counts the times that requests came to be under way and that they ended: even while none is.
+    turns: Arc<AtomicU64>,
 }
 
 impl Activity {
@@ -59,14 +78,23 @@ impl Activity {
             last_end: Cell::new(Instant::now()),
             closing: Cell::new(false),
             close: Notify::new(),
+            turns: Arc::default(),
         }
     }
 
     /// Counts a request until the returned guard is dropped with the last of its answer.
     pub(super) fn begin(self: &Rc<Self>) -> UnderWay {
-        self.under_way.set(self.under_way.get() + 1);
+        if self.under_way.replace(self.under_way.get() + 1) == 0 {
+            self.turns.fetch_add(1, Ordering::Relaxed);
+        }
         self.begun.set(self.begun.get() + 1);
         UnderWay(Rc::clone(self))
+    }
+
+    /// For the reader of HTTP/1.1, which thereby knows the bytes of heads: an even number while no request is under way,
+    /// and another one for each time.
+    pub(super) fn turns(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.turns)
     }
 
     /// Requests begun so far.
@@ -101,6 +129,7 @@ impl Drop for UnderWay {
         self.0.under_way.set(left);
         if left == 0 {
             self.0.last_end.set(Instant::now());
+            self.0.turns.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

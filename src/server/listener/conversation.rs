@@ -21,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::accept::Admission;
 use super::connection::Activity;
 use super::drive::{drive, http1_settings, http2_settings};
+use super::head_timed::HeadTimed;
 use super::response::{self, AnswerBody, Asked};
 use super::serve::{Context, ServeError};
 use super::{Connection, Goaway, Upgrade, request};
@@ -72,17 +73,18 @@ where
         let activity = Rc::clone(&this.activity);
         let context = Arc::clone(&this.context);
         let http2 = this.connection.http2;
-        let stream = TokioIo::new(stream);
         let answer = service_fn(move |request| {
             let this = Rc::clone(&this);
-            async move { Ok::<_, Infallible>(this.answer(request).await) }
+            // Boxed: hyper keeps room for this future as long as the answer goes on, and a watch goes on for long.
+            Box::pin(async move { Ok::<_, Infallible>(this.answer(request).await) })
         });
         if http2 {
-            let connection = http2_settings(&context.limits).serve_connection(stream, answer);
+            let connection = http2_settings(&context.limits).serve_connection(TokioIo::new(stream), answer);
             Ok(drive(pin!(connection), http2, &activity, &context).await?)
         } else {
+            let stream = HeadTimed::new(stream, activity.turns(), context.limits.head_timeout);
             let connection = http1_settings(&context.limits)
-                .serve_connection(stream, answer)
+                .serve_connection(TokioIo::new(stream), answer)
                 .with_upgrades();
             Ok(drive(pin!(connection), http2, &activity, &context).await?)
         }

@@ -15,7 +15,9 @@ mod accept;
 mod config;
 mod connection;
 mod conversation;
+mod descriptors;
 mod drive;
+mod head_timed;
 mod prefixed;
 mod request;
 mod response;
@@ -27,7 +29,8 @@ mod worker;
 pub use accept::{Bound, Serving, bind};
 pub use config::{Bind, Goaway, Limits, ListenerConfig};
 pub use connection::Connection;
-pub use shutdown::Shutdown;
+pub use descriptors::raise_descriptor_limit;
+pub use shutdown::{Phase, Shutdown};
 pub use upgrade::{Upgrade, Upgraded};
 
 /// Why a listener did not come up or ended badly.

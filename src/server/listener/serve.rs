@@ -1,7 +1,7 @@
 //! A connection's beginning: TLS, what the client is, and which protocol it speaks.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -82,7 +82,8 @@ where
                 .await
         }
         Some(tls) => {
-            let Some(stream) = timeout(limit, handshake(stream, tls)).await?? else {
+            let address = connection.local.ip();
+            let Some(stream) = timeout(limit, handshake(stream, address, tls)).await?? else {
                 return Ok(());
             };
             connection.learn(stream.get_ref().1);
@@ -96,7 +97,7 @@ where
 type TlsStream = tokio_rustls::server::TlsStream<TcpStream>;
 
 /// `None`: the client spoke plain HTTP and was told.
-async fn handshake(mut stream: TcpStream, tls: &TlsState) -> io::Result<Option<TlsStream>> {
+async fn handshake(mut stream: TcpStream, address: IpAddr, tls: &TlsState) -> io::Result<Option<TlsStream>> {
     let mut first = [0; 5];
     let seen = stream.peek(&mut first).await?;
     if looks_like_http(&first[..seen]) {
@@ -104,7 +105,7 @@ async fn handshake(mut stream: TcpStream, tls: &TlsState) -> io::Result<Option<T
         stream.shutdown().await?;
         return Ok(None);
     }
-    tls.acceptor().accept(stream).await.map(Some)
+    tls.acceptor(address).accept(stream).await.map(Some)
 }
 
 fn looks_like_http(first: &[u8]) -> bool {

@@ -4,13 +4,26 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Says that the server is ending. Clones are the same signal; it is given once and stays.
+/// How far a server's end has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// It has not begun.
+    Serving,
+    /// All goes on, but the server says that it is not ready, so that balancers look for another one.
+    Leaving,
+    /// Long answers end, and requests that come are sent away.
+    Refusing,
+    /// No connection is accepted, and those that are open end.
+    Ending,
+}
+
+/// Says that the server is ending. Clones are the same signal; phases only go forward.
 ///
 /// A handler finds it in the request's extensions ([`Shutdown::of`]) and ends a watch or an upgraded connection when
-/// [`wait`](Shutdown::wait) returns.
+/// [`refusing`](Shutdown::refusing) returns.
 #[derive(Debug, Clone)]
 pub struct Shutdown {
-    sender: Arc<watch::Sender<bool>>,
+    sender: Arc<watch::Sender<Phase>>,
 }
 
 impl Default for Shutdown {
@@ -23,28 +36,51 @@ impl Shutdown {
     /// A signal not given yet.
     pub fn new() -> Self {
         Shutdown {
-            sender: Arc::new(watch::Sender::new(false)),
+            sender: Arc::new(watch::Sender::new(Phase::Serving)),
         }
     }
 
-    /// Gives the signal. From then on no connection is accepted, HTTP/2 clients get GOAWAY, HTTP/1.1 connections close
-    /// after their answer, and whoever waits is woken.
+    /// Goes forward to `phase`; never back.
+    pub fn enter(&self, phase: Phase) {
+        self.sender.send_if_modified(|now| {
+            let forward = phase > *now;
+            *now = phase.max(*now);
+            forward
+        });
+    }
+
+    /// Gives the signal ([`Phase::Ending`]). From then on no connection is accepted, HTTP/2 clients get GOAWAY, HTTP/1.1
+    /// connections close after their answer, and whoever waits is woken.
     pub fn begin(&self) {
-        self.sender.send_replace(true);
+        self.enter(Phase::Ending);
+    }
+
+    /// How far it has come.
+    pub fn phase(&self) -> Phase {
+        *self.sender.borrow()
     }
 
     /// Whether the signal was given.
     pub fn begun(&self) -> bool {
-        *self.sender.borrow()
+        self.phase() == Phase::Ending
     }
 
     /// Returns when the signal is given; at once when it was.
     pub fn wait(&self) -> impl Future<Output = ()> + Send + Sync + use<> {
+        self.reach(Phase::Ending)
+    }
+
+    /// Returns when long answers are to end ([`Phase::Refusing`]); at once when that was said.
+    pub fn refusing(&self) -> impl Future<Output = ()> + Send + Sync + use<> {
+        self.reach(Phase::Refusing)
+    }
+
+    fn reach(&self, phase: Phase) -> impl Future<Output = ()> + Send + Sync + use<> {
         let mut receiver = self.sender.subscribe();
         // The sender lives on in this future, so waiting cannot fail.
         let sender = Arc::clone(&self.sender);
         async move {
-            let _ = receiver.wait_for(|begun| *begun).await;
+            let _ = receiver.wait_for(|now| *now >= phase).await;
             drop(sender);
         }
     }
@@ -69,5 +105,15 @@ mod tests {
         shutdown.begin();
         assert!(early.now_or_never().is_some());
         assert!(shutdown.wait().now_or_never().is_some() && shutdown.begun());
+    }
+
+    #[test]
+    fn phases_go_forward_only() {
+        let shutdown = Shutdown::new();
+        shutdown.enter(Phase::Refusing);
+        shutdown.enter(Phase::Leaving);
+        assert_eq!(shutdown.phase(), Phase::Refusing);
+        assert!(shutdown.refusing().now_or_never().is_some());
+        assert!(shutdown.wait().now_or_never().is_none());
     }
 }

@@ -20,6 +20,7 @@ mod scale;
 mod scale_owners;
 mod update;
 mod watch;
+mod watching;
 
 use std::sync::Arc;
 
@@ -35,6 +36,7 @@ use crate::authz::Authorization;
 use crate::listener::Shutdown;
 use crate::negotiate::route;
 use crate::registry::{Backend, Endpoint, Registry};
+use crate::settings::RequestSettings;
 use request::Request;
 
 /// Everything that the handlers of one server need.
@@ -45,6 +47,7 @@ pub struct Rest {
     pub authentication: Authentication,
     pub authorization: Authorization,
     pub shutdown: Shutdown,
+    pub requests: Arc<RequestSettings>,
 }
 
 /// What a path and method come to.

@@ -2,9 +2,12 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
+use actix_web::HttpRequest;
+use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::http::header::{self, HeaderMap};
-use actix_web::web::{BytesMut, Payload};
+use actix_web::web::BytesMut;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use keelson_machinery::managed::{self, Writer};
@@ -12,11 +15,13 @@ use keelson_machinery::object::{Gvk, Kind, Object, api_version};
 use keelson_machinery::scheme::KindDesc;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
+use tokio::time::Instant;
 
 use super::decode::{decode_kind, decode_object};
 use super::options::FieldValidation;
 use super::pretty;
 use crate::compress;
+use crate::listener::Connection;
 use crate::negotiate::{self, Accepted, Format, Offer};
 use crate::registry::managed::{RequestWriter, Tracking};
 use crate::registry::{Context, Endpoint, Registry, Warnings};
@@ -27,18 +32,45 @@ use crate::user::User;
 /// Largest request body, in bytes, as in kube-apiserver.
 pub const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 
-/// A request whose sender is known and allowed to do what it asks.
+/// A request on its way. The filters learn who sends it and what it asks for; behind them the sender is known and allowed
+/// to do that.
 pub struct Request {
+    /// Method, target and what the listener knows. Its headers are in [`Request::headers`].
+    pub http: HttpRequest,
     pub info: Rc<RequestInfo>,
     pub query: Query,
+    /// Behind authentication without credentials.
     pub headers: HeaderMap,
-    pub user: Rc<User>,
+    pub user: Arc<User>,
+    /// When the answer comes too late; whoever asks others for it tells them. `None`: never.
+    pub deadline: Option<Instant>,
     pub payload: RefCell<Option<Payload>>,
     /// Texts for `Warning` headers.
     pub warnings: Warnings,
 }
 
 impl Request {
+    /// A request as it came: nothing is known of its sender, and its path has not been read.
+    pub fn new(mut http: ServiceRequest) -> Request {
+        let headers = std::mem::take(http.headers_mut());
+        let (http, payload) = http.into_parts();
+        Request {
+            info: Rc::default(),
+            query: Query::parse(http.query_string()),
+            headers,
+            user: Arc::default(),
+            deadline: None,
+            payload: RefCell::new(Some(payload)),
+            warnings: Warnings::default(),
+            http,
+        }
+    }
+
+    /// The connection it came on; `None` only for requests no listener made.
+    pub fn connection(&self) -> Option<Rc<Connection>> {
+        Connection::of(&self.http)
+    }
+
     pub fn negotiate(&self, offer: Offer) -> Result<Accepted, StatusError> {
         negotiate::negotiate(header_text(&self.headers, &header::ACCEPT), offer)
     }

@@ -2,13 +2,17 @@
 //! ([`TlsState`]).
 
 pub mod certs;
+mod cipher_suites;
 mod error;
 pub mod files;
 mod follow;
+mod names;
 mod state;
 mod verifier;
 
+pub use cipher_suites::CipherSuite;
 pub use error::TlsError;
+pub use follow::follow;
 pub use state::{MinVersion, ServingCertificates, TlsSettings, TlsState, certificates};
 
 /// The ALPN name of HTTP/2.

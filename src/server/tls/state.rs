@@ -1,20 +1,22 @@
 //! What the TLS side of a listener serves with: certificates that can be replaced while it runs, and its settings.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls::{ServerConfig, SupportedProtocolVersion};
+use rustls::{ProtocolVersion, ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
 use tokio_rustls::TlsAcceptor;
 
 use super::certs::CertifiedKeyPem;
+use super::cipher_suites::CipherSuite;
 use super::verifier::AnyClientCertificate;
-use super::{ALPN_HTTP1, ALPN_HTTP2, TlsError};
+use super::{ALPN_HTTP1, ALPN_HTTP2, TlsError, names};
 
 /// Session tickets sent after a handshake. Most clients of an API server keep their connections and resume nothing.
 const TICKETS: usize = 1;
@@ -34,6 +36,9 @@ pub enum MinVersion {
 pub struct TlsSettings {
     /// `--tls-min-version`.
     pub min_version: MinVersion,
+    /// Cipher suites of TLS 1.2 (`--tls-cipher-suites`); empty: all that are safe. Those of TLS 1.3 can't be chosen, as
+    /// in Go. Where none of these is a suite that this server has, it speaks TLS 1.3 alone.
+    pub cipher_suites: Vec<CipherSuite>,
     /// Offer HTTP/2 (not `--disable-http2-serving`).
     pub http2: bool,
 }
@@ -42,6 +47,7 @@ impl Default for TlsSettings {
     fn default() -> Self {
         TlsSettings {
             min_version: MinVersion::default(),
+            cipher_suites: Vec::new(),
             http2: true,
         }
     }
@@ -68,7 +74,8 @@ impl ServingCertificates {
     }
 
     /// Serves `pair` to clients that ask for one of `names`: DNS names, or `*.` and a domain for any one label in
-    /// front of it. A name given before keeps its certificate, and an exact name wins over a wildcard.
+    /// front of it, or addresses for clients that reach the server there and name no host. A name given before keeps its
+    /// certificate, and an exact name wins over a wildcard.
     ///
     /// # Errors
     /// As [`ServingCertificates::new`].
@@ -80,6 +87,20 @@ impl ServingCertificates {
                 .or_insert_with(|| Arc::clone(&key));
         }
         Ok(self)
+    }
+
+    /// Serves `pair` to clients that ask for one of the names it is for.
+    ///
+    /// # Errors
+    /// As [`ServingCertificates::new`].
+    pub fn with_own_names(self, pair: &CertifiedKeyPem) -> Result<Self, TlsError> {
+        let chain = certificates(&pair.certificate_pem)?;
+        let names = chain
+            .first()
+            .map(|leaf| names::of_certificate(leaf))
+            .unwrap_or_default();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.with_named(&names, pair)
     }
 
     fn for_name(&self, name: Option<&str>) -> &Arc<CertifiedKey> {
@@ -138,8 +159,7 @@ impl TlsState {
     /// [`TlsError::Pair`] when the system gives no randomness for session tickets.
     pub fn new(certificates: ServingCertificates, settings: &TlsSettings) -> Result<Self, TlsError> {
         let certificates = Arc::new(Resolver(ArcSwap::from_pointee(certificates)));
-        let provider = Arc::new(ring::default_provider());
-        let config = server_config(provider, Arc::clone(&certificates), settings)?;
+        let config = server_config(Arc::clone(&certificates), settings)?;
         Ok(TlsState {
             config: Arc::new(config),
             certificates,
@@ -164,20 +184,33 @@ impl TlsState {
                 .all(|(one, other)| one.0 == other.0 && same(one.1, other.1))
     }
 
-    pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(Arc::clone(&self.config))
+    /// What takes connections that reach this server at `address`, whose certificate clients get who name no host.
+    pub(crate) fn acceptor(&self, address: IpAddr) -> TlsAcceptor {
+        let address = address.to_canonical().to_string();
+        if !self.certificates.0.load().named.contains_key(&address) {
+            return TlsAcceptor::from(Arc::clone(&self.config));
+        }
+        let mut config = ServerConfig::clone(&self.config);
+        let certificates = Arc::clone(&self.certificates);
+        config.cert_resolver = Arc::new(ResolverAt { certificates, address });
+        TlsAcceptor::from(Arc::new(config))
     }
 }
 
-fn server_config(
-    provider: Arc<CryptoProvider>,
-    certificates: Arc<Resolver>,
-    settings: &TlsSettings,
-) -> Result<ServerConfig, TlsError> {
-    let versions: &[&SupportedProtocolVersion] = match settings.min_version {
-        MinVersion::Tls12 => &[&rustls::version::TLS13, &rustls::version::TLS12],
-        MinVersion::Tls13 => &[&rustls::version::TLS13],
+fn server_config(certificates: Arc<Resolver>, settings: &TlsSettings) -> Result<ServerConfig, TlsError> {
+    let mut provider = ring::default_provider();
+    let chosen = &settings.cipher_suites;
+    provider.cipher_suites.retain(|suite| {
+        let old = suite.version().version == ProtocolVersion::TLSv1_2;
+        !old || chosen.is_empty() || chosen.iter().any(|c| c.is(suite.suite()))
+    });
+    let has_old = |suite: &SupportedCipherSuite| suite.version().version == ProtocolVersion::TLSv1_2;
+    let speaks_old = settings.min_version == MinVersion::Tls12 && provider.cipher_suites.iter().any(has_old);
+    let versions: &[&SupportedProtocolVersion] = match speaks_old {
+        true => &[&rustls::version::TLS13, &rustls::version::TLS12],
+        false => &[&rustls::version::TLS13],
     };
+    let provider = Arc::new(provider);
     let verifier = AnyClientCertificate::new(provider.signature_verification_algorithms);
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)?
@@ -201,6 +234,20 @@ struct Resolver(ArcSwap<ServingCertificates>);
 impl ResolvesServerCert for Resolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(self.0.load().for_name(hello.server_name())))
+    }
+}
+
+/// A [`Resolver`] for clients that reached an address that has a certificate of its own.
+#[derive(Debug)]
+struct ResolverAt {
+    certificates: Arc<Resolver>,
+    address: String,
+}
+
+impl ResolvesServerCert for ResolverAt {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let name = hello.server_name().unwrap_or(&self.address);
+        Some(Arc::clone(self.certificates.0.load().for_name(Some(name))))
     }
 }
 

@@ -86,8 +86,16 @@ impl Mirror {
             .unwrap_or(entry)
     }
 
-    /// Asks etcd how far it is; watches hear of the answer.
-    pub fn ask(&self) {
+    /// Asks etcd how far it is, and has all watches told of the answer.
+    pub fn tell_watches(&self) {
+        if let Some(mvcc) = self.now() {
+            mvcc.want_progress();
+        }
+        self.ask();
+    }
+
+    /// Asks etcd how far it is.
+    fn ask(&self) {
         self.signal.send_modify(|signal| signal.progress += 1);
     }
 

@@ -197,7 +197,7 @@ impl Store for EtcdStore {
     fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         self.unless_closed(async {
             self.signal.send_modify(|signal| signal.progress += 1);
-            self.mirrors().values().for_each(|mirror| mirror.ask());
+            self.mirrors().values().for_each(|mirror| mirror.tell_watches());
             Ok(())
         })
         .boxed()

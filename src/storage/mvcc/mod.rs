@@ -141,6 +141,11 @@ impl Mvcc {
         self.watchers.progress();
     }
 
+    /// As [`Mvcc::request_progress`], at the next [`Mvcc::advance`].
+    pub fn want_progress(&self) {
+        self.watchers.want_progress();
+    }
+
     /// Makes durable changes visible, in the order given.
     pub fn apply(&self, changes: &[Arc<Change>]) {
         if changes.is_empty() {

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt};
 
 use super::*;
-use crate::{Entry, Expect, Write, Written};
+use crate::{Entry, Expect, WatchItem, Write, Written};
 
 /// xorshift64*: the same sequence for the same seed.
 struct Dice(u64);
@@ -203,4 +204,77 @@ async fn a_view_from_elsewhere_is_watched_after_its_revision_only() {
     let new = Mvcc::empty();
     new.compact(Revision(1));
     assert!(new.watch("/", Revision(0)).is_ok());
+}
+
+fn put(mvcc: &Mvcc, key: &str) -> u64 {
+    let mut batch = Batch::new(mvcc).unwrap();
+    let expect = match mvcc.get(key).unwrap().entry {
+        Some(entry) => Expect::Revision(entry.mod_revision),
+        None => Expect::Absent,
+    };
+    let write = Write::Put {
+        value: Bytes::from_static(b"value"),
+        lease: None,
+    };
+    batch.write(key, expect, write).unwrap();
+    mvcc.apply(&batch.into_changes());
+    mvcc.current_revision().unwrap().0
+}
+
+fn put_often(mvcc: &Mvcc, key: &str, times: usize) -> u64 {
+    let mut last = 0;
+    for _ in 0..times {
+        last = put(mvcc, key);
+    }
+    last
+}
+
+/// What a watch has now; `None`: nothing yet.
+fn poll(watch: &mut crate::WatchStream) -> Option<Result<WatchItem, StoreError>> {
+    watch
+        .next()
+        .now_or_never()
+        .map(|item| item.expect("the watch has ended"))
+}
+
+/// A watch tells how far it is when it is polled and there is nothing else; so nobody has to wake it for that.
+#[test]
+fn an_idle_watch_knows_how_far_it_is() {
+    let mvcc = Mvcc::empty();
+    let mut watch = mvcc.watch("/a/", Revision(1)).unwrap();
+    assert!(poll(&mut watch).is_none());
+    let last = put_often(&mvcc, "/b/x", 3);
+    assert!(matches!(poll(&mut watch), Some(Ok(WatchItem::Progress(revision))) if revision.0 == last));
+    assert!(poll(&mut watch).is_none());
+    mvcc.request_progress();
+    assert!(matches!(poll(&mut watch), Some(Ok(WatchItem::Progress(revision))) if revision.0 == last));
+    put(&mvcc, "/a/x");
+    assert!(matches!(poll(&mut watch), Some(Ok(WatchItem::Events(events))) if events.len() == 1));
+}
+
+/// A watch that nobody reads holds nothing of what passes by; it goes on from history, as long as that reaches.
+#[test]
+fn a_watch_that_is_not_read_holds_no_changes() {
+    let mvcc = Mvcc::empty();
+    let first = put(&mvcc, "/a/x");
+    let (mut late, mut too_late) = (
+        mvcc.watch("/a/", Revision(first)).unwrap(),
+        mvcc.watch("/a/", Revision(first)).unwrap(),
+    );
+    let early = std::sync::Arc::downgrade(&mvcc.get("/a/x").unwrap().entry.unwrap().held);
+    let last = put_often(&mvcc, "/a/x", 3000);
+    let mut seen = first;
+    while seen < last {
+        let Some(Ok(WatchItem::Events(events))) = poll(&mut late) else {
+            panic!("the watch waits at {seen}");
+        };
+        for event in events {
+            seen += 1;
+            assert_eq!(event.revision(), Revision(seen));
+        }
+    }
+    assert!(early.upgrade().is_some(), "history has it");
+    mvcc.compact(Revision(last));
+    assert!(early.upgrade().is_none());
+    assert!(matches!(poll(&mut too_late), Some(Err(StoreError::Compacted { .. }))));
 }

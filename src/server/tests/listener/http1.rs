@@ -228,3 +228,35 @@ async fn a_head_that_never_comes_ends_the_connection() {
         server.raw_bytes(sent.as_bytes()).await;
     }
 }
+
+/// "Slowloris": many connections, each with a head that never ends.
+#[tokio::test]
+async fn a_head_that_dawdles_ends_its_connection_and_an_idle_one_stays() {
+    let server = Server::with(
+        false,
+        limits(|limits| limits.head_timeout = std::time::Duration::from_millis(100)),
+    );
+    let (mut idle, mut slow) = (server.tcp().await, server.tcp().await);
+    ask(&mut idle).await;
+    ask(&mut slow).await;
+    let dawdle = async {
+        // Until the server closes; each byte comes well before the time is over.
+        while slow.write_all(b"G").await.is_ok() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    soon(dawdle).await;
+    ask(&mut idle).await;
+}
+
+/// A request and its whole answer.
+async fn ask(stream: &mut tokio::net::TcpStream) {
+    stream
+        .write_all(b"GET /fixed HTTP/1.1\r\nHost: x\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(&[b'x'; 1024]) {
+        assert!(soon(stream.read_buf(&mut answer)).await.unwrap() > 0);
+    }
+}

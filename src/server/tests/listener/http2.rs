@@ -200,39 +200,3 @@ async fn an_idle_connection_ends_and_a_busy_one_stays() {
     assert_eq!(next(&mut watch).await.unwrap().unwrap(), "event\n");
     assert!(!busy.driver.is_finished());
 }
-
-/// HEADERS and RST_STREAM together, over and over: the flood of CVE-2023-44487.
-#[tokio::test]
-async fn a_flood_of_resets_ends_the_connection_and_not_the_server() {
-    let server = Server::plain();
-    let mut stream = server.tcp().await;
-    let mut sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
-    for number in 0..20_000_u32 {
-        let id = (number * 2 + 1).to_be_bytes();
-        // :method GET, :scheme http, :path /, all from the static table.
-        sent.extend(
-            [
-                &[0, 0, 3, 1, 5],
-                &id[..],
-                &[0x82, 0x86, 0x84],
-                &[0, 0, 4, 3, 0],
-                &id,
-                &[0, 0, 0, 8],
-            ]
-            .concat(),
-        );
-    }
-    let (mut read, mut write) = stream.split();
-    let flood = async { tokio::io::AsyncWriteExt::write_all(&mut write, &sent).await };
-    let answers = async { tokio::io::copy(&mut read, &mut tokio::io::sink()).await };
-    let _ = soon(futures_util::future::join(flood, answers)).await;
-    assert_eq!(
-        Http2::over(server.tcp().await)
-            .await
-            .get("/fixed")
-            .await
-            .unwrap()
-            .status(),
-        200
-    );
-}

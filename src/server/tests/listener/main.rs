@@ -2,6 +2,8 @@
 
 // `cfg(test)` always holds here; clippy wants to see it before it takes the helpers for test code.
 #[cfg(test)]
+mod floods;
+#[cfg(test)]
 mod http1;
 #[cfg(test)]
 mod http2;

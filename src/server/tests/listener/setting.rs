@@ -47,6 +47,8 @@ pub async fn until(condition: impl Fn() -> bool) {
 pub struct Seen {
     pub begun: AtomicUsize,
     pub dropped: AtomicUsize,
+    /// Pieces of endless answers that were asked for.
+    pub pieces: AtomicUsize,
 }
 
 struct Guard(Arc<Seen>);
@@ -106,6 +108,16 @@ async fn watch(request: HttpRequest, seen: web::Data<Seen>, news: web::Data<toki
         Some((Ok(Bytes::from_static(b"event\n")), (news, guard)))
     });
     HttpResponse::Ok().body(BodyStream::new(first.chain(later).take_until(shutdown)))
+}
+
+/// Pieces of 64 KiB without end.
+async fn endless(seen: web::Data<Seen>) -> HttpResponse {
+    let guard = Guard::new(&seen.into_inner());
+    let pieces = stream::repeat_with(move || {
+        guard.0.pieces.fetch_add(1, Ordering::SeqCst);
+        Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; 64 << 10]))
+    });
+    HttpResponse::Ok().body(BodyStream::new(pieces))
 }
 
 /// A body that fails after its first piece, when the test says so.
@@ -217,6 +229,7 @@ impl Server {
                 .route("/echo", web::post().to(echo))
                 .route("/hang", web::get().to(hang))
                 .route("/watch", web::get().to(watch))
+                .route("/endless", web::get().to(endless))
                 .route("/broken/{how}", web::get().to(broken))
                 .route("/panics", web::get().to(panics))
                 .route("/sized", web::get().to(sized))

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use keelson_server::tls::ServingCertificates;
 use keelson_server::tls::certs::{CertificateAuthority, CertifiedKeyPem};
+use keelson_server::tls::{CipherSuite, MinVersion, ServingCertificates, TlsSettings, TlsState};
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::setting::{Http2, Server, client_config, get, soon, text, until, validity};
 
@@ -106,7 +108,8 @@ async fn renewed_files_are_served_and_broken_ones_are_not() {
     let count = Arc::clone(&loads);
     let load = move || {
         count.fetch_add(1, Ordering::SeqCst);
-        ServingCertificates::new(&CertifiedKeyPem::read(&counted, &key)?)
+        let pair = CertifiedKeyPem::read(&counted, &key)?;
+        ServingCertificates::new(&pair)?.with_named(&["localhost"], &pair)
     };
     let every = std::time::Duration::from_millis(10);
     let following = tokio::spawn(Arc::clone(&server.tls).follow(load, every, server.shutdown.clone()));
@@ -126,6 +129,77 @@ async fn renewed_files_are_served_and_broken_ones_are_not() {
     );
     server.shutdown.begin();
     soon(following).await.unwrap();
+}
+
+/// A listener with these settings, and the authority of its certificates: for `localhost` by default, for
+/// `named.example.com` and 127.0.0.1 of their own.
+fn with_settings(settings: &TlsSettings) -> (Server, CertificateAuthority) {
+    let ca = CertificateAuthority::create("settings-ca", validity()).unwrap();
+    let local = "127.0.0.1".parse().unwrap();
+    let default = ca
+        .issue_server("default", &["localhost"], &[local], validity())
+        .unwrap();
+    let named = ca
+        .issue_server("named", &["named.example.com"], &[local], validity())
+        .unwrap();
+    let set = ServingCertificates::new(&default).and_then(|set| set.with_own_names(&named));
+    let state = Arc::new(TlsState::new(set.unwrap(), settings).unwrap());
+    (Server::with(true, |config| config.tls = Some(state)), ca)
+}
+
+#[tokio::test]
+async fn versions_and_cipher_suites_are_those_of_the_settings() {
+    let suite = |name| CipherSuite::named(name).unwrap();
+    let chosen = [
+        suite("TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"),
+        suite("TLS_RSA_WITH_RC4_128_SHA"),
+    ];
+    let of = |min_version, suites: &[CipherSuite]| TlsSettings {
+        min_version,
+        cipher_suites: suites.to_vec(),
+        ..TlsSettings::default()
+    };
+    let old = [&rustls::version::TLS12];
+    let new = [&rustls::version::TLS13];
+    for (settings, versions, expected) in [
+        (of(MinVersion::Tls12, &[]), &old, Ok(None)),
+        (
+            of(MinVersion::Tls12, &chosen),
+            &old,
+            Ok(Some(rustls::CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384)),
+        ),
+        (of(MinVersion::Tls12, &chosen), &new, Ok(None)),
+        (of(MinVersion::Tls13, &[]), &old, Err(())),
+        (of(MinVersion::Tls13, &[]), &new, Ok(None)),
+        (of(MinVersion::Tls12, &chosen[1..]), &old, Err(())),
+        (of(MinVersion::Tls12, &chosen[1..]), &new, Ok(None)),
+    ] {
+        let (server, ca) = with_settings(&settings);
+        let connected = server.tls_with(Arc::new(client_config(&ca, None, versions))).await;
+        let spoken = connected.map_err(|_| ()).map(|stream| {
+            let spoken = stream.get_ref().1.negotiated_cipher_suite().unwrap().suite();
+            expected.unwrap_or_default().map(|_| spoken)
+        });
+        assert_eq!(spoken, expected, "{settings:?} {versions:?}");
+    }
+}
+
+#[tokio::test]
+async fn clients_that_name_no_host_get_the_certificate_of_the_address() {
+    let (server, ca) = with_settings(&TlsSettings::default());
+    let config = Arc::new(client_config(&ca, None, rustls::DEFAULT_VERSIONS));
+    for (asked, served) in [
+        ("localhost", "CN=default"),
+        ("named.example.com", "CN=named"),
+        ("127.0.0.1", "CN=named"),
+    ] {
+        let name = ServerName::try_from(asked).unwrap();
+        let connector = tokio_rustls::TlsConnector::from(Arc::clone(&config));
+        let stream = connector.connect(name, server.tcp().await).await.unwrap();
+        let chain = stream.get_ref().1.peer_certificates().unwrap();
+        let (_, certificate) = X509Certificate::from_der(&chain[0]).unwrap();
+        assert_eq!(certificate.subject().to_string(), served, "{asked}");
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,228 @@
+//! Bounds how many requests are under way at once, those that read and those that may change something apart
+//! (`--max-requests-inflight`, `--max-mutating-requests-inflight`). Flow control by priority, where it is on, does this
+//! in its own way and stands in this filter's place.
+//!
+//! A stream counts for nothing here: a server is meant to have many. Members of `system:masters` get through when all
+//! places are taken, so that whoever has to repair a flooded server can.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use actix_web::HttpResponse;
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::http::header::{self, HeaderValue};
+use bytes::Bytes;
+
+use super::Next;
+use crate::request_info::RequestInfo;
+use crate::respond;
+use crate::rest::request::Request;
+use crate::state::ServerState;
+use crate::user::GROUP_MASTERS;
+
+const TEXT: &str = "Too many requests, please try again later.\n";
+
+/// The requests under way.
+#[derive(Debug)]
+pub struct InFlight {
+    reads: Arc<Places>,
+    writes: Arc<Places>,
+    streams: Arc<Places>,
+}
+
+/// How many of one sort are under way, and may be.
+#[derive(Debug)]
+struct Places {
+    taken: AtomicUsize,
+    /// 0: any number.
+    limit: usize,
+}
+
+impl InFlight {
+    /// At most so many of each sort; 0: any number.
+    pub fn new(max_reads: usize, max_writes: usize) -> InFlight {
+        let places = |limit| {
+            Arc::new(Places {
+                taken: AtomicUsize::new(0),
+                limit,
+            })
+        };
+        InFlight {
+            reads: places(max_reads),
+            writes: places(max_writes),
+            streams: places(0),
+        }
+    }
+
+    /// Requests that read.
+    pub fn reads(&self) -> usize {
+        self.reads.taken.load(Ordering::Relaxed)
+    }
+
+    /// Requests that may change something.
+    pub fn writes(&self) -> usize {
+        self.writes.taken.load(Ordering::Relaxed)
+    }
+
+    /// Watches and other long answers.
+    pub fn streams(&self) -> usize {
+        self.streams.taken.load(Ordering::Relaxed)
+    }
+
+    fn of(&self, info: &RequestInfo) -> &Arc<Places> {
+        match info.verb.as_str() {
+            _ if info.is_long_running() => &self.streams,
+            "get" | "list" | "watch" => &self.reads,
+            _ => &self.writes,
+        }
+    }
+}
+
+/// A request's place; free again when it is dropped.
+struct Place(Arc<Places>);
+
+impl Place {
+    /// `None`: all are taken, and the request has no right to more.
+    fn take(places: &Arc<Places>, may_exceed: impl FnOnce() -> bool) -> Option<Place> {
+        let before = places.taken.fetch_add(1, Ordering::AcqRel);
+        let place = Place(Arc::clone(places));
+        let free = places.limit == 0 || before < places.limit;
+        (free || may_exceed()).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.taken.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+pub async fn in_flight(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {
+    bounded(&state.in_flight, request, next).await
+}
+
+async fn bounded(in_flight: &InFlight, request: &mut Request, next: impl Next) -> HttpResponse {
+    let places = in_flight.of(&request.info);
+    let Some(place) = Place::take(places, || request.user.in_group(GROUP_MASTERS)) else {
+        return refusal();
+    };
+    hold(next(request).await, place)
+}
+
+/// Keeps the place until the answer is out, as far as it is made while it is sent.
+fn hold(response: HttpResponse, place: Place) -> HttpResponse {
+    response.map_body(|_, body| match body.try_into_bytes() {
+        Ok(bytes) => BoxBody::new(bytes),
+        Err(body) => BoxBody::new(Held { body, _place: place }),
+    })
+}
+
+struct Held {
+    body: BoxBody,
+    _place: Place,
+}
+
+impl MessageBody for Held {
+    type Error = Box<dyn std::error::Error>;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Pin::new(&mut self.body).poll_next(cx)
+    }
+}
+
+fn refusal() -> HttpResponse {
+    let mut response = respond::text(429, TEXT);
+    let headers = response.headers_mut();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use futures_util::stream;
+
+    use super::super::tests::{body, fine, header, request};
+    use super::*;
+    use crate::user::User;
+
+    /// The answer to a request that comes while another one is under way.
+    async fn beside(held: (&str, &str), method: &str, target: &str, groups: &[&str]) -> HttpResponse {
+        let places = InFlight::new(1, 1);
+        let mut first = request(held.0, held.1, &[]);
+        let forever = bounded(&places, &mut first, async |_: &mut Request| {
+            std::future::pending().await
+        });
+        let mut forever = Box::pin(forever);
+        assert!(forever.as_mut().now_or_never().is_none());
+        let mut second = request(method, target, &[]);
+        second.user = Arc::new(User {
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+            ..User::default()
+        });
+        bounded(&places, &mut second, fine).await
+    }
+
+    #[tokio::test]
+    async fn reads_writes_and_streams_are_counted_apart() {
+        let (read, write) = (("GET", "/api/v1/pods"), ("POST", "/api/v1/pods"));
+        let watch = ("GET", "/api/v1/pods?watch=1");
+        for (held, method, target, status) in [
+            (read, "GET", "/version", 429),
+            (read, "GET", "/api/v1/pods/p", 429),
+            (read, "DELETE", "/api/v1/pods", 200),
+            (read, "GET", "/api/v1/pods?watch=1", 200),
+            (write, "PATCH", "/api/v1/pods/p", 429),
+            (write, "OPTIONS", "/", 429),
+            (write, "GET", "/", 200),
+            (watch, "GET", "/api/v1/pods?watch=1", 200),
+            (watch, "GET", "/api/v1/pods", 200),
+        ] {
+            let response = beside(held, method, target, &[]).await;
+            assert_eq!(response.status(), status, "{held:?} {method} {target}");
+        }
+    }
+
+    #[tokio::test]
+    async fn those_turned_away_are_told_when_to_come_again() {
+        let response = beside(("GET", "/version"), "GET", "/version", &["system:authenticated"]).await;
+        assert_eq!(header(&response, "retry-after"), "1");
+        assert_eq!(header(&response, "content-type"), "text/plain; charset=utf-8");
+        assert_eq!(header(&response, "x-content-type-options"), "nosniff");
+        assert_eq!(body(response).await, TEXT);
+        let response = beside(("GET", "/version"), "GET", "/version", &["system:masters"]).await;
+        assert_eq!(response.status(), 200);
+    }
+
+    #[tokio::test]
+    async fn a_place_is_held_until_the_answer_is_out() {
+        let places = InFlight::new(1, 1);
+        let mut list = request("GET", "/api/v1/pods", &[]);
+        let streamed = async |_: &mut Request| {
+            let chunks = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"one"))]);
+            HttpResponse::Ok().streaming(chunks)
+        };
+        let response = bounded(&places, &mut list, streamed).await;
+        assert_eq!(places.reads(), 1);
+        assert_eq!(bounded(&places, &mut list, fine).await.status(), 429);
+        assert_eq!(body(response).await, "one");
+        assert_eq!(places.reads(), 0);
+        assert_eq!(bounded(&places, &mut list, fine).await.status(), 200);
+        assert_eq!(places.reads(), 0);
+    }
+
+    #[tokio::test]
+    async fn zero_is_no_limit() {
+        let places = InFlight::new(0, 0);
+        let taken: Vec<_> = (0..1000)
+            .map(|_| Place::take(&places.reads, || false).unwrap())
+            .collect();
+        assert_eq!((taken.len(), places.reads()), (1000, 1000));
+    }
+}

@@ -1,0 +1,306 @@
+//! An open watch: a collection's events as the body of an answer.
+//!
+//! An idle watch is one small allocation with one timer: there may be very many. A client that does not read costs
+//! nobody else: its body is not asked for more, the store then takes its watch off the list of those it feeds, and when
+//! the client reads again the watch goes on from history, or ends with a 410 where history does not reach back so far.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use actix_web::body::{BodySize, MessageBody};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::future::LocalBoxFuture;
+use keelson_machinery::selector::{FieldSelector, LabelSelector};
+use keelson_machinery::status::StatusError;
+use keelson_storage::{Entry, Event, Revision, StoreError, WatchItem, WatchStream};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::events::{self, Encoder};
+use super::options::ListOptions;
+use crate::cache::Items;
+use crate::listener::Shutdown;
+use crate::registry::Endpoint;
+
+/// How often a watch that asked for them gets a bookmark.
+const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+
+/// When a watch ends though its client would go on.
+pub(super) struct Ends {
+    pub at: Instant,
+    pub shutdown: Shutdown,
+    /// How long after the server began to end.
+    pub grace: Duration,
+}
+
+impl Ends {
+    fn farewell(self) -> LocalBoxFuture<'static, ()> {
+        let Ends { shutdown, grace, .. } = self;
+        Box::pin(async move {
+            shutdown.refusing().await;
+            if !grace.is_zero() {
+                tokio::time::sleep(grace).await;
+            }
+        })
+    }
+}
+
+/// One open watch.
+pub(super) struct Watch {
+    writer: Writer,
+    /// `None`: nothing comes any more.
+    events: Option<WatchStream>,
+    /// Present objects that are still to be sent, before any event.
+    initial: Option<Items>,
+    /// The mark of the initial objects' end is wanted.
+    mark: bool,
+    ends_at: Instant,
+    /// When the next bookmark is due; `None`: none is wanted.
+    bookmark_at: Option<Instant>,
+    /// Runs until the earlier of the two.
+    timer: Pin<Box<Sleep>>,
+    farewell: LocalBoxFuture<'static, ()>,
+}
+
+impl Watch {
+    /// A watch of what `events` brings after revision `after`, behind the objects of `initial`.
+    pub(super) fn new(
+        endpoint: Endpoint,
+        options: &ListOptions,
+        encoder: Encoder,
+        initial: Option<Items>,
+        after: Revision,
+        events: Result<WatchStream, StoreError>,
+        ends: Ends,
+    ) -> Watch {
+        let mut writer = Writer {
+            endpoint,
+            selection: Selection::of(options),
+            encoder,
+            seen: after,
+            chunk: Vec::new(),
+            ended: false,
+        };
+        let events = match events {
+            Ok(events) => Some(events),
+            Err(error) => {
+                writer.fail(error);
+                None
+            }
+        };
+        let bookmark_at = options.bookmarks.then(|| Instant::now() + BOOKMARK_PERIOD);
+        Watch {
+            writer,
+            events,
+            initial,
+            mark: options.send_initial_events == Some(true) && options.bookmarks,
+            ends_at: ends.at,
+            bookmark_at,
+            timer: Box::pin(sleep_until(bookmark_at.map_or(ends.at, |at| at.min(ends.at)))),
+            farewell: ends.farewell(),
+        }
+    }
+
+    /// Whether time is up, and whether a bookmark is due.
+    fn look_at_the_clock(&mut self, cx: &mut Context<'_>) -> (bool, bool) {
+        if self.timer.as_mut().poll(cx).is_pending() {
+            return (false, false);
+        }
+        let now = Instant::now();
+        if now >= self.ends_at {
+            return (true, false);
+        }
+        let due = self.bookmark_at.is_some();
+        self.bookmark_at = due.then(|| now + BOOKMARK_PERIOD);
+        let next = self.bookmark_at.map_or(self.ends_at, |at| at.min(self.ends_at));
+        self.timer.as_mut().reset(next);
+        // Polled, so that it wakes this task.
+        let _ = self.timer.as_mut().poll(cx);
+        (false, due)
+    }
+
+    /// What there is to send now; `None` at the end.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let (time_is_up, mut bookmark) = self.look_at_the_clock(cx);
+        if time_is_up || self.farewell.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        loop {
+            if let Some(items) = self.initial.take() {
+                self.initial = self.writer.state(items, self.mark);
+            } else if let Some(events) = self.events.as_mut().filter(|_| !self.writer.ended) {
+                match events.poll_next_unpin(cx) {
+                    Poll::Ready(item) => self.writer.item(item),
+                    Poll::Pending if bookmark => {
+                        bookmark = false;
+                        self.writer.bookmark(false);
+                    }
+                    Poll::Pending => return Poll::Pending,
+                }
+            } else if self.writer.chunk.is_empty() {
+                return Poll::Ready(None);
+            }
+            if self.writer.encoder.gave_up() {
+                return Poll::Ready(None);
+            }
+            if !self.writer.chunk.is_empty() {
+                if std::mem::take(&mut bookmark) && self.initial.is_none() && !self.writer.ended {
+                    self.writer.bookmark(false);
+                }
+                return Poll::Ready(Some(std::mem::take(&mut self.writer.chunk).into()));
+            }
+        }
+    }
+}
+
+impl MessageBody for Watch {
+    type Error = std::convert::Infallible;
+
+    fn size(&self) -> BodySize {
+        BodySize::Stream
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Poll::Ready(ready!(self.poll_chunk(cx)).map(Ok))
+    }
+}
+
+/// What of a collection is watched; `None`: all of it.
+struct Selection(Option<Box<(LabelSelector, FieldSelector)>>);
+
+impl Selection {
+    fn of(options: &ListOptions) -> Selection {
+        let selective = options.is_selective();
+        Selection(selective.then(|| Box::new((options.labels.clone(), options.fields.clone()))))
+    }
+
+    fn has(&self, endpoint: &Endpoint, entry: &Entry) -> Result<bool, StatusError> {
+        match self.0.as_deref() {
+            Some((labels, fields)) => endpoint.resource.matches(labels, fields, entry),
+            None => Ok(true),
+        }
+    }
+}
+
+/// Turns events into frames.
+struct Writer {
+    endpoint: Endpoint,
+    selection: Selection,
+    encoder: Encoder,
+    /// Everything up to here has been delivered.
+    seen: Revision,
+    /// Frames that wait to be sent.
+    chunk: Vec<u8>,
+    ended: bool,
+}
+
+impl Writer {
+    /// Some of the present objects, and gives back the rest; after the last one the mark of their end.
+    fn state(&mut self, mut items: Items, mark: bool) -> Option<Items> {
+        let batch = items.batch();
+        if batch.is_empty() {
+            if mark {
+                self.bookmark(true);
+            }
+            return None;
+        }
+        for entry in &batch {
+            let written = self
+                .encoder
+                .event(&self.endpoint, "ADDED", entry, None, &mut self.chunk);
+            self.end_if(written);
+            if self.ended {
+                return None;
+            }
+        }
+        Some(items)
+    }
+
+    fn item(&mut self, item: Option<Result<WatchItem, StoreError>>) {
+        match item {
+            Some(Ok(WatchItem::Events(events))) => self.events(&events),
+            Some(Ok(WatchItem::Progress(revision))) => self.seen = self.seen.max(revision),
+            Some(Err(error)) => self.fail(error),
+            None => self.ended = true,
+        }
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            let written = match event {
+                Event::Put { entry, previous } => {
+                    self.seen = self.seen.max(entry.mod_revision);
+                    self.put(entry, previous.as_ref())
+                }
+                Event::Delete { revision, previous, .. } => {
+                    self.seen = self.seen.max(*revision);
+                    previous.as_ref().map_or(Ok(()), |p| self.deleted(p, *revision))
+                }
+            };
+            self.end_if(written);
+            if self.ended {
+                return;
+            }
+        }
+    }
+
+    /// A change shows as ADDED or DELETED when it moves the object into or out of the selection.
+    fn put(&mut self, entry: &Entry, previous: Option<&Entry>) -> Result<(), StatusError> {
+        let now = self.selection.has(&self.endpoint, entry)?;
+        let before = match previous {
+            Some(previous) => self.selection.has(&self.endpoint, previous)?.then_some(previous),
+            None => None,
+        };
+        let (kind, shown, gone) = match (before, now) {
+            (None, true) => ("ADDED", entry, None),
+            (Some(_), true) => ("MODIFIED", entry, None),
+            (Some(previous), false) => ("DELETED", previous, Some(entry.mod_revision)),
+            (None, false) => return Ok(()),
+        };
+        self.encoder.event(&self.endpoint, kind, shown, gone, &mut self.chunk)
+    }
+
+    /// What is gone is shown as it was, with the revision at which it went.
+    fn deleted(&mut self, previous: &Entry, revision: Revision) -> Result<(), StatusError> {
+        match self.selection.has(&self.endpoint, previous)? {
+            true => self
+                .encoder
+                .event(&self.endpoint, "DELETED", previous, Some(revision), &mut self.chunk),
+            false => Ok(()),
+        }
+    }
+
+    /// A bookmark of what has been delivered; `initial`: the one that ends the present objects.
+    fn bookmark(&mut self, initial: bool) {
+        let mut object = (self.endpoint.resource.hub.new)();
+        object.meta_mut().resource_version = self.seen.to_string();
+        if initial {
+            let annotations = &mut object.meta_mut().annotations;
+            annotations.insert(events::INITIAL_END.into(), "true".into());
+        }
+        self.endpoint.resource.strategy.fill_bookmark(&mut *object);
+        let written = self
+            .encoder
+            .object_event(&self.endpoint, "BOOKMARK", object, &mut self.chunk);
+        self.end_if(written);
+    }
+
+    fn end_if(&mut self, written: Result<(), StatusError>) {
+        if let Err(error) = written {
+            self.encoder.error(&error, &mut self.chunk);
+            self.ended = true;
+        }
+    }
+
+    /// Ends the watch with an ERROR event, whose 410 makes clients list again.
+    fn fail(&mut self, error: StoreError) {
+        self.ended = true;
+        let error = match error {
+            StoreError::Closed => return,
+            StoreError::Compacted { oldest } => StatusError::too_old_resource_version(self.seen.0, oldest.0),
+            other => self.endpoint.resource.store_error(other),
+        };
+        self.encoder.error(&error, &mut self.chunk);
+    }
+}

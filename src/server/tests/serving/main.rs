@@ -1,0 +1,11 @@
+//! A whole server of sample kinds, asked by real clients: limits of requests, slow watchers, and the server's end.
+
+// `cfg(test)` always holds here; clippy wants to see it before it takes the helpers for test code.
+#[cfg(test)]
+mod farewell;
+#[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod setting;
+#[cfg(test)]
+mod watches;
