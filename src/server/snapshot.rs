@@ -15,7 +15,7 @@ use crate::respond;
 use crate::rest::request::Request;
 use crate::state::ServerState;
 
-const PATH: &str = "/debug/store/snapshot";
+pub const PATH: &str = "/debug/store/snapshot";
 /// Bytes read from the copy at once.
 const CHUNK: usize = 256 * 1024;
 

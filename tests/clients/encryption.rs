@@ -85,3 +85,44 @@ fn failure<T: std::fmt::Debug>(result: Result<T, kube::Error>) -> String {
         other => panic!("{other}"),
     }
 }
+
+#[tokio::test]
+async fn a_key_management_service_that_is_away_leaves_the_server_alive_but_not_ready() {
+    let files = tempfile::tempdir().unwrap();
+    let path = files.path().join("encryption.yaml");
+    let kms = format!(
+        "apiVersion: v2, name: vault, endpoint: 'unix://{}/kms.sock'",
+        files.path().display()
+    );
+    let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n";
+    let text = format!("{head}- resources: [secrets]\n  providers:\n  - kms: {{{kms}}}\n  - identity: {{}}\n");
+    std::fs::write(&path, text).unwrap();
+    let flag = format!("--encryption-provider-config={}", path.display());
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_until(keelson(), folder, &[&flag], "/livez").await;
+    let client = server.client().await;
+    let get = |path: &str| client.request_text(http::Request::get(path).body(Vec::new()).unwrap());
+    let ready = said(get("/readyz").await);
+    assert!(ready.contains("[-]kms-providers failed: reason withheld"), "{ready}");
+    let why = said(get("/readyz/kms-providers").await);
+    let begin = "internal server error: kms-provider-0: failed to perform status section of the healthz check for KMS \
+                 Provider vault, error: rpc error: code = Unavailable desc = ";
+    assert!(why.starts_with(begin), "{why}");
+
+    let mut secret = Secret::default();
+    secret.metadata.name = Some("one".into());
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), "default");
+    let refused = failure(secrets.create(&PostParams::default(), &secret).await);
+    assert!(refused.contains("KMS Provider vault"), "{refused}");
+    let maps: Api<k8s_openapi::api::core::v1::ConfigMap> = Api::namespaced(client, "default");
+    maps.list(&Default::default()).await.unwrap();
+    server.terminate();
+}
+
+/// The text of an answer that says that something is wrong.
+fn said(answer: Result<String, kube::Error>) -> String {
+    match answer.unwrap_err() {
+        kube::Error::Api(status) => status.message,
+        other => panic!("{other}"),
+    }
+}

@@ -37,7 +37,7 @@ impl Filling {
             let report = report(&folder, &old)?;
             if report.keys > 0 {
                 return Err(StoreError::Unavailable(format!(
-                    "{} holds {} keys already",
+                    "{} holds {} keys already, which were not to be overwritten",
                     dir.display(),
                     report.keys
                 )));

@@ -80,7 +80,7 @@ pub(super) async fn write(
     let there = calls.list(&options.prefix, &one).await.map_err(explain)?.count;
     if there > 0 && !options.overwrite {
         return Err(StoreError::Unavailable(format!(
-            "etcd holds {there} keys below {} already",
+            "etcd holds {there} keys below {} already, which were not to be overwritten",
             options.prefix
         )));
     }

@@ -125,7 +125,10 @@ async fn everything_goes_from_etcd_and_back() {
     compare(dir.path(), &there, revision).await;
 
     let again = from_etcd(&server.config(), dir.path(), &options(false), &mut |_| {}).await;
-    assert!(refusal(again).ends_with(&format!("holds {} keys already", there.len() + 1)));
+    assert!(refusal(again).ends_with(&format!(
+        "holds {} keys already, which were not to be overwritten",
+        there.len() + 1
+    )));
     let again = from_etcd(&server.config(), dir.path(), &options(true), &mut |_| {}).await;
     assert_eq!(again.unwrap().report.keys, there.len());
 
@@ -139,7 +142,9 @@ async fn everything_goes_from_etcd_and_back() {
     assert_eq!(values(&returned), values(&there));
     assert_eq!(returned.iter().filter(|entry| entry.lease.is_some()).count(), 1);
     let again = to_etcd(dir.path(), &other.config(), &options(false), &mut |_| {}).await;
-    assert!(refusal(again).ends_with(&format!("etcd holds {keys} keys below /registry/ already")));
+    assert!(refusal(again).ends_with(&format!(
+        "etcd holds {keys} keys below /registry/ already, which were not to be overwritten"
+    )));
     let again = to_etcd(dir.path(), &other.config(), &options(true), &mut |_| {}).await;
     assert_eq!(again.unwrap().keys, keys);
     assert_eq!(values(&all(&back).await), values(&there));

@@ -34,6 +34,11 @@ impl Server {
 
     /// As [`Server::start`], with the data of an earlier server.
     pub async fn start_in(program: &Path, folder: TempDir, flags: &[&str]) -> Server {
+        Server::start_until(program, folder, flags, "/readyz").await
+    }
+
+    /// As [`Server::start_in`], for a server that need not become ready: waits until this path says ok.
+    pub async fn start_until(program: &Path, folder: TempDir, flags: &[&str], path: &str) -> Server {
         let port = free_port();
         let mut child = command(program, folder.path())
             .arg(format!("--secure-port={port}"))
@@ -47,7 +52,7 @@ impl Server {
             folder,
             kubeconfig,
         };
-        server.wait_ready().await;
+        server.wait_for(path).await;
         server
     }
 
@@ -60,11 +65,11 @@ impl Server {
         kube::Client::try_from(config).unwrap()
     }
 
-    async fn wait_ready(&self) {
+    async fn wait_for(&self, path: &str) {
         let client = self.client().await;
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let request = http::Request::get("/readyz").body(Vec::new()).unwrap();
+            let request = http::Request::get(path).body(Vec::new()).unwrap();
             match client.request_text(request).await {
                 Ok(text) if text == "ok" => return,
                 other if Instant::now() > deadline => panic!("not ready: {other:?}\n{}", self.log()),
