@@ -36,9 +36,8 @@ CREATE TABLE leases (id INTEGER PRIMARY KEY, ttl_ms INTEGER NOT NULL, checksum I
 ";
 
 /// Every connection: fsync at each commit, a small page cache (reads come from memory), no checkpoint in the way of a
-/// commit, no more than 64 MiB of log left lying about, and unused pages are given back (for new files only).
+/// commit, no more than 64 MiB of log left lying about.
 const SETTINGS: &str = "
-PRAGMA auto_vacuum = INCREMENTAL;
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 PRAGMA cache_size = -2048;
@@ -46,6 +45,10 @@ PRAGMA wal_autocheckpoint = 0;
 PRAGMA journal_size_limit = 67108864;
 PRAGMA temp_store = MEMORY;
 ";
+
+/// Unused pages can be given back. A file remembers it; told again, SQLite would write at each start, before anybody
+/// has looked at what a crash left.
+const SETTINGS_OF_NEW_FILES: &str = "PRAGMA auto_vacuum = INCREMENTAL;";
 
 /// A row of `history`.
 pub(super) struct Row<'a> {
@@ -133,7 +136,11 @@ impl Database {
     /// A further connection to tables that are there.
     pub fn connect(path: &Path) -> rusqlite::Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let is_new = path.metadata().is_ok_and(|file| file.len() == 0);
         let connection = Connection::open_with_flags(path, flags)?;
+        if is_new {
+            connection.execute_batch(SETTINGS_OF_NEW_FILES)?;
+        }
         connection.execute_batch(SETTINGS)?;
         connection.set_prepared_statement_cache_capacity(32);
         Ok(Database { connection })

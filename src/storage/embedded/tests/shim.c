@@ -32,6 +32,7 @@ struct sector {
     ssize_t length; /* bytes of it within the file on disk */
     char before[SECTOR];
     int lost;
+    int cut; /* the file was cut before it */
     struct sector *next;
 };
 
@@ -95,7 +96,7 @@ static struct sector *find(const char *path, off_t index) {
 }
 
 /* Notes what the disk holds where something is about to change. */
-static void remember(const char *path, off_t from, off_t to) {
+static void remember(const char *path, off_t from, off_t to, int cut) {
     if (getenv("SHIM_QUOTA"))
         return; /* power does not fail on small disks */
     int fd = open(path, O_RDONLY);
@@ -103,11 +104,13 @@ static void remember(const char *path, off_t from, off_t to) {
         struct sector *known = find(path, index);
         if (known) {
             known->lost = 0;
+            known->cut |= cut;
             continue;
         }
         struct sector *sector = calloc(1, sizeof *sector);
         snprintf(sector->path, sizeof sector->path, "%s", path);
         sector->index = index;
+        sector->cut = cut;
         sector->length = pread(fd, sector->before, SECTOR, index * SECTOR);
         sector->next = dirty;
         dirty = sector;
@@ -130,12 +133,18 @@ static void synced(const char *path, int failed) {
     }
 }
 
-/* Sectors that were not synced are on disk or not, each by chance; a file may end where it ended on disk. */
+/*
+ * Sectors that were not synced are on disk or not, each by chance; a file may end where it ended on disk. A cut, being a
+ * change of the file system's own records, is there as a whole or not at all.
+ */
 static void power_off(unsigned seed) {
     srandom(seed);
     int torn = random() % 3; /* all of it lost, some, or nearly none */
+    int cut = random() % 2;
     for (struct sector *at = dirty; at; at = at->next) {
         int kept = torn == 0 ? 0 : torn == 1 ? random() % 2 : random() % 16 != 0;
+        if (at->cut)
+            kept = cut;
         if (kept && !at->lost)
             continue;
         int fd = open(at->path, O_WRONLY);
@@ -200,7 +209,7 @@ static ssize_t put(int fd, const void *bytes, size_t length, off_t offset, const
     int error = count(WRITE);
     if (!error && !fits(path, offset + length))
         error = ENOSPC;
-    remember(path, offset, offset + length);
+    remember(path, offset, offset + length, 0);
     /* what fails is done by half */
     ssize_t done = real_pwrite(fd, bytes, error ? length / 2 : length, offset);
     pthread_mutex_unlock(&lock);
@@ -237,7 +246,7 @@ int ftruncate(int fd, off_t size) {
     pthread_mutex_lock(&lock);
     int error = count(WRITE);
     if (!error && fstat(fd, &stat) == 0 && size < stat.st_size)
-        remember(path, size, stat.st_size);
+        remember(path, size, stat.st_size, 1);
     int done = error ? -1 : real_ftruncate(fd, size);
     pthread_mutex_unlock(&lock);
     if (error)
@@ -253,8 +262,18 @@ static int sync_with(int (*real)(int), int fd) {
     char path[256];
     if (!ours(fd, path, sizeof path))
         return real(fd);
+    /* as Linux has it: every descriptor of a file hears once of writes that were lost */
+    static char failed[256];
+    static int heard = -1;
     pthread_mutex_lock(&lock);
     int error = count(SYNC);
+    if (error) {
+        strcpy(failed, path);
+        heard = fd;
+    } else if (heard >= 0 && heard != fd && !strcmp(failed, path)) {
+        error = EIO;
+        heard = -1;
+    }
     if (error || !getenv("SHIM_LIE"))
         synced(path, error);
     pthread_mutex_unlock(&lock);
