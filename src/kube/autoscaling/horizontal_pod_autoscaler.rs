@@ -48,15 +48,12 @@ impl Strategy for AutoscalerStrategy {
     }
 }
 
-/// Defaults in code of v2: a behavior that is given in part is filled up with what holds without one.
+/// Defaults in code of v2: a behavior that is given, be it empty, is filled up with what holds without one.
 pub fn defaults(object: &mut dyn Object) {
     let Some(o) = typed_mut::<HorizontalPodAutoscaler>(object) else {
         return;
     };
     let Some(behavior) = &mut o.spec.behavior else { return };
-    if behavior.scale_up.is_none() && behavior.scale_down.is_none() {
-        return;
-    }
     let policy = |ty: &str, value| HPAScalingPolicy {
         r#type: ty.to_owned(),
         value,
@@ -274,7 +271,8 @@ mod tests {
         );
         let mut o: HorizontalPodAutoscaler = read(r#"{"spec":{"behavior":{}}}"#);
         defaults(&mut o);
-        assert_eq!(text(o.spec.behavior.as_deref().unwrap()), "{}");
+        let behavior = o.spec.behavior.unwrap();
+        assert!(behavior.scale_up.is_some() && behavior.scale_down.is_some());
     }
 
     #[test]

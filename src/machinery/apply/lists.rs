@@ -163,6 +163,20 @@ fn items_are_known_by_inlined_keys() {
 }
 
 #[test]
+fn an_empty_message_keeps_its_owner() {
+    let (mut shop, mut managed) = Default::default();
+    apply(&mut shop, &mut managed, "a", r#"{"owner":{}}"#);
+    apply(&mut shop, &mut managed, "b", r#"{"owner":{"team":"t"}}"#);
+    apply(&mut shop, &mut managed, "b", "{}");
+    assert_eq!(owned(&managed), [r#"a {"f:owner":{}}"#]);
+    // Of a message that nobody else has nothing is left.
+    apply(&mut shop, &mut managed, "a", "{}");
+    apply(&mut shop, &mut managed, "b", r#"{"owner":{"team":"t"}}"#);
+    apply(&mut shop, &mut managed, "b", "{}");
+    assert_eq!((text(&shop), owned(&managed).len()), ("{}".to_owned(), 0));
+}
+
+#[test]
 fn lists_that_do_not_fit() {
     for (document, problem) in [
         (r#"{"tags":["a","a"]}"#, r#".tags: duplicate entries for key [="a"]"#),

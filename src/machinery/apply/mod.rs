@@ -71,10 +71,14 @@ impl Apply<'_> {
         let last = at.map(|at| managed.owners_mut().remove(at));
         let fields = self.document.fields.clone().recursive_difference(self.ignored);
         merge(target, self.applied, &self.document.fields);
-        if let Some(last) = &last {
-            prune::prune(self, managed, last, &fields, target).map_err(ApplyError::Convert)?;
+        let gone = match &last {
+            Some(last) => prune::prune(self, managed, last, &fields, target).map_err(ApplyError::Convert)?,
+            None => FieldSet::EMPTY,
+        };
+        let mut found = compare(self.live, target);
+        if !gone.is_empty() {
+            found.removed = remove::taken_out(target.desc(), &found.removed, &gone);
         }
-        let found = compare(self.live, target);
         let changed = !found.is_empty() || !self.document.restated.is_empty() || !same_message(self.live, target);
         self.settle(managed, found, target)?;
         let fields = fields.difference(untracked());

@@ -9,25 +9,25 @@ use crate::object::Object;
 use crate::reflect::Reflect;
 
 /// Takes out of `target` what `last`, the writer's entry so far, has, what `fields` have no longer, and what nobody else
-/// owns in any version.
+/// owns in any version. Returns what was taken out.
 pub(super) fn prune(
     apply: &Apply<'_>,
     managed: &Managed,
     last: &Owner,
     fields: &FieldSet,
     target: &mut dyn Reflect,
-) -> Result<(), String> {
+) -> Result<FieldSet, String> {
     let version = &apply.writer.api_version;
     let others: Vec<&Owner> = managed.owners().iter().filter(|o| !o.is_same(last)).collect();
     if last.api_version == *version && last.fields().is_subset(fields) {
-        return Ok(());
+        return Ok(FieldSet::EMPTY);
     }
     if last.api_version == *version && others.iter().all(|o| o.api_version == *version) {
         let mut owned: Vec<&FieldSet> = others.iter().map(|o| o.fields()).collect();
         owned.push(fields);
         let gone = unowned(target.desc(), last.fields(), &owned);
         remove(target, &gone);
-        return Ok(());
+        return Ok(gone);
     }
     prune_versions(apply, &others, last, fields, target)
 }
@@ -39,10 +39,10 @@ fn prune_versions(
     last: &Owner,
     fields: &FieldSet,
     target: &mut dyn Reflect,
-) -> Result<(), String> {
+) -> Result<FieldSet, String> {
     let versions = apply.versions;
     if !versions.knows(&last.api_version) {
-        return Ok(());
+        return Ok(FieldSet::EMPTY);
     }
     let mut owned: Vec<(&str, FieldSet)> = vec![(&last.api_version, FieldSet::EMPTY)];
     let own = (apply.writer.api_version.as_str(), fields);
@@ -75,7 +75,7 @@ fn prune_versions(
     for index in 0..target.desc().fields.len() {
         copy::copy_field(target, result.as_reflect(), index);
     }
-    Ok(())
+    Ok(gone)
 }
 
 fn parents_of(object: &dyn Object) -> FieldSet {

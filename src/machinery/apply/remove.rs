@@ -16,6 +16,27 @@ pub(super) fn with_parents(desc: &'static MessageDesc, set: &FieldSet) -> FieldS
     ensure(Level::Message(desc), set)
 }
 
+/// What of `removed` went because `gone` was taken out, or with it. A message that has lost all that it had and was not
+/// taken out itself counts as there: it is null then in kube-apiserver, and its other owners keep it.
+pub(super) fn taken_out(desc: &'static MessageDesc, removed: &FieldSet, gone: &FieldSet) -> FieldSet {
+    without_hollowed(Level::Message(desc), removed, gone)
+}
+
+fn without_hollowed(level: Level, removed: &FieldSet, gone: &FieldSet) -> FieldSet {
+    let entries = removed.entries().iter().map(|entry| match gone.get(&entry.element) {
+        Some(found) if !found.member => {
+            let (next, named) = level.step(&entry.element);
+            Entry {
+                element: entry.element.clone(),
+                member: entry.member && !(named && matches!(next, Level::Message(_))),
+                children: without_hollowed(next, &entry.children, &found.children),
+            }
+        }
+        _ => entry.clone(),
+    });
+    FieldSet::from_unsorted(entries.collect())
+}
+
 /// What the entries of a level are.
 #[derive(Clone, Copy)]
 enum Level {

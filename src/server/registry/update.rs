@@ -91,8 +91,6 @@ impl Resource {
         if self.is_finished(&*new) {
             return self.remove_finished(context, entry, new).await;
         }
-        // What is read again has defaults, so what is written has them too.
-        self.apply_defaults(self.hub, &mut *new);
         let value = self.encode(&*new)?;
         if context.dry_run || self.holds(entry, &value)? {
             new.meta_mut().resource_version = entry.mod_revision.to_string();

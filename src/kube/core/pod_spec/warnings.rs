@@ -1,5 +1,7 @@
 //! What is accepted in a pod or template, but does something else than it seems to, or nothing any longer.
 
+mod ports;
+
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
@@ -142,6 +144,7 @@ fn of_parts(spec: &PodSpec, meta: &ObjectMeta, path: &Path) -> Vec<String> {
             found.extend(of_container(container, &at.child(name).index(i)));
         }
     }
+    found.extend(ports::of_ports(spec, &at));
     if spec.termination_grace_period_seconds.is_some_and(|s| s < 0) {
         let path = at.child("terminationGracePeriodSeconds");
         found.push(format!(

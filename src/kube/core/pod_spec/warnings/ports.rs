@@ -1,0 +1,115 @@
+//! Warnings of ports that are said twice.
+
+use std::collections::BTreeMap;
+
+use keelson_machinery::field::Path;
+
+use crate::api::core::v1::{ContainerPort, PodSpec};
+
+/// Of all containers, those that initialize first: ports that others have too, then names that others have too.
+pub(super) fn of_ports(spec: &PodSpec, at: &Path) -> Vec<String> {
+    let mut ports: Vec<(&ContainerPort, String)> = Vec::new();
+    for (list, name) in [
+        (&spec.init_containers, "initContainers"),
+        (&spec.containers, "containers"),
+    ] {
+        for (i, container) in list.iter().enumerate() {
+            let path = at.child(name).index(i).child("ports");
+            let of_container = container.ports.iter().enumerate();
+            ports.extend(of_container.map(|(k, port)| (port, path.index(k).to_string())));
+        }
+    }
+    let mut found = repeated_ports(&ports);
+    found.extend(repeated_names(&ports));
+    found
+}
+
+fn repeated_ports(ports: &[(&ContainerPort, String)]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut known: BTreeMap<(i32, &str), Vec<usize>> = BTreeMap::new();
+    for (place, (port, path)) in ports.iter().enumerate() {
+        if !port.host_ip.is_empty() && port.host_port == 0 {
+            found.push(format!(
+                "{path}: hostIP set without hostPort: {{Name:{} HostPort:0 ContainerPort:{} Protocol:{} HostIP:{}}}",
+                port.name, port.container_port, port.protocol, port.host_ip
+            ));
+        }
+        let same = known.entry((port.container_port, &port.protocol)).or_default();
+        for (other, other_path) in same.iter().filter_map(|i| ports.get(*i)) {
+            if let Some(how) = relation(port, other) {
+                found.push(format!("{path}: {how} port definition with {other_path}"));
+            }
+        }
+        same.push(place);
+    }
+    found
+}
+
+/// How the same port of two containers is said, if both are one on the host.
+fn relation(a: &ContainerPort, b: &ContainerPort) -> Option<&'static str> {
+    let one_open = a.host_ip.is_empty() || b.host_ip.is_empty();
+    match (a.host_port == b.host_port, a.host_ip == b.host_ip) {
+        (true, true) => Some("duplicate"),
+        (true, false) if !one_open => None,
+        (true, false) if a.host_port == 0 => Some("overlapping"),
+        (true, false) => Some("dangerously ambiguous"),
+        (false, _) => (a.host_port == 0 || b.host_port == 0).then_some("overlapping"),
+    }
+}
+
+fn repeated_names(ports: &[(&ContainerPort, String)]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut known: BTreeMap<&str, &str> = BTreeMap::new();
+    for (port, path) in ports.iter().filter(|(port, _)| !port.name.is_empty()) {
+        match known.get(port.name.as_str()) {
+            Some(first) => found.push(format!(
+                "{path}: duplicate port name {:?} with {first}, services and probes that select ports by name will use {first}",
+                port.name
+            )),
+            None => drop(known.insert(&port.name, path)),
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::read;
+
+    #[test]
+    fn ports_that_are_said_twice() {
+        let spec = |ports: &str| -> PodSpec { read(&format!(r#"{{"containers":[{{"ports":[{ports}]}}]}}"#)) };
+        for (ports, expected) in [
+            (r#"{"containerPort":80},{"containerPort":80,"protocol":"UDP"}"#, ""),
+            (
+                r#"{"containerPort":80},{"containerPort":80}"#,
+                "s.containers[0].ports[1]: duplicate port definition with s.containers[0].ports[0]",
+            ),
+            (
+                r#"{"containerPort":80,"hostPort":1},{"containerPort":80,"hostPort":2}"#,
+                "",
+            ),
+            (
+                r#"{"containerPort":80,"hostPort":1},{"containerPort":80}"#,
+                "s.containers[0].ports[1]: overlapping port definition with s.containers[0].ports[0]",
+            ),
+            (
+                r#"{"containerPort":80,"hostPort":1},{"containerPort":80,"hostPort":1,"hostIP":"1.2.3.4"}"#,
+                "s.containers[0].ports[1]: dangerously ambiguous port definition with s.containers[0].ports[0]",
+            ),
+            (
+                r#"{"containerPort":80,"hostIP":"1.2.3.4"}"#,
+                "s.containers[0].ports[0]: hostIP set without hostPort: {Name: HostPort:0 ContainerPort:80 Protocol: \
+                 HostIP:1.2.3.4}",
+            ),
+            (
+                r#"{"containerPort":80,"name":"x"},{"containerPort":81,"name":"x"}"#,
+                "s.containers[0].ports[1]: duplicate port name \"x\" with s.containers[0].ports[0], services and probes \
+                 that select ports by name will use s.containers[0].ports[0]",
+            ),
+        ] {
+            assert_eq!(of_ports(&spec(ports), &Path::new("s")).join("\n"), expected, "{ports}");
+        }
+    }
+}
