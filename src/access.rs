@@ -7,11 +7,14 @@ use keelson_server::authn::certificate::ClientCertificates;
 use keelson_server::authn::token_file::{NoTokens, StaticTokens};
 use keelson_server::authn::token_issuer::TokenIssuer;
 use keelson_server::authn::{Authentication, Authenticator};
+use keelson_server::authz::node::NodeAuthorizer;
+use keelson_server::authz::rbac::Rbac;
 use keelson_server::authz::{AlwaysAllow, AlwaysDeny, Authorization, Authorizer, Everybody, PrivilegedGroup};
 use keelson_server::listener::Shutdown;
 use keelson_server::tls::certs::CertifiedKeyPem;
 use keelson_server::tls::{ServingCertificates, TlsError, TlsState, certificates, files, follow};
 
+use crate::kube::{NodeGraph, node_rules};
 use crate::options::provision::Credentials;
 use crate::options::{Mode, NamedCertificate, OptionError, ServingCertificate, Settings};
 
@@ -43,19 +46,27 @@ fn issuer(settings: &Settings, credentials: &Credentials) -> Result<TokenIssuer,
 }
 
 /// The authorizers of the modes, behind the group that may do everything. Modes that are not built yet have no
-/// opinion on anything.
-pub(crate) fn authorization(modes: &[Mode]) -> Authorization {
+/// opinion on anything. `roles`: those of a server that has roles as objects.
+pub(crate) fn authorization(settings: &Settings, roles: Option<Arc<Rbac>>) -> Result<Authorization, OptionError> {
     let mut chain: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup)];
-    for mode in modes {
+    for mode in &settings.modes {
         match mode {
             Mode::AlwaysAllow => chain.push(Arc::new(AlwaysAllow)),
             Mode::AlwaysDeny => chain.push(Arc::new(AlwaysDeny)),
-            // Of RBAC, what its default roles give to everybody.
-            Mode::Rbac => chain.push(Arc::new(Everybody)),
-            Mode::Abac | Mode::Webhook | Mode::Node => {}
+            Mode::Rbac => chain.push(match &roles {
+                Some(roles) => roles.clone(),
+                None => Arc::new(Everybody),
+            }),
+            Mode::Abac => chain.extend(settings.policies.clone().map(|abac| abac as Arc<dyn Authorizer>)),
+            // A server without the kinds of Kubernetes has no nodes.
+            Mode::Node if roles.is_some() => {
+                let common = node_rules().map_err(OptionError::CommandLine)?;
+                chain.push(Arc::new(NodeAuthorizer::new(NodeGraph, common)));
+            }
+            Mode::Node | Mode::Webhook => {}
         }
     }
-    Authorization { chain }
+    Ok(Authorization::with_roles(chain, roles))
 }
 
 /// How often the files of certificates are looked at.

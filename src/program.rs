@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use keelson_machinery::scheme::Scheme;
 use keelson_machinery::table::CellFunctions;
 use keelson_server::admission::Admission;
+use keelson_server::authz::rbac::Rbac;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::listener::{Goaway, ListenerConfig, raise_descriptor_limit};
 use keelson_server::registry::{KindCode, Placement, StoreOverride};
@@ -73,7 +74,6 @@ impl Server {
         self.schemes.push(&crate::api::SCHEME);
         self.code.merge(crate::kube::code());
         self.cells = crate::kube::cells();
-        self.hooks.extend(crate::kube::hooks());
         self
     }
 
@@ -174,10 +174,13 @@ impl Server {
     ) -> Result<Config, OptionError> {
         if self.kubernetes {
             crate::kube::set_event_time_to_live(&mut self.code, settings.event_time_to_live);
+            let hooks = crate::kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
+            self.hooks.splice(0..0, hooks);
         }
+        let roles = self.kubernetes.then(|| Arc::new(Rbac::new(crate::kube::rbac::Reader)));
         Ok(Config {
             authentication: access::authentication(settings, credentials, certificates.clients.clone())?,
-            authorization: access::authorization(&settings.modes),
+            authorization: access::authorization(settings, roles)?,
             schemes: self.schemes,
             code: self.code,
             cells: self.cells,

@@ -113,6 +113,7 @@ fn registry() -> (Registry, Backend) {
 fn context(kind: &KindDesc, backend: &Backend) -> Context {
     let namespace = if kind.namespaced { NAMESPACE } else { "" };
     Context {
+        authorization: Default::default(),
         now: backend.clock.now(),
         namespace: namespace.to_owned(),
         user: User {

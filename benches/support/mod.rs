@@ -59,14 +59,12 @@ pub fn serve(identity: &Identity, store: StoreConfig) -> SocketAddr {
                     chain: vec![Arc::new(authority)],
                     ..Authentication::default()
                 },
-                authorization: Authorization {
-                    chain: vec![Arc::new(PrivilegedGroup)],
-                },
+                authorization: Authorization::new(vec![Arc::new(PrivilegedGroup)]),
                 admission: Admission::default(),
                 clock: Arc::new(SystemClock),
                 entropy: Arc::new(SystemEntropy),
                 version: keelson_server::version::Version::default(),
-                hooks: keelson::kube::hooks(),
+                hooks: keelson::kube::bootstrap::hooks(&Default::default()),
                 requests: Default::default(),
                 listener: ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls)),
                 advertise: String::new(),

@@ -10,6 +10,7 @@ mod authentication;
 mod authorization;
 pub mod autoscaling;
 mod batch;
+pub mod bootstrap;
 mod cells;
 mod certificates;
 mod coordination;
@@ -18,24 +19,24 @@ mod discovery;
 mod metadata;
 mod networking;
 mod node;
-mod rbac;
+pub mod rbac;
 pub mod resource;
 mod scheduling;
 mod status_alone;
 mod storage;
-mod system_namespaces;
 #[cfg(test)]
 mod testing;
 mod typed;
 mod versions;
 
+pub use bootstrap::node_rules;
+pub use core::node_graph::Reader as NodeGraph;
 pub use versions::KNOWN_VERSIONS;
 
 use std::time::Duration;
 
 use keelson_machinery::table::CellFunctions;
 use keelson_server::registry::{CodeDefaults, KindCode};
-use keelson_server::server::Hook;
 
 /// Strategies and defaults of all built-in kinds.
 pub fn code() -> KindCode {
@@ -177,9 +178,7 @@ fn cluster_kinds(code: &mut KindCode) {
         networking::network_policy::defaults,
     );
     code.defaults("node.k8s.io", "v1", "runtimeclasses", node::runtime_class::defaults);
-    let rbac = "rbac.authorization.k8s.io";
-    code.defaults(rbac, "v1", "rolebindings", rbac::binding::defaults);
-    code.defaults(rbac, "v1", "clusterrolebindings", rbac::binding::cluster_defaults);
+    rbac::register(code);
     code.strategy(
         "scheduling.k8s.io",
         "priorityclasses",
@@ -241,9 +240,4 @@ fn apps_kinds(code: &mut KindCode) {
 /// Cell functions of all built-in kinds.
 pub fn cells() -> CellFunctions {
     cells::all()
-}
-
-/// What runs once after the server is up.
-pub fn hooks() -> Vec<Hook> {
-    vec![system_namespaces::hook()]
 }

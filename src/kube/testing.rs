@@ -5,6 +5,7 @@ use keelson_machinery::field::ErrorList;
 use keelson_machinery::json;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::time::Time;
+use keelson_server::authz::Authorization;
 use keelson_server::registry::managed::Tracking;
 use keelson_server::registry::{Context, Warnings};
 use keelson_server::user::User;
@@ -15,6 +16,7 @@ pub fn context() -> Context {
         now: Time::from_unix(1_700_000_000, 0),
         namespace: "default".to_owned(),
         user: User::anonymous(),
+        authorization: Authorization::default(),
         dry_run: false,
         tracking: Tracking::default(),
         warnings: Warnings::default(),

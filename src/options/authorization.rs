@@ -1,5 +1,10 @@
 //! Who may do what.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use keelson_server::authz::Abac;
+
 use super::OptionError;
 
 pub(super) const SECTION: &str = "Authorization flags";
@@ -11,6 +16,10 @@ pub struct Authorization {
     /// system:masters may do everything under any of them but AlwaysDeny alone. Default: RBAC.
     #[arg(long, value_name = "strings", value_delimiter = ',')]
     pub authorization_mode: Option<Vec<String>>,
+
+    /// A file with the policies of ABAC, one JSON object a line.
+    #[arg(long, value_name = "string")]
+    pub authorization_policy_file: Option<PathBuf>,
 }
 
 /// One authorizer.
@@ -66,6 +75,29 @@ impl Authorization {
     }
 }
 
+impl Authorization {
+    /// The policies of ABAC; `None` without that mode, which alone may have the file.
+    pub(super) fn policies(&self, modes: &[Mode]) -> Result<Option<Arc<Abac>>, OptionError> {
+        const FLAG: &str = "--authorization-policy-file";
+        let Some(path) = &self.authorization_policy_file else {
+            return match modes.contains(&Mode::Abac) {
+                true => Err(OptionError::flag(
+                    FLAG,
+                    "authorization-mode ABAC's authorization policy file not passed",
+                )),
+                false => Ok(None),
+            };
+        };
+        if !modes.contains(&Mode::Abac) {
+            let text = "cannot specify --authorization-policy-file without mode ABAC";
+            return Err(OptionError::flag(FLAG, text));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| OptionError::file(FLAG, path, error))?;
+        let abac = Abac::parse(&text).map_err(|why| OptionError::file(FLAG, path, why))?;
+        Ok(Some(Arc::new(abac)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +106,7 @@ mod tests {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         Authorization {
             authorization_mode: Some(names),
+            ..Authorization::default()
         }
         .modes()
         .map_err(|error| error.to_string())
@@ -89,5 +122,31 @@ mod tests {
                 .ends_with(r#"authorization-mode "rbac" is not a valid mode"#)
         );
         assert!(modes(&["Node", "Node"]).unwrap_err().contains("more than once"));
+    }
+
+    #[test]
+    fn policies_and_their_mode_need_each_other() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let policies = |path: Option<PathBuf>, mode| {
+            let flags = Authorization {
+                authorization_policy_file: path,
+                ..Authorization::default()
+            };
+            flags
+                .policies(&[mode])
+                .map(|found| found.is_some())
+                .map_err(|error| error.to_string())
+        };
+        let path = || Some(file.path().to_owned());
+        assert_eq!(policies(path(), Mode::Abac), Ok(true));
+        assert_eq!(policies(None, Mode::Rbac), Ok(false));
+        assert!(
+            policies(None, Mode::Abac)
+                .unwrap_err()
+                .contains("policy file not passed")
+        );
+        assert!(policies(path(), Mode::Rbac).unwrap_err().contains("without mode ABAC"));
+        std::fs::write(file.path(), "{").unwrap();
+        assert!(policies(path(), Mode::Abac).unwrap_err().contains("line 1: "));
     }
 }

@@ -2,9 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_machinery::scheme::Scheme;
+use keelson_server::authz::Abac;
 use keelson_server::discovery::RuntimeConfig;
 use keelson_server::settings::RequestSettings;
 use keelson_server::tls::TlsSettings;
@@ -17,6 +19,7 @@ use super::misc::Cidr;
 use super::secure_serving::{NamedCertificate, ServingCertificate};
 use super::token_file::Tokens;
 use super::{OptionError, Options, logs, pem};
+use crate::kube::bootstrap;
 
 /// What the command line asks for.
 #[derive(Clone, Debug)]
@@ -44,6 +47,8 @@ pub struct Settings {
     pub tokens: Tokens,
     pub anonymous: bool,
     pub modes: Vec<Mode>,
+    /// The policies of [`Mode::Abac`].
+    pub policies: Option<Arc<Abac>>,
     pub runtime: RuntimeConfig,
     pub store: StoreConfig,
     pub placement: PlacementSettings,
@@ -80,6 +85,21 @@ pub struct ServiceAccounts {
 pub struct Log {
     pub format: logs::Format,
     pub verbosity: i64,
+}
+
+impl Settings {
+    /// What the objects of a fresh server depend on.
+    pub fn bootstrap(&self, client_ca_pem: &str) -> bootstrap::Setting {
+        let text = |range: &Cidr| (format!("{}/{}", range.base, range.prefix), range.base);
+        let mut setting = bootstrap::Setting {
+            client_ca_pem: client_ca_pem.to_owned(),
+            ..bootstrap::Setting::default()
+        };
+        if !self.service_ranges.is_empty() {
+            setting.service_ranges = self.service_ranges.iter().map(text).collect();
+        }
+        setting
+    }
 }
 
 impl Options {
@@ -120,6 +140,7 @@ impl Options {
             client_ca_pem,
             tokens,
             anonymous: self.anonymous(&modes, &mut warnings),
+            policies: self.authorization.policies(&modes)?,
             modes,
             runtime: self.api_enablement.runtime_config(schemes)?,
             store: self.etcd.store(&data_dir)?,
@@ -179,14 +200,10 @@ impl Options {
 
     /// The given flags whose effects come later.
     fn unused(&self) -> Vec<&'static str> {
-        let later = |mode: &str| matches!(mode, "ABAC" | "Webhook" | "RBAC" | "Node");
+        let later = |mode: &str| matches!(mode, "Webhook");
         let modes = self.authorization.authorization_mode.as_deref().unwrap_or_default();
         [
             ("--authorization-mode", modes.iter().any(|mode| later(mode))),
-            (
-                "--service-cluster-ip-range",
-                self.misc.service_cluster_ip_range.is_some(),
-            ),
             ("--allow-privileged", self.misc.allow_privileged.is_some()),
             (
                 "--service-account-key-file",

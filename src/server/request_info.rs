@@ -1,6 +1,10 @@
 //! What a request asks for, read off its method, path and query: the attributes that authorization, audit and the REST
 //! handlers share. The rules are kube-apiserver's `RequestInfo`.
 
+use keelson_machinery::selector::field::Term;
+use keelson_machinery::selector::label::Requirement;
+use keelson_machinery::selector::{FieldSelector, LabelSelector};
+
 /// The attributes of one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestInfo {
@@ -31,6 +35,10 @@ pub struct RequestInfo {
     pub in_namespace: bool,
     /// The path has more slashes than its prefix allows: authorization reads it as a resource, no route leads there.
     pub unrouted: bool,
+    /// The field selector of a `list`, `watch` or `deletecollection`, as far as it can be read.
+    pub fields: Vec<Term>,
+    /// The label selector, likewise.
+    pub labels: Vec<Requirement>,
 }
 
 /// Subresources of a namespace, which would else read as resources in it.
@@ -69,6 +77,7 @@ impl RequestInfo {
         }
         info.take_resource(&parts);
         info.refine_verb(query);
+        info.take_selectors(query);
         Some(info)
     }
 
@@ -124,6 +133,19 @@ impl RequestInfo {
                 self.name = name.to_owned();
                 self.name_selected = true;
             }
+        }
+    }
+
+    /// What narrows down a request for several objects; who may read only some of them says so here.
+    fn take_selectors(&mut self, query: &Query) {
+        if !matches!(self.verb.as_str(), "list" | "watch" | "deletecollection") {
+            return;
+        }
+        if let Some(Ok(selector)) = query.get("fieldSelector").map(FieldSelector::parse) {
+            self.fields = selector.terms().to_vec();
+        }
+        if let Some(Ok(selector)) = query.get("labelSelector").map(LabelSelector::parse) {
+            self.labels = selector.requirements().to_vec();
         }
     }
 
@@ -307,6 +329,22 @@ mod tests {
         for (method, url, want) in cases {
             assert_eq!(row(method, url), want.map(str::to_owned), "{method} {url}");
         }
+    }
+
+    #[test]
+    fn selectors_of_collections_are_attributes() {
+        let query = Query::parse("fieldSelector=spec.nodeName%3Da&labelSelector=b%21%3Dc");
+        let info = RequestInfo::parse("GET", "/api/v1/pods", &query).unwrap();
+        assert_eq!(
+            (info.fields[0].field.as_str(), info.fields[0].value.as_str()),
+            ("spec.nodeName", "a")
+        );
+        assert_eq!(info.labels[0].key(), "b");
+        let one = RequestInfo::parse("GET", "/api/v1/namespaces/n/pods/p", &query).unwrap();
+        assert!(one.fields.is_empty() && one.labels.is_empty());
+        let odd = Query::parse("fieldSelector=%3D%3D&labelSelector=%21%21");
+        let info = RequestInfo::parse("GET", "/api/v1/pods", &odd).unwrap();
+        assert!(info.labels.is_empty());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use keelson_storage::encryption::Encryption;
 use crate::admission::Admission;
 use crate::app::app;
 use crate::authn::Authentication;
-use crate::authz::Authorization;
+use crate::authz::{Authorization, Followed};
 use crate::cache::Budget;
 use crate::discovery::{Discovery, IssuerDocuments, RuntimeConfig, Served};
 use crate::filters::in_flight::InFlight;
@@ -34,6 +34,8 @@ use crate::version::Version;
 pub struct HookContext {
     pub registry: Arc<Registry>,
     pub backend: Backend,
+    /// `host:port` by which clients elsewhere find this server.
+    pub advertise: String,
 }
 
 /// Runs once, after the listener is up; `/readyz` waits for it.
@@ -95,9 +97,10 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     let requests = Arc::new(config.requests);
     let in_flight = Arc::new(InFlight::new(requests.max_reads, requests.max_writes));
     let advertise = match config.advertise.as_str() {
-        "" => advertised(bound.local_addr()).to_string(),
+        "" => outward_address(bound.local_addr()).to_string(),
         given => given.to_owned(),
     };
+    let advertised = advertise.clone();
     let shutdown = Shutdown::new();
     let budget = Budget::new(config.cache_bytes);
     let backend = Backend {
@@ -119,6 +122,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         &config.prefix,
         &is_served,
     )?);
+    hold(config.authorization.attach(&registry));
     let rest = Arc::new(Rest {
         registry: registry.clone(),
         backend: backend.clone(),
@@ -155,7 +159,12 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     });
     let stores = backend.stores().cloned().collect();
     follow_sizes(&state, backend.clone());
-    run_hooks(&state, config.hooks, &HookContext { registry, backend });
+    let context = HookContext {
+        registry,
+        backend,
+        advertise: advertised,
+    };
+    run_hooks(&state, config.hooks, &context);
     let of_worker = state.clone();
     let serving = bound.serve(move || app(of_worker.clone()), shutdown.clone())?;
     Ok(Running {
@@ -166,9 +175,20 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     })
 }
 
+/// Has stores hold in memory what authorizers read there. A store that lies elsewhere tries on by itself.
+fn hold(followed: Vec<Followed>) {
+    tokio::task::spawn_local(async move {
+        for Followed { store, prefix } in followed {
+            if let Err(error) = store.snapshot(&prefix).await {
+                tracing::warn!(%error, prefix, "reading what authorization needs");
+            }
+        }
+    });
+}
+
 /// The address that discovery names: clients elsewhere can't reach a loopback or unspecified one, so for these it is
 /// that of the interface which leads outwards, if there is any. Connecting a datagram socket sends nothing.
-fn advertised(listening: SocketAddr) -> SocketAddr {
+fn outward_address(listening: SocketAddr) -> SocketAddr {
     let ip = listening.ip();
     if !ip.is_loopback() && !ip.is_unspecified() {
         return listening;

@@ -153,6 +153,10 @@ pub trait Store: Send + Sync + 'static {
     /// elsewhere keeps in memory from then on what it was asked for here: so ask for few, large prefixes.
     fn snapshot<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, StoreError>>;
 
+    /// What memory holds of a prefix at this moment, without asking anybody: it may lag behind a store that lies elsewhere.
+    /// `None`: nothing is held yet (see [`Store::snapshot`]), or not now.
+    fn held(&self, prefix: &str) -> Option<Snapshot>;
+
     /// Events of the prefix after revision `after`, up to and including `until`, from memory and without waiting.
     /// `None`: there are more than `limit`, or history does not reach back so far.
     fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>>;

@@ -23,7 +23,7 @@ pub struct OfNamespace;
 
 impl Handler for OfSender {
     fn create<'a>(&'a self, call: &'a Call<'a>, object: Box<dyn Kind>) -> Answer<'a, Reply> {
-        Box::pin(std::future::ready(of_sender(call, object)))
+        Box::pin(of_sender(call, object))
     }
 
     fn needs_namespace(&self) -> bool {
@@ -33,7 +33,7 @@ impl Handler for OfSender {
 
 impl Handler for OfAnybody {
     fn create<'a>(&'a self, call: &'a Call<'a>, object: Box<dyn Kind>) -> Answer<'a, Reply> {
-        Box::pin(std::future::ready(of_anybody(call, object)))
+        Box::pin(of_anybody(call, object))
     }
 
     fn needs_namespace(&self) -> bool {
@@ -43,7 +43,7 @@ impl Handler for OfAnybody {
 
 impl Handler for OfNamespace {
     fn create<'a>(&'a self, call: &'a Call<'a>, object: Box<dyn Kind>) -> Answer<'a, Reply> {
-        Box::pin(std::future::ready(of_namespace(call, object)))
+        Box::pin(of_namespace(call, object))
     }
 
     fn needs_namespace(&self) -> bool {
@@ -51,7 +51,7 @@ impl Handler for OfNamespace {
     }
 }
 
-fn of_sender(call: &Call<'_>, object: Box<dyn Kind>) -> Result<Reply, StatusError> {
+async fn of_sender(call: &Call<'_>, object: Box<dyn Kind>) -> Result<Reply, StatusError> {
     let mut review: SelfSubjectAccessReview = *body(object)?;
     let spec = &review.spec;
     let (resource, path) = (
@@ -61,26 +61,26 @@ fn of_sender(call: &Call<'_>, object: Box<dyn Kind>) -> Result<Reply, StatusErro
     let mut errors = validate::attributes(resource, path);
     errors.extend(validate::metadata(&review.metadata, ""));
     verdict(errors)?;
-    review.status = decide(call, &call.request.user, &Question::new(resource, path));
+    review.status = decide(call, &call.request.user, &Question::new(resource, path)).await;
     Ok(Reply::Object(201, Box::new(review)))
 }
 
-fn of_anybody(call: &Call<'_>, object: Box<dyn Kind>) -> Result<Reply, StatusError> {
+async fn of_anybody(call: &Call<'_>, object: Box<dyn Kind>) -> Result<Reply, StatusError> {
     let mut review: SubjectAccessReview = *body(object)?;
     let mut errors = validate::subject(&review.spec);
     errors.extend(validate::metadata(&review.metadata, ""));
     verdict(errors)?;
-    review.status = of_subject(call, &review.spec);
+    review.status = of_subject(call, &review.spec).await;
     Ok(Reply::Object(201, Box::new(review)))
 }
 
-fn of_namespace(call: &Call<'_>, object: Box<dyn Kind>) -> Result<Reply, StatusError> {
+async fn of_namespace(call: &Call<'_>, object: Box<dyn Kind>) -> Result<Reply, StatusError> {
     let mut review: LocalSubjectAccessReview = *body(object)?;
     let mut errors = validate::subject(&review.spec);
     errors.extend(validate::metadata(&review.metadata, &review.metadata.namespace));
     errors.extend(validate::within(&review.spec, &review.metadata.namespace));
     verdict(errors)?;
-    review.status = of_subject(call, &review.spec);
+    review.status = of_subject(call, &review.spec).await;
     Ok(Reply::Object(201, Box::new(review)))
 }
 
@@ -92,7 +92,7 @@ fn verdict(errors: ErrorList) -> Result<(), StatusError> {
     }
 }
 
-fn of_subject(call: &Call<'_>, spec: &SubjectAccessReviewSpec) -> SubjectAccessReviewStatus {
+async fn of_subject(call: &Call<'_>, spec: &SubjectAccessReviewSpec) -> SubjectAccessReviewStatus {
     let user = User {
         name: spec.user.clone(),
         uid: spec.uid.clone(),
@@ -103,15 +103,20 @@ fn of_subject(call: &Call<'_>, spec: &SubjectAccessReviewSpec) -> SubjectAccessR
         spec.resource_attributes.as_deref(),
         spec.non_resource_attributes.as_deref(),
     );
-    decide(call, &user, &question)
+    decide(call, &user, &question).await
 }
 
-fn decide(call: &Call<'_>, user: &User, question: &Question) -> SubjectAccessReviewStatus {
-    let verdict = call.authorization.decide(user, &question.info);
+async fn decide(call: &Call<'_>, user: &User, question: &Question) -> SubjectAccessReviewStatus {
+    let verdict = call.authorization.decide(user, &question.info).await;
+    let doubts = question.doubts.iter().map(String::as_str);
+    let errors: Vec<&str> = doubts
+        .chain([verdict.error.as_str()])
+        .filter(|e| !e.is_empty())
+        .collect();
     SubjectAccessReviewStatus {
         allowed: verdict.allowed,
         denied: verdict.denied,
         reason: verdict.reason,
-        evaluation_error: question.doubts.join("; "),
+        evaluation_error: errors.join("; "),
     }
 }

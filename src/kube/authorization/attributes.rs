@@ -1,5 +1,8 @@
 //! What a review asks about, as the attributes of a request that would do it.
 
+use keelson_machinery::meta::v1::{FieldSelectorRequirement, LabelSelectorRequirement};
+use keelson_machinery::selector::field::Term;
+use keelson_machinery::selector::label::{Operator, Requirement};
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_server::request_info::RequestInfo;
 
@@ -35,7 +38,11 @@ impl Question {
 }
 
 fn resource_info(attributes: &ResourceAttributes) -> RequestInfo {
+    let fields = attributes.field_selector.as_deref();
+    let labels = attributes.label_selector.as_deref();
     RequestInfo {
+        fields: fields.map(fields_of).unwrap_or_default(),
+        labels: labels.map(labels_of).unwrap_or_default(),
         is_resource: true,
         verb: attributes.verb.clone(),
         group: attributes.group.clone(),
@@ -62,6 +69,42 @@ fn doubts(attributes: &ResourceAttributes) -> Vec<String> {
         Some(format!("spec.resourceAttributes.{name} {how} due to parse error"))
     });
     texts.collect()
+}
+
+fn fields_of(selector: &FieldSelectorAttributes) -> Vec<Term> {
+    if !selector.raw_selector.is_empty() {
+        let parsed = FieldSelector::parse(&selector.raw_selector);
+        return parsed.map(|parsed| parsed.terms().to_vec()).unwrap_or_default();
+    }
+    let term = |requirement: &FieldSelectorRequirement| {
+        let ("In" | "NotIn", [value]) = (requirement.operator.as_str(), requirement.values.as_slice()) else {
+            return None;
+        };
+        Some(Term {
+            field: requirement.key.clone(),
+            value: value.clone(),
+            negated: requirement.operator == "NotIn",
+        })
+    };
+    selector.requirements.iter().filter_map(term).collect()
+}
+
+fn labels_of(selector: &LabelSelectorAttributes) -> Vec<Requirement> {
+    if !selector.raw_selector.is_empty() {
+        let parsed = LabelSelector::parse(&selector.raw_selector);
+        return parsed.map(|parsed| parsed.requirements().to_vec()).unwrap_or_default();
+    }
+    let requirement = |requirement: &LabelSelectorRequirement| {
+        let operator = match requirement.operator.as_str() {
+            "In" => Operator::In,
+            "NotIn" => Operator::NotIn,
+            "Exists" => Operator::Exists,
+            "DoesNotExist" => Operator::DoesNotExist,
+            _ => return None,
+        };
+        Requirement::new(&requirement.key, operator, requirement.values.clone()).ok()
+    };
+    selector.requirements.iter().filter_map(requirement).collect()
 }
 
 /// How much of a selector was understood.

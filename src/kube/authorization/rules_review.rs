@@ -2,7 +2,7 @@
 
 use keelson_machinery::object::Kind;
 use keelson_machinery::status::StatusError;
-use keelson_server::authz::Rules;
+use keelson_server::authz::{Rules, aggregate};
 use keelson_server::registry::{Answer, Call, Handler, Reply};
 
 use crate::api::authorization_k8s_io::v1::{
@@ -55,7 +55,7 @@ fn status(rules: Rules) -> SubjectRulesReviewStatus {
                 non_resource_urls: rule.paths,
             })
             .collect(),
-        incomplete: !rules.errors.is_empty(),
-        evaluation_error: rules.errors.join("; "),
+        incomplete: rules.incomplete,
+        evaluation_error: aggregate(&rules.errors),
     }
 }

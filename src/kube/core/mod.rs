@@ -7,6 +7,7 @@ pub mod event;
 pub mod limit_range;
 pub mod namespace;
 pub mod node;
+pub mod node_graph;
 pub mod persistent_volume;
 pub mod persistent_volume_claim;
 pub mod pod;

@@ -1,11 +1,101 @@
-//! Bindings of roles, in a namespace and in the cluster.
+//! Bindings of roles, in a namespace and in the cluster: nobody may give a role that holds more than they do.
 
+use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Object;
+use keelson_machinery::status::StatusError;
+use keelson_server::authz::rbac::{GROUP, Unresolved};
+use keelson_server::registry::{Answer, Context, Strategy};
 
-use crate::api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, Subject};
-use crate::kube::typed::typed_mut;
+use super::reader::to_role_ref;
+use super::{checked, is_only_collected, is_trusted, may, roles, validate};
+use crate::api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
+use crate::kube::typed::{typed, typed_mut};
 
-const GROUP: &str = "rbac.authorization.k8s.io";
+/// The rules of bindings in namespaces.
+pub struct RoleBindingStrategy;
+/// The rules of cluster role bindings.
+pub struct ClusterRoleBindingStrategy;
+
+impl Strategy for RoleBindingStrategy {
+    fn authorize<'a>(
+        &'a self,
+        context: &'a Context,
+        new: &'a dyn Object,
+        old: Option<&'a dyn Object>,
+    ) -> Option<Answer<'a, ()>> {
+        let role = &typed::<RoleBinding>(new)?.role_ref;
+        Some(Box::pin(confirm(context, "rolebindings", role, new, old)))
+    }
+
+    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
+        checked(object, validate::binding)
+    }
+
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let mut errors = checked(new, validate::binding);
+        if let (Some(new), Some(old)) = (typed::<RoleBinding>(new), typed::<RoleBinding>(old)) {
+            errors.extend(validate::same_role(&new.role_ref, &old.role_ref));
+        }
+        errors
+    }
+}
+
+impl Strategy for ClusterRoleBindingStrategy {
+    fn authorize<'a>(
+        &'a self,
+        context: &'a Context,
+        new: &'a dyn Object,
+        old: Option<&'a dyn Object>,
+    ) -> Option<Answer<'a, ()>> {
+        let role = &typed::<ClusterRoleBinding>(new)?.role_ref;
+        Some(Box::pin(confirm(context, "clusterrolebindings", role, new, old)))
+    }
+
+    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
+        checked(object, validate::cluster_binding)
+    }
+
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let mut errors = checked(new, validate::cluster_binding);
+        if let (Some(new), Some(old)) = (typed::<ClusterRoleBinding>(new), typed::<ClusterRoleBinding>(old)) {
+            errors.extend(validate::same_role(&new.role_ref, &old.role_ref));
+        }
+        errors
+    }
+}
+
+async fn confirm(
+    context: &Context,
+    plural: &str,
+    role: &RoleRef,
+    new: &dyn Object,
+    old: Option<&dyn Object>,
+) -> Result<(), StatusError> {
+    if is_trusted(context) || is_only_collected(new, old) {
+        return Ok(());
+    }
+    let of_role = match role.kind.as_str() {
+        "Role" => "roles",
+        "ClusterRole" => "clusterroles",
+        _ => "",
+    };
+    if !of_role.is_empty() && may(context, "bind", of_role, &role.name).await {
+        return Ok(());
+    }
+    let namespace = context.namespace.as_str();
+    if of_role == "roles" && namespace.is_empty() {
+        return Err(StatusError::bad_request("Namespace parameter required."));
+    }
+    let (held, role) = (roles(context)?, to_role_ref(role));
+    let rules = match held.policy().resolve(namespace, &role) {
+        Ok(rules) => rules.to_vec(),
+        Err(_) if !of_role.is_empty() => return Err(StatusError::not_found(GROUP, plural, &role.name)),
+        Err(Unresolved(role)) => return Err(StatusError::unknown(Unresolved(role).text(None))),
+    };
+    let name = &new.meta().name;
+    held.confirm_held(&context.user, namespace, &rules, plural)
+        .map_err(|why| StatusError::forbidden(GROUP, plural, name, why))
+}
 
 /// Defaults in code of role bindings.
 pub fn defaults(object: &mut dyn Object) {

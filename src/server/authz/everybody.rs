@@ -1,7 +1,7 @@
-//! What the default roles of Kubernetes give to everybody: health and version to all; discovery and questions about
-//! oneself to the authenticated.
+//! What the default roles of Kubernetes give to everybody, for servers that have no roles as objects: health and version
+//! to all; discovery and questions about oneself to the authenticated.
 
-use super::{Authorizer, Decision, PathRule, ResourceRule, Rules};
+use super::{Answer, Authorizer, Decision, PathRule, ResourceRule, Rules};
 use crate::request_info::RequestInfo;
 use crate::user::{GROUP_AUTHENTICATED, GROUP_UNAUTHENTICATED, User};
 
@@ -69,7 +69,7 @@ const ROLES: [Role; 4] = [
 pub struct Everybody;
 
 impl Authorizer for Everybody {
-    fn authorize(&self, user: &User, info: &RequestInfo) -> Decision {
+    fn authorize<'a>(&'a self, user: &'a User, info: &'a RequestInfo) -> Answer<'a> {
         for role in &ROLES {
             let Some(group) = role.groups.iter().find(|g| user.in_group(g)) else {
                 continue;
@@ -78,10 +78,11 @@ impl Authorizer for Everybody {
                 let name = role.name;
                 return Decision::Allow(format!(
                     "RBAC: allowed by ClusterRoleBinding {name:?} of ClusterRole {name:?} to Group {group:?}"
-                ));
+                ))
+                .into();
             }
         }
-        Decision::NoOpinion(String::new())
+        Decision::NoOpinion(String::new()).into()
     }
 
     fn rules(&self, user: &User, _namespace: &str) -> Rules {
@@ -133,15 +134,15 @@ fn fits(pattern: &str, path: &str) -> bool {
 mod tests {
     use std::sync::Arc;
 
+    use futures_util::FutureExt;
+
     use super::*;
-    use crate::authz::{Authorization, PrivilegedGroup};
+    use crate::authz::{Authorization, PrivilegedGroup, Verdict};
     use crate::request_info::Query;
     use crate::user::GROUP_MASTERS;
 
     fn chain() -> Authorization {
-        Authorization {
-            chain: vec![Arc::new(PrivilegedGroup), Arc::new(Everybody)],
-        }
+        Authorization::new(vec![Arc::new(PrivilegedGroup), Arc::new(Everybody)])
     }
 
     fn user(groups: &[&str]) -> User {
@@ -152,9 +153,13 @@ mod tests {
         }
     }
 
+    fn verdict(user: &User, info: &RequestInfo) -> Verdict {
+        chain().decide(user, info).now_or_never().unwrap()
+    }
+
     fn allowed(user: &User, method: &str, path: &str) -> bool {
         let info = RequestInfo::parse(method, path, &Query::default()).unwrap();
-        chain().authorize(user, &info).is_ok()
+        verdict(user, &info).allowed
     }
 
     #[test]
@@ -182,7 +187,7 @@ mod tests {
     #[test]
     fn a_decision_names_its_binding() {
         let info = RequestInfo::parse("GET", "/healthz", &Query::default()).unwrap();
-        let verdict = chain().decide(&User::anonymous(), &info);
+        let verdict = verdict(&User::anonymous(), &info);
         assert!(verdict.allowed);
         assert_eq!(
             verdict.reason,

@@ -22,7 +22,9 @@ pub struct PathRule {
 pub struct Rules {
     pub resources: Vec<ResourceRule>,
     pub paths: Vec<PathRule>,
-    /// Why the lists may lack something; empty: they are complete.
+    /// There may be more than the lists say.
+    pub incomplete: bool,
+    /// What went wrong while the lists were made.
     pub errors: Vec<String>,
 }
 
@@ -41,7 +43,7 @@ impl Rules {
                 verbs: any(),
                 paths: any(),
             }],
-            errors: Vec::new(),
+            ..Rules::default()
         }
     }
 
@@ -50,5 +52,6 @@ impl Rules {
         self.resources.append(&mut other.resources);
         self.paths.append(&mut other.paths);
         self.errors.append(&mut other.errors);
+        self.incomplete |= other.incomplete;
     }
 }

@@ -73,9 +73,7 @@ fn serve(folder: &Path) {
                 chain: vec![Arc::new(authority)],
                 ..Authentication::default()
             },
-            authorization: Authorization {
-                chain: vec![Arc::new(AlwaysAllow)],
-            },
+            authorization: Authorization::new(vec![Arc::new(AlwaysAllow)]),
             admission: Admission::default(),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),

@@ -11,15 +11,18 @@ use crate::state::ServerState;
 
 pub async fn authorize(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {
     let (user, info) = (&request.user, &request.info);
-    match state.authorization.authorize(user, info) {
-        Ok(()) => next(request).await,
-        Err(reason) => {
-            let why = refusal(user, info, &reason);
-            let error = StatusError::forbidden(&info.group, &info.resource, &info.name, why);
-            let mut response = refuse(request, &error);
-            let headers = response.headers_mut();
-            headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-            response
-        }
+    let verdict = state.authorization.decide(user, info).await;
+    if verdict.allowed {
+        request.authorization = Some(state.authorization.clone());
+        return next(request).await;
     }
+    if !verdict.denied && !verdict.error.is_empty() {
+        return refuse(request, &StatusError::internal_error(verdict.error));
+    }
+    let why = refusal(user, info, &verdict.reason);
+    let error = StatusError::forbidden(&info.group, &info.resource, &info.name, why);
+    let mut response = refuse(request, &error);
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }

@@ -15,7 +15,8 @@ pub async fn impersonate(state: &ServerState, request: &mut Request, next: impl 
         Ok(Some(wanted)) => {
             let acting = state
                 .impersonation
-                .act_as(&state.authorization, &request.user, &request.info, wanted);
+                .act_as(&state.authorization, &request.user, &request.info, wanted)
+                .await;
             match acting {
                 Ok(user) => request.user = Arc::new(user),
                 Err(error) => return refuse(request, &error),

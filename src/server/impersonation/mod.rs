@@ -34,7 +34,7 @@ pub struct Impersonation {
 
 impl Impersonation {
     /// The identity that the request goes on with. 403 if the user may not have it.
-    pub fn act_as(
+    pub async fn act_as(
         &self,
         authorization: &Authorization,
         user: &User,
@@ -45,13 +45,13 @@ impl Impersonation {
         let remembered = self.remembers(&user.name);
         let mut refused = None;
         if remembered {
-            match by_legacy() {
+            match by_legacy().await {
                 Ok(()) => return Ok(complete(wanted, None)),
                 Err(error) => refused = Some(error),
             }
         }
         for mode in modes(user, &wanted) {
-            match check_all(authorization, user, mode.checks(info, &wanted)) {
+            match check_all(authorization, user, mode.checks(info, &wanted)).await {
                 Ok(()) => {
                     self.remember(&user.name, false);
                     return Ok(complete(wanted, Some(mode)));
@@ -60,7 +60,7 @@ impl Impersonation {
             }
         }
         if !remembered {
-            match by_legacy() {
+            match by_legacy().await {
                 Ok(()) => {
                     self.remember(&user.name, true);
                     return Ok(complete(wanted, None));
@@ -88,15 +88,18 @@ impl Impersonation {
     }
 }
 
-fn check_all(authorization: &Authorization, user: &User, checks: Vec<Check>) -> Result<(), StatusError> {
+async fn check_all(authorization: &Authorization, user: &User, checks: Vec<Check>) -> Result<(), StatusError> {
     for check in checks {
         let info = &check.info;
         let reason = match check.impossible {
             Some(why) => why,
-            None => match authorization.authorize(user, info) {
-                Ok(()) => continue,
-                Err(reason) => reason,
-            },
+            None => {
+                let verdict = authorization.decide(user, info).await;
+                if verdict.allowed {
+                    continue;
+                }
+                verdict.reason
+            }
         };
         let why = refusal(user, info, &reason);
         return Err(StatusError::forbidden(&info.group, &info.resource, &info.name, why));

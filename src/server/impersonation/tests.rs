@@ -1,19 +1,21 @@
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+
 use super::*;
-use crate::authz::{Authorizer, Decision, Rules, resource_path};
+use crate::authz::{Answer, Authorizer, Decision, Rules, resource_path};
 
 /// `verb resource name`, of a user; `*` for any name.
 struct Grants(Vec<&'static str>);
 
 impl Authorizer for Grants {
-    fn authorize(&self, _: &User, info: &RequestInfo) -> Decision {
+    fn authorize<'a>(&'a self, _: &'a User, info: &'a RequestInfo) -> Answer<'a> {
         let what = |name: &str| format!("{} {} {name}", info.verb, resource_path(info));
         let granted = |grant: &&str| **grant == what(&info.name) || **grant == what("*");
         if self.0.iter().any(granted) {
-            Decision::Allow(String::new())
+            Decision::Allow(String::new()).into()
         } else {
-            Decision::NoOpinion(String::new())
+            Decision::NoOpinion(String::new()).into()
         }
     }
 
@@ -23,9 +25,7 @@ impl Authorizer for Grants {
 }
 
 fn authorization(grants: &[&'static str]) -> Authorization {
-    Authorization {
-        chain: vec![Arc::new(Grants(grants.to_vec()))],
-    }
+    Authorization::new(vec![Arc::new(Grants(grants.to_vec()))])
 }
 
 fn user(name: &str, groups: &[&str]) -> User {
@@ -49,8 +49,11 @@ fn list_pods() -> RequestInfo {
 
 /// The groups of who came out, or the refusal.
 fn try_as(impersonation: &Impersonation, grants: &[&'static str], wanted: User) -> Result<Vec<String>, String> {
+    let (authorization, alice, info) = (authorization(grants), user("alice", &[]), list_pods());
     impersonation
-        .act_as(&authorization(grants), &user("alice", &[]), &list_pods(), wanted)
+        .act_as(&authorization, &alice, &info, wanted)
+        .now_or_never()
+        .unwrap()
         .map(|user| user.groups)
         .map_err(|error| error.message)
 }

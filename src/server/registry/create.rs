@@ -23,6 +23,9 @@ const MAX_GENERATED_BASE: usize = 63 - SUFFIX_LENGTH;
 impl Resource {
     /// Creates an object (hub version); the answer has its final metadata.
     pub async fn create(&self, context: &Context, mut object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
+        if let Some(answer) = self.strategy.authorize(context, &*object, None) {
+            answer.await?;
+        }
         // What is no version counts as none.
         if matches!(parse_revision(&object.meta().resource_version), Ok(Some(_))) {
             return Err(StatusError::unknown(

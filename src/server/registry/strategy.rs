@@ -8,8 +8,11 @@ use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
 use keelson_machinery::time::Time;
 
+use super::Answer;
 use super::managed::Tracking;
 use super::write::Part;
+use crate::authz::Authorization;
+use crate::user::User;
 
 /// Texts for `Warning` headers of an answer.
 pub type Warnings = Rc<RefCell<Vec<String>>>;
@@ -20,7 +23,9 @@ pub struct Context {
     pub now: Time,
     /// Namespace of the request; empty for cluster-scoped kinds.
     pub namespace: String,
-    pub user: crate::user::User,
+    pub user: User,
+    /// Who may do what, for kinds whose writes give rights.
+    pub authorization: Authorization,
     pub dry_run: bool,
     /// What becomes of `managedFields`.
     pub tracking: Tracking,
@@ -79,6 +84,17 @@ impl MetadataChecks {
 
 /// The rules of one kind, called with objects of the hub version. Every method has the behaviour that most kinds have.
 pub trait Strategy: Send + Sync {
+    /// Whether the sender may write this very object, beyond what the verb says: called before anything else is looked
+    /// at, with the stored object if there is one. `None`: the verb says all, as with most kinds.
+    fn authorize<'a>(
+        &'a self,
+        _context: &'a Context,
+        _new: &'a dyn Object,
+        _old: Option<&'a dyn Object>,
+    ) -> Option<Answer<'a, ()>> {
+        None
+    }
+
     /// Before validation of a new object: resets what clients may not set. Called again with each generated name that
     /// is tried.
     fn prepare_for_create(&self, _context: &Context, _object: &mut dyn Object) {}

@@ -78,6 +78,11 @@ impl Resource {
         self.check_readable(entry)?;
         let old = self.decode(entry)?;
         let mut new = updater(Some(&*old))?;
+        if request.part != Part::Internal
+            && let Some(answer) = self.strategy.authorize(context, &*new, Some(&*old))
+        {
+            answer.await?;
+        }
         self.check_preconditions(request, &*new, &*old, entry)?;
         self.track_update(context, request.part, &mut *new, &*old)?;
         // An update that names no version is one of the newest.

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use super::decode::{decode_kind, decode_object};
 use super::options::FieldValidation;
 use super::pretty;
+use crate::authz::Authorization;
 use crate::compress;
 use crate::listener::Connection;
 use crate::negotiate::{self, Accepted, Format, Offer};
@@ -42,6 +43,8 @@ pub struct Request {
     /// Behind authentication without credentials.
     pub headers: HeaderMap,
     pub user: Arc<User>,
+    /// Who let it pass, and may be asked about more; `None` before.
+    pub authorization: Option<Authorization>,
     /// When the answer comes too late; whoever asks others for it tells them. `None`: never.
     pub deadline: Option<Instant>,
     pub payload: RefCell<Option<Payload>>,
@@ -59,6 +62,7 @@ impl Request {
             query: Query::parse(http.query_string()),
             headers,
             user: Arc::default(),
+            authorization: None,
             deadline: None,
             payload: RefCell::new(Some(payload)),
             warnings: Warnings::default(),
@@ -102,6 +106,7 @@ impl Request {
             now,
             namespace,
             user: (*self.user).clone(),
+            authorization: self.authorization.clone().unwrap_or_default(),
             dry_run,
             tracking: Tracking::Update(self.writer(endpoint, now)),
             warnings: self.warnings.clone(),

@@ -174,6 +174,10 @@ impl Store for EmbeddedStore {
         ready(self.shared.mvcc.snapshot()).boxed()
     }
 
+    fn held(&self, _prefix: &str) -> Option<Snapshot> {
+        self.shared.mvcc.snapshot().ok()
+    }
+
     fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.shared.mvcc.events(prefix, after, until, limit)
     }

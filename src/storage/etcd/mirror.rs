@@ -70,6 +70,11 @@ impl Mirror {
         (snapshot.revision() >= revision).then_some(snapshot)
     }
 
+    /// What is in memory now; `None` while it is being read.
+    pub fn held(&self) -> Option<Snapshot> {
+        self.now()?.snapshot().ok()
+    }
+
     /// A watch from memory; `None`: history does not reach back so far here.
     pub fn watch(&self, prefix: &str, after: Revision) -> Option<WatchStream> {
         self.now()?.watch(prefix, after).ok()

@@ -171,6 +171,10 @@ impl Store for EtcdStore {
         self.unless_closed(self.snapshot_now(prefix)).boxed()
     }
 
+    fn held(&self, prefix: &str) -> Option<Snapshot> {
+        self.mirror_of(prefix)?.held()
+    }
+
     fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.mirror_of(prefix)?.events(prefix, after, until, limit)
     }

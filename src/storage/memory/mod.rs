@@ -121,6 +121,10 @@ impl Store for MemoryStore {
         ready(self.mvcc().snapshot()).boxed()
     }
 
+    fn held(&self, _prefix: &str) -> Option<Snapshot> {
+        self.mvcc().snapshot().ok()
+    }
+
     fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.mvcc().events(prefix, after, until, limit)
     }

@@ -320,6 +320,11 @@ pub async fn snapshots_show_one_revision_whole(store: Shared, p: &str) {
     let gone = before.get(&format!("{p}a/1")).unwrap();
     write(&store, &gone.key, Expect::Revision(gone.mod_revision), Write::Delete).await;
     let newest = create(&store, &format!("{p}c"), "c").await;
+    let held = store.held(p).unwrap();
+    assert!(
+        held.revision() >= before.revision() && held.count(p) >= 2,
+        "what is held is no older than what was seen"
+    );
 
     let after = store.snapshot(p).await.unwrap();
     assert!(after.revision() >= newest, "a snapshot shows every answered write");

@@ -128,9 +128,7 @@ async fn config(requests: RequestSettings) -> Config {
             anonymous: true,
             ..Authentication::default()
         },
-        authorization: Authorization {
-            chain: vec![Arc::new(AlwaysAllow)],
-        },
+        authorization: Authorization::new(vec![Arc::new(AlwaysAllow)]),
         admission: Admission::default(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),

@@ -1,0 +1,76 @@
+//! What a Kubernetes API server makes when it starts, so that clients find it: each by a post-start hook that `/readyz`
+//! names as kube-apiserver does. The writes of a hook, and the hooks, run side by side, so that the store commits them
+//! together.
+
+mod authentication_info;
+mod flow_control;
+mod maker;
+mod priority_classes;
+mod reconcile;
+mod roles;
+mod service;
+mod service_range;
+mod system_namespaces;
+#[cfg(test)]
+mod tests;
+mod token_tracking;
+
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use futures_util::future::LocalBoxFuture;
+use keelson_server::server::{Hook, HookContext};
+
+pub use roles::node_rules;
+
+/// The manager of what the server makes, in `managedFields`.
+const MANAGER: &str = "kube-apiserver";
+
+/// What the objects depend on.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The ranges of cluster IPs, in CIDR form, each with its first address.
+    pub service_ranges: Vec<(String, IpAddr)>,
+    /// PEM text of the authorities of client certificates; empty: there are none.
+    pub client_ca_pem: String,
+}
+
+impl Default for Setting {
+    /// The range of kube-apiserver, and no client certificates.
+    fn default() -> Setting {
+        Setting {
+            service_ranges: vec![("10.0.0.0/24".to_owned(), [10, 0, 0, 0].into())],
+            client_ca_pem: String::new(),
+        }
+    }
+}
+
+/// All hooks, in the order in which kube-apiserver lists them.
+pub fn hooks(setting: &Setting) -> Vec<Hook> {
+    let setting = Rc::new(setting.clone());
+    let (info, service, range) = (setting.clone(), setting.clone(), setting);
+    vec![
+        hook("start-system-namespaces-controller", system_namespaces::run),
+        hook("start-cluster-authentication-info-controller", move |context| {
+            authentication_info::run(context, info)
+        }),
+        hook("start-legacy-token-tracking-controller", token_tracking::run),
+        hook("rbac/bootstrap-roles", roles::run),
+        hook("scheduling/bootstrap-system-priority-classes", priority_classes::run),
+        hook("priority-and-fairness-config-producer", flow_control::run),
+        hook("bootstrap-controller", move |context| service::run(context, service)),
+        hook("start-kubernetes-service-cidr-controller", move |context| {
+            service_range::run(context, range)
+        }),
+    ]
+}
+
+fn hook<F: Future<Output = Result<(), String>> + 'static>(
+    name: &'static str,
+    run: impl FnOnce(HookContext) -> F + 'static,
+) -> Hook {
+    Hook {
+        name,
+        run: Box::new(|context| -> LocalBoxFuture<'static, _> { Box::pin(run(context)) }),
+    }
+}

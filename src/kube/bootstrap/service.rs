@@ -1,0 +1,199 @@
+//! The service by which pods find this server, and where it leads.
+
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+
+use keelson_machinery::intstr::IntOrString;
+use keelson_machinery::meta::v1::ObjectMeta;
+use keelson_machinery::object::Object;
+use keelson_server::server::HookContext;
+
+use super::maker::{Maker, Wanted, leave};
+use super::{MANAGER, Setting};
+use crate::api::core::v1::{
+    EndpointAddress, EndpointPort, EndpointSubset, Endpoints, Service, ServicePort, ServiceSpec,
+};
+use crate::api::discovery_k8s_io::v1::{self as discovery, EndpointSlice};
+use crate::api::networking_k8s_io::v1::{IPAddress, IPAddressSpec, ParentReference};
+use crate::kube::typed::typed;
+
+const NAME: &str = "kubernetes";
+const NAMESPACE: &str = "default";
+/// Of the service, whatever port the server listens on.
+const PORT: i32 = 443;
+const PORT_NAME: &str = "https";
+
+pub(super) async fn run(context: HookContext, setting: Rc<Setting>) -> Result<(), String> {
+    let address: SocketAddr = context
+        .advertise
+        .parse()
+        .map_err(|_| format!("{} is no address that a service can lead to", context.advertise))?;
+    let mut wanted = Vec::new();
+    if let Some((_, first)) = setting.service_ranges.first() {
+        let ip = after(*first);
+        wanted.push(make("", "services", Box::new(service(ip, address)), leave));
+        wanted.push(make(
+            "networking.k8s.io",
+            "ipaddresses",
+            Box::new(ip_address(ip)),
+            leave,
+        ));
+    }
+    if address.ip().is_loopback() {
+        tracing::warn!(%address, "No other machine can reach this address: the service of this server leads nowhere");
+    } else {
+        wanted.push(make("", "endpoints", Box::new(endpoints(address)), to_endpoints));
+        wanted.push(make(
+            "discovery.k8s.io",
+            "endpointslices",
+            Box::new(slice(address)),
+            to_slice,
+        ));
+    }
+    let maker = Maker {
+        context: &context,
+        manager: MANAGER,
+    };
+    maker.make_all(&wanted).await
+}
+
+fn make(
+    group: &'static str,
+    plural: &'static str,
+    object: Box<dyn Object>,
+    reconcile: super::maker::Reconcile,
+) -> Wanted {
+    Wanted {
+        group,
+        plural,
+        object,
+        reconcile,
+    }
+}
+
+/// The first address of a range that a service can have.
+fn after(base: IpAddr) -> IpAddr {
+    match base {
+        IpAddr::V4(ip) => IpAddr::V4(u32::from(ip).saturating_add(1).into()),
+        IpAddr::V6(ip) => IpAddr::V6(u128::from(ip).saturating_add(1).into()),
+    }
+}
+
+fn metadata<const N: usize>(name: &str, namespace: &str, labels: [(&str, &str); N]) -> ObjectMeta {
+    ObjectMeta {
+        name: name.to_owned(),
+        namespace: namespace.to_owned(),
+        labels: labels.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+        ..ObjectMeta::default()
+    }
+}
+
+fn family(ip: IpAddr) -> &'static str {
+    if ip.is_ipv4() { "IPv4" } else { "IPv6" }
+}
+
+fn service(ip: IpAddr, address: SocketAddr) -> Service {
+    let port = ServicePort {
+        name: PORT_NAME.to_owned(),
+        protocol: "TCP".to_owned(),
+        port: PORT,
+        target_port: IntOrString::Int(address.port().into()),
+        ..ServicePort::default()
+    };
+    Service {
+        metadata: metadata(
+            NAME,
+            NAMESPACE,
+            [("component", "apiserver"), ("provider", "kubernetes")],
+        ),
+        spec: ServiceSpec {
+            ports: vec![port],
+            cluster_ip: ip.to_string(),
+            cluster_ips: vec![ip.to_string()],
+            r#type: "ClusterIP".to_owned(),
+            session_affinity: "None".to_owned(),
+            ip_families: vec![family(ip).to_owned()],
+            ip_family_policy: Some("SingleStack".to_owned()),
+            internal_traffic_policy: Some("Cluster".to_owned()),
+            ..ServiceSpec::default()
+        },
+        ..Service::default()
+    }
+}
+
+fn ip_address(ip: IpAddr) -> IPAddress {
+    let labels = [
+        ("ipaddress.kubernetes.io/ip-family", family(ip)),
+        ("ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io"),
+    ];
+    IPAddress {
+        metadata: metadata(&ip.to_string(), "", labels),
+        spec: IPAddressSpec {
+            parent_ref: Some(Box::new(ParentReference {
+                resource: "services".to_owned(),
+                namespace: NAMESPACE.to_owned(),
+                name: NAME.to_owned(),
+                ..ParentReference::default()
+            })),
+        },
+    }
+}
+
+fn endpoints(address: SocketAddr) -> Endpoints {
+    Endpoints {
+        metadata: metadata(NAME, NAMESPACE, [("endpointslice.kubernetes.io/skip-mirror", "true")]),
+        subsets: vec![EndpointSubset {
+            addresses: vec![EndpointAddress {
+                ip: address.ip().to_string(),
+                ..EndpointAddress::default()
+            }],
+            ports: vec![EndpointPort {
+                name: PORT_NAME.to_owned(),
+                port: address.port().into(),
+                protocol: "TCP".to_owned(),
+                ..EndpointPort::default()
+            }],
+            ..EndpointSubset::default()
+        }],
+    }
+}
+
+fn slice(address: SocketAddr) -> EndpointSlice {
+    EndpointSlice {
+        metadata: metadata(NAME, NAMESPACE, [("kubernetes.io/service-name", NAME)]),
+        address_type: family(address.ip()).to_owned(),
+        endpoints: vec![discovery::Endpoint {
+            addresses: vec![address.ip().to_string()],
+            conditions: discovery::EndpointConditions {
+                ready: Some(true),
+                ..discovery::EndpointConditions::default()
+            },
+            ..discovery::Endpoint::default()
+        }],
+        ports: vec![discovery::EndpointPort {
+            name: Some(PORT_NAME.to_owned()),
+            protocol: Some("TCP".to_owned()),
+            port: Some(address.port().into()),
+            ..discovery::EndpointPort::default()
+        }],
+    }
+}
+
+/// The addresses are those of this server alone.
+fn to_endpoints(stored: &dyn Object, wanted: &dyn Object) -> Option<Box<dyn Object>> {
+    let mut new = typed::<Endpoints>(stored)?.clone();
+    new.subsets.clone_from(&typed::<Endpoints>(wanted)?.subsets);
+    Some(Box::new(new))
+}
+
+fn to_slice(stored: &dyn Object, wanted: &dyn Object) -> Option<Box<dyn Object>> {
+    let wanted = typed::<EndpointSlice>(wanted)?;
+    let mut new = typed::<EndpointSlice>(stored)?.clone();
+    // Its addresses are of one family for ever.
+    if new.address_type != wanted.address_type {
+        return None;
+    }
+    new.endpoints.clone_from(&wanted.endpoints);
+    new.ports.clone_from(&wanted.ports);
+    Some(Box::new(new))
+}

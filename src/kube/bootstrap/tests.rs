@@ -1,0 +1,253 @@
+//! What the hooks make, on a store in memory.
+
+use std::sync::Arc;
+
+use keelson_machinery::meta::v1::{DeleteOptions, ObjectMeta};
+use keelson_machinery::reflect::Reflect;
+use keelson_server::env::{SystemClock, SystemEntropy};
+use keelson_server::registry::write::{Part, UpdateRequest};
+use keelson_server::registry::{Backend, Context, Registry};
+use keelson_storage::HistoryLimits;
+use keelson_storage::memory::MemoryStore;
+
+use super::system_namespaces::{NAMES, make_absent};
+use super::*;
+use crate::api::core::v1::{ConfigMap, Endpoints, Namespace, Service};
+use crate::api::flowcontrol_apiserver_k8s_io::v1::FlowSchema;
+use crate::api::networking_k8s_io::v1::ServiceCIDR;
+use crate::api::rbac_authorization_k8s_io::v1::{ClusterRole, ClusterRoleBinding};
+use crate::kube::testing::context as request;
+
+fn context() -> HookContext {
+    let backend = Backend {
+        store: Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap()),
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(SystemEntropy),
+        budget: keelson_server::cache::Budget::new(0),
+        encryption: keelson_storage::encryption::Encryption::none(),
+        placement: Arc::default(),
+    };
+    let mut code = crate::kube::code();
+    code.cells(crate::kube::cells());
+    let registry = Registry::new(&[&crate::api::SCHEME], &code, &backend, "/registry", &|_, _, _| true).unwrap();
+    HookContext {
+        registry: Arc::new(registry),
+        backend,
+        advertise: "192.0.2.2:6443".to_owned(),
+    }
+}
+
+fn setting() -> Setting {
+    Setting {
+        client_ca_pem: "PEM\n".to_owned(),
+        ..Setting::default()
+    }
+}
+
+async fn run_all(context: &HookContext) {
+    let runs = hooks(&setting()).into_iter().map(|hook| (hook.run)(context.clone()));
+    for outcome in futures_util::future::join_all(runs).await {
+        outcome.unwrap();
+    }
+}
+
+async fn stored<T: Reflect + Clone>(context: &HookContext, group: &str, plural: &str, path: &str) -> T {
+    let (namespace, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let found = context
+        .registry
+        .resource(group, plural)
+        .unwrap()
+        .find(namespace, name)
+        .await;
+    found.unwrap().unwrap().object.downcast_ref::<T>().unwrap().clone()
+}
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+async fn change<T: Reflect>(context: &HookContext, plural: &str, name: &str, change: impl Fn(&mut T)) {
+    let mut updater = |old: Option<&dyn keelson_machinery::object::Object>| {
+        let mut new = old.unwrap().clone_object();
+        change(new.downcast_mut::<T>().unwrap());
+        Ok(new)
+    };
+    let masters = Context {
+        namespace: String::new(),
+        user: keelson_server::user::User {
+            groups: vec![keelson_server::user::GROUP_MASTERS.to_owned()],
+            ..Default::default()
+        },
+        ..request()
+    };
+    let resource = context.registry.resource(RBAC, plural).unwrap();
+    resource
+        .update(&masters, &UpdateRequest::of(name), &mut updater)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_fresh_server_has_what_clients_look_for() {
+    let context = context();
+    tokio::task::LocalSet::new().run_until(run_all(&context)).await;
+    let counts = [
+        (RBAC, "clusterroles", 69),
+        (RBAC, "clusterrolebindings", 50),
+        (RBAC, "roles", 7),
+        (RBAC, "rolebindings", 7),
+        ("flowcontrol.apiserver.k8s.io", "flowschemas", 11),
+        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", 8),
+        ("scheduling.k8s.io", "priorityclasses", 2),
+        ("networking.k8s.io", "ipaddresses", 1),
+        ("discovery.k8s.io", "endpointslices", 1),
+    ];
+    for (group, plural, count) in counts {
+        let resource = context.registry.resource(group, plural).unwrap();
+        assert_eq!(resource.all("").await.unwrap().len(), count, "{plural}");
+    }
+    let service: Service = stored(&context, "", "services", "default/kubernetes").await;
+    assert_eq!(service.spec.cluster_ip, "10.0.0.1");
+    let endpoints: Endpoints = stored(&context, "", "endpoints", "default/kubernetes").await;
+    assert_eq!(endpoints.subsets[0].addresses[0].ip, "192.0.2.2");
+    let range: ServiceCIDR = stored(&context, "networking.k8s.io", "servicecidrs", "kubernetes").await;
+    assert_eq!(
+        (&*range.spec.cidrs[0], &*range.status.conditions[0].status),
+        ("10.0.0.0/24", "True")
+    );
+    let schema: FlowSchema = stored(&context, "flowcontrol.apiserver.k8s.io", "flowschemas", "exempt").await;
+    assert_eq!(schema.status.conditions[0].reason, "Found");
+    assert_eq!(schema.metadata.generation, 1);
+    let map: ConfigMap = stored(
+        &context,
+        "",
+        "configmaps",
+        "kube-system/extension-apiserver-authentication",
+    )
+    .await;
+    assert_eq!(map.data["client-ca-file"], "PEM\n");
+    let role: ClusterRole = stored(&context, RBAC, "clusterroles", "cluster-admin").await;
+    assert_eq!(role.metadata.managed_fields[0].manager, "kube-apiserver");
+}
+
+#[tokio::test]
+async fn a_second_start_changes_nothing() {
+    let context = context();
+    let local = tokio::task::LocalSet::new();
+    local.run_until(run_all(&context)).await;
+    let before = context.backend.store.current_revision().await.unwrap();
+    local.run_until(run_all(&context)).await;
+    assert_eq!(context.backend.store.current_revision().await.unwrap(), before);
+}
+
+#[tokio::test]
+async fn default_roles_get_back_what_they_lack_and_keep_what_was_added() {
+    let context = context();
+    let local = tokio::task::LocalSet::new();
+    local.run_until(run_all(&context)).await;
+    change::<ClusterRole>(&context, "clusterroles", "system:discovery", |role| {
+        role.rules[0].non_resource_urls.retain(|url| url != "/version");
+        role.rules[0].non_resource_urls.push("/mine".to_owned());
+        role.metadata.labels.clear();
+    })
+    .await;
+    change::<ClusterRole>(&context, "clusterroles", "system:basic-user", |role| {
+        role.rules.clear();
+        let annotations = &mut role.metadata.annotations;
+        annotations.insert("rbac.authorization.kubernetes.io/autoupdate".into(), "false".into());
+    })
+    .await;
+    change::<ClusterRoleBinding>(&context, "clusterrolebindings", "system:discovery", |binding| {
+        binding.subjects[0].name = "mine".to_owned();
+    })
+    .await;
+    local.run_until(run_all(&context)).await;
+    let role: ClusterRole = stored(&context, RBAC, "clusterroles", "system:discovery").await;
+    let urls: Vec<&String> = role.rules.iter().flat_map(|rule| &rule.non_resource_urls).collect();
+    assert!(
+        urls.iter().any(|url| *url == "/mine") && urls.iter().any(|url| *url == "/version"),
+        "{urls:?}"
+    );
+    assert_eq!(role.rules.len(), 2);
+    assert_eq!(role.metadata.labels["kubernetes.io/bootstrapping"], "rbac-defaults");
+    let role: ClusterRole = stored(&context, RBAC, "clusterroles", "system:basic-user").await;
+    assert!(role.rules.is_empty(), "its annotation says so");
+    let binding: ClusterRoleBinding = stored(&context, RBAC, "clusterrolebindings", "system:discovery").await;
+    let names: Vec<&str> = binding.subjects.iter().map(|subject| subject.name.as_str()).collect();
+    assert_eq!(names, ["mine", "system:authenticated"]);
+}
+
+#[tokio::test]
+async fn what_is_absent_is_made() {
+    let context = context();
+    make_absent(&context).await.unwrap();
+    let namespaces = context.registry.resource("", "namespaces").unwrap();
+    let mut first = Vec::new();
+    for name in NAMES {
+        let stored = namespaces.find("", name).await.unwrap().unwrap();
+        let namespace = stored.object.downcast_ref::<Namespace>().unwrap();
+        assert_eq!(namespace.metadata.labels["kubernetes.io/metadata.name"], name);
+        assert_eq!(namespace.status.phase, "Active");
+        first.push(namespace.metadata.uid.clone());
+    }
+    let name = NAMES[3];
+    let cluster = Context {
+        namespace: String::new(),
+        ..request()
+    };
+    namespaces
+        .delete(&cluster, name, &DeleteOptions::default())
+        .await
+        .unwrap();
+    assert!(
+        namespaces.find("", name).await.unwrap().is_some(),
+        "its finalizer holds it"
+    );
+    let update = UpdateRequest {
+        name,
+        part: Part::Named("finalize"),
+        may_create: false,
+        uid_is_precondition: true,
+    };
+    let mut without_finalizer = |old: Option<&dyn keelson_machinery::object::Object>| {
+        let mut new = old.unwrap().clone_object();
+        new.downcast_mut::<Namespace>().unwrap().spec.finalizers.clear();
+        Ok(new)
+    };
+    namespaces
+        .update(&cluster, &update, &mut without_finalizer)
+        .await
+        .unwrap();
+    assert!(namespaces.find("", name).await.unwrap().is_none());
+    make_absent(&context).await.unwrap();
+    let mut second = Vec::new();
+    for name in NAMES {
+        second.push(
+            namespaces
+                .find("", name)
+                .await
+                .unwrap()
+                .unwrap()
+                .object
+                .meta()
+                .uid
+                .clone(),
+        );
+    }
+    assert_eq!(first[..3], second[..3]);
+    assert_ne!(first[3], second[3]);
+}
+
+#[tokio::test]
+async fn generated_names_have_their_label() {
+    let context = context();
+    let namespaces = context.registry.resource("", "namespaces").unwrap();
+    let metadata = ObjectMeta {
+        generate_name: "a-".to_owned(),
+        ..ObjectMeta::default()
+    };
+    let namespace = Namespace {
+        metadata,
+        ..Namespace::default()
+    };
+    let made = namespaces.create(&request(), Box::new(namespace)).await.unwrap();
+    assert_eq!(made.meta().labels["kubernetes.io/metadata.name"], made.meta().name);
+}

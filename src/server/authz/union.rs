@@ -1,0 +1,176 @@
+//! All authorizers of a server as one.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use super::rbac::Rbac;
+use super::{Authorizer, Decision, Followed, Rules, Verdict};
+use crate::registry::Registry;
+use crate::request_info::RequestInfo;
+use crate::user::User;
+
+type Chain = Vec<Arc<dyn Authorizer>>;
+
+/// The authorizers in their order. Whoever none of them allows may not. A clone is the same union.
+#[derive(Clone, Default)]
+pub struct Authorization {
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    chain: ArcSwap<Chain>,
+    roles: Option<Arc<Rbac>>,
+}
+
+impl Authorization {
+    pub fn new(chain: Chain) -> Authorization {
+        Authorization::with_roles(chain, None)
+    }
+
+    /// A union with the roles that decide who may write roles, whether or not they are among the authorizers.
+    pub fn with_roles(chain: Chain, roles: Option<Arc<Rbac>>) -> Authorization {
+        let chain = ArcSwap::from_pointee(chain);
+        Authorization {
+            inner: Arc::new(Inner { chain, roles }),
+        }
+    }
+
+    /// Roles and their bindings; `None`: this server has none.
+    pub fn roles(&self) -> Option<&Rbac> {
+        self.inner.roles.as_deref()
+    }
+
+    /// Puts other authorizers in the place of these; questions that are being answered go on with the old ones.
+    pub fn replace(&self, chain: Chain) {
+        self.inner.chain.store(Arc::new(chain));
+    }
+
+    /// Hands the resources of the server to all authorizers and returns what these read.
+    pub fn attach(&self, registry: &Registry) -> Vec<Followed> {
+        let chain = self.inner.chain.load();
+        let mut followed: Vec<Followed> = chain.iter().flat_map(|one| one.attach(registry)).collect();
+        followed.extend(self.roles().map(|roles| roles.attach(registry)).unwrap_or_default());
+        followed.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix));
+        followed.dedup_by(|a, b| a.prefix == b.prefix);
+        followed
+    }
+
+    /// Asks the authorizers until one decides.
+    pub async fn decide(&self, user: &User, info: &RequestInfo) -> Verdict {
+        let (mut reasons, mut errors) = (Vec::new(), Vec::new());
+        let chain = self.inner.chain.load_full();
+        for authorizer in chain.iter() {
+            let (allowed, denied, reason) = match authorizer.authorize(user, info).decision().await {
+                Decision::Allow(reason) => (true, false, reason),
+                Decision::Deny(reason) => (false, true, reason),
+                Decision::NoOpinion(reason) => {
+                    reasons.push(reason);
+                    continue;
+                }
+                Decision::Failed(error) => {
+                    errors.push(error);
+                    continue;
+                }
+            };
+            return Verdict {
+                allowed,
+                denied,
+                reason,
+                error: aggregate(&errors),
+            };
+        }
+        reasons.retain(|reason| !reason.is_empty());
+        Verdict {
+            reason: reasons.join("\n"),
+            error: aggregate(&errors),
+            ..Verdict::default()
+        }
+    }
+
+    /// Whether one of the authorizers allows this.
+    pub async fn allows(&self, user: &User, info: &RequestInfo) -> bool {
+        self.decide(user, info).await.allowed
+    }
+
+    /// The rules of all authorizers.
+    pub fn rules(&self, user: &User, namespace: &str) -> Rules {
+        let mut all = Rules::default();
+        for authorizer in self.inner.chain.load().iter() {
+            all.append(authorizer.rules(user, namespace));
+        }
+        all
+    }
+}
+
+/// Several errors as Go's aggregates show them: each text once, in brackets if there is more than one.
+pub fn aggregate(errors: &[String]) -> String {
+    let mut shown: Vec<&str> = Vec::new();
+    for error in errors {
+        if !shown.contains(&error.as_str()) {
+            shown.push(error);
+        }
+    }
+    match shown.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::authz::{AlwaysAllow, AlwaysDeny, Answer};
+
+    struct Says(Decision);
+
+    impl Authorizer for Says {
+        fn authorize<'a>(&'a self, _user: &'a User, _info: &'a RequestInfo) -> Answer<'a> {
+            let decision = self.0.clone();
+            Answer::Later(Box::pin(async move { decision }))
+        }
+
+        fn rules(&self, _user: &User, _namespace: &str) -> Rules {
+            Rules::default()
+        }
+    }
+
+    fn verdict(chain: Chain) -> Verdict {
+        let union = Authorization::new(chain);
+        futures_util::FutureExt::now_or_never(union.decide(&User::anonymous(), &RequestInfo::default())).unwrap()
+    }
+
+    fn says(decision: Decision) -> Arc<dyn Authorizer> {
+        Arc::new(Says(decision))
+    }
+
+    #[test]
+    fn the_first_opinion_counts() {
+        let none = || says(Decision::NoOpinion("a".into()));
+        let deny = || says(Decision::Deny("no".into()));
+        let got = verdict(vec![none(), deny(), Arc::new(AlwaysAllow)]);
+        assert_eq!((got.allowed, got.denied, got.reason.as_str()), (false, true, "no"));
+        assert!(verdict(vec![none(), Arc::new(AlwaysAllow), deny()]).allowed);
+        let got = verdict(vec![
+            none(),
+            says(Decision::NoOpinion(String::new())),
+            Arc::new(AlwaysDeny),
+        ]);
+        assert_eq!(
+            (got.allowed, got.denied, got.reason.as_str()),
+            (false, false, "a\nEverything is forbidden.")
+        );
+        assert!(!verdict(Vec::new()).allowed);
+    }
+
+    #[test]
+    fn who_fails_leaves_it_to_the_others() {
+        let failed = |text: &str| says(Decision::Failed(text.into()));
+        let got = verdict(vec![failed("x"), Arc::new(AlwaysAllow)]);
+        assert_eq!((got.allowed, got.error.as_str()), (true, "x"));
+        let got = verdict(vec![failed("x"), failed("y"), failed("x")]);
+        assert_eq!((got.allowed, got.error.as_str()), (false, "[x, y]"));
+    }
+}

@@ -1,0 +1,388 @@
+//! The access matrix: every operation that the server documents, asked for by every sort of sender, against a server in
+//! this process with roles as objects. What may pass is said here once more, in a few lines that don't know how
+//! authorization works: whatever else passes, or does not, fails the test.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "what fails here fails a test, as it should"
+)]
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::http::Method;
+use actix_web::test::{TestRequest, call_service, init_service};
+use keelson::api::SCHEME;
+use keelson::kube;
+use keelson_machinery::scheme::Scheme;
+use keelson_server::app::app;
+use keelson_server::authn::Authentication;
+use keelson_server::authn::token_file::StaticTokens;
+use keelson_server::authz::node::NodeAuthorizer;
+use keelson_server::authz::rbac::Rbac;
+use keelson_server::authz::{Authorization, PrivilegedGroup};
+use keelson_server::discovery::{RuntimeConfig, Served};
+use keelson_server::env::{SystemClock, SystemEntropy};
+use keelson_server::lifecycle::HookState;
+use keelson_server::listener::ListenerConfig;
+use keelson_server::openapi::{Documents, Info};
+use keelson_server::server::{Config, Running, start};
+use keelson_server::user::User;
+use keelson_server::version::Version;
+use keelson_storage::HistoryLimits;
+use keelson_storage::encryption::Encryption;
+use keelson_storage::memory::MemoryStore;
+use serde_json::{Value, json};
+
+static SCHEMES: [&Scheme; 1] = [&SCHEME];
+/// The namespace of all paths.
+const NAMESPACE: &str = "team";
+const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
+
+/// Who asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sender {
+    Anonymous,
+    /// Authenticated, and bound to nothing.
+    Nobody,
+    /// May read everything in the namespace.
+    Reader,
+    /// May do everything in the namespace.
+    Writer,
+    /// May do everything in another namespace.
+    Elsewhere,
+    Node,
+    Admin,
+}
+
+use Sender::{Admin, Anonymous, Elsewhere, Nobody, Node, Reader, Writer};
+
+/// The admin comes last: what passes does something.
+const SENDERS: [Sender; 7] = [Anonymous, Nobody, Reader, Elsewhere, Node, Writer, Admin];
+
+impl Sender {
+    fn user(self) -> Option<User> {
+        let (name, group) = match self {
+            Anonymous => return None,
+            Node => ("system:node:n1", "system:nodes"),
+            Admin => ("admin", "system:masters"),
+            Nobody => ("Nobody", "some"),
+            Reader => ("Reader", "some"),
+            Writer => ("Writer", "some"),
+            Elsewhere => ("Elsewhere", "some"),
+        };
+        Some(User {
+            name: name.to_owned(),
+            groups: vec![group.to_owned()],
+            ..User::default()
+        })
+    }
+}
+
+/// An operation, with the placeholders of its path filled in.
+struct Operation {
+    method: Method,
+    path: String,
+}
+
+impl Operation {
+    /// What follows the group and version, without what names a namespace: `["pods", "x", "log"]`; whether it is in the
+    /// namespace; whether it is an old watch path. `None`: the path is of no resource.
+    fn resource(&self) -> Option<(&str, Vec<&str>, bool, bool)> {
+        let mut parts: Vec<&str> = self.path.trim_matches('/').split('/').collect();
+        let (group, skip) = match parts.first() {
+            Some(&"api") if parts.len() > 2 => ("", 2),
+            Some(&"apis") if parts.len() > 3 => (parts[1], 3),
+            _ => return None,
+        };
+        parts.drain(..skip);
+        let watch = parts[0] == "watch";
+        if watch {
+            parts.remove(0);
+        }
+        let named = parts[0] == "namespaces" && parts.len() > 1;
+        let about_itself = named && (parts.len() == 2 || matches!(parts[2], "status" | "finalize"));
+        if named && !about_itself {
+            parts.drain(..2);
+        }
+        Some((group, parts, named, watch))
+    }
+
+    fn reads(&self) -> bool {
+        matches!(self.method, Method::GET | Method::HEAD)
+    }
+}
+
+/// What everybody may read who is authenticated, and of it what everybody may.
+fn is_public(path: &str, sender: Sender) -> bool {
+    const TO_ALL: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
+    let discovery = ["/api", "/apis", "/openapi"];
+    TO_ALL.contains(&path)
+        || (sender != Anonymous
+            && discovery
+                .iter()
+                .any(|prefix| path == *prefix || path.starts_with(&format!("{prefix}/"))))
+}
+
+/// What everybody may ask about themselves.
+fn is_about_oneself(operation: &Operation, group: &str, resource: &str) -> bool {
+    let reviews = [
+        ("authentication.k8s.io", "selfsubjectreviews"),
+        ("authorization.k8s.io", "selfsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ];
+    operation.method == Method::POST && reviews.contains(&(group, resource))
+}
+
+/// What a node may that has no pods: method (`WATCH`: by the old path), group, resource with name and subresource.
+const OF_NODES: &[(&str, &str, &str)] = &[
+    ("GET", "", "endpoints x"),
+    ("GET", "", "services"),
+    ("GET", "", "services x"),
+    ("WATCH", "", "services"),
+    ("WATCH", "", "services x"),
+    ("POST", "", "events"),
+    ("PATCH", "", "events x"),
+    ("PUT", "", "events x"),
+    ("POST", "", "nodes"),
+    ("PATCH", "", "nodes x"),
+    ("PUT", "", "nodes x"),
+    ("PATCH", "", "nodes x status"),
+    ("PUT", "", "nodes x status"),
+    ("POST", "", "pods"),
+    ("DELETE", "", "pods x"),
+    ("PATCH", "", "pods x status"),
+    ("PUT", "", "pods x status"),
+    ("POST", "", "pods x eviction"),
+    ("POST", "events.k8s.io", "events"),
+    ("PATCH", "events.k8s.io", "events x"),
+    ("PUT", "events.k8s.io", "events x"),
+    ("POST", "authentication.k8s.io", "tokenreviews"),
+    ("POST", "authorization.k8s.io", "subjectaccessreviews"),
+    ("POST", "authorization.k8s.io", "localsubjectaccessreviews"),
+    ("POST", "certificates.k8s.io", "certificatesigningrequests"),
+    ("GET", "certificates.k8s.io", "certificatesigningrequests"),
+    ("GET", "certificates.k8s.io", "certificatesigningrequests x"),
+    ("WATCH", "certificates.k8s.io", "certificatesigningrequests"),
+    ("WATCH", "certificates.k8s.io", "certificatesigningrequests x"),
+    ("GET", "node.k8s.io", "runtimeclasses"),
+    ("GET", "node.k8s.io", "runtimeclasses x"),
+    ("WATCH", "node.k8s.io", "runtimeclasses"),
+    ("WATCH", "node.k8s.io", "runtimeclasses x"),
+    ("POST", "resource.k8s.io", "resourceslices"),
+    ("POST", "storage.k8s.io", "csinodes"),
+    ("GET", "storage.k8s.io", "csidrivers"),
+    ("GET", "storage.k8s.io", "csidrivers x"),
+    ("WATCH", "storage.k8s.io", "csidrivers"),
+    ("WATCH", "storage.k8s.io", "csidrivers x"),
+];
+
+/// The model: who may pass.
+fn may(sender: Sender, operation: &Operation) -> bool {
+    if sender == Admin {
+        return true;
+    }
+    let Some((group, parts, in_namespace, watch)) = operation.resource() else {
+        return operation.method == Method::GET && is_public(&operation.path, sender);
+    };
+    if sender == Anonymous {
+        return false;
+    }
+    if is_about_oneself(operation, group, parts[0]) {
+        return true;
+    }
+    match sender {
+        Reader => in_namespace && (operation.reads() || watch),
+        Writer => in_namespace,
+        Node => {
+            let resource = parts.join(" ");
+            let method = if watch { "WATCH" } else { operation.method.as_str() };
+            let named = |row: &&(&str, &str, &str)| **row == (method, group, resource.as_str());
+            OF_NODES.iter().any(|row| named(&row))
+        }
+        Anonymous | Nobody | Elsewhere | Admin => false,
+    }
+}
+
+/// Every operation of the OpenAPI document with all versions switched on, and paths that it does not name.
+fn operations() -> Vec<Operation> {
+    let served = Served::new(&SCHEMES, &RuntimeConfig::parse(["api/all=true"]).unwrap());
+    let info = Info {
+        title: "Kubernetes".to_owned(),
+        version: "1.36".to_owned(),
+        issuer: true,
+        known: kube::KNOWN_VERSIONS,
+    };
+    let mut text = Vec::new();
+    Documents::new(&SCHEMES, &served, info).unwrap().v2(&mut text).unwrap();
+    let document: Value = serde_json::from_slice(&text).unwrap();
+    let mut all = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for method in METHODS.iter().filter(|method| item.get(**method).is_some()) {
+            all.push(operation(method, path));
+        }
+    }
+    let others = [
+        "/",
+        "/healthz",
+        "/healthz/ping",
+        "/livez",
+        "/readyz",
+        "/readyz/etcd",
+        "/metrics",
+        "/metrics/slis",
+    ];
+    let more = [
+        "/openapi/v2",
+        "/openapi/v3",
+        "/debug/pprof/",
+        "/logs/x",
+        "/api/",
+        "/apis/",
+        "/nope",
+        "/version",
+    ];
+    for path in others.iter().chain(&more) {
+        all.extend(["get", "post", "delete"].map(|method| operation(method, path)));
+    }
+    all
+}
+
+fn operation(method: &str, path: &str) -> Operation {
+    let own = path.starts_with("/api/v1/namespaces/{name}") || path.starts_with("/api/v1/watch/namespaces/{name}");
+    let path = path
+        .replace("{namespace}", NAMESPACE)
+        .replace("{name}", if own { NAMESPACE } else { "x" })
+        .replace("{path}", "y")
+        .replace("{logpath}", "x");
+    Operation {
+        method: Method::from_bytes(method.to_uppercase().as_bytes()).unwrap(),
+        path,
+    }
+}
+
+fn server() -> Running {
+    let tokens = SENDERS.iter().filter_map(|s| Some((format!("{s:?}"), s.user()?)));
+    let roles = Arc::new(Rbac::new(kube::rbac::Reader));
+    let nodes = NodeAuthorizer::new(kube::NodeGraph, kube::node_rules().unwrap());
+    let chain: Vec<Arc<dyn keelson_server::authz::Authorizer>> =
+        vec![Arc::new(PrivilegedGroup), Arc::new(nodes), roles.clone()];
+    let config = Config {
+        schemes: SCHEMES.to_vec(),
+        code: kube::code(),
+        cells: kube::cells(),
+        store: Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap()),
+        encryption: Encryption::none(),
+        placement: Default::default(),
+        prefix: "/registry".to_owned(),
+        cache_bytes: 1 << 20,
+        runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
+        authentication: Authentication {
+            chain: vec![Arc::new(StaticTokens::new(tokens))],
+            anonymous: true,
+            ..Authentication::default()
+        },
+        authorization: Authorization::with_roles(chain, Some(roles)),
+        admission: Default::default(),
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(SystemEntropy),
+        version: Version {
+            major: "1".to_owned(),
+            minor: "36".to_owned(),
+            ..Version::default()
+        },
+        hooks: kube::bootstrap::hooks(&Default::default()),
+        requests: Default::default(),
+        listener: ListenerConfig::new(([127, 0, 0, 1], 0).into(), None),
+        advertise: "192.0.2.2:6443".to_owned(),
+        known_versions: kube::KNOWN_VERSIONS,
+    };
+    start(config).unwrap()
+}
+
+/// The objects that make senders what they are.
+fn setup() -> Vec<(String, Value)> {
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let any = json!(["*"]);
+    let role = |name: &str, verbs: Value| json!({"metadata": {"name": name}, "rules": [{"verbs": verbs, "apiGroups": any, "resources": any}]});
+    let binding = |role: &str, user: &str| {
+        json!({"metadata": {"name": role}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role},
+               "subjects": [{"kind": "User", "name": user}]})
+    };
+    let mut objects = Vec::new();
+    for namespace in [NAMESPACE, "other"] {
+        objects.push((
+            "/api/v1/namespaces".to_owned(),
+            json!({"metadata": {"name": namespace}}),
+        ));
+    }
+    let (here, there) = (
+        format!("{rbac}/namespaces/{NAMESPACE}"),
+        format!("{rbac}/namespaces/other"),
+    );
+    objects.push((format!("{here}/roles"), role("reader", json!(["get", "list", "watch"]))));
+    objects.push((format!("{here}/roles"), role("writer", any.clone())));
+    objects.push((format!("{there}/roles"), role("writer", any.clone())));
+    objects.push((format!("{here}/rolebindings"), binding("reader", "Reader")));
+    objects.push((format!("{here}/rolebindings"), binding("writer", "Writer")));
+    objects.push((format!("{there}/rolebindings"), binding("writer", "Elsewhere")));
+    objects
+}
+
+#[test]
+fn nobody_passes_who_may_not_and_everybody_who_may() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    tokio::task::LocalSet::new().block_on(&runtime, matrix());
+}
+
+async fn matrix() {
+    let running = server();
+    while running
+        .state
+        .hooks
+        .states()
+        .iter()
+        .any(|(_, state)| *state == HookState::Running)
+    {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let service = init_service(app(running.state.clone())).await;
+    for (path, object) in setup() {
+        let request = TestRequest::post()
+            .uri(&path)
+            .insert_header(("Authorization", "Bearer Admin"));
+        let response = call_service(&service, request.set_json(object).to_request()).await;
+        assert_eq!(response.status(), 201, "{path}");
+    }
+    let (operations, mut wrong, mut asked) = (operations(), String::new(), 0);
+    for sender in SENDERS {
+        for operation in &operations {
+            // What passes must not take away what later senders need.
+            let query = if operation.reads() { "" } else { "?dryRun=All" };
+            let mut request = TestRequest::with_uri(&format!("{}{query}", operation.path))
+                .method(operation.method.clone())
+                .insert_header(("Content-Type", "application/json"));
+            if sender != Anonymous {
+                request = request.insert_header(("Authorization", format!("Bearer {sender:?}")));
+            }
+            let status = call_service(&service, request.to_request()).await.status();
+            asked += 1;
+            let passed = status != 403;
+            if passed != may(sender, operation) {
+                writeln!(wrong, "{sender:?} {} {} {status}", operation.method, operation.path).unwrap();
+            }
+        }
+    }
+    running.stop().await;
+    assert!(asked > 5000, "only {asked} requests were made");
+    assert!(
+        wrong.is_empty(),
+        "{} are not as they should be:\n{wrong}",
+        wrong.lines().count()
+    );
+}
