@@ -161,6 +161,7 @@ impl Server {
             .unwrap();
         config.alpn_protocols = vec![b"h2".to_vec()];
         let stream = TcpStream::connect(self.address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
         let stream = tokio_rustls::TlsConnector::from(Arc::new(config))
             .connect(ServerName::try_from("localhost").unwrap(), stream)
             .await

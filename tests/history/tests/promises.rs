@@ -129,6 +129,11 @@ const PROMISES: &[(&str, &[(&str, &str)])] = &[
         "a slow watcher harms only itself, in time and memory",
         &[
             ("src/storage/tests/cases.rs", "a_slow_watch_misses_nothing"),
+            ("src/storage/mvcc/tests.rs", "a_watch_that_is_not_read_holds_no_changes"),
+            (
+                "src/server/tests/serving/watches.rs",
+                "a_slow_watcher_costs_only_itself",
+            ),
             (
                 "src/storage/etcd/tests.rs",
                 "a_reader_that_stands_still_does_not_stop_the_others",
@@ -144,7 +149,13 @@ const PROMISES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "a stop is graceful",
-        &[("tests/clients/startup.rs", "sigterm_ends_open_watches_and_the_server")],
+        &[
+            ("tests/clients/startup.rs", "sigterm_ends_open_watches_and_the_server"),
+            (
+                "src/server/tests/serving/farewell.rs",
+                "new_requests_are_sent_away_while_old_ones_end",
+            ),
+        ],
     ),
     (
         "newer formats are refused",
