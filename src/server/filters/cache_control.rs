@@ -13,7 +13,7 @@ pub async fn cache_control(_: &ServerState, request: &mut Request, next: impl Ne
     response
 }
 
-pub(super) fn mark(response: &mut HttpResponse) {
+fn mark(response: &mut HttpResponse) {
     if !response.headers().contains_key(header::CACHE_CONTROL) {
         let value = HeaderValue::from_static("no-cache, private");
         response.headers_mut().insert(header::CACHE_CONTROL, value);

@@ -34,7 +34,5 @@ fn no_resource(request: &Request) -> HttpResponse {
         "Internal Server Error: {escaped:?}: failed to create RequestInfo: \
          unable to determine kind and namespace from url, {escaped}\n"
     );
-    let mut response = respond::text(500, text);
-    super::cache_control::mark(&mut response);
-    response
+    respond::text(500, text)
 }
