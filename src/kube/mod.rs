@@ -3,6 +3,7 @@
 //!
 //! A kind's rules stand in its definition; here is only what no definition can say.
 
+mod admission;
 pub mod apiextensions;
 mod apiregistration;
 mod apps;
@@ -42,6 +43,7 @@ use keelson_server::registry::{CodeDefaults, KindCode};
 pub fn code() -> KindCode {
     let mut code = KindCode::default();
     metadata::register(&mut code);
+    admission::register(&mut code);
     core_kinds(&mut code);
     events(&mut code, &core::event::EventStrategy::default());
     volume_kinds(&mut code);

@@ -38,6 +38,9 @@ impl Resource {
         object.meta_mut().self_link.clear();
         self.track_create(context, &mut *object)?;
         let generated = object.meta().name.is_empty() && !object.meta().generate_name.is_empty();
+        for mutation in &self.mutations {
+            mutation(&mut *object);
+        }
         self.fill_metadata(context, &mut *object);
         let attempts = if generated { MAX_GENERATED_NAMES } else { 1 };
         for attempt in 1..=attempts {

@@ -33,7 +33,7 @@ pub use handler::{Answer, Call, Handler, Reply};
 pub use placement::{Media, Placement, StoreOverride};
 pub use read::{Stored, parse_revision};
 pub(crate) use select::{Next, Query};
-pub use strategy::{Again, CodeDefaults, Context, DefaultStrategy, MetadataChecks, Strategy, Warnings};
+pub use strategy::{Again, CodeDefaults, Context, DefaultStrategy, MetadataChecks, Mutation, Strategy, Warnings};
 
 /// Kinds that every version of every group has.
 pub const SHARED_KINDS: [&str; 10] = [
@@ -69,6 +69,7 @@ pub struct Resource {
     pub versions: Vec<&'static KindDesc>,
     pub strategy: Arc<dyn Strategy>,
     pub(crate) metadata_checks: MetadataChecks,
+    pub(crate) mutations: Vec<Mutation>,
     /// Defaults in code, by version.
     code_defaults: HashMap<&'static str, CodeDefaults>,
     /// Code that answers instead of storage, by subresource; "" is the resource itself.
@@ -144,6 +145,7 @@ impl Endpoint {
 pub struct KindCode {
     strategies: HashMap<(&'static str, &'static str), Arc<dyn Strategy>>,
     metadata_checks: HashMap<(&'static str, &'static str), MetadataChecks>,
+    mutations: HashMap<(&'static str, &'static str), Vec<Mutation>>,
     defaults: HashMap<(&'static str, &'static str, &'static str), CodeDefaults>,
     /// By group, plural and subresource.
     handlers: BTreeMap<(&'static str, &'static str, &'static str), Arc<dyn Handler>>,
@@ -159,6 +161,12 @@ impl KindCode {
     /// Sets what a resource checks of its metadata beside the rules that every resource has; without it nothing.
     pub fn metadata_checks(&mut self, group: &'static str, plural: &'static str, checks: MetadataChecks) {
         self.metadata_checks.insert((group, plural), checks);
+    }
+
+    /// Adds an admission plug-in for new objects of a resource. They act in the order in which they were added, before the
+    /// strategy; what they set has no owner.
+    pub fn mutation(&mut self, group: &'static str, plural: &'static str, mutation: Mutation) {
+        self.mutations.entry((group, plural)).or_default().push(mutation);
     }
 
     /// Makes a resource one without storage: `handler` answers for it.
@@ -183,6 +191,7 @@ impl KindCode {
         self.handlers.extend(other.handlers);
         self.strategies.extend(other.strategies);
         self.metadata_checks.extend(other.metadata_checks);
+        self.mutations.extend(other.mutations);
         self.defaults.extend(other.defaults);
     }
 
@@ -336,6 +345,7 @@ impl Registry {
             storage,
             strategy,
             metadata_checks: checks.copied().unwrap_or(MetadataChecks::ONCE),
+            mutations: code.mutations.get(&(group, plural)).cloned().unwrap_or_default(),
             code_defaults,
             handlers: code.handlers_of(group, plural),
             key_prefix: format!("{prefix}/{}/", storage.storage_path),

@@ -33,6 +33,9 @@ pub struct Context {
     pub warnings: Warnings,
 }
 
+/// What an admission plug-in makes of a new object of the hub version.
+pub type Mutation = fn(&mut dyn Object);
+
 /// Which checks of the metadata the rules of a kind repeat beside those that every kind has: clients see a cause for each
 /// time that a fault is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,0 +1,56 @@
+//! DefaultTolerationSeconds: a pod stays for a while on a node that is not ready or out of reach.
+
+use keelson_machinery::object::Object;
+
+use crate::api::core::v1::{Pod, Toleration};
+use crate::kube::typed::typed_mut;
+
+const NO_EXECUTE: &str = "NoExecute";
+const KEYS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+const SECONDS: i64 = 300;
+
+pub fn admit(object: &mut dyn Object) {
+    let Some(pod) = typed_mut::<Pod>(object) else { return };
+    for key in KEYS {
+        let tolerations = &mut pod.spec.tolerations;
+        let tolerates =
+            |t: &Toleration| (t.key == key || t.key.is_empty()) && (t.effect == NO_EXECUTE || t.effect.is_empty());
+        if !tolerations.iter().any(tolerates) {
+            tolerations.push(Toleration {
+                key: key.to_owned(),
+                operator: "Exists".to_owned(),
+                effect: NO_EXECUTE.to_owned(),
+                toleration_seconds: Some(SECONDS),
+                ..Toleration::default()
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::read;
+
+    #[test]
+    fn a_pod_without_a_word_on_it_stays_for_five_minutes() {
+        for (given, keys) in [
+            ("[]", &KEYS[..]),
+            (r#"[{"operator":"Exists"}]"#, &[""]),
+            (r#"[{"key":"a","operator":"Exists"}]"#, &["a", KEYS[0], KEYS[1]]),
+            (
+                r#"[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"}]"#,
+                &[KEYS[0], KEYS[0], KEYS[1]],
+            ),
+            (
+                r#"[{"key":"node.kubernetes.io/unreachable","effect":"NoExecute"}]"#,
+                &[KEYS[1], KEYS[0]],
+            ),
+        ] {
+            let mut pod: Pod = read(&format!(r#"{{"spec":{{"tolerations":{given}}}}}"#));
+            admit(&mut pod);
+            let found: Vec<&str> = pod.spec.tolerations.iter().map(|t| t.key.as_str()).collect();
+            assert_eq!(found, keys, "{given}");
+        }
+    }
+}
