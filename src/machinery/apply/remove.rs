@@ -83,6 +83,13 @@ fn below(level: Level, last: &FieldSet, owned: &[&FieldSet]) -> FieldSet {
         let (next, named) = level.step(&entry.element);
         let counts = |e: &Entry| e.member || (named && !e.children.is_empty());
         let others: Vec<&Entry> = owned.iter().filter_map(|set| set.get(&entry.element)).collect();
+        // Nearly always the writer still owns all that it did.
+        if others
+            .iter()
+            .any(|e| counts(e) && entry.children.is_subset(&e.children))
+        {
+            continue;
+        }
         if counts(entry) && !others.iter().any(|e| counts(e)) {
             out.add(entry.element.clone(), true, FieldSet::EMPTY);
             continue;

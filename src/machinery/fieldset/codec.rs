@@ -4,7 +4,7 @@
 //! `v:"x"` for an item of a set, `i:3` for a place. `.` says that the path to this level is in the set; the empty object
 //! says that and that nothing is below. Keys stand in the order of the elements.
 
-use super::{FieldSet, KeyField, Name, PathElement, Scalar};
+use super::{Entry, FieldSet, KeyField, Name, PathElement, Scalar};
 use crate::json::{self, Cursor, Shape, compact, parse_shape, text};
 
 /// How deep a set may nest. No kind comes near it; custom resources may.
@@ -85,9 +85,18 @@ fn write_element(element: &PathElement, scratch: &mut Vec<u8>, out: &mut Vec<u8>
 
 /// Appends the rest of a string whose quote stands already.
 fn write_rest(rest: &str, out: &mut Vec<u8>) {
+    if rest.bytes().all(is_plain) {
+        out.extend_from_slice(rest.as_bytes());
+        return out.push(b'"');
+    }
     let start = out.len();
     text::write_string(rest, out);
     out.remove(start);
+}
+
+/// Whether the byte stands in JSON as it is.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&')
 }
 
 /// The object at hand: whether the path to it is in the set, and what is below.
@@ -99,7 +108,7 @@ fn read_level(cursor: &mut Cursor<'_>, depth: usize) -> Result<(bool, FieldSet),
         return Err(FieldsError("a level of the fields is not an object"));
     }
     cursor.open();
-    let (mut member, mut empty, mut set) = (false, true, FieldSet::EMPTY);
+    let (mut member, mut empty, mut entries) = (false, true, Vec::with_capacity(4));
     while cursor.more() {
         empty = false;
         let key = cursor.key().decode();
@@ -107,10 +116,27 @@ fn read_level(cursor: &mut Cursor<'_>, depth: usize) -> Result<(bool, FieldSet),
         if key == "." {
             member = true;
         } else if let Some(element) = read_element(&key)? {
-            set.add(element, below, children);
+            entries.push(Entry {
+                element,
+                member: below,
+                children,
+            });
         }
     }
-    Ok((member || empty, set))
+    Ok((member || empty, in_order(entries)))
+}
+
+/// The entries of a level; those of one element are joined.
+fn in_order(mut entries: Vec<Entry>) -> FieldSet {
+    entries.retain(|e| !e.is_empty());
+    if entries.is_sorted_by(|a, b| a.element < b.element) {
+        return FieldSet { entries };
+    }
+    let mut set = FieldSet::EMPTY;
+    for entry in entries {
+        set.add(entry.element, entry.member, entry.children);
+    }
+    set
 }
 
 fn read_element(key: &str) -> Result<Option<PathElement>, FieldsError> {
