@@ -1,6 +1,7 @@
 //! DefaultTolerationSeconds: a pod stays for a while on a node that is not ready or out of reach.
 
 use keelson_machinery::object::Object;
+use keelson_server::registry::Mutation;
 
 use crate::api::core::v1::{Pod, Toleration};
 use crate::kube::typed::typed_mut;
@@ -9,7 +10,12 @@ const NO_EXECUTE: &str = "NoExecute";
 const KEYS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 const SECONDS: i64 = 300;
 
-pub fn admit(object: &mut dyn Object) {
+pub const PLUGIN: Mutation = Mutation {
+    updates: true,
+    mutate: admit,
+};
+
+fn admit(object: &mut dyn Object) {
     let Some(pod) = typed_mut::<Pod>(object) else { return };
     for key in KEYS {
         let tolerations = &mut pod.spec.tolerations;

@@ -8,7 +8,7 @@ use keelson_server::registry::KindCode;
 
 /// Adds the plug-ins, in the order in which kube-apiserver has them.
 pub fn register(code: &mut KindCode) {
-    code.mutation("", "nodes", taint_nodes_by_condition::admit);
-    code.mutation("", "pods", default_toleration_seconds::admit);
+    code.mutation("", "nodes", taint_nodes_by_condition::PLUGIN);
+    code.mutation("", "pods", default_toleration_seconds::PLUGIN);
     storage_object_in_use_protection::register(code);
 }

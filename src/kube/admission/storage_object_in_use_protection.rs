@@ -1,14 +1,15 @@
 //! StorageObjectInUseProtection: what may be in use gets a finalizer, which a controller takes away when it is not.
 
 use keelson_machinery::object::Object;
-use keelson_server::registry::KindCode;
+use keelson_server::registry::{KindCode, Mutation};
 
 pub fn register(code: &mut KindCode) {
-    code.mutation("", "persistentvolumeclaims", |o| {
+    let mut add = |group, plural, mutate| code.mutation(group, plural, Mutation { updates: false, mutate });
+    add("", "persistentvolumeclaims", |o| {
         protect(o, "kubernetes.io/pvc-protection")
     });
-    code.mutation("", "persistentvolumes", |o| protect(o, "kubernetes.io/pv-protection"));
-    code.mutation("storage.k8s.io", "volumeattributesclasses", |o| {
+    add("", "persistentvolumes", |o| protect(o, "kubernetes.io/pv-protection"));
+    add("storage.k8s.io", "volumeattributesclasses", |o| {
         protect(o, "kubernetes.io/vac-protection");
     });
 }

@@ -1,6 +1,7 @@
 //! TaintNodesByCondition: no pods go to a new node before it has said that it is ready.
 
 use keelson_machinery::object::Object;
+use keelson_server::registry::Mutation;
 
 use crate::api::core::v1::{Node, Taint};
 use crate::kube::typed::typed_mut;
@@ -8,7 +9,12 @@ use crate::kube::typed::typed_mut;
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const NO_SCHEDULE: &str = "NoSchedule";
 
-pub fn admit(object: &mut dyn Object) {
+pub const PLUGIN: Mutation = Mutation {
+    updates: false,
+    mutate: admit,
+};
+
+fn admit(object: &mut dyn Object) {
     let Some(node) = typed_mut::<Node>(object) else { return };
     let taints = &mut node.spec.taints;
     if !taints.iter().any(|t| t.key == NOT_READY && t.effect == NO_SCHEDULE) {

@@ -39,7 +39,7 @@ impl Resource {
         self.track_create(context, &mut *object)?;
         let generated = object.meta().name.is_empty() && !object.meta().generate_name.is_empty();
         for mutation in &self.mutations {
-            mutation(&mut *object);
+            (mutation.mutate)(&mut *object);
         }
         self.fill_metadata(context, &mut *object);
         let attempts = if generated { MAX_GENERATED_NAMES } else { 1 };

@@ -163,7 +163,7 @@ impl KindCode {
         self.metadata_checks.insert((group, plural), checks);
     }
 
-    /// Adds an admission plug-in for new objects of a resource. They act in the order in which they were added, before the
+    /// Adds an admission plug-in for objects of a resource. They act in the order in which they were added, before the
     /// strategy; what they set has no owner.
     pub fn mutation(&mut self, group: &'static str, plural: &'static str, mutation: Mutation) {
         self.mutations.entry((group, plural)).or_default().push(mutation);

@@ -33,8 +33,13 @@ pub struct Context {
     pub warnings: Warnings,
 }
 
-/// What an admission plug-in makes of a new object of the hub version.
-pub type Mutation = fn(&mut dyn Object);
+/// What an admission plug-in makes of an object of the hub version that a client writes.
+#[derive(Clone, Copy)]
+pub struct Mutation {
+    /// It looks at updates too, not only at new objects.
+    pub updates: bool,
+    pub mutate: fn(&mut dyn Object),
+}
 
 /// Which checks of the metadata the rules of a kind repeat beside those that every kind has: clients see a cause for each
 /// time that a fault is found.

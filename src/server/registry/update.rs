@@ -85,6 +85,10 @@ impl Resource {
         }
         self.check_preconditions(request, &*new, &*old, entry)?;
         self.track_update(context, request.part, &mut *new, &*old)?;
+        if request.part == Part::Main {
+            let of_updates = self.mutations.iter().filter(|m| m.updates);
+            of_updates.for_each(|m| (m.mutate)(&mut *new));
+        }
         // An update that names no version is one of the newest.
         new.meta_mut().resource_version = entry.mod_revision.to_string();
         self.prepare_update(context, request.part, &mut *new, &*old);
