@@ -114,15 +114,12 @@ fn create(index: u64) -> String {
 fn requests(client: &Client, count: u64, update: bool) -> Duration {
     if update {
         let make = || {
-            let index = NEXT.fetch_add(1, Ordering::Relaxed) % 500;
-            request(
-                "PUT",
-                &format!("{NAMESPACE}/updated-{index}"),
-                "application/json",
-                create(0)
-                    .replace("cm-000000000", &format!("updated-{index}"))
-                    .replace('v', "w"),
-            )
+            let index = NEXT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("updated-{}", index % 500);
+            // Each is another, or nothing would be written.
+            let body = create(index).replace(&format!("cm-{index:09}"), &name);
+            let body = body.replace(r#""data":{"#, &format!(r#""data":{{"index":"{index}","#));
+            request("PUT", &format!("{NAMESPACE}/{name}"), "application/json", body)
         };
         return client.run(count, &make).wall;
     }

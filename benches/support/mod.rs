@@ -75,7 +75,10 @@ pub fn serve(identity: &Identity, store: StoreConfig) -> SocketAddr {
             std::future::pending::<()>().await;
         });
     });
-    receiver.recv().unwrap()
+    let address = receiver.recv().unwrap();
+    // Time to make the namespaces, in which nothing can be created before they are there.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    address
 }
 
 /// A fixed answer of `bytes` bytes through the same listener.
