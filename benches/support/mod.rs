@@ -15,11 +15,9 @@ use bytes::Bytes;
 use criterion::BenchmarkGroup;
 use http_body_util::Full;
 use keelson::api;
-use keelson_server::admission::Admission;
 use keelson_server::authn::Authentication;
 use keelson_server::authn::certificate::ClientCertificates;
 use keelson_server::authz::{Authorization, PrivilegedGroup};
-use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::listener::{ListenerConfig, Shutdown, bind};
 use keelson_server::server::{Config, start};
 use keelson_server::tls::certificates;
@@ -45,30 +43,19 @@ pub fn serve(identity: &Identity, store: StoreConfig) -> SocketAddr {
             .unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async move {
             let authority = ClientCertificates::new(&certificates(&ca).unwrap()).unwrap();
+            let store = keelson_storage::open(store).await.unwrap();
+            let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls));
             let config = Config {
-                schemes: vec![&api::SCHEME],
                 code: keelson::kube::code(),
                 cells: keelson::kube::cells(),
-                store: keelson_storage::open(store).await.unwrap(),
-                encryption: keelson_storage::encryption::Encryption::none(),
-                placement: Default::default(),
-                prefix: "/registry".into(),
                 known_versions: keelson::kube::KNOWN_VERSIONS,
-                runtime: Default::default(),
                 authentication: Authentication {
                     chain: vec![Arc::new(authority)],
                     ..Authentication::default()
                 },
                 authorization: Authorization::new(vec![Arc::new(PrivilegedGroup)]),
-                admission: Admission::default(),
-                clock: Arc::new(SystemClock),
-                entropy: Arc::new(SystemEntropy),
-                version: keelson_server::version::Version::default(),
                 hooks: keelson::kube::bootstrap::hooks(&Default::default()),
-                requests: Default::default(),
-                listener: ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls)),
-                advertise: String::new(),
-                cache_bytes: 64 << 20,
+                ..Config::new(vec![&api::SCHEME], store, listener)
             };
             let running = start(config).unwrap();
             sender.send(running.local_addr()).unwrap();

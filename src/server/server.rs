@@ -18,6 +18,7 @@ use crate::authn::Authentication;
 use crate::authz::{Authorization, Followed};
 use crate::cache::Budget;
 use crate::discovery::{Discovery, IssuerDocuments, RuntimeConfig, Served};
+use crate::env::{SystemClock, SystemEntropy};
 use crate::filters::in_flight::InFlight;
 use crate::lifecycle::Hooks;
 use crate::listener::{self, ListenerConfig, Phase, Serving, Shutdown};
@@ -73,6 +74,34 @@ pub struct Config {
     pub advertise: String,
     /// Group/versions that requests may name though nothing of them is defined; OpenAPI lists them.
     pub known_versions: &'static [(&'static str, &'static str)],
+}
+
+impl Config {
+    /// These kinds in this store, and of all else what a server can't do without: nobody may do anything yet.
+    pub fn new(schemes: Vec<&'static Scheme>, store: Arc<dyn Store>, listener: ListenerConfig) -> Config {
+        Config {
+            schemes,
+            code: KindCode::default(),
+            cells: CellFunctions::default(),
+            store,
+            encryption: Encryption::none(),
+            placement: Placement::default(),
+            prefix: "/registry".to_owned(),
+            cache_bytes: 64 << 20,
+            runtime: RuntimeConfig::default(),
+            authentication: Authentication::default(),
+            authorization: Authorization::new(Vec::new()),
+            admission: Admission::default(),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            version: Version::default(),
+            hooks: Vec::new(),
+            listener,
+            requests: RequestSettings::default(),
+            advertise: String::new(),
+            known_versions: &[],
+        }
+    }
 }
 
 /// A server that has been started.

@@ -5,6 +5,11 @@ use std::collections::BTreeMap;
 pub const GROUP_AUTHENTICATED: &str = "system:authenticated";
 pub const GROUP_UNAUTHENTICATED: &str = "system:unauthenticated";
 pub const GROUP_MASTERS: &str = "system:masters";
+pub const GROUP_NODES: &str = "system:nodes";
+/// What the names of nodes begin with, as users.
+pub const NODE_PREFIX: &str = "system:node:";
+/// What the names of service accounts begin with, as users; namespace and name follow, with a colon between.
+pub const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 pub const USER_ANONYMOUS: &str = "system:anonymous";
 
 /// An authenticated (or anonymous) identity.

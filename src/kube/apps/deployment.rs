@@ -23,10 +23,7 @@ impl Strategy for DeploymentStrategy {
         let Some(o) = typed::<Deployment>(new).filter(|_| is_new_generation(new, old)) else {
             return Vec::new();
         };
-        let mut found = match old {
-            None => pod_spec::warnings::of_owner_name(&o.metadata),
-            Some(_) => Vec::new(),
-        };
+        let mut found = pod_spec::warnings::of_owner(&o.metadata, old.is_none());
         found.extend(pod_spec::warnings::of_template(
             &o.spec.template,
             &Path::new("spec").child("template"),

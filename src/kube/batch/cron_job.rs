@@ -16,10 +16,7 @@ impl Strategy for CronJobStrategy {
         let Some(o) = typed::<CronJob>(new).filter(|_| is_new_generation(new, old)) else {
             return Vec::new();
         };
-        let mut found = match old {
-            None => pod_spec::warnings::of_owner_name(&o.metadata),
-            Some(_) => Vec::new(),
-        };
+        let mut found = pod_spec::warnings::of_owner(&o.metadata, old.is_none());
         let path = Path::new("spec").child("jobTemplate").child("spec").child("template");
         found.extend(pod_spec::warnings::of_template(
             &o.spec.job_template.spec.template,

@@ -96,16 +96,7 @@ fn warnings_of(volume: &PersistentVolume) -> Vec<String> {
         ("cephfs", source.cephfs.is_some(), "v1.28", "v1.31"),
         ("rbd", source.rbd.is_some(), "v1.28", "v1.31"),
     ];
-    found.extend(
-        gone.into_iter()
-            .filter(|(_, set, ..)| *set)
-            .map(|(name, _, since, until)| {
-                format!(
-                    "{}: deprecated in {since}, non-functional in {until}+",
-                    path.child(name)
-                )
-            }),
-    );
+    found.extend(pod_spec::warnings::of_ended_volumes(&gone, &path));
     found
 }
 

@@ -16,10 +16,7 @@ impl Strategy for ReplicationControllerStrategy {
         let Some(o) = typed::<ReplicationController>(new).filter(|_| is_new_generation(new, old)) else {
             return Vec::new();
         };
-        let mut found = match old {
-            None => pod_spec::warnings::of_owner_name(&o.metadata),
-            Some(_) => Vec::new(),
-        };
+        let mut found = pod_spec::warnings::of_owner(&o.metadata, old.is_none());
         if let Some(template) = &o.spec.template {
             let path = Path::new("spec").child("template");
             found.extend(pod_spec::warnings::of_template(template, &path));

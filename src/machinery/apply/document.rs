@@ -4,7 +4,7 @@
 //! the text, which is checked against the field tables as kube-apiserver checks it against its schema.
 
 use super::go_value::{plain, syntax, type_name};
-use super::view::{Shape, absent_key, scalar_of_json};
+use super::view::{Shape, absent_key, declared, scalar_of_json};
 use crate::fieldset::{Entry, FieldSet, KeyField, Name, PathElement, Scalar};
 use crate::intstr::IntOrString;
 use crate::json::{self, Cursor};
@@ -459,15 +459,7 @@ fn find(desc: &'static MessageDesc, key: &str, last: Option<&'static FieldDesc>)
     {
         return Some(next);
     }
-    desc.fields.iter().find(matches).or_else(|| {
-        let inlined = desc.fields.iter().filter(|f| f.flags.has(Flags::INLINE));
-        inlined
-            .filter_map(|f| match f.ty {
-                Type::Message(message) => find(message(), key, None),
-                _ => None,
-            })
-            .next()
-    })
+    declared(desc, key)
 }
 
 /// What an item is known by; the error names a key that is missing.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::view::{Shape, is_hollow, item_element, same_key};
+use super::view::{Shape, declared, is_hollow, item_element, same_key};
 use crate::copy;
 use crate::fieldset::{Entry, FieldSet, PathElement};
 use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Slot, Type, Value};
@@ -41,9 +41,7 @@ fn merge_field(target: &mut dyn Reflect, applied: &dyn Reflect, name: &str, entr
 
 /// Whether an inlined message has the field, or one that it inlines in turn.
 pub(super) fn inlines(field: &FieldDesc, name: &str) -> bool {
-    let Type::Message(desc) = field.ty else { return false };
-    let below = desc().fields;
-    desc().field(name).is_some() || below.iter().any(|f| f.flags.has(Flags::INLINE) && inlines(f, name))
+    matches!(field.ty, Type::Message(desc) if declared(desc(), name).is_some())
 }
 
 fn filled(slot: Slot<'_>) -> Slot<'_> {

@@ -1,12 +1,11 @@
 //! Whether an apply repeats what its writer said before and the object has: most applies do.
 
 use super::Apply;
-use super::merge::inlines;
-use super::view::{Presence, Shape, item_element, same, same_key};
+use super::view::{Presence, Shape, item_element, member, same, same_key};
 use crate::fieldset::{Entry, FieldSet};
 use crate::managed::{FIELDS_V1, Operation, untracked};
 use crate::meta::v1::ManagedFieldsEntry;
-use crate::reflect::{FieldDesc, Flags, List, Reflect, Value};
+use crate::reflect::{FieldDesc, List, Reflect, Value};
 
 impl Apply<'_> {
     /// Whether [`Apply::run`] would change neither the object nor `entries`, those of the live object. Says no where it
@@ -48,27 +47,14 @@ impl Apply<'_> {
 
 /// Whether the object has the fields as the applied one has them.
 fn holds(live: &dyn Reflect, applied: &dyn Reflect, fields: &FieldSet) -> bool {
-    let mut entries = fields.entries().iter();
-    entries.all(|entry| {
-        let name = entry.element.name();
-        name.is_some_and(|name| holds_field(live, applied, name, entry))
+    fields.entries().iter().all(|entry| {
+        let name = entry.element.name().unwrap_or_default();
+        let (Some((field, live)), Some((_, applied))) = (member(live, name), member(applied, name)) else {
+            return false;
+        };
+        let (live, applied) = (Presence::of(field, live), Presence::of(field, applied));
+        holds_value(Shape::of(field), live, applied, entry)
     })
-}
-
-fn holds_field(live: &dyn Reflect, applied: &dyn Reflect, name: &str, entry: &Entry) -> bool {
-    let desc = live.desc();
-    if let Some((index, field)) = desc.field(name) {
-        let live = Presence::of(field, live.get(index));
-        let applied = Presence::of(field, applied.get(index));
-        return holds_value(Shape::of(field), live, applied, entry);
-    }
-    let mut inlined = desc.fields.iter().enumerate();
-    inlined
-        .find(|(_, field)| field.flags.has(Flags::INLINE) && inlines(field, name))
-        .is_some_and(|(index, _)| match (live.get(index), applied.get(index)) {
-            (Value::Message(live), Value::Message(applied)) => holds_field(live, applied, name, entry),
-            _ => false,
-        })
 }
 
 fn holds_value(shape: Shape, live: Presence<'_>, applied: Presence<'_>, entry: &Entry) -> bool {

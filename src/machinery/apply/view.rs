@@ -221,7 +221,7 @@ pub(super) fn item_element(field: &FieldDesc, item: Value<'_>) -> PathElement {
 }
 
 /// The field of this name and its value, of the message or of those that it inlines.
-fn member<'a>(message: &'a dyn Reflect, name: &str) -> Option<(&'static FieldDesc, Value<'a>)> {
+pub(super) fn member<'a>(message: &'a dyn Reflect, name: &str) -> Option<(&'static FieldDesc, Value<'a>)> {
     let desc = message.desc();
     if let Some((index, field)) = desc.field(name) {
         return Some((field, message.get(index)));

@@ -4,6 +4,8 @@
 //! the client's. Bars: 8 KiB for an idle watch with its share of a connection, no CPU to speak of for 10 000, 3 µs for a
 //! delivered event.
 
+#![allow(clippy::unwrap_used, reason = "what fails here stops the benchmark, as it should")]
+
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -16,11 +18,9 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use keelson_server::admission::Admission;
 use keelson_server::authn::Authentication;
 use keelson_server::authn::certificate::ClientCertificates;
 use keelson_server::authz::{AlwaysAllow, Authorization};
-use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::listener::{ListenerConfig, raise_descriptor_limit};
 use keelson_server::server::{Config, start};
 use keelson_server::tls::certs::{CertificateAuthority, CertifiedKeyPem, Validity};
@@ -37,7 +37,6 @@ const AWAKE: usize = 1_000;
 /// Changes that all watches hear of.
 const CHANGES: usize = 300;
 
-#[allow(clippy::unwrap_used)]
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     raise_descriptor_limit();
@@ -48,7 +47,6 @@ fn main() {
 }
 
 /// The server; it prints its address and goes on until it is killed.
-#[allow(clippy::unwrap_used)]
 fn serve(folder: &Path) {
     let authority = ClientCertificates::new(&certificates(&read(folder, "ca").certificate_pem).unwrap()).unwrap();
     let serving = ServingCertificates::new(&read(folder, "server")).unwrap();
@@ -59,30 +57,15 @@ fn serve(folder: &Path) {
         .unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, async move {
         let history = HistoryLimits::default();
+        let store = keelson_storage::open(StoreConfig::Memory { history }).await.unwrap();
+        let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls));
         let config = Config {
-            schemes: vec![&keelson_codegen_sample::api::SCHEME],
-            code: Default::default(),
-            cells: Default::default(),
-            store: keelson_storage::open(StoreConfig::Memory { history }).await.unwrap(),
-            encryption: keelson_storage::encryption::Encryption::none(),
-            placement: Default::default(),
-            prefix: "/registry".into(),
-            cache_bytes: 64 << 20,
-            runtime: Default::default(),
             authentication: Authentication {
                 chain: vec![Arc::new(authority)],
                 ..Authentication::default()
             },
             authorization: Authorization::new(vec![Arc::new(AlwaysAllow)]),
-            admission: Admission::default(),
-            clock: Arc::new(SystemClock),
-            entropy: Arc::new(SystemEntropy),
-            version: Default::default(),
-            hooks: Vec::new(),
-            listener: ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls)),
-            requests: Default::default(),
-            advertise: String::new(),
-            known_versions: &[],
+            ..Config::new(vec![&keelson_codegen_sample::api::SCHEME], store, listener)
         };
         let running = start(config).unwrap();
         tell(&running.local_addr().to_string());
@@ -91,7 +74,6 @@ fn serve(folder: &Path) {
 }
 
 /// Makes the certificates of an authority, of the server and of its client.
-#[allow(clippy::unwrap_used)]
 fn provision(folder: &Path) {
     let year = Validity::years_from(SystemTime::now(), 1);
     let ca = CertificateAuthority::create("bench", year).unwrap();
@@ -103,7 +85,6 @@ fn provision(folder: &Path) {
     }
 }
 
-#[allow(clippy::unwrap_used)]
 fn read(folder: &Path, name: &str) -> CertifiedKeyPem {
     let (certificate, key) = files(folder, name);
     CertifiedKeyPem::read(&certificate, &key).unwrap()
@@ -121,7 +102,6 @@ struct Server {
 }
 
 impl Server {
-    #[allow(clippy::unwrap_used)]
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         provision(folder.path());
@@ -143,7 +123,6 @@ impl Server {
     }
 
     /// A client on a connection of its own.
-    #[allow(clippy::unwrap_used)]
     async fn client(&self) -> Sender {
         let folder = self.folder.path();
         let (ca, pair) = (read(folder, "ca"), read(folder, "client"));
@@ -187,13 +166,11 @@ impl Server {
         watches
     }
 
-    #[allow(clippy::unwrap_used)]
     fn file(&self, name: &str) -> String {
         std::fs::read_to_string(format!("/proc/{}/{name}", self.child.id())).unwrap()
     }
 
     /// Resident memory, in bytes.
-    #[allow(clippy::unwrap_used)]
     fn memory(&self) -> usize {
         let status = self.file("status");
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
@@ -201,7 +178,6 @@ impl Server {
     }
 
     /// CPU time used so far.
-    #[allow(clippy::unwrap_used)]
     fn cpu(&self) -> Duration {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
         let used = threads.flatten().filter_map(|thread| {
@@ -219,7 +195,6 @@ impl Drop for Server {
     }
 }
 
-#[allow(clippy::unwrap_used)]
 fn measure() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -238,7 +213,6 @@ fn tell(line: &str) {
 
 type Sender = SendRequest<Full<Bytes>>;
 
-#[allow(clippy::unwrap_used)]
 async fn idle() {
     let server = Server::start();
     let mut writer = server.client().await;
@@ -274,7 +248,6 @@ async fn idle() {
     tell(&format!("{IDLE} idle watches: {:.2} % of a core", 100.0 * share));
 }
 
-#[allow(clippy::unwrap_used)]
 async fn awake() {
     let server = Server::start();
     let mut writer = server.client().await;
@@ -308,7 +281,6 @@ async fn changes(server: &Server, writer: &mut Sender, name: &str) -> Duration {
 }
 
 /// An object of about 1 KiB.
-#[allow(clippy::unwrap_used)]
 async fn create(client: &mut Sender, name: &str) {
     let note = "n".repeat(600);
     let body = format!(
@@ -325,7 +297,6 @@ async fn create(client: &mut Sender, name: &str) {
 }
 
 /// Opens a watch, and counts its events by the ends of their lines.
-#[allow(clippy::unwrap_used)]
 async fn watch(client: &mut Sender, heard: &Arc<AtomicU64>) -> tokio::task::JoinHandle<()> {
     let path = format!("https://localhost{COLLECTION}?watch=1&allowWatchBookmarks=1&resourceVersion=1");
     let request = http::Request::get(path)

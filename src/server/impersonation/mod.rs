@@ -16,12 +16,11 @@ use keelson_machinery::status::StatusError;
 
 use crate::authz::{Authorization, refusal};
 use crate::request_info::RequestInfo;
-use crate::user::{GROUP_AUTHENTICATED, GROUP_UNAUTHENTICATED, USER_ANONYMOUS, User};
+use crate::user::{GROUP_AUTHENTICATED, GROUP_NODES, GROUP_UNAUTHENTICATED, USER_ANONYMOUS, User};
 
 pub use headers::{remove, wanted};
 use mode::{Check, Mode, legacy, modes};
 
-const GROUP_NODES: &str = "system:nodes";
 /// So many users are remembered who came through by the older permission.
 const REMEMBERED: usize = 256;
 

@@ -3,7 +3,7 @@
 use keelson_machinery::validation::names::{dns_label, dns_subdomain};
 
 use crate::request_info::RequestInfo;
-use crate::user::User;
+use crate::user::{ACCOUNT_PREFIX, NODE_PREFIX, User};
 
 const GROUP: &str = "authentication.k8s.io";
 const VERSION: &str = "v1";
@@ -149,12 +149,12 @@ fn runs_on(user: &User, node: &str) -> bool {
 
 /// Namespace and name of a service account's user name.
 pub fn service_account(user: &str) -> Option<(&str, &str)> {
-    let (namespace, name) = user.strip_prefix("system:serviceaccount:")?.split_once(':')?;
+    let (namespace, name) = user.strip_prefix(ACCOUNT_PREFIX)?.split_once(':')?;
     (dns_label(namespace).is_empty() && dns_subdomain(name).is_empty()).then_some((namespace, name))
 }
 
 fn node(user: &str) -> Option<&str> {
-    user.strip_prefix("system:node:").filter(|name| !name.is_empty())
+    user.strip_prefix(NODE_PREFIX).filter(|name| !name.is_empty())
 }
 
 /// `acme.io/foo`

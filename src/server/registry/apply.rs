@@ -48,16 +48,25 @@ impl Resource {
             Some(hub) => self.from_hub(kind, hub.clone_object())?,
             None => (kind.new)(),
         };
+        let apply = Apply {
+            writer: &applying.request.writer,
+            live: live.as_reflect(),
+            applied: applying.applied.as_reflect(),
+            document: applying.document,
+            force: applying.force,
+            ignored: &self.reset_fields(applying.part),
+            versions: &ResourceVersions(self),
+        };
         let migrates = applying.by_kubectl() && live.meta().annotations.contains_key(LAST_APPLIED);
         if let (Some(hub), false) = (current, migrates)
-            && self.is_settled(&*live, applying)
+            && apply.is_settled(&live.meta().managed_fields)
         {
             return Ok(hub.clone_object());
         }
         let mut managed = Managed::read(&live.meta().managed_fields)
             .map_err(|e| StatusError::unknown(format!("failed to decode managed fields: {e}")))?;
         let mut target = live.clone_object();
-        let mut changed = self.apply_or_migrate(&mut managed, &*live, &mut *target, applying)?;
+        let mut changed = apply_or_migrate(apply, applying.by_kubectl(), &mut managed, &*live, &mut *target)?;
         if let Some(why) = &applying.document.unfit {
             return Err(unfit(applying.applied.as_reflect(), kind.gvk(), why));
         }
@@ -78,66 +87,44 @@ impl Resource {
         }
         Ok(new)
     }
+}
 
-    fn is_settled(&self, live: &dyn Object, applying: &Applying<'_>) -> bool {
-        let apply = Apply {
-            writer: &applying.request.writer,
-            live: live.as_reflect(),
-            applied: applying.applied.as_reflect(),
-            document: applying.document,
-            force: applying.force,
-            ignored: &self.reset_fields(applying.part),
-            versions: &ResourceVersions(self),
-        };
-        apply.is_settled(&live.meta().managed_fields)
-    }
-
-    /// Conflicts of kubectl with what it applied itself from the client's side are none.
-    fn apply_or_migrate(
-        &self,
-        managed: &mut Managed,
-        live: &dyn Object,
-        target: &mut dyn Object,
-        applying: &Applying<'_>,
-    ) -> Result<bool, StatusError> {
-        let mut apply = Apply {
-            writer: &applying.request.writer,
-            live: live.as_reflect(),
-            applied: applying.applied.as_reflect(),
-            document: applying.document,
-            force: applying.force,
-            ignored: &self.reset_fields(applying.part),
-            versions: &ResourceVersions(self),
-        };
-        let owners = applying.by_kubectl().then(|| managed.clone());
-        let mut found = match apply.run(managed, target.as_reflect_mut()) {
-            Ok(changed) => return Ok(changed),
-            Err(ApplyError::Convert(why)) => return Err(StatusError::unknown(why)),
-            Err(ApplyError::Conflicts(found)) => found,
-        };
-        if let Some(owners) = owners
-            && let Some(own) = last_applied_fields(live)
-        {
-            found
-                .iter_mut()
-                .for_each(|c| c.fields = std::mem::take(&mut c.fields).difference(&own));
-            found.retain(|c| !c.fields.is_empty());
-            if found.is_empty() {
-                apply.force = true;
-                *managed = owners;
-                let fresh = live.clone_object();
-                for index in 0..target.desc().fields.len() {
-                    keelson_machinery::copy::copy_field(target.as_reflect_mut(), fresh.as_reflect(), index);
-                }
-                let outcome = apply.run(managed, target.as_reflect_mut());
-                return outcome.map_err(|e| match e {
-                    ApplyError::Conflicts(found) => conflict(&found),
-                    ApplyError::Convert(why) => StatusError::unknown(why),
-                });
+/// Conflicts of kubectl with what it applied itself from the client's side are none.
+fn apply_or_migrate(
+    mut apply: Apply<'_>,
+    by_kubectl: bool,
+    managed: &mut Managed,
+    live: &dyn Object,
+    target: &mut dyn Object,
+) -> Result<bool, StatusError> {
+    let owners = by_kubectl.then(|| managed.clone());
+    let mut found = match apply.run(managed, target.as_reflect_mut()) {
+        Ok(changed) => return Ok(changed),
+        Err(ApplyError::Convert(why)) => return Err(StatusError::unknown(why)),
+        Err(ApplyError::Conflicts(found)) => found,
+    };
+    if let Some(owners) = owners
+        && let Some(own) = last_applied_fields(live)
+    {
+        found
+            .iter_mut()
+            .for_each(|c| c.fields = std::mem::take(&mut c.fields).difference(&own));
+        found.retain(|c| !c.fields.is_empty());
+        if found.is_empty() {
+            apply.force = true;
+            *managed = owners;
+            let fresh = live.clone_object();
+            for index in 0..target.desc().fields.len() {
+                keelson_machinery::copy::copy_field(target.as_reflect_mut(), fresh.as_reflect(), index);
             }
+            let outcome = apply.run(managed, target.as_reflect_mut());
+            return outcome.map_err(|e| match e {
+                ApplyError::Conflicts(found) => conflict(&found),
+                ApplyError::Convert(why) => StatusError::unknown(why),
+            });
         }
-        Err(conflict(&found))
     }
+    Err(conflict(&found))
 }
 
 /// The fields of kubectl's record that the object still has as they stand there.

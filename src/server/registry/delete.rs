@@ -4,7 +4,7 @@ use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
-use keelson_storage::{Entry, Expect, Revision, Version, Write, Written};
+use keelson_storage::{Entry, Revision, Version, Write};
 
 use super::write::OBJECT_MODIFIED;
 use super::{Context, Resource, Stored};
@@ -230,23 +230,8 @@ impl Resource {
         entry: &Entry,
         mut object: Box<dyn Object>,
     ) -> Result<Option<Deleted>, StatusError> {
-        if context.dry_run {
-            return Ok(Some(Deleted { object, gone: true }));
-        }
-        let expect = Expect::Revision(entry.mod_revision);
-        match self
-            .backend
-            .store
-            .write(&entry.key, expect, Write::Delete)
-            .await
-            .map_err(|e| self.store_error(e))?
-        {
-            Written::Done { revision, .. } => {
-                object.meta_mut().resource_version = revision.to_string();
-                Ok(Some(Deleted { object, gone: true }))
-            }
-            Written::Conflict { .. } => Ok(None),
-        }
+        let gone = context.dry_run || self.write_over(entry, Write::Delete, &mut *object).await?;
+        Ok(gone.then_some(Deleted { object, gone }))
     }
 
     async fn mark(
@@ -263,20 +248,8 @@ impl Resource {
             value: self.seal(&entry.key, &value)?,
             lease: entry.lease,
         };
-        let expect = Expect::Revision(entry.mod_revision);
-        match self
-            .backend
-            .store
-            .write(&entry.key, expect, write)
-            .await
-            .map_err(|e| self.store_error(e))?
-        {
-            Written::Done { revision, .. } => {
-                object.meta_mut().resource_version = revision.to_string();
-                Ok(Some(Deleted { object, gone: false }))
-            }
-            Written::Conflict { .. } => Ok(None),
-        }
+        let marked = self.write_over(entry, write, &mut *object).await?;
+        Ok(marked.then_some(Deleted { object, gone: false }))
     }
 }
 

@@ -191,7 +191,9 @@ impl KindCode {
         self.handlers.extend(other.handlers);
         self.strategies.extend(other.strategies);
         self.metadata_checks.extend(other.metadata_checks);
-        self.mutations.extend(other.mutations);
+        for (resource, mutations) in other.mutations {
+            self.mutations.entry(resource).or_default().extend(mutations);
+        }
         self.defaults.extend(other.defaults);
     }
 

@@ -6,7 +6,7 @@ use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::{declarative, meta};
-use keelson_storage::{Entry, Expect, Write, Written};
+use keelson_storage::{Entry, Write};
 
 use super::write::{OBJECT_MODIFIED, Part, UpdateRequest, Updated, Updater, precondition_text, standard_finalizers};
 use super::{Context, Resource, parse_revision};
@@ -114,19 +114,10 @@ impl Resource {
             value: self.seal(&entry.key, &value)?,
             lease,
         };
-        let expect = Expect::Revision(entry.mod_revision);
-        match self
-            .backend
-            .store
-            .write(&entry.key, expect, write)
-            .await
-            .map_err(|e| self.store_error(e))?
-        {
-            Written::Done { revision, .. } => {
-                new.meta_mut().resource_version = revision.to_string();
-                self.as_read(new).map(Some)
-            }
-            Written::Conflict { .. } => Ok(None),
+        if self.write_over(entry, write, &mut *new).await? {
+            self.as_read(new).map(Some)
+        } else {
+            Ok(None)
         }
     }
 
@@ -241,23 +232,8 @@ impl Resource {
         entry: &Entry,
         mut new: Box<dyn Object>,
     ) -> Result<Option<Box<dyn Object>>, StatusError> {
-        if context.dry_run {
-            return Ok(Some(new));
-        }
-        let expect = Expect::Revision(entry.mod_revision);
-        match self
-            .backend
-            .store
-            .write(&entry.key, expect, Write::Delete)
-            .await
-            .map_err(|e| self.store_error(e))?
-        {
-            Written::Done { revision, .. } => {
-                new.meta_mut().resource_version = revision.to_string();
-                Ok(Some(new))
-            }
-            Written::Conflict { .. } => Ok(None),
-        }
+        let gone = context.dry_run || self.write_over(entry, Write::Delete, &mut *new).await?;
+        Ok(gone.then_some(new))
     }
 }
 

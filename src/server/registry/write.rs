@@ -3,7 +3,7 @@
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_storage::LeaseId;
+use keelson_storage::{Entry, Expect, LeaseId, Write, Written};
 
 use super::Resource;
 use super::delete::{FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
@@ -52,6 +52,25 @@ pub struct Updated {
 pub type Updater<'a> = &'a mut dyn FnMut(Option<&dyn Object>) -> Result<Box<dyn Object>, StatusError>;
 
 impl Resource {
+    /// Writes in the place of an entry and gives the object the revision of that. False: the entry changed meanwhile, and
+    /// nothing is written.
+    pub(crate) async fn write_over(
+        &self,
+        entry: &Entry,
+        write: Write,
+        object: &mut dyn Object,
+    ) -> Result<bool, StatusError> {
+        let expect = Expect::Revision(entry.mod_revision);
+        let written = self.backend.store.write(&entry.key, expect, write).await;
+        match written.map_err(|e| self.store_error(e))? {
+            Written::Done { revision, .. } => {
+                object.meta_mut().resource_version = revision.to_string();
+                Ok(true)
+            }
+            Written::Conflict { .. } => Ok(false),
+        }
+    }
+
     pub(super) fn verdict(&self, object: &dyn Object, errors: ErrorList) -> Result<(), StatusError> {
         if errors.is_empty() {
             return Ok(());

@@ -53,9 +53,26 @@ pub fn of_template(template: &PodTemplateSpec, path: &Path) -> Vec<String> {
     of_parts(&template.spec, &template.metadata, path)
 }
 
-/// Names of pods are made of the names of what makes them.
-pub fn of_owner_name(meta: &ObjectMeta) -> Vec<String> {
-    of_name(meta, "Pod names and hostnames")
+/// Warnings of what makes pods: names of pods are made of its name, which matters while it is new.
+pub fn of_owner(meta: &ObjectMeta, is_new: bool) -> Vec<String> {
+    if is_new {
+        of_name(meta, "Pod names and hostnames")
+    } else {
+        Vec::new()
+    }
+}
+
+/// Kinds of volumes that came to an end: the field, whether it is set, and the versions in which it was deprecated and
+/// in which it ceased to work.
+pub fn of_ended_volumes(kinds: &[(&'static str, bool, &str, &str)], path: &Path) -> Vec<String> {
+    let set = kinds.iter().filter(|(_, set, ..)| *set);
+    set.map(|(name, _, since, until)| {
+        format!(
+            "{}: deprecated in {since}, non-functional in {until}+",
+            path.child(*name)
+        )
+    })
+    .collect()
 }
 
 fn of_name(meta: &ObjectMeta, used_in: &str) -> Vec<String> {
@@ -282,16 +299,7 @@ fn of_volume(source: &VolumeSource, path: &Path) -> Vec<String> {
         ("cephfs", source.cephfs.is_some(), "v1.28", "v1.31"),
         ("rbd", source.rbd.is_some(), "v1.28", "v1.31"),
     ];
-    let mut found: Vec<String> = gone
-        .into_iter()
-        .filter(|(_, set, ..)| *set)
-        .map(|(name, _, deprecated, gone)| {
-            format!(
-                "{}: deprecated in {deprecated}, non-functional in {gone}+",
-                path.child(name)
-            )
-        })
-        .collect();
+    let mut found = of_ended_volumes(&gone, path);
     if source.git_repo.is_some() {
         let path = path.child("gitRepo");
         found.push(format!(
@@ -390,12 +398,12 @@ mod tests {
     fn names_become_host_names() {
         let meta: ObjectMeta = read(r#"{"name":"a.b"}"#);
         assert_eq!(
-            of_owner_name(&meta),
+            of_owner(&meta, true),
             [
                 "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS \
               label is recommended: [must not contain dots]"
             ]
         );
-        assert!(of_owner_name(&read(r#"{"name":"a-b"}"#)).is_empty());
+        assert!(of_owner(&read(r#"{"name":"a-b"}"#), true).is_empty());
     }
 }

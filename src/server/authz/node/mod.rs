@@ -11,13 +11,11 @@ use super::rbac::Rule;
 use super::{Answer, Authorizer, Decision, Followed, Rules};
 use crate::registry::Registry;
 use crate::request_info::RequestInfo;
-use crate::user::User;
+use crate::user::{GROUP_NODES, NODE_PREFIX, User};
 use graph::Graph;
 
 pub use graph::{PodNeeds, Reference, ReferenceKind, VolumeNeeds};
 
-const GROUP_NODES: &str = "system:nodes";
-const NODE_PREFIX: &str = "system:node:";
 /// Where nodes show that they are alive.
 const LEASES: &str = "kube-node-lease";
 const STORAGE: &str = "storage.k8s.io";

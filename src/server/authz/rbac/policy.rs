@@ -9,10 +9,7 @@ use super::GROUP;
 use super::rule::Rule;
 use crate::authz::{Decision, aggregate};
 use crate::request_info::RequestInfo;
-use crate::user::User;
-
-/// What the names of service accounts begin with, as users.
-const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
+use crate::user::{ACCOUNT_PREFIX, User};
 
 /// Which role a binding gives.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -9,10 +9,8 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use keelson_server::admission::Admission;
 use keelson_server::authn::Authentication;
 use keelson_server::authz::{AlwaysAllow, Authorization};
-use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::listener::{ListenerConfig, Phase, Shutdown};
 use keelson_server::server::{Config, start};
 use keelson_server::settings::RequestSettings;
@@ -113,30 +111,16 @@ async fn config(requests: RequestSettings) -> Config {
     let history = HistoryLimits::default();
     let mut listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), None);
     listener.workers = 2;
+    let store = keelson_storage::open(StoreConfig::Memory { history }).await.unwrap();
     Config {
-        schemes: vec![&keelson_codegen_sample::api::SCHEME],
-        code: Default::default(),
-        cells: Default::default(),
-        store: keelson_storage::open(StoreConfig::Memory { history }).await.unwrap(),
-        encryption: keelson_storage::encryption::Encryption::none(),
-        placement: Default::default(),
-        prefix: "/registry".into(),
         cache_bytes: 16 << 20,
-        runtime: Default::default(),
         authentication: Authentication {
             anonymous: true,
             ..Authentication::default()
         },
         authorization: Authorization::new(vec![Arc::new(AlwaysAllow)]),
-        admission: Admission::default(),
-        clock: Arc::new(SystemClock),
-        entropy: Arc::new(SystemEntropy),
-        version: Default::default(),
-        hooks: Vec::new(),
-        listener,
         requests,
-        advertise: String::new(),
-        known_versions: &[],
+        ..Config::new(vec![&keelson_codegen_sample::api::SCHEME], store, listener)
     }
 }
 
