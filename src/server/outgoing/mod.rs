@@ -1,28 +1,44 @@
-//! Connections outwards.
+//! Calls outwards: every one that the server makes goes through here.
+//!
+//! * [`Client`] sends requests over HTTP/1.1 and TLS with its own authorities, certificate, credentials and bounds, and
+//!   keeps a bounded number of connections for the next ones.
+//! * [`Webhook`] is a client for one address that a kubeconfig file names ([`Kubeconfig`]); it sends documents in JSON
+//!   and tries again as [`Backoff`] says.
+//! * [`dial`] opens a bare connection.
+//!
+//! What all have in common: a name is resolved once for a connection, and the addresses that came out are the only ones
+//! that are connected to ([`Dialer`]). Redirects are errors, never followed: whoever answers must not choose what the
+//! server calls next. Answers have a size and a time. Proxies that environment variables name (`HTTPS_PROXY` …) are not
+//! used: what the server sends to whom is said in its configuration alone. Errors are worded as Go words them, since
+//! people and tests know them so.
 
+mod backoff;
+mod call;
+mod client;
+mod credentials;
+mod dial;
+mod error;
+mod kubeconfig;
+mod pool;
 mod probe;
+mod server_certificate;
+mod status;
+#[cfg(test)]
+pub(crate) mod stub;
+mod target;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod webhook;
 
-use std::io::ErrorKind;
-use std::time::Duration;
-
-use tokio::net::TcpStream;
-
+pub use backoff::Backoff;
+pub use call::{Answer, Call};
+pub use client::{Client, ClientSettings, MAX_ANSWER_BYTES, TIMEOUT};
+pub use credentials::{Credentials, Secret};
+pub use dial::{Dialer, Resolver, SystemResolver, dial};
+pub use error::{CallError, Fault};
+pub use kubeconfig::{Kubeconfig, KubeconfigError};
 pub use probe::health;
-
-/// How long a connection may take to come about.
-const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Opens a connection. The error is what Go says about it: `dial tcp 127.0.0.1:10250: connect: connection refused`.
-pub async fn dial(authority: &str) -> Result<TcpStream, String> {
-    let why = match tokio::time::timeout(TIMEOUT, TcpStream::connect(authority)).await {
-        Ok(Ok(stream)) => return Ok(stream),
-        Ok(Err(error)) => match error.kind() {
-            ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
-            ErrorKind::HostUnreachable => "connect: no route to host".to_owned(),
-            ErrorKind::NetworkUnreachable => "connect: network is unreachable".to_owned(),
-            _ => error.to_string(),
-        },
-        Err(_) => "i/o timeout".to_owned(),
-    };
-    Err(format!("dial tcp {authority}: {why}"))
-}
+pub use status::refusal;
+pub use tls::{ClientTls, Roots, TlsConfigError};
+pub use webhook::{Webhook, WebhookError};

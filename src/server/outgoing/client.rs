@@ -1,0 +1,245 @@
+//! The client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, HOST, USER_AGENT};
+use http::{HeaderValue, Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Incoming};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use super::credentials::{Credentials, Header};
+use super::dial::Dialer;
+use super::error::{self, CallError, Fault};
+use super::pool::{Connection, Pool};
+use super::target::{Origin, Target};
+use super::tls::{ClientTls, Connector, TlsConfigError};
+use super::{Answer, Call};
+
+/// How long a call may take where nobody says otherwise.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes of an answer's body that are read where nobody says otherwise.
+pub const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of an answer's head.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// Calls of one client that are under way at once; others wait within their time.
+const MAX_CALLS: usize = 512;
+
+/// What a client is like.
+#[derive(Clone)]
+pub struct ClientSettings {
+    pub tls: ClientTls,
+    pub credentials: Credentials,
+    pub dialer: Dialer,
+    /// For a whole call, from the name's resolution to the last byte of the answer.
+    pub timeout: Duration,
+    /// Larger answers are errors.
+    pub max_answer_bytes: usize,
+}
+
+impl Default for ClientSettings {
+    /// The system's authorities, no credentials, [`TIMEOUT`] and [`MAX_ANSWER_BYTES`].
+    fn default() -> Self {
+        ClientSettings {
+            tls: ClientTls::default(),
+            credentials: Credentials::None,
+            dialer: Dialer::default(),
+            timeout: TIMEOUT,
+            max_answer_bytes: MAX_ANSWER_BYTES,
+        }
+    }
+}
+
+/// Sends requests to any server with one set of authorities and credentials. A clone is the same client. May be used
+/// from any thread with a tokio runtime.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    connector: Connector,
+    header: Header,
+    dialer: Dialer,
+    timeout: Duration,
+    max_answer_bytes: usize,
+    pool: Pool,
+    permits: Semaphore,
+}
+
+impl Client {
+    /// # Errors
+    /// Certificates or keys that can't be read.
+    pub fn new(settings: ClientSettings) -> Result<Client, TlsConfigError> {
+        Ok(Client {
+            inner: Arc::new(Inner {
+                connector: Connector::new(&settings.tls)?,
+                header: Header::new(settings.credentials),
+                dialer: settings.dialer,
+                timeout: settings.timeout,
+                max_answer_bytes: settings.max_answer_bytes,
+                pool: Pool::default(),
+                permits: Semaphore::new(MAX_CALLS),
+            }),
+        })
+    }
+
+    /// Sends the request once and reads the whole answer.
+    ///
+    /// # Errors
+    /// There was no answer, or none that may be read: see [`Fault`].
+    pub async fn call(&self, call: &Call) -> Result<Answer, CallError> {
+        let failed = |fault| CallError {
+            method: capitalized(call.method.as_str()),
+            url: call.url.clone(),
+            fault,
+        };
+        let target = Target::parse(&call.url).map_err(|why| failed(Fault::Unusable(why)))?;
+        let timeout = call.timeout.unwrap_or(self.inner.timeout);
+        match tokio::time::timeout(timeout, self.inner.conversation(call, &target)).await {
+            Ok(answer) => answer.map_err(failed),
+            Err(_) => Err(failed(Fault::Deadline)),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn idle(&self) -> usize {
+        self.inner.pool.len()
+    }
+}
+
+impl Inner {
+    async fn conversation(&self, call: &Call, target: &Target) -> Result<Answer, Fault> {
+        let _permit = self.permits.acquire().await.map_err(|_| Fault::Closed)?;
+        let mut request = self.request(call, target)?;
+        let mut reused = self.pool.take(&target.origin);
+        loop {
+            let was_reused = reused.is_some();
+            let mut connection = match reused.take() {
+                Some(connection) => connection,
+                None => self.connect(&target.origin).await?,
+            };
+            let sent = match connection.sender.ready().await {
+                Ok(()) => connection.sender.try_send_request(request).await,
+                // The other side closed it while it waited.
+                Err(_) if was_reused => continue,
+                Err(error) => return Err(error::conversation(&error)),
+            };
+            let response = match sent {
+                Ok(response) => response,
+                Err(mut failed) => match failed.take_message() {
+                    // Nothing of it was sent.
+                    Some(unsent) if was_reused => {
+                        request = unsent;
+                        continue;
+                    }
+                    _ => return Err(error::conversation(failed.error())),
+                },
+            };
+            let limit = call.max_answer_bytes.unwrap_or(self.max_answer_bytes);
+            let answer = read(response, limit).await?;
+            self.pool.put(connection);
+            return Ok(answer);
+        }
+    }
+
+    fn request(&self, call: &Call, target: &Target) -> Result<Request<Full<Bytes>>, Fault> {
+        let unusable = |why: String| Fault::Unusable(why);
+        let mut request = Request::new(Full::new(call.body.clone()));
+        *request.method_mut() = call.method.clone();
+        *request.uri_mut() = target
+            .path
+            .parse()
+            .map_err(|e: http::uri::InvalidUri| unusable(e.to_string()))?;
+        let headers = request.headers_mut();
+        headers.extend(call.headers.clone());
+        let host = HeaderValue::from_str(&target.origin.authority).map_err(|e| unusable(e.to_string()))?;
+        headers.insert(HOST, host);
+        headers.insert(
+            USER_AGENT,
+            HeaderValue::from_static(concat!("keelson/", env!("CARGO_PKG_VERSION"))),
+        );
+        if !headers.contains_key(ACCEPT) {
+            headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+        }
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(call.body.len()));
+        if let Some(value) = self.header.value().map_err(unusable)? {
+            headers.entry(AUTHORIZATION).or_insert(value);
+        }
+        Ok(request)
+    }
+
+    async fn connect(&self, origin: &Origin) -> Result<Connection, Fault> {
+        let stream = self
+            .dialer
+            .connect(&origin.host, origin.port)
+            .await
+            .map_err(Fault::Dial)?;
+        let sender = match origin.tls {
+            true => handshake(self.connector.connect(&origin.host, stream).await?).await?,
+            false => handshake(stream).await?,
+        };
+        Ok(Connection {
+            origin: origin.clone(),
+            sender,
+            opened: Instant::now(),
+        })
+    }
+}
+
+async fn handshake<S>(stream: S) -> Result<http1::SendRequest<Full<Bytes>>, Fault>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut builder = http1::Builder::new();
+    builder.max_buf_size(MAX_HEAD_BYTES);
+    let made = builder.handshake(TokioIo::new(stream)).await;
+    let (sender, connection) = made.map_err(|error| error::conversation(&error))?;
+    // Ends with the sender, or when the other side closes. Its error is the request's too.
+    tokio::spawn(async move {
+        let _ = connection.await;
+    });
+    Ok(sender)
+}
+
+async fn read(response: Response<Incoming>, limit: usize) -> Result<Answer, Fault> {
+    let (head, mut body) = response.into_parts();
+    let status = head.status.as_u16();
+    if head.status.is_redirection() && head.headers.contains_key(http::header::LOCATION) {
+        return Err(Fault::Redirect(status));
+    }
+    if head.status.is_informational() {
+        return Err(Fault::Malformed(format!("unexpected status {status}")));
+    }
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > limit {
+        return Err(Fault::TooLarge(limit));
+    }
+    let mut bytes = BytesMut::with_capacity(announced.min(64 * 1024));
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| error::conversation(&error))?;
+        if let Ok(data) = frame.into_data() {
+            if bytes.len() + data.len() > limit {
+                return Err(Fault::TooLarge(limit));
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(Answer {
+        status,
+        headers: head.headers,
+        body: bytes.freeze(),
+    })
+}
+
+/// `POST` → `Post`.
+fn capitalized(method: &str) -> String {
+    let (first, rest) = method.split_at(method.len().min(1));
+    format!("{first}{}", rest.to_lowercase())
+}

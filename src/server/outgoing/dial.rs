@@ -1,0 +1,144 @@
+//! From a name to a connection.
+
+use std::future::Future;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+/// How long a connection may take to come about, whatever else is allowed.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The least time that one of several addresses gets.
+const LEAST_TIMEOUT: Duration = Duration::from_secs(2);
+/// Addresses of a name that are tried.
+const MAX_ADDRESSES: usize = 8;
+
+/// Addresses of a name, or why there are none.
+pub type Resolved<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
+
+/// Finds the addresses of names.
+pub trait Resolver: Send + Sync {
+    fn resolve<'a>(&'a self, host: &'a str) -> Resolved<'a>;
+}
+
+/// Asks the operating system.
+pub struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve<'a>(&'a self, host: &'a str) -> Resolved<'a> {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((host, 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}
+
+/// Says why an address must not be connected to.
+type Permit = dyn Fn(IpAddr) -> Result<(), String> + Send + Sync;
+
+/// Opens connections. A name is resolved once for each of them; what is checked is what is connected to, so that a name
+/// server that changes its mind in between gains nothing.
+#[derive(Clone)]
+pub struct Dialer {
+    resolver: Arc<dyn Resolver>,
+    permit: Option<Arc<Permit>>,
+}
+
+impl Default for Dialer {
+    /// The system's names, and any address.
+    fn default() -> Self {
+        Dialer::new(Arc::new(SystemResolver))
+    }
+}
+
+impl Dialer {
+    pub fn new(resolver: Arc<dyn Resolver>) -> Dialer {
+        Dialer { resolver, permit: None }
+    }
+
+    /// Connects only to addresses that `permit` does not object to. IPv4 addresses written as IPv6 come as IPv4.
+    pub fn permitting(self, permit: impl Fn(IpAddr) -> Result<(), String> + Send + Sync + 'static) -> Dialer {
+        Dialer {
+            permit: Some(Arc::new(permit)),
+            ..self
+        }
+    }
+
+    /// Opens a connection; `host` is a name or an address, without brackets.
+    ///
+    /// # Errors
+    /// What Go says about it: `dial tcp 127.0.0.1:1: connect: connection refused`.
+    pub async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, String> {
+        let deadline = Instant::now() + TIMEOUT;
+        let addresses = self.addresses(host).await?;
+        let mut first = None;
+        for (n, address) in addresses.iter().enumerate() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let shares = u32::try_from(addresses.len() - n).unwrap_or(1);
+            let share = (left / shares).max(LEAST_TIMEOUT).min(left);
+            match self.attempt(SocketAddr::new(*address, port), share).await {
+                Ok(stream) => return Ok(stream),
+                Err(why) => first = first.or(Some(why)),
+            }
+        }
+        Err(first.unwrap_or_else(|| format!("dial tcp: lookup {host}: no such host")))
+    }
+
+    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
+        if let Ok(address) = host.parse::<IpAddr>() {
+            return Ok(vec![address]);
+        }
+        let failed = |why: &str| format!("dial tcp: lookup {host}: {why}");
+        let mut found = match timeout(TIMEOUT, self.resolver.resolve(host)).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(_)) => return Err(failed("no such host")),
+            Err(_) => return Err(failed("i/o timeout")),
+        };
+        found.dedup();
+        found.truncate(MAX_ADDRESSES);
+        Ok(found)
+    }
+
+    async fn attempt(&self, address: SocketAddr, share: Duration) -> Result<TcpStream, String> {
+        let failed = |why: &str| format!("dial tcp {address}: {why}");
+        if let Some(permit) = &self.permit {
+            permit(address.ip().to_canonical()).map_err(|why| failed(&why))?;
+        }
+        match timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                // Without it small requests wait for acknowledgements; failing to set it only makes them slower.
+                let _ = stream.set_nodelay(true);
+                Ok(stream)
+            }
+            Ok(Err(error)) => Err(failed(&connect_error(&error))),
+            Err(_) => Err(failed("i/o timeout")),
+        }
+    }
+}
+
+fn connect_error(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
+        ErrorKind::ConnectionReset => "connect: connection reset by peer".to_owned(),
+        ErrorKind::HostUnreachable => "connect: no route to host".to_owned(),
+        ErrorKind::NetworkUnreachable => "connect: network is unreachable".to_owned(),
+        ErrorKind::TimedOut => "connect: connection timed out".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Opens a connection to `host:port`. The error is what Go says about it: `dial tcp 127.0.0.1:10250: connect: connection
+/// refused`.
+pub async fn dial(authority: &str) -> Result<TcpStream, String> {
+    let missing = || format!("dial tcp: address {authority}: missing port in address");
+    let (host, port) = authority.rsplit_once(':').ok_or_else(missing)?;
+    let port = port
+        .parse()
+        .map_err(|_| format!("dial tcp: lookup tcp/{port}: unknown port"))?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Dialer::default().connect(host, port).await
+}

@@ -1,0 +1,349 @@
+//! Files that say how to reach a server, in the form that kubectl reads.
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::target::Target;
+use super::{ClientSettings, ClientTls, Credentials, Roots, Secret, TlsConfigError};
+use crate::tls::certs::CertifiedKeyPem;
+
+/// Bytes of such a file, and of each file that it names.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// A file that can't be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KubeconfigError {
+    /// A file can't be read.
+    #[error("{}: {reason}", .path.display())]
+    File { path: PathBuf, reason: String },
+    /// What it says is wrong, or not enough.
+    #[error("invalid configuration: {0}")]
+    Content(String),
+    #[error(transparent)]
+    Tls(#[from] TlsConfigError),
+}
+
+/// What the current context of a file says.
+#[derive(Clone)]
+pub struct Kubeconfig {
+    /// The server's address.
+    pub server: String,
+    /// Authorities and credentials; times and bounds are the default ones.
+    pub client: ClientSettings,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct File {
+    clusters: Vec<Named<ClusterEntry>>,
+    users: Vec<Named<UserEntry>>,
+    contexts: Vec<Named<ContextEntry>>,
+    #[serde(rename = "current-context")]
+    current_context: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Named<T> {
+    name: String,
+    #[serde(flatten)]
+    entry: T,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ClusterEntry {
+    cluster: Cluster,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct UserEntry {
+    user: User,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ContextEntry {
+    context: Context,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Context {
+    cluster: String,
+    user: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "kebab-case")]
+struct Cluster {
+    server: String,
+    tls_server_name: String,
+    insecure_skip_tls_verify: bool,
+    certificate_authority: String,
+    certificate_authority_data: String,
+    proxy_url: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct User {
+    #[serde(rename = "client-certificate")]
+    client_certificate: String,
+    #[serde(rename = "client-certificate-data")]
+    client_certificate_data: String,
+    #[serde(rename = "client-key")]
+    client_key: String,
+    #[serde(rename = "client-key-data")]
+    client_key_data: String,
+    token: String,
+    #[serde(rename = "tokenFile")]
+    token_file: String,
+    username: String,
+    password: String,
+    #[serde(rename = "as")]
+    impersonate: Value,
+    exec: Value,
+    #[serde(rename = "auth-provider")]
+    auth_provider: Value,
+}
+
+impl Kubeconfig {
+    /// Reads the file and all certificates and keys that its current context names. Names of files in it are relative
+    /// to its folder.
+    ///
+    /// # Errors
+    /// A file that can't be read; a context, cluster or user that is not there; a form of credentials that this server
+    /// does not have.
+    pub fn read(path: &Path) -> Result<Kubeconfig, KubeconfigError> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Kubeconfig::parse(read(path)?.as_bytes(), folder)
+    }
+
+    /// The same of a text, whose names of files are relative to `folder`.
+    ///
+    /// # Errors
+    /// See [`Kubeconfig::read`].
+    pub fn parse(text: &[u8], folder: &Path) -> Result<Kubeconfig, KubeconfigError> {
+        let json = keelson_machinery::yaml::to_json(text).map_err(|error| content(error.to_string()))?;
+        let file: Option<File> = serde_json::from_slice(&json).map_err(|error| content(error.to_string()))?;
+        let file = file.unwrap_or_default();
+        let name = &file.current_context;
+        if name.is_empty() {
+            return Err(content("no current-context is set".to_owned()));
+        }
+        let context = &find(&file.contexts, name, "context")?.context;
+        let cluster = &find(&file.clusters, &context.cluster, "cluster")?.cluster;
+        let absent = User::default();
+        let user = match context.user.as_str() {
+            "" => &absent,
+            name => &find(&file.users, name, "user")?.user,
+        };
+        let files = Files { folder };
+        Ok(Kubeconfig {
+            server: server(cluster, &context.cluster)?,
+            client: ClientSettings {
+                tls: files.tls(cluster, user)?,
+                credentials: files.credentials(user)?,
+                ..ClientSettings::default()
+            },
+        })
+    }
+}
+
+fn content(why: String) -> KubeconfigError {
+    KubeconfigError::Content(why)
+}
+
+fn find<'a, T>(entries: &'a [Named<T>], name: &str, what: &str) -> Result<&'a T, KubeconfigError> {
+    let found = entries.iter().find(|entry| entry.name == name);
+    found
+        .map(|found| &found.entry)
+        .ok_or_else(|| content(format!("{what} {name:?} does not exist")))
+}
+
+fn server(cluster: &Cluster, name: &str) -> Result<String, KubeconfigError> {
+    if cluster.server.is_empty() {
+        return Err(content(format!("no server found for cluster {name:?}")));
+    }
+    if !cluster.proxy_url.is_empty() {
+        return Err(content(format!("cluster {name:?}: proxy-url is not supported")));
+    }
+    let target = Target::parse(&cluster.server);
+    target.map_err(|why| content(format!("cluster {name:?}: server: {why}")))?;
+    Ok(cluster.server.clone())
+}
+
+struct Files<'a> {
+    folder: &'a Path,
+}
+
+impl Files<'_> {
+    fn tls(&self, cluster: &Cluster, user: &User) -> Result<ClientTls, KubeconfigError> {
+        let authority = self.pem(
+            &cluster.certificate_authority,
+            &cluster.certificate_authority_data,
+            "certificate-authority-data",
+        )?;
+        if cluster.insecure_skip_tls_verify && authority.is_some() {
+            let why = "specifying a root certificates file with the insecure flag is not allowed";
+            return Err(content(why.to_owned()));
+        }
+        let certificate = self.pem(
+            &user.client_certificate,
+            &user.client_certificate_data,
+            "client-certificate-data",
+        )?;
+        let key = self.pem(&user.client_key, &user.client_key_data, "client-key-data")?;
+        let identity = match (certificate, key) {
+            (Some(certificate_pem), Some(key_pem)) => Some(CertifiedKeyPem {
+                certificate_pem,
+                key_pem,
+            }),
+            (None, None) => None,
+            (Some(_), None) => return Err(content("a client certificate needs its client-key".to_owned())),
+            (None, Some(_)) => return Err(content("a client key needs its client-certificate".to_owned())),
+        };
+        Ok(ClientTls {
+            roots: authority.map_or(Roots::System, Roots::Pem),
+            insecure: cluster.insecure_skip_tls_verify,
+            server_name: Some(cluster.tls_server_name.clone()).filter(|name| !name.is_empty()),
+            identity,
+        })
+    }
+
+    fn credentials(&self, user: &User) -> Result<Credentials, KubeconfigError> {
+        let given = |name: &str, value: &Value| match value {
+            Value::Null => Ok(()),
+            _ => Err(content(format!("users of kind {name:?} are not supported"))),
+        };
+        given("as", &user.impersonate)?;
+        given("exec", &user.exec)?;
+        given("auth-provider", &user.auth_provider)?;
+        Ok(if !user.token_file.is_empty() {
+            Credentials::BearerFile(self.folder.join(&user.token_file))
+        } else if !user.token.is_empty() {
+            Credentials::Bearer(Secret::new(&user.token))
+        } else if !user.username.is_empty() {
+            Credentials::Basic(user.username.clone(), Secret::new(&user.password))
+        } else {
+            Credentials::None
+        })
+    }
+
+    /// What is written in the file itself wins over a file that it names.
+    fn pem(&self, file: &str, data: &str, name: &str) -> Result<Option<String>, KubeconfigError> {
+        let wrong = || content(format!("{name} is not PEM text in base64"));
+        if !data.is_empty() {
+            let compact: String = data.split_ascii_whitespace().collect();
+            let bytes = STANDARD.decode(compact).map_err(|_| wrong())?;
+            return String::from_utf8(bytes).map(Some).map_err(|_| wrong());
+        }
+        match file {
+            "" => Ok(None),
+            file => read(&self.folder.join(file)).map(Some),
+        }
+    }
+}
+
+/// The text of a file that is one, and no larger than it may be.
+fn read(path: &Path) -> Result<String, KubeconfigError> {
+    use std::io::Read;
+    let at = |reason: String| KubeconfigError::File {
+        path: path.to_owned(),
+        reason,
+    };
+    let metadata = std::fs::metadata(path).map_err(|error| at(error.to_string()))?;
+    if !metadata.is_file() {
+        return Err(at("is no file".to_owned()));
+    }
+    let file = std::fs::File::open(path).map_err(|error| at(error.to_string()))?;
+    let mut text = String::new();
+    let read = file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text);
+    match read.map_err(|error| at(error.to_string()))? as u64 > MAX_FILE_BYTES {
+        true => Err(at(format!("is larger than {MAX_FILE_BYTES} bytes"))),
+        false => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n";
+
+    fn parse(rest: &str) -> Result<Kubeconfig, String> {
+        Kubeconfig::parse(format!("{HEAD}{rest}").as_bytes(), Path::new("/nowhere")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_current_context_counts() {
+        let file = parse(
+            "clusters:\n- name: other\n  cluster: {server: 'https://b'}\n\
+             - name: k\n  cluster: {server: 'https://a/x', tls-server-name: name, certificate-authority-data: Zm9v}\n\
+             users: [{name: u, user: {token: t}}]\n",
+        )
+        .unwrap();
+        assert_eq!(file.server, "https://a/x");
+        assert_eq!(file.client.tls.server_name.as_deref(), Some("name"));
+        assert_eq!(file.client.tls.roots, Roots::Pem("foo".to_owned()));
+        assert_eq!(file.client.credentials, Credentials::Bearer(Secret::new("t")));
+    }
+
+    #[test]
+    fn files_are_found_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("ca"), "CA").unwrap();
+        let text = "clusters: [{name: k, cluster: {server: 'http://a', certificate-authority: ca}}]\n\
+                    users: [{name: u, user: {tokenFile: t}}]\n";
+        let path = dir.path().join("config");
+        std::fs::write(&path, format!("{HEAD}{text}")).unwrap();
+        let file = Kubeconfig::read(&path).unwrap();
+        assert_eq!(file.client.tls.roots, Roots::Pem("CA".to_owned()));
+        assert_eq!(file.client.credentials, Credentials::BearerFile(dir.path().join("t")));
+        let folder = Kubeconfig::read(dir.path()).err().unwrap();
+        assert!(folder.to_string().ends_with("is no file"), "{folder}");
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        let cluster = "clusters: [{name: k, cluster: {server: 'https://a'}}]\n";
+        let user = |user: &str| format!("{cluster}users: [{{name: u, user: {user}}}]\n");
+        for (text, error) in [
+            (String::new(), "cluster \"k\" does not exist"),
+            (cluster.to_owned(), "user \"u\" does not exist"),
+            (
+                "clusters: [{name: k, cluster: {}}]\nusers: [{name: u}]\n".to_owned(),
+                "no server found for cluster \"k\"",
+            ),
+            (
+                "clusters: [{name: k, cluster: {server: 'a:1'}}]\nusers: [{name: u}]\n".to_owned(),
+                "cluster \"k\": server: unsupported protocol scheme \"\"",
+            ),
+            (
+                "clusters: [{name: k, cluster: {server: 'https://a', proxy-url: 'http://p'}}]\nusers: [{name: u}]\n"
+                    .to_owned(),
+                "cluster \"k\": proxy-url is not supported",
+            ),
+            (user("{exec: {command: x}}"), "users of kind \"exec\" are not supported"),
+            (
+                user("{client-key-data: eA==}"),
+                "a client key needs its client-certificate",
+            ),
+            (
+                user("{client-key-data: '!'}"),
+                "client-key-data is not PEM text in base64",
+            ),
+        ] {
+            let shown = parse(&text).err().unwrap();
+            assert_eq!(shown, format!("invalid configuration: {error}"), "{text}");
+        }
+        let empty = Kubeconfig::parse(b"", Path::new("")).err().unwrap();
+        assert_eq!(empty.to_string(), "invalid configuration: no current-context is set");
+    }
+}
