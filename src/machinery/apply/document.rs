@@ -4,12 +4,13 @@
 //! the text, which is checked against the field tables as kube-apiserver checks it against its schema.
 
 use super::go_value::{plain, syntax, type_name};
-use super::view::{Shape, absent_key, declared, scalar_of_json};
-use crate::fieldset::{Entry, FieldSet, KeyField, Name, PathElement, Scalar};
+use super::view::{Shape, absent_key, scalar_of_json};
+use crate::fieldset::{Entry, FieldSet, KeyField, Name, PathElement};
 use crate::intstr::IntOrString;
+use crate::json::route::{Route, Seen, find};
 use crate::json::{self, Cursor};
 use crate::quantity::Quantity;
-use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, ListType, MessageDesc, Reflect, Type};
+use crate::reflect::{FieldDesc, Leaf, LeafKind, ListType, MessageDesc, Reflect, Type};
 use crate::time::{Duration, MicroTime, Time};
 
 /// How deep a document may nest.
@@ -140,7 +141,7 @@ struct Said {
     member: bool,
     set: FieldSet,
     /// Of a message that is an item: the values of the keys asked for.
-    keys: Vec<(&'static str, Scalar)>,
+    keys: Vec<KeyField>,
 }
 
 impl Said {
@@ -204,13 +205,15 @@ impl<'a> Gather<'a> {
             member: true,
             ..Said::default()
         };
-        let mut seen: Vec<&'static FieldDesc> = Vec::with_capacity(desc.fields.len().min(16));
-        let mut entries = Vec::with_capacity(4);
+        said.keys.reserve_exact(keys.len());
+        let (mut seen, mut next, mut entries) = (Seen::default(), 0, Vec::new());
         self.cursor.open();
         while self.cursor.more() {
             said.member = false;
             let key = self.cursor.key().decode();
-            let Some(field) = find(desc, &key, seen.last().copied()) else {
+            let mut route = Route::default();
+            let found = find(desc, key.as_bytes(), next, &mut route);
+            let Some(field) = route.field(desc).filter(|_| found) else {
                 self.cursor.peek();
                 let value = self.cursor.skip();
                 if !(place.depth == 0 && is_type_meta(&key, value)) {
@@ -225,15 +228,15 @@ impl<'a> Gather<'a> {
                 }
                 continue;
             };
-            self.duplicate |= seen.iter().any(|f| std::ptr::eq(*f, field));
-            seen.push(field);
+            self.duplicate |= seen.insert(&route);
+            next = route.next();
             let start = self.cursor.position_of_next();
             let shape = Shape::of(field);
             let element = || PathElement::field(field.json);
             let value = self.step(element, |g| g.value(field.ty, shape, place));
             if keys.contains(&field.json) {
                 let text = self.cursor.since(start);
-                said.keys.push((field.json, scalar_of_json(text)));
+                said.keys.push((Name::new_static(field.json), scalar_of_json(text)));
             }
             entries.push(Entry {
                 element: element(),
@@ -330,8 +333,8 @@ impl<'a> Gather<'a> {
         let shape = Shape::of_item(field);
         let (element, said) = match ty {
             Type::Message(desc) if keyed => {
-                let said = self.members(desc(), place.below(shape), field.map_keys);
-                match key_element(field, desc(), &said.keys) {
+                let mut said = self.members(desc(), place.below(shape), field.map_keys);
+                match key_element(field, desc(), std::mem::take(&mut said.keys)) {
                     Ok(element) => (element, said),
                     Err(missing) => {
                         return self.problem(format!(
@@ -450,31 +453,12 @@ fn is_type_meta(key: &str, value: &[u8]) -> bool {
     matches!(key, "apiVersion" | "kind") && value.first() == Some(&b'"')
 }
 
-/// The field of this name, of the message or of those that it inlines; it is probably the one behind `last`.
-fn find(desc: &'static MessageDesc, key: &str, last: Option<&'static FieldDesc>) -> Option<&'static FieldDesc> {
-    let matches = |f: &&'static FieldDesc| f.json == key && !f.flags.has(Flags::INLINE);
-    if let Some(last) = last
-        && let Some(at) = desc.fields.iter().position(|f| std::ptr::eq(f, last))
-        && let Some(next) = desc.fields.get(at + 1).filter(matches)
-    {
-        return Some(next);
-    }
-    declared(desc, key)
-}
-
-/// What an item is known by; the error names a key that is missing.
-fn key_element(
-    field: &FieldDesc,
-    message: &MessageDesc,
-    found: &[(&'static str, Scalar)],
-) -> Result<PathElement, &'static str> {
-    let mut keys: Vec<KeyField> = Vec::with_capacity(field.map_keys.len());
+/// What an item is known by, of which `keys` were found; the error names one that is missing.
+fn key_element(field: &FieldDesc, message: &MessageDesc, mut keys: Vec<KeyField>) -> Result<PathElement, &'static str> {
     for name in field.map_keys {
-        let value = match found.iter().find(|(n, _)| n == name) {
-            Some((_, value)) => value.clone(),
-            None => absent_key(message, name).ok_or(*name)?,
-        };
-        keys.push((Name::new_static(name), value));
+        if !keys.iter().any(|(found, _)| found == name) {
+            keys.push((Name::new_static(name), absent_key(message, name).ok_or(*name)?));
+        }
     }
     keys.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(PathElement::Key(keys.into()))

@@ -82,14 +82,12 @@ fn below(level: Level, last: &FieldSet, owned: &[&FieldSet]) -> FieldSet {
     for entry in last.entries() {
         let (next, named) = level.step(&entry.element);
         let counts = |e: &Entry| e.member || (named && !e.children.is_empty());
-        let others: Vec<&Entry> = owned.iter().filter_map(|set| set.get(&entry.element)).collect();
+        let mut others = owned.iter().filter_map(|set| set.get(&entry.element));
         // Nearly always the writer still owns all that it did.
-        if others
-            .iter()
-            .any(|e| counts(e) && entry.children.is_subset(&e.children))
-        {
+        if others.any(|e| counts(e) && entry.children.is_subset(&e.children)) {
             continue;
         }
+        let others: Vec<&Entry> = owned.iter().filter_map(|set| set.get(&entry.element)).collect();
         if counts(entry) && !others.iter().any(|e| counts(e)) {
             out.add(entry.element.clone(), true, FieldSet::EMPTY);
             continue;

@@ -26,31 +26,31 @@ impl FieldSet {
     /// Appends FieldsV1.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(b'{');
-        self.write_entries(true, out);
+        self.write_entries(true, &mut Vec::new(), out);
         out.push(b'}');
     }
 
-    fn write_entries(&self, mut first: bool, out: &mut Vec<u8>) {
-        let mut scratch = Vec::new();
+    /// `scratch` is for JSON within JSON.
+    fn write_entries(&self, mut first: bool, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         for entry in &self.entries {
             if !first {
                 out.push(b',');
             }
             first = false;
-            write_element(&entry.element, &mut scratch, out);
+            write_element(&entry.element, scratch, out);
             out.extend_from_slice(b":{");
             if !entry.children.is_empty() {
                 if entry.member {
                     out.extend_from_slice(b"\".\":{}");
                 }
-                entry.children.write_entries(!entry.member, out);
+                entry.children.write_entries(!entry.member, scratch, out);
             }
             out.push(b'}');
         }
     }
 }
 
-/// Appends the key of an element, with its quotes. `scratch` is for JSON within JSON.
+/// Appends the key of an element, with its quotes.
 fn write_element(element: &PathElement, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     scratch.clear();
     match element {
@@ -108,7 +108,7 @@ fn read_level(cursor: &mut Cursor<'_>, depth: usize) -> Result<(bool, FieldSet),
         return Err(FieldsError("a level of the fields is not an object"));
     }
     cursor.open();
-    let (mut member, mut empty, mut entries) = (false, true, Vec::with_capacity(4));
+    let (mut member, mut empty, mut entries) = (false, true, Vec::new());
     while cursor.more() {
         empty = false;
         let key = cursor.key().decode();
@@ -157,20 +157,29 @@ fn read_element(key: &str) -> Result<Option<PathElement>, FieldsError> {
 
 fn read_keys(json: &str) -> Result<Box<[KeyField]>, FieldsError> {
     json::validate(json.as_bytes()).map_err(|_| FieldsError("a key is not valid JSON"))?;
-    let Ok(Shape::Object(members)) = parse_shape(json.as_bytes()) else {
+    let mut cursor = Cursor::new(json.as_bytes());
+    if cursor.peek() != Some(b'{') {
         return Err(FieldsError("a key is not an object"));
-    };
-    let mut fields = Vec::with_capacity(members.len());
-    for (name, value) in members {
-        fields.push((Name::from(name.decode()), read_scalar(value)?));
+    }
+    cursor.open();
+    // Most items are known by one field.
+    let mut fields = Vec::with_capacity(1);
+    while cursor.more() {
+        let name = Name::from(cursor.key().decode());
+        cursor.peek();
+        fields.push((name, scalar(cursor.skip())?));
     }
     fields.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(fields.into())
 }
 
-/// The scalar that JSON text says.
 fn read_scalar(json: &[u8]) -> Result<Scalar, FieldsError> {
     json::validate(json).map_err(|_| FieldsError("a value is not valid JSON"))?;
+    scalar(json)
+}
+
+/// The scalar that valid JSON text says.
+fn scalar(json: &[u8]) -> Result<Scalar, FieldsError> {
     let shape = parse_shape(json).map_err(|_| FieldsError("a value is not valid JSON"))?;
     Ok(match shape {
         Shape::String(text) => Scalar::Str(text.decode().into()),

@@ -6,11 +6,9 @@
 
 mod collection;
 mod fault;
-mod route;
 mod scalar;
 
-use route::{Route, Seen, find};
-
+use super::route::{Route, Seen, find};
 use super::scan::{AFTER_PAIR, Failure, Scanner, Text};
 use super::validate;
 use crate::decode::{DecodeError, StrictKind, StrictProblem};
@@ -150,8 +148,8 @@ impl<'a> Reader<'a> {
                 if seen.insert(&route) {
                     self.problem(StrictKind::DuplicateField, key);
                 }
-                next = usize::from(route.steps[0]) + 1;
-                self.member(message, &route.steps[..route.len])?;
+                next = route.next();
+                self.member(message, route.steps())?;
             } else {
                 self.unknown(desc, key, name, &mut type_meta)?;
             }

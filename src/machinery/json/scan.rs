@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::text;
+use super::{swar, text};
 use crate::decode::DecodeError;
 
 /// How deep values may nest.
@@ -62,16 +62,10 @@ impl<'a> Text<'a> {
 /// How many bytes stand before the first quote, backslash or control character. Eight at a time.
 #[inline]
 fn plain_len(text: &[u8]) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGH: u64 = ONES << 7;
-    let zero = |x: u64| x.wrapping_sub(ONES) & !x & HIGH;
     let (chunks, rest) = text.as_chunks::<8>();
     for (i, chunk) in chunks.iter().enumerate() {
-        let x = u64::from_le_bytes(*chunk);
-        let control = x.wrapping_sub(ONES * 0x20) & !x & HIGH;
-        let stops = control | zero(x ^ (ONES * u64::from(b'"'))) | zero(x ^ (ONES * u64::from(b'\\')));
+        let stops = swar::not_plain(u64::from_le_bytes(*chunk));
         if stops != 0 {
-            // Bits above the lowest may be wrong, the lowest is right.
             return i * 8 + stops.trailing_zeros() as usize / 8;
         }
     }

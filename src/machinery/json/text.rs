@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::swar;
+
 /// What Go's decoder calls the type of a JSON value.
 pub(crate) fn kind_name(json: &[u8]) -> &'static str {
     match json.first() {
@@ -40,12 +42,22 @@ pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     out.reserve(text.len() + 3);
     out.push(b'"');
     let bytes = text.as_bytes();
-    if bytes.iter().any(|&b| NEEDS_CARE[b as usize]) {
+    if needs_care(bytes) {
         write_careful(bytes, true, out);
     } else {
         out.extend_from_slice(bytes);
     }
     out.push(b'"');
+}
+
+/// Whether one of the bytes is in [`NEEDS_CARE`]. Eight at a time.
+#[inline]
+fn needs_care(bytes: &[u8]) -> bool {
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    chunks
+        .iter()
+        .any(|chunk| swar::escaped_by_go(u64::from_le_bytes(*chunk)) != 0)
+        || rest.iter().any(|&b| NEEDS_CARE[usize::from(b)])
 }
 
 /// Appends what is JSON already (a string with its quotes), escaping only what Go's encoder escapes beside.

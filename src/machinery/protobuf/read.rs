@@ -45,9 +45,9 @@ fn find(desc: &'static MessageDesc, number: u32, next: usize) -> Option<(usize, 
             .filter(|f| f.number == number)
             .map(|_| (place, index))
     };
-    at(next)
-        .or_else(|| at(next + 1))
-        .or_else(|| (0..desc.by_number.len()).find_map(at))
+    // Writers follow the order of numbers and leave some out.
+    let len = desc.by_number.len();
+    (next..len).find_map(at).or_else(|| (0..next.min(len)).find_map(at))
 }
 
 fn read_slot(slot: Slot<'_>, wire: Wire<'_>, field: &FieldDesc, depth: u32) -> Outcome {

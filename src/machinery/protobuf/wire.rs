@@ -9,13 +9,27 @@ pub(crate) const BYTES: u32 = 2;
 /// How deep groups of unknown fields may nest.
 const MAX_GROUP_DEPTH: u32 = 32;
 
-/// Appends a varint.
-pub(crate) fn write_varint(mut n: u64, out: &mut Vec<u8>) {
+/// A varint, and how many bytes of the array it takes.
+pub(crate) fn varint(mut n: u64) -> ([u8; 10], usize) {
+    let (mut bytes, mut last) = ([0; 10], 0);
     while n >= 0x80 {
-        out.push(n as u8 | 0x80);
+        bytes[last] = n as u8 | 0x80;
         n >>= 7;
+        last += 1;
     }
-    out.push(n as u8);
+    bytes[last] = n as u8;
+    (bytes, last + 1)
+}
+
+/// Appends a varint.
+#[inline]
+pub(crate) fn write_varint(n: u64, out: &mut Vec<u8>) {
+    if n < 0x80 {
+        out.push(n as u8);
+    } else {
+        let (bytes, len) = varint(n);
+        out.extend_from_slice(&bytes[..len]);
+    }
 }
 
 /// How many bytes a varint takes.
@@ -36,9 +50,15 @@ pub(crate) fn write_varint_field(number: u32, value: u64, out: &mut Vec<u8>) {
 }
 
 /// Appends a length-delimited field.
+#[inline]
 pub(crate) fn write_bytes_field(number: u32, value: &[u8], out: &mut Vec<u8>) {
-    write_tag(number, BYTES, out);
-    write_varint(value.len() as u64, out);
+    if number < 16 && value.len() < 0x80 {
+        // Most fields: a byte each for tag and length.
+        out.extend_from_slice(&[(number << 3 | BYTES) as u8, value.len() as u8]);
+    } else {
+        write_tag(number, BYTES, out);
+        write_varint(value.len() as u64, out);
+    }
     out.extend_from_slice(value);
 }
 

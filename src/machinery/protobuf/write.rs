@@ -85,7 +85,8 @@ pub(super) fn write_delimited(number: u32, out: &mut Vec<u8>, body: impl FnOnce(
         out[at] = len as u8;
         return;
     }
-    let mut varint = Vec::with_capacity(10);
-    wire::write_varint(len as u64, &mut varint);
-    out.splice(at..=at, varint);
+    let (varint, width) = wire::varint(len as u64);
+    out.resize(out.len() + width - 1, 0);
+    out.copy_within(at + 1..at + 1 + len, at + width);
+    out[at..at + width].copy_from_slice(&varint[..width]);
 }

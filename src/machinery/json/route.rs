@@ -7,21 +7,45 @@ const MAX_INLINE: usize = 4;
 
 /// Where a key belongs: the index of a field, behind those of the inlined messages that lead to it.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Route {
-    pub(super) steps: [u16; MAX_INLINE],
-    pub(super) len: usize,
+pub(crate) struct Route {
+    steps: [u16; MAX_INLINE],
+    len: usize,
+}
+
+impl Route {
+    pub(super) fn steps(&self) -> &[u16] {
+        self.steps.get(..self.len).unwrap_or_default()
+    }
+
+    /// Where a writer that follows the order of the fields goes on.
+    pub(crate) fn next(&self) -> usize {
+        usize::from(self.steps[0]) + 1
+    }
+
+    /// The field that the route leads to from a message.
+    pub(crate) fn field(&self, desc: &'static MessageDesc) -> Option<&'static FieldDesc> {
+        let (last, inlined) = self.steps().split_last()?;
+        let step = |desc: &'static MessageDesc, index: u16| desc.fields.get(usize::from(index));
+        let owner = inlined
+            .iter()
+            .try_fold(desc, |desc, index| match step(desc, *index)?.ty {
+                Type::Message(inlined) => Some(inlined()),
+                _ => None,
+            })?;
+        step(owner, *last)
+    }
 }
 
 /// Which fields of one object have been read.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     direct: [u64; 2],
     other: Vec<[u16; MAX_INLINE]>,
 }
 
 impl Seen {
     /// Returns whether it was there already.
-    pub(super) fn insert(&mut self, route: &Route) -> bool {
+    pub(crate) fn insert(&mut self, route: &Route) -> bool {
         let index = usize::from(route.steps[0]);
         if let (1, Some(word)) = (route.len, self.direct.get_mut(index / 64)) {
             let bit = 1 << (index % 64);
@@ -40,12 +64,12 @@ impl Seen {
 }
 
 /// Finds a key among the fields and those of inlined messages; `next` is where it probably is.
-pub(super) fn find(desc: &'static MessageDesc, key: &[u8], next: usize, route: &mut Route) -> bool {
+pub(crate) fn find(desc: &'static MessageDesc, key: &[u8], next: usize, route: &mut Route) -> bool {
     let matches = |f: &FieldDesc| f.json.as_bytes() == key && !f.flags.has(Flags::INLINE);
-    let direct = match desc.fields.get(next) {
-        Some(field) if matches(field) => Some(next),
-        _ => desc.fields.iter().position(matches),
-    };
+    // Writers follow the order of the fields and leave some out.
+    let (before, after) = desc.fields.split_at(next.min(desc.fields.len()));
+    let ahead = after.iter().position(matches).map(|index| before.len() + index);
+    let direct = ahead.or_else(|| before.iter().position(matches));
     let Some(step) = route.steps.get_mut(route.len) else {
         return false;
     };
