@@ -120,7 +120,7 @@ pub struct ListOptions {
     pub version_match: Option<Match>,
     pub send_initial_events: Option<bool>,
     /// Seconds; a watch ends after them.
-    pub timeout_seconds: Option<u64>,
+    pub timeout_seconds: Option<i64>,
     /// 0: no limit.
     pub limit: usize,
     pub continue_token: String,
@@ -158,7 +158,7 @@ impl ListOptions {
                 _ => None,
             },
             send_initial_events: message.send_initial_events,
-            timeout_seconds: message.timeout_seconds.and_then(|n| u64::try_from(n).ok()),
+            timeout_seconds: message.timeout_seconds,
             limit: usize::try_from(message.limit).unwrap_or(0),
             continue_token: message.r#continue,
         })

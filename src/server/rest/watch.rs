@@ -68,8 +68,10 @@ impl Rest {
 
     /// When a watch ends by itself, and how long after the server began to end.
     fn ends(&self, options: &ListOptions) -> Ends {
-        let lasts = match options.timeout_seconds.filter(|s| *s > 0) {
-            Some(seconds) => Duration::from_secs(seconds),
+        const NANOSECONDS: i64 = 1_000_000_000;
+        let lasts = match options.timeout_seconds.filter(|s| *s != 0) {
+            // A time that has passed, or too many seconds for Go: over at once.
+            Some(seconds) => Duration::from_nanos(seconds.wrapping_mul(NANOSECONDS).try_into().unwrap_or(0)),
             None => self.requests.min_watch.mul_f64(1.0 + self.chance()),
         };
         Ends {

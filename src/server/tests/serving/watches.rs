@@ -69,6 +69,20 @@ async fn a_watch_ends_when_its_client_or_the_server_says_so() {
     }
 }
 
+/// Also where the seconds are more than Go can count.
+#[tokio::test]
+async fn a_watch_whose_time_has_passed_ends_at_once() {
+    let server = Server::with(|_| {});
+    let mut client = server.client().await;
+    for query in ["timeoutSeconds=-1", "timeoutSeconds=99999999999999999"] {
+        let mut watch = client.watch(query).await;
+        let end = async { while watch.next().await.is_some() {} };
+        tokio::time::timeout(std::time::Duration::from_secs(20), end)
+            .await
+            .expect(query);
+    }
+}
+
 #[tokio::test]
 async fn initial_events_end_with_a_bookmark() {
     let server = Server::with(|_| {});
