@@ -11,6 +11,8 @@ use crate::{Clock, HistoryLimits, LeaseId, Revision, StoreError};
 
 /// How often leases and limits are looked at; a lease ends at most so much too late.
 const TICK: Duration = Duration::from_millis(500);
+/// Keys that end with their leases at once, so that other writes have a turn when there are many.
+pub(crate) const EXPIRE: usize = 1024;
 
 /// A thread that calls a function every [`TICK`] until this is dropped.
 pub(crate) struct Maintenance {

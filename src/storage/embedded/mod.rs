@@ -85,6 +85,7 @@ impl EmbeddedStore {
             path,
             queue: commands,
             garbage,
+            expiring: Vec::new(),
             reserve: Reserve::beside(&own_path),
             shrink: false,
             commits: 0,

@@ -13,7 +13,7 @@ use super::folder::Folder;
 use super::load::missed;
 use super::reserve::Reserve;
 use super::shared::Shared;
-use crate::maintenance::Due;
+use crate::maintenance::{Due, EXPIRE};
 use crate::mvcc::{Batch, Change};
 use crate::{Expect, LeaseId, Revision, StoreError, Write, Written};
 
@@ -82,6 +82,8 @@ pub(super) struct Writer {
     pub queue: mpsc::Receiver<Command>,
     /// Rows to be deleted for compaction.
     pub garbage: VecDeque<u64>,
+    /// Leases that have expired and still have keys.
+    pub expiring: Vec<LeaseId>,
     pub reserve: Reserve,
     /// Rows were deleted: the file may have pages to give back.
     pub shrink: bool,
@@ -109,9 +111,12 @@ impl Writer {
     pub fn run(mut self) {
         let mut closing = None;
         while closing.is_none() {
-            let Some(first) = self.queue.blocking_recv() else { break };
-            let mut bytes = first.bytes();
-            let mut commands = vec![first];
+            let (mut commands, mut bytes) = (Vec::new(), 0);
+            if self.expiring.is_empty() {
+                let Some(first) = self.queue.blocking_recv() else { break };
+                bytes += first.bytes();
+                commands.push(first);
+            }
             while commands.len() < BATCH && bytes < BATCH_BYTES {
                 let Ok(command) = self.queue.try_recv() else { break };
                 bytes += command.bytes();
@@ -136,7 +141,10 @@ impl Writer {
         let prepared = self.catch_up().and_then(|()| Batch::new(&shared.mvcc));
         let mut plan = match prepared {
             Ok(batch) => Plan::new(batch),
-            Err(error) => return refuse(commands, &error),
+            Err(error) => {
+                self.expiring.clear();
+                return refuse(commands, &error);
+            }
         };
         for command in commands {
             match command {
@@ -164,7 +172,7 @@ impl Writer {
                     done => drop(answer.send(done.map(drop))),
                 },
                 Command::Tick(due) => {
-                    plan.expired.extend(due.expired);
+                    self.expiring = due.expired;
                     plan.compact = plan.compact.max(due.compact);
                     plan.tick = true;
                 }
@@ -173,7 +181,8 @@ impl Writer {
                 Command::Fault { pages } => self.database.limit_pages(pages),
             }
         }
-        plan.batch.expire(&plan.expired);
+        let ended = plan.batch.expire(&self.expiring, EXPIRE);
+        plan.expired = self.expiring.drain(..ended).collect();
         self.perform(plan);
         closing
     }
@@ -233,8 +242,10 @@ impl Writer {
         for answer in compacted {
             let _ = answer.send(done.clone());
         }
-        if done.is_ok() {
-            self.tidy(tick);
+        match done {
+            Ok(()) => self.tidy(tick),
+            // They are found again at the next tick.
+            Err(_) => self.expiring.clear(),
         }
         if tick && self.shared.is_full() {
             self.leave_full();

@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 
 use crate::lease_pool::LeasePool;
-use crate::maintenance::{Maintenance, Schedule};
+use crate::maintenance::{EXPIRE, Maintenance, Schedule};
 use crate::mvcc::{Batch, Mvcc};
 use crate::{
     Clock, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Snapshot, Store, StoreError,
@@ -95,16 +95,16 @@ impl Heart {
         Ok(written)
     }
 
-    fn expire(&self, leases: &[LeaseId]) {
-        if leases.is_empty() {
-            return;
+    fn expire(&self, mut leases: &[LeaseId]) {
+        while !leases.is_empty() {
+            let _writer = self.writer();
+            let Ok(mut batch) = Batch::new(&self.mvcc) else { return };
+            let (ended, rest) = leases.split_at(batch.expire(leases, EXPIRE));
+            self.mvcc.apply(&batch.into_changes());
+            let mut known = self.mvcc.leases();
+            ended.iter().for_each(|lease| known.remove(*lease));
+            leases = rest;
         }
-        let _writer = self.writer();
-        let Ok(mut batch) = Batch::new(&self.mvcc) else { return };
-        batch.expire(leases);
-        self.mvcc.apply(&batch.into_changes());
-        let mut known = self.mvcc.leases();
-        leases.iter().for_each(|lease| known.remove(*lease));
     }
 }
 

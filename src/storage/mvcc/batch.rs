@@ -68,18 +68,36 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Deletes the keys of leases that have expired.
-    pub fn expire(&mut self, leases: &[LeaseId]) {
-        for &lease in leases {
+    /// Deletes keys of leases that have expired, in their order, but no more than `room`. Returns how many of the leases
+    /// have no key left.
+    pub fn expire(&mut self, leases: &[LeaseId], mut room: usize) -> usize {
+        let lease_of = |version: &Option<Arc<Version>>| version.as_ref().and_then(|version| version.lease);
+        let planned = self
+            .changed
+            .iter()
+            .filter_map(|(key, version)| Some((lease_of(version)?, key.clone())));
+        let planned: Vec<(LeaseId, Arc<str>)> = planned.collect();
+        for (ended, &lease) in leases.iter().enumerate() {
             let mut keys = self.mvcc.leases().keys(lease);
-            keys.extend(self.changed.keys().cloned());
+            keys.extend(
+                planned
+                    .iter()
+                    .filter(|(id, _)| *id == lease)
+                    .map(|(_, key)| key.clone()),
+            );
             for key in keys {
                 let (key, before) = self.held(&key);
-                if before.as_ref().is_some_and(|version| version.lease == Some(lease)) {
-                    self.change(key, before, None);
+                if lease_of(&before) != Some(lease) {
+                    continue;
                 }
+                if room == 0 {
+                    return ended;
+                }
+                room -= 1;
+                self.change(key, before, None);
             }
         }
+        leases.len()
     }
 
     /// The changes, to be made durable and then applied. Lets go of the view, so that applying copies less.

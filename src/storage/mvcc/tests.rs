@@ -188,6 +188,36 @@ fn a_batch_is_seen_by_itself_only() {
 }
 
 /// A view that was read from elsewhere does not know the change that made its revision.
+#[test]
+fn leases_end_a_part_at_a_time() {
+    const KEYS: usize = 10;
+    let mvcc = Mvcc::empty();
+    let leases = [LeaseId(1), LeaseId(2)];
+    let mut batch = Batch::new(&mvcc).unwrap();
+    for lease in leases {
+        mvcc.leases().insert(lease, Duration::ZERO);
+        for n in 0..KEYS {
+            let write = Write::Put {
+                value: Bytes::from_static(b"x"),
+                lease: Some(lease),
+            };
+            let key = format!("/{}/{n}", lease.0);
+            batch.write(&key, Expect::Absent, write).unwrap();
+        }
+    }
+    mvcc.apply(&batch.into_changes());
+    // 4 keys, 4, 2 of the first and 2 of the second, 4, 4, none.
+    for (done, gone) in [(0, 4), (0, 4), (1, 4), (1, 4), (2, 4), (2, 0)] {
+        let mut batch = Batch::new(&mvcc).unwrap();
+        assert_eq!(batch.expire(&leases, 4), done);
+        let changes = batch.into_changes();
+        assert_eq!(changes.len(), gone);
+        mvcc.apply(&changes);
+    }
+    let view = mvcc.list("/", &ListOptions::default()).unwrap();
+    assert!(view.entries.is_empty());
+}
+
 #[tokio::test]
 async fn a_view_from_elsewhere_is_watched_after_its_revision_only() {
     let held = Version::new("x".into(), Revision(3), Revision(5), 2);

@@ -1,5 +1,6 @@
 //! The contract, case by case. A case gets a store that may hold other keys, and a prefix of its own.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -612,6 +613,34 @@ pub async fn keys_end_with_their_lease(store: Shared, p: &str) {
         matches!(gone, Err(StoreError::LeaseNotFound(id)) if id == lease),
         "{gone:?}"
     );
+}
+
+/// More keys than a store ends at once.
+pub async fn many_keys_end_together(store: Shared, p: &str) {
+    const KEYS: usize = 5_000;
+    const LEASES: usize = 5;
+    let ttl = Duration::from_secs(6);
+    let leases = join_all((0..LEASES).map(|_| store.grant(ttl))).await;
+    let leases: Vec<LeaseId> = leases.into_iter().map(Result::unwrap).collect();
+    let start = store.current_revision().await.unwrap();
+    let writes = (0..KEYS).map(|n| {
+        let (store, key) = (store.clone(), format!("{p}{n:05}"));
+        let put = Write::Put {
+            value: Bytes::from_static(b"x"),
+            lease: Some(leases[n % LEASES]),
+        };
+        async move { write(&store, &key, Expect::Absent, put).await }
+    });
+    join_all(writes).await;
+    let mut watch = store.watch(p, start).await.unwrap();
+    let seen = events(&mut watch, 2 * KEYS).await;
+    let gone = seen.iter().filter_map(|event| match event {
+        Event::Delete { key, .. } => Some(key.to_string()),
+        Event::Put { .. } => None,
+    });
+    let gone: BTreeSet<String> = gone.collect();
+    assert_eq!((seen.len(), gone.len()), (2 * KEYS, KEYS));
+    assert!(keys(&store.list(p, ListOptions::default()).await.unwrap()).is_empty());
 }
 
 pub async fn unknown_leases_are_refused(store: Shared, p: &str) {

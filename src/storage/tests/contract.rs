@@ -74,6 +74,7 @@ contract!(
     a_slow_watch_misses_nothing,
     watches_hear_of_progress_when_asked,
     keys_end_with_their_lease,
+    many_keys_end_together,
     unknown_leases_are_refused,
     no_update_is_lost_among_many_writers,
     closing_ends_everything,
