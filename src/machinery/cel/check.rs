@@ -1,0 +1,396 @@
+//! From a syntax tree to a program: names are looked up and types are checked.
+
+use std::sync::Arc;
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators};
+
+use super::Environment;
+use super::error::Misplaced;
+use super::eval::{Kind, Literal, Loop, Node};
+use super::library::{Library, literal_argument};
+use super::signature::Function;
+use super::syntax::Parsed;
+use super::types::{Inference, Type};
+
+/// Levels of a program.
+const MAX_DEPTH: usize = 500;
+
+/// Checks an expression and turns it into a program. Errors are all mistakes that were found.
+pub(super) fn check(environment: &Environment, parsed: &Parsed<'_>) -> Result<(Node, Type), Vec<Misplaced>> {
+    let mut checker = Checker {
+        library: &environment.library,
+        scopes: environment.variables.clone(),
+        inference: Inference::default(),
+        faults: Vec::new(),
+        depth: 0,
+        parsed,
+    };
+    let (node, ty) = checker.node(parsed.expression);
+    match checker.faults.is_empty() {
+        true => Ok((node, checker.inference.settle(&ty))),
+        false => Err(checker.faults),
+    }
+}
+
+struct Checker<'a> {
+    library: &'a Arc<Library>,
+    /// Names in scope, the innermost last.
+    scopes: Vec<(String, Type)>,
+    inference: Inference,
+    faults: Vec<Misplaced>,
+    depth: usize,
+    parsed: &'a Parsed<'a>,
+}
+
+/// A part and its type.
+type Checked = (Node, Type);
+
+impl Checker<'_> {
+    /// Notes a mistake. The type that stands for it fits everywhere, so that it is told once.
+    fn fault(&mut self, id: u64, text: String) -> Checked {
+        let (line, column) = self.parsed.place(id);
+        self.faults.push(Misplaced { line, column, text });
+        (Node::of(Kind::Literal(Literal::Null)), Type::Dyn)
+    }
+
+    fn node(&mut self, node: &IdedExpr) -> Checked {
+        self.depth += 1;
+        let checked = match self.depth > MAX_DEPTH {
+            true => self.fault(node.id, format!("expression is nested deeper than {MAX_DEPTH} levels")),
+            false => self.shallow(node),
+        };
+        self.depth -= 1;
+        checked
+    }
+
+    fn shallow(&mut self, node: &IdedExpr) -> Checked {
+        match &node.expr {
+            Expr::Literal(value) => literal(value),
+            Expr::Ident(name) => self.identifier(node.id, name),
+            Expr::Select(select) => self.select(node, select),
+            Expr::Call(call) => self.call(node.id, call),
+            Expr::List(list) => {
+                let optional = &list.optional_indices;
+                let (nodes, ty) = self.elements(&list.elements, optional);
+                let optional = nodes.iter().enumerate().map(|(n, _)| optional.contains(&n)).collect();
+                (Node::of(Kind::List(nodes, optional)), Type::list(ty))
+            }
+            Expr::Map(map) => self.map(&map.entries),
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+            Expr::Struct(message) => self.undeclared(node.id, &message.type_name),
+            Expr::Unspecified => self.fault(node.id, "unexpected expression".to_owned()),
+        }
+    }
+
+    fn undeclared(&mut self, id: u64, name: &str) -> Checked {
+        self.fault(id, format!("undeclared reference to '{name}' (in container '')"))
+    }
+
+    fn variable(&self, name: &str) -> Option<Type> {
+        let found = self.scopes.iter().rev().find(|(known, _)| known == name);
+        found.map(|(_, ty)| ty.clone())
+    }
+
+    fn identifier(&mut self, id: u64, name: &str) -> Checked {
+        if let Some(ty) = self.variable(name) {
+            return (Node::of(Kind::Variable(name.into())), ty);
+        }
+        match type_named(name) {
+            Some(ty) => {
+                let literal = Literal::Type(ty.to_string());
+                (Node::of(Kind::Literal(literal)), Type::Type(Arc::new(ty)))
+            }
+            None => self.undeclared(id, name),
+        }
+    }
+
+    fn select(&mut self, node: &IdedExpr, select: &SelectExpr) -> Checked {
+        if let Some(ty) = qualified_name(node)
+            .filter(|_| !select.test)
+            .and_then(|name| type_named(&name))
+        {
+            let literal = Literal::Type(ty.to_string());
+            return (Node::of(Kind::Literal(literal)), Type::Type(Arc::new(ty)));
+        }
+        let (operand, ty) = self.node(&select.operand);
+        let field: Arc<str> = select.field.as_str().into();
+        let found = match self.field(&ty, &field) {
+            Ok(found) => found,
+            Err(text) => return self.fault(node.id, text),
+        };
+        match select.test {
+            true => (Node::of(Kind::Has(Box::new(operand), field)), Type::Bool),
+            false => (Node::of(Kind::Select(Box::new(operand), field)), found),
+        }
+    }
+
+    /// The type of a field.
+    fn field(&mut self, ty: &Type, field: &str) -> Result<Type, String> {
+        match self.inference.resolve(ty) {
+            Type::Dyn | Type::Variable(_) => Ok(Type::Dyn),
+            Type::Map(of) => Ok(of.1.clone()),
+            Type::Object(of) => match of.fields.get(field) {
+                Some(ty) => Ok(ty.clone()),
+                None => Err(format!("undefined field '{field}'")),
+            },
+            Type::Optional(of) => Ok(match self.field(&of, field)? {
+                Type::Optional(of) => Type::Optional(of),
+                ty => Type::optional(ty),
+            }),
+            other => Err(format!("type '{}' does not support field selection", other.shown())),
+        }
+    }
+
+    fn call(&mut self, id: u64, call: &CallExpr) -> Checked {
+        match (call.func_name.as_str(), call.args.as_slice()) {
+            (operators::LOGICAL_AND | operators::LOGICAL_OR, [left, right]) => {
+                let pair = Box::new([self.boolean(left), self.boolean(right)]);
+                let kind = match call.func_name == operators::LOGICAL_AND {
+                    true => Kind::And(pair),
+                    false => Kind::Or(pair),
+                };
+                return (Node::of(kind), Type::Bool);
+            }
+            (operators::OPT_SELECT, [operand, field]) => return self.optional_select(id, operand, field),
+            _ => {}
+        }
+        let library = self.library.clone();
+        if let Some(target) = &call.target {
+            let qualified = qualified_name(target)
+                .filter(|name| self.variable(name.split('.').next().unwrap_or_default()).is_none())
+                .and_then(|name| library.functions.get(format!("{name}.{}", call.func_name).as_str()));
+            if let Some(function) = qualified {
+                let arguments: Vec<Checked> = call.args.iter().map(|argument| self.node(argument)).collect();
+                return self.resolved(id, function, false, arguments, &call.args);
+            }
+        }
+        let target = call.target.as_deref().map(|target| self.node(target));
+        let member = target.is_some();
+        let own = call.args.iter().map(|argument| self.node(argument));
+        let arguments: Vec<Checked> = target.into_iter().chain(own.collect::<Vec<_>>()).collect();
+        match library.functions.get(call.func_name.as_str()) {
+            Some(function) => self.resolved(id, function, member, arguments, &call.args),
+            None => self.undeclared(id, &call.func_name),
+        }
+    }
+
+    /// `operand.?field`.
+    fn optional_select(&mut self, id: u64, operand: &IdedExpr, field: &IdedExpr) -> Checked {
+        let Expr::Literal(LiteralValue::String(field)) = &field.expr else {
+            return self.fault(field.id, "unsupported optional field selection".to_owned());
+        };
+        let field: Arc<str> = field.inner().into();
+        let (operand, ty) = self.node(operand);
+        match self.field(&ty, &field) {
+            Ok(Type::Optional(of)) => (
+                Node::of(Kind::OptionalSelect(Box::new(operand), field)),
+                Type::Optional(of),
+            ),
+            Ok(ty) => (
+                Node::of(Kind::OptionalSelect(Box::new(operand), field)),
+                Type::optional(ty),
+            ),
+            Err(text) => self.fault(id, text),
+        }
+    }
+
+    /// A call whose function is known.
+    fn resolved(
+        &mut self,
+        id: u64,
+        function: &Function,
+        member: bool,
+        arguments: Vec<Checked>,
+        written: &[IdedExpr],
+    ) -> Checked {
+        let (nodes, types): (Vec<Node>, Vec<Type>) = arguments.into_iter().unzip();
+        let mut result: Option<Type> = None;
+        let before = self.inference.clone();
+        let mut after = None;
+        for overload in &function.overloads {
+            if overload.member != member || overload.arity() != types.len() {
+                continue;
+            }
+            let mut inference = before.clone();
+            let Some(ty) = overload.apply(&mut inference, &types) else {
+                continue;
+            };
+            result = Some(match result {
+                Some(known) if known != ty => Type::Dyn,
+                _ => ty,
+            });
+            after.get_or_insert(inference);
+        }
+        let Some(ty) = result else {
+            let shown = self.shown(&types, member);
+            return self.fault(
+                id,
+                format!(
+                    "found no matching overload for '{}' applied to '{shown}'",
+                    function.name
+                ),
+            );
+        };
+        self.inference = after.unwrap_or(before);
+        if let Some((argument, text)) = literal_argument(function.name, member, written) {
+            return self.fault(argument, text);
+        }
+        (Node::call(self.library, function, nodes), ty)
+    }
+
+    fn shown(&self, types: &[Type], member: bool) -> String {
+        let mut shown: Vec<String> = types.iter().map(|ty| self.inference.settle(ty).shown()).collect();
+        match member {
+            true => {
+                let target = shown.remove(0);
+                format!("{target}.({})", shown.join(", "))
+            }
+            false => format!("({})", shown.join(", ")),
+        }
+    }
+
+    /// A part that has to be a boolean.
+    fn boolean(&mut self, node: &IdedExpr) -> Node {
+        self.expect(node, &Type::Bool).0
+    }
+
+    /// A part that has to be of this type.
+    fn expect(&mut self, node: &IdedExpr, wanted: &Type) -> Checked {
+        let (checked, ty) = self.node(node);
+        if !self.inference.accept(wanted, &ty) {
+            let (wanted, found) = (
+                self.inference.settle(wanted).shown(),
+                self.inference.settle(&ty).shown(),
+            );
+            return self.fault(node.id, format!("expected type '{wanted}' but found '{found}'"));
+        }
+        (checked, ty)
+    }
+
+    /// Parts that have to be of one type.
+    fn elements(&mut self, nodes: &[IdedExpr], optional: &[usize]) -> (Vec<Node>, Type) {
+        let mut common = self.inference.fresh();
+        let mut checked = Vec::new();
+        for (n, node) in nodes.iter().enumerate() {
+            if optional.contains(&n) {
+                let wanted = Type::optional(common.clone());
+                checked.push(self.expect(node, &wanted).0);
+                continue;
+            }
+            let (one, ty) = self.expect(node, &common);
+            // What is anything makes all of them anything.
+            if self.inference.resolve(&ty) == Type::Dyn {
+                common = Type::Dyn;
+            }
+            checked.push(one);
+        }
+        (checked, common)
+    }
+
+    fn map(&mut self, entries: &[cel::common::ast::IdedEntryExpr]) -> Checked {
+        let (mut key_type, mut value_type) = (self.inference.fresh(), self.inference.fresh());
+        let mut nodes = Vec::new();
+        for entry in entries {
+            let EntryExpr::MapEntry(entry) = &entry.expr else {
+                return self.fault(entry.id, "unexpected field".to_owned());
+            };
+            let (key, ty) = self.expect(&entry.key, &key_type);
+            if self.inference.resolve(&ty) == Type::Dyn {
+                key_type = Type::Dyn;
+            }
+            let wanted = match entry.optional {
+                true => Type::optional(value_type.clone()),
+                false => value_type.clone(),
+            };
+            let (value, ty) = self.expect(&entry.value, &wanted);
+            if self.inference.resolve(&ty) == Type::Dyn {
+                value_type = Type::Dyn;
+            }
+            nodes.push((key, value, entry.optional));
+        }
+        (Node::of(Kind::Map(nodes)), Type::map(key_type, value_type))
+    }
+
+    fn comprehension(&mut self, comprehension: &ComprehensionExpr) -> Checked {
+        let (range, ty) = self.node(&comprehension.iter_range);
+        let item = match self.inference.resolve(&ty) {
+            Type::List(of) => Type::clone(&of),
+            Type::Map(of) => of.0.clone(),
+            Type::Dyn | Type::Variable(_) => Type::Dyn,
+            other => {
+                let shown = other.shown();
+                let id = comprehension.iter_range.id;
+                let text = format!(
+                    "expression of type '{shown}' cannot be range of a comprehension (must be list, map, or dynamic)"
+                );
+                return self.fault(id, text);
+            }
+        };
+        if let Some(name) = &comprehension.iter_var2 {
+            let text = format!("iteration over two variables is not supported ('{name}')");
+            return self.fault(comprehension.iter_range.id, text);
+        }
+        let (initial, accumulated) = self.node(&comprehension.accu_init);
+        let outside = self.scopes.len();
+        self.scopes.push((comprehension.accu_var.clone(), accumulated.clone()));
+        self.scopes.push((comprehension.iter_var.clone(), item));
+        let condition = self.boolean(&comprehension.loop_cond);
+        let step = self.expect(&comprehension.loop_step, &accumulated).0;
+        self.scopes.truncate(outside + 1);
+        let (result, ty) = self.node(&comprehension.result);
+        self.scopes.truncate(outside);
+        let node = Node::of(Kind::Loop(Box::new(Loop {
+            range,
+            item: comprehension.iter_var.as_str().into(),
+            accumulator: comprehension.accu_var.as_str().into(),
+            initial,
+            condition,
+            step,
+            result,
+        })));
+        (node, ty)
+    }
+}
+
+fn literal(value: &LiteralValue) -> Checked {
+    let (literal, ty) = match value {
+        LiteralValue::Null => (Literal::Null, Type::Null),
+        LiteralValue::Boolean(b) => (Literal::Bool(*b.inner()), Type::Bool),
+        LiteralValue::Int(n) => (Literal::Int(*n.inner()), Type::Int),
+        LiteralValue::UInt(n) => (Literal::Uint(*n.inner()), Type::Uint),
+        LiteralValue::Double(n) => (Literal::Double(*n.inner()), Type::Double),
+        LiteralValue::String(text) => (Literal::String(text.inner().into()), Type::String),
+        LiteralValue::Bytes(bytes) => (Literal::Bytes(bytes.inner().into()), Type::Bytes),
+    };
+    (Node::of(Kind::Literal(literal)), ty)
+}
+
+/// `a.b.c` of plain selections.
+fn qualified_name(node: &IdedExpr) -> Option<String> {
+    match &node.expr {
+        Expr::Ident(name) => Some(name.clone()),
+        Expr::Select(select) if !select.test => Some(format!("{}.{}", qualified_name(&select.operand)?, select.field)),
+        _ => None,
+    }
+}
+
+/// Types as values.
+fn type_named(name: &str) -> Option<Type> {
+    Some(match name {
+        "bool" => Type::Bool,
+        "int" => Type::Int,
+        "uint" => Type::Uint,
+        "double" => Type::Double,
+        "string" => Type::String,
+        "bytes" => Type::Bytes,
+        "list" => Type::list(Type::Dyn),
+        "map" => Type::map(Type::Dyn, Type::Dyn),
+        "null_type" => Type::Null,
+        "type" => Type::Type(Arc::new(Type::Dyn)),
+        "google.protobuf.Duration" => Type::Duration,
+        "google.protobuf.Timestamp" => Type::Timestamp,
+        "net.IP" => Type::Opaque("net.IP"),
+        "net.CIDR" => Type::Opaque("net.CIDR"),
+        _ => return None,
+    })
+}

@@ -1,0 +1,80 @@
+//! What can be wrong with an expression, before and while it runs.
+
+use std::fmt;
+
+/// Mistakes that were found while an expression was compiled, one or more, each with its line and a mark under its
+/// place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CompileError(String);
+
+impl CompileError {
+    pub(super) fn new(source: &str, mut faults: Vec<Misplaced>) -> CompileError {
+        faults.sort_by_key(|fault| (fault.line, fault.column));
+        let shown: Vec<String> = faults.iter().map(|fault| fault.show(source)).collect();
+        CompileError(shown.join("\n"))
+    }
+}
+
+/// One mistake and its place.
+#[derive(Clone, Debug)]
+pub(super) struct Misplaced {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    pub text: String,
+}
+
+impl Misplaced {
+    fn show(&self, source: &str) -> String {
+        let head = format!("ERROR: <input>:{}:{}: {}", self.line, self.column, self.text);
+        match source.lines().nth(self.line - 1) {
+            None => head,
+            Some(line) => {
+                let dots = ".".repeat(self.column - 1);
+                format!("{head}\n | {}\n | {dots}^", line.replace('\t', " "))
+            }
+        }
+    }
+}
+
+/// Why an expression has no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    NoSuchKey(String),
+    NoSuchOverload,
+    NoSuchVariable(String),
+    DivisionByZero,
+    ModulusByZero,
+    Overflow,
+    Index(String),
+    /// It cost more than it may.
+    Budget,
+    /// What a function says of its arguments.
+    Function(String),
+}
+
+impl Fault {
+    pub(super) fn function(text: impl Into<String>) -> Fault {
+        Fault::Function(text.into())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::NoSuchKey(key) => write!(f, "no such key: {key}"),
+            Fault::NoSuchOverload => f.write_str("no such overload"),
+            Fault::NoSuchVariable(name) => write!(f, "no such attribute(s): {name}"),
+            Fault::DivisionByZero => f.write_str("division by zero"),
+            Fault::ModulusByZero => f.write_str("modulus by zero"),
+            Fault::Overflow => f.write_str("integer overflow"),
+            Fault::Index(index) => write!(f, "index out of bounds: {index}"),
+            Fault::Budget => f.write_str("operation cancelled: actual cost limit exceeded"),
+            Fault::Function(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}

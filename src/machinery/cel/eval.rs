@@ -1,0 +1,461 @@
+//! Programs, and computing them.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use regex::Regex;
+
+use super::error::Fault;
+use super::library::{self, Library};
+use super::signature::{Cost, Function};
+use super::value::{Map, Value};
+
+type Result<T, E = Fault> = std::result::Result<T, E>;
+
+/// What a new list costs.
+const LIST_COST: u64 = 10;
+/// What a new map costs.
+const MAP_COST: u64 = 30;
+
+/// One part of a program.
+#[derive(Debug)]
+pub(super) struct Node {
+    kind: Kind,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Literal(Literal),
+    Variable(Arc<str>),
+    Select(Box<Node>, Arc<str>),
+    /// `operand.?field`
+    OptionalSelect(Box<Node>, Arc<str>),
+    /// `has(operand.field)`
+    Has(Box<Node>, Arc<str>),
+    And(Box<[Node; 2]>),
+    Or(Box<[Node; 2]>),
+    Conditional(Box<[Node; 3]>),
+    Call(Call, Vec<Node>),
+    /// With a pattern that was known when the program was made.
+    Matches(Box<Node>, Regex),
+    /// Elements, and which of them are optional.
+    List(Vec<Node>, Vec<bool>),
+    /// Keys, values, and whether these are optional.
+    Map(Vec<(Node, Node, bool)>),
+    Loop(Box<Loop>),
+}
+
+/// A function by its place in the library, which the program keeps.
+pub(super) struct Call {
+    library: Arc<Library>,
+    name: &'static str,
+}
+
+impl std::fmt::Debug for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Call {
+    fn function(&self) -> Option<&Function> {
+        self.library.functions.get(self.name)
+    }
+}
+
+/// What macros become: a fold over a list or the keys of a map.
+#[derive(Debug)]
+pub(super) struct Loop {
+    pub range: Node,
+    pub item: Arc<str>,
+    pub accumulator: Arc<str>,
+    pub initial: Node,
+    /// The fold ends where this is false.
+    pub condition: Node,
+    pub step: Node,
+    pub result: Node,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Literal {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    String(Arc<str>),
+    Bytes(Arc<[u8]>),
+    Type(String),
+}
+
+impl Literal {
+    fn value<'a>(&self) -> Value<'a> {
+        match self {
+            Literal::Null => Value::Null,
+            Literal::Bool(b) => Value::Bool(*b),
+            Literal::Int(n) => Value::Int(*n),
+            Literal::Uint(n) => Value::Uint(*n),
+            Literal::Double(n) => Value::Double(*n),
+            Literal::String(text) => Value::text(&**text),
+            Literal::Bytes(bytes) => Value::Bytes(Rc::from(&**bytes)),
+            Literal::Type(name) => Value::Type(Rc::from(name.split('(').next().unwrap_or(name))),
+        }
+    }
+}
+
+impl Node {
+    pub fn of(kind: Kind) -> Node {
+        Node { kind }
+    }
+
+    /// A call; some functions are parts of their own.
+    pub fn call(library: &Arc<Library>, function: &Function, mut arguments: Vec<Node>) -> Node {
+        if function.name == "_?_:_" {
+            return match <[Node; 3]>::try_from(arguments) {
+                Ok(three) => Node::of(Kind::Conditional(Box::new(three))),
+                Err(_) => Node::of(Kind::Literal(Literal::Null)),
+            };
+        }
+        let known = match arguments.as_slice() {
+            [_, pattern] if function.name == "matches" => pattern.as_pattern(),
+            _ => None,
+        };
+        if let Some(regex) = known {
+            arguments.truncate(1);
+            return Node::of(Kind::Matches(Box::new(arguments.remove(0)), regex));
+        }
+        let call = Call {
+            library: library.clone(),
+            name: function.name,
+        };
+        Node::of(Kind::Call(call, arguments))
+    }
+
+    /// The pattern that this part is, if it is one that is known.
+    fn as_pattern(&self) -> Option<Regex> {
+        match &self.kind {
+            Kind::Literal(Literal::String(pattern)) => library::regex(pattern).ok(),
+            _ => None,
+        }
+    }
+
+    fn children(&self) -> Vec<&Node> {
+        match &self.kind {
+            Kind::Literal(_) | Kind::Variable(_) => Vec::new(),
+            Kind::Select(node, _) | Kind::OptionalSelect(node, _) | Kind::Has(node, _) | Kind::Matches(node, _) => {
+                vec![node]
+            }
+            Kind::And(two) | Kind::Or(two) => two.iter().collect(),
+            Kind::Conditional(three) => three.iter().collect(),
+            Kind::Call(_, nodes) | Kind::List(nodes, _) => nodes.iter().collect(),
+            Kind::Map(entries) => entries.iter().flat_map(|(key, value, _)| [key, value]).collect(),
+            Kind::Loop(fold) => vec![&fold.range, &fold.initial, &fold.condition, &fold.step, &fold.result],
+        }
+    }
+
+    /// Whether this part reads the variable.
+    pub fn refers_to(&self, variable: &str) -> bool {
+        match &self.kind {
+            Kind::Variable(name) => **name == *variable,
+            _ => self.children().iter().any(|child| child.refers_to(variable)),
+        }
+    }
+
+    /// Whether this part reads the path.
+    pub fn selects(&self, path: &[&str]) -> bool {
+        self.is_path(path) || self.children().iter().any(|child| child.selects(path))
+    }
+
+    fn is_path(&self, path: &[&str]) -> bool {
+        match (&self.kind, path) {
+            (Kind::Variable(name), [one]) => **name == **one,
+            (
+                Kind::Select(node, field) | Kind::OptionalSelect(node, field) | Kind::Has(node, field),
+                [first @ .., last],
+            ) => **field == **last && node.is_path(first),
+            _ => false,
+        }
+    }
+}
+
+/// A value and what it cost.
+#[derive(Debug)]
+pub struct Evaluated<'a> {
+    pub value: Value<'a>,
+    pub cost: u64,
+}
+
+pub(super) fn evaluate<'a>(root: &Node, bindings: &[(&str, Value<'a>)], budget: u64) -> Result<Evaluated<'a>> {
+    let mut run = Run {
+        scope: Vec::new(),
+        bindings,
+        budget,
+        cost: 0,
+    };
+    let value = run.node(root)?;
+    Ok(Evaluated { value, cost: run.cost })
+}
+
+struct Run<'a, 'b> {
+    /// Variables of macros, the innermost last.
+    scope: Vec<(Arc<str>, Result<Value<'a>>)>,
+    bindings: &'b [(&'b str, Value<'a>)],
+    budget: u64,
+    cost: u64,
+}
+
+impl<'a> Run<'a, '_> {
+    fn charge(&mut self, cost: u64) -> Result<()> {
+        self.cost = self.cost.saturating_add(cost);
+        match self.cost > self.budget {
+            true => Err(Fault::Budget),
+            false => Ok(()),
+        }
+    }
+
+    fn node(&mut self, node: &Node) -> Result<Value<'a>> {
+        match &node.kind {
+            Kind::Literal(literal) => Ok(literal.value()),
+            Kind::Variable(name) => {
+                self.charge(1)?;
+                self.variable(name)
+            }
+            Kind::Select(operand, field) => {
+                self.charge(1)?;
+                let operand = self.node(operand)?;
+                select(&operand, field)
+            }
+            Kind::OptionalSelect(operand, field) => {
+                self.charge(1)?;
+                let operand = self.node(operand)?;
+                Ok(optional_select(&operand, field))
+            }
+            Kind::Has(operand, field) => {
+                self.charge(1)?;
+                let operand = self.node(operand)?;
+                has(&operand, field)
+            }
+            Kind::And(two) => self.logical(two, false),
+            Kind::Or(two) => self.logical(two, true),
+            Kind::Conditional(three) => {
+                let [condition, yes, no] = &**three;
+                match self.node(condition)? {
+                    Value::Bool(true) => self.node(yes),
+                    Value::Bool(false) => self.node(no),
+                    _ => Err(Fault::NoSuchOverload),
+                }
+            }
+            Kind::Call(call, arguments) => self.call(call, arguments),
+            Kind::Matches(text, regex) => {
+                let text = self.node(text)?;
+                let text = text.as_str().ok_or(Fault::NoSuchOverload)?;
+                let steps = (text.len() as u64 + 1).div_ceil(10);
+                self.charge(steps.saturating_mul((regex.as_str().len() as u64).div_ceil(4).max(1)))?;
+                Ok(Value::Bool(regex.is_match(text)))
+            }
+            Kind::List(nodes, optional) => self.list(nodes, optional),
+            Kind::Map(entries) => self.map(entries),
+            Kind::Loop(fold) => self.fold(fold),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Result<Value<'a>> {
+        if let Some((_, value)) = self.scope.iter().rev().find(|(known, _)| **known == *name) {
+            return value.clone();
+        }
+        match self.bindings.iter().find(|(known, _)| *known == name) {
+            Some((_, value)) => Ok(value.clone()),
+            None => Err(Fault::NoSuchVariable(name.to_owned())),
+        }
+    }
+
+    /// The operand that decides does so even if the other one has no value.
+    fn logical(&mut self, two: &[Node; 2], decides: bool) -> Result<Value<'a>> {
+        let [left, right] = two;
+        let left = match self.node(left) {
+            Ok(Value::Bool(b)) if b == decides => return Ok(Value::Bool(decides)),
+            Err(Fault::Budget) => return Err(Fault::Budget),
+            other => other,
+        };
+        match (left, self.node(right)) {
+            (_, Ok(Value::Bool(b))) if b == decides => Ok(Value::Bool(decides)),
+            (_, Err(Fault::Budget)) => Err(Fault::Budget),
+            (Ok(Value::Bool(_)), Ok(Value::Bool(b))) => Ok(Value::Bool(b)),
+            (Err(fault), _) => Err(fault),
+            (Ok(Value::Bool(_)), Err(fault)) => Err(fault),
+            _ => Err(Fault::NoSuchOverload),
+        }
+    }
+
+    fn call(&mut self, call: &Call, arguments: &[Node]) -> Result<Value<'a>> {
+        let function = call.function().ok_or(Fault::NoSuchOverload)?;
+        // Whether a condition of a macro is false counts even where it has no value.
+        if function.name == "@not_strictly_false" {
+            let [condition] = arguments else {
+                return Err(Fault::NoSuchOverload);
+            };
+            return match self.node(condition) {
+                Ok(Value::Bool(false)) => Ok(Value::Bool(false)),
+                Err(Fault::Budget) => Err(Fault::Budget),
+                _ => Ok(Value::Bool(true)),
+            };
+        }
+        let mut values = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            values.push(self.node(argument)?);
+        }
+        self.charge(cost(function.cost, &values))?;
+        (function.code)(&values)
+    }
+
+    fn list(&mut self, nodes: &[Node], optional: &[bool]) -> Result<Value<'a>> {
+        self.charge(LIST_COST)?;
+        let mut elements = Vec::with_capacity(nodes.len());
+        for (node, optional) in nodes.iter().zip(optional) {
+            match (self.node(node)?, optional) {
+                (Value::Optional(inner), true) => elements.extend(inner.map(|inner| Value::clone(&inner))),
+                (value, _) => elements.push(value),
+            }
+        }
+        Ok(Value::list(elements))
+    }
+
+    fn map(&mut self, entries: &[(Node, Node, bool)]) -> Result<Value<'a>> {
+        self.charge(MAP_COST)?;
+        let mut pairs: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(entries.len());
+        for (key, value, optional) in entries {
+            let key = self.node(key)?;
+            if !matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_)) {
+                return Err(Fault::function(format!("unsupported key type: {}", key.type_name())));
+            }
+            let value = match (self.node(value)?, optional) {
+                (Value::Optional(None), true) => continue,
+                (Value::Optional(Some(inner)), true) => Value::clone(&inner),
+                (value, _) => value,
+            };
+            if pairs.iter().any(|(known, _)| known.equals(&key)) {
+                return Err(Fault::function("Failed with repeated key"));
+            }
+            pairs.push((key, value));
+        }
+        Ok(Value::Map(Map::Own(Rc::new(pairs))))
+    }
+
+    fn fold(&mut self, fold: &Loop) -> Result<Value<'a>> {
+        let items: Vec<Value<'a>> = match self.node(&fold.range)? {
+            Value::List(list) => list.into_vec(),
+            Value::Map(map) => map.keys(),
+            _ => return Err(Fault::NoSuchOverload),
+        };
+        let initial = self.node(&fold.initial);
+        let place = self.scope.len();
+        self.scope.push((fold.accumulator.clone(), initial));
+        let ended = self.iterate(fold, items, place);
+        self.scope.truncate(place + 1);
+        let result = ended.and_then(|()| self.node(&fold.result));
+        self.scope.truncate(place);
+        result
+    }
+
+    /// Lets every item change the accumulator. A step without a value leaves a fault there, which a later step of `all`
+    /// or `exists` may decide about.
+    fn iterate(&mut self, fold: &Loop, items: Vec<Value<'a>>, place: usize) -> Result<()> {
+        for item in items {
+            self.scope.truncate(place + 1);
+            self.scope.push((fold.item.clone(), Ok(item)));
+            if let Value::Bool(false) = self.node(&fold.condition)? {
+                return Ok(());
+            }
+            let accumulated = self.step(&fold.accumulator, &fold.step, place);
+            if let Err(Fault::Budget) = accumulated {
+                return Err(Fault::Budget);
+            }
+            if let Some((_, accumulator)) = self.scope.get_mut(place) {
+                *accumulator = accumulated;
+            }
+        }
+        Ok(())
+    }
+
+    /// The new value of the accumulator. A list that grows is taken out of its place, so that it is not copied.
+    fn step(&mut self, accumulator: &str, node: &Node, place: usize) -> Result<Value<'a>> {
+        let is_accumulator = |node: &Node| matches!(&node.kind, Kind::Variable(name) if **name == *accumulator);
+        match &node.kind {
+            Kind::Variable(_) if is_accumulator(node) => {
+                self.charge(1)?;
+                self.take(place)
+            }
+            Kind::Conditional(three) => match self.node(&three[0])? {
+                Value::Bool(true) => self.step(accumulator, &three[1], place),
+                Value::Bool(false) => self.step(accumulator, &three[2], place),
+                _ => Err(Fault::NoSuchOverload),
+            },
+            Kind::Call(call, arguments) => match (call.name, arguments.as_slice()) {
+                ("_+_", [left, right]) if is_accumulator(left) => {
+                    self.charge(2)?;
+                    let added = self.node(right)?;
+                    match (self.take(place)?, added) {
+                        (Value::List(list), Value::List(added)) => {
+                            let mut elements = list.into_vec();
+                            elements.extend(added.iter());
+                            Ok(Value::list(elements))
+                        }
+                        (accumulated, added) => match call.function() {
+                            Some(function) => (function.code)(&[accumulated, added]),
+                            None => Err(Fault::NoSuchOverload),
+                        },
+                    }
+                }
+                _ => self.node(node),
+            },
+            _ => self.node(node),
+        }
+    }
+
+    fn take(&mut self, place: usize) -> Result<Value<'a>> {
+        match self.scope.get_mut(place) {
+            Some((_, accumulator)) => std::mem::replace(accumulator, Ok(Value::Null)),
+            None => Err(Fault::NoSuchOverload),
+        }
+    }
+}
+
+fn cost(cost: Cost, values: &[Value<'_>]) -> u64 {
+    let tenth = |size: u64| size.div_ceil(10);
+    let size = |n: usize| values.get(n).map_or(0, Value::size);
+    match cost {
+        Cost::One => 1,
+        Cost::Traverse => tenth(size(0)),
+        Cost::Make => values.iter().map(|value| tenth(value.size())).sum(),
+        Cost::Search => tenth(size(0)).saturating_mul(tenth(size(1)).max(1)),
+        Cost::Member => size(values.len().saturating_sub(1)),
+        Cost::Compare => tenth(size(0).min(size(1))),
+    }
+    .max(1)
+}
+
+fn select<'a>(operand: &Value<'a>, field: &str) -> Result<Value<'a>> {
+    match operand {
+        Value::Map(map) => map.field(field).ok_or_else(|| Fault::NoSuchKey(field.to_owned())),
+        Value::Optional(None) => Ok(Value::Optional(None)),
+        Value::Optional(Some(inner)) => Ok(optional_select(inner, field)),
+        _ => Err(Fault::NoSuchOverload),
+    }
+}
+
+fn optional_select<'a>(operand: &Value<'a>, field: &str) -> Value<'a> {
+    match operand {
+        Value::Optional(Some(inner)) => optional_select(inner, field),
+        Value::Map(map) => Value::Optional(map.field(field).map(Rc::new)),
+        _ => Value::Optional(None),
+    }
+}
+
+fn has<'a>(operand: &Value<'a>, field: &str) -> Result<Value<'a>> {
+    match operand {
+        Value::Map(map) => Ok(Value::Bool(map.field(field).is_some())),
+        Value::Optional(None) => Ok(Value::Bool(false)),
+        Value::Optional(Some(inner)) => has(inner, field),
+        _ => Err(Fault::NoSuchOverload),
+    }
+}

@@ -1,0 +1,136 @@
+//! Conversions between types.
+
+use std::rc::Rc;
+
+use super::super::error::Fault;
+use super::super::signature::{Cost, Functions, define as add};
+use super::super::value::Value;
+use super::{Result, times};
+
+pub(super) fn define(to: &mut Functions) {
+    add(to, "dyn", Cost::One, |v| one(v).cloned(), &["(A) dyn"]);
+    add(
+        to,
+        "type",
+        Cost::One,
+        |v| Ok(Value::Type(Rc::from(one(v)?.type_name()))),
+        &["(A) type(A)"],
+    );
+    add(to, "bool", Cost::One, boolean, &["(bool) bool", "(string) bool"]);
+    let ints = [
+        "(int) int",
+        "(uint) int",
+        "(double) int",
+        "(string) int",
+        "(timestamp) int",
+    ];
+    add(to, "int", Cost::One, int, &ints);
+    add(
+        to,
+        "uint",
+        Cost::One,
+        uint,
+        &["(uint) uint", "(int) uint", "(double) uint", "(string) uint"],
+    );
+    let doubles = ["(double) double", "(int) double", "(uint) double", "(string) double"];
+    add(to, "double", Cost::One, double, &doubles);
+    let strings = [
+        "(string) string",
+        "(bool) string",
+        "(int) string",
+        "(uint) string",
+        "(double) string",
+        "(bytes) string",
+        "(timestamp) string",
+        "(duration) string",
+        "(ip) string",
+        "(cidr) string",
+    ];
+    add(to, "string", Cost::Traverse, string, &strings);
+    add(to, "bytes", Cost::Traverse, bytes, &["(bytes) bytes", "(string) bytes"]);
+}
+
+fn one<'a, 'v>(v: &'v [Value<'a>]) -> std::result::Result<&'v Value<'a>, Fault> {
+    v.first().ok_or(Fault::NoSuchOverload)
+}
+
+fn boolean<'a>(v: &[Value<'a>]) -> Result<'a> {
+    match one(v)? {
+        Value::Bool(b) => Ok(Value::Bool(*b)),
+        Value::String(text) => match text.as_str() {
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
+            "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
+            text => Err(Fault::function(format!(
+                "strconv.ParseBool: parsing {text:?}: invalid syntax"
+            ))),
+        },
+        _ => Err(Fault::NoSuchOverload),
+    }
+}
+
+fn int<'a>(v: &[Value<'a>]) -> Result<'a> {
+    let number = match one(v)? {
+        Value::Int(n) => Some(*n),
+        Value::Uint(n) => i64::try_from(*n).ok(),
+        Value::Double(n) => (*n > -9.223_372_036_854_775e18 && *n < 9.223_372_036_854_775e18).then(|| n.trunc() as i64),
+        Value::Timestamp(time) => Some(time.unix_seconds()),
+        Value::String(text) => Some(parse(text.as_str(), "strconv.ParseInt")?),
+        _ => return Err(Fault::NoSuchOverload),
+    };
+    number.map(Value::Int).ok_or(Fault::Overflow)
+}
+
+fn uint<'a>(v: &[Value<'a>]) -> Result<'a> {
+    let number = match one(v)? {
+        Value::Uint(n) => Some(*n),
+        Value::Int(n) => u64::try_from(*n).ok(),
+        Value::Double(n) => (*n >= 0.0 && *n < 1.844_674_407_370_955e19).then(|| n.trunc() as u64),
+        Value::String(text) => Some(parse(text.as_str(), "strconv.ParseUint")?),
+        _ => return Err(Fault::NoSuchOverload),
+    };
+    number.map(Value::Uint).ok_or(Fault::Overflow)
+}
+
+fn parse<T: std::str::FromStr>(text: &str, parser: &str) -> std::result::Result<T, Fault> {
+    let invalid = || Fault::function(format!("{parser}: parsing {text:?}: invalid syntax"));
+    text.parse().map_err(|_| invalid())
+}
+
+fn double<'a>(v: &[Value<'a>]) -> Result<'a> {
+    Ok(Value::Double(match one(v)? {
+        Value::Double(n) => *n,
+        Value::Int(n) => *n as f64,
+        Value::Uint(n) => *n as f64,
+        Value::String(text) => parse(text.as_str(), "strconv.ParseFloat")?,
+        _ => return Err(Fault::NoSuchOverload),
+    }))
+}
+
+fn string<'a>(v: &[Value<'a>]) -> Result<'a> {
+    Ok(Value::text(match one(v)? {
+        Value::String(text) => return Ok(Value::String(text.clone())),
+        Value::Bool(b) => b.to_string(),
+        Value::Int(n) => n.to_string(),
+        Value::Uint(n) => n.to_string(),
+        Value::Double(n) => n.to_string(),
+        Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => text.to_owned(),
+            Err(_) => return Err(Fault::function("invalid UTF-8 in bytes, cannot convert to string")),
+        },
+        Value::Timestamp(time) => times::show(*time),
+        Value::Duration(span) => times::show_duration(*span),
+        Value::Opaque(value) => match super::addresses::show(&**value) {
+            Some(text) => text,
+            None => return Err(Fault::NoSuchOverload),
+        },
+        _ => return Err(Fault::NoSuchOverload),
+    }))
+}
+
+fn bytes<'a>(v: &[Value<'a>]) -> Result<'a> {
+    match one(v)? {
+        Value::Bytes(bytes) => Ok(Value::Bytes(bytes.clone())),
+        Value::String(text) => Ok(Value::Bytes(text.as_str().as_bytes().into())),
+        _ => Err(Fault::NoSuchOverload),
+    }
+}

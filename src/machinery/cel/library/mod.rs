@@ -1,0 +1,79 @@
+//! The functions that expressions may call.
+
+mod addresses;
+mod conversions;
+mod lists;
+mod operators;
+mod optional;
+mod quantities;
+mod strings;
+mod times;
+mod urls;
+
+use std::sync::{Arc, OnceLock};
+
+use cel::common::ast::{Expr, IdedExpr, LiteralValue};
+use regex::Regex;
+
+use super::error::Fault;
+use super::signature::Functions;
+use super::value::Value;
+
+/// Bytes of a compiled pattern.
+const MAX_PATTERN_BYTES: usize = 1024 * 1024;
+
+/// All functions by name.
+#[derive(Debug)]
+pub(super) struct Library {
+    pub functions: Functions,
+}
+
+impl Library {
+    /// The one library, made when it is first asked for.
+    pub fn standard() -> Arc<Library> {
+        static LIBRARY: OnceLock<Arc<Library>> = OnceLock::new();
+        LIBRARY.get_or_init(|| Arc::new(Library::new())).clone()
+    }
+
+    fn new() -> Library {
+        let mut functions = Functions::new();
+        for define in [
+            operators::define,
+            conversions::define,
+            strings::define,
+            lists::define,
+            times::define,
+            optional::define,
+            quantities::define,
+            urls::define,
+            addresses::define,
+        ] {
+            define(&mut functions);
+        }
+        Library { functions }
+    }
+}
+
+type Result<'a> = std::result::Result<Value<'a>, Fault>;
+
+/// A pattern, compiled. Matching takes time in proportion to the text, whatever the pattern.
+pub(super) fn regex(pattern: &str) -> std::result::Result<Regex, Fault> {
+    let built = regex::RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build();
+    built.map_err(|_| Fault::function(format!("error parsing regexp: {pattern:?}")))
+}
+
+/// Literals that can't be read are mistakes of the expression: the part and what is wrong.
+pub(super) fn literal_argument(function: &str, member: bool, arguments: &[IdedExpr]) -> Option<(u64, String)> {
+    let [argument] = arguments else { return None };
+    let Expr::Literal(LiteralValue::String(text)) = &argument.expr else {
+        return None;
+    };
+    let text = text.inner();
+    let wrong = match (function, member) {
+        ("matches", true) => regex(text).is_err(),
+        ("duration", false) => times::parse_duration(text).is_err(),
+        ("timestamp", false) => times::parse_timestamp(text).is_err(),
+        _ => false,
+    };
+    wrong.then(|| (argument.id, format!("invalid {function} argument")))
+}

@@ -1,0 +1,128 @@
+//! CEL, the expression language of rules that users write: match conditions, claim mappings, validation rules, policies.
+//!
+//! An [`Environment`] declares the variables of an expression; [`Environment::compile`] reads and checks it, with the
+//! error texts of kube-apiserver; [`Program::evaluate`] computes it within a budget of cost. Checked types make most
+//! mistakes errors of whoever writes a rule, not of whoever sends a request.
+//!
+//! The crate `cel` reads the text: its grammar is the one of the reference implementation, which fixes the messages of
+//! syntax errors. What follows is ours, because rules need what its interpreter does not have: types that are checked
+//! before anything runs, a cost that is counted while it runs, values that are lent rather than copied ([`Entries`],
+//! [`Elements`]), and Kubernetes' functions. The parts:
+//!
+//! * `syntax`: text → syntax tree, on a stack of its own, with bounds on length and nesting;
+//! * `check`: syntax tree and declarations → [`Program`] and its type;
+//! * `eval`: program and values → value, counting cost;
+//! * `library`: the functions, each with its signatures, its code and its cost;
+//! * `lent`: JSON and reflected objects as values.
+//!
+//! The functions are those of the standard library and of Kubernetes' libraries for strings, lists, sets, regular
+//! expressions, quantities, URLs, addresses (`ip`, `cidr`) and optional values. Absent as yet: `format` (named formats),
+//! `semver`, `authorizer`, macros over two variables, and messages (`Object{…}`).
+
+mod check;
+mod error;
+mod eval;
+mod lent;
+mod library;
+mod signature;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod types;
+mod value;
+
+use std::sync::Arc;
+
+pub use error::{CompileError, Fault};
+pub use eval::Evaluated;
+pub use types::{ObjectType, Type};
+pub use value::{Elements, Entries, List, Map, Opaque, Text, Value};
+
+use eval::Node;
+use library::Library;
+
+/// Cost that the evaluation of one expression may have in kube-apiserver.
+pub const CALL_LIMIT: u64 = 1_000_000;
+/// Cost that all match conditions of one webhook may have together.
+pub const MATCH_CONDITIONS_LIMIT: u64 = 2_500_000;
+
+/// What an expression may refer to.
+#[derive(Clone)]
+pub struct Environment {
+    variables: Vec<(String, Type)>,
+    library: Arc<Library>,
+}
+
+impl Default for Environment {
+    fn default() -> Self {
+        Environment::new()
+    }
+}
+
+impl Environment {
+    /// The functions, and no variables.
+    pub fn new() -> Environment {
+        Environment {
+            variables: Vec::new(),
+            library: Library::standard(),
+        }
+    }
+
+    /// Declares a variable. One that was declared before under this name no longer counts.
+    #[must_use]
+    pub fn variable(mut self, name: &str, ty: Type) -> Environment {
+        self.variables.retain(|(known, _)| known != name);
+        self.variables.push((name.to_owned(), ty));
+        self
+    }
+
+    /// Reads and checks an expression.
+    ///
+    /// # Errors
+    /// Every mistake with its place, as kube-apiserver shows them after `compilation failed: `.
+    pub fn compile(&self, source: &str) -> Result<Program, CompileError> {
+        let (root, ty) = syntax::parse(source, |parsed| check::check(self, parsed))?;
+        Ok(Program {
+            root,
+            ty,
+            source: source.to_owned(),
+        })
+    }
+}
+
+/// A checked expression. It can be evaluated any number of times, by several threads at once.
+#[derive(Debug)]
+pub struct Program {
+    root: Node,
+    ty: Type,
+    source: String,
+}
+
+impl Program {
+    /// The type of what it evaluates to; [`Type::Dyn`]: anything.
+    pub fn result_type(&self) -> &Type {
+        &self.ty
+    }
+
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether the expression reads this variable.
+    pub fn refers_to(&self, variable: &str) -> bool {
+        self.root.refers_to(variable)
+    }
+
+    /// Whether the expression reads this path, `["request", "resourceAttributes", "fieldSelector"]`.
+    pub fn selects(&self, path: &[&str]) -> bool {
+        self.root.selects(path)
+    }
+
+    /// Computes the value. `bindings` are the values of the declared variables; `budget` is the cost that it may have.
+    ///
+    /// # Errors
+    /// What went wrong, in the words of the reference implementation.
+    pub fn evaluate<'a>(&self, bindings: &[(&str, Value<'a>)], budget: u64) -> Result<Evaluated<'a>, Fault> {
+        eval::evaluate(&self.root, bindings, budget)
+    }
+}

@@ -1,0 +1,124 @@
+//! From text to a syntax tree, which the crate `cel` makes.
+
+use std::thread;
+
+use cel::common::ast::{IdedExpr, SourceInfo};
+use cel::parser::{ParseErrors, Parser};
+
+use super::error::{CompileError, Misplaced};
+
+/// Bytes of an expression.
+const MAX_SOURCE_BYTES: usize = 64 * 1024;
+/// Parentheses, brackets and operators within each other. The reference implementation has this bound too.
+const MAX_DEPTH: u16 = 250;
+/// What the parser's recursion may use, of which only the used part takes memory: up to 60 KiB for each of the levels,
+/// and up to 4 KiB for each link of a chain (`a.b.c`), of which the longest text has one for every two bytes.
+const STACK_BYTES: usize = 256 * 1024 * 1024;
+
+/// The tree of an expression, and where its parts stand.
+pub(super) struct Parsed<'a> {
+    pub expression: &'a IdedExpr,
+    source: &'a str,
+    info: &'a SourceInfo,
+}
+
+impl Parsed<'_> {
+    /// Line and column of a part, from 1, in characters.
+    pub fn place(&self, id: u64) -> (usize, usize) {
+        let start = self.info.offset_for(id).map_or(0, |(start, _)| start as usize);
+        // Offsets count characters.
+        let (mut line, mut column) = (1, 1);
+        for c in self.source.chars().take(start) {
+            (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
+        }
+        (line, column)
+    }
+}
+
+/// Reads the text and hands its tree to `then`, whose mistakes count as the text's. Both run on a thread with a stack
+/// that is large enough for the deepest tree, where the tree is also dropped.
+pub(super) fn parse<T: Send>(
+    source: &str,
+    then: impl FnOnce(&Parsed<'_>) -> Result<T, Vec<Misplaced>> + Send,
+) -> Result<T, CompileError> {
+    if source.len() > MAX_SOURCE_BYTES {
+        return Err(whole(format!("expression is longer than {MAX_SOURCE_BYTES} bytes")));
+    }
+    if brackets(source) > usize::from(MAX_DEPTH) {
+        return Err(whole(too_deep()));
+    }
+    let work = move || {
+        let parser = Parser::new()
+            .max_recursion_depth(MAX_DEPTH)
+            .enable_optional_syntax(true);
+        let result = match parser.parse_with_source_info(source) {
+            Ok((expression, info)) => then(&Parsed {
+                expression: &expression,
+                source,
+                info: &info,
+            }),
+            Err(errors) => Err(misplaced(&errors)),
+        };
+        result.map_err(|faults| CompileError::new(source, faults))
+    };
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
+        match thread.map(thread::ScopedJoinHandle::join) {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(whole("internal error: the compiler failed".to_owned())),
+            Err(error) => Err(whole(format!("internal error: {error}"))),
+        }
+    })
+}
+
+fn too_deep() -> String {
+    format!("expression recursion limit exceeded: {MAX_DEPTH}")
+}
+
+/// How many brackets are open at once, counted before the parser, whose time grows with them. Those in texts count too,
+/// which takes nothing from anybody.
+fn brackets(source: &str) -> usize {
+    let (mut open, mut most) = (0usize, 0);
+    for b in source.bytes() {
+        match b {
+            b'(' | b'[' | b'{' => open += 1,
+            b')' | b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
+/// A mistake of the text as a whole.
+fn whole(text: String) -> CompileError {
+    let (line, column) = (1, 1);
+    CompileError::new("", vec![Misplaced { line, column, text }])
+}
+
+/// Syntax errors. What the parser says about the gaps that they leave in the tree is left out.
+fn misplaced(errors: &ParseErrors) -> Vec<Misplaced> {
+    let at_least_one = |n: isize| usize::try_from(n).unwrap_or(1).max(1);
+    let faults = errors
+        .errors
+        .iter()
+        .filter(|error| !error.msg.starts_with("Incomplete `"));
+    let mut faults: Vec<Misplaced> = faults
+        .map(|error| Misplaced {
+            line: at_least_one(error.pos.0),
+            column: at_least_one(error.pos.1),
+            text: match error.msg.contains("Recursion limit of ") {
+                true => too_deep(),
+                false => error.msg.clone(),
+            },
+        })
+        .collect();
+    if faults.is_empty() {
+        faults.push(Misplaced {
+            line: 1,
+            column: 1,
+            text: "Syntax error".to_owned(),
+        });
+    }
+    faults
+}
