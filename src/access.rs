@@ -1,49 +1,23 @@
-//! From checked settings to the parts of the server that know clients: TLS, authentication, authorization.
+//! From checked settings to the parts of the server that know clients: TLS, authorization; authentication has
+//! [`crate::authentication`].
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use keelson_server::authn::certificate::ClientCertificates;
-use keelson_server::authn::token_file::{NoTokens, StaticTokens};
-use keelson_server::authn::token_issuer::TokenIssuer;
-use keelson_server::authn::{Authentication, Authenticator};
+use keelson_server::authn::request_header::FrontProxy;
 use keelson_server::authz::node::NodeAuthorizer;
 use keelson_server::authz::rbac::Rbac;
 use keelson_server::authz::{AlwaysAllow, AlwaysDeny, Authorization, Authorizer, Everybody, PrivilegedGroup};
 use keelson_server::listener::Shutdown;
 use keelson_server::tls::certs::CertifiedKeyPem;
 use keelson_server::tls::{ServingCertificates, TlsError, TlsState, certificates, files, follow};
+use rustls_pki_types::CertificateDer;
 
 use crate::kube::{NodeGraph, node_rules};
 use crate::options::provision::Credentials;
-use crate::options::{Mode, NamedCertificate, OptionError, ServingCertificate, Settings};
-
-/// Client certificates, then static tokens, then anonymous.
-pub(crate) fn authentication(
-    settings: &Settings,
-    credentials: &Credentials,
-    certificates: Arc<ClientCertificates>,
-) -> Result<Authentication, OptionError> {
-    let tokens: Arc<dyn Authenticator> = match settings.tokens.users.is_empty() {
-        true => Arc::new(NoTokens),
-        false => Arc::new(StaticTokens::new(settings.tokens.users.clone())),
-    };
-    Ok(Authentication {
-        chain: vec![certificates, tokens],
-        anonymous: settings.anonymous,
-        audiences: settings.service_accounts.audiences.clone(),
-        issuer: Some(Arc::new(issuer(settings, credentials)?)),
-    })
-}
-
-/// What signs the tokens of service accounts.
-fn issuer(settings: &Settings, credentials: &Credentials) -> Result<TokenIssuer, OptionError> {
-    const FLAG: &str = "--service-account-signing-key-file";
-    let path = &credentials.signing_key_file;
-    let pem = std::fs::read_to_string(path).map_err(|error| OptionError::file(FLAG, path, error))?;
-    let name = settings.service_accounts.issuers.first().map_or("", String::as_str);
-    TokenIssuer::new(&pem, name).map_err(|reason| OptionError::file(FLAG, path, reason))
-}
+use crate::options::{FrontProxySettings, Mode, NamedCertificate, OptionError, ServingCertificate, Settings};
 
 /// The authorizers of the modes, behind the group that may do everything. Modes that are not built yet have no
 /// opinion on anything. `roles`: those of a server that has roles as objects.
@@ -76,6 +50,8 @@ const LOOK: Duration = Duration::from_secs(10);
 pub(crate) struct Certificates {
     pub tls: Arc<TlsState>,
     pub clients: Arc<ClientCertificates>,
+    /// Who may say in headers who sends a request.
+    pub proxy: Option<Arc<FrontProxy>>,
 }
 
 impl Certificates {
@@ -90,6 +66,7 @@ impl Certificates {
         Ok(Certificates {
             tls: Arc::new(tls),
             clients: Arc::new(clients),
+            proxy: settings.front_proxy.as_ref().map(front_proxy).transpose()?,
         })
     }
 
@@ -98,23 +75,46 @@ impl Certificates {
         let (serving, named) = (settings.serving.clone(), settings.named.clone());
         let load = move || serving_certificates(&serving, &named);
         tokio::task::spawn_local(self.tls.follow(load, LOOK, shutdown.clone()));
-        let Some(path) = settings.client_ca_file.clone() else {
-            return;
-        };
-        let known = Mutex::new(settings.client_ca_pem.clone().unwrap_or_default());
-        let clients = self.clients;
-        let reload = move || {
-            let text = files::read_pem(&path).map_err(|error| error.to_string())?;
-            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            if *known == text {
-                return Ok(false);
-            }
-            clients.replace(&certificates(&text).map_err(|error| error.to_string())?)?;
-            *known = text;
-            Ok::<_, String>(true)
-        };
-        tokio::task::spawn_local(follow("authorities of clients", reload, LOOK, shutdown.clone()));
+        if let Some(path) = settings.client_ca_file.clone() {
+            let known = settings.client_ca_pem.clone().unwrap_or_default();
+            let replace = move |new: &[_]| self.clients.replace(new);
+            follow_authorities("authorities of clients", path, known, replace, shutdown);
+        }
+        if let (Some(proxy), Some(given)) = (self.proxy, &settings.front_proxy) {
+            let (path, known) = (given.client_ca_file.clone(), given.client_ca_pem.clone());
+            let replace = move |new: &[_]| proxy.replace(new);
+            follow_authorities("authorities of proxies", path, known, replace, shutdown);
+        }
     }
+}
+
+fn front_proxy(settings: &FrontProxySettings) -> Result<Arc<FrontProxy>, OptionError> {
+    let fault = |reason: String| OptionError::flag("--requestheader-client-ca-file", reason);
+    let authorities = certificates(&settings.client_ca_pem).map_err(|error| fault(error.to_string()))?;
+    let proxy = FrontProxy::new(&authorities, settings.allowed_names.clone(), settings.headers.clone());
+    Ok(Arc::new(proxy.map_err(fault)?))
+}
+
+/// Looks at a file of authorities now and then, and puts what is new in the place of what was `known`.
+fn follow_authorities(
+    what: &'static str,
+    path: PathBuf,
+    known: String,
+    replace: impl Fn(&[CertificateDer<'static>]) -> Result<(), String> + Send + Sync + 'static,
+    shutdown: &Shutdown,
+) {
+    let known = Mutex::new(known);
+    let reload = move || {
+        let text = files::read_pem(&path).map_err(|error| error.to_string())?;
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known == text {
+            return Ok(false);
+        }
+        replace(&certificates(&text).map_err(|error| error.to_string())?)?;
+        *known = text;
+        Ok::<_, String>(true)
+    };
+    tokio::task::spawn_local(follow(what, reload, LOOK, shutdown.clone()));
 }
 
 /// Reads the certificates that are served. Names that somebody gave come before those that certificates are for.

@@ -7,6 +7,7 @@ pub mod kube;
 pub mod options;
 
 mod access;
+mod authentication;
 mod logging;
 mod program;
 mod version;

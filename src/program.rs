@@ -23,7 +23,7 @@ use tokio::task::LocalSet;
 use crate::access::Certificates;
 use crate::options::provision::{Credentials, provision};
 use crate::options::{EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, parse};
-use crate::{access, logging, version};
+use crate::{access, authentication, logging, version};
 
 /// A server made from definitions, as a program: it has the flags, files and behaviour of `keelson` itself.
 ///
@@ -179,7 +179,7 @@ impl Server {
         }
         let roles = self.kubernetes.then(|| Arc::new(Rbac::new(crate::kube::rbac::Reader)));
         Ok(Config {
-            authentication: access::authentication(settings, credentials, certificates.clients.clone())?,
+            authentication: authentication::authentication(settings, credentials, certificates)?,
             authorization: access::authorization(settings, roles)?,
             schemes: self.schemes,
             code: self.code,

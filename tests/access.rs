@@ -18,8 +18,9 @@ use keelson::api::SCHEME;
 use keelson::kube;
 use keelson_machinery::scheme::Scheme;
 use keelson_server::app::app;
-use keelson_server::authn::Authentication;
 use keelson_server::authn::token_file::StaticTokens;
+use keelson_server::authn::tokens::Tokens;
+use keelson_server::authn::{self, Authentication};
 use keelson_server::authz::node::NodeAuthorizer;
 use keelson_server::authz::rbac::Rbac;
 use keelson_server::authz::{Authorization, PrivilegedGroup};
@@ -280,10 +281,10 @@ fn server() -> Running {
         cache_bytes: 1 << 20,
         runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
         authentication: Authentication {
-            chain: vec![Arc::new(StaticTokens::new(tokens))],
-            anonymous: true,
+            chain: vec![Tokens::new(vec![Arc::new(StaticTokens::new(tokens))], None)],
             ..Authentication::default()
-        },
+        }
+        .with_anonymous(authn::Anonymous::Everywhere),
         authorization: Authorization::with_roles(chain, Some(roles)),
         admission: Default::default(),
         clock: Arc::new(SystemClock),

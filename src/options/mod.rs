@@ -30,6 +30,7 @@ mod store_command;
 mod token_file;
 mod values;
 
+pub use authentication::{FrontProxySettings, ServiceAccounts};
 pub use authorization::Mode;
 pub use encryption::EncryptionFile;
 pub use error::OptionError;
@@ -38,7 +39,7 @@ pub use kubeconfig::server_url;
 pub use logs::Format as LogFormat;
 pub use misc::Cidr;
 pub use secure_serving::{NamedCertificate, ServingCertificate};
-pub use settings::{Log, ServiceAccounts, Settings};
+pub use settings::{Log, Settings};
 pub use store_command::StoreCommand;
 pub use token_file::Tokens;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::OptionError;
 
@@ -36,16 +36,5 @@ fn certificates(text: &str) -> Result<(), String> {
     match found {
         true => Ok(()),
         false => Err("data does not contain any valid RSA or ECDSA certificates".to_owned()),
-    }
-}
-
-/// Whether a text holds keys that service account tokens can be checked with: public ones, or such that the public
-/// one follows from (private keys, certificates).
-pub(super) fn verifying_keys(text: &str) -> Result<(), String> {
-    let public = SubjectPublicKeyInfoDer::pem_slice_iter(text.as_bytes()).any(|key| key.is_ok())
-        || text.contains("-----BEGIN RSA PUBLIC KEY-----");
-    match public || private_key(text).is_ok() || certificates(text).is_ok() {
-        true => Ok(()),
-        false => Err("data does not contain any valid RSA or ECDSA public keys".to_owned()),
     }
 }

@@ -12,13 +12,14 @@ use keelson_server::settings::RequestSettings;
 use keelson_server::tls::TlsSettings;
 use keelson_storage::StoreConfig;
 
+use super::authentication::{FrontProxySettings, ServiceAccounts};
 use super::authorization::Mode;
 use super::encryption::EncryptionFile;
 use super::etcd::PlacementSettings;
 use super::misc::Cidr;
 use super::secure_serving::{NamedCertificate, ServingCertificate};
 use super::token_file::Tokens;
-use super::{OptionError, Options, logs, pem};
+use super::{OptionError, Options, logs};
 use crate::kube::bootstrap;
 
 /// What the command line asks for.
@@ -59,6 +60,10 @@ pub struct Settings {
     /// Memory for objects as they were answered, in bytes.
     pub cache_bytes: usize,
     pub service_accounts: ServiceAccounts,
+    /// A proxy in front that says who sends requests.
+    pub front_proxy: Option<FrontProxySettings>,
+    /// Whether the tokens of secrets let nodes join.
+    pub bootstrap_tokens: bool,
     pub service_ranges: Vec<Cidr>,
     pub allow_privileged: bool,
     /// How long events are kept; `None`: for ever.
@@ -68,17 +73,6 @@ pub struct Settings {
     pub warnings: Vec<String>,
     /// Flags that were given and checked, and that nothing uses yet.
     pub unused: Vec<&'static str>,
-}
-
-/// How service account tokens are made and checked.
-#[derive(Clone, Debug)]
-pub struct ServiceAccounts {
-    pub issuers: Vec<String>,
-    pub audiences: Vec<String>,
-    /// Files with keys that tokens are checked with.
-    pub key_files: Vec<PathBuf>,
-    /// The file of the key that signs; `None`: the one in the data folder.
-    pub signing_key_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +87,11 @@ impl Settings {
         let text = |range: &Cidr| (format!("{}/{}", range.base, range.prefix), range.base);
         let mut setting = bootstrap::Setting {
             client_ca_pem: client_ca_pem.to_owned(),
+            front_proxy: self.front_proxy.as_ref().map(|proxy| bootstrap::FrontProxy {
+                client_ca_pem: proxy.client_ca_pem.clone(),
+                allowed_names: proxy.allowed_names.clone(),
+                headers: proxy.headers.clone(),
+            }),
             ..bootstrap::Setting::default()
         };
         if !self.service_ranges.is_empty() {
@@ -137,7 +136,7 @@ impl Options {
             goaway_chance: self.generic.goaway()?,
             requests: self.generic.requests()?,
             client_ca_file: self.authentication.client_ca_path().cloned(),
-            client_ca_pem,
+            client_ca_pem: client_ca_pem.clone(),
             tokens,
             anonymous: self.anonymous(&modes, &mut warnings),
             policies: self.authorization.policies(&modes)?,
@@ -148,7 +147,15 @@ impl Options {
             encryption: self.etcd.encryption()?,
             store_prefix: self.etcd.prefix(),
             cache_bytes: self.etcd.cache_memory_limit,
-            service_accounts: self.service_accounts()?,
+            service_accounts: self
+                .authentication
+                .service_account
+                .settle(self.misc.service_account_signing_key_file.clone())?,
+            front_proxy: self
+                .authentication
+                .request_header
+                .settle(client_ca_pem.as_deref(), &mut warnings)?,
+            bootstrap_tokens: self.authentication.enable_bootstrap_token_auth,
             service_ranges: self.misc.service_ranges()?,
             allow_privileged: self.misc.allow_privileged.unwrap_or(false),
             event_time_to_live: self.misc.event_time_to_live()?,
@@ -183,21 +190,6 @@ impl Options {
         self.authentication.anonymous_auth && !open
     }
 
-    fn service_accounts(&self) -> Result<ServiceAccounts, OptionError> {
-        let issuers = self.authentication.issuers()?;
-        self.authentication.check_service_account_keys()?;
-        let signing_key_file = self.misc.service_account_signing_key_file.clone();
-        if let Some(path) = &signing_key_file {
-            pem::check("--service-account-signing-key-file", path, true)?;
-        }
-        Ok(ServiceAccounts {
-            audiences: self.authentication.audiences(&issuers),
-            issuers,
-            key_files: self.authentication.service_account_key_file.clone(),
-            signing_key_file,
-        })
-    }
-
     /// The given flags whose effects come later.
     fn unused(&self) -> Vec<&'static str> {
         let later = |mode: &str| matches!(mode, "Webhook");
@@ -205,10 +197,6 @@ impl Options {
         [
             ("--authorization-mode", modes.iter().any(|mode| later(mode))),
             ("--allow-privileged", self.misc.allow_privileged.is_some()),
-            (
-                "--service-account-key-file",
-                !self.authentication.service_account_key_file.is_empty(),
-            ),
         ]
         .into_iter()
         .filter(|(_, given)| *given)

@@ -64,7 +64,7 @@ fn lists_and_maps_may_be_repeated() {
     assert_eq!(options(line).api_enablement.runtime_config, want);
     let line = "--service-account-issuer=https://a,b --service-account-issuer=https://c";
     assert_eq!(
-        options(line).authentication.service_account_issuer,
+        options(line).authentication.service_account.service_account_issuer,
         ["https://a,b", "https://c"]
     );
 }
@@ -119,6 +119,22 @@ fn mistakes_are_one_line_that_names_the_flag() {
         (
             "--service-account-signing-key-file=/dev/null",
             "--service-account-signing-key-file: /dev/null: data does not contain a valid RSA or ECDSA private key",
+        ),
+        (
+            "--service-account-max-token-expiration=1m",
+            "--service-account-max-token-expiration: must be between 1 hour and 2^32 seconds",
+        ),
+        (
+            "--service-account-jwks-uri=http://a",
+            "--service-account-jwks-uri: requires https scheme, parsed as: http://a",
+        ),
+        (
+            "--requestheader-username-headers=,X-Remote-User",
+            r#"--requestheader-username-headers: empty value in "requestheader-username-headers""#,
+        ),
+        (
+            "--requestheader-client-ca-file=/nonexistent/ca.crt",
+            "--requestheader-client-ca-file: /nonexistent/ca.crt: No such file or directory (os error 2)",
         ),
         (
             "--runtime-config=nope/v1=true",

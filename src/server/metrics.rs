@@ -185,6 +185,11 @@ impl Metrics {
         }
     }
 
+    /// Where parts of the server show metrics of their own.
+    pub(crate) fn registry(&mut self) -> &mut Registry {
+        &mut self.registry
+    }
+
     /// Counts a finished request. `endpoint` is that of the resource, if it is one of the server's; others share one
     /// series.
     pub fn observe(&self, info: &RequestInfo, endpoint: Option<&Endpoint>, code: u16, took: Duration) {

@@ -15,6 +15,7 @@ use keelson_storage::encryption::Encryption;
 use crate::admission::Admission;
 use crate::app::app;
 use crate::authn::Authentication;
+use crate::authn::jwt::VerifyingKey;
 use crate::authz::{Authorization, Followed};
 use crate::cache::Budget;
 use crate::discovery::{Discovery, IssuerDocuments, RuntimeConfig, Served};
@@ -151,7 +152,9 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         &config.prefix,
         &is_served,
     )?);
-    hold(config.authorization.attach(&registry));
+    let mut followed = config.authorization.attach(&registry);
+    followed.extend(config.authentication.attach(&registry, &backend.clock));
+    hold(followed);
     let rest = Arc::new(Rest {
         registry: registry.clone(),
         backend: backend.clone(),
@@ -162,8 +165,8 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         requests: requests.clone(),
     });
     let issuer = config.authentication.issuer.as_ref().and_then(|issuer| {
-        let keys: Vec<_> = issuer.public_jwk().into_iter().collect();
-        IssuerDocuments::new(issuer.issuer(), &keys, &advertise)
+        let keys: Vec<_> = config.authentication.keys.iter().map(VerifyingKey::to_jwk).collect();
+        IssuerDocuments::new(issuer.issuer(), &keys, &config.authentication.keys_url, &advertise)
     });
     let info = Info {
         title: "Kubernetes".into(),
@@ -171,10 +174,12 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         issuer: issuer.is_some(),
         known: config.known_versions,
     };
+    let mut metrics = Metrics::new(budget, in_flight.clone(), config.encryption);
+    config.authentication.metrics.register(metrics.registry());
     let state = Data::new(ServerState {
         started: Instant::now(),
         requests,
-        in_flight: in_flight.clone(),
+        in_flight,
         delegates: vec![rest.clone()],
         rest,
         authentication: config.authentication,
@@ -183,7 +188,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         discovery: Discovery::new(served.clone(), advertise).with_issuer(issuer),
         openapi: OpenApi::new(&config.schemes, served, info, backend.clock.clone()),
         hooks: Hooks::default(),
-        metrics: Metrics::new(budget, in_flight, config.encryption),
+        metrics,
         version: config.version,
     });
     let stores = backend.stores().cloned().collect();
@@ -204,12 +209,12 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     })
 }
 
-/// Has stores hold in memory what authorizers read there. A store that lies elsewhere tries on by itself.
+/// Has stores hold in memory what authenticators and authorizers read there. A store that lies elsewhere tries on by itself.
 fn hold(followed: Vec<Followed>) {
     tokio::task::spawn_local(async move {
         for Followed { store, prefix } in followed {
             if let Err(error) = store.snapshot(&prefix).await {
-                tracing::warn!(%error, prefix, "reading what authorization needs");
+                tracing::warn!(%error, prefix, "reading what authentication and authorization need");
             }
         }
     });

@@ -10,6 +10,8 @@ pub const GROUP_NODES: &str = "system:nodes";
 pub const NODE_PREFIX: &str = "system:node:";
 /// What the names of service accounts begin with, as users; namespace and name follow, with a colon between.
 pub const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
+/// The extra that tells the credentials of a user from others of the same user.
+pub const EXTRA_CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 pub const USER_ANONYMOUS: &str = "system:anonymous";
 
 /// An authenticated (or anonymous) identity.

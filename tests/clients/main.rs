@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod authentication;
 mod encryption;
 mod everything;
 mod kube_rs;

@@ -1,5 +1,6 @@
 //! What other servers need to know in order to believe the same clients: a ConfigMap that they read.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use keelson_machinery::meta::v1::ObjectMeta;
@@ -12,9 +13,12 @@ use crate::api::core::v1::ConfigMap;
 use crate::kube::typed::typed;
 
 const NAME: &str = "extension-apiserver-authentication";
+/// What the keys about a proxy in front begin with.
+const PROXY: &str = "requestheader-";
 
 pub(super) async fn run(context: HookContext, setting: Rc<Setting>) -> Result<(), String> {
-    if setting.client_ca_pem.is_empty() {
+    let data = data(&setting);
+    if data.is_empty() {
         return Ok(());
     }
     let map = ConfigMap {
@@ -23,7 +27,7 @@ pub(super) async fn run(context: HookContext, setting: Rc<Setting>) -> Result<()
             namespace: "kube-system".to_owned(),
             ..ObjectMeta::default()
         },
-        data: [("client-ca-file".to_owned(), setting.client_ca_pem.clone())].into(),
+        data,
         ..ConfigMap::default()
     };
     let wanted = Wanted {
@@ -39,18 +43,58 @@ pub(super) async fn run(context: HookContext, setting: Rc<Setting>) -> Result<()
     maker.make_all(&[wanted]).await
 }
 
-/// Several servers may believe different authorities: each adds its own.
+fn data(setting: &Setting) -> BTreeMap<String, String> {
+    let mut data = BTreeMap::new();
+    if !setting.client_ca_pem.is_empty() {
+        data.insert("client-ca-file".to_owned(), setting.client_ca_pem.clone());
+    }
+    let Some(proxy) = &setting.front_proxy else {
+        return data;
+    };
+    data.insert(format!("{PROXY}client-ca-file"), proxy.client_ca_pem.clone());
+    for (key, names) in [
+        ("allowed-names", &proxy.allowed_names),
+        ("username-headers", &proxy.headers.usernames),
+        ("uid-headers", &proxy.headers.uids),
+        ("group-headers", &proxy.headers.groups),
+        ("extra-headers-prefix", &proxy.headers.extra_prefixes),
+    ] {
+        data.insert(format!("{PROXY}{key}"), serde_json::json!(names).to_string());
+    }
+    data
+}
+
+/// Several servers may believe different authorities and names: each adds its own.
 fn add_authorities(stored: &dyn Object, wanted: &dyn Object) -> Option<Box<dyn Object>> {
-    let mut new = typed::<ConfigMap>(stored)?.clone();
+    let stored = typed::<ConfigMap>(stored)?;
+    let mut new = stored.clone();
     for (key, value) in &typed::<ConfigMap>(wanted)?.data {
         let known = new.data.entry(key.clone()).or_default();
-        if known.contains(value.trim()) {
-            return None;
+        match key.ends_with("client-ca-file") {
+            true => add_certificates(known, value),
+            false => add_names(known, value),
         }
-        if !known.is_empty() && !known.ends_with('\n') {
-            known.push('\n');
-        }
-        known.push_str(value);
     }
-    Some(Box::new(new))
+    (new.data != stored.data).then(|| Box::new(new) as Box<dyn Object>)
+}
+
+fn add_certificates(known: &mut String, own: &str) {
+    if known.contains(own.trim()) {
+        return;
+    }
+    if !known.is_empty() && !known.ends_with('\n') {
+        known.push('\n');
+    }
+    known.push_str(own);
+}
+
+fn add_names(known: &mut String, own: &str) {
+    let list = |text: &str| serde_json::from_str::<Vec<String>>(text).unwrap_or_default();
+    let mut names = list(known);
+    for name in list(own) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    *known = serde_json::json!(names).to_string();
 }

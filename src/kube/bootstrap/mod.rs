@@ -19,6 +19,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
+use keelson_server::authn::request_header::IdentityHeaders;
 use keelson_server::server::{Hook, HookContext};
 
 pub use roles::node_rules;
@@ -33,6 +34,17 @@ pub struct Setting {
     pub service_ranges: Vec<(String, IpAddr)>,
     /// PEM text of the authorities of client certificates; empty: there are none.
     pub client_ca_pem: String,
+    /// A proxy that is believed who sends requests.
+    pub front_proxy: Option<FrontProxy>,
+}
+
+/// Whose headers are believed, and which.
+#[derive(Clone, Debug)]
+pub struct FrontProxy {
+    /// PEM text of the authorities of proxies.
+    pub client_ca_pem: String,
+    pub allowed_names: Vec<String>,
+    pub headers: IdentityHeaders,
 }
 
 impl Default for Setting {
@@ -41,6 +53,7 @@ impl Default for Setting {
         Setting {
             service_ranges: vec![("10.0.0.0/24".to_owned(), [10, 0, 0, 0].into())],
             client_ca_pem: String::new(),
+            front_proxy: None,
         }
     }
 }

@@ -1,42 +1,30 @@
 //! Client certificates: the listener takes any, this decides whether one proves an identity.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use arc_swap::ArcSwap;
-use rustls::RootCertStore;
-use rustls::pki_types::{CertificateDer, UnixTime};
-use rustls::server::WebPkiClientVerifier;
-use rustls::server::danger::ClientCertVerifier;
+use rustls::pki_types::CertificateDer;
+use sha2::{Digest, Sha256};
+use x509_parser::der_parser::{Oid, oid};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::{Authenticator, Credentials, with_group};
+use super::authorities::{Authorities, now};
+use super::{Answer, Authenticator, Credentials, Identity};
 use crate::listener::Connection;
-use crate::user::User;
+use crate::user::{EXTRA_CREDENTIAL_ID, User};
 
-/// A certificate that was found good is looked at again after this time, in seconds, so that its expiry counts.
-const REMEMBER_SECONDS: u64 = 60;
+/// The attribute of a subject that holds the user's uid.
+const UID: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
 
 /// Identities from certificates of one set of authorities: CN is the user, each O a group.
 pub struct ClientCertificates {
-    authorities: ArcSwap<Authorities>,
-}
-
-struct Authorities(Arc<dyn ClientCertVerifier>);
-
-/// What a connection's certificate was found to prove, kept with the connection: not every request pays for a check of
-/// signatures.
-struct Proved {
-    user: Arc<User>,
-    by: Arc<Authorities>,
-    until: u64,
+    authorities: Authorities,
 }
 
 impl ClientCertificates {
     /// The error says what is wrong with the authorities.
     pub fn new(authorities: &[CertificateDer<'static>]) -> Result<ClientCertificates, String> {
         Ok(ClientCertificates {
-            authorities: ArcSwap::from_pointee(Authorities::new(authorities)?),
+            authorities: Authorities::new(authorities)?,
         })
     }
 
@@ -45,92 +33,70 @@ impl ClientCertificates {
     /// # Errors
     /// What is wrong with the authorities; the old ones stay.
     pub fn replace(&self, authorities: &[CertificateDer<'static>]) -> Result<(), String> {
-        self.authorities.store(Arc::new(Authorities::new(authorities)?));
-        Ok(())
+        self.authorities.replace(authorities)
     }
 
-    fn judge(&self, connection: &Connection, now: u64) -> Result<Arc<User>, String> {
-        let authorities = self.authorities.load();
-        if let Some(proved) = connection.memory.borrow().get::<Proved>()
-            && now < proved.until
-            && Arc::ptr_eq(&proved.by, &authorities)
-        {
-            return Ok(Arc::clone(&proved.user));
-        }
-        let user = with_group(Arc::new(authorities.verify(&connection.certificates, now)?));
-        connection.memory.borrow_mut().insert(Proved {
-            user: Arc::clone(&user),
-            by: Arc::clone(&authorities),
-            until: now + REMEMBER_SECONDS,
-        });
-        Ok(user)
-    }
-}
-
-impl Authorities {
-    fn new(authorities: &[CertificateDer<'static>]) -> Result<Authorities, String> {
-        let mut roots = RootCertStore::empty();
-        for authority in authorities {
-            roots.add(authority.clone()).map_err(|e| e.to_string())?;
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-            .build()
-            .map_err(|e| e.to_string())?;
-        Ok(Authorities(verifier))
-    }
-
-    fn verify(&self, chain: &[CertificateDer<'static>], now: u64) -> Result<User, String> {
-        let [leaf, intermediates @ ..] = chain else {
-            return Err("no certificate".into());
+    fn judge(&self, connection: &Connection, now: u64) -> Result<Option<Arc<Identity>>, String> {
+        let read = |leaf: &CertificateDer<'static>| {
+            let identity = identity(leaf)?;
+            Ok(identity.map(|user| Identity::of(user).with_group()))
         };
-        let now = UnixTime::since_unix_epoch(Duration::from_secs(now));
-        self.0
-            .verify_client_cert(leaf, intermediates, now)
-            .map_err(|e| format!("verifying certificate failed: {e}"))?;
-        identity(leaf)
+        self.authorities.judge::<Self, _>(connection, now, read)
     }
 }
 
 impl Authenticator for ClientCertificates {
-    fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Option<Arc<User>>, String> {
+    fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a> {
         match credentials.connection {
             Some(connection) if !connection.certificates.is_empty() => {
-                let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-                self.judge(connection, now).map(Some)
+                self.judge(connection, now()).map_err(Into::into).into()
             }
-            _ => Ok(None),
+            _ => Answer::nothing(),
         }
     }
 }
 
-/// CN and O of the subject, in their order.
-fn identity(certificate: &CertificateDer<'_>) -> Result<User, String> {
+/// CN, O and uid of the subject, in their order; `None` without a CN.
+fn identity(certificate: &CertificateDer<'_>) -> Result<Option<User>, String> {
     let (_, parsed) = X509Certificate::from_der(certificate).map_err(|e| e.to_string())?;
     let subject = parsed.subject();
-    let name = subject
-        .iter_common_name()
-        .filter_map(|a| a.as_str().ok())
-        .last()
-        .unwrap_or_default();
-    if name.is_empty() {
-        return Err("the certificate's subject has no common name".into());
+    let name = subject.iter_common_name().filter_map(|a| a.as_str().ok()).last();
+    let Some(name) = name.filter(|name| !name.is_empty()) else {
+        return Ok(None);
+    };
+    let mut uids = subject.iter_by_oid(&UID);
+    let uid = match (uids.next(), uids.next()) {
+        (None, _) => "",
+        (Some(uid), None) => uid.as_str().map_err(|e| format!("the uid of the subject: {e}"))?,
+        (Some(_), Some(_)) => return Err("the subject has more than one uid".into()),
+    };
+    if uid.is_empty() && subject.iter_by_oid(&UID).next().is_some() {
+        return Err("the uid of the subject is empty".into());
     }
     let groups = subject
         .iter_organization()
         .filter_map(|a| a.as_str().ok())
         .map(str::to_owned)
         .collect();
-    Ok(User {
+    let id = format!("X509SHA256={}", hex(&Sha256::digest(certificate)));
+    Ok(Some(User {
         name: name.to_owned(),
+        uid: uid.to_owned(),
         groups,
-        ..User::default()
-    })
+        extra: [(EXTRA_CREDENTIAL_ID.to_owned(), vec![id])].into(),
+    }))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
     use super::*;
+    use crate::authn::authorities::REMEMBER_SECONDS;
     use crate::tls::certificates;
     use crate::tls::certs::{CertificateAuthority, Validity};
 
@@ -158,11 +124,14 @@ mod tests {
     fn replaced_authorities_count_for_open_connections_too() {
         let (one, other) = (party("one"), party("other"));
         let judge = ClientCertificates::new(&one.authority).unwrap();
-        let user = judge.judge(&one.connection, BEGIN + 1).unwrap();
+        let identity = judge.judge(&one.connection, BEGIN + 1).unwrap().unwrap();
+        let user = &identity.user;
         assert_eq!(
             (user.name.as_str(), user.groups.as_slice()),
             ("ann", &["ops".into(), "system:authenticated".into()][..])
         );
+        let id = &user.extra[EXTRA_CREDENTIAL_ID][0];
+        assert_eq!((&id[..11], id.len()), ("X509SHA256=", 11 + 64));
         assert!(judge.judge(&other.connection, BEGIN + 1).is_err());
         judge.replace(&other.authority).unwrap();
         assert!(judge.judge(&one.connection, BEGIN + 2).is_err());

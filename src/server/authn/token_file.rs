@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::bearer::{self, Bearer};
-use super::{Authenticator, Credentials, INVALID_TOKEN, with_group};
+use super::{Answer, Identity, TokenAuthenticator};
 use crate::user::User;
 
 /// Tokens by their digest: the tokens themselves are not kept, and looking one up tells nothing of the others by its
 /// timing.
 pub struct StaticTokens {
-    users: HashMap<[u8; 32], Arc<User>>,
+    users: HashMap<[u8; 32], Arc<Identity>>,
 }
 
 impl StaticTokens {
@@ -20,7 +19,7 @@ impl StaticTokens {
         StaticTokens {
             users: tokens
                 .into_iter()
-                .map(|(token, user)| (digest(&token), with_group(Arc::new(user))))
+                .map(|(token, user)| (digest(&token), Identity::of(user).with_group()))
                 .collect(),
         }
     }
@@ -30,26 +29,8 @@ fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-impl Authenticator for StaticTokens {
-    fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Option<Arc<User>>, String> {
-        match bearer::token(credentials.headers) {
-            Bearer::Token(token) => match self.users.get(&digest(token)) {
-                Some(user) => Ok(Some(Arc::clone(user))),
-                None => Err(INVALID_TOKEN.into()),
-            },
-            Bearer::None | Bearer::ExtraSpace => Ok(None),
-        }
-    }
-}
-
-/// Refuses every token: what remains when no authenticator of tokens is configured is that no token is right.
-pub struct NoTokens;
-
-impl Authenticator for NoTokens {
-    fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Option<Arc<User>>, String> {
-        match bearer::token(credentials.headers) {
-            Bearer::Token(_) => Err(INVALID_TOKEN.into()),
-            Bearer::None | Bearer::ExtraSpace => Ok(None),
-        }
+impl TokenAuthenticator for StaticTokens {
+    fn authenticate<'a>(&'a self, token: &'a str, _audiences: &'a [String]) -> Answer<'a> {
+        Answer::Now(Ok(self.users.get(&digest(token)).cloned()))
     }
 }

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use p521::ecdsa::signature::Signer as _;
 use rustls::SignatureScheme;
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::sign::SigningKey;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use x509_parser::prelude::FromDer;
-use x509_parser::public_key::PublicKey;
-use x509_parser::x509::SubjectPublicKeyInfo;
+
+use super::jwt::{VerifyingKey, p521_key, verifying_keys, without_leading_zeros};
 
 /// What keys can sign with, and the size in bytes of one number of an ECDSA signature (0: RSA).
 const ALGORITHMS: [(SignatureScheme, &str, usize); 3] = [
@@ -24,33 +23,57 @@ const ALGORITHMS: [(SignatureScheme, &str, usize); 3] = [
 
 /// A private key and the name of who signs with it.
 pub struct TokenIssuer {
-    key: Arc<dyn SigningKey>,
-    scheme: SignatureScheme,
+    signer: Signer,
     /// The first part of every token, encoded.
     header: String,
-    number_size: usize,
+    public: VerifyingKey,
     issuer: String,
+    pub lifetimes: Lifetimes,
+}
+
+enum Signer {
+    Ring {
+        key: Arc<dyn SigningKey>,
+        scheme: SignatureScheme,
+        number_size: usize,
+    },
+    /// The one curve that ring does not have.
+    P521(Box<p521::ecdsa::SigningKey>),
+}
+
+/// How long tokens live.
+#[derive(Clone, Copy, Debug)]
+pub struct Lifetimes {
+    /// The longest life in seconds, whatever is asked for (`--service-account-max-token-expiration`).
+    pub longest: Option<i64>,
+    /// Whether tokens that kubelets ask for on behalf of pods live on after they ought to have been replaced
+    /// (`--service-account-extend-token-expiration`).
+    pub extend: bool,
+}
+
+impl Default for Lifetimes {
+    fn default() -> Self {
+        Lifetimes {
+            longest: None,
+            extend: true,
+        }
+    }
 }
 
 impl TokenIssuer {
     /// The first private key of a PEM text signs. The error says why it can't.
     pub fn new(pem: &str, issuer: &str) -> Result<TokenIssuer, String> {
         let der = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|e| e.to_string())?;
-        let key = any_supported_type(&der).map_err(|e| e.to_string())?;
-        let usable = |(scheme, _, _): &&(SignatureScheme, &str, usize)| key.choose_scheme(&[*scheme]).is_some();
-        let (scheme, algorithm, number_size) = *ALGORITHMS
-            .iter()
-            .find(usable)
-            .ok_or("the key is neither RSA nor ECDSA over P-256 or P-384")?;
-        let public = key.public_key().ok_or("the key does not tell its public key")?;
-        let kid = BASE64.encode(Sha256::digest(public.as_ref()));
-        let header = json!({ "alg": algorithm, "kid": kid });
+        let (signer, algorithm) = Signer::new(&der)?;
+        let public = verifying_keys(pem).into_iter().next();
+        let public = public.ok_or("the key does not tell its public key")?;
+        let header = json!({ "alg": algorithm, "kid": public.id() });
         Ok(TokenIssuer {
             header: BASE64.encode(header.to_string()),
-            key,
-            scheme,
-            number_size,
+            signer,
+            public,
             issuer: issuer.to_owned(),
+            lifetimes: Lifetimes::default(),
         })
     }
 
@@ -59,54 +82,59 @@ impl TokenIssuer {
         &self.issuer
     }
 
-    /// The public key as a JSON Web Key, by which others check tokens; `None` for a key that does not tell it.
-    pub fn public_jwk(&self) -> Option<Value> {
-        let der = self.key.public_key()?;
-        let (_, spki) = SubjectPublicKeyInfo::from_der(der.as_ref()).ok()?;
-        let mut jwk = json!({
-            "use": "sig",
-            "kty": "",
-            "kid": BASE64.encode(Sha256::digest(der.as_ref())),
-        });
-        let algorithm = ALGORITHMS.iter().find(|(scheme, _, _)| *scheme == self.scheme)?.1;
-        match spki.parsed().ok()? {
-            PublicKey::RSA(key) => {
-                let digits = |number: &[u8]| BASE64.encode(without_leading_zeros(number));
-                jwk["kty"] = "RSA".into();
-                jwk["alg"] = algorithm.into();
-                jwk["n"] = digits(key.modulus).into();
-                jwk["e"] = digits(key.exponent).into();
-            }
-            // An uncompressed point: 4, then both coordinates.
-            PublicKey::EC(point) => {
-                let (x, y) = point.data().strip_prefix(&[4])?.split_at_checked(self.number_size)?;
-                jwk["kty"] = "EC".into();
-                jwk["crv"] = if self.number_size == 32 { "P-256" } else { "P-384" }.into();
-                jwk["alg"] = algorithm.into();
-                jwk["x"] = BASE64.encode(x).into();
-                jwk["y"] = BASE64.encode(y).into();
-            }
-            _ => return None,
-        }
-        Some(jwk)
+    /// What others check tokens with.
+    pub fn verifying_key(&self) -> &VerifyingKey {
+        &self.public
     }
 
     /// A token with these claims.
     pub fn sign(&self, claims: &Value) -> Result<String, String> {
         let signed = format!("{}.{}", self.header, BASE64.encode(claims.to_string()));
-        let signer = self.key.choose_scheme(&[self.scheme]).ok_or("the key can't sign")?;
-        let signature = signer.sign(signed.as_bytes()).map_err(|e| e.to_string())?;
-        let signature = match self.number_size {
-            0 => signature,
-            size => fixed_numbers(&signature, size).ok_or("the signature is malformed")?,
-        };
+        let signature = self.signer.sign(signed.as_bytes())?;
         Ok(format!("{signed}.{}", BASE64.encode(signature)))
     }
 }
 
-fn without_leading_zeros(number: &[u8]) -> &[u8] {
-    let start = number.iter().position(|b| *b != 0).unwrap_or(number.len());
-    number.get(start..).unwrap_or_default()
+impl Signer {
+    /// With the name of its algorithm.
+    fn new(der: &PrivateKeyDer<'_>) -> Result<(Signer, &'static str), String> {
+        if let Some(key) = p521_key(der) {
+            let key = p521::ecdsa::SigningKey::from_bytes(&key.to_bytes()).map_err(|e| e.to_string())?;
+            return Ok((Signer::P521(Box::new(key)), "ES512"));
+        }
+        let key = any_supported_type(der).map_err(|e| e.to_string())?;
+        let usable = |(scheme, _, _): &&(SignatureScheme, &str, usize)| key.choose_scheme(&[*scheme]).is_some();
+        let (scheme, algorithm, number_size) = *ALGORITHMS
+            .iter()
+            .find(usable)
+            .ok_or("the key is neither RSA nor ECDSA over P-256, P-384 or P-521")?;
+        let signer = Signer::Ring {
+            key,
+            scheme,
+            number_size,
+        };
+        Ok((signer, algorithm))
+    }
+
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, String> {
+        let (key, scheme, number_size) = match self {
+            Signer::P521(key) => {
+                let signature: p521::ecdsa::Signature = key.try_sign(message).map_err(|e| e.to_string())?;
+                return Ok(signature.to_vec());
+            }
+            Signer::Ring {
+                key,
+                scheme,
+                number_size,
+            } => (key, *scheme, *number_size),
+        };
+        let signer = key.choose_scheme(&[scheme]).ok_or("the key can't sign")?;
+        let signature = signer.sign(message).map_err(|e| e.to_string())?;
+        match number_size {
+            0 => Ok(signature),
+            size => fixed_numbers(&signature, size).ok_or_else(|| "the signature is malformed".to_owned()),
+        }
+    }
 }
 
 /// The two numbers of an ECDSA signature side by side, out of their DER form: SEQUENCE { INTEGER, INTEGER }.
@@ -140,6 +168,7 @@ fn der_value(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::authn::jwt::Token;
     use crate::tls::certs::KeyPem;
 
     fn part(token: &str, index: usize) -> Vec<u8> {
@@ -156,32 +185,10 @@ mod tests {
             assert_eq!(header["alg"], "ES256");
             let claims: Value = serde_json::from_slice(&part(&token, 1)).unwrap();
             assert_eq!(claims["iss"], "https://a");
-            let public = issuer.key.public_key().unwrap();
-            // The key itself stands at the end of its SubjectPublicKeyInfo, 65 bytes of an uncompressed point.
-            let point = &public.as_ref()[public.as_ref().len() - 65..];
-            let key = ring::signature::UnparsedPublicKey::new(&ring::signature::ECDSA_P256_SHA256_FIXED, point);
-            let signed = token.rsplit_once('.').unwrap().0;
-            key.verify(signed.as_bytes(), &part(&token, 2)).unwrap();
+            assert_eq!(header["kid"], issuer.verifying_key().id());
+            assert!(Token::parse(&token).unwrap().is_signed_by(issuer.verifying_key()));
         }
         assert!(TokenIssuer::new("no key", "").is_err());
-    }
-
-    #[test]
-    fn the_public_key_as_others_read_it() {
-        let pem = KeyPem::create().unwrap();
-        let issuer = TokenIssuer::new(&pem.private_pem, "https://a").unwrap();
-        let jwk = issuer.public_jwk().unwrap();
-        let number = |name: &str| BASE64.decode(jwk[name].as_str().unwrap()).unwrap();
-        let public = issuer.key.public_key().unwrap();
-        let point = [&[4][..], &number("x"), &number("y")].concat();
-        assert!(public.as_ref().ends_with(&point));
-        assert_eq!(
-            (&jwk["kty"], &jwk["crv"], &jwk["alg"]),
-            (&json!("EC"), &json!("P-256"), &json!("ES256"))
-        );
-        let token = issuer.sign(&json!({})).unwrap();
-        let header: Value = serde_json::from_slice(&part(&token, 0)).unwrap();
-        assert_eq!(header["kid"], jwk["kid"]);
     }
 
     #[test]

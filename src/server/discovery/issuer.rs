@@ -1,6 +1,8 @@
 //! What OpenID Connect clients read to check the tokens of service accounts: the issuer's configuration and its public
 //! keys.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use http::header::CACHE_CONTROL;
 use http::{HeaderValue, Response, StatusCode};
@@ -22,16 +24,20 @@ pub struct IssuerDocuments {
 }
 
 impl IssuerDocuments {
-    /// Of an issuer whose public keys are `keys`, as JSON Web Keys, served at `address` (`host:port`). `None` if the
-    /// issuer is no URL of https: clients could not look for its documents.
-    pub fn new(issuer: &str, keys: &[Value], address: &str) -> Option<IssuerDocuments> {
+    /// Of an issuer whose public keys are `keys`, as JSON Web Keys. Clients find these at `keys_url`; if that is empty, at
+    /// `address` (`host:port`). `None` if the issuer is no URL of https: clients could not look for its documents.
+    pub fn new(issuer: &str, keys: &[Value], keys_url: &str, address: &str) -> Option<IssuerDocuments> {
         if !issuer.starts_with("https://") {
             return None;
         }
-        let algorithms: Vec<&Value> = keys.iter().filter_map(|key| key.get("alg")).collect();
+        let algorithms: BTreeSet<&str> = keys.iter().filter_map(|key| key.get("alg")?.as_str()).collect();
+        let keys_url = match keys_url {
+            "" => format!("https://{address}{KEYS}"),
+            given => given.to_owned(),
+        };
         let configuration = json!({
             "issuer": issuer,
-            "jwks_uri": format!("https://{address}{KEYS}"),
+            "jwks_uri": keys_url,
             "response_types_supported": ["id_token"],
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": algorithms,
@@ -75,8 +81,8 @@ mod tests {
     #[test]
     fn documents_of_an_issuer() {
         let keys = [json!({"kty": "RSA", "alg": "RS256"})];
-        assert!(IssuerDocuments::new("kubernetes", &keys, "a:1").is_none());
-        let documents = IssuerDocuments::new("https://issuer", &keys, "192.0.2.2:6443").unwrap();
+        assert!(IssuerDocuments::new("kubernetes", &keys, "", "a:1").is_none());
+        let documents = IssuerDocuments::new("https://issuer", &keys, "", "192.0.2.2:6443").unwrap();
         let get = |path, accept: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT, HeaderValue::from_static(accept));

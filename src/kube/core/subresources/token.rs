@@ -41,8 +41,13 @@ async fn issue(call: &Call<'_>, mut request: TokenRequest) -> Result<TokenReques
     let accounts = call.stored("", "serviceaccounts")?;
     let account = accounts.get(&call.context.namespace, name).await?.object;
     let spec = &mut request.spec;
-    let seconds = *spec.expiration_seconds.get_or_insert(DEFAULT_SECONDS);
-    check_seconds(seconds)?;
+    let issuer = call
+        .authentication
+        .issuer
+        .as_deref()
+        .ok_or_else(|| StatusError::internal_error("this server has no key that signs tokens"))?;
+    let asked = *spec.expiration_seconds.get_or_insert(DEFAULT_SECONDS);
+    check_seconds(asked)?;
     let bound = match spec.bound_object_ref.as_deref() {
         Some(reference) => bound(call, name, reference).await?,
         None => Bound::default(),
@@ -51,21 +56,23 @@ async fn issue(call: &Call<'_>, mut request: TokenRequest) -> Result<TokenReques
     if spec.audiences.is_empty() {
         spec.audiences.clone_from(own);
     }
+    let seconds = issuer.lifetimes.longest.map_or(asked, |longest| asked.min(longest));
+    if seconds < asked {
+        call.request.warn(format!(
+            "requested expiration of {asked} seconds shortened to {seconds} seconds"
+        ));
+        spec.expiration_seconds = Some(seconds);
+    }
     let for_kubelet = seconds == KUBELET_SECONDS && bound.is_pod && spec.audiences.iter().all(|a| own.contains(a));
     let claims = Claims {
         account: account.meta(),
         audiences: &spec.audiences,
         now: call.context.now.unix_seconds(),
         seconds,
-        extended: for_kubelet,
+        extended: for_kubelet && issuer.lifetimes.extend,
         bound: bound.claims,
         id: call.backend.new_uid(),
     };
-    let issuer = call
-        .authentication
-        .issuer
-        .as_deref()
-        .ok_or_else(|| StatusError::internal_error("this server has no key that signs tokens"))?;
     let claims = claims.to_json(issuer.issuer());
     request.status.token = issuer.sign(&claims).map_err(StatusError::internal_error)?;
     request.status.expiration_timestamp = after(&call.context.now, seconds);
@@ -113,10 +120,12 @@ struct Bound {
 }
 
 async fn bound(call: &Call<'_>, account: &str, reference: &BoundObjectReference) -> Result<Bound, StatusError> {
-    let (group, version) = reference
-        .api_version
-        .rsplit_once('/')
-        .unwrap_or(("", &reference.api_version));
+    let (group, version) = match reference.api_version.split_once('/') {
+        // What names no group and version counts as if it were absent.
+        Some((_, rest)) if rest.contains('/') => ("", ""),
+        Some(parts) => parts,
+        None => ("", reference.api_version.as_str()),
+    };
     let (plural, namespace) = match (group, reference.kind.as_str()) {
         ("", "Pod") => ("pods", call.context.namespace.as_str()),
         ("", "Secret") => ("secrets", call.context.namespace.as_str()),

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use keelson_server::authn::Authentication;
+use keelson_server::authn::{Anonymous, Authentication};
 use keelson_server::authz::{AlwaysAllow, Authorization};
 use keelson_server::listener::{ListenerConfig, Phase, Shutdown};
 use keelson_server::server::{Config, start};
@@ -114,10 +114,7 @@ async fn config(requests: RequestSettings) -> Config {
     let store = keelson_storage::open(StoreConfig::Memory { history }).await.unwrap();
     Config {
         cache_bytes: 16 << 20,
-        authentication: Authentication {
-            anonymous: true,
-            ..Authentication::default()
-        },
+        authentication: Authentication::default().with_anonymous(Anonymous::Everywhere),
         authorization: Authorization::new(vec![Arc::new(AlwaysAllow)]),
         requests,
         ..Config::new(vec![&keelson_codegen_sample::api::SCHEME], store, listener)

@@ -1,0 +1,71 @@
+//! Who a request comes from.
+
+mod request_header;
+mod service_account;
+
+use std::path::PathBuf;
+
+use super::{OptionError, pem, token_file, values};
+use request_header::RequestHeader;
+use service_account::ServiceAccount;
+
+pub use request_header::FrontProxySettings;
+pub use service_account::ServiceAccounts;
+
+pub(super) const SECTION: &str = "Authentication flags";
+
+#[derive(clap::Args, Debug, Clone)]
+#[command(next_help_heading = SECTION)]
+pub struct Authentication {
+    /// Whether requests without credentials are let through to authorization, as user system:anonymous in group
+    /// system:unauthenticated.
+    #[arg(long, value_name = "bool", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          default_value = "true", value_parser = values::boolean)]
+    pub anonymous_auth: bool,
+
+    /// A PEM file of the authorities whose client certificates are taken: the common name is the user, the
+    /// organizations are the groups. Default: an authority in the data folder, made if absent.
+    #[arg(long, value_name = "string")]
+    pub client_ca_file: Option<PathBuf>,
+
+    /// A CSV file of static tokens, read once at the start: token, user name, user uid, and optionally the groups in
+    /// quotes with commas between.
+    #[arg(long, value_name = "string")]
+    pub token_auth_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub request_header: RequestHeader,
+
+    #[command(flatten)]
+    pub service_account: ServiceAccount,
+
+    /// Whether nodes may join with the tokens of secrets of type bootstrap.kubernetes.io/token in namespace kube-system.
+    #[arg(long, value_name = "bool", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          default_value = "false", value_parser = values::boolean)]
+    pub enable_bootstrap_token_auth: bool,
+}
+
+impl Authentication {
+    /// The static tokens, and notes on odd records.
+    pub(super) fn tokens(&self) -> Result<token_file::Tokens, OptionError> {
+        match &self.token_auth_file {
+            Some(path) if !path.as_os_str().is_empty() => {
+                let text = pem::read("--token-auth-file", path)?;
+                token_file::parse(&path.to_string_lossy(), &text)
+                    .map_err(|reason| OptionError::flag("--token-auth-file", reason))
+            }
+            _ => Ok(token_file::Tokens::default()),
+        }
+    }
+
+    /// The path of --client-ca-file.
+    pub(super) fn client_ca_path(&self) -> Option<&PathBuf> {
+        self.client_ca_file.as_ref().filter(|path| !path.as_os_str().is_empty())
+    }
+
+    /// The PEM text of --client-ca-file.
+    pub(super) fn client_ca(&self) -> Result<Option<String>, OptionError> {
+        let path = self.client_ca_path();
+        path.map(|path| pem::check("--client-ca-file", path, false)).transpose()
+    }
+}

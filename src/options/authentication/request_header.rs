@@ -1,0 +1,137 @@
+//! A proxy in front that authenticates.
+
+use std::path::PathBuf;
+
+use keelson_server::authn::request_header::IdentityHeaders;
+use keelson_server::tls::certificates;
+
+use super::SECTION;
+use crate::options::{OptionError, pem};
+
+const FLAG: &str = "--requestheader-client-ca-file";
+
+#[derive(clap::Args, Debug, Clone, Default)]
+#[command(next_help_heading = SECTION)]
+pub struct RequestHeader {
+    /// A PEM file of the authorities of proxies in front. Whoever has a certificate of theirs may say in headers who
+    /// sends a request; of everybody else these headers are ignored.
+    #[arg(long, value_name = "string")]
+    pub requestheader_client_ca_file: Option<PathBuf>,
+
+    /// The common names of certificates that are proxies, with commas between. Default: all of these authorities.
+    #[arg(long, value_name = "strings", value_delimiter = ',')]
+    pub requestheader_allowed_names: Vec<String>,
+
+    /// The headers that name the user, the first that is there counts. Usual: X-Remote-User.
+    #[arg(long, value_name = "strings", value_delimiter = ',')]
+    pub requestheader_username_headers: Vec<String>,
+
+    /// The headers that hold the user's uid. Usual: X-Remote-Uid.
+    #[arg(long, value_name = "strings", value_delimiter = ',')]
+    pub requestheader_uid_headers: Vec<String>,
+
+    /// The headers that name groups, one each. Usual: X-Remote-Group.
+    #[arg(long, value_name = "strings", value_delimiter = ',')]
+    pub requestheader_group_headers: Vec<String>,
+
+    /// What the names of headers begin with that hold extra attributes of the user. Usual: X-Remote-Extra-.
+    #[arg(long, value_name = "strings", value_delimiter = ',')]
+    pub requestheader_extra_headers_prefix: Vec<String>,
+}
+
+/// Whom to believe what is said in headers.
+#[derive(Clone, Debug)]
+pub struct FrontProxySettings {
+    pub client_ca_file: PathBuf,
+    /// Its PEM text.
+    pub client_ca_pem: String,
+    pub allowed_names: Vec<String>,
+    pub headers: IdentityHeaders,
+}
+
+impl RequestHeader {
+    /// `None`: there is no such proxy. `client_ca`: the authorities of clients, which must not be mixed up with these.
+    pub(in crate::options) fn settle(
+        &self,
+        client_ca: Option<&str>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<FrontProxySettings>, OptionError> {
+        self.check_names(warnings)?;
+        let file = self.requestheader_client_ca_file.as_ref();
+        let Some(path) = file.filter(|path| !path.as_os_str().is_empty()) else {
+            return Ok(None);
+        };
+        let text = pem::check(FLAG, path, false)?;
+        if client_ca.is_some_and(|other| overlap(&text, other)) {
+            if self.requestheader_allowed_names.is_empty() {
+                return Err(OptionError::flag(
+                    FLAG,
+                    "and --client-ca-file contain overlapping certificates; --requestheader-allowed-names must be \
+                     specified to ensure regular client certificates cannot set authenticating proxy headers for \
+                     arbitrary users",
+                ));
+            }
+            warnings.push(format!(
+                "{FLAG} and --client-ca-file have authorities in common: every client whose certificate has one of the \
+                 names in --requestheader-allowed-names can act as anybody"
+            ));
+        }
+        Ok(Some(FrontProxySettings {
+            client_ca_file: path.clone(),
+            client_ca_pem: text,
+            allowed_names: self.requestheader_allowed_names.clone(),
+            headers: IdentityHeaders {
+                usernames: self.requestheader_username_headers.clone(),
+                uids: self.requestheader_uid_headers.clone(),
+                groups: self.requestheader_group_headers.clone(),
+                extra_prefixes: self.requestheader_extra_headers_prefix.clone(),
+            },
+        }))
+    }
+
+    fn check_names(&self, warnings: &mut Vec<String>) -> Result<(), OptionError> {
+        for (flag, usual, given) in [
+            (
+                "--requestheader-username-headers",
+                "X-Remote-User",
+                &self.requestheader_username_headers,
+            ),
+            (
+                "--requestheader-uid-headers",
+                "X-Remote-Uid",
+                &self.requestheader_uid_headers,
+            ),
+            (
+                "--requestheader-group-headers",
+                "X-Remote-Group",
+                &self.requestheader_group_headers,
+            ),
+            (
+                "--requestheader-extra-headers-prefix",
+                "X-Remote-Extra-",
+                &self.requestheader_extra_headers_prefix,
+            ),
+        ] {
+            if given.iter().any(|name| name.trim().is_empty()) {
+                return Err(OptionError::flag(
+                    flag,
+                    format!("empty value in {:?}", flag.trim_start_matches('-')),
+                ));
+            }
+            if !given.is_empty() && !given.iter().any(|name| name.eq_ignore_ascii_case(usual)) {
+                warnings.push(format!(
+                    "{flag} is set without specifying the standard {usual} header - API aggregation will not work"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether two PEM texts have a certificate in common.
+fn overlap(one: &str, other: &str) -> bool {
+    let (Ok(one), Ok(other)) = (certificates(one), certificates(other)) else {
+        return false;
+    };
+    one.iter().any(|certificate| other.contains(certificate))
+}
