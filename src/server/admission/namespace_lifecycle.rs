@@ -32,11 +32,10 @@ pub(super) async fn admit(
     let Some(namespaces) = registry.resource("", "namespaces") else {
         return Ok(());
     };
-    let Some(stored) = namespaces.find("", namespace).await? else {
-        return Err(StatusError::not_found("", "namespaces", namespace));
-    };
-    if stored.object.meta().deletion_timestamp.is_none() {
-        return Ok(());
+    match namespaces.find_deleted("", namespace).await? {
+        None => return Err(StatusError::not_found("", "namespaces", namespace)),
+        Some(false) => return Ok(()),
+        Some(true) => {}
     }
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
     let mut error = StatusError::forbidden(kind.group, kind.plural, name, why);

@@ -9,9 +9,11 @@ use keelson_storage::{Entry, Version};
 
 use super::{Block, Budget};
 
-/// What selectors ask of an object.
+/// What is asked of an object without having it decoded.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Meta {
+    /// It is marked as deleted.
+    pub deleted: bool,
     /// Sorted by key.
     pub labels: Box<[(Box<str>, Box<str>)]>,
     /// Values of the kind's selectable fields, in their order.

@@ -16,7 +16,7 @@ use crate::negotiate::Format;
 pub(crate) const LIST_ITEMS: u32 = 2;
 
 impl Resource {
-    /// What selectors ask of an object.
+    /// What is asked of an object without having it decoded.
     pub(crate) fn meta<'e>(&self, entry: &'e Entry) -> Result<&'e Meta, StatusError> {
         let derived = derived(entry)?;
         if let Some(meta) = derived.meta() {
@@ -30,6 +30,7 @@ impl Resource {
         let labels = object.meta().labels.iter();
         let fields = self.selectable.iter();
         Meta {
+            deleted: object.meta().deletion_timestamp.is_some(),
             labels: labels.map(|(k, v)| (k.as_str().into(), v.as_str().into())).collect(),
             fields: fields.map(|path| self.field_of(object, path).as_ref().into()).collect(),
         }

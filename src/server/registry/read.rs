@@ -106,6 +106,14 @@ impl Resource {
         }))
     }
 
+    /// Whether an object is marked as deleted; `None`: there is none.
+    pub(crate) async fn find_deleted(&self, namespace: &str, name: &str) -> Result<Option<bool>, StatusError> {
+        let entry = self.find_entry(namespace, name).await?;
+        entry
+            .map(|entry| self.meta(&entry).map(|meta| meta.deleted))
+            .transpose()
+    }
+
     async fn find_entry(&self, namespace: &str, name: &str) -> Result<Option<Entry>, StatusError> {
         let key = self.key(namespace, name)?;
         let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
