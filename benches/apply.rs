@@ -20,6 +20,9 @@ use keelson_machinery::time::Time;
 
 const DOCUMENT: &str = include_str!("data/deployment.json");
 
+#[global_allocator]
+static ALLOCATOR: keelson::Allocator = keelson::Allocator;
+
 /// All owners speak of one version.
 struct OneVersion;
 

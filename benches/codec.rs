@@ -13,6 +13,9 @@ use keelson_machinery::{json, protobuf, yaml};
 
 const POD: &[u8] = include_bytes!("../tests/data/roundtrip/core.v1.Pod.json");
 
+#[global_allocator]
+static ALLOCATOR: keelson::Allocator = keelson::Allocator;
+
 fn pod() -> Pod {
     let mut pod = Pod::default();
     let problems = json::read(POD, &mut pod);

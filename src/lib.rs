@@ -13,4 +13,12 @@ mod program;
 mod version;
 
 pub use keelson_api as api;
+/// The allocator to declare in a program's `main.rs`, as `keelson` does: a request costs a quarter to a third less CPU time than
+/// with that of glibc, for 2 MiB more.
+///
+/// ```
+/// #[global_allocator]
+/// static ALLOCATOR: keelson::Allocator = keelson::Allocator;
+/// ```
+pub use mimalloc::MiMalloc as Allocator;
 pub use program::Server;

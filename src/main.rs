@@ -2,6 +2,9 @@
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: keelson::Allocator = keelson::Allocator;
+
 fn main() -> ExitCode {
     keelson::Server::new("keelson")
         .about("Keelson serves the Kubernetes API from its definition files, in place of kube-apiserver.")

@@ -25,6 +25,9 @@ use keelson_storage::{HistoryLimits, StoreConfig};
 
 use client::{Client, Identity, Request};
 
+#[global_allocator]
+static ALLOCATOR: keelson::Allocator = keelson::Allocator;
+
 /// A store in memory with the usual window of history.
 pub fn memory() -> StoreConfig {
     StoreConfig::Memory {

@@ -8,6 +8,9 @@ mod api {
 }
 mod conversion;
 
+#[global_allocator]
+static ALLOCATOR: keelson::Allocator = keelson::Allocator;
+
 fn main() -> ExitCode {
     keelson::Server::new("widgets")
         .about("Serves widgets and the factories that make them.")

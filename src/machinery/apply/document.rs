@@ -210,10 +210,11 @@ impl<'a> Gather<'a> {
         self.cursor.open();
         while self.cursor.more() {
             said.member = false;
-            let key = self.cursor.key().decode();
+            let key = self.cursor.key();
             let mut route = Route::default();
-            let found = find(desc, key.as_bytes(), next, &mut route);
+            let found = find(desc, &key.bytes(), next, &mut route);
             let Some(field) = route.field(desc).filter(|_| found) else {
+                let key = key.decode();
                 self.cursor.peek();
                 let value = self.cursor.skip();
                 if !(place.depth == 0 && is_type_meta(&key, value)) {

@@ -80,22 +80,35 @@ impl Level {
 fn below(level: Level, last: &FieldSet, owned: &[&FieldSet]) -> FieldSet {
     let mut out = FieldSet::EMPTY;
     for entry in last.entries() {
-        let (next, named) = level.step(&entry.element);
-        let counts = |e: &Entry| e.member || (named && !e.children.is_empty());
         let mut others = owned.iter().filter_map(|set| set.get(&entry.element));
-        // Nearly always the writer still owns all that it did.
-        if others.any(|e| counts(e) && entry.children.is_subset(&e.children)) {
-            continue;
+        // Nearly always one owner is left, and owns it still.
+        match (others.next(), others.next()) {
+            (None, _) => lose(level, entry, &[], &[], &mut out),
+            (Some(only), None) => lose(level, entry, &[only], &[&only.children], &mut out),
+            (Some(first), Some(second)) => {
+                let all: Vec<&Entry> = [first, second].into_iter().chain(others).collect();
+                let sets: Vec<&FieldSet> = all.iter().map(|e| &e.children).collect();
+                lose(level, entry, &all, &sets, &mut out);
+            }
         }
-        let others: Vec<&Entry> = owned.iter().filter_map(|set| set.get(&entry.element)).collect();
-        if counts(entry) && !others.iter().any(|e| counts(e)) {
-            out.add(entry.element.clone(), true, FieldSet::EMPTY);
-            continue;
-        }
-        let sets: Vec<&FieldSet> = others.iter().map(|e| &e.children).collect();
-        out.add(entry.element.clone(), false, below(next, &entry.children, &sets));
     }
     out
+}
+
+/// Adds what of an entry none of the others' entries (and `sets`, what is below those) has.
+fn lose(level: Level, entry: &Entry, others: &[&Entry], sets: &[&FieldSet], out: &mut FieldSet) {
+    if entry.children.is_empty() && others.iter().any(|e| e.member) {
+        return;
+    }
+    let (next, named) = level.step(&entry.element);
+    let counts = |e: &Entry| e.member || (named && !e.children.is_empty());
+    if counts(entry) && !others.iter().any(|e| counts(e)) {
+        return out.add(entry.element.clone(), true, FieldSet::EMPTY);
+    }
+    let children = below(next, &entry.children, sets);
+    if !children.is_empty() {
+        out.add(entry.element.clone(), false, children);
+    }
 }
 
 fn ensure(level: Level, set: &FieldSet) -> FieldSet {

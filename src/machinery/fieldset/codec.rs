@@ -5,7 +5,7 @@
 //! says that and that nothing is below. Keys stand in the order of the elements.
 
 use super::{Entry, FieldSet, KeyField, Name, PathElement, Scalar};
-use crate::json::{self, Cursor, Shape, compact, parse_shape, text};
+use crate::json::{self, Cursor, Scanner, Shape, compact, parse_shape, text};
 
 /// How deep a set may nest. No kind comes near it; custom resources may.
 const MAX_DEPTH: usize = 200;
@@ -15,12 +15,18 @@ const MAX_DEPTH: usize = 200;
 #[error("{0}")]
 pub struct FieldsError(&'static str);
 
+const NOT_JSON: FieldsError = FieldsError("the fields are not valid JSON");
+
 impl FieldSet {
     /// Reads FieldsV1. Keys of an unknown kind are passed over, as those of a later version.
     pub fn read(json: &[u8]) -> Result<FieldSet, FieldsError> {
-        json::validate(json).map_err(|_| FieldsError("the fields are not valid JSON"))?;
-        let (_, set) = read_level(&mut Cursor::new(json), 0)?;
-        Ok(set)
+        let mut scan = Scanner::new(json);
+        let read = read_level(&mut scan, 0).and_then(|(_, set)| match scan.end() {
+            Ok(()) => Ok(set),
+            Err(_) => Err(NOT_JSON),
+        });
+        // A mistake in the JSON goes before all others, wherever it is.
+        read.map_err(|error| json::validate(json).map_or(NOT_JSON, |()| error))
     }
 
     /// Appends FieldsV1.
@@ -100,19 +106,22 @@ fn is_plain(byte: u8) -> bool {
 }
 
 /// The object at hand: whether the path to it is in the set, and what is below.
-fn read_level(cursor: &mut Cursor<'_>, depth: usize) -> Result<(bool, FieldSet), FieldsError> {
+fn read_level(scan: &mut Scanner<'_>, depth: usize) -> Result<(bool, FieldSet), FieldsError> {
     if depth == MAX_DEPTH {
         return Err(FieldsError("the fields nest too deep"));
     }
-    if cursor.peek() != Some(b'{') {
+    if scan.peek() != Some(b'{') {
         return Err(FieldsError("a level of the fields is not an object"));
     }
-    cursor.open();
-    let (mut member, mut empty, mut entries) = (false, true, Vec::new());
-    while cursor.more() {
-        empty = false;
-        let key = cursor.key().decode();
-        let (below, children) = read_level(cursor, depth + 1)?;
+    scan.pos += 1;
+    if scan.peek() == Some(b'}') {
+        scan.pos += 1;
+        return Ok((true, FieldSet::EMPTY));
+    }
+    let (mut member, mut entries) = (false, Vec::new());
+    loop {
+        let key = scan.key().map_err(|_| NOT_JSON)?.decode();
+        let (below, children) = read_level(scan, depth + 1)?;
         if key == "." {
             member = true;
         } else if let Some(element) = read_element(&key)? {
@@ -122,8 +131,14 @@ fn read_level(cursor: &mut Cursor<'_>, depth: usize) -> Result<(bool, FieldSet),
                 children,
             });
         }
+        match scan.peek() {
+            Some(b',') => scan.pos += 1,
+            Some(b'}') => break,
+            _ => return Err(NOT_JSON),
+        }
     }
-    Ok((member || empty, in_order(entries)))
+    scan.pos += 1;
+    Ok((member, in_order(entries)))
 }
 
 /// The entries of a level; those of one element are joined.

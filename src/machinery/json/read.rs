@@ -136,22 +136,16 @@ impl<'a> Reader<'a> {
         let mut next = 0;
         loop {
             let key = self.scan.key()?;
-            let decoded;
-            let name = if key.plain {
-                key.inner
-            } else {
-                decoded = key.decode();
-                decoded.as_bytes()
-            };
+            let name = key.bytes();
             let mut route = Route::default();
-            if find(desc, name, next, &mut route) {
+            if find(desc, &name, next, &mut route) {
                 if seen.insert(&route) {
                     self.problem(StrictKind::DuplicateField, key);
                 }
                 next = route.next();
                 self.member(message, route.steps())?;
             } else {
-                self.unknown(desc, key, name, &mut type_meta)?;
+                self.unknown(desc, key, &name, &mut type_meta)?;
             }
             match self.scan.peek() {
                 Some(b',') => self.scan.pos += 1,

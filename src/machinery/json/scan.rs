@@ -31,11 +31,12 @@ pub fn validate(json: &[u8]) -> Result<(), DecodeError> {
 }
 
 /// An error within the reader: boxed, so that results stay small.
-pub(super) type Failure = Box<DecodeError>;
+pub(crate) type Failure = Box<DecodeError>;
 
-pub(super) struct Scanner<'a> {
+pub(crate) struct Scanner<'a> {
     src: &'a [u8],
-    pub(super) pos: usize,
+    /// Where the next token is looked for, in bytes from the start.
+    pub(crate) pos: usize,
 }
 
 /// What stands between the quotes of a string.
@@ -47,6 +48,14 @@ pub(crate) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
+    /// The text without escapes, as it is written.
+    pub(crate) fn bytes(self) -> Cow<'a, [u8]> {
+        match self.plain {
+            true => Cow::Borrowed(self.inner),
+            false => Cow::Owned(self.decode().into_owned().into()),
+        }
+    }
+
     pub(crate) fn decode(self) -> Cow<'a, str> {
         if self.plain {
             return match std::str::from_utf8(self.inner) {
@@ -77,13 +86,13 @@ fn plain_len(text: &[u8]) -> usize {
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn new(src: &'a [u8]) -> Self {
+    pub(crate) fn new(src: &'a [u8]) -> Self {
         Scanner { src, pos: 0 }
     }
 
     /// The next byte that is not white space.
     #[inline]
-    pub(super) fn peek(&mut self) -> Option<u8> {
+    pub(crate) fn peek(&mut self) -> Option<u8> {
         loop {
             let b = *self.src.get(self.pos)?;
             if b > b' ' || !matches!(b, b' ' | b'\t' | b'\r' | b'\n') {
@@ -129,7 +138,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Checks that nothing but white space is left.
-    pub(super) fn end(&mut self) -> Result<(), Failure> {
+    pub(crate) fn end(&mut self) -> Result<(), Failure> {
         if self.peek().is_some() {
             Err(self.fail("after top-level value"))
         } else {
@@ -139,7 +148,7 @@ impl<'a> Scanner<'a> {
 
     /// A key and the colon behind it.
     #[inline]
-    pub(super) fn key(&mut self) -> Result<Text<'a>, Failure> {
+    pub(crate) fn key(&mut self) -> Result<Text<'a>, Failure> {
         if self.peek() != Some(b'"') {
             return Err(self.fail(FIRST_KEY));
         }
