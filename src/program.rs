@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use keelson_machinery::scheme::Scheme;
 use keelson_machinery::table::CellFunctions;
 use keelson_server::admission::Admission;
+use keelson_server::audit::Audit;
 use keelson_server::authz::rbac::Rbac;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::listener::{Goaway, ListenerConfig, raise_descriptor_limit};
@@ -191,6 +192,7 @@ impl Server {
             cache_bytes: settings.cache_bytes,
             runtime: settings.runtime.clone(),
             admission: Admission::default(),
+            audit: audit(settings)?,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             version: version::current(),
@@ -205,6 +207,13 @@ impl Server {
             },
         })
     }
+}
+
+/// What is recorded, and where.
+fn audit(settings: &Settings) -> Result<Audit, OptionError> {
+    let audit = settings.audit.clone();
+    let path = audit.log.as_ref().and_then(|log| log.path.clone()).unwrap_or_default();
+    Audit::start(audit, Arc::new(SystemClock)).map_err(|error| OptionError::file("--audit-log-path", &path, error))
 }
 
 /// Everything about where objects are kept.

@@ -287,6 +287,7 @@ fn server() -> Running {
         .with_anonymous(authn::Anonymous::Everywhere),
         authorization: Authorization::with_roles(chain, Some(roles)),
         admission: Default::default(),
+        audit: Default::default(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
         version: Version {

@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches};
 
 mod api_enablement;
+mod audit;
 mod authentication;
 mod authorization;
 mod carry;
@@ -55,6 +56,8 @@ pub struct Options {
     pub etcd: etcd::Etcd,
     #[command(flatten)]
     pub secure_serving: secure_serving::SecureServing,
+    #[command(flatten)]
+    pub audit: audit::Audit,
     #[command(flatten)]
     pub authentication: authentication::Authentication,
     #[command(flatten)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_machinery::scheme::Scheme;
+use keelson_server::audit::AuditSettings;
 use keelson_server::authz::Abac;
 use keelson_server::discovery::RuntimeConfig;
 use keelson_server::settings::RequestSettings;
@@ -69,6 +70,7 @@ pub struct Settings {
     /// How long events are kept; `None`: for ever.
     pub event_time_to_live: Option<Duration>,
     pub log: Log,
+    pub audit: AuditSettings,
     /// Lines for the log, of things that are odd but no errors.
     pub warnings: Vec<String>,
     /// Flags that were given and checked, and that nothing uses yet.
@@ -160,6 +162,7 @@ impl Options {
             allow_privileged: self.misc.allow_privileged.unwrap_or(false),
             event_time_to_live: self.misc.event_time_to_live()?,
             log,
+            audit: self.audit.settings(&mut warnings)?,
             warnings,
             unused: self.unused(),
             data_dir,

@@ -8,6 +8,8 @@ use actix_web::web::Data;
 use actix_web::{App, Error, HttpResponse};
 use keelson_machinery::status::StatusError;
 
+use crate::filters::audit::audit;
+use crate::filters::audit_id::audit_id;
 use crate::filters::authenticate::authenticate;
 use crate::filters::authorize::authorize;
 use crate::filters::cache_control::cache_control;
@@ -58,6 +60,7 @@ async fn answer(state: Data<ServerState>, request: ServiceRequest) -> Result<Ser
 /// The filters, outermost first, and what they guard.
 async fn filtered(state: &ServerState, request: &mut Request) -> HttpResponse {
     chain!(state, request, [
+        audit_id,
         panic,
         request_info,
         retry_after,
@@ -66,6 +69,7 @@ async fn filtered(state: &ServerState, request: &mut Request) -> HttpResponse {
         deadline,
         cors,
         authenticate,
+        audit,
         impersonate,
         in_flight,
         authorize
@@ -119,7 +123,7 @@ fn not_found(state: &ServerState, request: &Request) -> HttpResponse {
         _ => false,
     };
     if routed {
-        respond::error(&request.headers, &request.query, &StatusError::no_such_resource())
+        respond::error(request, &StatusError::no_such_resource())
     } else {
         respond::page_not_found()
     }

@@ -20,7 +20,7 @@ impl Delegate for Rest {
                 return None;
             }
             let result = self.handle(request, method).await?;
-            let mut response = result.unwrap_or_else(|error| respond::error(&request.headers, &request.query, &error));
+            let mut response = result.unwrap_or_else(|error| respond::error(request, &error));
             respond::add_warnings(&mut response, &request.warnings.borrow());
             Some(response)
         })

@@ -10,10 +10,11 @@ use keelson_machinery::protobuf;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::yaml;
 
+use crate::audit::{Outcome, Recording};
 use crate::compress;
-use crate::negotiate::{self, Format, Offer};
-use crate::request_info::Query;
+use crate::negotiate::{Format, Offer};
 use crate::rest::pretty;
+use crate::rest::request::Request;
 
 /// How an answer is to be written.
 #[derive(Clone, Copy, Debug)]
@@ -22,16 +23,20 @@ pub struct Rendering {
     /// Indented JSON.
     pub pretty: bool,
     pub gzip: bool,
+    /// What of the answer is recorded.
+    pub recording: Recording,
 }
 
 impl Rendering {
     /// What a request wants of a Status: its `Accept` header as far as that can be met, else indented JSON.
-    pub fn of_status(headers: &HeaderMap, query: &Query) -> Rendering {
-        let accepted = negotiate::negotiate(header_text(headers, &header::ACCEPT), Offer::Plain).ok();
+    pub fn of_status(request: &Request) -> Rendering {
+        let accepted = request.negotiate(Offer::Plain).ok();
         Rendering {
             format: accepted.map_or(Format::Json, |a| a.format),
-            pretty: accepted.is_none() || pretty::wanted(headers, query),
-            gzip: compress::accepted(headers),
+            pretty: accepted.is_none() || pretty::wanted(&request.headers, &request.query),
+            gzip: compress::accepted(&request.headers),
+            // As in kube-apiserver: what a client gets that takes nothing of what there is, is not recorded.
+            recording: accepted.map(|_| request.audit.recording()).unwrap_or_default(),
         }
     }
 }
@@ -42,9 +47,9 @@ pub fn header_text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Opt
 }
 
 /// An error as the client sees it.
-pub fn error(headers: &HeaderMap, query: &Query, error: &StatusError) -> HttpResponse {
+pub fn error(request: &Request, error: &StatusError) -> HttpResponse {
     let status = error.to_status();
-    let mut response = kind(Rendering::of_status(headers, query), error.code, &status);
+    let mut response = kind(Rendering::of_status(request), error.code, &status);
     if let Some(seconds) = error.details.as_ref().map(|d| d.retry_after_seconds).filter(|s| *s > 0)
         && let Ok(value) = HeaderValue::from_str(&seconds.to_string())
     {
@@ -55,19 +60,42 @@ pub fn error(headers: &HeaderMap, query: &Query, error: &StatusError) -> HttpRes
 
 /// An object in the format asked for.
 pub fn kind(rendering: Rendering, code: u16, object: &dyn Kind) -> HttpResponse {
-    let body = match rendering.format {
-        Format::Protobuf => protobuf::encode(object),
-        Format::Json | Format::Yaml => {
-            let mut out = Vec::with_capacity(1024);
-            json::write_kind(object, &mut out);
-            return json_bytes(rendering, code, out);
-        }
+    let recorded = rendering.recording.objects();
+    let json = (recorded || rendering.format != Format::Protobuf).then(|| {
+        let mut out = Vec::with_capacity(1024);
+        json::write_kind(object, &mut out);
+        out
+    });
+    let outcome = rendering.recording.of_kind(object, json.as_deref());
+    let response = match json.filter(|_| rendering.format != Format::Protobuf) {
+        Some(json) => json_text(rendering, code, json),
+        None => bytes(rendering, code, protobuf::encode(object)),
     };
-    bytes(rendering, code, body)
+    recorded_as(outcome, response)
 }
 
 /// JSON text, turned into the format asked for (not protobuf).
-pub fn json_bytes(rendering: Rendering, code: u16, mut json: Vec<u8>) -> HttpResponse {
+pub fn json_bytes(rendering: Rendering, code: u16, json: Vec<u8>) -> HttpResponse {
+    let outcome = rendering.recording.of_json(&json);
+    recorded_as(outcome, json_text(rendering, code, json))
+}
+
+/// Protobuf that is no single object; `json` makes the text that is recorded of it.
+pub fn protobuf_bytes(rendering: Rendering, code: u16, body: Vec<u8>, json: impl FnOnce() -> Vec<u8>) -> HttpResponse {
+    let recorded = rendering.recording.objects();
+    let outcome = recorded.then(json).and_then(|json| rendering.recording.of_json(&json));
+    recorded_as(outcome, bytes(rendering, code, body))
+}
+
+/// Attaches what the audit records of an answer.
+pub fn recorded_as(outcome: Option<Outcome>, mut response: HttpResponse) -> HttpResponse {
+    if let Some(outcome) = outcome {
+        response.extensions_mut().insert(outcome);
+    }
+    response
+}
+
+fn json_text(rendering: Rendering, code: u16, mut json: Vec<u8>) -> HttpResponse {
     let body = match rendering.format {
         Format::Yaml => yaml::from_json(&json).unwrap_or(json),
         _ if rendering.pretty => pretty::indent(&json),
@@ -99,11 +127,13 @@ pub fn text(code: u16, body: impl Into<String>) -> HttpResponse {
     builder.body(body.into())
 }
 
+/// What a request is told whose time is over.
+pub const OUT_OF_TIME: &str = "Timeout: request did not complete within the allotted timeout";
+
 /// The answer to a request whose time is over: a Status, but neither its kind nor its media type.
 pub fn out_of_time() -> HttpResponse {
-    let message = "Timeout: request did not complete within the allotted timeout";
     let body = serde_json::json!({
-        "metadata": {}, "status": "Failure", "message": message, "reason": "Timeout", "details": {}, "code": 504
+        "metadata": {}, "status": "Failure", "message": OUT_OF_TIME, "reason": "Timeout", "details": {}, "code": 504
     });
     let mut builder = HttpResponse::build(StatusCode::GATEWAY_TIMEOUT);
     builder.insert_header((header::CONTENT_TYPE, "text/plain; charset=utf-8"));

@@ -36,7 +36,7 @@ pub fn serve(state: &ServerState, request: &Request) -> Option<HttpResponse> {
                 query: http.query_string(),
                 headers: &headers,
             })?;
-            Some(found.map_or_else(|error| respond::error(&request.headers, &request.query, &error), answer))
+            Some(found.map_or_else(|error| respond::error(request, &error), answer))
         }
     }
 }
@@ -51,7 +51,7 @@ fn version(state: &ServerState, request: &Request) -> HttpResponse {
     };
     match checked {
         Ok(()) => json(serde_json::to_vec(&state.version).unwrap_or_default()),
-        Err(error) => respond::error(&request.headers, &request.query, &error),
+        Err(error) => respond::error(request, &error),
     }
 }
 

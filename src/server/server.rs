@@ -14,6 +14,7 @@ use keelson_storage::encryption::Encryption;
 
 use crate::admission::Admission;
 use crate::app::app;
+use crate::audit::Audit;
 use crate::authn::Authentication;
 use crate::authn::jwt::VerifyingKey;
 use crate::authz::{Authorization, Followed};
@@ -65,6 +66,7 @@ pub struct Config {
     pub authentication: Authentication,
     pub authorization: Authorization,
     pub admission: Admission,
+    pub audit: Audit,
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
     pub version: Version,
@@ -93,6 +95,7 @@ impl Config {
             authentication: Authentication::default(),
             authorization: Authorization::new(Vec::new()),
             admission: Admission::default(),
+            audit: Audit::default(),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             version: Version::default(),
@@ -176,6 +179,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     };
     let mut metrics = Metrics::new(budget, in_flight.clone(), config.encryption);
     config.authentication.metrics.register(metrics.registry());
+    config.audit.register(metrics.registry());
     let state = Data::new(ServerState {
         started: Instant::now(),
         requests,
@@ -189,6 +193,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         openapi: OpenApi::new(&config.schemes, served, info, backend.clock.clone()),
         hooks: Hooks::default(),
         metrics,
+        audit: config.audit,
         version: config.version,
     });
     let stores = backend.stores().cloned().collect();
@@ -294,6 +299,7 @@ impl Running {
         }
         self.shutdown.begin();
         self.serving.stop().await;
+        self.state.audit.flush().await;
         for store in self.stores {
             store.close().await;
         }

@@ -38,7 +38,7 @@ pub async fn serve(state: &ServerState, request: &Request) -> Option<HttpRespons
 }
 
 fn failed(request: &Request, error: &StatusError) -> HttpResponse {
-    respond::error(&request.headers, &request.query, error)
+    respond::error(request, error)
 }
 
 fn sized(copy: StoreCopy) -> Result<(u64, StoreCopy), StoreError> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::audit::Audit;
 use crate::authn::Authentication;
 use crate::authz::Authorization;
 use crate::delegate::Delegate;
@@ -23,6 +24,7 @@ pub struct ServerState {
     pub in_flight: Arc<InFlight>,
     pub rest: Arc<Rest>,
     pub delegates: Vec<Arc<dyn Delegate>>,
+    pub audit: Audit,
     pub authentication: Authentication,
     pub authorization: Authorization,
     pub(crate) impersonation: Impersonation,

@@ -21,10 +21,10 @@ pub use read::{read, restore};
 pub use scan::validate;
 pub(crate) use scan::{Scanner, Shape, Text, parse_shape};
 pub use sorted::sorted;
-pub use text::lossy as lossy_text;
+pub use text::{lossy as lossy_text, write_string};
 pub use type_meta::{names_type, no_fields, type_meta, type_meta_of_all};
-pub(crate) use write::{compact, write_float, write_int};
-pub use write::{to_vec, write, write_kind, write_kind_as};
+pub use write::{compact, to_vec, write, write_kind, write_kind_as};
+pub(crate) use write::{write_float, write_int};
 
 #[cfg(test)]
 mod tests;

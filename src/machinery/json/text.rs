@@ -38,7 +38,7 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Appends `text` as a JSON string with Go's escapes.
 #[inline]
-pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
+pub fn write_string(text: &str, out: &mut Vec<u8>) {
     out.reserve(text.len() + 3);
     out.push(b'"');
     let bytes = text.as_bytes();

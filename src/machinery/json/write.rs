@@ -209,7 +209,7 @@ fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends valid JSON text without its white space and with Go's escapes in its strings.
-pub(crate) fn compact(json: &[u8], out: &mut Vec<u8>) {
+pub fn compact(json: &[u8], out: &mut Vec<u8>) {
     let mut rest = json;
     while let Some(&b) = rest.first() {
         let len = match b {

@@ -6,6 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
 use keelson_machinery::status::StatusError;
 
+use super::audit::refused;
 use super::{Next, refuse};
 use crate::authn::Credentials;
 use crate::authn::bearer::{self, Bearer};
@@ -35,13 +36,16 @@ pub async fn authenticate(state: &ServerState, request: &mut Request, next: impl
     let mut response = match outcome {
         Ok(identity) => {
             request.user = identity.user.clone();
+            for (name, text) in &identity.notes {
+                request.audit.annotate(name, || text.clone());
+            }
             // Nobody further on needs the credentials, and what is not there can't leak.
             authentication.strip(&mut request.headers);
             next(request).await
         }
         Err(error) => {
             tracing::debug!(%error, path = request.info.path, "unable to authenticate the request");
-            refuse(request, &StatusError::unauthorized())
+            refused(state, request, |request| refuse(request, &StatusError::unauthorized())).await
         }
     };
     let headers = response.headers_mut();

@@ -8,6 +8,7 @@ use keelson_machinery::status::StatusError;
 use keelson_machinery::time;
 use tokio::time::Instant;
 
+use super::audit::refused;
 use super::{Next, refuse};
 use crate::request_info::Query;
 use crate::respond;
@@ -15,16 +16,24 @@ use crate::rest::request::Request;
 use crate::state::ServerState;
 
 pub async fn deadline(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {
-    within(state.requests.timeout, request, next).await
+    let longest = state.requests.timeout;
+    match limit_of(request, longest) {
+        Ok(limit) => within(limit, request, next).await,
+        Err(error) => refused(state, request, |request| refuse(request, &error)).await,
+    }
 }
 
-async fn within(longest: Duration, request: &mut Request, next: impl Next) -> HttpResponse {
-    if request.info.is_long_running() {
-        return next(request).await;
+/// How long the request may take; `None`: as long as it likes.
+fn limit_of(request: &Request, longest: Duration) -> Result<Option<Duration>, StatusError> {
+    match request.info.is_long_running() {
+        true => Ok(None),
+        false => time_limit(&request.query, longest).map(Some),
     }
-    let limit = match time_limit(&request.query, longest) {
-        Ok(limit) => limit,
-        Err(error) => return refuse(request, &error),
+}
+
+async fn within(limit: Option<Duration>, request: &mut Request, next: impl Next) -> HttpResponse {
+    let Some(limit) = limit else {
+        return next(request).await;
     };
     let deadline = Instant::now() + limit;
     request.deadline = Some(deadline);
@@ -75,7 +84,8 @@ mod tests {
     async fn what_takes_too_long_is_told_so() {
         let mut list = request("GET", "/api/v1/pods?timeout=10ms", &[]);
         let begin = Instant::now();
-        let response = within(MINUTE, &mut list, async |request: &mut Request| {
+        let limit = limit_of(&list, MINUTE).unwrap();
+        let response = within(limit, &mut list, async |request: &mut Request| {
             assert!(request.deadline.unwrap() >= begin + Duration::from_millis(10));
             std::future::pending().await
         })
@@ -94,7 +104,8 @@ mod tests {
             "/api/v1/namespaces/n/pods/p/exec",
         ] {
             let mut stream = request("GET", target, &[]);
-            let response = within(Duration::ZERO, &mut stream, async |request: &mut Request| {
+            let limit = limit_of(&stream, Duration::ZERO).unwrap();
+            let response = within(limit, &mut stream, async |request: &mut Request| {
                 assert_eq!(request.deadline, None);
                 tokio::task::yield_now().await;
                 fine(request).await

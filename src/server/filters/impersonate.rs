@@ -18,7 +18,10 @@ pub async fn impersonate(state: &ServerState, request: &mut Request, next: impl 
                 .act_as(&state.authorization, &request.user, &request.info, wanted)
                 .await;
             match acting {
-                Ok(user) => request.user = Arc::new(user),
+                Ok(acting) => {
+                    request.user = Arc::new(acting.user);
+                    request.audit.impersonated(&request.user, acting.constraint);
+                }
                 Err(error) => return refuse(request, &error),
             }
         }

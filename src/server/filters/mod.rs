@@ -1,6 +1,8 @@
 //! The filter chain. [`crate::app`] holds its order; each filter is one function in one file, given the server's state,
 //! the request and the rest of the chain.
 
+pub mod audit;
+pub mod audit_id;
 pub mod authenticate;
 pub mod authorize;
 pub mod cache_control;
@@ -26,7 +28,7 @@ impl<F: AsyncFnOnce(&mut Request) -> HttpResponse> Next for F {}
 
 /// Ends a request in a filter.
 fn refuse(request: &Request, error: &StatusError) -> HttpResponse {
-    respond::error(&request.headers, &request.query, error)
+    respond::error(request, error)
 }
 
 #[cfg(test)]

@@ -24,6 +24,14 @@ use mode::{Check, Mode, legacy, modes};
 /// So many users are remembered who came through by the older permission.
 const REMEMBERED: usize = 256;
 
+/// Whom a request goes on as.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Acting {
+    pub user: User,
+    /// The constrained permission that gave the identity; `None`: it was the older one.
+    pub constraint: Option<&'static str>,
+}
+
 /// Decides who may act as whom.
 #[derive(Default)]
 pub struct Impersonation {
@@ -39,13 +47,13 @@ impl Impersonation {
         user: &User,
         info: &RequestInfo,
         wanted: User,
-    ) -> Result<User, StatusError> {
+    ) -> Result<Acting, StatusError> {
         let by_legacy = || check_all(authorization, user, legacy(&wanted));
         let remembered = self.remembers(&user.name);
         let mut refused = None;
         if remembered {
             match by_legacy().await {
-                Ok(()) => return Ok(complete(wanted, None)),
+                Ok(()) => return Ok(acting(wanted, None)),
                 Err(error) => refused = Some(error),
             }
         }
@@ -53,7 +61,7 @@ impl Impersonation {
             match check_all(authorization, user, mode.checks(info, &wanted)).await {
                 Ok(()) => {
                     self.remember(&user.name, false);
-                    return Ok(complete(wanted, Some(mode)));
+                    return Ok(acting(wanted, Some(mode)));
                 }
                 Err(error) => refused = refused.or(Some(error)),
             }
@@ -62,7 +70,7 @@ impl Impersonation {
             match by_legacy().await {
                 Ok(()) => {
                     self.remember(&user.name, true);
-                    return Ok(complete(wanted, None));
+                    return Ok(acting(wanted, None));
                 }
                 Err(error) => refused = refused.or(Some(error)),
             }
@@ -104,6 +112,13 @@ async fn check_all(authorization: &Authorization, user: &User, checks: Vec<Check
         return Err(StatusError::forbidden(&info.group, &info.resource, &info.name, why));
     }
     Ok(())
+}
+
+fn acting(wanted: User, mode: Option<Mode>) -> Acting {
+    Acting {
+        user: complete(wanted, mode),
+        constraint: mode.map(Mode::verb),
+    }
 }
 
 /// Adds the groups that the identity has by its name.

@@ -38,6 +38,16 @@ impl Mode {
         }
     }
 
+    /// The verb of the right to be an identity.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Mode::AssociatedNode => "impersonate:associated-node",
+            Mode::ArbitraryNode => "impersonate:arbitrary-node",
+            Mode::ServiceAccount => "impersonate:serviceaccount",
+            Mode::UserInfo => "impersonate:user-info",
+        }
+    }
+
     pub fn is_node(self) -> bool {
         matches!(self, Mode::AssociatedNode | Mode::ArbitraryNode)
     }
@@ -48,16 +58,16 @@ impl Mode {
             verb: format!("impersonate-on:{}:{}", self.name(), info.verb),
             ..info.clone()
         };
-        let verb = format!("impersonate:{}", self.name());
+        let verb = self.verb();
         let mut checks = vec![possible(request)];
         match (self, service_account(&wanted.name), node(&wanted.name)) {
             (Mode::ServiceAccount, Some((namespace, name)), _) => {
-                checks.push(possible(part(&verb, GROUP, "serviceaccounts", namespace, name)));
+                checks.push(possible(part(verb, GROUP, "serviceaccounts", namespace, name)));
             }
             // Which node it is has been seen to.
-            (Mode::AssociatedNode, ..) => checks.push(possible(part(&verb, GROUP, "nodes", "", "*"))),
-            (Mode::ArbitraryNode, _, Some(name)) => checks.push(possible(part(&verb, GROUP, "nodes", "", name))),
-            _ => checks.extend(user_info(&verb, wanted)),
+            (Mode::AssociatedNode, ..) => checks.push(possible(part(verb, GROUP, "nodes", "", "*"))),
+            (Mode::ArbitraryNode, _, Some(name)) => checks.push(possible(part(verb, GROUP, "nodes", "", name))),
+            _ => checks.extend(user_info(verb, wanted)),
         }
         checks
     }

@@ -54,7 +54,7 @@ fn try_as(impersonation: &Impersonation, grants: &[&'static str], wanted: User) 
         .act_as(&authorization, &alice, &info, wanted)
         .now_or_never()
         .unwrap()
-        .map(|user| user.groups)
+        .map(|acting| acting.user.groups)
         .map_err(|error| error.message)
 }
 

@@ -133,6 +133,7 @@ impl Rest {
         let accepted = request.negotiate(Offer::Objects)?;
         let options = WriteOptions::parse(&request.query, Writing::Apply)?;
         let body = request.body().await?;
+        request.audit.sent_patch(&body);
         let mut applied = (endpoint.kind.new)();
         let gvk = endpoint.kind.gvk();
         let body = ApplyBody::read(request, &body, gvk, options.field_validation, &mut *applied)?;

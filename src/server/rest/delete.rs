@@ -82,7 +82,7 @@ impl Rest {
         if body.is_empty() {
             return options::delete_options_of_query(&request.query);
         }
-        match request.body_format()? {
+        let options = match request.body_format()? {
             Format::Json => options::delete_options_of_json(checked(&body)?),
             Format::Yaml => {
                 let json = yaml::to_json(&body).map_err(|e| StatusError::bad_request(e.to_string()))?;
@@ -96,7 +96,9 @@ impl Rest {
                     .map_err(|e| StatusError::bad_request(e.to_string()))?;
                 options::checked_delete_options(decoded)
             }
-        }
+        }?;
+        request.audit.sent_options(&options);
+        Ok(options)
     }
 }
 

@@ -9,6 +9,7 @@ use keelson_machinery::status::StatusError;
 
 use super::list::resolve_fields;
 use super::options::{ListOptions, WriteOptions, Writing};
+use super::output::metadata_of;
 use super::request::Request;
 use super::{Rest, namespace};
 use crate::admission::Operation;
@@ -82,8 +83,9 @@ impl Rest {
         request
             .kind(&self.registry, gvk, options.field_validation, &mut *object)
             .await?;
-        take_namespace(request, endpoint, &mut *object)?;
         keelson_machinery::defaults::apply(object.as_reflect_mut());
+        request.audit.sent(&*object, metadata_of(&*object));
+        take_namespace(request, endpoint, &mut *object)?;
         if handler.needs_namespace() {
             let name = request.info.name.as_str();
             let namespace = namespace(request, endpoint);

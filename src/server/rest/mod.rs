@@ -112,9 +112,7 @@ impl Rest {
             return Err(StatusError::method_not_allowed());
         }
         check_media_types(request, target, verb)?;
-        if !endpoint.kind.deprecation.is_empty() {
-            request.warn(endpoint.kind.deprecation);
-        }
+        deprecated(request, endpoint.kind.deprecation);
         self.dispatch(request, endpoint, target, verb).await
     }
 
@@ -124,9 +122,7 @@ impl Rest {
         if request.info.legacy_watch {
             return StatusError::no_such_resource();
         }
-        if !kind.deprecation.is_empty() {
-            request.warn(kind.deprecation);
-        }
+        deprecated(request, kind.deprecation);
         StatusError::method_not_supported(kind.group, kind.plural, "watch")
     }
 
@@ -196,6 +192,20 @@ impl Rest {
 
     pub(crate) fn now(&self) -> Time {
         self.backend.clock.now()
+    }
+}
+
+/// Says that a kind is deprecated, if it is, to the client and to the audit.
+fn deprecated(request: &Request, text: &'static str) {
+    if text.is_empty() {
+        return;
+    }
+    request.warn(text);
+    request.audit.annotate("k8s.io/deprecated", || "true".to_owned());
+    // The words of the warning, which clients know.
+    if let Some((_, release)) = text.split_once("unavailable in v") {
+        let release = release.split('+').next().unwrap_or_default();
+        request.audit.annotate("k8s.io/removed-release", || release.to_owned());
     }
 }
 

@@ -207,7 +207,7 @@ fn single(metadata: &ObjectMeta) -> ListMeta {
     }
 }
 
-fn metadata_of(object: &dyn Kind) -> Option<&ObjectMeta> {
+pub(super) fn metadata_of(object: &dyn Kind) -> Option<&ObjectMeta> {
     let (index, _) = object.desc().field("metadata")?;
     match object.get(index) {
         Value::Message(metadata) => metadata.as_any().downcast_ref(),
@@ -222,15 +222,19 @@ fn metadata_response(
     code: u16,
     metadata: &ObjectMeta,
 ) -> HttpResponse {
-    let mut out = Vec::with_capacity(512);
     let rendering = request.rendering(format);
+    let text = || {
+        let mut out = Vec::with_capacity(512);
+        write_partial_metadata(metadata, version.api_version(), &mut out);
+        out
+    };
     if format == Format::Protobuf {
+        let mut out = Vec::with_capacity(512);
         write_partial_protobuf(metadata, &mut out);
         let body = protobuf::wrap(version.api_version(), "PartialObjectMetadata", &out);
-        return respond::bytes(rendering, code, body);
+        return respond::protobuf_bytes(rendering, code, body, text);
     }
-    write_partial_metadata(metadata, version.api_version(), &mut out);
-    respond::json_bytes(rendering, code, out)
+    respond::json_bytes(rendering, code, text())
 }
 
 fn whole_list(
@@ -247,18 +251,17 @@ fn whole_list(
         .map(|o| endpoint.resource.from_hub(kind, o))
         .collect::<Result<Vec<_>, StatusError>>()?;
     let rendering = request.rendering(format);
+    let text = || {
+        list_json(&version, kind.list_kind, meta, &objects, |o, out| {
+            json::write(o.as_reflect(), out)
+        })
+    };
     if format == Format::Protobuf {
         let raw = list_protobuf(meta, &objects, |o, out| protobuf::write_message(o.as_reflect(), out));
-        return Ok(respond::bytes(
-            rendering,
-            200,
-            protobuf::wrap(&version, kind.list_kind, &raw),
-        ));
+        let body = protobuf::wrap(&version, kind.list_kind, &raw);
+        return Ok(respond::protobuf_bytes(rendering, 200, body, text));
     }
-    let out = list_json(&version, kind.list_kind, meta, &objects, |o, out| {
-        json::write(o.as_reflect(), out)
-    });
-    Ok(respond::json_bytes(rendering, 200, out))
+    Ok(respond::json_bytes(rendering, 200, text()))
 }
 
 fn metadata_list(
@@ -274,19 +277,22 @@ fn metadata_list(
         .map(|object| Shown::new(endpoint, object, false))
         .collect::<Result<Vec<_>, StatusError>>()?;
     let (rendering, version) = (request.rendering(format), version.api_version());
+    let text = || {
+        let out = list_json(version, KIND, meta, &objects, |o, out| {
+            write_partial_metadata(o.metadata(), version, out);
+        });
+        // Alone among lists this one has null for no items.
+        match objects.is_empty() {
+            true => [out.strip_suffix(b"[]}").unwrap_or(&out), b"null}"].concat(),
+            false => out,
+        }
+    };
     if format == Format::Protobuf {
         let raw = list_protobuf(meta, &objects, |o, out| write_partial_protobuf(o.metadata(), out));
-        return Ok(respond::bytes(rendering, 200, protobuf::wrap(version, KIND, &raw)));
+        let body = protobuf::wrap(version, KIND, &raw);
+        return Ok(respond::protobuf_bytes(rendering, 200, body, text));
     }
-    let out = list_json(version, KIND, meta, &objects, |o, out| {
-        write_partial_metadata(o.metadata(), version, out);
-    });
-    // Alone among lists this one has null for no items.
-    let out = match objects.is_empty() {
-        true => [out.strip_suffix(b"[]}").unwrap_or(&out), b"null}"].concat(),
-        false => out,
-    };
-    Ok(respond::json_bytes(rendering, 200, out))
+    Ok(respond::json_bytes(rendering, 200, text()))
 }
 
 fn no_list(group: &str, kind: &str) -> StatusError {

@@ -61,6 +61,7 @@ impl Rest {
         let patch_type = PatchType::of(request)?;
         let options = WriteOptions::parse(&request.query, Writing::Patch)?;
         let body = request.body().await?;
+        request.audit.sent_patch(&body);
         let context = request.context(endpoint, self.now(), options.dry_run);
         let name = request.info.name.as_str();
         self.admission

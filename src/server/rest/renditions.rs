@@ -32,8 +32,11 @@ enum Form {
 }
 
 impl Form {
-    /// `None`: the answer is not made of renditions.
+    /// `None`: the answer is not made of renditions. What is recorded as JSON beside is made the other way.
     fn of(rendering: Rendering, accepted: Accepted) -> Option<Form> {
+        if rendering.recording.objects() {
+            return None;
+        }
         match (accepted.shape, accepted.format) {
             (Wanted::Object, Format::Protobuf) => Some(Form::Protobuf),
             (Wanted::Object, Format::Json) if !rendering.pretty => Some(Form::Json),

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use super::decode::{decode_kind, decode_object};
 use super::options::FieldValidation;
 use super::pretty;
+use crate::audit::Trail;
 use crate::authz::Authorization;
 use crate::compress;
 use crate::listener::Connection;
@@ -47,6 +48,8 @@ pub struct Request {
     pub authorization: Option<Authorization>,
     /// When the answer comes too late; whoever asks others for it tells them. `None`: never.
     pub deadline: Option<Instant>,
+    /// What is recorded of it.
+    pub audit: Trail,
     pub payload: RefCell<Option<Payload>>,
     /// Texts for `Warning` headers.
     pub warnings: Warnings,
@@ -64,6 +67,7 @@ impl Request {
             user: Arc::default(),
             authorization: None,
             deadline: None,
+            audit: Trail::default(),
             payload: RefCell::new(Some(payload)),
             warnings: Warnings::default(),
             http,
@@ -84,6 +88,7 @@ impl Request {
             format,
             pretty: pretty::wanted(&self.headers, &self.query),
             gzip: compress::accepted(&self.headers),
+            recording: self.audit.recording(),
         }
     }
 

@@ -17,6 +17,7 @@ use serde_json::json;
 use super::apply::{ApplyBody, is_apply};
 use super::decode::{TypeFault, check_type, decode_kind, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
+use super::output::metadata_of;
 use super::patch::{PatchType, apply, unfit};
 use super::request::Request;
 use super::scale_owners::ScaleOwners;
@@ -53,6 +54,9 @@ impl Rest {
             ),
         };
         let body = request.body().await?;
+        if !matches!(change, Change::Replace(..)) {
+            request.audit.sent_patch(&body);
+        }
         let context = Context {
             tracking: Tracking::Done,
             ..request.context(endpoint, self.now(), change.options().dry_run)
@@ -84,7 +88,7 @@ impl Rest {
                     if let Some(meta) = metadata(shown.as_reflect_mut()) {
                         meta.managed_fields = owners.shown();
                     }
-                    let (new, problems) = self.changed(endpoint, scale, &change, &*shown, &body)?;
+                    let (new, problems) = self.changed(request, endpoint, scale, (&change, &body), &*shown)?;
                     // What an attempt before this one warned of is said again.
                     request.warnings.borrow_mut().truncate(before);
                     request.warnings.borrow_mut().extend(problems);
@@ -167,17 +171,19 @@ impl Rest {
     /// told to the client.
     fn changed(
         &self,
+        request: &Request,
         endpoint: &Endpoint,
         scale: &'static SubresourceDesc,
-        change: &Change,
+        (change, body): (&Change, &[u8]),
         view: &dyn Kind,
-        body: &[u8],
     ) -> Result<(Box<dyn Kind>, Vec<String>), StatusError> {
         let mut new = self.new_scale(scale)?;
         let problems = match change {
             Change::Replace(format, options) => {
                 let gvk = new.gvk();
-                decode_kind(&self.registry, gvk, *format, body, options.field_validation, &mut *new)?
+                let problems = decode_kind(&self.registry, gvk, *format, body, options.field_validation, &mut *new)?;
+                request.audit.sent(&*new, metadata_of(&*new));
+                problems
             }
             // What an apply makes depends on owners too.
             Change::Apply(_) => Vec::new(),

@@ -26,9 +26,10 @@ impl Rest {
         let mut object = request
             .object(&self.registry, endpoint.kind, options.field_validation)
             .await?;
+        endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
+        request.audit.sent(&*object, Some(object.meta()));
         check_name(request, endpoint, &mut *object)?;
         drop_repeated_owners(request, &mut *object, OwnersRead::Sent);
-        endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
         let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
         let context = request.context(endpoint, self.now(), options.dry_run);
         let name = request.info.name.as_str();

@@ -64,6 +64,7 @@ async fn issue(call: &Call<'_>, mut request: TokenRequest) -> Result<TokenReques
         spec.expiration_seconds = Some(seconds);
     }
     let for_kubelet = seconds == KUBELET_SECONDS && bound.is_pod && spec.audiences.iter().all(|a| own.contains(a));
+    let id = call.backend.new_uid();
     let claims = Claims {
         account: account.meta(),
         audiences: &spec.audiences,
@@ -71,10 +72,14 @@ async fn issue(call: &Call<'_>, mut request: TokenRequest) -> Result<TokenReques
         seconds,
         extended: for_kubelet && issuer.lifetimes.extend,
         bound: bound.claims,
-        id: call.backend.new_uid(),
+        id: id.clone(),
     };
     let claims = claims.to_json(issuer.issuer());
     request.status.token = issuer.sign(&claims).map_err(StatusError::internal_error)?;
+    let audit = &call.request.audit;
+    audit.annotate("authentication.kubernetes.io/issued-credential-id", || {
+        format!("JTI={id}")
+    });
     request.status.expiration_timestamp = after(&call.context.now, seconds);
     fill_metadata(&mut request.metadata, account.meta(), call.context.now);
     Ok(request)

@@ -2,6 +2,8 @@
 
 // `cfg(test)` always holds here; clippy wants to see it before it takes the helpers for test code.
 #[cfg(test)]
+mod audit;
+#[cfg(test)]
 mod farewell;
 #[cfg(test)]
 mod limits;

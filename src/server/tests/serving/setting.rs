@@ -41,6 +41,11 @@ impl Server {
     pub fn with(change: impl FnOnce(&mut RequestSettings)) -> Self {
         let mut requests = RequestSettings::default();
         change(&mut requests);
+        Server::configured(move |config| config.requests = requests)
+    }
+
+    /// With any other configuration.
+    pub fn configured(change: impl FnOnce(&mut Config) + Send + 'static) -> Self {
         let (started, is_started) = std::sync::mpsc::channel();
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let thread = std::thread::spawn(move || {
@@ -49,7 +54,9 @@ impl Server {
                 .build()
                 .unwrap();
             tokio::task::LocalSet::new().block_on(&runtime, async move {
-                let running = start(config(requests).await).unwrap();
+                let mut config = config().await;
+                change(&mut config);
+                let running = start(config).unwrap();
                 started
                     .send((running.local_addr(), running.shutdown().clone()))
                     .unwrap();
@@ -107,7 +114,7 @@ impl Drop for Server {
     }
 }
 
-async fn config(requests: RequestSettings) -> Config {
+async fn config() -> Config {
     let history = HistoryLimits::default();
     let mut listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), None);
     listener.workers = 2;
@@ -116,7 +123,6 @@ async fn config(requests: RequestSettings) -> Config {
         cache_bytes: 16 << 20,
         authentication: Authentication::default().with_anonymous(Anonymous::Everywhere),
         authorization: Authorization::new(vec![Arc::new(AlwaysAllow)]),
-        requests,
         ..Config::new(vec![&keelson_codegen_sample::api::SCHEME], store, listener)
     }
 }
