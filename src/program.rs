@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use keelson_machinery::scheme::Scheme;
 use keelson_machinery::table::CellFunctions;
 use keelson_server::admission::Admission;
-use keelson_server::audit::Audit;
+use keelson_server::audit::{Audit, AuditError};
 use keelson_server::authz::rbac::Rbac;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::listener::{Goaway, ListenerConfig, raise_descriptor_limit};
@@ -212,8 +212,11 @@ impl Server {
 /// What is recorded, and where.
 fn audit(settings: &Settings) -> Result<Audit, OptionError> {
     let audit = settings.audit.clone();
-    let path = audit.log.as_ref().and_then(|log| log.path.clone()).unwrap_or_default();
-    Audit::start(audit, Arc::new(SystemClock)).map_err(|error| OptionError::file("--audit-log-path", &path, error))
+    let log = audit.log.as_ref().and_then(|log| log.path.clone()).unwrap_or_default();
+    Audit::start(audit, Arc::new(SystemClock)).map_err(|error| match error {
+        AuditError::Log(error) => OptionError::file("--audit-log-path", &log, error),
+        AuditError::Webhook(_) => OptionError::flag("--audit-webhook-config-file", error.to_string()),
+    })
 }
 
 /// Everything about where objects are kept.

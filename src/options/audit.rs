@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use keelson_machinery::time;
-use keelson_server::audit::sink::{Batching, Format, LogSettings, Mode, Rotation, Truncation};
+use keelson_server::audit::sink::{Batching, Format, LogSettings, Mode, Rotation, Truncation, WebhookSettings};
 use keelson_server::audit::{AuditSettings, Policy};
 
 use super::{OptionError, values};
@@ -99,17 +99,76 @@ pub struct Audit {
     /// event does not, and must be at least that.
     #[arg(long, value_name = "int", default_value = "10485760", value_parser = values::integer)]
     pub audit_log_truncate_max_batch_size: i64,
+
+    /// A file in kubectl's form whose current context names the server that events are sent to.
+    #[arg(long, value_name = "string")]
+    pub audit_webhook_config_file: Option<OsString>,
+
+    /// The version of events that are sent.
+    #[arg(long, value_name = "string", default_value = "audit.k8s.io/v1")]
+    pub audit_webhook_version: String,
+
+    /// Whether answers wait until their events are sent: as with the log.
+    #[arg(long, value_name = "string", default_value = "batch")]
+    pub audit_webhook_mode: String,
+
+    /// How long to wait before events that did not get through are sent again.
+    #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration,
+          alias = "audit-webhook-batch-initial-backoff")]
+    pub audit_webhook_initial_backoff: time::Duration,
+
+    /// Events that may wait to be sent in batch mode.
+    #[arg(long, value_name = "int", default_value = "10000", value_parser = values::integer)]
+    pub audit_webhook_batch_buffer_size: i64,
+
+    /// Events that are sent together in batch mode.
+    #[arg(long, value_name = "int", default_value = "400", value_parser = values::integer)]
+    pub audit_webhook_batch_max_size: i64,
+
+    /// How long an event waits for others in batch mode.
+    #[arg(long, value_name = "duration", default_value = "30s", value_parser = values::duration)]
+    pub audit_webhook_batch_max_wait: time::Duration,
+
+    /// Limit how often is sent in batch mode.
+    #[arg(long, value_name = "bool", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          default_value = "true", value_parser = values::boolean)]
+    pub audit_webhook_batch_throttle_enable: bool,
+
+    /// Requests a second, if they are limited.
+    #[arg(long, value_name = "float32", default_value = "10", value_parser = values::float)]
+    pub audit_webhook_batch_throttle_qps: f64,
+
+    /// Requests at once after a rest, if they are limited.
+    #[arg(long, value_name = "int", default_value = "15", value_parser = values::integer)]
+    pub audit_webhook_batch_throttle_burst: i64,
+
+    /// Leave the objects out of events that are too large; drop events that are too large even so.
+    #[arg(long, value_name = "bool", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          default_value = "false", value_parser = values::boolean)]
+    pub audit_webhook_truncate_enabled: bool,
+
+    /// Bytes of an event that is not too large.
+    #[arg(long, value_name = "int", default_value = "102400", value_parser = values::integer)]
+    pub audit_webhook_truncate_max_event_size: i64,
+
+    /// As with the log.
+    #[arg(long, value_name = "int", default_value = "10485760", value_parser = values::integer)]
+    pub audit_webhook_truncate_max_batch_size: i64,
 }
 
 impl Audit {
     /// Checks the flags and reads the policy.
     pub(super) fn settings(&self, warnings: &mut Vec<String>) -> Result<AuditSettings, OptionError> {
-        let log = self.log()?;
+        let (log, webhook) = (self.log()?, self.webhook()?);
         let policy = self.policy(warnings)?;
-        if policy.is_none() && log.is_some() {
-            warnings.push("No audit policy file provided, no events will be recorded for log backend".to_owned());
+        for (backend, given) in [("log", log.is_some()), ("webhook", webhook.is_some())] {
+            if policy.is_none() && given {
+                warnings.push(format!(
+                    "No audit policy file provided, no events will be recorded for {backend} backend"
+                ));
+            }
         }
-        Ok(AuditSettings { policy, log })
+        Ok(AuditSettings { policy, log, webhook })
     }
 
     fn policy(&self, warnings: &mut Vec<String>) -> Result<Option<Policy>, OptionError> {
@@ -132,23 +191,19 @@ impl Audit {
         let Some(path) = given(self.audit_log_path.as_ref()) else {
             return Ok(None);
         };
-        let batching = Backend::LOG.batching(
-            self.audit_log_batch_buffer_size,
-            self.audit_log_batch_max_size,
-            self.audit_log_batch_max_wait,
-            self.audit_log_batch_throttle_enable
-                .then_some((self.audit_log_batch_throttle_qps, self.audit_log_batch_throttle_burst)),
-        );
         let mode = Backend::LOG.mode(&self.audit_log_mode)?;
+        let throttle = (self.audit_log_batch_throttle_qps, self.audit_log_batch_throttle_burst);
         Ok(Some(LogSettings {
             path: Some(path).filter(|path| path.as_os_str() != "-"),
             format: self.format()?,
             mode,
-            batching: match mode {
-                Mode::Batch => batching?,
-                // Nobody looks at them.
-                _ => batching.unwrap_or(UNBATCHED),
-            },
+            batching: Backend::LOG.batching(
+                mode,
+                self.audit_log_batch_buffer_size,
+                self.audit_log_batch_max_size,
+                self.audit_log_batch_max_wait,
+                self.audit_log_batch_throttle_enable.then_some(throttle),
+            )?,
             truncation: Backend::LOG.truncation(
                 self.audit_log_truncate_enabled,
                 self.audit_log_truncate_max_event_size,
@@ -156,6 +211,35 @@ impl Audit {
                 &self.audit_log_version,
             )?,
             rotation: self.rotation()?,
+        }))
+    }
+
+    fn webhook(&self) -> Result<Option<WebhookSettings>, OptionError> {
+        let Some(config) = given(self.audit_webhook_config_file.as_ref()) else {
+            return Ok(None);
+        };
+        let mode = Backend::WEBHOOK.mode(&self.audit_webhook_mode)?;
+        let throttle = (
+            self.audit_webhook_batch_throttle_qps,
+            self.audit_webhook_batch_throttle_burst,
+        );
+        Ok(Some(WebhookSettings {
+            config,
+            mode,
+            batching: Backend::WEBHOOK.batching(
+                mode,
+                self.audit_webhook_batch_buffer_size,
+                self.audit_webhook_batch_max_size,
+                self.audit_webhook_batch_max_wait,
+                self.audit_webhook_batch_throttle_enable.then_some(throttle),
+            )?,
+            truncation: Backend::WEBHOOK.truncation(
+                self.audit_webhook_truncate_enabled,
+                self.audit_webhook_truncate_max_event_size,
+                self.audit_webhook_truncate_max_batch_size,
+                &self.audit_webhook_version,
+            )?,
+            initial_backoff: span(self.audit_webhook_initial_backoff),
         }))
     }
 
@@ -202,6 +286,11 @@ const UNBATCHED: Batching = Batching {
     throttle: None,
 };
 
+/// Negative spans are none.
+fn span(span: time::Duration) -> Duration {
+    Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(0))
+}
+
 /// A place for events, as flags and their errors name it.
 struct Backend {
     name: &'static str,
@@ -212,6 +301,13 @@ struct Backend {
 }
 
 impl Backend {
+    const WEBHOOK: Backend = Backend {
+        name: "webhook",
+        mode: "--audit-webhook-mode",
+        version: "--audit-webhook-version",
+        batch: "--audit-webhook-batch-*",
+        truncate: "--audit-webhook-truncate-*",
+    };
     const LOG: Backend = Backend {
         name: "log",
         mode: "--audit-log-mode",
@@ -228,8 +324,10 @@ impl Backend {
         })
     }
 
+    /// What says how events are collected, where they are.
     fn batching(
         &self,
+        mode: Mode,
         buffer: i64,
         max_events: i64,
         max_wait: time::Duration,
@@ -246,6 +344,9 @@ impl Backend {
             let number = usize::try_from(value).ok().filter(|number| *number > 0);
             number.ok_or_else(|| wrong(what, value.to_string()))
         };
+        if mode != Mode::Batch {
+            return Ok(UNBATCHED);
+        }
         let throttle = match throttle {
             None => None,
             Some((qps, _)) if !qps.is_finite() || qps <= 0.0 => return Err(wrong("throttle QPS", qps.to_string())),
@@ -257,7 +358,7 @@ impl Backend {
         Ok(Batching {
             buffer: positive("buffer size", buffer)?,
             max_events: positive("max batch size", max_events)?,
-            max_wait: Duration::from_nanos(u64::try_from(max_wait.as_nanos()).unwrap_or(0)),
+            max_wait: span(max_wait),
             throttle,
         })
     }
@@ -372,6 +473,14 @@ mod tests {
             (
                 "--audit-log-version=v2",
                 r#"invalid group version, allowed versions are ["audit.k8s.io/v1"]"#,
+            ),
+            (
+                "--audit-webhook-config-file=hook --audit-webhook-mode=x",
+                r#"invalid audit webhook mode x, allowed modes are "batch,blocking,blocking-strict""#,
+            ),
+            (
+                "--audit-webhook-config-file=hook --audit-webhook-batch-throttle-burst=0",
+                "invalid audit batch webhook throttle burst 0, must be a positive number",
             ),
             (
                 "--audit-log-mode=batch --audit-log-batch-buffer-size=0",

@@ -17,7 +17,7 @@ use super::event::Event;
 use super::level::Level;
 use super::policy::Policy;
 use super::record::{Asked, Record};
-use super::sink::{LogSettings, Sink, Wait};
+use super::sink::{LogSettings, Sink, Wait, WebhookSettings};
 use crate::rest::request::Request;
 use crate::user::User;
 
@@ -29,6 +29,16 @@ const FAREWELL: Duration = Duration::from_secs(10);
 pub struct AuditSettings {
     pub policy: Option<Policy>,
     pub log: Option<LogSettings>,
+    pub webhook: Option<WebhookSettings>,
+}
+
+/// A sink that can't be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    #[error("{0}")]
+    Log(io::Error),
+    #[error("initializing audit webhook: {0}")]
+    Webhook(io::Error),
 }
 
 /// The auditing of a server; the default records nothing. A clone is the same.
@@ -69,16 +79,21 @@ impl Audit {
     /// Opens the sinks.
     ///
     /// # Errors
-    /// The log can't be opened.
-    pub fn start(settings: AuditSettings, clock: Arc<dyn Clock>) -> io::Result<Audit> {
+    /// The log can't be opened, or the webhook's file can't be used.
+    pub fn start(settings: AuditSettings, clock: Arc<dyn Clock>) -> Result<Audit, AuditError> {
         let counters = Counters::default();
         let mut sinks = Vec::new();
         let Some(policy) = settings.policy else {
             return Ok(Audit::default());
         };
+        let errors = |plugin| counters.errors.get_or_create_owned(&PluginLabels { plugin });
         if let Some(log) = settings.log {
-            let errors = counters.errors.get_or_create_owned(&PluginLabels { plugin: Sink::LOG });
-            sinks.push(Sink::log(log, clock.clone(), errors)?);
+            let sink = Sink::log(log, clock.clone(), errors(Sink::LOG));
+            sinks.push(sink.map_err(AuditError::Log)?);
+        }
+        if let Some(webhook) = settings.webhook {
+            let sink = Sink::webhook(webhook, errors(Sink::WEBHOOK));
+            sinks.push(sink.map_err(AuditError::Webhook)?);
         }
         let auditor = (!sinks.is_empty()).then(|| {
             Arc::new(Auditor {

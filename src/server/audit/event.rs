@@ -12,7 +12,7 @@ use super::outcome::Outcome;
 use super::record::{Asked, Learned};
 use crate::user::User;
 
-/// What every event begins with.
+/// What every event begins with. Those in a list leave the type out: see [`write_item`].
 const HEAD: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","#;
 /// Why an event has no objects though its level says so.
 const TRUNCATED: (&str, &str) = ("audit.k8s.io/truncated", "true");
@@ -29,6 +29,12 @@ pub struct Event<'a> {
     pub at: Time,
     /// How it ended: the HTTP status, and what the answer says. `None` before there is an answer.
     pub outcome: Option<(u16, &'a Outcome)>,
+}
+
+/// Appends an event, given as JSON, without its type: as an item of a list of events.
+pub fn write_item(event: &[u8], out: &mut Vec<u8>) {
+    out.push(b'{');
+    out.extend_from_slice(event.get(HEAD.len()..).unwrap_or_default());
 }
 
 impl Event<'_> {

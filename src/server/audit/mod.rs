@@ -16,7 +16,7 @@ mod record;
 pub mod sink;
 mod trail;
 
-pub use auditor::{Audit, AuditSettings};
+pub use auditor::{Audit, AuditError, AuditSettings};
 pub use level::{Level, Stage, Stages};
 pub use outcome::{Outcome, Recording};
 pub use policy::{Decision, Policy};

@@ -5,6 +5,7 @@ mod log;
 mod queue;
 mod rotation;
 mod throttle;
+mod webhook;
 
 use std::io;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 pub use log::{Format, LogSettings};
 pub use queue::Batching;
 pub use rotation::Rotation;
+pub use webhook::WebhookSettings;
 
 use super::event::Event;
 use queue::{Entry, Message};
@@ -82,22 +84,41 @@ pub struct Sink {
 
 impl Sink {
     pub(super) const LOG: &'static str = "log";
+    pub(super) const WEBHOOK: &'static str = "webhook";
 
     /// A file, or standard output, with a thread of its own.
     pub(super) fn log(settings: LogSettings, clock: Arc<dyn Clock>, errors: Counter) -> io::Result<Sink> {
-        let capacity = capacity(settings.mode, &settings.batching);
-        let (queue, receiver) = mpsc::channel(capacity);
-        let sink = Sink {
-            plugin: Sink::LOG,
-            mode: settings.mode,
-            format: settings.format,
-            truncation: settings.truncation,
-            queue,
-            queued: Arc::default(),
-            errors: errors.clone(),
-        };
+        let (mut sink, receiver) = Sink::queued(Sink::LOG, settings.mode, &settings.batching, errors.clone());
+        (sink.format, sink.truncation) = (settings.format, settings.truncation);
         log::start(settings, clock, receiver, errors)?;
         Ok(sink)
+    }
+
+    /// Another server, called from a thread of its own.
+    pub(super) fn webhook(settings: WebhookSettings, errors: Counter) -> io::Result<Sink> {
+        let (mut sink, receiver) = Sink::queued(Sink::WEBHOOK, settings.mode, &settings.batching, errors.clone());
+        sink.truncation = settings.truncation;
+        webhook::start(settings, receiver, errors)?;
+        Ok(sink)
+    }
+
+    fn queued(
+        plugin: &'static str,
+        mode: Mode,
+        batching: &Batching,
+        errors: Counter,
+    ) -> (Sink, mpsc::Receiver<Message>) {
+        let (queue, receiver) = mpsc::channel(capacity(mode, batching));
+        let sink = Sink {
+            plugin,
+            mode,
+            format: Format::Json,
+            truncation: None,
+            queue,
+            queued: Arc::default(),
+            errors,
+        };
+        (sink, receiver)
     }
 
     pub(super) fn plugin(&self) -> &'static str {

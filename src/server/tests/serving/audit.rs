@@ -51,6 +51,7 @@ fn audited_as(rules: &str, change: impl FnOnce(&mut LogSettings)) -> Audited {
     let settings = AuditSettings {
         policy: Some(Policy::read(policy.as_bytes()).unwrap().0),
         log: Some(settings),
+        webhook: None,
     };
     let audit = Audit::start(settings, Arc::new(SystemClock)).unwrap();
     Audited {
