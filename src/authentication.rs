@@ -1,20 +1,31 @@
 //! From checked settings to the authenticators of the server.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use keelson_machinery::env::Clock;
 use keelson_server::authn::bootstrap_token::BootstrapTokens;
 use keelson_server::authn::jwt::KeySet;
+use keelson_server::authn::oidc::{OidcSettings, OidcTokens};
 use keelson_server::authn::service_account::{ServiceAccountTokens, Trust};
+use keelson_server::authn::structured::AuthenticationConfiguration;
 use keelson_server::authn::token_cache::TokenCache;
 use keelson_server::authn::token_file::StaticTokens;
 use keelson_server::authn::token_issuer::TokenIssuer;
-use keelson_server::authn::tokens::{ForAudiences, Tokens, WebSocketTokens};
+use keelson_server::authn::tokens::{ForAudiences, Issuers, Remembered, Tokens, WebSocketTokens};
+use keelson_server::authn::webhook::WebhookTokens;
 use keelson_server::authn::{Anonymous, Authentication, Authenticator, TokenAuthenticator};
+use keelson_server::env::SystemClock;
+use keelson_server::listener::Shutdown;
+use keelson_server::tls::follow;
 
 use crate::access::Certificates;
 use crate::options::provision::Credentials;
-use crate::options::{OptionError, Settings};
+use crate::options::{Mode, OptionError, Settings};
 
+/// How often the file of issuers is looked at.
+const LOOK: Duration = Duration::from_secs(2);
+const FILE: &str = "--authentication-config";
 /// How long it is remembered whom a token stands for, in milliseconds, as kube-apiserver does.
 const TOKEN_MS: u64 = 10_000;
 
@@ -24,21 +35,19 @@ pub(crate) fn authentication(
     settings: &Settings,
     credentials: &Credentials,
     certificates: &Certificates,
-) -> Result<Authentication, OptionError> {
+) -> Result<Authenticators, OptionError> {
     let accounts = &settings.service_accounts;
     let keys = accounts.keys(&credentials.signing_key_file)?;
     let cache = TokenCache::new(TOKEN_MS, 0).map_err(OptionError::CommandLine)?;
-    let tokens = Tokens::new(tokens(settings, &keys), Some(cache));
+    let issuers = Arc::new(Issuers::default());
+    issuers.replace(oidc(&settings.issuers.settings).map_err(|reason| OptionError::flag(FILE, reason))?);
+    let tokens = Tokens::new(tokens(settings, &keys, &issuers)?, Some(cache));
     let proxy = certificates.proxy.clone().map(|proxy| proxy as Arc<dyn Authenticator>);
     let mut chain: Vec<Arc<dyn Authenticator>> = proxy.into_iter().collect();
     chain.push(certificates.clients.clone());
     chain.push(tokens.clone());
     chain.push(Arc::new(WebSocketTokens(tokens)));
-    let anonymous = match settings.anonymous {
-        true => Anonymous::Everywhere,
-        false => Anonymous::Nowhere,
-    };
-    Ok(Authentication {
+    let authentication = Authentication {
         chain,
         audiences: accounts.audiences.clone(),
         issuer: Some(Arc::new(issuer(settings, credentials)?)),
@@ -46,11 +55,22 @@ pub(crate) fn authentication(
         keys_url: accounts.keys_url.clone(),
         ..Authentication::default()
     }
-    .with_anonymous(anonymous))
+    .with_anonymous(settings.anonymous.clone());
+    if let Some((_, text)) = &settings.issuers.file {
+        authentication.metrics.configured(text.as_bytes());
+    }
+    Ok(Authenticators {
+        authentication,
+        issuers,
+    })
 }
 
 /// The kinds of bearer tokens in kube-apiserver's order.
-fn tokens(settings: &Settings, keys: &KeySet) -> Vec<Arc<dyn TokenAuthenticator>> {
+fn tokens(
+    settings: &Settings,
+    keys: &KeySet,
+    issuers: &Arc<Issuers>,
+) -> Result<Vec<Arc<dyn TokenAuthenticator>>, OptionError> {
     let accounts = &settings.service_accounts;
     let own = || accounts.audiences.clone();
     let trust = Arc::new(Trust {
@@ -74,7 +94,70 @@ fn tokens(settings: &Settings, keys: &KeySet) -> Vec<Arc<dyn TokenAuthenticator>
             tokens: BootstrapTokens::default(),
         }));
     }
-    chain
+    chain.push(Arc::new(ForAudiences {
+        own: own(),
+        tokens: issuers.clone(),
+    }));
+    if let Some(given) = &settings.token_webhook {
+        let tokens = WebhookTokens {
+            webhook: given.webhook.clone(),
+            version: given.version,
+            audiences: own(),
+        };
+        let cache = TokenCache::new(given.remember_ms, given.remember_ms).map_err(OptionError::CommandLine)?;
+        chain.push(Arc::new(Remembered { tokens, cache }));
+    }
+    Ok(chain)
+}
+
+fn oidc(settings: &[OidcSettings]) -> Result<Vec<OidcTokens>, String> {
+    settings.iter().cloned().map(OidcTokens::new).collect()
+}
+
+/// The authenticators, and those of them that a file describes.
+pub(crate) struct Authenticators {
+    pub authentication: Authentication,
+    issuers: Arc<Issuers>,
+}
+
+impl Authenticators {
+    /// Goes on with a file that has changed until the shutdown.
+    pub(crate) fn follow(self, settings: &Settings, shutdown: &Shutdown) {
+        let Some((path, text)) = settings.issuers.file.clone() else {
+            return;
+        };
+        let taken = settings.service_accounts.issuers.clone();
+        let open = settings.modes.contains(&Mode::AlwaysAllow);
+        let flag = settings.anonymous.clone();
+        let said = settings.issuers.anonymous.is_some();
+        let known = Mutex::new(text);
+        let reload = move || {
+            let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            if *known == text {
+                return Ok(false);
+            }
+            // One that can't be used is told once, not every time it is looked at.
+            known.clone_from(&text);
+            let metrics = &self.authentication.metrics;
+            let now = SystemClock.now().unix_seconds();
+            let taken = self.take(&text, &taken);
+            metrics.reloaded(taken.is_ok(), now);
+            let anonymous = taken?.unwrap_or(if said { Anonymous::Everywhere } else { flag.clone() });
+            metrics.configured(text.as_bytes());
+            let anonymous = if open { Anonymous::Nowhere } else { anonymous };
+            self.authentication.anonymous.store(Arc::new(anonymous));
+            Ok::<_, String>(true)
+        };
+        tokio::task::spawn_local(follow("authentication configuration", reload, LOOK, shutdown.clone()));
+    }
+
+    /// Believes the issuers of this text; what it says of anonymous requests.
+    fn take(&self, text: &str, taken: &[String]) -> Result<Option<Anonymous>, String> {
+        let read = AuthenticationConfiguration::read(text.as_bytes(), taken)?;
+        self.issuers.replace(oidc(&read.issuers)?);
+        Ok(read.anonymous)
+    }
 }
 
 /// What signs the tokens of service accounts.

@@ -10,6 +10,7 @@ use keelson_machinery::scheme::Scheme;
 use keelson_machinery::table::CellFunctions;
 use keelson_server::admission::Admission;
 use keelson_server::audit::{Audit, AuditError};
+use keelson_server::authn::Authentication;
 use keelson_server::authz::rbac::Rbac;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::listener::{Goaway, ListenerConfig, raise_descriptor_limit};
@@ -150,12 +151,20 @@ impl Server {
             placement: placement(&settings.placement).await?,
         };
         let certificates = Certificates::load(settings, &credentials)?;
-        let config = self.config(settings, &credentials, &certificates, stored)?;
+        let authenticators = authentication::authentication(settings, &credentials, &certificates)?;
+        let config = self.config(
+            settings,
+            &credentials,
+            &certificates,
+            authenticators.authentication.clone(),
+            stored,
+        )?;
         let running = start(config).map_err(|error| match error {
             ServerError::Listen(error) => OptionError::flag("--bind-address, --secure-port", error.to_string()),
             other => OptionError::CommandLine(other.to_string()),
         })?;
         certificates.follow(settings, running.shutdown());
+        authenticators.follow(settings, running.shutdown());
         announce(settings, &credentials, &running)?;
         signals.wait().await;
         tracing::info!("Shutting down");
@@ -171,6 +180,7 @@ impl Server {
         settings: &Settings,
         credentials: &Credentials,
         certificates: &Certificates,
+        authentication: Authentication,
         stored: Stored,
     ) -> Result<Config, OptionError> {
         if self.kubernetes {
@@ -180,7 +190,7 @@ impl Server {
         }
         let roles = self.kubernetes.then(|| Arc::new(Rbac::new(crate::kube::rbac::Reader)));
         Ok(Config {
-            authentication: authentication::authentication(settings, credentials, certificates)?,
+            authentication,
             authorization: access::authorization(settings, roles)?,
             schemes: self.schemes,
             code: self.code,

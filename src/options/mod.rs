@@ -31,7 +31,7 @@ mod store_command;
 mod token_file;
 mod values;
 
-pub use authentication::{FrontProxySettings, ServiceAccounts};
+pub use authentication::{FrontProxySettings, Issuers, ServiceAccounts, TokenWebhookSettings};
 pub use authorization::Mode;
 pub use encryption::EncryptionFile;
 pub use error::OptionError;

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use keelson_machinery::scheme::Scheme;
 use keelson_server::audit::AuditSettings;
+use keelson_server::authn::Anonymous;
 use keelson_server::authz::Abac;
 use keelson_server::discovery::RuntimeConfig;
 use keelson_server::settings::RequestSettings;
 use keelson_server::tls::TlsSettings;
 use keelson_storage::StoreConfig;
 
-use super::authentication::{FrontProxySettings, ServiceAccounts};
+use super::authentication::{FrontProxySettings, Issuers, ServiceAccounts, TokenWebhookSettings};
 use super::authorization::Mode;
 use super::encryption::EncryptionFile;
 use super::etcd::PlacementSettings;
@@ -47,7 +48,12 @@ pub struct Settings {
     /// Its PEM text.
     pub client_ca_pem: Option<String>,
     pub tokens: Tokens,
-    pub anonymous: bool,
+    /// Requests without credentials that are let through to authorization.
+    pub anonymous: Anonymous,
+    /// Whose OpenID Connect tokens are believed.
+    pub issuers: Issuers,
+    /// Who is asked about tokens that nobody here knows.
+    pub token_webhook: Option<TokenWebhookSettings>,
     pub modes: Vec<Mode>,
     /// The policies of [`Mode::Abac`].
     pub policies: Option<Arc<Abac>>,
@@ -127,6 +133,12 @@ impl Options {
         let modes = self.authorization.modes()?;
         let tokens = self.authentication.tokens()?;
         let mut warnings = tokens.warnings.clone();
+        let signing_key_file = self.misc.service_account_signing_key_file.clone();
+        let service_accounts = self.authentication.service_account.settle(signing_key_file)?;
+        let issuers = self
+            .authentication
+            .oidc
+            .settle(&service_accounts.issuers, self.authentication.anonymous_auth)?;
         Ok(Settings {
             program: program.to_owned(),
             kubeconfig: self.kubeconfig(&data_dir, client_ca_pem.is_some())?,
@@ -140,7 +152,9 @@ impl Options {
             client_ca_file: self.authentication.client_ca_path().cloned(),
             client_ca_pem: client_ca_pem.clone(),
             tokens,
-            anonymous: self.anonymous(&modes, &mut warnings),
+            anonymous: self.anonymous(&issuers, &modes, &mut warnings),
+            token_webhook: self.authentication.webhook.settle()?,
+            issuers,
             policies: self.authorization.policies(&modes)?,
             modes,
             runtime: self.api_enablement.runtime_config(schemes)?,
@@ -149,10 +163,7 @@ impl Options {
             encryption: self.etcd.encryption()?,
             store_prefix: self.etcd.prefix(),
             cache_bytes: self.etcd.cache_memory_limit,
-            service_accounts: self
-                .authentication
-                .service_account
-                .settle(self.misc.service_account_signing_key_file.clone())?,
+            service_accounts,
             front_proxy: self
                 .authentication
                 .request_header
@@ -180,17 +191,22 @@ impl Options {
         }
     }
 
-    /// Whether anonymous requests are let through: not beside AlwaysAllow, under which they could do anything.
-    fn anonymous(&self, modes: &[Mode], warnings: &mut Vec<String>) -> bool {
-        let open = modes.contains(&Mode::AlwaysAllow);
-        if open && self.authentication.anonymous_auth {
-            warnings.push(
-                "AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. \
-                 You should use a different authorizer"
-                    .to_owned(),
-            );
+    /// Which anonymous requests are let through: none beside AlwaysAllow, under which they could do anything.
+    fn anonymous(&self, issuers: &Issuers, modes: &[Mode], warnings: &mut Vec<String>) -> Anonymous {
+        let wanted = match (&issuers.anonymous, self.authentication.anonymous_auth) {
+            (Some(said), _) => said.clone(),
+            (None, Some(false)) => Anonymous::Nowhere,
+            (None, _) => Anonymous::Everywhere,
+        };
+        if wanted == Anonymous::Nowhere || !modes.contains(&Mode::AlwaysAllow) {
+            return wanted;
         }
-        self.authentication.anonymous_auth && !open
+        warnings.push(
+            "AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should \
+             use a different authorizer"
+                .to_owned(),
+        );
+        Anonymous::Nowhere
     }
 
     /// The given flags whose effects come later.

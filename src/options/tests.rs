@@ -1,5 +1,7 @@
 //! Reading whole command lines.
 
+use keelson_server::authn::Anonymous;
+
 use super::*;
 
 fn arguments(line: &str) -> Vec<OsString> {
@@ -48,8 +50,11 @@ fn flags_are_written_as_go_programs_take_them() {
     ] {
         assert_eq!(options(line).misc.allow_privileged, allow, "{line}");
     }
-    assert!(options("").authentication.anonymous_auth);
-    assert!(!options("--anonymous-auth=false").authentication.anonymous_auth);
+    assert_eq!(options("").authentication.anonymous_auth, None);
+    assert_eq!(
+        options("--anonymous-auth=false").authentication.anonymous_auth,
+        Some(false)
+    );
 }
 
 #[test]
@@ -240,7 +245,7 @@ fn settings_tell_what_is_not_effective_yet() {
     let options = options("--authorization-mode=Node,RBAC --allow-privileged --service-cluster-ip-range=10.0.0.0/24");
     let settings = options.settle("keelson", &[], |_| Some("/nonexistent".into())).unwrap();
     assert_eq!(settings.unused, ["--allow-privileged"]);
-    assert!(settings.allow_privileged && settings.anonymous && settings.warnings.is_empty());
+    assert!(settings.allow_privileged && settings.anonymous == Anonymous::Everywhere && settings.warnings.is_empty());
 }
 
 #[test]
@@ -274,7 +279,7 @@ fn always_allow_shuts_out_anonymous_requests() {
     let settings = options("--authorization-mode=AlwaysAllow")
         .settle("keelson", &[], |_| Some("/x".into()))
         .unwrap();
-    assert!(!settings.anonymous);
+    assert_eq!(settings.anonymous, Anonymous::Nowhere);
     assert!(settings.warnings[0].starts_with("AnonymousAuth is not allowed with the AlwaysAllow authorizer."));
     assert!(settings.unused.is_empty());
 }

@@ -131,7 +131,7 @@ impl EncryptionMetrics {
 }
 
 /// Which of several servers this is: the machine's name, hashed.
-fn id_hash() -> String {
+pub(crate) fn id_hash() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let hash = Sha256::digest(name.trim().as_bytes());
     let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -291,6 +291,49 @@ async fn only_the_front_proxy_says_who_sends_a_request() {
     );
 }
 
+#[tokio::test]
+async fn a_file_says_which_anonymous_requests_are_taken_and_is_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("authentication.yaml");
+    let write = |paths: &str| {
+        let text = format!(
+            "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\nanonymous: {{enabled: true, \
+             conditions: [{paths}]}}\n"
+        );
+        std::fs::write(&path, text).unwrap();
+    };
+    write("{path: /livez}");
+    let flag = format!("--authentication-config={}", path.display());
+    let server = Server::start(keelson(), &["--storage-backend=memory", &flag]).await;
+    let nobody = client_with(&server, |_| {}).await;
+    let get = async |path: &str| {
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        nobody.request_text(request).await.map_err(|_| ())
+    };
+    assert_eq!((get("/livez").await.is_ok(), get("/version").await), (true, Err(())));
+    write("{path: /version}");
+    let deadline = tokio::time::Instant::now() + FORGOTTEN;
+    while get("/version").await.is_err() {
+        assert!(tokio::time::Instant::now() < deadline, "{}", server.log());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(get("/livez").await, Err(()));
+    std::fs::write(&path, "nonsense").unwrap();
+    let reloads = "apiserver_authentication_config_controller_automatic_reloads_total";
+    let admin = server.client().await;
+    let failed = async || {
+        let request = http::Request::get("/metrics").body(Vec::new()).unwrap();
+        let text = admin.request_text(request).await.unwrap();
+        text.lines()
+            .any(|line| line.starts_with(reloads) && line.contains("failure"))
+    };
+    while !failed().await {
+        assert!(tokio::time::Instant::now() < deadline, "{}", server.log());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(get("/version").await.is_ok(), "what was read before stays");
+}
+
 /// CVE-2019-11250, CVE-2020-8565: tokens and keys are in no log, however much is logged.
 #[tokio::test]
 async fn tokens_are_not_logged() {

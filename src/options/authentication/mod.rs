@@ -1,16 +1,22 @@
 //! Who a request comes from.
 
+mod oidc;
 mod request_header;
 mod service_account;
+mod webhook;
 
 use std::path::PathBuf;
 
 use super::{OptionError, pem, token_file, values};
+use oidc::Oidc;
 use request_header::RequestHeader;
 use service_account::ServiceAccount;
+use webhook::TokenWebhook;
 
+pub use oidc::Issuers;
 pub use request_header::FrontProxySettings;
 pub use service_account::ServiceAccounts;
+pub use webhook::TokenWebhookSettings;
 
 pub(super) const SECTION: &str = "Authentication flags";
 
@@ -18,10 +24,10 @@ pub(super) const SECTION: &str = "Authentication flags";
 #[command(next_help_heading = SECTION)]
 pub struct Authentication {
     /// Whether requests without credentials are let through to authorization, as user system:anonymous in group
-    /// system:unauthenticated.
+    /// system:unauthenticated. Default: true.
     #[arg(long, value_name = "bool", num_args = 0..=1, require_equals = true, default_missing_value = "true",
-          default_value = "true", value_parser = values::boolean)]
-    pub anonymous_auth: bool,
+          value_parser = values::boolean)]
+    pub anonymous_auth: Option<bool>,
 
     /// A PEM file of the authorities whose client certificates are taken: the common name is the user, the
     /// organizations are the groups. Default: an authority in the data folder, made if absent.
@@ -43,6 +49,12 @@ pub struct Authentication {
     #[arg(long, value_name = "bool", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value = "false", value_parser = values::boolean)]
     pub enable_bootstrap_token_auth: bool,
+
+    #[command(flatten)]
+    pub webhook: TokenWebhook,
+
+    #[command(flatten)]
+    pub oidc: Oidc,
 }
 
 impl Authentication {

@@ -12,6 +12,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
+use sha2::{Digest, Sha256};
+
+use super::Refusal;
+use crate::metrics::id_hash;
 
 /// A counter whose name does not end in `_total`, which the library's own would add.
 #[derive(Clone, Debug, Default)]
@@ -76,6 +80,7 @@ pub struct AuthenticationMetrics {
     durations: Family<ResultLabel, Histogram>,
     users: Family<UserLabel, Tally>,
     pub(super) cache: CacheMetrics,
+    pub(super) jwt: JwtMetrics,
     pub(super) service_accounts: ServiceAccountMetrics,
 }
 
@@ -86,6 +91,7 @@ impl Default for AuthenticationMetrics {
             durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             users: Family::default(),
             cache: CacheMetrics::default(),
+            jwt: JwtMetrics::default(),
             service_accounts: ServiceAccountMetrics::default(),
         }
     }
@@ -93,8 +99,12 @@ impl Default for AuthenticationMetrics {
 
 impl AuthenticationMetrics {
     /// Counts a request that was authenticated, or not. `user`: as whom.
-    pub(crate) fn observe(&self, user: Result<&str, ()>, took: Duration) {
-        let result = if user.is_ok() { "success" } else { "error" };
+    pub(crate) fn observe(&self, user: Result<&str, &Refusal>, took: Duration) {
+        let result = match user {
+            Ok(_) => "success",
+            Err(Refusal(texts)) if texts.is_empty() => "failure",
+            Err(_) => "error",
+        };
         let label = ResultLabel { result };
         self.attempts.get_or_create(&label).inc();
         self.durations.get_or_create(&label).observe(took.as_secs_f64());
@@ -113,6 +123,7 @@ impl AuthenticationMetrics {
         let text = "Authenticated requests, by user as far as users are few";
         registry.register("authenticated_user_requests", text, self.users.clone());
         self.cache.register(registry);
+        self.jwt.register(registry);
         self.service_accounts.register(registry);
     }
 }
@@ -183,6 +194,122 @@ impl CacheMetrics {
     }
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct IssuerLabel {
+    jwt_issuer_hash: String,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FetchLabel {
+    apiserver_id_hash: String,
+    jwt_issuer_hash: String,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReloadLabel {
+    apiserver_id_hash: String,
+    status: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ConfigurationLabel {
+    apiserver_id_hash: String,
+    hash: String,
+}
+
+/// Upper bounds of the time that the token of an issuer takes, in seconds.
+const JWT_BUCKETS: [f64; 12] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+/// Tokens of OpenID Connect issuers, and the file that names these. There are as many series as a configuration has
+/// issuers.
+pub(super) struct JwtMetrics {
+    latencies: Family<IssuerLabel, Histogram>,
+    fetches: Family<FetchLabel, Gauge>,
+    reloads: Family<ReloadLabel, Counter>,
+    reload_times: Family<ReloadLabel, Gauge>,
+    configuration: Family<ConfigurationLabel, Gauge>,
+}
+
+impl Default for JwtMetrics {
+    fn default() -> Self {
+        JwtMetrics {
+            latencies: Family::new_with_constructor(|| Histogram::new(JWT_BUCKETS)),
+            fetches: Family::default(),
+            reloads: Family::default(),
+            reload_times: Family::default(),
+            configuration: Family::default(),
+        }
+    }
+}
+
+impl JwtMetrics {
+    pub fn observe(&self, issuer: &str, ok: bool, took: Duration) {
+        let label = IssuerLabel {
+            jwt_issuer_hash: hash(issuer.as_bytes()),
+            result: if ok { "success" } else { "failure" },
+        };
+        self.latencies.get_or_create(&label).observe(took.as_secs_f64());
+    }
+
+    /// `now` in seconds since 1970.
+    pub fn fetched(&self, issuer: &str, ok: bool, now: i64) {
+        let label = FetchLabel {
+            apiserver_id_hash: id_hash(),
+            jwt_issuer_hash: hash(issuer.as_bytes()),
+            result: if ok { "success" } else { "failure" },
+        };
+        self.fetches.get_or_create(&label).set(now);
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        let name = |what: &str| format!("apiserver_authentication_jwt_authenticator_{what}");
+        let text = "Seconds that the tokens of an issuer took";
+        registry.register(name("latency_seconds"), text, self.latencies.clone());
+        let text = "When the keys of an issuer were last read, in seconds since 1970";
+        registry.register(name("jwks_fetch_last_timestamp_seconds"), text, self.fetches.clone());
+        let name = |what: &str| format!("apiserver_authentication_config_controller_{what}");
+        let text = "How often the authentication configuration was replaced, or could not be";
+        registry.register(name("automatic_reloads"), text, self.reloads.clone());
+        let text = "When that was last, in seconds since 1970";
+        registry.register(
+            name("automatic_reload_last_timestamp_seconds"),
+            text,
+            self.reload_times.clone(),
+        );
+        let text = "The digest of the authentication configuration in use";
+        registry.register(name("last_config_info"), text, self.configuration.clone());
+    }
+}
+
+impl AuthenticationMetrics {
+    /// The configuration with this text is in use.
+    pub fn configured(&self, text: &[u8]) {
+        self.jwt.configuration.clear();
+        let label = ConfigurationLabel {
+            apiserver_id_hash: id_hash(),
+            hash: hash(text),
+        };
+        self.jwt.configuration.get_or_create(&label).set(1);
+    }
+
+    /// The configuration was read anew; `now` in seconds since 1970.
+    pub fn reloaded(&self, ok: bool, now: i64) {
+        let label = ReloadLabel {
+            apiserver_id_hash: id_hash(),
+            status: if ok { "success" } else { "failure" },
+        };
+        self.jwt.reloads.get_or_create(&label).inc();
+        self.jwt.reload_times.get_or_create(&label).set(now);
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
 /// A token that is being looked at, or waited for.
 pub(super) struct Active(Gauge);
 
@@ -240,7 +367,8 @@ mod tests {
         for name in ["admin", "ann@example.com", "bob", "system:node:a", "carol"] {
             metrics.observe(Ok(name), Duration::from_millis(3));
         }
-        metrics.observe(Err(()), Duration::ZERO);
+        metrics.observe(Err(&"wrong".into()), Duration::ZERO);
+        metrics.observe(Err(&Refusal::default()), Duration::ZERO);
         metrics.cache.hit(Instant::now());
         drop(metrics.cache.begin(false));
         let mut registry = Registry::default();
@@ -251,6 +379,7 @@ mod tests {
             "# TYPE authentication_attempts counter",
             "authentication_attempts{result=\"success\"} 5",
             "authentication_attempts{result=\"error\"} 1",
+            "authentication_attempts{result=\"failure\"} 1",
             "authenticated_user_requests{username=\"other\"} 3",
             "authenticated_user_requests{username=\"email_id\"} 1",
             "authentication_duration_seconds_bucket{le=\"0.004\",result=\"success\"} 5",

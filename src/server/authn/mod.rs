@@ -12,13 +12,16 @@ pub mod certificate;
 pub mod jwt;
 mod metrics;
 mod objects;
+pub mod oidc;
 pub mod request_header;
 pub mod service_account;
+pub mod structured;
 pub mod token_cache;
 pub mod token_file;
 pub mod token_issuer;
 pub mod tokens;
 mod union;
+pub mod webhook;
 
 use std::sync::Arc;
 

@@ -1,13 +1,17 @@
 //! All kinds of bearer tokens: whoever knows a token says whom it stands for, and that is remembered for a while.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use actix_web::http::header::HeaderMap;
+use arc_swap::ArcSwap;
+use keelson_machinery::env::Clock;
 
 use super::bearer::{self, Bearer};
+use super::oidc::OidcTokens;
 use super::token_cache::TokenCache;
 use super::{
-    Answer, Attachment, Authenticator, Credentials, INVALID_TOKEN, Outcome, Refusal, TokenAuthenticator, intersection,
+    Answer, Attachment, AuthenticationMetrics, Authenticator, Credentials, INVALID_TOKEN, Outcome, Refusal,
+    TokenAuthenticator, intersection,
 };
 use crate::authz::Followed;
 
@@ -129,6 +133,75 @@ impl<T: TokenAuthenticator> TokenAuthenticator for ForAudiences<T> {
 
     fn attach(&self, attachment: &Attachment<'_>) -> Vec<Followed> {
         self.tokens.attach(attachment)
+    }
+}
+
+/// Tokens of one kind behind a cache of their own, whose times differ from those of all.
+pub struct Remembered<T> {
+    pub tokens: T,
+    pub cache: TokenCache,
+}
+
+impl<T: TokenAuthenticator> TokenAuthenticator for Remembered<T> {
+    fn authenticate<'a>(&'a self, token: &'a str, audiences: &'a [String]) -> Answer<'a> {
+        let key = self.cache.key(token, audiences);
+        match self.cache.get(&key) {
+            Some(outcome) => Answer::Now(outcome),
+            None => Answer::Later(Box::pin(async move {
+                let look = async { self.tokens.authenticate(token, audiences).outcome().await };
+                self.cache.fetch(key, look).await
+            })),
+        }
+    }
+
+    fn attach(&self, attachment: &Attachment<'_>) -> Vec<Followed> {
+        self.tokens.attach(attachment)
+    }
+}
+
+/// Issuers that can be replaced while the server runs.
+#[derive(Default)]
+pub struct Issuers {
+    current: ArcSwap<Vec<Arc<OidcTokens>>>,
+    server: OnceLock<(Arc<dyn Clock>, Arc<AuthenticationMetrics>)>,
+}
+
+impl Issuers {
+    /// Believes these and no others from the next token on that is not remembered.
+    pub fn replace(&self, issuers: Vec<OidcTokens>) {
+        let issuers: Vec<Arc<OidcTokens>> = issuers.into_iter().map(Arc::new).collect();
+        if let Some((clock, metrics)) = self.server.get() {
+            for one in &issuers {
+                one.attach_to(clock, metrics);
+            }
+        }
+        self.current.store(Arc::new(issuers));
+    }
+}
+
+impl TokenAuthenticator for Arc<Issuers> {
+    fn authenticate<'a>(&'a self, token: &'a str, audiences: &'a [String]) -> Answer<'a> {
+        let issuers = self.current.load_full();
+        if issuers.is_empty() {
+            return Answer::nothing();
+        }
+        Answer::Later(Box::pin(async move {
+            let mut refusal = Refusal::default();
+            for one in issuers.iter() {
+                match one.authenticate(token, audiences).outcome().await {
+                    Ok(None) => {}
+                    Ok(found) => return Ok(found),
+                    Err(error) => refusal.append(error),
+                }
+            }
+            if refusal.0.is_empty() { Ok(None) } else { Err(refusal) }
+        }))
+    }
+
+    fn attach(&self, attachment: &Attachment<'_>) -> Vec<Followed> {
+        let _ = self.server.set((attachment.clock.clone(), attachment.metrics.clone()));
+        let issuers = self.current.load();
+        issuers.iter().flat_map(|one| one.attach(attachment)).collect()
     }
 }
 

@@ -30,7 +30,7 @@ pub async fn authenticate(state: &ServerState, request: &mut Request, next: impl
     let extra_space = bearer::token(&request.headers) == Bearer::ExtraSpace;
     let outcome = authentication.authenticate(&credentials).await;
     let user = outcome.as_ref().map(|identity| identity.user.name.as_str());
-    authentication.metrics.observe(user.map_err(|_| ()), begin.elapsed());
+    authentication.metrics.observe(user, begin.elapsed());
     let unknown = user.map_or(true, |name| name == USER_ANONYMOUS);
     let ends = unknown && connection.is_some_and(|connection| connection.tls && connection.http2);
     let mut response = match outcome {

@@ -63,6 +63,14 @@ impl Webhook {
         Ok(Webhook::new(client, file.server, backoff))
     }
 
+    /// Tells the other side in the query how long an answer may take, as clients of kube-apiserver do.
+    #[must_use]
+    pub fn asking_with_timeout(mut self, timeout: Duration) -> Webhook {
+        let separator = if self.url.contains('?') { '&' } else { '?' };
+        self.url = format!("{}{separator}timeout={}s", self.url, timeout.as_secs());
+        self
+    }
+
     pub fn url(&self) -> &str {
         &self.url
     }

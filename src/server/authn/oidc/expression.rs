@@ -1,0 +1,82 @@
+//! Expressions over the claims of a token, and over the user that they make.
+
+use keelson_machinery::cel::{CALL_LIMIT, Environment, Program, Type, Value};
+use serde_json::Value as Json;
+
+use crate::user::User;
+
+/// What expressions over claims may refer to: `claims`.
+pub fn claims_environment() -> Environment {
+    Environment::new().variable("claims", Type::map(Type::String, Type::Dyn))
+}
+
+/// What expressions over the user may refer to: `user`.
+pub fn user_environment() -> Environment {
+    let texts = || Type::list(Type::String);
+    let user = Type::object(
+        "kubernetes.UserInfo",
+        [
+            ("username", Type::String),
+            ("uid", Type::String),
+            ("groups", texts()),
+            ("extra", Type::map(Type::String, texts())),
+        ],
+    );
+    Environment::new().variable("user", user)
+}
+
+/// Evaluates it with one variable.
+pub(super) fn evaluate<'a>(program: &Program, variable: &str, value: Value<'a>) -> Result<Value<'a>, String> {
+    let evaluated = program.evaluate(&[(variable, value)], CALL_LIMIT);
+    match evaluated {
+        Ok(evaluated) => Ok(evaluated.value),
+        Err(fault) => Err(format!("expression '{}' resulted in error: {fault}", program.source())),
+    }
+}
+
+/// Texts that are not empty, of a text or a list of texts; nothing of null.
+pub(super) fn texts(value: &Value<'_>) -> Option<Vec<String>> {
+    let all = match value {
+        Value::Null => Vec::new(),
+        Value::List(list) => list
+            .iter()
+            .map(|one| one.as_str().map(str::to_owned))
+            .collect::<Option<Vec<String>>>()?,
+        other => vec![other.as_str()?.to_owned()],
+    };
+    Some(all.into_iter().filter(|text| !text.is_empty()).collect())
+}
+
+/// All numbers of claims are floating, as the original reads them: an expression that works there works here.
+pub(super) fn with_floats(json: Json) -> Json {
+    match json {
+        Json::Number(number) => {
+            let float = number.as_f64().and_then(serde_json::Number::from_f64);
+            Json::Number(float.unwrap_or(number))
+        }
+        Json::Array(array) => array.into_iter().map(with_floats).collect(),
+        Json::Object(object) => object
+            .into_iter()
+            .map(|(key, value)| (key, with_floats(value)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        other => other,
+    }
+}
+
+/// The user as expressions see it: what is empty is absent.
+pub(super) fn shown(user: &User) -> Json {
+    let mut shown = serde_json::Map::new();
+    for (key, text) in [("username", &user.name), ("uid", &user.uid)] {
+        if !text.is_empty() {
+            shown.insert(key.to_owned(), text.as_str().into());
+        }
+    }
+    if !user.groups.is_empty() {
+        shown.insert("groups".to_owned(), serde_json::json!(user.groups));
+    }
+    if !user.extra.is_empty() {
+        shown.insert("extra".to_owned(), serde_json::json!(user.extra));
+    }
+    shown.into()
+}
