@@ -28,9 +28,27 @@ pub(super) fn not_plain(x: u64) -> u64 {
 /// Bytes that Go's encoder escapes: those, `<`, `>` and `&`; and 0xE2, which begins U+2028 and U+2029.
 #[inline]
 pub(super) fn escaped_by_go(x: u64) -> u64 {
+    not_plain(x) | go_alone(x)
+}
+
+/// Of those the ones that JSON would let stand.
+#[inline]
+fn go_alone(x: u64) -> u64 {
     // `<` and `>` differ in one bit.
     let angle = equal(x & !(ONES * 2), b'<');
-    not_plain(x) | angle | equal(x, b'&') | equal(x, 0xE2)
+    angle | equal(x, b'&') | equal(x, 0xE2)
+}
+
+/// Whether JSON text has a byte that is white space or that Go's encoder escapes; strings may have some that do no harm.
+pub(super) fn may_be_compacted(json: &[u8]) -> bool {
+    let found = |x: u64| control(x) | equal(x, b' ') | go_alone(x);
+    let (chunks, rest) = json.as_chunks::<8>();
+    let mut last = [b'x'; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    chunks
+        .iter()
+        .chain([&last])
+        .any(|chunk| found(u64::from_le_bytes(*chunk)) != 0)
 }
 
 #[cfg(test)]
@@ -50,6 +68,18 @@ mod tests {
                 assert_eq!(found(not_plain(x)), (!plain).then_some(place), "{byte:#x}");
                 let escaped = !plain || b"<>&\xe2".contains(&byte);
                 assert_eq!(found(escaped_by_go(x)), escaped.then_some(place), "{byte:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn compact_text_is_known_at_every_length() {
+        let compact = br#"{"f:a":{".":{},"k:{\"b\":1}":[true,null,1.5e3]}}"#;
+        for len in 0..compact.len() {
+            let text = &compact[..len];
+            assert!(!may_be_compacted(text), "{len}");
+            for byte in b" \t\r\n<>&\xe2" {
+                assert!(may_be_compacted(&[text, &[*byte]].concat()), "{len} {byte:#x}");
             }
         }
     }

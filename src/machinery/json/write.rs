@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use super::swar;
 use super::text::{write_escaped, write_string};
 use crate::equality::is_zero;
 use crate::object::{Kind, api_version};
@@ -210,6 +211,9 @@ fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
 
 /// Appends valid JSON text without its white space and with Go's escapes in its strings.
 pub fn compact(json: &[u8], out: &mut Vec<u8>) {
+    if !swar::may_be_compacted(json) {
+        return out.extend_from_slice(json);
+    }
     let mut rest = json;
     while let Some(&b) = rest.first() {
         let len = match b {

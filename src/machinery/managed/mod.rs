@@ -337,18 +337,23 @@ pub fn keep_times(new: &mut [ManagedFieldsEntry], old: &[ManagedFieldsEntry]) {
     new.iter_mut().zip(old).for_each(|(new, old)| new.time = old.time);
 }
 
+/// Whether two lists of entries are the same.
+pub fn is_same(a: &[ManagedFieldsEntry], b: &[ManagedFieldsEntry]) -> bool {
+    same_but_times(a, b) && a.iter().zip(b).all(|(a, b)| a.time == b.time)
+}
+
 /// Whether two lists of entries differ in times alone (or not at all).
 pub fn same_but_times(a: &[ManagedFieldsEntry], b: &[ManagedFieldsEntry]) -> bool {
-    let key = |e: &ManagedFieldsEntry| {
-        let fields = e.fields_v1.as_ref().map(|f| f.0.clone());
+    fn key(e: &ManagedFieldsEntry) -> impl PartialEq + '_ {
+        let fields = e.fields_v1.as_ref().map(RawJson::as_bytes);
         (
-            e.manager.clone(),
-            e.operation.clone(),
-            e.api_version.clone(),
-            e.fields_type.clone(),
+            &e.manager,
+            &e.operation,
+            &e.api_version,
+            &e.fields_type,
             fields,
-            e.subresource.clone(),
+            &e.subresource,
         )
-    };
+    }
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| key(a) == key(b))
 }

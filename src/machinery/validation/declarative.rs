@@ -21,6 +21,8 @@ enum Extent {
     All,
 }
 
+/// Lists of so many items are searched item by item, which needs no memory.
+const FEW_ITEMS: usize = 16;
 /// Names of messages that start so are Kubernetes' own types. Their definitions publish `required` and list types that
 /// the API does not enforce (`imageID` of a container status may be empty, names of environment variables may stand
 /// twice); code decides it. Pointers that are required are enforced there too.
@@ -128,18 +130,17 @@ impl Check {
     fn list(&mut self, field: &FieldDesc, list: &dyn List, old: Option<Value<'_>>, place: &Place<'_>) {
         let keyed = field.list == ListType::Map;
         let unique = self.extent == Extent::All && matches!(field.list, ListType::Map | ListType::Set);
-        let mut seen: BTreeSet<String> = BTreeSet::new();
+        let mut seen: Option<BTreeSet<String>> = (unique && list.len() > FEW_ITEMS).then(BTreeSet::new);
         for index in 0..list.len() {
             let value = list.get(index);
             let place = Place::Index(place, index);
-            let identity = if keyed {
-                key_text(value, field.map_keys)
-            } else {
-                Cow::Owned(identity_text(value))
+            let repeats = match &mut seen {
+                Some(seen) => !seen.insert(identity_text(field, value).into_owned()),
+                None => unique && (0..index).any(|i| same_identity(field, list.get(i), value)),
             };
-            if unique && !seen.insert(identity.clone().into_owned()) {
+            if repeats {
                 let shown = if keyed {
-                    BadValue::json(identity.as_ref())
+                    BadValue::json(identity_text(field, value).as_ref())
                 } else {
                     shown(value)
                 };
@@ -147,11 +148,7 @@ impl Check {
             }
             self.item_enum(field.rules, value, &place);
             if let Value::Message(message) = value {
-                let before = if keyed {
-                    find(old, field.map_keys, &identity)
-                } else {
-                    None
-                };
+                let before = if keyed { find(old, field, value, index) } else { None };
                 self.message(message, before, &place);
             }
         }
@@ -299,7 +296,36 @@ fn counts_when_zero(field: &FieldDesc, value: Value<'_>) -> bool {
     field.flags.has(Flags::OPTIONAL) || (number && stated)
 }
 
-/// What identifies an element of a list of type map: its keys as a JSON object.
+/// What identifies an item of a list of type map or set, as text: its keys or all of it.
+fn identity_text(field: &FieldDesc, value: Value<'_>) -> Cow<'static, str> {
+    match field.list {
+        ListType::Map => key_text(value, field.map_keys),
+        _ => Cow::Owned(value_text(value)),
+    }
+}
+
+/// Whether two items have the same identity, without making texts of what is simple.
+fn same_identity(field: &FieldDesc, a: Value<'_>, b: Value<'_>) -> bool {
+    let (ListType::Map, Value::Message(a), Value::Message(b)) = (field.list, a, b) else {
+        return same_text(a, b);
+    };
+    let key = crate::jsonpath::field;
+    field.map_keys.iter().all(|name| match (key(a, name), key(b, name)) {
+        (Some(a), Some(b)) => same_text(a, b),
+        (a, b) => a.is_none() && b.is_none(),
+    })
+}
+
+fn same_text(a: Value<'_>, b: Value<'_>) -> bool {
+    match (a, b) {
+        (Value::Str(a), Value::Str(b)) => a == b,
+        (Value::Int32(a), Value::Int32(b)) => a == b,
+        (Value::Int64(a), Value::Int64(b)) => a == b,
+        _ => value_text(a) == value_text(b),
+    }
+}
+
+/// The keys of an item of a list of type map, as a JSON object.
 fn key_text(value: Value<'_>, keys: &[&str]) -> Cow<'static, str> {
     let mut names = keys.to_vec();
     names.sort_unstable();
@@ -316,14 +342,14 @@ fn key_text(value: Value<'_>, keys: &[&str]) -> Cow<'static, str> {
         }
         crate::field::text::json_string(name, &mut out);
         out.push(':');
-        out.push_str(&identity_text(value));
+        out.push_str(&value_text(value));
     }
     out.push('}');
     Cow::Owned(out)
 }
 
 /// A value as JSON, to compare it by.
-fn identity_text(value: Value<'_>) -> String {
+fn value_text(value: Value<'_>) -> String {
     match shown(value) {
         BadValue::Str(text) => {
             let mut out = String::new();
@@ -335,12 +361,13 @@ fn identity_text(value: Value<'_>) -> String {
     }
 }
 
-/// The element of the old list with the same keys.
-fn find<'a>(old: Option<Value<'a>>, keys: &[&str], identity: &str) -> Option<&'a dyn Reflect> {
+/// The item of the old list with the same keys, most likely in the same place.
+fn find<'a>(old: Option<Value<'a>>, field: &FieldDesc, item: Value<'_>, index: usize) -> Option<&'a dyn Reflect> {
     let Some(Value::List(list)) = old else { return None };
-    (0..list.len())
+    std::iter::once(index)
+        .chain(0..list.len())
         .map(|i| list.get(i))
-        .find(|v| key_text(*v, keys) == identity)
+        .find(|before| same_identity(field, *before, item))
         .and_then(message_of)
 }
 
@@ -363,7 +390,7 @@ fn shown(value: Value<'_>) -> BadValue {
 fn same(a: Value<'_>, b: Value<'_>) -> bool {
     match (a, b) {
         (Value::Leaf(a), Value::Leaf(b)) => a.eq_leaf(b),
-        _ => identity_text(a) == identity_text(b),
+        _ => value_text(a) == value_text(b),
     }
 }
 

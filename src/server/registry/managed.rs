@@ -133,7 +133,12 @@ impl Resource {
                 if main && managed::is_reset(&given) {
                     return Ok(());
                 }
-                let own = Managed::read_given(&given).ok().filter(|m| main && !m.is_empty());
+                // Most writers hand in what they read, or nothing.
+                let own = main && !given.is_empty() && !managed::is_same(&given, stored);
+                let own = own
+                    .then(|| Managed::read_given(&given).ok())
+                    .flatten()
+                    .filter(|m| !m.is_empty());
                 let mut managed = own.unwrap_or_else(|| Managed::read(stored).unwrap_or_default());
                 if managed.is_empty() {
                     // Nobody applied, so nobody asks.

@@ -71,6 +71,7 @@ impl Encoder {
             }
             (Shape::Object, _) => {
                 let bytes = endpoint.plain(entry, Ready::Json, gone)?;
+                out.reserve(bytes.len() + FRAME_ROOM);
                 begin_frame(kind, out);
                 write_object(endpoint, &bytes, out);
                 out.extend_from_slice(END_OF_FRAME);
@@ -171,6 +172,8 @@ impl Encoder {
     }
 }
 
+/// Room for what stands around an object in a frame of JSON.
+const FRAME_ROOM: usize = 256;
 /// Ends a frame of JSON.
 const END_OF_FRAME: &[u8] = b"}\n";
 
