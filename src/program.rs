@@ -13,6 +13,7 @@ use keelson_server::audit::{Audit, AuditError};
 use keelson_server::authn::Authentication;
 use keelson_server::authz::rbac::Rbac;
 use keelson_server::env::{SystemClock, SystemEntropy};
+use keelson_server::flowcontrol::spec::ReadFlowControl;
 use keelson_server::listener::{Goaway, ListenerConfig, raise_descriptor_limit};
 use keelson_server::registry::{KindCode, Placement, StoreOverride};
 use keelson_server::server::{Config, Hook, Running, ServerError, start};
@@ -203,6 +204,9 @@ impl Server {
             runtime: settings.runtime.clone(),
             admission: Admission::default(),
             audit: audit(settings)?,
+            flow_control: self
+                .kubernetes
+                .then(|| Box::new(crate::kube::flowcontrol::Reader) as Box<dyn ReadFlowControl>),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             version: version::current(),

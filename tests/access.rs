@@ -285,6 +285,7 @@ fn server() -> Running {
             ..Authentication::default()
         }
         .with_anonymous(authn::Anonymous::Everywhere),
+        flow_control: Some(Box::new(kube::flowcontrol::Reader)),
         authorization: Authorization::with_roles(chain, Some(roles)),
         admission: Default::default(),
         audit: Default::default(),

@@ -17,6 +17,7 @@ mod certificates;
 mod coordination;
 mod core;
 mod discovery;
+pub mod flowcontrol;
 mod metadata;
 mod networking;
 mod node;
@@ -180,6 +181,7 @@ fn cluster_kinds(code: &mut KindCode) {
         networking::network_policy::defaults,
     );
     code.defaults("node.k8s.io", "v1", "runtimeclasses", node::runtime_class::defaults);
+    flowcontrol::register(code);
     rbac::register(code);
     code.strategy(
         "scheduling.k8s.io",
@@ -189,11 +191,9 @@ fn cluster_kinds(code: &mut KindCode) {
 }
 
 /// Kinds whose only rule is about their status.
-const STATUS_ALONE: [(&str, &str); 8] = [
+const STATUS_ALONE: [(&str, &str); 6] = [
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
     ("certificates.k8s.io", "podcertificaterequests"),
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
     ("networking.k8s.io", "servicecidrs"),
     ("resource.k8s.io", "resourceclaims"),
     ("resource.k8s.io", "resourcepoolstatusrequests"),

@@ -31,11 +31,13 @@ pub struct Generic {
     #[arg(long, value_name = "duration", default_value = "0s", value_parser = values::duration)]
     pub livez_grace_period: time::Duration,
 
-    /// How many requests that may change something are served at once; others get 429. 0: any number.
+    /// How many requests that may change something are served at once; others get 429. 0: any number. With priority and
+    /// fairness, this and the limit of those that only read are together the number of seats that its levels share.
     #[arg(long, value_name = "int", default_value = "200", value_parser = values::integer)]
     pub max_mutating_requests_inflight: i64,
 
     /// How many requests that only read are served at once; others get 429. 0: any number. Watches don't count.
+    /// With priority and fairness, see above.
     #[arg(long, value_name = "int", default_value = "400", value_parser = values::integer)]
     pub max_requests_inflight: i64,
 
@@ -75,6 +77,7 @@ impl Generic {
         Ok(RequestSettings {
             timeout,
             min_watch: Duration::from_secs(count("--min-request-timeout", self.min_request_timeout)?),
+            priority_and_fairness: true,
             max_reads: places("--max-requests-inflight", self.max_requests_inflight)?,
             max_writes: places("--max-mutating-requests-inflight", self.max_mutating_requests_inflight)?,
             strict_transport: self.strict_transport()?,

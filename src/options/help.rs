@@ -8,12 +8,13 @@ use clap::{Arg, Command};
 const WIDTH: usize = 120;
 
 /// The sections in the order in which they are printed.
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 12] = [
     super::data_folder::SECTION,
     super::generic::SECTION,
     super::etcd::SECTION,
     super::secure_serving::SECTION,
     super::audit::SECTION,
+    super::features::SECTION,
     super::authentication::SECTION,
     super::authorization::SECTION,
     super::api_enablement::SECTION,

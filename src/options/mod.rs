@@ -17,6 +17,7 @@ mod data_folder;
 mod encryption;
 mod error;
 mod etcd;
+mod features;
 mod generic;
 mod global;
 mod help;
@@ -54,6 +55,8 @@ pub struct Options {
     pub generic: generic::Generic,
     #[command(flatten)]
     pub etcd: etcd::Etcd,
+    #[command(flatten)]
+    pub features: features::Features,
     #[command(flatten)]
     pub secure_serving: secure_serving::SecureServing,
     #[command(flatten)]

@@ -100,6 +100,7 @@ impl Settings {
                 allowed_names: proxy.allowed_names.clone(),
                 headers: proxy.headers.clone(),
             }),
+            flow_control: self.requests.priority_and_fairness,
             ..bootstrap::Setting::default()
         };
         if !self.service_ranges.is_empty() {
@@ -148,7 +149,7 @@ impl Options {
             tls: self.secure_serving.tls(&mut warnings)?,
             http2_max_streams: self.secure_serving.max_streams()?,
             goaway_chance: self.generic.goaway()?,
-            requests: self.generic.requests()?,
+            requests: self.features.requests(self.generic.requests()?)?,
             client_ca_file: self.authentication.client_ca_path().cloned(),
             client_ca_pem: client_ca_pem.clone(),
             tokens,

@@ -18,9 +18,11 @@ use crate::filters::deadline::deadline;
 use crate::filters::impersonate::impersonate;
 use crate::filters::in_flight::in_flight;
 use crate::filters::panic::panic;
+use crate::filters::priority_and_fairness::priority_and_fairness;
 use crate::filters::request_info::request_info;
 use crate::filters::retry_after::retry_after;
 use crate::filters::strict_transport::strict_transport;
+use crate::flowcontrol::dump;
 use crate::health;
 use crate::respond;
 use crate::rest::request::Request;
@@ -71,6 +73,7 @@ async fn filtered(state: &ServerState, request: &mut Request) -> HttpResponse {
         authenticate,
         audit,
         impersonate,
+        priority_and_fairness,
         in_flight,
         authorize
     ] => serve)
@@ -102,6 +105,9 @@ async fn unmuxed(state: &ServerState, request: &Request) -> HttpResponse {
         return response;
     }
     if let Some(response) = snapshot::serve(state, request).await {
+        return response;
+    }
+    if let Some(response) = dump::serve(state, request) {
         return response;
     }
     root::serve(state, request).unwrap_or_else(|| not_found(state, request))

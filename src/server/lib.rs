@@ -18,6 +18,7 @@ pub mod discovery;
 mod document;
 pub mod env;
 mod filters;
+pub mod flowcontrol;
 mod health;
 mod impersonation;
 pub mod lifecycle;

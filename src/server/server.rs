@@ -22,6 +22,9 @@ use crate::cache::Budget;
 use crate::discovery::{Discovery, IssuerDocuments, RuntimeConfig, Served};
 use crate::env::{SystemClock, SystemEntropy};
 use crate::filters::in_flight::InFlight;
+use crate::flowcontrol::metrics::FlowMetrics;
+use crate::flowcontrol::spec::ReadFlowControl;
+use crate::flowcontrol::{self, FlowControl};
 use crate::lifecycle::Hooks;
 use crate::listener::{self, ListenerConfig, Phase, Serving, Shutdown};
 use crate::metrics::Metrics;
@@ -67,6 +70,8 @@ pub struct Config {
     pub authorization: Authorization,
     pub admission: Admission,
     pub audit: Audit,
+    /// Reads what priorities requests have; `None`: they have none.
+    pub flow_control: Option<Box<dyn ReadFlowControl>>,
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
     pub version: Version,
@@ -96,6 +101,7 @@ impl Config {
             authorization: Authorization::new(Vec::new()),
             admission: Admission::default(),
             audit: Audit::default(),
+            flow_control: None,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             version: Version::default(),
@@ -128,7 +134,13 @@ pub enum ServerError {
 pub fn start(config: Config) -> Result<Running, ServerError> {
     let bound = listener::bind(config.listener)?;
     let requests = Arc::new(config.requests);
-    let in_flight = Arc::new(InFlight::new(requests.max_reads, requests.max_writes));
+    let reader = config.flow_control.filter(|_| requests.priority_and_fairness);
+    let flow_control = reader.map(|reader| Arc::new(FlowControl::new(reader, requests.max_reads, requests.max_writes)));
+    let in_flight = Arc::new(match &flow_control {
+        // It has its own limits.
+        Some(_) => InFlight::new(0, 0),
+        None => InFlight::new(requests.max_reads, requests.max_writes),
+    });
     let advertise = match config.advertise.as_str() {
         "" => outward_address(bound.local_addr()).to_string(),
         given => given.to_owned(),
@@ -157,6 +169,9 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     )?);
     let mut followed = config.authorization.attach(&registry);
     followed.extend(config.authentication.attach(&registry, &backend.clock));
+    if let Some(control) = &flow_control {
+        followed.extend(control.attach(&registry));
+    }
     hold(followed);
     let rest = Arc::new(Rest {
         registry: registry.clone(),
@@ -180,10 +195,15 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     let mut metrics = Metrics::new(budget, in_flight.clone(), config.encryption);
     config.authentication.metrics.register(metrics.registry());
     config.audit.register(metrics.registry());
+    if let Some(control) = &flow_control {
+        let collector = Box::new(FlowMetrics(control.clone()));
+        metrics.registry().register_collector(collector);
+    }
     let state = Data::new(ServerState {
         started: Instant::now(),
         requests,
         in_flight,
+        flow_control: flow_control.clone(),
         delegates: vec![rest.clone()],
         rest,
         authentication: config.authentication,
@@ -198,6 +218,9 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     });
     let stores = backend.stores().cloned().collect();
     follow_sizes(&state, backend.clone());
+    if let Some(control) = flow_control {
+        share_seats(control, &state.hooks);
+    }
     let context = HookContext {
         registry,
         backend,
@@ -214,12 +237,12 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     })
 }
 
-/// Has stores hold in memory what authenticators and authorizers read there. A store that lies elsewhere tries on by itself.
+/// Has stores hold in memory what decisions read there. A store that lies elsewhere tries on by itself.
 fn hold(followed: Vec<Followed>) {
     tokio::task::spawn_local(async move {
         for Followed { store, prefix } in followed {
             if let Err(error) = store.snapshot(&prefix).await {
-                tracing::warn!(%error, prefix, "reading what authentication and authorization need");
+                tracing::warn!(%error, prefix, "reading what decisions need");
             }
         }
     });
@@ -256,6 +279,17 @@ fn follow_sizes(state: &Data<ServerState>, backend: Backend) {
                 }
             }
             tokio::time::sleep(interval).await;
+        }
+    });
+}
+
+/// Shares seats out anew again and again, for as long as this thread's `LocalSet` runs.
+fn share_seats(control: Arc<FlowControl>, hooks: &Hooks) {
+    hooks.finish("priority-and-fairness-filter", Ok(()));
+    tokio::task::spawn_local(async move {
+        loop {
+            tokio::time::sleep(flowcontrol::PERIOD).await;
+            control.adjust();
         }
     });
 }

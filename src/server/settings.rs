@@ -14,6 +14,9 @@ pub struct RequestSettings {
     /// A watch without `timeoutSeconds` ends after this time, plus up to as much again by chance
     /// (`--min-request-timeout`).
     pub min_watch: Duration,
+    /// Requests wait for seats by their priority, and both limits below together are the number of seats
+    /// (`--enable-priority-and-fairness`). Needs [`crate::server::Config::flow_control`].
+    pub priority_and_fairness: bool,
     /// Requests that only read, under way at once (`--max-requests-inflight`); 0: any number.
     pub max_reads: usize,
     /// Requests that may change something, under way at once (`--max-mutating-requests-inflight`); 0: any number.
@@ -32,6 +35,7 @@ impl Default for RequestSettings {
         RequestSettings {
             timeout: Duration::from_secs(60),
             min_watch: Duration::from_secs(1800),
+            priority_and_fairness: true,
             max_reads: 400,
             max_writes: 200,
             strict_transport: None,

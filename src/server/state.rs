@@ -9,6 +9,7 @@ use crate::authz::Authorization;
 use crate::delegate::Delegate;
 use crate::discovery::Discovery;
 use crate::filters::in_flight::InFlight;
+use crate::flowcontrol::FlowControl;
 use crate::impersonation::Impersonation;
 use crate::lifecycle::Hooks;
 use crate::metrics::Metrics;
@@ -22,6 +23,8 @@ pub struct ServerState {
     pub started: Instant,
     pub requests: Arc<RequestSettings>,
     pub in_flight: Arc<InFlight>,
+    /// `None`: requests are only counted and bounded ([`ServerState::in_flight`]).
+    pub flow_control: Option<Arc<FlowControl>>,
     pub rest: Arc<Rest>,
     pub delegates: Vec<Arc<dyn Delegate>>,
     pub audit: Audit,

@@ -1,118 +1,150 @@
 //! The flow schemas and priority levels that every server has. Two of each are mandatory: whatever else their
-//! specification says is put right. The others are kept up to date as long as their annotation asks for it.
+//! specification says is put right. The others are kept up to date as long as their annotation asks for it, and go when a
+//! server no longer has them.
+
+use std::time::Duration;
 
 use keelson_machinery::equality;
+use keelson_machinery::meta::v1::{DeleteOptions, ObjectMeta};
 use keelson_machinery::object::Object;
-use keelson_machinery::time::Time;
-use keelson_server::registry::write::Part;
+use keelson_machinery::reflect::Reflect;
+use keelson_machinery::status::StatusError;
+use keelson_server::flowcontrol::spec::{CATCH_ALL, EXEMPT, GROUP, LEVELS, SCHEMAS};
 use keelson_server::server::HookContext;
+use tokio::sync::oneshot;
 
 use super::maker::{Maker, Wanted, read, retried};
-use crate::api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, FlowSchemaCondition, PriorityLevelConfiguration};
+use crate::api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, PriorityLevelConfiguration};
+use crate::kube::flowcontrol::dangling;
 use crate::kube::typed::typed;
 
-const GROUP: &str = "flowcontrol.apiserver.k8s.io";
-const LEVELS: &str = include_str!("data/prioritylevelconfigurations.jsonl");
-const SCHEMAS: &str = include_str!("data/flowschemas.jsonl");
+const LEVEL_DATA: &str = include_str!("data/prioritylevelconfigurations.jsonl");
+const SCHEMA_DATA: &str = include_str!("data/flowschemas.jsonl");
 /// Owns the specifications.
-const PRODUCER: &str = "api-priority-and-fairness-config-producer-v1";
-/// Owns the status.
-const CONSUMER: &str = "api-priority-and-fairness-config-consumer-v1";
+const MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 const AUTOUPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
-const MANDATORY: [&str; 2] = ["exempt", "catch-all"];
+/// How often the objects are looked at again.
+const PERIOD: Duration = Duration::from_secs(60);
 
-pub(super) async fn run(context: HookContext) -> Result<(), String> {
-    let (levels, schemas) = (
-        read::<PriorityLevelConfiguration>(LEVELS)?,
-        read::<FlowSchema>(SCHEMAS)?,
-    );
-    let names: Vec<String> = schemas.iter().map(|schema| schema.metadata.name.clone()).collect();
-    let mut wanted: Vec<Wanted> = levels.into_iter().map(level).collect();
-    wanted.extend(schemas.into_iter().map(schema));
-    let context = &context;
-    let producer = Maker {
-        context,
-        manager: PRODUCER,
+/// Makes the objects, says so, and goes on looking after them.
+pub(super) async fn produce(context: HookContext, made: oneshot::Sender<()>) -> Result<(), String> {
+    let wanted = wanted()?;
+    let maker = Maker {
+        context: &context,
+        manager: MANAGER,
     };
-    producer.make_all(&wanted).await?;
-    let Some(resource) = context.registry.resource(GROUP, "flowschemas") else {
-        return Ok(());
-    };
-    let consumer = &Maker {
-        context,
-        manager: CONSUMER,
-    };
-    let conditions = || {
-        let one = async |name: &String| {
-            let request = consumer.request(resource, "", "status");
-            let now = request.now;
-            consumer
-                .update(resource, &request, name, Part::Status, &|stored| found(stored, now))
-                .await
-        };
-        let all = names.iter().map(one);
-        futures_util::future::try_join_all(all)
-    };
-    retried(|| Box::pin(async { conditions().await.map(drop) })).await
+    maker.make_all(&wanted).await?;
+    // Nobody may be waiting.
+    let _ = made.send(());
+    let context = context.clone();
+    tokio::task::spawn_local(async move {
+        loop {
+            tokio::time::sleep(PERIOD).await;
+            if let Err(error) = ensure(&context, &wanted).await {
+                tracing::warn!(%error, "objects of flow control could not be looked after; it is tried again");
+            }
+        }
+    });
+    Ok(())
 }
 
-fn level(level: PriorityLevelConfiguration) -> Wanted {
-    Wanted {
+/// Has the schemas say whether their levels are there, when these have been made, and from then on.
+pub(super) async fn consume(context: HookContext, made: oneshot::Receiver<()>) -> Result<(), String> {
+    // Where they could not be made, that hook says so.
+    let _ = made.await;
+    retried(|| Box::pin(async { dangling::settle(&context).await.map(drop) })).await?;
+    tokio::task::spawn_local(dangling::follow(context));
+    Ok(())
+}
+
+fn wanted() -> Result<Vec<Wanted>, String> {
+    let (levels, schemas) = (
+        read::<PriorityLevelConfiguration>(LEVEL_DATA)?,
+        read::<FlowSchema>(SCHEMA_DATA)?,
+    );
+    let level = |level| Wanted {
         group: GROUP,
-        plural: "prioritylevelconfigurations",
+        plural: LEVELS,
         object: Box::new(level),
         reconcile: |stored, wanted| {
-            let mut new = typed::<PriorityLevelConfiguration>(stored)?.clone();
-            new.spec = typed::<PriorityLevelConfiguration>(wanted)?.spec.clone();
-            changed(stored, Box::new(new))
+            reconciled::<PriorityLevelConfiguration>(stored, wanted, |new, wanted| {
+                let exempt = new.spec.exempt.take();
+                new.spec = wanted.spec.clone();
+                // What is exempt may have shares to lend.
+                if new.metadata.name == EXEMPT && exempt.is_some() {
+                    new.spec.exempt = exempt;
+                }
+            })
         },
-    }
-}
-
-fn schema(schema: FlowSchema) -> Wanted {
-    Wanted {
+    };
+    let schema = |schema| Wanted {
         group: GROUP,
-        plural: "flowschemas",
+        plural: SCHEMAS,
         object: Box::new(schema),
         reconcile: |stored, wanted| {
-            let mut new = typed::<FlowSchema>(stored)?.clone();
-            new.spec = typed::<FlowSchema>(wanted)?.spec.clone();
-            changed(stored, Box::new(new))
+            reconciled::<FlowSchema>(stored, wanted, |new, wanted| new.spec = wanted.spec.clone())
         },
-    }
+    };
+    Ok(levels
+        .into_iter()
+        .map(level)
+        .chain(schemas.into_iter().map(schema))
+        .collect())
 }
 
-/// An object without the annotation is up to date as long as nobody has changed it since it was made.
-fn changed(stored: &dyn Object, new: Box<dyn Object>) -> Option<Box<dyn Object>> {
-    let meta = stored.meta();
-    let kept = match meta.annotations.get(AUTOUPDATE).map(String::as_str) {
+/// Puts right what is there, makes what is missing, deletes what no server of this version makes.
+async fn ensure(context: &HookContext, wanted: &[Wanted]) -> Result<(), StatusError> {
+    let maker = Maker {
+        context,
+        manager: MANAGER,
+    };
+    for one in wanted {
+        maker.make(one).await?;
+    }
+    for plural in [SCHEMAS, LEVELS] {
+        let Some(resource) = context.registry.resource(GROUP, plural) else {
+            continue;
+        };
+        for object in resource.all("").await? {
+            let meta = object.meta();
+            let is_ours = |one: &Wanted| one.plural == plural && one.object.meta().name == meta.name;
+            let is_old = meta.annotations.get(AUTOUPDATE).is_some_and(|value| value == "true");
+            if is_old && !wanted.iter().any(is_ours) {
+                let request = maker.request(resource, "", "");
+                match resource.delete(&request, &meta.name, &DeleteOptions::default()).await {
+                    Err(error) if error.code == 404 => {}
+                    done => drop(done?),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether an object is to be kept up to date. One without the annotation is as long as nobody has changed it since it was
+/// made.
+fn is_kept(meta: &ObjectMeta) -> bool {
+    match meta.annotations.get(AUTOUPDATE).map(String::as_str) {
         Some(value) => value == "true",
         None => meta.generation == 1,
-    };
-    let ours = kept || MANDATORY.contains(&meta.name.as_str());
-    (ours && !equality::equal(new.as_reflect(), stored.as_reflect())).then_some(new)
+    }
 }
 
-/// The priority levels of these schemas were made before.
-fn found(stored: &dyn Object, now: Time) -> Option<Box<dyn Object>> {
-    let mut schema = typed::<FlowSchema>(stored)?.clone();
-    let conditions = &mut schema.status.conditions;
-    if conditions
-        .iter()
-        .any(|condition| condition.r#type == "Dangling" && condition.status == "False")
-    {
-        return None;
+/// The annotation says from then on what became of the object.
+fn reconciled<T: Object + Reflect>(
+    stored: &dyn Object,
+    wanted: &dyn Object,
+    update: fn(&mut T, &T),
+) -> Option<Box<dyn Object>> {
+    let mandatory = [EXEMPT, CATCH_ALL].contains(&stored.meta().name.as_str());
+    let kept = mandatory || is_kept(stored.meta());
+    let mut new = stored.clone_object();
+    if kept {
+        update(new.downcast_mut::<T>()?, typed::<T>(wanted)?);
     }
-    let level = &schema.spec.priority_level_configuration.name;
-    conditions.retain(|condition| condition.r#type != "Dangling");
-    conditions.push(FlowSchemaCondition {
-        r#type: "Dangling".to_owned(),
-        status: "False".to_owned(),
-        last_transition_time: now.truncate_to_seconds(),
-        reason: "Found".to_owned(),
-        message: format!(
-            "This FlowSchema references the PriorityLevelConfiguration object named {level:?} and it exists"
-        ),
-    });
-    Some(Box::new(schema))
+    let value = if kept { "true" } else { "false" };
+    new.meta_mut()
+        .annotations
+        .insert(AUTOUPDATE.to_owned(), value.to_owned());
+    (!equality::equal(new.as_reflect(), stored.as_reflect())).then_some(new)
 }

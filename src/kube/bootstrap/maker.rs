@@ -50,7 +50,7 @@ impl Maker<'_> {
         retried(|| Box::pin(async { try_join_all(wanted.iter().map(|one| self.make(one))).await.map(drop) })).await
     }
 
-    async fn make(&self, wanted: &Wanted) -> Result<(), StatusError> {
+    pub async fn make(&self, wanted: &Wanted) -> Result<(), StatusError> {
         // A server may be built without some kinds.
         let Some(resource) = self.context.registry.resource(wanted.group, wanted.plural) else {
             return Ok(());

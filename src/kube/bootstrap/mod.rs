@@ -4,7 +4,7 @@
 
 mod authentication_info;
 mod flow_control;
-mod maker;
+pub(super) mod maker;
 mod priority_classes;
 mod reconcile;
 mod roles;
@@ -21,6 +21,7 @@ use std::rc::Rc;
 use futures_util::future::LocalBoxFuture;
 use keelson_server::authn::request_header::IdentityHeaders;
 use keelson_server::server::{Hook, HookContext};
+use tokio::sync::oneshot;
 
 pub use roles::node_rules;
 
@@ -36,6 +37,8 @@ pub struct Setting {
     pub client_ca_pem: String,
     /// A proxy that is believed who sends requests.
     pub front_proxy: Option<FrontProxy>,
+    /// Requests have priorities, and flow schemas say whether theirs is there.
+    pub flow_control: bool,
 }
 
 /// Whose headers are believed, and which.
@@ -48,12 +51,13 @@ pub struct FrontProxy {
 }
 
 impl Default for Setting {
-    /// The range of kube-apiserver, and no client certificates.
+    /// The range of kube-apiserver, no client certificates, and flow control.
     fn default() -> Setting {
         Setting {
             service_ranges: vec![("10.0.0.0/24".to_owned(), [10, 0, 0, 0].into())],
             client_ca_pem: String::new(),
             front_proxy: None,
+            flow_control: true,
         }
     }
 }
@@ -61,8 +65,14 @@ impl Default for Setting {
 /// All hooks, in the order in which kube-apiserver lists them.
 pub fn hooks(setting: &Setting) -> Vec<Hook> {
     let setting = Rc::new(setting.clone());
+    let flow_control = setting.flow_control;
     let (info, service, range) = (setting.clone(), setting.clone(), setting);
-    vec![
+    let (made, levels_made) = oneshot::channel();
+    let consumer = hook("priority-and-fairness-config-consumer", |context| {
+        flow_control::consume(context, levels_made)
+    });
+    let mut hooks = Vec::from_iter(flow_control.then_some(consumer));
+    hooks.extend([
         hook("start-system-namespaces-controller", system_namespaces::run),
         hook("start-cluster-authentication-info-controller", move |context| {
             authentication_info::run(context, info)
@@ -70,12 +80,15 @@ pub fn hooks(setting: &Setting) -> Vec<Hook> {
         hook("start-legacy-token-tracking-controller", token_tracking::run),
         hook("rbac/bootstrap-roles", roles::run),
         hook("scheduling/bootstrap-system-priority-classes", priority_classes::run),
-        hook("priority-and-fairness-config-producer", flow_control::run),
+        hook("priority-and-fairness-config-producer", |context| {
+            flow_control::produce(context, made)
+        }),
         hook("bootstrap-controller", move |context| service::run(context, service)),
         hook("start-kubernetes-service-cidr-controller", move |context| {
             service_range::run(context, range)
         }),
-    ]
+    ]);
+    hooks
 }
 
 fn hook<F: Future<Output = Result<(), String>> + 'static>(

@@ -1,7 +1,6 @@
 //! One audited request: what is known of it, and the events made of that.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_web::http::header::{self, HeaderValue};
@@ -30,7 +29,7 @@ pub struct Asked {
     pub received: Time,
     /// Path and query as they came.
     pub uri: String,
-    pub info: Rc<RequestInfo>,
+    pub info: Arc<RequestInfo>,
     /// `None`: it was not found out.
     pub user: Option<Arc<User>>,
     /// Where it came from, nearest last.

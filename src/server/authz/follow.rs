@@ -99,13 +99,13 @@ impl Follower {
         }
     }
 
-    /// An object that cannot be read counts as gone: it gives no rights.
+    /// An object that cannot be read counts as gone: it decides nothing.
     fn put(&self, entry: &Entry) -> Option<Change> {
         let place = self.place(&entry.key)?;
         Some(match self.resource.decode(entry) {
             Ok(object) => Change::Put(place, object),
             Err(error) => {
-                tracing::warn!(key = &*entry.key, %error, "an object that authorization needs cannot be read");
+                tracing::warn!(key = &*entry.key, %error, "an object that decisions need cannot be read");
                 Change::Gone(place)
             }
         })

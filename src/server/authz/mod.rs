@@ -4,7 +4,7 @@ mod abac;
 mod decision;
 mod everybody;
 mod fixed;
-mod follow;
+pub(crate) mod follow;
 pub mod node;
 pub mod rbac;
 mod refusal;

@@ -1,6 +1,6 @@
 //! Bounds how many requests are under way at once, those that read and those that may change something apart
-//! (`--max-requests-inflight`, `--max-mutating-requests-inflight`). Flow control by priority, where it is on, does this
-//! in its own way and stands in this filter's place.
+//! (`--max-requests-inflight`, `--max-mutating-requests-inflight`). Where flow control by priority is on it has bounded
+//! them already, and this only counts.
 //!
 //! A stream counts for nothing here: a server is meant to have many. Members of `system:masters` get through when all
 //! places are taken, so that whoever has to repair a flooded server can.
@@ -72,12 +72,17 @@ impl InFlight {
     }
 
     fn of(&self, info: &RequestInfo) -> &Arc<Places> {
-        match info.verb.as_str() {
+        match is_write(info) {
             _ if info.is_long_running() => &self.streams,
-            "get" | "list" | "watch" => &self.reads,
-            _ => &self.writes,
+            false => &self.reads,
+            true => &self.writes,
         }
     }
+}
+
+/// Whether a request may change something.
+pub(super) fn is_write(info: &RequestInfo) -> bool {
+    !matches!(info.verb.as_str(), "get" | "list" | "watch")
 }
 
 /// A request's place; free again when it is dropped.
@@ -106,25 +111,25 @@ pub async fn in_flight(state: &ServerState, request: &mut Request, next: impl Ne
 async fn bounded(in_flight: &InFlight, request: &mut Request, next: impl Next) -> HttpResponse {
     let places = in_flight.of(&request.info);
     let Some(place) = Place::take(places, || request.user.in_group(GROUP_MASTERS)) else {
-        return refusal();
+        return too_many();
     };
     hold(next(request).await, place)
 }
 
-/// Keeps the place until the answer is out, as far as it is made while it is sent.
-fn hold(response: HttpResponse, place: Place) -> HttpResponse {
+/// Keeps what a request holds until its answer is out, as far as that is made while it is sent.
+pub(super) fn hold<P: Unpin + 'static>(response: HttpResponse, place: P) -> HttpResponse {
     response.map_body(|_, body| match body.try_into_bytes() {
         Ok(bytes) => BoxBody::new(bytes),
         Err(body) => BoxBody::new(Held { body, _place: place }),
     })
 }
 
-struct Held {
+struct Held<P> {
     body: BoxBody,
-    _place: Place,
+    _place: P,
 }
 
-impl MessageBody for Held {
+impl<P: Unpin> MessageBody for Held<P> {
     type Error = Box<dyn std::error::Error>;
 
     fn size(&self) -> BodySize {
@@ -136,7 +141,8 @@ impl MessageBody for Held {
     }
 }
 
-fn refusal() -> HttpResponse {
+/// The answer to who finds no place.
+pub(super) fn too_many() -> HttpResponse {
     let mut response = respond::text(429, TEXT);
     let headers = response.headers_mut();
     headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));

@@ -11,6 +11,7 @@ pub mod deadline;
 pub mod impersonate;
 pub mod in_flight;
 pub mod panic;
+pub mod priority_and_fairness;
 pub mod request_info;
 pub mod retry_after;
 pub mod strict_transport;

@@ -1,6 +1,6 @@
 //! Reads what the request asks for; the filters after this one and the handlers rely on it.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use actix_web::HttpResponse;
 
@@ -17,7 +17,7 @@ pub async fn request_info(_: &ServerState, request: &mut Request, next: impl Nex
     let Some(info) = RequestInfo::parse(request.http.method().as_str(), &path, &request.query) else {
         return no_resource(request);
     };
-    request.info = Rc::new(info);
+    request.info = Arc::new(info);
     next(request).await
 }
 

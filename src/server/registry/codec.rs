@@ -62,7 +62,7 @@ impl Resource {
     }
 
     /// The object that an entry holds, with its resource version, as the hub version.
-    pub(crate) fn decode(&self, entry: &Entry) -> Result<Box<dyn Object>, StatusError> {
+    pub fn decode(&self, entry: &Entry) -> Result<Box<dyn Object>, StatusError> {
         let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
         self.decode_bytes(&value, entry.mod_revision)
             .map_err(|reason| StatusError::internal_error(format!("unable to decode {}: {reason}", entry.key)))

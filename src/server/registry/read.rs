@@ -152,6 +152,18 @@ impl Resource {
         listed.entries.iter().map(|entry| self.decode(entry)).collect()
     }
 
+    /// Whether there is an object of this name, as far as memory knows at this moment; `None`: it knows nothing now.
+    pub fn is_held(&self, namespace: &str, name: &str) -> Option<bool> {
+        let held = self.backend.store.held(&self.key_prefix)?;
+        Some(held.get(&self.key(namespace, name).ok()?).is_some())
+    }
+
+    /// The newest revision of the store that has this resource (linearizable).
+    pub async fn revision(&self) -> Result<Revision, StatusError> {
+        let newest = self.backend.store.current_revision().await;
+        newest.map_err(|e| self.store_error(e))
+    }
+
     /// Events after a revision.
     pub async fn watch(&self, prefix: &str, after: Revision) -> Result<WatchStream, StoreError> {
         self.backend.store.watch(prefix, after).await

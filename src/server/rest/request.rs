@@ -23,6 +23,7 @@ use super::pretty;
 use crate::audit::Trail;
 use crate::authz::Authorization;
 use crate::compress;
+use crate::filters::priority_and_fairness::WatchSeat;
 use crate::listener::Connection;
 use crate::negotiate::{self, Accepted, Format, Offer};
 use crate::registry::managed::{RequestWriter, Tracking};
@@ -39,7 +40,7 @@ pub const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 pub struct Request {
     /// Method, target and what the listener knows. Its headers are in [`Request::headers`].
     pub http: HttpRequest,
-    pub info: Rc<RequestInfo>,
+    pub info: Arc<RequestInfo>,
     pub query: Query,
     /// Behind authentication without credentials.
     pub headers: HeaderMap,
@@ -51,6 +52,8 @@ pub struct Request {
     /// What is recorded of it.
     pub audit: Trail,
     pub payload: RefCell<Option<Payload>>,
+    /// Of a watch, for whoever opens it: given back when it has begun.
+    pub seat: RefCell<Option<WatchSeat>>,
     /// Texts for `Warning` headers.
     pub warnings: Warnings,
 }
@@ -61,7 +64,7 @@ impl Request {
         let headers = std::mem::take(http.headers_mut());
         let (http, payload) = http.into_parts();
         Request {
-            info: Rc::default(),
+            info: Arc::default(),
             query: Query::parse(http.query_string()),
             headers,
             user: Arc::default(),
@@ -69,6 +72,7 @@ impl Request {
             deadline: None,
             audit: Trail::default(),
             payload: RefCell::new(Some(payload)),
+            seat: RefCell::default(),
             warnings: Warnings::default(),
             http,
         }

@@ -57,6 +57,7 @@ impl Rest {
             events,
             self.ends(&options),
         );
+        let watch = watch.seated(request.seat.take());
         let content_type = match accepted.format {
             Format::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
             _ => "application/json",

@@ -20,6 +20,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::events::{self, Encoder};
 use super::options::ListOptions;
 use crate::cache::Items;
+use crate::filters::priority_and_fairness::WatchSeat;
 use crate::listener::Shutdown;
 use crate::registry::Endpoint;
 
@@ -61,6 +62,8 @@ pub(super) struct Watch {
     /// Runs until the earlier of the two.
     timer: Pin<Box<Sleep>>,
     farewell: LocalBoxFuture<'static, ()>,
+    /// It has begun when the present objects are sent.
+    seat: Option<WatchSeat>,
 }
 
 impl Watch {
@@ -99,6 +102,7 @@ impl Watch {
             bookmark_at,
             timer: Box::pin(sleep_until(bookmark_at.map_or(ends.at, |at| at.min(ends.at)))),
             farewell: ends.farewell(),
+            seat: None,
         }
     }
 
@@ -120,6 +124,21 @@ impl Watch {
         (false, due)
     }
 
+    /// With what flow control gave it.
+    pub(super) fn seated(mut self, seat: Option<WatchSeat>) -> Watch {
+        self.seat = seat;
+        self.release_seat();
+        self
+    }
+
+    fn release_seat(&mut self) {
+        if self.initial.is_none()
+            && let Some(seat) = &mut self.seat
+        {
+            seat.release();
+        }
+    }
+
     /// What there is to send now; `None` at the end.
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let (time_is_up, mut bookmark) = self.look_at_the_clock(cx);
@@ -129,6 +148,7 @@ impl Watch {
         loop {
             if let Some(items) = self.initial.take() {
                 self.initial = self.writer.state(items, self.mark);
+                self.release_seat();
             } else if let Some(events) = self.events.as_mut().filter(|_| !self.writer.ended) {
                 match events.poll_next_unpin(cx) {
                     Poll::Ready(item) => self.writer.item(item),
