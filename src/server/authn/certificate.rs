@@ -95,6 +95,10 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
+    use rcgen::{
+        BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    };
+
     use super::*;
     use crate::authn::authorities::REMEMBER_SECONDS;
     use crate::tls::certificates;
@@ -150,5 +154,59 @@ mod tests {
                 .judge(&ann.connection, end + REMEMBER_SECONDS + 24 * 3600)
                 .is_err()
         );
+    }
+
+    /// What may be wrong with a certificate, and what it proves if nothing is.
+    fn judged(name: DistinguishedName, usage: &[ExtendedKeyUsagePurpose], ends: u64) -> Result<Option<User>, String> {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = params.self_signed(&key).unwrap();
+        let issuer = Issuer::new(params, key);
+        let mut params = CertificateParams::default();
+        params.distinguished_name = name;
+        params.extended_key_usages = usage.to_vec();
+        params.not_before = (UNIX_EPOCH + Duration::from_secs(BEGIN)).into();
+        params.not_after = (UNIX_EPOCH + Duration::from_secs(ends)).into();
+        let leaf = params.signed_by(&KeyPair::generate().unwrap(), &issuer).unwrap();
+        let mut connection = Connection::for_tests();
+        connection.certificates = vec![leaf.der().clone()];
+        let clients = ClientCertificates::new(&[authority.der().clone()]).unwrap();
+        let identity = clients.judge(&connection, BEGIN + 10)?;
+        Ok(identity.map(|identity| (*identity.user).clone()))
+    }
+
+    fn named(parts: &[(DnType, &str)]) -> DistinguishedName {
+        let mut name = DistinguishedName::new();
+        for (kind, text) in parts {
+            name.push(kind.clone(), *text);
+        }
+        name
+    }
+
+    #[test]
+    fn a_certificate_must_be_for_clients_in_its_time_and_have_a_name() {
+        use ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
+        let ann = || named(&[(DnType::CommonName, "ann")]);
+        let later = BEGIN + YEAR;
+        let user = judged(ann(), &[ClientAuth], later).unwrap().unwrap();
+        assert_eq!((user.name.as_str(), user.uid.as_str()), ("ann", ""));
+        assert!(judged(ann(), &[], later).unwrap().is_some(), "any usage");
+        assert!(judged(ann(), &[ServerAuth], later).is_err());
+        assert!(judged(ann(), &[ClientAuth], BEGIN + 5).is_err(), "expired");
+        let nobody = named(&[(DnType::OrganizationName, "ops")]);
+        assert_eq!(judged(nobody, &[ClientAuth], later), Ok(None));
+    }
+
+    #[test]
+    fn a_subject_may_hold_one_uid() {
+        let uid = || DnType::CustomDnType(vec![1, 3, 6, 1, 4, 1, 57683, 2]);
+        let of = |texts: &[&str]| {
+            let mut parts = vec![(DnType::CommonName, "ann")];
+            parts.extend(texts.iter().map(|text| (uid(), *text)));
+            judged(named(&parts), &[ExtendedKeyUsagePurpose::ClientAuth], BEGIN + YEAR)
+        };
+        assert_eq!(of(&["u-1"]).unwrap().unwrap().uid, "u-1");
+        assert!(of(&[""]).is_err());
     }
 }

@@ -10,6 +10,7 @@ use keelson_machinery::status::StatusError;
 use super::list::resolve_fields;
 use super::options::{ListOptions, WriteOptions, Writing};
 use super::output::metadata_of;
+use super::owned::own_fields;
 use super::request::Request;
 use super::{Rest, namespace};
 use crate::admission::Operation;
@@ -76,15 +77,18 @@ impl Rest {
         request.negotiate(offer(endpoint, subresource))?;
         let options = WriteOptions::parse(&request.query, Writing::Create)?;
         let gvk = body_kind(endpoint, subresource);
-        let mut object = self
-            .registry
-            .new_type(gvk.group, gvk.version, gvk.kind)
-            .ok_or_else(|| StatusError::internal_error(format!("no kind is registered for {gvk}")))?;
+        let new = || {
+            let made = self.registry.new_type(gvk.group, gvk.version, gvk.kind);
+            made.ok_or_else(|| StatusError::internal_error(format!("no kind is registered for {gvk}")))
+        };
+        let mut object = new()?;
         request
             .kind(&self.registry, gvk, options.field_validation, &mut *object)
             .await?;
         keelson_machinery::defaults::apply(object.as_reflect_mut());
         request.audit.sent(&*object, metadata_of(&*object));
+        let writer = request.writer(endpoint, self.now()).writer;
+        own_fields(&mut *object, &*new()?, gvk, writer)?;
         take_namespace(request, endpoint, &mut *object)?;
         if handler.needs_namespace() {
             let name = request.info.name.as_str();

@@ -11,6 +11,7 @@ mod handled;
 mod list;
 pub mod options;
 mod output;
+mod owned;
 mod patch;
 pub mod pretty;
 mod read;

@@ -14,7 +14,7 @@ use crate::kube::typed::{body, typed};
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
-/// Seconds that a token is good for when the request does not say.
+/// Seconds that a token is good for when the request does not say. The definition says the same.
 const DEFAULT_SECONDS: i64 = 60 * 60;
 const MIN_SECONDS: i64 = 10 * 60;
 const MAX_SECONDS: i64 = 1 << 32;
