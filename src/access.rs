@@ -1,5 +1,5 @@
-//! From checked settings to the parts of the server that know clients: TLS, authorization; authentication has
-//! [`crate::authentication`].
+//! From checked settings to the certificates of the server and its clients. Authentication and authorization have
+//! [`crate::authentication`] and [`crate::authorization`].
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,41 +7,13 @@ use std::time::Duration;
 
 use keelson_server::authn::certificate::ClientCertificates;
 use keelson_server::authn::request_header::FrontProxy;
-use keelson_server::authz::node::NodeAuthorizer;
-use keelson_server::authz::rbac::Rbac;
-use keelson_server::authz::{AlwaysAllow, AlwaysDeny, Authorization, Authorizer, Everybody, PrivilegedGroup};
 use keelson_server::listener::Shutdown;
 use keelson_server::tls::certs::CertifiedKeyPem;
 use keelson_server::tls::{ServingCertificates, TlsError, TlsState, certificates, files, follow};
 use rustls_pki_types::CertificateDer;
 
-use crate::kube::{NodeGraph, node_rules};
 use crate::options::provision::Credentials;
-use crate::options::{FrontProxySettings, Mode, NamedCertificate, OptionError, ServingCertificate, Settings};
-
-/// The authorizers of the modes, behind the group that may do everything. Modes that are not built yet have no
-/// opinion on anything. `roles`: those of a server that has roles as objects.
-pub(crate) fn authorization(settings: &Settings, roles: Option<Arc<Rbac>>) -> Result<Authorization, OptionError> {
-    let mut chain: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup)];
-    for mode in &settings.modes {
-        match mode {
-            Mode::AlwaysAllow => chain.push(Arc::new(AlwaysAllow)),
-            Mode::AlwaysDeny => chain.push(Arc::new(AlwaysDeny)),
-            Mode::Rbac => chain.push(match &roles {
-                Some(roles) => roles.clone(),
-                None => Arc::new(Everybody),
-            }),
-            Mode::Abac => chain.extend(settings.policies.clone().map(|abac| abac as Arc<dyn Authorizer>)),
-            // A server without the kinds of Kubernetes has no nodes.
-            Mode::Node if roles.is_some() => {
-                let common = node_rules().map_err(OptionError::CommandLine)?;
-                chain.push(Arc::new(NodeAuthorizer::new(NodeGraph, common)));
-            }
-            Mode::Node | Mode::Webhook => {}
-        }
-    }
-    Ok(Authorization::with_roles(chain, roles))
-}
+use crate::options::{FrontProxySettings, NamedCertificate, OptionError, ServingCertificate, Settings};
 
 /// How often the files of certificates are looked at.
 const LOOK: Duration = Duration::from_secs(10);

@@ -15,13 +15,14 @@ use keelson_server::authn::token_issuer::TokenIssuer;
 use keelson_server::authn::tokens::{ForAudiences, Issuers, Remembered, Tokens, WebSocketTokens};
 use keelson_server::authn::webhook::WebhookTokens;
 use keelson_server::authn::{Anonymous, Authentication, Authenticator, TokenAuthenticator};
+use keelson_server::authz::configuration::AuthorizerKind;
 use keelson_server::env::SystemClock;
 use keelson_server::listener::Shutdown;
 use keelson_server::tls::follow;
 
 use crate::access::Certificates;
 use crate::options::provision::Credentials;
-use crate::options::{Mode, OptionError, Settings};
+use crate::options::{OptionError, Settings};
 
 /// How often the file of issuers is looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -127,7 +128,7 @@ impl Authenticators {
             return;
         };
         let taken = settings.service_accounts.issuers.clone();
-        let open = settings.modes.contains(&Mode::AlwaysAllow);
+        let open = settings.authorization.has(AuthorizerKind::AlwaysAllow);
         let flag = settings.anonymous.clone();
         let said = settings.issuers.anonymous.is_some();
         let known = Mutex::new(text);

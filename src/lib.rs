@@ -8,6 +8,7 @@ pub mod options;
 
 mod access;
 mod authentication;
+mod authorization;
 mod logging;
 mod program;
 mod version;

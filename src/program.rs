@@ -11,6 +11,7 @@ use keelson_machinery::table::CellFunctions;
 use keelson_server::admission::Admission;
 use keelson_server::audit::{Audit, AuditError};
 use keelson_server::authn::Authentication;
+use keelson_server::authz::Authorization;
 use keelson_server::authz::rbac::Rbac;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::flowcontrol::spec::ReadFlowControl;
@@ -24,9 +25,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::LocalSet;
 
 use crate::access::Certificates;
+use crate::authorization::Authorizers;
 use crate::options::provision::{Credentials, provision};
 use crate::options::{EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, parse};
-use crate::{access, authentication, logging, version};
+use crate::{authentication, logging, version};
 
 /// A server made from definitions, as a program: it has the flags, files and behaviour of `keelson` itself.
 ///
@@ -153,19 +155,20 @@ impl Server {
         };
         let certificates = Certificates::load(settings, &credentials)?;
         let authenticators = authentication::authentication(settings, &credentials, &certificates)?;
-        let config = self.config(
-            settings,
-            &credentials,
-            &certificates,
-            authenticators.authentication.clone(),
-            stored,
-        )?;
+        let roles = self.kubernetes.then(|| Arc::new(Rbac::new(crate::kube::rbac::Reader)));
+        let authorizers = Authorizers::new(&settings.authorization, roles)?;
+        let access = Access {
+            authentication: authenticators.authentication.clone(),
+            authorization: authorizers.authorization.clone(),
+        };
+        let config = self.config(settings, &credentials, &certificates, access, stored)?;
         let running = start(config).map_err(|error| match error {
             ServerError::Listen(error) => OptionError::flag("--bind-address, --secure-port", error.to_string()),
             other => OptionError::CommandLine(other.to_string()),
         })?;
         certificates.follow(settings, running.shutdown());
         authenticators.follow(settings, running.shutdown());
+        authorizers.follow(running.shutdown());
         announce(settings, &credentials, &running)?;
         signals.wait().await;
         tracing::info!("Shutting down");
@@ -181,7 +184,7 @@ impl Server {
         settings: &Settings,
         credentials: &Credentials,
         certificates: &Certificates,
-        authentication: Authentication,
+        access: Access,
         stored: Stored,
     ) -> Result<Config, OptionError> {
         if self.kubernetes {
@@ -189,10 +192,9 @@ impl Server {
             let hooks = crate::kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
             self.hooks.splice(0..0, hooks);
         }
-        let roles = self.kubernetes.then(|| Arc::new(Rbac::new(crate::kube::rbac::Reader)));
         Ok(Config {
-            authentication,
-            authorization: access::authorization(settings, roles)?,
+            authentication: access.authentication,
+            authorization: access.authorization,
             schemes: self.schemes,
             code: self.code,
             cells: self.cells,
@@ -231,6 +233,12 @@ fn audit(settings: &Settings) -> Result<Audit, OptionError> {
         AuditError::Log(error) => OptionError::file("--audit-log-path", &log, error),
         AuditError::Webhook(_) => OptionError::flag("--audit-webhook-config-file", error.to_string()),
     })
+}
+
+/// Who may come in, and who may do what.
+struct Access {
+    authentication: Authentication,
+    authorization: Authorization,
 }
 
 /// Everything about where objects are kept.

@@ -33,7 +33,7 @@ mod token_file;
 mod values;
 
 pub use authentication::{FrontProxySettings, Issuers, ServiceAccounts, TokenWebhookSettings};
-pub use authorization::Mode;
+pub use authorization::{AuthorizationSettings, read_configuration};
 pub use encryption::EncryptionFile;
 pub use error::OptionError;
 pub use etcd::{OwnStore, PlacementSettings};

@@ -2,20 +2,19 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_machinery::scheme::Scheme;
 use keelson_server::audit::AuditSettings;
 use keelson_server::authn::Anonymous;
-use keelson_server::authz::Abac;
+use keelson_server::authz::configuration::AuthorizerKind;
 use keelson_server::discovery::RuntimeConfig;
 use keelson_server::settings::RequestSettings;
 use keelson_server::tls::TlsSettings;
 use keelson_storage::StoreConfig;
 
 use super::authentication::{FrontProxySettings, Issuers, ServiceAccounts, TokenWebhookSettings};
-use super::authorization::Mode;
+use super::authorization::AuthorizationSettings;
 use super::encryption::EncryptionFile;
 use super::etcd::PlacementSettings;
 use super::misc::Cidr;
@@ -54,9 +53,7 @@ pub struct Settings {
     pub issuers: Issuers,
     /// Who is asked about tokens that nobody here knows.
     pub token_webhook: Option<TokenWebhookSettings>,
-    pub modes: Vec<Mode>,
-    /// The policies of [`Mode::Abac`].
-    pub policies: Option<Arc<Abac>>,
+    pub authorization: AuthorizationSettings,
     pub runtime: RuntimeConfig,
     pub store: StoreConfig,
     pub placement: PlacementSettings,
@@ -131,7 +128,7 @@ impl Options {
             return Err(OptionError::file("--data-dir", &data_dir, "is not a folder"));
         }
         let client_ca_pem = self.authentication.client_ca()?;
-        let modes = self.authorization.modes()?;
+        let authorization = self.authorization.settle()?;
         let tokens = self.authentication.tokens()?;
         let mut warnings = tokens.warnings.clone();
         let signing_key_file = self.misc.service_account_signing_key_file.clone();
@@ -153,11 +150,10 @@ impl Options {
             client_ca_file: self.authentication.client_ca_path().cloned(),
             client_ca_pem: client_ca_pem.clone(),
             tokens,
-            anonymous: self.anonymous(&issuers, &modes, &mut warnings),
+            anonymous: self.anonymous(&issuers, &authorization, &mut warnings),
             token_webhook: self.authentication.webhook.settle()?,
             issuers,
-            policies: self.authorization.policies(&modes)?,
-            modes,
+            authorization,
             runtime: self.api_enablement.runtime_config(schemes)?,
             store: self.etcd.store(&data_dir)?,
             placement: self.etcd.placement()?,
@@ -193,13 +189,18 @@ impl Options {
     }
 
     /// Which anonymous requests are let through: none beside AlwaysAllow, under which they could do anything.
-    fn anonymous(&self, issuers: &Issuers, modes: &[Mode], warnings: &mut Vec<String>) -> Anonymous {
+    fn anonymous(
+        &self,
+        issuers: &Issuers,
+        authorization: &AuthorizationSettings,
+        warnings: &mut Vec<String>,
+    ) -> Anonymous {
         let wanted = match (&issuers.anonymous, self.authentication.anonymous_auth) {
             (Some(said), _) => said.clone(),
             (None, Some(false)) => Anonymous::Nowhere,
             (None, _) => Anonymous::Everywhere,
         };
-        if wanted == Anonymous::Nowhere || !modes.contains(&Mode::AlwaysAllow) {
+        if wanted == Anonymous::Nowhere || !authorization.has(AuthorizerKind::AlwaysAllow) {
             return wanted;
         }
         warnings.push(
@@ -212,15 +213,10 @@ impl Options {
 
     /// The given flags whose effects come later.
     fn unused(&self) -> Vec<&'static str> {
-        let later = |mode: &str| matches!(mode, "Webhook");
-        let modes = self.authorization.authorization_mode.as_deref().unwrap_or_default();
-        [
-            ("--authorization-mode", modes.iter().any(|mode| later(mode))),
-            ("--allow-privileged", self.misc.allow_privileged.is_some()),
-        ]
-        .into_iter()
-        .filter(|(_, given)| *given)
-        .map(|(flag, _)| flag)
-        .collect()
+        [("--allow-privileged", self.misc.allow_privileged.is_some())]
+            .into_iter()
+            .filter(|(_, given)| *given)
+            .map(|(flag, _)| flag)
+            .collect()
     }
 }

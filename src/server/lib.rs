@@ -13,6 +13,7 @@ pub mod authn;
 pub mod authz;
 pub mod cache;
 mod compress;
+pub mod configuration;
 pub mod delegate;
 pub mod discovery;
 mod document;

@@ -199,6 +199,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         let collector = Box::new(FlowMetrics(control.clone()));
         metrics.registry().register_collector(collector);
     }
+    config.authorization.metrics().register(metrics.registry());
     let state = Data::new(ServerState {
         started: Instant::now(),
         requests,

@@ -97,7 +97,7 @@ async fn of_subject(call: &Call<'_>, spec: &SubjectAccessReviewSpec) -> SubjectA
         name: spec.user.clone(),
         uid: spec.uid.clone(),
         groups: spec.groups.clone(),
-        extra: spec.extra.iter().map(|(k, v)| (k.to_lowercase(), v.clone())).collect(),
+        extra: spec.extra.clone(),
     };
     let question = Question::new(
         spec.resource_attributes.as_deref(),

@@ -46,7 +46,11 @@ fn resource_info(attributes: &ResourceAttributes) -> RequestInfo {
         is_resource: true,
         verb: attributes.verb.clone(),
         group: attributes.group.clone(),
-        version: attributes.version.clone(),
+        // Whoever leaves the version out asks about all of them.
+        version: match attributes.version.as_str() {
+            "" => "*".to_owned(),
+            version => version.to_owned(),
+        },
         namespace: attributes.namespace.clone(),
         resource: attributes.resource.clone(),
         subresource: attributes.subresource.clone(),

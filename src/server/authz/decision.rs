@@ -12,6 +12,8 @@ pub enum Decision {
     NoOpinion(String),
     /// It could not be found out, for this reason; the next one decides.
     Failed(String),
+    /// It could not be found out, for this reason, and that is as good as a refusal.
+    FailedClosed(String),
 }
 
 /// A decision, or the way to it.
@@ -44,6 +46,26 @@ pub struct Verdict {
     /// An authorizer refused, whatever the others say.
     pub denied: bool,
     pub reason: String,
-    /// What kept authorizers from deciding; empty: nothing did.
+    /// What kept the one that refused, or those that did not decide, from finding out; empty: nothing did, or another
+    /// one decided.
     pub error: String,
+}
+
+impl Verdict {
+    pub(super) fn allow(reason: String) -> Verdict {
+        Verdict {
+            allowed: true,
+            reason,
+            ..Verdict::default()
+        }
+    }
+
+    pub(super) fn deny(reason: String, error: String) -> Verdict {
+        Verdict {
+            denied: true,
+            reason,
+            error,
+            ..Verdict::default()
+        }
+    }
 }

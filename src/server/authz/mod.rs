@@ -1,15 +1,18 @@
 //! Who may do what: authorizers, asked one after the other until one decides.
 
 mod abac;
+pub mod configuration;
 mod decision;
 mod everybody;
 mod fixed;
 pub(crate) mod follow;
+mod metrics;
 pub mod node;
 pub mod rbac;
 mod refusal;
 mod rules;
 mod union;
+pub mod webhook;
 
 use std::sync::Arc;
 
@@ -23,9 +26,10 @@ pub use abac::Abac;
 pub use decision::{Answer, Decision, Verdict};
 pub use everybody::Everybody;
 pub use fixed::{AlwaysAllow, AlwaysDeny, PrivilegedGroup};
+pub use metrics::{AuthorizationMetrics, Label};
 pub use refusal::{refusal, resource_path};
 pub use rules::{PathRule, ResourceRule, Rules};
-pub use union::{Authorization, aggregate};
+pub use union::{Authorization, Labeled, aggregate};
 
 /// Keys that a store has to hold in memory, see [`Store::snapshot`].
 #[derive(Clone)]
@@ -41,6 +45,11 @@ pub trait Authorizer: Send + Sync {
     /// What the user may do in a namespace, as far as this authorizer can list it. One that decides case by case says
     /// so in [`Rules::incomplete`].
     fn rules(&self, user: &User, namespace: &str) -> Rules;
+
+    /// What it is called in metrics; `None`: its decisions are not counted.
+    fn label(&self) -> Option<&Label> {
+        None
+    }
 
     /// Hands over the resources of the server, once, before anybody is asked. Returns what the authorizer reads from
     /// memory.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use super::rbac::Rbac;
-use super::{Authorizer, Decision, Followed, Rules, Verdict};
+use super::{Answer, AuthorizationMetrics, Authorizer, Decision, Followed, Label, Rules, Verdict};
 use crate::registry::Registry;
 use crate::request_info::RequestInfo;
 use crate::user::User;
@@ -22,6 +22,44 @@ pub struct Authorization {
 struct Inner {
     chain: ArcSwap<Chain>,
     roles: Option<Arc<Rbac>>,
+    /// Those that may join later, and therefore get the resources of the server with the others.
+    spare: Chain,
+    metrics: AuthorizationMetrics,
+}
+
+/// An authorizer with a name in metrics.
+pub struct Labeled {
+    label: Label,
+    inner: Arc<dyn Authorizer>,
+}
+
+impl Labeled {
+    /// `kind` is a type of the configuration, `RBAC`; the name is the same in lower case.
+    pub fn new(kind: &'static str, inner: Arc<dyn Authorizer>) -> Labeled {
+        let name = kind.to_lowercase();
+        Labeled {
+            label: Label { name, kind },
+            inner,
+        }
+    }
+}
+
+impl Authorizer for Labeled {
+    fn authorize<'a>(&'a self, user: &'a User, info: &'a RequestInfo) -> Answer<'a> {
+        self.inner.authorize(user, info)
+    }
+
+    fn rules(&self, user: &User, namespace: &str) -> Rules {
+        self.inner.rules(user, namespace)
+    }
+
+    fn label(&self) -> Option<&Label> {
+        Some(&self.label)
+    }
+
+    fn attach(&self, registry: &Registry) -> Vec<Followed> {
+        self.inner.attach(registry)
+    }
 }
 
 impl Authorization {
@@ -31,10 +69,29 @@ impl Authorization {
 
     /// A union with the roles that decide who may write roles, whether or not they are among the authorizers.
     pub fn with_roles(chain: Chain, roles: Option<Arc<Rbac>>) -> Authorization {
+        Authorization::with_spare(chain, roles, Vec::new(), AuthorizationMetrics::default())
+    }
+
+    /// The same, with authorizers that [`Authorization::replace`] may bring in later, and the counters of all.
+    pub fn with_spare(
+        chain: Chain,
+        roles: Option<Arc<Rbac>>,
+        spare: Chain,
+        metrics: AuthorizationMetrics,
+    ) -> Authorization {
         let chain = ArcSwap::from_pointee(chain);
         Authorization {
-            inner: Arc::new(Inner { chain, roles }),
+            inner: Arc::new(Inner {
+                chain,
+                roles,
+                spare,
+                metrics,
+            }),
         }
+    }
+
+    pub fn metrics(&self) -> &AuthorizationMetrics {
+        &self.inner.metrics
     }
 
     /// Roles and their bindings; `None`: this server has none.
@@ -50,21 +107,26 @@ impl Authorization {
     /// Hands the resources of the server to all authorizers and returns what these read.
     pub fn attach(&self, registry: &Registry) -> Vec<Followed> {
         let chain = self.inner.chain.load();
-        let mut followed: Vec<Followed> = chain.iter().flat_map(|one| one.attach(registry)).collect();
+        let mut followed: Vec<Followed> = chain
+            .iter()
+            .chain(&self.inner.spare)
+            .flat_map(|one| one.attach(registry))
+            .collect();
         followed.extend(self.roles().map(|roles| roles.attach(registry)).unwrap_or_default());
         followed.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix));
         followed.dedup_by(|a, b| a.prefix == b.prefix);
         followed
     }
 
-    /// Asks the authorizers until one decides.
+    /// Asks the authorizers until one decides. What kept others from it does not matter then.
     pub async fn decide(&self, user: &User, info: &RequestInfo) -> Verdict {
         let (mut reasons, mut errors) = (Vec::new(), Vec::new());
         let chain = self.inner.chain.load_full();
         for authorizer in chain.iter() {
-            let (allowed, denied, reason) = match authorizer.authorize(user, info).decision().await {
-                Decision::Allow(reason) => (true, false, reason),
-                Decision::Deny(reason) => (false, true, reason),
+            let verdict = match authorizer.authorize(user, info).decision().await {
+                Decision::Allow(reason) => Verdict::allow(reason),
+                Decision::Deny(reason) => Verdict::deny(reason, String::new()),
+                Decision::FailedClosed(error) => Verdict::deny(String::new(), error),
                 Decision::NoOpinion(reason) => {
                     reasons.push(reason);
                     continue;
@@ -74,12 +136,10 @@ impl Authorization {
                     continue;
                 }
             };
-            return Verdict {
-                allowed,
-                denied,
-                reason,
-                error: aggregate(&errors),
-            };
+            if let Some(label) = authorizer.label() {
+                self.inner.metrics.decided(label, verdict.allowed);
+            }
+            return verdict;
         }
         reasons.retain(|reason| !reason.is_empty());
         Verdict {
@@ -169,8 +229,11 @@ mod tests {
     fn who_fails_leaves_it_to_the_others() {
         let failed = |text: &str| says(Decision::Failed(text.into()));
         let got = verdict(vec![failed("x"), Arc::new(AlwaysAllow)]);
-        assert_eq!((got.allowed, got.error.as_str()), (true, "x"));
+        assert_eq!((got.allowed, got.error.as_str()), (true, ""));
         let got = verdict(vec![failed("x"), failed("y"), failed("x")]);
         assert_eq!((got.allowed, got.error.as_str()), (false, "[x, y]"));
+        let closed = says(Decision::FailedClosed("z".into()));
+        let got = verdict(vec![failed("x"), closed, Arc::new(AlwaysAllow)]);
+        assert_eq!((got.allowed, got.denied, got.error.as_str()), (false, true, "z"));
     }
 }

@@ -2,7 +2,9 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
+use keelson_machinery::field::text::quote;
 use keelson_machinery::status::StatusError;
+use tokio::time::Instant;
 
 use super::{Next, refuse};
 use crate::authz::refusal;
@@ -15,23 +17,38 @@ const REASON: &str = "authorization.k8s.io/reason";
 
 pub async fn authorize(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {
     let (user, info) = (&request.user, &request.info);
+    let begin = Instant::now();
     let verdict = state.authorization.decide(user, info).await;
+    state.authorization.metrics().observe(&verdict, begin.elapsed());
     if verdict.allowed {
         request.audit.annotate(DECISION, || "allow".to_owned());
         request.audit.annotate(REASON, || verdict.reason.clone());
         request.authorization = Some(state.authorization.clone());
         return next(request).await;
     }
-    if !verdict.denied && !verdict.error.is_empty() {
-        request.audit.annotate(REASON, || "internal error".to_owned());
-        return refuse(request, &StatusError::internal_error(verdict.error));
-    }
-    request.audit.annotate(DECISION, || "forbid".to_owned());
-    request.audit.annotate(REASON, || verdict.reason.clone());
-    let why = refusal(user, info, &verdict.reason);
-    let error = StatusError::forbidden(&info.group, &info.resource, &info.name, why);
-    let mut response = refuse(request, &error);
+    let mut response = match verdict.error.as_str() {
+        "" => {
+            request.audit.annotate(DECISION, || "forbid".to_owned());
+            request.audit.annotate(REASON, || verdict.reason.clone());
+            let why = refusal(user, info, &verdict.reason);
+            let error = StatusError::forbidden(&info.group, &info.resource, &info.name, why);
+            refuse(request, &error)
+        }
+        error => {
+            request.audit.annotate(REASON, || "internal error".to_owned());
+            undecided(&request.http.uri().to_string(), error)
+        }
+    };
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+/// The answer where it could not be found out: a line of text, as kube-apiserver gives it.
+fn undecided(target: &str, error: &str) -> HttpResponse {
+    let target = target.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let text = format!("Internal Server Error: {}: {error}\n", quote(&target));
+    HttpResponse::InternalServerError()
+        .content_type("text/plain; charset=utf-8")
+        .body(text)
 }

@@ -108,6 +108,11 @@ impl Client {
         }
     }
 
+    /// How long a call may take that says nothing else.
+    pub fn timeout(&self) -> Duration {
+        self.inner.timeout
+    }
+
     #[cfg(test)]
     pub(super) fn idle(&self) -> usize {
         self.inner.pool.len()

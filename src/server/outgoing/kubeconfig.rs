@@ -125,6 +125,33 @@ impl Kubeconfig {
         Kubeconfig::parse(read(path)?.as_bytes(), folder)
     }
 
+    /// The API server of the cluster in which this process runs as a pod. `lookup` reads an environment variable.
+    ///
+    /// # Errors
+    /// It does not run in a pod, or the pod has no service account.
+    pub fn in_cluster(lookup: impl Fn(&str) -> Option<String>) -> Result<Kubeconfig, KubeconfigError> {
+        let (host, port) = (lookup("KUBERNETES_SERVICE_HOST"), lookup("KUBERNETES_SERVICE_PORT"));
+        let (Some(host), Some(port)) = (host, port) else {
+            let why = "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT \
+                       must be defined";
+            return Err(content(why.to_owned()));
+        };
+        let host = if host.contains(':') { format!("[{host}]") } else { host };
+        let account = Path::new("/var/run/secrets/kubernetes.io/serviceaccount");
+        let tls = ClientTls {
+            roots: Roots::Pem(read(&account.join("ca.crt"))?),
+            ..ClientTls::default()
+        };
+        Ok(Kubeconfig {
+            server: format!("https://{host}:{port}"),
+            client: ClientSettings {
+                tls,
+                credentials: Credentials::BearerFile(account.join("token")),
+                ..ClientSettings::default()
+            },
+        })
+    }
+
     /// The same of a text, whose names of files are relative to `folder`.
     ///
     /// # Errors

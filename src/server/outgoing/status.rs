@@ -46,7 +46,12 @@ pub fn refusal(answer: &Answer) -> String {
     text.to_owned()
 }
 
+/// The body, if it is meant to be read by people.
 fn body(answer: &Answer) -> String {
+    let kind = answer.headers.get(http::header::CONTENT_TYPE);
+    if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/")) {
+        return "unknown".to_owned();
+    }
     let shown = answer.body.get(..MAX_SHOWN_BYTES).unwrap_or(&answer.body);
     let text = String::from_utf8_lossy(shown);
     match text.trim() {
@@ -82,12 +87,20 @@ mod tests {
             ),
             (400, r#"{"kind":"Status","status":"Failure","message":"told"}"#, "told"),
         ] {
+            let mut headers = http::HeaderMap::new();
+            headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("text/plain"));
             let answer = Answer {
                 status,
-                headers: http::HeaderMap::new(),
+                headers,
                 body: bytes::Bytes::copy_from_slice(body.as_bytes()),
             };
             assert_eq!(refusal(&answer), want, "{status} {body}");
         }
+        let untold = Answer {
+            status: 403,
+            headers: http::HeaderMap::new(),
+            body: bytes::Bytes::from_static(b"go away"),
+        };
+        assert_eq!(refusal(&untold), "unknown");
     }
 }

@@ -328,7 +328,33 @@ async fn webhooks_are_found_by_kubeconfig_files() {
     let webhook = Webhook::from_kubeconfig(file.path(), TIMEOUT, Backoff::ONCE).unwrap();
     assert_eq!(&*webhook.post(r#"{"a":1}"#).await.unwrap(), b"fine");
     let seen = &stub.seen()[0];
-    assert_eq!((seen.path.as_str(), seen.json()["a"].as_u64()), ("/hook?x=y", Some(1)));
+    assert_eq!(
+        (seen.path.as_str(), seen.json()["a"].as_u64()),
+        ("/hook?x=y&timeout=30s", Some(1))
+    );
     assert_eq!(seen.header("content-type"), "application/json");
     assert_eq!(seen.header("accept"), "application/json, */*");
+}
+
+#[tokio::test]
+async fn webhooks_wait_as_they_are_asked_to_but_not_beyond_their_time() {
+    let times = AtomicUsize::new(0);
+    let stub = Stub::http(move |_| match times.fetch_add(1, Ordering::SeqCst) {
+        0 => Reply::new(503, "").header("retry-after", "0"),
+        _ => Reply::new(200, "fine"),
+    })
+    .await;
+    let webhook = Webhook::new(
+        Client::new(ClientSettings::default()).unwrap(),
+        stub.url("/w"),
+        Backoff::ONCE,
+    );
+    assert_eq!(&*webhook.post("{}").await.unwrap(), b"fine");
+    let stub = Stub::http(|_| Reply::new(503, "").header("retry-after", "3600")).await;
+    let settings = ClientSettings {
+        timeout: Duration::from_millis(100),
+        ..ClientSettings::default()
+    };
+    let webhook = Webhook::new(Client::new(settings).unwrap(), stub.url("/w"), Backoff::ONCE);
+    assert!(webhook.post("{}").await.unwrap_err().is_deadline());
 }

@@ -7,10 +7,15 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http::header::ACCEPT;
 use keelson_machinery::env::Entropy;
+use keelson_machinery::time;
+use tokio::time::Instant;
 
 use super::backoff::retry_after;
 use super::{Answer, Backoff, Call, CallError, Client, Fault, Kubeconfig, KubeconfigError, refusal};
 use crate::env::SystemEntropy;
+
+/// How often a call is made again because the other side says when, as with Go's clients.
+const MAX_ASKED_REPEATS: u32 = 10;
 
 /// Why a webhook has no answer for the one who asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,10 +62,20 @@ impl Webhook {
     /// # Errors
     /// The file, or one that it names, cannot be used.
     pub fn from_kubeconfig(path: &Path, timeout: Duration, backoff: Backoff) -> Result<Webhook, KubeconfigError> {
-        let mut file = Kubeconfig::read(path)?;
+        Webhook::of(Kubeconfig::read(path)?, timeout, backoff)
+    }
+
+    /// The server that a kubeconfig names. It is told how long the call may take, as Go's clients tell it.
+    ///
+    /// # Errors
+    /// Certificates or keys that can't be used.
+    pub fn of(mut file: Kubeconfig, timeout: Duration, backoff: Backoff) -> Result<Webhook, KubeconfigError> {
         file.client.timeout = timeout;
         let client = Client::new(file.client)?;
-        Ok(Webhook::new(client, file.server, backoff))
+        let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
+        let mark = if file.server.contains('?') { '&' } else { '?' };
+        let url = format!("{}{mark}timeout={}", file.server, time::Duration::from_nanos(nanos));
+        Ok(Webhook::new(client, url, backoff))
     }
 
     /// Tells the other side in the query how long an answer may take, as clients of kube-apiserver do.
@@ -81,22 +96,49 @@ impl Webhook {
     /// # Errors
     /// The last failure.
     pub async fn post(&self, document: impl Into<Bytes>) -> Result<Bytes, WebhookError> {
+        self.ask(document).await.map(|answer| answer.body)
+    }
+
+    /// The same, with the head of the answer, which is a success.
+    ///
+    /// # Errors
+    /// The last failure.
+    pub async fn ask(&self, document: impl Into<Bytes>) -> Result<Answer, WebhookError> {
         let call = Call::post(&self.url, "application/json", document)
             .header(ACCEPT, HeaderValue::from_static("application/json, */*"));
         let mut failed = 0;
         loop {
-            let (error, asked) = match self.client.call(&call).await {
-                Ok(answer) if answer.is_success() => return Ok(answer.body),
-                Ok(answer) => (refused(&answer), retry_after(&answer.headers)),
-                Err(error) => (WebhookError::Call(error), None),
+            let error = match self.attempt(&call).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
             };
             let wait = self.backoff.wait(failed, chance());
             let Some(wait) = wait.filter(|_| error.is_transient()) else {
                 return Err(error);
             };
             tracing::warn!(url = self.url, %error, "a webhook failed; it is called again");
-            tokio::time::sleep(asked.map_or(wait, |asked| asked.max(wait))).await;
+            tokio::time::sleep(wait).await;
             failed += 1;
+        }
+    }
+
+    /// One call, which is made again within its time while the other side says when.
+    async fn attempt(&self, call: &Call) -> Result<Answer, WebhookError> {
+        let begin = Instant::now();
+        let mut repeated = 0;
+        loop {
+            let left = self.client.timeout().saturating_sub(begin.elapsed());
+            let answer = self.client.call(&call.clone().timeout(left)).await?;
+            if answer.is_success() {
+                return Ok(answer);
+            }
+            let asked = retry_after(&answer.headers).filter(|_| answer.status == 429 || answer.status >= 500);
+            let Some(wait) = asked.filter(|_| repeated < MAX_ASKED_REPEATS) else {
+                return Err(refused(&answer));
+            };
+            let left = self.client.timeout().saturating_sub(begin.elapsed());
+            tokio::time::sleep(wait.min(left)).await;
+            repeated += 1;
         }
     }
 }

@@ -1,0 +1,259 @@
+//! From checked settings to the authorizers, and from a changed file to other ones.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use keelson_server::authz::configuration::{
+    AuthorizationConfiguration, AuthorizerConfiguration, AuthorizerKind, Connection, WebhookConfiguration,
+};
+use keelson_server::authz::node::NodeAuthorizer;
+use keelson_server::authz::rbac::Rbac;
+use keelson_server::authz::webhook::{WebhookAuthorizer, WebhookSettings};
+use keelson_server::authz::{
+    Abac, AlwaysAllow, AlwaysDeny, Authorization, AuthorizationMetrics, Authorizer, Everybody, Labeled, PrivilegedGroup,
+};
+use keelson_server::listener::Shutdown;
+use keelson_server::outgoing::{Backoff, Kubeconfig, KubeconfigError, Webhook};
+use keelson_server::tls::follow;
+
+use crate::kube::{NodeGraph, node_rules};
+use crate::options::{AuthorizationSettings, OptionError, read_configuration};
+
+/// How often the file is looked at.
+const LOOK: Duration = Duration::from_secs(10);
+
+type Chain = Vec<Arc<dyn Authorizer>>;
+
+/// What authorizers are made of. Those that follow objects are made once, and stay when the configuration changes.
+struct Parts {
+    roles: Option<Arc<Rbac>>,
+    node: Option<Arc<NodeAuthorizer>>,
+    policies: Option<Arc<Abac>>,
+    metrics: AuthorizationMetrics,
+}
+
+impl Parts {
+    /// The authorizers of a configuration, behind the group that may do everything.
+    fn chain(&self, configuration: &AuthorizationConfiguration) -> Result<Chain, String> {
+        let mut chain: Chain = vec![Arc::new(PrivilegedGroup)];
+        for one in &configuration.authorizers {
+            let authorizer: Arc<dyn Authorizer> = match one.kind {
+                AuthorizerKind::AlwaysAllow => Arc::new(AlwaysAllow),
+                AuthorizerKind::AlwaysDeny => Arc::new(AlwaysDeny),
+                AuthorizerKind::Rbac => match &self.roles {
+                    Some(roles) => roles.clone(),
+                    None => Arc::new(Everybody),
+                },
+                AuthorizerKind::Abac => self.policies.clone().ok_or("ABAC needs --authorization-policy-file")?,
+                AuthorizerKind::Webhook => {
+                    chain.extend(self.webhook(one)?);
+                    continue;
+                }
+                AuthorizerKind::Node => match &self.node {
+                    Some(node) => node.clone(),
+                    // A server without the kinds of Kubernetes has no nodes.
+                    None => continue,
+                },
+            };
+            chain.push(Arc::new(Labeled::new(one.kind.name(), authorizer)));
+        }
+        Ok(chain)
+    }
+
+    fn webhook(&self, one: &AuthorizerConfiguration) -> Result<Option<Arc<dyn Authorizer>>, String> {
+        let Some(configuration) = &one.webhook else {
+            return Ok(None);
+        };
+        let invalid = |error: KubeconfigError| format!("invalid authorization config: {error}");
+        let webhook = connect(configuration).map_err(invalid)?;
+        let settings = WebhookSettings {
+            name: one.name.clone(),
+            version: configuration.version,
+            authorized_ttl: configuration.authorized_ttl,
+            unauthorized_ttl: configuration.unauthorized_ttl,
+            failure_policy: configuration.failure_policy,
+            conditions: configuration.conditions.clone(),
+        };
+        let authorizer = WebhookAuthorizer::new(webhook, settings, self.metrics.clone());
+        Ok(Some(Arc::new(authorizer)))
+    }
+}
+
+fn connect(configuration: &WebhookConfiguration) -> Result<Webhook, KubeconfigError> {
+    let file = match &configuration.connection {
+        Connection::Kubeconfig(path) => Kubeconfig::read(path)?,
+        Connection::InCluster => Kubeconfig::in_cluster(|name| std::env::var(name).ok())?,
+    };
+    Webhook::of(file, configuration.timeout, Backoff::WEBHOOK)
+}
+
+/// The authorizers, and the file that may change them.
+pub(crate) struct Authorizers {
+    pub authorization: Authorization,
+    parts: Parts,
+    file: Option<(PathBuf, Vec<u8>)>,
+}
+
+impl Authorizers {
+    /// `roles`: those of a server that has roles as objects.
+    pub(crate) fn new(settings: &AuthorizationSettings, roles: Option<Arc<Rbac>>) -> Result<Authorizers, OptionError> {
+        let has_node = settings.has(AuthorizerKind::Node);
+        // A file that changes may want what it does not want yet.
+        let node = match roles.is_some() && (has_node || settings.file.is_some()) {
+            true => Some(node_authorizer()?),
+            false => None,
+        };
+        let metrics = AuthorizationMetrics::default();
+        let parts = Parts {
+            roles: roles.clone(),
+            node,
+            policies: settings.policies.clone(),
+            metrics: metrics.clone(),
+        };
+        let fault = |why: String| OptionError::flag("--authorization-mode, --authorization-config", why);
+        let chain = parts.chain(&settings.configuration).map_err(fault)?;
+        let spare = parts.node.clone().filter(|_| !has_node);
+        let spare = spare.map(|node| node as Arc<dyn Authorizer>).into_iter().collect();
+        if let Some((_, text)) = &settings.file {
+            metrics.use_configuration(text);
+        }
+        Ok(Authorizers {
+            authorization: Authorization::with_spare(chain, roles, spare, metrics),
+            parts,
+            file: settings.file.clone(),
+        })
+    }
+
+    /// Goes on with changed files until the shutdown.
+    pub(crate) fn follow(self, shutdown: &Shutdown) {
+        if let Some(file) = self.file() {
+            let what = "authorization configuration";
+            let look = move || file.look();
+            tokio::task::spawn_local(follow(what, look, LOOK, shutdown.clone()));
+        }
+    }
+
+    fn file(self) -> Option<File> {
+        let (path, text) = self.file?;
+        Some(File {
+            path,
+            seen: Mutex::new(text),
+            parts: self.parts,
+            authorization: self.authorization,
+        })
+    }
+}
+
+/// The file of the configuration, which may change.
+struct File {
+    path: PathBuf,
+    /// Its text when it was looked at last, whether or not it could be used.
+    seen: Mutex<Vec<u8>>,
+    parts: Parts,
+    authorization: Authorization,
+}
+
+impl File {
+    /// Looks whether the file has changed, and takes over what it says now. What is wrong with it leaves everything as
+    /// it was.
+    fn look(&self) -> Result<bool, String> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = read_configuration(&self.path);
+        if text.as_ref().is_ok_and(|text| *text == *seen) {
+            return Ok(false);
+        }
+        let replaced = text.and_then(|text| {
+            seen.clone_from(&text);
+            let chain = self.parts.chain(&AuthorizationConfiguration::read(&text)?)?;
+            self.authorization.replace(chain);
+            self.parts.metrics.use_configuration(&text);
+            Ok(true)
+        });
+        self.parts.metrics.reloaded(replaced.is_ok());
+        replaced
+    }
+}
+
+fn node_authorizer() -> Result<Arc<NodeAuthorizer>, OptionError> {
+    let common = node_rules().map_err(OptionError::CommandLine)?;
+    Ok(Arc::new(NodeAuthorizer::new(NodeGraph, common)))
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_server::request_info::RequestInfo;
+    use keelson_server::user::User;
+
+    use super::*;
+    use crate::options::AuthorizationSettings;
+
+    const HEAD: &str = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n";
+
+    fn list(authorizers: &str) -> String {
+        format!("{HEAD}{authorizers}\n")
+    }
+
+    async fn allowed(authorization: &Authorization) -> bool {
+        authorization.allows(&User::anonymous(), &RequestInfo::default()).await
+    }
+
+    #[tokio::test]
+    async fn a_changed_file_takes_effect_and_a_broken_one_does_not() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let write = |text: &str| std::fs::write(file.path(), text).unwrap();
+        let deny = list("- {type: AlwaysDeny, name: alwaysdeny}");
+        write(&deny);
+        let settings = AuthorizationSettings {
+            configuration: AuthorizationConfiguration::read(deny.as_bytes()).unwrap(),
+            file: Some((file.path().to_owned(), deny.into_bytes())),
+            policies: None,
+        };
+        let authorizers = Authorizers::new(&settings, None).unwrap();
+        let authorization = authorizers.authorization.clone();
+        let file = authorizers.file().unwrap();
+        assert!(!allowed(&authorization).await);
+        assert_eq!(file.look(), Ok(false));
+        write(&list("- {type: AlwaysAllow, name: alwaysallow}"));
+        assert_eq!(file.look(), Ok(true));
+        assert!(allowed(&authorization).await);
+        for (broken, why) in [
+            (list("- {type: AlwaysDeny, name: x}"), "expected name alwaysdeny"),
+            (
+                list("- {type: ABAC, name: abac}"),
+                "ABAC needs --authorization-policy-file",
+            ),
+            ("a: [".to_owned(), "failed to load AuthorizationConfiguration"),
+        ] {
+            write(&broken);
+            let error = file.look().unwrap_err();
+            assert!(error.contains(why), "{error}");
+            assert!(allowed(&authorization).await);
+            // It is told once.
+            assert_eq!(file.look(), Ok(false));
+        }
+        std::fs::remove_file(&file.path).unwrap();
+        assert!(file.look().is_err());
+        assert!(allowed(&authorization).await);
+    }
+
+    #[test]
+    fn a_webhook_needs_its_kubeconfig() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let connection = format!("{{type: KubeConfigFile, kubeConfigFile: {}}}", file.path().display());
+        let webhook = format!(
+            "- type: Webhook\n  name: hook\n  webhook: {{timeout: 3s, subjectAccessReviewVersion: v1, \
+             failurePolicy: Deny, connectionInfo: {connection}}}"
+        );
+        let settings = AuthorizationSettings {
+            configuration: AuthorizationConfiguration::read(list(&webhook).as_bytes()).unwrap(),
+            file: None,
+            policies: None,
+        };
+        let error = Authorizers::new(&settings, None).err().unwrap().to_string();
+        assert!(
+            error.contains("invalid authorization config: invalid configuration: no current-context"),
+            "{error}"
+        );
+    }
+}
