@@ -8,6 +8,8 @@ mod farewell;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod secrets;
+#[cfg(test)]
 mod setting;
 #[cfg(test)]
 mod watches;
