@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod audit;
 mod authentication;
 mod encryption;
 mod everything;

@@ -5,6 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http_body_util::Full;
+use keelson_server::authn::token_file::StaticTokens;
+use keelson_server::authn::tokens::Tokens;
+use keelson_server::user::User;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::setting::{ORDERS, Server, soon, text};
@@ -103,12 +106,23 @@ async fn no_log_at_any_verbosity_and_no_metric_has_a_secret() {
         .with_writer(logged.clone())
         .finish();
     tracing::subscriber::set_global_default(subscriber).unwrap();
-    let server = Server::with(|_| {});
+    let user = User {
+        name: "ann".to_owned(),
+        ..User::default()
+    };
+    let tokens = StaticTokens::new([(CANARY.to_owned(), user)]);
+    let server = Server::configured(|config| {
+        config.authentication.chain = vec![Tokens::new(vec![Arc::new(tokens)], None)];
+    });
     let mut client = server.client().await;
     let mut codes = Vec::new();
-    for request in requests() {
-        let answer = soon(client.sender.send_request(request)).await.unwrap();
+    for mut request in requests() {
+        let answer = soon(client.sender.send_request(request.clone())).await.unwrap();
         codes.push(answer.status().as_u16());
+        let wrong = format!("Bearer {CANARY}-of-somebody-else").parse().unwrap();
+        request.headers_mut().insert("authorization", wrong);
+        let answer = soon(client.sender.send_request(request)).await.unwrap();
+        assert_eq!(answer.status(), 401);
         let metrics = text(client.get("/metrics").await).await;
         assert!(!metrics.contains(CANARY));
     }
@@ -119,7 +133,7 @@ async fn no_log_at_any_verbosity_and_no_metric_has_a_secret() {
     let logged = String::from_utf8_lossy(&logged.0.lock().unwrap()).into_owned();
     let leaks: Vec<&str> = logged.lines().filter(|line| line.contains(CANARY)).collect();
     assert!(leaks.is_empty(), "{}", leaks.join("\n"));
-    assert!(logged.contains("keelson"), "something was logged");
+    assert!(logged.contains("unable to authenticate"), "something was logged");
 }
 
 /// Whatever clients call themselves and ask for, there are as many series as before.
