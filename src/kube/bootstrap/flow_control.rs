@@ -57,7 +57,7 @@ pub(super) async fn consume(context: HookContext, made: oneshot::Receiver<()>) -
     Ok(())
 }
 
-fn wanted() -> Result<Vec<Wanted>, String> {
+pub(super) fn wanted() -> Result<Vec<Wanted>, String> {
     let (levels, schemas) = (
         read::<PriorityLevelConfiguration>(LEVEL_DATA)?,
         read::<FlowSchema>(SCHEMA_DATA)?,
@@ -93,7 +93,7 @@ fn wanted() -> Result<Vec<Wanted>, String> {
 }
 
 /// Puts right what is there, makes what is missing, deletes what no server of this version makes.
-async fn ensure(context: &HookContext, wanted: &[Wanted]) -> Result<(), StatusError> {
+pub(super) async fn ensure(context: &HookContext, wanted: &[Wanted]) -> Result<(), StatusError> {
     let maker = Maker {
         context,
         manager: MANAGER,

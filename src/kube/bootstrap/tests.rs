@@ -65,6 +65,10 @@ async fn stored<T: Reflect + Clone>(context: &HookContext, group: &str, plural: 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 async fn change<T: Reflect>(context: &HookContext, plural: &str, name: &str, change: impl Fn(&mut T)) {
+    change_in(context, RBAC, plural, name, change).await;
+}
+
+async fn change_in<T: Reflect>(context: &HookContext, group: &str, plural: &str, name: &str, change: impl Fn(&mut T)) {
     let mut updater = |old: Option<&dyn keelson_machinery::object::Object>| {
         let mut new = old.unwrap().clone_object();
         change(new.downcast_mut::<T>().unwrap());
@@ -78,7 +82,7 @@ async fn change<T: Reflect>(context: &HookContext, plural: &str, name: &str, cha
         },
         ..request()
     };
-    let resource = context.registry.resource(RBAC, plural).unwrap();
+    let resource = context.registry.resource(group, plural).unwrap();
     resource
         .update(&masters, &UpdateRequest::of(name), &mut updater)
         .await
@@ -250,4 +254,68 @@ async fn generated_names_have_their_label() {
     };
     let made = namespaces.create(&request(), Box::new(namespace)).await.unwrap();
     assert_eq!(made.meta().labels["kubernetes.io/metadata.name"], made.meta().name);
+}
+
+/// A FlowSchema of somebody, from a wanted one.
+async fn write_schema(context: &HookContext, name: &str, annotation: Option<&str>) {
+    let resource = context
+        .registry
+        .resource("flowcontrol.apiserver.k8s.io", "flowschemas")
+        .unwrap();
+    let mut schema = FlowSchema::default();
+    schema.metadata.name = name.to_owned();
+    if let Some(value) = annotation {
+        let key = "apf.kubernetes.io/autoupdate-spec".to_owned();
+        schema.metadata.annotations.insert(key, value.to_owned());
+    }
+    schema.spec.priority_level_configuration.name = "system".to_owned();
+    schema.spec.matching_precedence = 77;
+    resource.create(&request(), Box::new(schema)).await.unwrap();
+}
+
+/// As kube-apiserver was seen to do it.
+#[tokio::test]
+async fn flow_schemas_are_looked_after() {
+    const FLOW: &str = "flowcontrol.apiserver.k8s.io";
+    const KEY: &str = "apf.kubernetes.io/autoupdate-spec";
+    let context = context();
+    tokio::task::LocalSet::new().run_until(run_all(&context)).await;
+    let annotate = async |name: &str, value: Option<&'static str>, precedence: Option<i32>| {
+        change_in(&context, FLOW, "flowschemas", name, |schema: &mut FlowSchema| {
+            match value {
+                Some(value) => schema.metadata.annotations.insert(KEY.to_owned(), value.to_owned()),
+                None => schema.metadata.annotations.remove(KEY),
+            };
+            schema.spec.matching_precedence = precedence.unwrap_or(schema.spec.matching_precedence);
+        })
+        .await;
+    };
+    annotate("service-accounts", Some("true"), Some(77)).await;
+    annotate("probes", Some("false"), Some(3)).await;
+    annotate("system-nodes", None, Some(501)).await;
+    annotate("global-default", None, None).await;
+    annotate("catch-all", Some("false"), None).await;
+    write_schema(&context, "old", Some("true")).await;
+    write_schema(&context, "mine", None).await;
+    flow_control::ensure(&context, &flow_control::wanted().unwrap())
+        .await
+        .unwrap();
+    for (name, annotation, precedence) in [
+        ("service-accounts", Some("true"), 9000),
+        ("probes", Some("false"), 3),
+        ("system-nodes", Some("false"), 501),
+        ("global-default", Some("true"), 9900),
+        ("catch-all", Some("true"), 10_000),
+        ("mine", None, 77),
+    ] {
+        let schema: FlowSchema = stored(&context, FLOW, "flowschemas", name).await;
+        let found = schema.metadata.annotations.get(KEY).map(String::as_str);
+        assert_eq!(
+            (found, schema.spec.matching_precedence),
+            (annotation, precedence),
+            "{name}"
+        );
+    }
+    let schemas = context.registry.resource(FLOW, "flowschemas").unwrap();
+    assert!(schemas.find("", "old").await.unwrap().is_none());
 }
