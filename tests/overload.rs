@@ -294,12 +294,14 @@ async fn a_noisy_user_leaves_a_quiet_one_its_part() {
     tokio::time::sleep(time - time / 4).await;
     let grown = resident_kib().saturating_sub(early);
     stop.store(true, Ordering::Relaxed);
-    let probes = probes.await.unwrap();
+    let mut probes = probes.await.unwrap();
+    probes.sort_unstable();
     let counts = [&of_noisy, &of_quiet].map(|tally| f64::from(tally.served.load(Ordering::Relaxed)));
     let part = counts[1] / (counts[0] + counts[1]);
     let refused = [&of_noisy, &of_quiet].map(|tally| tally.refused.load(Ordering::Relaxed));
-    let slowest = probes.iter().max().unwrap();
-    println!("served {counts:?}, the quiet user {part:.2}, refused {refused:?}, health {slowest:?}, grown {grown} KiB");
+    // Of a hundred probes ninety-nine were answered as fast.
+    let health = probes[(probes.len() - 1) * 99 / 100];
+    println!("served {counts:?}, the quiet user {part:.2}, refused {refused:?}, health {health:?}, grown {grown} KiB");
     assert!(part >= KEPT / 2.0, "the quiet user had {part} of what was served");
     assert_eq!(refused[1], 0, "the quiet user was turned away");
     assert!(refused[0] > 0 && !probes.is_empty());
@@ -308,7 +310,7 @@ async fn a_noisy_user_leaves_a_quiet_one_its_part() {
     let (parts, _) = quiet.send("GET", &format!("{MAPS}/a"), None).await.unwrap();
     assert_eq!(parts.status, 200);
     if long_run().is_some() {
-        assert!(*slowest <= Duration::from_millis(100), "{slowest:?}");
+        assert!(health <= Duration::from_millis(100), "{health:?}");
         assert!(calm.elapsed() <= Duration::from_secs(1), "{:?}", calm.elapsed());
         assert!(grown <= 32 * 1024, "{grown} KiB");
     }
