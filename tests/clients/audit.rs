@@ -1,10 +1,12 @@
 //! What is recorded of the kinds of Kubernetes, by the server as a program: who asked for what, and nothing that is
 //! confidential.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use futures_util::StreamExt;
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -198,4 +200,60 @@ async fn events_name_who_acts_as_whom_and_on_what() {
     let old = of("old")[0];
     assert_eq!(old["annotations"]["k8s.io/deprecated"], "true");
     assert_eq!(old["sourceIPs"], json!(["192.0.2.7", "127.0.0.1"]));
+}
+
+/// The events in all files of a folder, by request and stage.
+fn recorded(folder: &std::path::Path) -> BTreeMap<(String, String), usize> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        for line in text.lines() {
+            let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            let of = |key: &str| event[key].as_str().unwrap().to_owned();
+            *found.entry((of("auditID"), of("stage"))).or_default() += 1;
+        }
+    }
+    found
+}
+
+/// Files of a megabyte are put aside while requests come and the server is killed.
+#[tokio::test]
+async fn a_kill_loses_no_event_of_an_answered_request() {
+    const REQUESTS: usize = 400;
+    const AT_ONCE: usize = 16;
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.yaml");
+    let rules = "rules: [{level: Metadata, nonResourceURLs: [/version]}]";
+    std::fs::write(&policy, format!("apiVersion: audit.k8s.io/v1\nkind: Policy\n{rules}\n")).unwrap();
+    let logs = folder.path().join("logs");
+    let policy = format!("--audit-policy-file={}", policy.display());
+    let log = format!("--audit-log-path={}", logs.join("audit.log").display());
+    let flags = ["--storage-backend=memory", &policy, &log, "--audit-log-maxsize=1"];
+    let padding = "x".repeat(3000);
+    let mut answered = Vec::new();
+    for round in 0..3 {
+        let server = Server::start(keelson(), &flags).await;
+        let client = server.client().await;
+        let asked = (0..REQUESTS).map(|n| {
+            let (client, id) = (client.clone(), format!("{round}-{n}"));
+            let request = http::Request::get(format!("/version?{padding}")).header("audit-id", &id);
+            let request = request.body(Vec::new()).unwrap();
+            async move { client.request_text(request).await.is_ok().then_some(id) }
+        });
+        let mut answers = futures_util::stream::iter(asked).buffer_unordered(AT_ONCE);
+        // The last ones are under way when it is killed.
+        for _ in 0..REQUESTS - AT_ONCE {
+            answered.extend(answers.next().await.unwrap());
+        }
+        drop(server);
+    }
+    let found = recorded(&logs);
+    assert!(std::fs::read_dir(&logs).unwrap().count() > 1, "files were put aside");
+    assert!(answered.len() >= 3 * (REQUESTS - AT_ONCE));
+    for id in answered {
+        for stage in ["RequestReceived", "ResponseComplete"] {
+            assert_eq!(found.get(&(id.clone(), stage.to_owned())), Some(&1), "{id} {stage}");
+        }
+    }
+    assert!(found.values().all(|times| *times == 1), "no event stands twice");
 }
