@@ -14,7 +14,7 @@ use keelson_server::authz::{
     Abac, AlwaysAllow, AlwaysDeny, Authorization, AuthorizationMetrics, Authorizer, Everybody, Labeled, PrivilegedGroup,
 };
 use keelson_server::listener::Shutdown;
-use keelson_server::outgoing::{Backoff, Kubeconfig, KubeconfigError, Webhook};
+use keelson_server::outgoing::{Backoff, Egress, Kubeconfig, KubeconfigError, Webhook};
 use keelson_server::tls::follow;
 
 use crate::kube::{NodeGraph, node_rules};
@@ -30,6 +30,7 @@ struct Parts {
     roles: Option<Arc<Rbac>>,
     node: Option<Arc<NodeAuthorizer>>,
     policies: Option<Arc<Abac>>,
+    egress: Egress,
     metrics: AuthorizationMetrics,
 }
 
@@ -66,7 +67,7 @@ impl Parts {
             return Ok(None);
         };
         let invalid = |error: KubeconfigError| format!("invalid authorization config: {error}");
-        let webhook = connect(configuration).map_err(invalid)?;
+        let webhook = connect(configuration, &self.egress).map_err(invalid)?;
         let settings = WebhookSettings {
             name: one.name.clone(),
             version: configuration.version,
@@ -80,11 +81,12 @@ impl Parts {
     }
 }
 
-fn connect(configuration: &WebhookConfiguration) -> Result<Webhook, KubeconfigError> {
-    let file = match &configuration.connection {
+fn connect(configuration: &WebhookConfiguration, egress: &Egress) -> Result<Webhook, KubeconfigError> {
+    let mut file = match &configuration.connection {
         Connection::Kubeconfig(path) => Kubeconfig::read(path)?,
         Connection::InCluster => Kubeconfig::in_cluster(|name| std::env::var(name).ok())?,
     };
+    file.client.dialer = egress.control_plane.clone();
     Webhook::of(file, configuration.timeout, Backoff::WEBHOOK)
 }
 
@@ -97,7 +99,11 @@ pub(crate) struct Authorizers {
 
 impl Authorizers {
     /// `roles`: those of a server that has roles as objects.
-    pub(crate) fn new(settings: &AuthorizationSettings, roles: Option<Arc<Rbac>>) -> Result<Authorizers, OptionError> {
+    pub(crate) fn new(
+        settings: &AuthorizationSettings,
+        egress: &Egress,
+        roles: Option<Arc<Rbac>>,
+    ) -> Result<Authorizers, OptionError> {
         let has_node = settings.has(AuthorizerKind::Node);
         // A file that changes may want what it does not want yet.
         let node = match roles.is_some() && (has_node || settings.file.is_some()) {
@@ -109,6 +115,7 @@ impl Authorizers {
             roles: roles.clone(),
             node,
             policies: settings.policies.clone(),
+            egress: egress.clone(),
             metrics: metrics.clone(),
         };
         let fault = |why: String| OptionError::flag("--authorization-mode, --authorization-config", why);
@@ -209,7 +216,7 @@ mod tests {
             file: Some((file.path().to_owned(), deny.into_bytes())),
             policies: None,
         };
-        let authorizers = Authorizers::new(&settings, None).unwrap();
+        let authorizers = Authorizers::new(&settings, &Egress::default(), None).unwrap();
         let authorization = authorizers.authorization.clone();
         let file = authorizers.file().unwrap();
         assert!(!allowed(&authorization).await);
@@ -250,7 +257,10 @@ mod tests {
             file: None,
             policies: None,
         };
-        let error = Authorizers::new(&settings, None).err().unwrap().to_string();
+        let error = Authorizers::new(&settings, &Egress::default(), None)
+            .err()
+            .unwrap()
+            .to_string();
         assert!(
             error.contains("invalid authorization config: invalid configuration: no current-context"),
             "{error}"

@@ -156,7 +156,7 @@ impl Server {
         let certificates = Certificates::load(settings, &credentials)?;
         let authenticators = authentication::authentication(settings, &credentials, &certificates)?;
         let roles = self.kubernetes.then(|| Arc::new(Rbac::new(crate::kube::rbac::Reader)));
-        let authorizers = Authorizers::new(&settings.authorization, roles)?;
+        let authorizers = Authorizers::new(&settings.authorization, &settings.egress, roles)?;
         let access = Access {
             authentication: authenticators.authentication.clone(),
             authorization: authorizers.authorization.clone(),

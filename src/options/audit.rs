@@ -7,6 +7,7 @@ use std::time::Duration;
 use keelson_machinery::time;
 use keelson_server::audit::sink::{Batching, Format, LogSettings, Mode, Rotation, Truncation, WebhookSettings};
 use keelson_server::audit::{AuditSettings, Policy};
+use keelson_server::outgoing::Dialer;
 
 use super::{OptionError, values};
 
@@ -225,6 +226,7 @@ impl Audit {
         );
         Ok(Some(WebhookSettings {
             config,
+            dialer: Dialer::default(),
             mode,
             batching: Backend::WEBHOOK.batching(
                 mode,

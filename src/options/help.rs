@@ -8,7 +8,7 @@ use clap::{Arg, Command};
 const WIDTH: usize = 120;
 
 /// The sections in the order in which they are printed.
-const SECTIONS: [&str; 12] = [
+const SECTIONS: [&str; 13] = [
     super::data_folder::SECTION,
     super::generic::SECTION,
     super::etcd::SECTION,
@@ -18,6 +18,7 @@ const SECTIONS: [&str; 12] = [
     super::authentication::SECTION,
     super::authorization::SECTION,
     super::api_enablement::SECTION,
+    super::egress::SECTION,
     super::logs::SECTION,
     super::misc::SECTION,
     super::global::SECTION,

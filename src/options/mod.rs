@@ -14,6 +14,7 @@ mod authentication;
 mod authorization;
 mod carry;
 mod data_folder;
+mod egress;
 mod encryption;
 mod error;
 mod etcd;
@@ -65,6 +66,8 @@ pub struct Options {
     pub authentication: authentication::Authentication,
     #[command(flatten)]
     pub authorization: authorization::Authorization,
+    #[command(flatten)]
+    pub egress: egress::EgressSelector,
     #[command(flatten)]
     pub api_enablement: api_enablement::ApiEnablement,
     #[command(flatten)]

@@ -9,6 +9,7 @@ use keelson_server::audit::AuditSettings;
 use keelson_server::authn::Anonymous;
 use keelson_server::authz::configuration::AuthorizerKind;
 use keelson_server::discovery::RuntimeConfig;
+use keelson_server::outgoing::Egress;
 use keelson_server::settings::RequestSettings;
 use keelson_server::tls::TlsSettings;
 use keelson_storage::StoreConfig;
@@ -54,6 +55,8 @@ pub struct Settings {
     /// Who is asked about tokens that nobody here knows.
     pub token_webhook: Option<TokenWebhookSettings>,
     pub authorization: AuthorizationSettings,
+    /// The ways of the server's own connections.
+    pub egress: Egress,
     pub runtime: RuntimeConfig,
     pub store: StoreConfig,
     pub placement: PlacementSettings,
@@ -129,6 +132,7 @@ impl Options {
         }
         let client_ca_pem = self.authentication.client_ca()?;
         let authorization = self.authorization.settle()?;
+        let egress = self.egress.settle()?;
         let tokens = self.authentication.tokens()?;
         let mut warnings = tokens.warnings.clone();
         let signing_key_file = self.misc.service_account_signing_key_file.clone();
@@ -151,7 +155,7 @@ impl Options {
             client_ca_pem: client_ca_pem.clone(),
             tokens,
             anonymous: self.anonymous(&issuers, &authorization, &mut warnings),
-            token_webhook: self.authentication.webhook.settle()?,
+            token_webhook: self.authentication.webhook.settle(&egress)?,
             issuers,
             authorization,
             runtime: self.api_enablement.runtime_config(schemes)?,
@@ -170,11 +174,20 @@ impl Options {
             allow_privileged: self.misc.allow_privileged.unwrap_or(false),
             event_time_to_live: self.misc.event_time_to_live()?,
             log,
-            audit: self.audit.settings(&mut warnings)?,
+            audit: self.audit(&egress, &mut warnings)?,
+            egress,
             warnings,
             unused: self.unused(),
             data_dir,
         })
+    }
+
+    fn audit(&self, egress: &Egress, warnings: &mut Vec<String>) -> Result<AuditSettings, OptionError> {
+        let mut audit = self.audit.settings(warnings)?;
+        if let Some(webhook) = &mut audit.webhook {
+            webhook.dialer = egress.control_plane.clone();
+        }
+        Ok(audit)
     }
 
     fn kubeconfig(&self, data_dir: &std::path::Path, given_authority: bool) -> Result<Option<PathBuf>, OptionError> {

@@ -5,7 +5,7 @@ use std::time::Duration as Time;
 
 use keelson_machinery::time::Duration;
 use keelson_server::authn::webhook::ReviewVersion;
-use keelson_server::outgoing::{Backoff, Webhook};
+use keelson_server::outgoing::{Backoff, Egress, Webhook};
 
 use super::SECTION;
 use crate::options::{OptionError, values};
@@ -49,7 +49,7 @@ impl std::fmt::Debug for TokenWebhookSettings {
 
 impl TokenWebhook {
     /// `None`: there is no webhook.
-    pub(in crate::options) fn settle(&self) -> Result<Option<TokenWebhookSettings>, OptionError> {
+    pub(in crate::options) fn settle(&self, egress: &Egress) -> Result<Option<TokenWebhookSettings>, OptionError> {
         const FLAG: &str = "--authentication-token-webhook-config-file";
         let file = self.authentication_token_webhook_config_file.as_ref();
         let Some(path) = file.filter(|path| !path.as_os_str().is_empty()) else {
@@ -65,11 +65,11 @@ impl TokenWebhook {
                 return Err(OptionError::flag("--authentication-token-webhook-version", reason));
             }
         };
-        let webhook = Webhook::from_kubeconfig(path, TIMEOUT, Backoff::WEBHOOK)
+        let webhook = Webhook::from_kubeconfig(path, &egress.control_plane, TIMEOUT, Backoff::WEBHOOK)
             .map_err(|error| OptionError::flag(FLAG, error.to_string()))?;
         let milliseconds = self.authentication_token_webhook_cache_ttl.as_nanos() / 1_000_000;
         Ok(Some(TokenWebhookSettings {
-            webhook: webhook.asking_with_timeout(TIMEOUT),
+            webhook,
             version,
             remember_ms: u64::try_from(milliseconds).unwrap_or(0),
         }))

@@ -102,6 +102,9 @@ impl Client {
         };
         let target = Target::parse(&call.url).map_err(|why| failed(Fault::Unusable(why)))?;
         let timeout = call.timeout.unwrap_or(self.inner.timeout);
+        if timeout.is_zero() {
+            return Err(failed(Fault::Deadline));
+        }
         match tokio::time::timeout(timeout, self.inner.conversation(call, &target)).await {
             Ok(answer) => answer.map_err(failed),
             Err(_) => Err(failed(Fault::Deadline)),

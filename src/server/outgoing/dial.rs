@@ -10,6 +10,9 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
+use super::proxy::Proxy;
+use super::stream::Stream;
+
 /// How long a connection may take to come about, whatever else is allowed.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The least time that one of several addresses gets.
@@ -46,6 +49,13 @@ type Permit = dyn Fn(IpAddr) -> Result<(), String> + Send + Sync;
 pub struct Dialer {
     resolver: Arc<dyn Resolver>,
     permit: Option<Arc<Permit>>,
+    proxy: Option<Arc<Proxy>>,
+}
+
+impl std::fmt::Debug for Dialer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Dialer").finish_non_exhaustive()
+    }
 }
 
 impl Default for Dialer {
@@ -57,7 +67,11 @@ impl Default for Dialer {
 
 impl Dialer {
     pub fn new(resolver: Arc<dyn Resolver>) -> Dialer {
-        Dialer { resolver, permit: None }
+        Dialer {
+            resolver,
+            permit: None,
+            proxy: None,
+        }
     }
 
     /// Connects only to addresses that `permit` does not object to. IPv4 addresses written as IPv6 come as IPv4.
@@ -68,11 +82,27 @@ impl Dialer {
         }
     }
 
+    /// Goes through a proxy, which finds the addresses of names itself.
+    pub fn through(self, proxy: Arc<Proxy>) -> Dialer {
+        Dialer {
+            proxy: Some(proxy),
+            ..self
+        }
+    }
+
     /// Opens a connection; `host` is a name or an address, without brackets.
     ///
     /// # Errors
     /// What Go says about it: `dial tcp 127.0.0.1:1: connect: connection refused`.
-    pub async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, String> {
+    pub async fn connect(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, String> {
+        match &self.proxy {
+            Some(proxy) => proxy.connect(host, port).await,
+            None => Ok(Box::new(self.direct(host, port).await?)),
+        }
+    }
+
+    /// The same without a proxy.
+    pub(super) async fn direct(&self, host: &str, port: u16) -> Result<TcpStream, String> {
         let deadline = Instant::now() + TIMEOUT;
         let addresses = self.addresses(host).await?;
         let mut first = None;
@@ -140,5 +170,5 @@ pub async fn dial(authority: &str) -> Result<TcpStream, String> {
         .parse()
         .map_err(|_| format!("dial tcp: lookup tcp/{port}: unknown port"))?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    Dialer::default().connect(host, port).await
+    Dialer::default().direct(host, port).await
 }

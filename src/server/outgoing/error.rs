@@ -41,9 +41,10 @@ impl Display for Fault {
 }
 
 impl Fault {
-    /// Whether the connection failed, and another one may not: who may repeat a call tries again.
+    /// Whether the connection broke, so that another one may hold: who may repeat a call tries again. A connection that was
+    /// closed properly is none of these, as for Go's clients.
     pub fn is_connection(&self) -> bool {
-        matches!(self, Fault::Reset(_) | Fault::Closed)
+        matches!(self, Fault::Reset(_))
     }
 }
 
@@ -67,7 +68,7 @@ pub(super) fn conversation(error: &hyper::Error) -> Fault {
         return match io.kind() {
             ErrorKind::ConnectionReset => Fault::Reset("read: connection reset by peer".to_owned()),
             ErrorKind::BrokenPipe => Fault::Reset("write: broken pipe".to_owned()),
-            ErrorKind::UnexpectedEof => Fault::Reset("unexpected EOF".to_owned()),
+            ErrorKind::UnexpectedEof => Fault::Closed,
             _ => Fault::Reset(io.to_string()),
         };
     }

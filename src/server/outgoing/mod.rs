@@ -4,6 +4,7 @@
 //!   keeps a bounded number of connections for the next ones.
 //! * [`Webhook`] is a client for one address that a kubeconfig file names ([`Kubeconfig`]); it sends documents in JSON
 //!   and tries again as [`Backoff`] says.
+//! * [`Egress`] says which way connections take: directly, or through a proxy.
 //! * [`dial`] opens a bare connection.
 //!
 //! What all have in common: a name is resolved once for a connection, and the addresses that came out are the only ones
@@ -17,12 +18,15 @@ mod call;
 mod client;
 mod credentials;
 mod dial;
+mod egress;
 mod error;
 mod kubeconfig;
 mod pool;
 mod probe;
+mod proxy;
 mod server_certificate;
 mod status;
+mod stream;
 #[cfg(test)]
 pub(crate) mod stub;
 mod target;
@@ -36,9 +40,12 @@ pub use call::{Answer, Call};
 pub use client::{Client, ClientSettings, MAX_ANSWER_BYTES, TIMEOUT};
 pub use credentials::{Credentials, Secret};
 pub use dial::{Dialer, Resolver, SystemResolver, dial};
+pub use egress::Egress;
 pub use error::{CallError, Fault};
 pub use kubeconfig::{Kubeconfig, KubeconfigError};
 pub use probe::health;
+pub use proxy::Proxy;
 pub use status::refusal;
+pub use stream::Stream;
 pub use tls::{ClientTls, Roots, TlsConfigError};
 pub use webhook::{Webhook, WebhookError};

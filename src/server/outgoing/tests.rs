@@ -325,7 +325,7 @@ async fn webhooks_are_found_by_kubeconfig_files() {
     let stub = Stub::https(|_| Reply::new(200, "fine")).await;
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), stub.kubeconfig("/hook?x=y")).unwrap();
-    let webhook = Webhook::from_kubeconfig(file.path(), TIMEOUT, Backoff::ONCE).unwrap();
+    let webhook = Webhook::from_kubeconfig(file.path(), &Dialer::default(), TIMEOUT, Backoff::ONCE).unwrap();
     assert_eq!(&*webhook.post(r#"{"a":1}"#).await.unwrap(), b"fine");
     let seen = &stub.seen()[0];
     assert_eq!(

@@ -6,12 +6,12 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{AlertDescription, CertificateError, ClientConfig, Error, RootCertStore};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::error::{Fault, innermost};
 use super::server_certificate::{AnyCertificate, Mistrust, Vouched, system_roots};
+use super::stream::Stream;
 use crate::tls::certs::CertifiedKeyPem;
 
 /// Who vouches for servers.
@@ -92,7 +92,7 @@ impl Connector {
     }
 
     /// Shakes hands with the server, which has to be `host` unless another name was given.
-    pub async fn connect(&self, host: &str, stream: TcpStream) -> Result<TlsStream<TcpStream>, Fault> {
+    pub async fn connect<S: Stream>(&self, host: &str, stream: S) -> Result<TlsStream<S>, Fault> {
         let name = match &self.server_name {
             Some(name) => name.clone(),
             None => server_name(host).map_err(|host| Fault::Tls(format!("{host:?} is no name of a server")))?,

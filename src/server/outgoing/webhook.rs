@@ -11,7 +11,7 @@ use keelson_machinery::time;
 use tokio::time::Instant;
 
 use super::backoff::retry_after;
-use super::{Answer, Backoff, Call, CallError, Client, Fault, Kubeconfig, KubeconfigError, refusal};
+use super::{Answer, Backoff, Call, CallError, Client, Dialer, Fault, Kubeconfig, KubeconfigError, refusal};
 use crate::env::SystemEntropy;
 
 /// How often a call is made again because the other side says when, as with Go's clients.
@@ -56,13 +56,20 @@ impl Webhook {
         }
     }
 
-    /// The server of a kubeconfig file's current context. `timeout` is for one call; those that follow have as much
-    /// again.
+    /// The server of a kubeconfig file's current context, on this way. `timeout` is for one call; those that follow have
+    /// as much again.
     ///
     /// # Errors
     /// The file, or one that it names, cannot be used.
-    pub fn from_kubeconfig(path: &Path, timeout: Duration, backoff: Backoff) -> Result<Webhook, KubeconfigError> {
-        Webhook::of(Kubeconfig::read(path)?, timeout, backoff)
+    pub fn from_kubeconfig(
+        path: &Path,
+        dialer: &Dialer,
+        timeout: Duration,
+        backoff: Backoff,
+    ) -> Result<Webhook, KubeconfigError> {
+        let mut file = Kubeconfig::read(path)?;
+        file.client.dialer = dialer.clone();
+        Webhook::of(file, timeout, backoff)
     }
 
     /// The server that a kubeconfig names. It is told how long the call may take, as Go's clients tell it.
@@ -76,14 +83,6 @@ impl Webhook {
         let mark = if file.server.contains('?') { '&' } else { '?' };
         let url = format!("{}{mark}timeout={}", file.server, time::Duration::from_nanos(nanos));
         Ok(Webhook::new(client, url, backoff))
-    }
-
-    /// Tells the other side in the query how long an answer may take, as clients of kube-apiserver do.
-    #[must_use]
-    pub fn asking_with_timeout(mut self, timeout: Duration) -> Webhook {
-        let separator = if self.url.contains('?') { '&' } else { '?' };
-        self.url = format!("{}{separator}timeout={}s", self.url, timeout.as_secs());
-        self
     }
 
     pub fn url(&self) -> &str {

@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, mpsc};
 use super::queue::{self, Batch, Batching, Delivery, Message};
 use super::{Mode, Truncation};
 use crate::audit::event::write_item;
-use crate::outgoing::{Backoff, Client, Kubeconfig, Webhook, WebhookError};
+use crate::outgoing::{Backoff, Client, Dialer, Kubeconfig, Webhook, WebhookError};
 
 /// Lists that are on their way at once.
 const MAX_DELIVERIES: u32 = 16;
@@ -25,6 +25,8 @@ const QUERY: &str = "timeout=30s";
 pub struct WebhookSettings {
     /// A file in kubectl's form: the address of its current context is posted to.
     pub config: PathBuf,
+    /// The way to it.
+    pub dialer: Dialer,
     pub mode: Mode,
     pub batching: Batching,
     pub truncation: Option<Truncation>,
@@ -34,7 +36,8 @@ pub struct WebhookSettings {
 
 /// Reads the file, and starts the thread that sends what comes through `receiver`. It ends when all senders are gone.
 pub fn start(settings: WebhookSettings, receiver: mpsc::Receiver<Message>, errors: Counter) -> io::Result<()> {
-    let file = Kubeconfig::read(&settings.config).map_err(io::Error::other)?;
+    let mut file = Kubeconfig::read(&settings.config).map_err(io::Error::other)?;
+    file.client.dialer = settings.dialer;
     let client = Client::new(file.client).map_err(io::Error::other)?;
     let url = file.server.split('?').next().unwrap_or_default();
     let mut sender = Sender {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::{Sink, Wait};
 use super::*;
+use crate::outgoing::Dialer;
 use crate::outgoing::stub::{Reply, Seen, Stub};
 
 fn event(id: &str) -> Bytes {
@@ -21,6 +22,7 @@ fn hook(stub: &Stub, mode: Mode, max_events: usize) -> Hook {
     std::fs::write(config.path(), stub.kubeconfig("/audit?more=1")).unwrap();
     let settings = WebhookSettings {
         config: config.path().to_owned(),
+        dialer: Dialer::default(),
         mode,
         batching: Batching {
             buffer: 100,
