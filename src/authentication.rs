@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use keelson_machinery::env::Clock;
+use keelson_server::authn::basic::Passwords;
 use keelson_server::authn::bootstrap_token::BootstrapTokens;
 use keelson_server::authn::jwt::KeySet;
 use keelson_server::authn::oidc::{OidcSettings, OidcTokens};
@@ -30,7 +31,7 @@ const FILE: &str = "--authentication-config";
 /// How long it is remembered whom a token stands for, in milliseconds, as kube-apiserver does.
 const TOKEN_MS: u64 = 10_000;
 
-/// The authenticators in kube-apiserver's order: a proxy in front, client certificates, bearer tokens; what none of them
+/// The authenticators in kube-apiserver's order: a proxy in front, passwords, client certificates, bearer tokens; what none of them
 /// knows is anonymous.
 pub(crate) fn authentication(
     settings: &Settings,
@@ -45,6 +46,9 @@ pub(crate) fn authentication(
     let tokens = Tokens::new(tokens(settings, &keys, &issuers)?, Some(cache));
     let proxy = certificates.proxy.clone().map(|proxy| proxy as Arc<dyn Authenticator>);
     let mut chain: Vec<Arc<dyn Authenticator>> = proxy.into_iter().collect();
+    if let Some(passwords) = &settings.passwords {
+        chain.push(Arc::new(Passwords::new(passwords.0.clone())));
+    }
     chain.push(certificates.clients.clone());
     chain.push(tokens.clone());
     chain.push(Arc::new(WebSocketTokens(tokens)));

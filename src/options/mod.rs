@@ -44,7 +44,7 @@ pub use misc::Cidr;
 pub use secure_serving::{NamedCertificate, ServingCertificate};
 pub use settings::{Log, Settings};
 pub use store_command::StoreCommand;
-pub use token_file::Tokens;
+pub use token_file::{Passwords, Tokens};
 
 /// All flags, as given.
 #[derive(clap::Parser, Debug, Clone)]

@@ -20,7 +20,7 @@ use super::encryption::EncryptionFile;
 use super::etcd::PlacementSettings;
 use super::misc::Cidr;
 use super::secure_serving::{NamedCertificate, ServingCertificate};
-use super::token_file::Tokens;
+use super::token_file::{Passwords, Tokens};
 use super::{OptionError, Options, logs};
 use crate::kube::bootstrap;
 
@@ -48,6 +48,8 @@ pub struct Settings {
     /// Its PEM text.
     pub client_ca_pem: Option<String>,
     pub tokens: Tokens,
+    /// Names and passwords; `None`: they are not taken.
+    pub passwords: Option<Passwords>,
     /// Requests without credentials that are let through to authorization.
     pub anonymous: Anonymous,
     /// Whose OpenID Connect tokens are believed.
@@ -153,6 +155,7 @@ impl Options {
             requests: self.features.requests(self.generic.requests()?)?,
             client_ca_file: self.authentication.client_ca_path().cloned(),
             client_ca_pem: client_ca_pem.clone(),
+            passwords: self.authentication.passwords()?,
             tokens,
             anonymous: self.anonymous(&issuers, &authorization, &mut warnings),
             token_webhook: self.authentication.webhook.settle(&egress)?,

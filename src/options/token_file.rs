@@ -1,16 +1,67 @@
-//! The CSV file of static tokens.
+//! The CSV files of static tokens and of passwords.
 
 use std::collections::BTreeMap;
 
 use keelson_server::user::User;
 
 /// What a file of tokens says.
-#[derive(Debug, Default, Clone, PartialEq)]
+#[derive(Default, Clone, PartialEq)]
 pub struct Tokens {
     /// Token → user.
     pub users: BTreeMap<String, User>,
     /// Records that are odd but no errors, one line each.
     pub warnings: Vec<String>,
+}
+
+/// Tokens must not reach a log.
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tokens")
+            .field("count", &self.users.len())
+            .field("warnings", &self.warnings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Passwords and their users.
+#[derive(Default, Clone)]
+pub struct Passwords(pub Vec<(String, User)>);
+
+/// Passwords must not reach a log.
+impl std::fmt::Debug for Passwords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Passwords").field(&self.0.len()).finish()
+    }
+}
+
+/// Reads `password,user,uid[,"group,group"]` records. `path` only names the file in messages.
+///
+/// # Errors
+/// A record that is too short or no CSV.
+pub fn parse_passwords(path: &str, text: &str) -> Result<Passwords, String> {
+    let mut passwords = Passwords::default();
+    for record in records(text)? {
+        let [password, name, uid, rest @ ..] = record.as_slice() else {
+            return Err(format!(
+                "password file '{path}' must have at least 3 columns (password, user name, user uid), found {}",
+                record.len()
+            ));
+        };
+        passwords.0.push((password.clone(), user(name, uid, rest)));
+    }
+    Ok(passwords)
+}
+
+fn user(name: &str, uid: &str, rest: &[String]) -> User {
+    let groups = rest
+        .first()
+        .map(|groups| groups.split(',').map(str::to_owned).collect());
+    User {
+        name: name.to_owned(),
+        uid: uid.to_owned(),
+        groups: groups.unwrap_or_default(),
+        ..User::default()
+    }
 }
 
 /// Reads `token,user,uid[,"group,group"]` records. `path` only names the file in messages.
@@ -33,17 +84,7 @@ pub fn parse(path: &str, text: &str) -> Result<Tokens, String> {
             ));
             continue;
         }
-        let groups = rest
-            .first()
-            .map(|groups| groups.split(',').map(str::to_owned).collect())
-            .unwrap_or_default();
-        let user = User {
-            name: name.clone(),
-            uid: uid.clone(),
-            groups,
-            ..User::default()
-        };
-        if tokens.users.insert(token.clone(), user).is_some() {
+        if tokens.users.insert(token.clone(), user(name, uid, rest)).is_some() {
             tokens.warnings.push(format!(
                 "duplicate token has been found in token file '{path}', record number '{number}'"
             ));
@@ -157,6 +198,19 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> RecordReader<'a, '_, I> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn passwords_may_be_the_same_and_are_not_shown() {
+        let passwords = parse_passwords("f", "canary,ann,1\ncanary,bob,2,\"a,b\"\n").unwrap();
+        let names: Vec<_> = passwords.0.iter().map(|(_, user)| user.name.as_str()).collect();
+        assert_eq!(names, ["ann", "bob"]);
+        assert_eq!(passwords.0[1].1.groups, ["a", "b"]);
+        assert_eq!(format!("{passwords:?}"), "Passwords(2)");
+        let tokens = parse("f", "canary,ann,1").unwrap();
+        assert!(!format!("{tokens:?}").contains("canary"));
+        let error = parse_passwords("f", "a,b").unwrap_err();
+        assert!(error.ends_with("(password, user name, user uid), found 2"), "{error}");
+    }
 
     #[test]
     fn records_become_users() {

@@ -39,6 +39,11 @@ pub struct Authentication {
     #[arg(long, value_name = "string")]
     pub token_auth_file: Option<PathBuf>,
 
+    /// A CSV file of passwords, read once at the start: password, user name, user uid, and optionally the groups in
+    /// quotes with commas between. For clients of old; none are taken without it.
+    #[arg(long, value_name = "string")]
+    pub basic_auth_file: Option<PathBuf>,
+
     #[command(flatten)]
     pub request_header: RequestHeader,
 
@@ -68,6 +73,21 @@ impl Authentication {
             }
             _ => Ok(token_file::Tokens::default()),
         }
+    }
+
+    /// Names and passwords; `None`: they are not taken.
+    pub(super) fn passwords(&self) -> Result<Option<token_file::Passwords>, OptionError> {
+        const FLAG: &str = "--basic-auth-file";
+        let file = self
+            .basic_auth_file
+            .as_ref()
+            .filter(|path| !path.as_os_str().is_empty());
+        let Some(path) = file else {
+            return Ok(None);
+        };
+        let text = pem::read(FLAG, path)?;
+        let passwords = token_file::parse_passwords(&path.to_string_lossy(), &text);
+        passwords.map(Some).map_err(|reason| OptionError::flag(FLAG, reason))
     }
 
     /// The path of --client-ca-file.

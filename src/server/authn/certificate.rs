@@ -198,6 +198,32 @@ mod tests {
         assert_eq!(judged(nobody, &[ClientAuth], later), Ok(None));
     }
 
+    /// `openssl x509 -req` made them for many years, and kube-apiserver takes them.
+    #[test]
+    fn old_certificates_are_taken_from_their_authority_alone() {
+        let both = certificates(include_str!("testdata/version-1.pem")).unwrap();
+        let [leaf, authority] = &both[..] else {
+            panic!("{} certificates", both.len())
+        };
+        let mut connection = Connection::for_tests();
+        connection.certificates = vec![leaf.clone()];
+        let judge = |authority: &CertificateDer<'static>, now| {
+            let clients = ClientCertificates::new(std::slice::from_ref(authority)).unwrap();
+            clients
+                .judge(&connection, now)
+                .map(|identity| identity.unwrap().user.name.clone())
+        };
+        assert_eq!(judge(authority, BEGIN).unwrap(), "oldie");
+        assert!(judge(authority, BEGIN + 200 * YEAR).is_err(), "expired");
+        assert!(judge(&party("other").authority[0], BEGIN).is_err());
+        let mut forged = leaf.to_vec();
+        let name = forged.windows(5).position(|part| part == b"oldie").unwrap();
+        forged[name] = b'a';
+        connection.certificates = vec![forged.into()];
+        let clients = ClientCertificates::new(std::slice::from_ref(authority)).unwrap();
+        assert!(clients.judge(&connection, BEGIN).is_err());
+    }
+
     #[test]
     fn a_subject_may_hold_one_uid() {
         let uid = || DnType::CustomDnType(vec![1, 3, 6, 1, 4, 1, 57683, 2]);

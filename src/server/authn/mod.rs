@@ -6,6 +6,7 @@
 mod anonymous;
 mod answer;
 mod authorities;
+pub mod basic;
 pub mod bearer;
 pub mod bootstrap_token;
 pub mod certificate;
