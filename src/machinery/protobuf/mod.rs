@@ -12,7 +12,7 @@ mod write;
 pub use envelope::{
     Unknown, begin_envelope, decode_envelope, encode, encode_as, end_envelope, has_envelope, wrap, write_watch_frame,
 };
-pub use read::read_message;
+pub use read::{read_field, read_message};
 pub use write::{tagged_len, write_message, write_tag_bytes, write_tag_len};
 
 #[cfg(test)]

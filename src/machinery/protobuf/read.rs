@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use super::wire::{Reader, Wire};
+use super::wire::{Fault, Reader, Wire};
 use crate::decode::DecodeError;
 use crate::reflect::{FieldDesc, List, Map, MessageDesc, Reflect, Slot, Type};
 
@@ -15,6 +15,18 @@ type Outcome = Result<(), String>;
 /// Reads the body of a message into `message`, over what it holds.
 pub fn read_message(body: &[u8], message: &mut dyn Reflect) -> Result<(), DecodeError> {
     read_fields(body, message, MAX_DEPTH).map_err(DecodeError::Protobuf)
+}
+
+/// Reads of an encoded message only its field `number`, a message, into `message`; the others are passed over.
+pub fn read_field(body: &[u8], number: u32, message: &mut dyn Reflect) -> Result<(), DecodeError> {
+    let mut fields = Reader::new(body);
+    let failed = |e: Fault| DecodeError::Protobuf(e.to_string());
+    while let Some((found, wire)) = fields.next().map_err(failed)? {
+        if let (true, Wire::Bytes(part)) = (found == number, wire) {
+            read_message(part, message)?;
+        }
+    }
+    Ok(())
 }
 
 /// `depth` is how many levels may follow.

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::json;
 use crate::meta::v1::ListMeta;
+use crate::reflect::Reflect;
 use crate::sample::{FULL, Part, Widget, WidgetSpec};
 
 fn full() -> Widget {
@@ -29,6 +30,19 @@ fn everything_comes_back() {
     read_message(envelope.raw, &mut widget).unwrap();
     assert_eq!(String::from_utf8(json::to_vec(&widget)).unwrap(), FULL);
     assert_eq!(body_of(&widget), envelope.raw);
+}
+
+#[test]
+fn one_field_is_read_without_the_others() {
+    let widget = full();
+    let body = body_of(&widget);
+    let (_, field) = widget.desc().field("metadata").unwrap();
+    let mut metadata = crate::meta::v1::ObjectMeta::default();
+    read_field(&body, field.number, &mut metadata).unwrap();
+    assert!(crate::equality::equal(&metadata, &widget.metadata));
+    assert_ne!(metadata.name, "");
+    // What is broken is told wherever it is.
+    assert!(read_field(&body[..body.len() - 1], field.number, &mut metadata).is_err());
 }
 
 #[test]

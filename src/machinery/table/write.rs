@@ -41,18 +41,15 @@ pub struct TableWriter<'a> {
 impl TableWriter<'_> {
     /// A Table; `metadata` is that of the list.
     pub fn write<'o>(&self, metadata: &ListMeta, rows: impl IntoIterator<Item = Row<'o>>, out: &mut Vec<u8>) {
-        self.write_head(metadata, out);
-        for (i, row) in rows.into_iter().enumerate() {
-            if i > 0 {
-                out.push(b',');
-            }
-            self.write_row(&row, out);
+        self.begin(metadata, out);
+        for row in rows {
+            self.row(&row, out);
         }
-        out.extend_from_slice(b"]}");
+        self.end(out);
     }
 
-    /// Everything up to the first row. Rows follow, with commas between them, then `]}`.
-    fn write_head(&self, metadata: &ListMeta, out: &mut Vec<u8>) {
+    /// Everything up to the first row; any number of [`TableWriter::row`] follows, then [`TableWriter::end`].
+    pub fn begin(&self, metadata: &ListMeta, out: &mut Vec<u8>) {
         write_kind("Table", self.api_version, out);
         out.extend_from_slice(b"\"metadata\":");
         crate::json::write(metadata, out);
@@ -65,7 +62,11 @@ impl TableWriter<'_> {
         out.extend_from_slice(b",\"rows\":[");
     }
 
-    fn write_row(&self, row: &Row<'_>, out: &mut Vec<u8>) {
+    /// The next row.
+    pub fn row(&self, row: &Row<'_>, out: &mut Vec<u8>) {
+        if out.last() != Some(&b'[') {
+            out.push(b',');
+        }
         out.extend_from_slice(b"{\"cells\":[");
         for (i, cell) in self.columns.cells(row, self.now).iter().enumerate() {
             if i > 0 {
@@ -84,6 +85,11 @@ impl TableWriter<'_> {
             IncludeObject::Object => crate::json::write_kind(row.versioned, out),
         }
         out.push(b'}');
+    }
+
+    /// What follows the last row.
+    pub fn end(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"]}");
     }
 }
 

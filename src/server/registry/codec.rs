@@ -2,6 +2,7 @@
 
 use keelson_machinery::defaults;
 use keelson_machinery::json;
+use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::protobuf;
 use keelson_machinery::scheme::KindDesc;
@@ -66,6 +67,32 @@ impl Resource {
         let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
         self.decode_bytes(&value, entry.mod_revision)
             .map_err(|reason| StatusError::internal_error(format!("unable to decode {}: {reason}", entry.key)))
+    }
+
+    /// The metadata of the object that an entry holds, as of the hub version.
+    pub(crate) fn decode_metadata(&self, entry: &Entry) -> Result<ObjectMeta, StatusError> {
+        let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
+        match self.metadata_alone(&value) {
+            Some(mut metadata) => {
+                metadata.resource_version = entry.mod_revision.to_string();
+                Ok(metadata)
+            }
+            None => Ok(std::mem::take(self.decode(entry)?.meta_mut())),
+        }
+    }
+
+    /// Without a look at the rest of the object; `None` where the rest may matter: for what is stored in another version
+    /// than the hub's, or not in protobuf.
+    fn metadata_alone(&self, value: &[u8]) -> Option<ObjectMeta> {
+        if !protobuf::has_envelope(value) {
+            return None;
+        }
+        let unknown = protobuf::decode_envelope(value).ok()?;
+        let stored = self.stored_kind(&unknown.api_version, &unknown.kind).ok()?;
+        let (_, field) = (self.hub.message)().field("metadata")?;
+        let mut metadata = ObjectMeta::default();
+        let read = protobuf::read_field(unknown.raw, field.number, &mut metadata);
+        (std::ptr::eq(stored, self.hub) && read.is_ok()).then_some(metadata)
     }
 
     fn decode_bytes(&self, value: &[u8], revision: Revision) -> Result<Box<dyn Object>, String> {

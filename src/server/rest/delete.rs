@@ -56,7 +56,7 @@ impl Rest {
         let options = self.delete_options(request, endpoint).await?;
         let context = request.context(endpoint, self.now(), !options.dry_run.is_empty());
         let found = self.select(request, endpoint, &list).await?;
-        let found_objects = objects(endpoint, found.items)?;
+        let found_objects: Vec<_> = objects(endpoint, found.items).collect::<Result<_, _>>()?;
         for object in &found_objects {
             match endpoint.resource.delete(&context, &object.meta().name, &options).await {
                 // Someone else was faster; that is what was asked for.
@@ -65,7 +65,8 @@ impl Rest {
             }
         }
         // They are shown as they were found.
-        self.list_response(request, endpoint, accepted, &found.meta, found_objects)
+        let mut shown = found_objects.into_iter().map(Ok);
+        self.list_response(request, endpoint, accepted, &found.meta, &mut shown)
     }
 
     /// Those of the body if there is one: it makes the query's void.

@@ -119,7 +119,8 @@ impl Rest {
                 objects.push(hub);
             }
         }
-        self.list_response(request, endpoint, accepted, &ListMeta::default(), objects)
+        let mut shown = objects.into_iter().map(Ok);
+        self.list_response(request, endpoint, accepted, &ListMeta::default(), &mut shown)
     }
 
     fn reply(&self, call: &Call<'_>, reply: Reply) -> Result<HttpResponse, StatusError> {

@@ -1,17 +1,20 @@
 //! GET of a collection: selectors, pages, resource versions.
 
+use std::collections::VecDeque;
+
 use actix_web::HttpResponse;
 use keelson_machinery::meta::v1::ListMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_storage::Revision;
+use keelson_storage::{Entry, Revision};
 
 use super::continue_token::Token;
 use super::options::{self, ListOptions, Match};
+use super::output::metadata_list;
 use super::request::Request;
 use super::{Rest, namespace};
 use crate::cache::Items;
-use crate::negotiate::Offer;
+use crate::negotiate::{Offer, Shape};
 use crate::registry::{Endpoint, Next, Query};
 
 /// The entries of a list and its metadata.
@@ -28,7 +31,12 @@ impl Rest {
         if let Some(response) = self.ready_list(request, endpoint, accepted, &meta, &items).await? {
             return Ok(response);
         }
-        self.list_response(request, endpoint, accepted, &meta, objects(endpoint, items)?)
+        if let Shape::PartialMetadataList(version) = accepted.shape {
+            let shown = (accepted.format, version);
+            let mut found = entries(items).map(|entry| endpoint.resource.decode_metadata(&entry));
+            return metadata_list(request, endpoint, shown, &meta, &mut found);
+        }
+        self.list_response(request, endpoint, accepted, &meta, &mut objects(endpoint, items))
     }
 
     /// What the options select, in the order of keys.
@@ -72,18 +80,22 @@ impl Rest {
     }
 }
 
-/// The objects (hub version) of a list's entries.
-pub(super) fn objects(endpoint: &Endpoint, mut items: Items) -> Result<Vec<Box<dyn Object>>, StatusError> {
-    let mut objects = Vec::new();
-    loop {
-        let batch = items.batch();
+/// The objects (hub version) of a list's entries, each decoded when it is its turn.
+pub(super) fn objects(
+    endpoint: &Endpoint,
+    items: Items,
+) -> impl Iterator<Item = Result<Box<dyn Object>, StatusError>> + use<'_> {
+    entries(items).map(|entry| endpoint.resource.decode(&entry))
+}
+
+fn entries(mut items: Items) -> impl Iterator<Item = Entry> {
+    let mut batch = VecDeque::new();
+    std::iter::from_fn(move || {
         if batch.is_empty() {
-            return Ok(objects);
+            batch = items.batch();
         }
-        for entry in &batch {
-            objects.push(endpoint.resource.decode(entry)?);
-        }
-    }
+        batch.pop_front()
+    })
 }
 
 /// 410: for a continue token whose revision is gone, with a token that goes on at the newest one.

@@ -88,7 +88,7 @@ impl Rest {
             Shape::Table(version) => {
                 let list_meta = single(object.meta());
                 let writer = self.table_writer(request, &endpoint.columns, accepted, version)?;
-                let out = table(endpoint, &writer, &list_meta, vec![object])?;
+                let out = table(endpoint, &writer, &list_meta, &mut [Ok(object)].into_iter())?;
                 Ok(respond::json_bytes(request.rendering(accepted.format), code, out))
             }
             Shape::PartialMetadata(version) => {
@@ -144,7 +144,7 @@ impl Rest {
         endpoint: &Endpoint,
         accepted: Accepted,
         meta: &ListMeta,
-        objects: Vec<Box<dyn Object>>,
+        objects: Found<'_, Box<dyn Object>>,
     ) -> Result<HttpResponse, StatusError> {
         match accepted.shape {
             Shape::Object => whole_list(request, endpoint, accepted.format, meta, objects),
@@ -154,7 +154,8 @@ impl Rest {
                 Ok(respond::json_bytes(request.rendering(accepted.format), 200, out))
             }
             Shape::PartialMetadataList(version) => {
-                metadata_list(request, endpoint, (accepted.format, version), meta, objects)
+                let mut found = objects.map(|object| object.map(|mut object| std::mem::take(object.meta_mut())));
+                metadata_list(request, endpoint, (accepted.format, version), meta, &mut found)
             }
             Shape::PartialMetadata(_) => {
                 let found = internal_type(endpoint.kind.group, endpoint.kind.list_kind);
@@ -187,15 +188,15 @@ fn table(
     endpoint: &Endpoint,
     writer: &TableWriter<'_>,
     meta: &ListMeta,
-    objects: Vec<Box<dyn Object>>,
+    objects: Found<'_, Box<dyn Object>>,
 ) -> Result<Vec<u8>, StatusError> {
     let versioned = needs_version(writer.columns, writer.include);
-    let shown: Vec<Shown> = objects
-        .into_iter()
-        .map(|object| Shown::new(endpoint, object, versioned))
-        .collect::<Result<_, StatusError>>()?;
-    let mut out = Vec::with_capacity(1024 + shown.len() * 256);
-    writer.write(meta, shown.iter().map(Shown::row), &mut out);
+    let mut out = Vec::with_capacity(4096);
+    writer.begin(meta, &mut out);
+    for object in objects {
+        writer.row(&Shown::new(endpoint, object?, versioned)?.row(), &mut out);
+    }
+    writer.end(&mut out);
     Ok(out)
 }
 
@@ -242,57 +243,71 @@ fn whole_list(
     endpoint: &Endpoint,
     format: Format,
     meta: &ListMeta,
-    objects: Vec<Box<dyn Object>>,
+    objects: Found<'_, Box<dyn Object>>,
 ) -> Result<HttpResponse, StatusError> {
     let kind = endpoint.kind;
     let version = api_version(kind.group, kind.version);
     let objects = objects
-        .into_iter()
-        .map(|o| endpoint.resource.from_hub(kind, o))
+        .map(|o| endpoint.resource.from_hub(kind, o?))
         .collect::<Result<Vec<_>, StatusError>>()?;
     let rendering = request.rendering(format);
-    let text = || {
-        list_json(&version, kind.list_kind, meta, &objects, |o, out| {
-            json::write(o.as_reflect(), out)
-        })
-    };
+    let text = || list_json(&version, kind.list_kind, meta, &objects);
     if format == Format::Protobuf {
-        let raw = list_protobuf(meta, &objects, |o, out| protobuf::write_message(o.as_reflect(), out));
+        let raw = list_protobuf(meta, &objects);
         let body = protobuf::wrap(&version, kind.list_kind, &raw);
         return Ok(respond::protobuf_bytes(rendering, 200, body, text));
     }
     Ok(respond::json_bytes(rendering, 200, text()))
 }
 
-fn metadata_list(
+/// What a list shows, one after the other, so that few are in memory at once.
+type Found<'a, T> = &'a mut dyn Iterator<Item = Result<T, StatusError>>;
+
+/// A list of objects' metadata (of the hub version).
+pub(super) fn metadata_list(
     request: &Request,
     endpoint: &Endpoint,
     (format, version): (Format, MetaVersion),
     meta: &ListMeta,
-    objects: Vec<Box<dyn Object>>,
+    found: Found<'_, ObjectMeta>,
 ) -> Result<HttpResponse, StatusError> {
     const KIND: &str = "PartialObjectMetadataList";
-    let objects = objects
-        .into_iter()
-        .map(|object| Shown::new(endpoint, object, false))
-        .collect::<Result<Vec<_>, StatusError>>()?;
     let (rendering, version) = (request.rendering(format), version.api_version());
-    let text = || {
-        let out = list_json(version, KIND, meta, &objects, |o, out| {
-            write_partial_metadata(o.metadata(), version, out);
-        });
-        // Alone among lists this one has null for no items.
-        match objects.is_empty() {
-            true => [out.strip_suffix(b"[]}").unwrap_or(&out), b"null}"].concat(),
-            false => out,
+    let hidden = endpoint.resource.strategy.versioned_annotations();
+    let is_protobuf = format == Format::Protobuf;
+    let wants_text = !is_protobuf || rendering.recording.objects();
+    let (mut text, mut raw) = (Vec::new(), Vec::new());
+    begin_list_json(version, KIND, meta, &mut text);
+    begin_list_protobuf(meta, &mut raw);
+    let (mut part, mut empty) = (Vec::new(), true);
+    for metadata in found {
+        let mut metadata = metadata?;
+        for name in hidden {
+            metadata.annotations.remove(*name);
         }
-    };
-    if format == Format::Protobuf {
-        let raw = list_protobuf(meta, &objects, |o, out| write_partial_protobuf(o.metadata(), out));
-        let body = protobuf::wrap(version, KIND, &raw);
-        return Ok(respond::protobuf_bytes(rendering, 200, body, text));
+        if wants_text {
+            text.extend_from_slice(if empty { b"" } else { b"," });
+            write_partial_metadata(&metadata, version, &mut text);
+        }
+        if is_protobuf {
+            part.clear();
+            write_partial_protobuf(&metadata, &mut part);
+            protobuf::write_tag_bytes(LIST_ITEMS, &part, &mut raw);
+        }
+        empty = false;
     }
-    Ok(respond::json_bytes(rendering, 200, text()))
+    // Alone among lists this one has null for no items.
+    if empty {
+        text.truncate(text.len() - b"[".len());
+        text.extend_from_slice(b"null}");
+    } else {
+        text.extend_from_slice(b"]}");
+    }
+    if is_protobuf {
+        let body = protobuf::wrap(version, KIND, &raw);
+        return Ok(respond::protobuf_bytes(rendering, 200, body, || text));
+    }
+    Ok(respond::json_bytes(rendering, 200, text))
 }
 
 fn no_list(group: &str, kind: &str) -> StatusError {
@@ -316,33 +331,43 @@ fn internal_type(group: &str, kind: &str) -> String {
     format!("*{package}.{kind}")
 }
 
-fn list_json<T>(version: &str, kind: &str, meta: &ListMeta, objects: &[T], item: impl Fn(&T, &mut Vec<u8>)) -> Vec<u8> {
-    let mut out = Vec::with_capacity(256 + objects.len() * 512);
+/// Everything up to the first item.
+fn begin_list_json(version: &str, kind: &str, meta: &ListMeta, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"kind\":\"");
     out.extend_from_slice(kind.as_bytes());
     out.extend_from_slice(b"\",\"apiVersion\":\"");
     out.extend_from_slice(version.as_bytes());
     out.extend_from_slice(b"\",\"metadata\":");
-    json::write(meta, &mut out);
+    json::write(meta, out);
     out.extend_from_slice(b",\"items\":[");
+}
+
+fn list_json(version: &str, kind: &str, meta: &ListMeta, objects: &[Box<dyn Object>]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256 + objects.len() * 512);
+    begin_list_json(version, kind, meta, &mut out);
     for (i, object) in objects.iter().enumerate() {
         if i > 0 {
             out.push(b',');
         }
-        item(object, &mut out);
+        json::write(object.as_reflect(), &mut out);
     }
     out.extend_from_slice(b"]}");
     out
 }
 
-fn list_protobuf<T>(meta: &ListMeta, objects: &[T], item: impl Fn(&T, &mut Vec<u8>)) -> Vec<u8> {
-    let mut out = Vec::with_capacity(64 + objects.len() * 256);
+fn begin_list_protobuf(meta: &ListMeta, out: &mut Vec<u8>) {
     let mut part = Vec::new();
     protobuf::write_message(meta, &mut part);
-    protobuf::write_tag_bytes(LIST_METADATA, &part, &mut out);
+    protobuf::write_tag_bytes(LIST_METADATA, &part, out);
+}
+
+fn list_protobuf(meta: &ListMeta, objects: &[Box<dyn Object>]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64 + objects.len() * 256);
+    begin_list_protobuf(meta, &mut out);
+    let mut part = Vec::new();
     for object in objects {
         part.clear();
-        item(object, &mut part);
+        protobuf::write_message(object.as_reflect(), &mut part);
         protobuf::write_tag_bytes(LIST_ITEMS, &part, &mut out);
     }
     out
