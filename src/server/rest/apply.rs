@@ -13,7 +13,7 @@ use keelson_machinery::yaml;
 
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::request::Request;
-use super::update::part;
+use super::update::{nameless, part};
 use super::{Rest, namespace};
 use crate::admission::Operation;
 use crate::negotiate::Offer;
@@ -188,7 +188,9 @@ impl Rest {
                 }
                 let mut new = endpoint.resource.apply(current, applying)?;
                 let meta = new.meta_mut();
-                wanted.name.clone_into(&mut meta.name);
+                if meta.name.is_empty() {
+                    return Err(nameless(wanted.name));
+                }
                 namespace.clone_into(&mut meta.namespace);
                 Ok(new)
             };

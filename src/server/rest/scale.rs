@@ -21,6 +21,7 @@ use super::output::metadata_of;
 use super::patch::{PatchType, apply, unfit};
 use super::request::Request;
 use super::scale_owners::ScaleOwners;
+use super::update::nameless;
 use super::{Rest, namespace};
 use crate::negotiate::{Accepted, Format, Offer};
 use crate::registry::apply::unfit as unfit_document;
@@ -267,9 +268,7 @@ fn check_name(endpoint: &Endpoint, view: &dyn Kind, new: &dyn Reflect) -> Result
     let of = |message: &dyn Reflect, path: &str| jsonpath::lookup_text(message, path).into_owned();
     let (name, given) = (of(view.as_reflect(), "metadata.name"), of(new, "metadata.name"));
     if given.is_empty() {
-        return Err(StatusError::bad_request(format!(
-            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        )));
+        return Err(nameless(&name));
     }
     if given != name {
         let text = format!("the name of the object ({given}) does not match the name on the URL ({name})");

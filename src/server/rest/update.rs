@@ -63,15 +63,20 @@ pub(super) fn part(subresource: Option<&'static SubresourceDesc>) -> Part {
     }
 }
 
+/// 400 for a body without a name, sent to the path of `name`.
+pub(super) fn nameless(name: &str) -> StatusError {
+    StatusError::bad_request(format!(
+        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    ))
+}
+
 /// The body must be about the object that the path names.
 pub(super) fn check_name(request: &Request, endpoint: &Endpoint, object: &mut dyn Object) -> Result<(), StatusError> {
     check_namespace(request, endpoint, object)?;
     let name = &request.info.name;
     let meta = object.meta_mut();
     if meta.name.is_empty() {
-        return Err(StatusError::bad_request(format!(
-            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        )));
+        return Err(nameless(name));
     }
     if meta.name != *name {
         return Err(StatusError::bad_request(format!(
