@@ -54,7 +54,7 @@ pub fn start(
         runtime.block_on(queue::run(receiver, mode, batching, errors, &mut writer));
     };
     std::thread::Builder::new()
-        .name("audit-log".to_owned())
+        .name("keelson-audit".to_owned())
         .spawn(writing)?;
     Ok(())
 }

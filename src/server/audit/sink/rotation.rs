@@ -113,7 +113,7 @@ impl LogFile {
                 tracing::warn!(%error, "cleaning up old audit logs");
             }
         };
-        let thread = std::thread::Builder::new().name("audit-log-clean".to_owned());
+        let thread = std::thread::Builder::new().name("keelson-clean".to_owned());
         self.cleaning = thread.spawn(cleaning).ok();
     }
 }

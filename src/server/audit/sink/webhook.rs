@@ -52,7 +52,7 @@ pub fn start(settings: WebhookSettings, receiver: mpsc::Receiver<Message>, error
     let (mode, batching) = (settings.mode, settings.batching);
     let sending = move || runtime.block_on(queue::run(receiver, mode, batching, errors, &mut sender));
     std::thread::Builder::new()
-        .name("audit-webhook".to_owned())
+        .name("keelson-hook".to_owned())
         .spawn(sending)?;
     Ok(())
 }
