@@ -179,6 +179,9 @@ fn reflect(ident: &Ident, fields: &[Field<'_>]) -> TokenStream {
                     _ => __reflect::Value::Absent,
                 }
             }
+            fn values<'a>(&'a self, values: &mut ::std::vec::Vec<__reflect::Value<'a>>) {
+                values.extend_from_slice(&[#(__reflect::Field::value(&self.#names)),*]);
+            }
             fn get_mut(&mut self, index: usize) -> ::core::option::Option<__reflect::Slot<'_>> {
                 #get_mut
             }

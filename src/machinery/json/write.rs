@@ -9,10 +9,18 @@ use crate::equality::is_zero;
 use crate::object::{Kind, api_version};
 use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Value};
 
+/// Room for the values of the messages that one is written within.
+const VALUES: usize = 192;
+
 /// Appends the message as a JSON object. `out` may hold anything before.
 pub fn write(message: &dyn Reflect, out: &mut Vec<u8>) {
+    write_message(message, &mut Vec::with_capacity(VALUES), out);
+}
+
+/// `values` has the values of the messages around this one.
+fn write_message<'a>(message: &'a dyn Reflect, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     out.push(b'{');
-    write_fields(message, out);
+    write_fields(message, values, out);
     out.push(b'}');
 }
 
@@ -31,11 +39,21 @@ pub fn write_kind(object: &dyn Kind, out: &mut Vec<u8>) {
 
 /// Appends a message as an object of the kind that is given.
 pub fn write_kind_as(message: &dyn Reflect, api_version: &str, kind: &str, out: &mut Vec<u8>) {
+    write_named(message, api_version, kind, &mut Vec::with_capacity(VALUES), out);
+}
+
+fn write_named<'a>(
+    message: &'a dyn Reflect,
+    api_version: &str,
+    kind: &str,
+    values: &mut Vec<Value<'a>>,
+    out: &mut Vec<u8>,
+) {
     out.extend_from_slice(b"{\"kind\":");
     write_string(kind, out);
     out.extend_from_slice(b",\"apiVersion\":");
     write_string(api_version, out);
-    write_fields(message, out);
+    write_fields(message, values, out);
     out.push(b'}');
 }
 
@@ -46,18 +64,23 @@ pub fn to_vec(object: &dyn Kind) -> Vec<u8> {
     out
 }
 
-fn write_fields(message: &dyn Reflect, out: &mut Vec<u8>) {
+fn write_fields<'a>(message: &'a dyn Reflect, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+    let begin = values.len();
+    message.values(values);
     for (index, field) in message.desc().fields.iter().enumerate() {
-        let value = message.get(index);
+        let Some(&value) = values.get(begin + index) else {
+            break;
+        };
         if field.flags.has(Flags::INLINE) {
             if let Value::Message(inlined) = value {
-                write_fields(inlined, out);
+                write_fields(inlined, values, out);
             }
         } else if is_written(field, value) {
             write_key(field.json, out);
-            write_field(field, value, out);
+            write_field(field, value, values, out);
         }
     }
+    values.truncate(begin);
 }
 
 #[inline]
@@ -93,7 +116,7 @@ fn write_key(key: &str, out: &mut Vec<u8>) {
 }
 
 /// A field that is written although it is empty shows as null, but for the items of a list kind.
-fn write_field(field: &FieldDesc, value: Value<'_>, out: &mut Vec<u8>) {
+fn write_field<'a>(field: &FieldDesc, value: Value<'a>, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     let null = match value {
         Value::List(l) => l.is_empty() && !field.flags.has(Flags::OPTIONAL) && field.json != "items",
         Value::Map(m) => m.is_empty() && !field.flags.has(Flags::OPTIONAL),
@@ -103,25 +126,25 @@ fn write_field(field: &FieldDesc, value: Value<'_>, out: &mut Vec<u8>) {
     if null {
         out.extend_from_slice(b"null")
     } else if field.flags.has(Flags::TYPED) {
-        write_typed(value, out);
+        write_typed(value, values, out);
     } else {
-        write_value(value, out)
+        write_value(value, values, out)
     }
 }
 
 /// A kind within an object, or a list of them.
-fn write_typed(value: Value<'_>, out: &mut Vec<u8>) {
+fn write_typed<'a>(value: Value<'a>, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     match value {
         Value::Message(m) => match m.desc().gvk {
-            Some(gvk) => write_kind_as(m, &gvk.api_version(), gvk.kind, out),
-            None => write(m, out),
+            Some(gvk) => write_named(m, &gvk.api_version(), gvk.kind, values, out),
+            None => write_message(m, values, out),
         },
-        Value::List(list) => write_elements(list, write_typed, out),
-        other => write_value(other, out),
+        Value::List(list) => write_elements(list, write_typed, values, out),
+        other => write_value(other, values, out),
     }
 }
 
-fn write_value(value: Value<'_>, out: &mut Vec<u8>) {
+fn write_value<'a>(value: Value<'a>, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     match value {
         Value::Absent => out.extend_from_slice(b"null"),
         Value::Bool(true) => out.extend_from_slice(b"true"),
@@ -131,25 +154,28 @@ fn write_value(value: Value<'_>, out: &mut Vec<u8>) {
         Value::Double(n) => write_float(n, out),
         Value::Str(s) => write_string(s, out),
         Value::Bytes(b) => write_base64(b, out),
-        Value::Message(m) => write(m, out),
+        Value::Message(m) => write_message(m, values, out),
         Value::Leaf(l) => l.write_json(out),
-        Value::List(l) => write_elements(l, write_value, out),
-        Value::Map(m) => write_map(m, out),
+        Value::List(l) => write_elements(l, write_value, values, out),
+        Value::Map(m) => write_map(m, values, out),
     }
 }
 
-fn write_elements(list: &dyn List, write: fn(Value<'_>, &mut Vec<u8>), out: &mut Vec<u8>) {
+/// How one value is written.
+type WriteValue<'a> = fn(Value<'a>, &mut Vec<Value<'a>>, &mut Vec<u8>);
+
+fn write_elements<'a>(list: &'a dyn List, write: WriteValue<'a>, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     out.push(b'[');
     for index in 0..list.len() {
         if index > 0 {
             out.push(b',');
         }
-        write(list.get(index), out);
+        write(list.get(index), values, out);
     }
     out.push(b']');
 }
 
-fn write_map(map: &dyn Map, out: &mut Vec<u8>) {
+fn write_map<'a>(map: &'a dyn Map, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     out.push(b'{');
     let mut first = true;
     map.for_each(&mut |key, value| {
@@ -159,7 +185,7 @@ fn write_map(map: &dyn Map, out: &mut Vec<u8>) {
         first = false;
         write_string(key, out);
         out.push(b':');
-        write_value(value, out);
+        write_value(value, values, out);
     });
     out.push(b'}');
 }

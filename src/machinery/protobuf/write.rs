@@ -3,22 +3,33 @@
 use super::wire::{self, BYTES, FIXED64};
 use crate::reflect::{List, Map, Reflect, Value};
 
+/// Room for the values of the messages that one is written within.
+const VALUES: usize = 192;
+
 /// Appends the body of the message: its fields, without a tag or length of its own.
 pub fn write_message(message: &dyn Reflect, out: &mut Vec<u8>) {
-    let desc = message.desc();
+    write_fields(message, &mut Vec::with_capacity(VALUES), out);
+}
+
+/// `values` has the values of the messages around this one.
+fn write_fields<'a>(message: &'a dyn Reflect, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+    let (desc, begin) = (message.desc(), values.len());
+    message.values(values);
     for &index in desc.by_number {
         let index = usize::from(index);
-        let Some(field) = desc.fields.get(index).filter(|f| f.number != 0) else {
+        let (Some(field), Some(&value)) = (desc.fields.get(index), values.get(begin + index)) else {
             continue;
         };
-        match message.get(index) {
+        match value {
             Value::Absent => {}
+            _ if field.number == 0 => {}
             Value::Bytes(b) if b.is_empty() => {}
-            Value::List(list) => write_list(field.number, list, out),
-            Value::Map(map) => write_map(field.number, map, out),
-            value => write_value(field.number, value, out),
+            Value::List(list) => write_list(field.number, list, values, out),
+            Value::Map(map) => write_map(field.number, map, values, out),
+            value => write_value(field.number, value, values, out),
         }
     }
+    values.truncate(begin);
 }
 
 /// Appends a length-delimited field: a string, bytes or an encoded message.
@@ -37,7 +48,7 @@ pub fn tagged_len(number: u32, len: usize) -> usize {
     wire::varint_len(u64::from(number) << 3) + wire::varint_len(len as u64) + len
 }
 
-fn write_value(number: u32, value: Value<'_>, out: &mut Vec<u8>) {
+fn write_value<'a>(number: u32, value: Value<'a>, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     match value {
         Value::Absent => {}
         Value::Bool(b) => wire::write_varint_field(number, u64::from(b), out),
@@ -49,25 +60,25 @@ fn write_value(number: u32, value: Value<'_>, out: &mut Vec<u8>) {
         }
         Value::Str(s) => wire::write_bytes_field(number, s.as_bytes(), out),
         Value::Bytes(b) => wire::write_bytes_field(number, b, out),
-        Value::Message(m) => write_delimited(number, out, |out| write_message(m, out)),
+        Value::Message(m) => write_delimited(number, out, |out| write_fields(m, values, out)),
         Value::Leaf(l) => write_delimited(number, out, |out| l.write_protobuf(out)),
         // A list within a map or list is a message whose first field is repeated.
-        Value::List(list) => write_delimited(number, out, |out| write_list(1, list, out)),
-        Value::Map(map) => write_delimited(number, out, |out| write_map(1, map, out)),
+        Value::List(list) => write_delimited(number, out, |out| write_list(1, list, values, out)),
+        Value::Map(map) => write_delimited(number, out, |out| write_map(1, map, values, out)),
     }
 }
 
-fn write_list(number: u32, list: &dyn List, out: &mut Vec<u8>) {
+fn write_list<'a>(number: u32, list: &'a dyn List, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     for index in 0..list.len() {
-        write_value(number, list.get(index), out);
+        write_value(number, list.get(index), values, out);
     }
 }
 
-fn write_map(number: u32, map: &dyn Map, out: &mut Vec<u8>) {
+fn write_map<'a>(number: u32, map: &'a dyn Map, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     map.for_each(&mut |key, value| {
         write_delimited(number, out, |out| {
             wire::write_bytes_field(1, key.as_bytes(), out);
-            write_value(2, value, out);
+            write_value(2, value, values, out);
         });
     });
 }
