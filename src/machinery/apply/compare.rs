@@ -113,13 +113,14 @@ impl Level {
         add(&mut self.modified, diff.modified, diff.below);
     }
 
-    fn messages(&mut self, old: Option<&dyn Reflect>, new: Option<&dyn Reflect>) {
+    fn messages<'a>(&mut self, old: Option<&'a dyn Reflect>, new: Option<&'a dyn Reflect>) {
         let Some(desc) = old.or(new).map(|m| m.desc()) else {
             return;
         };
+        let (olds, news) = (old.map(all_values), new.map(all_values));
+        let value = |all: &Option<Vec<Value<'a>>>, index: usize| all.as_ref().and_then(|all| all.get(index).copied());
         for (index, field) in desc.fields.iter().enumerate() {
-            let a = old.map(|m| m.get(index));
-            let b = new.map(|m| m.get(index));
+            let (a, b) = (value(&olds, index), value(&news, index));
             if matches!((a, b), (Some(a), Some(b)) if are_alike(a, b)) {
                 continue;
             }
@@ -173,6 +174,12 @@ impl Level {
             self.push(|| element.clone(), diff_items(shape, &a, &b));
         }
     }
+}
+
+fn all_values(message: &dyn Reflect) -> Vec<Value<'_>> {
+    let mut values = Vec::with_capacity(message.desc().fields.len());
+    message.values(&mut values);
+    values
 }
 
 /// Whether two values of one field differ in nothing. Says no where it would take a closer look.
