@@ -235,7 +235,7 @@ impl<'a> Fields<'a> {
 }
 
 /// What Go calls such a value.
-fn sort(value: &Value) -> &'static str {
+pub(crate) fn sort(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

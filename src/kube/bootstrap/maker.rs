@@ -4,18 +4,12 @@ use std::time::Duration;
 
 use futures_util::future::{LocalBoxFuture, try_join_all};
 use keelson_machinery::json;
-use keelson_machinery::managed::Writer;
-use keelson_machinery::object::{Object, api_version};
+use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_server::authz::Authorization;
-use keelson_server::registry::managed::{RequestWriter, Tracking};
 use keelson_server::registry::write::{Part, UpdateRequest};
-use keelson_server::registry::{Context, Resource, Warnings};
+use keelson_server::registry::{Context, Resource};
 use keelson_server::server::HookContext;
-use keelson_server::user::{GROUP_MASTERS, User};
 
-/// The server's own identity.
-const SERVER: &str = "system:apiserver";
 /// How often the objects of a hook are tried before it fails, and the pause between.
 const ATTEMPTS: usize = 30;
 const PAUSE: Duration = Duration::from_secs(1);
@@ -98,26 +92,7 @@ impl Maker<'_> {
     /// A request of the server to itself.
     pub fn request(&self, resource: &Resource, namespace: &str, subresource: &str) -> Context {
         let now = self.context.backend.clock.now();
-        let kind = resource.hub;
-        let writer = Writer {
-            manager: self.manager.to_owned(),
-            api_version: api_version(kind.group, kind.version),
-            subresource: subresource.to_owned(),
-            now: Some(now.truncate_to_seconds()),
-        };
-        Context {
-            now,
-            namespace: namespace.to_owned(),
-            user: User {
-                name: SERVER.to_owned(),
-                groups: vec![GROUP_MASTERS.to_owned()],
-                ..User::default()
-            },
-            authorization: Authorization::default(),
-            dry_run: false,
-            tracking: Tracking::Update(RequestWriter { kind, writer }),
-            warnings: Warnings::default(),
-        }
+        resource.own_request(self.manager, namespace, subresource, now)
     }
 }
 

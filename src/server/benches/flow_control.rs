@@ -10,9 +10,7 @@ use futures_util::FutureExt;
 use keelson_server::flowcontrol::dealer::flow_hash;
 use keelson_server::flowcontrol::level::{Asked, Level, Stopwatch};
 use keelson_server::flowcontrol::queues::Arrival;
-use keelson_server::flowcontrol::spec::{
-    ANY, Discipline, Distinguisher, LevelSpec, PathRule, Queuing, ResourceRule, Rule, Schema, Subject,
-};
+use keelson_server::flowcontrol::spec::{Discipline, Distinguisher, LevelSpec, Queuing, Rule, Schema, Subject};
 use keelson_server::flowcontrol::stats::SchemaStats;
 use keelson_server::flowcontrol::work::Work;
 use keelson_server::request_info::{Query, RequestInfo};
@@ -21,26 +19,12 @@ use tokio::time::Instant;
 
 /// As many schemas as a fresh server has, of which the last one fits.
 fn schemas() -> Vec<Schema> {
-    let any = || vec![ANY.to_owned()];
     let schema = |n: usize| Schema {
         name: format!("schema-{n}"),
-        rules: vec![Rule {
-            subjects: vec![Subject::Group(match n {
-                10 => "system:serviceaccounts".to_owned(),
-                _ => format!("system:group-{n:08}"),
-            })],
-            resources: vec![ResourceRule {
-                verbs: any(),
-                groups: any(),
-                resources: any(),
-                cluster_scope: true,
-                namespaces: any(),
-            }],
-            paths: vec![PathRule {
-                verbs: any(),
-                paths: any(),
-            }],
-        }],
+        rules: vec![Rule::of_everything(vec![Subject::Group(match n {
+            10 => "system:serviceaccounts".to_owned(),
+            _ => format!("system:group-{n:08}"),
+        })])],
         ..Schema::default()
     };
     (0..=10).map(schema).collect()

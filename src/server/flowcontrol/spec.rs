@@ -119,13 +119,11 @@ pub struct Queuing {
     pub length_limit: u32,
 }
 
-impl Schema {
-    /// The two schemas that are always there, whatever the store holds: who repairs a server gets through, and no
-    /// request is without a level.
-    pub fn mandatory() -> [Schema; 2] {
-        let group = |name: &str| Subject::Group(name.to_owned());
+impl Rule {
+    /// Whatever these ask.
+    pub fn of_everything(subjects: Vec<Subject>) -> Rule {
         let any = || vec![ANY.to_owned()];
-        let everything = |subjects| Rule {
+        Rule {
             subjects,
             resources: vec![ResourceRule {
                 verbs: any(),
@@ -138,14 +136,22 @@ impl Schema {
                 verbs: any(),
                 paths: any(),
             }],
-        };
+        }
+    }
+}
+
+impl Schema {
+    /// The two schemas that are always there, whatever the store holds: who repairs a server gets through, and no
+    /// request is without a level.
+    pub fn mandatory() -> [Schema; 2] {
+        let group = |name: &str| Subject::Group(name.to_owned());
         let schema = |name: &str, precedence, distinguisher, subjects| Schema {
             name: name.to_owned(),
             uid: String::new(),
             level: name.to_owned(),
             precedence,
             distinguisher,
-            rules: vec![everything(subjects)],
+            rules: vec![Rule::of_everything(subjects)],
         };
         let everybody = vec![group(GROUP_UNAUTHENTICATED), group(GROUP_AUTHENTICATED)];
         [

@@ -45,27 +45,19 @@ pub(super) fn system_roots() -> Arc<TrustedRoots> {
 pub(super) struct Mistrust(String);
 
 /// Takes certificates that an authority vouches for, that are valid now, and that are for the server's name.
-pub(super) struct Vouched {
+struct Vouched {
     /// `None`: there are no authorities.
     inner: Option<Arc<WebPkiServerVerifier>>,
     roots: Arc<TrustedRoots>,
-    provider: Arc<CryptoProvider>,
-}
-
-impl Debug for Vouched {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Vouched").finish_non_exhaustive()
-    }
 }
 
 impl Vouched {
-    pub fn new(roots: Arc<TrustedRoots>, provider: Arc<CryptoProvider>) -> Vouched {
+    fn new(roots: Arc<TrustedRoots>, provider: Arc<CryptoProvider>) -> Vouched {
         let store = Arc::new(roots.store.clone());
-        let inner = WebPkiServerVerifier::builder_with_provider(store, provider.clone()).build();
+        let inner = WebPkiServerVerifier::builder_with_provider(store, provider).build();
         Vouched {
             inner: inner.ok(),
             roots,
-            provider,
         }
     }
 
@@ -170,7 +162,30 @@ fn covers(pattern: &str, name: &str) -> bool {
     }
 }
 
-impl ServerCertVerifier for Vouched {
+/// Checks a server at the handshake, whose certificate's key must sign it.
+pub(super) struct ServerCheck {
+    /// `None`: any certificate will do.
+    trust: Option<Vouched>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl Debug for ServerCheck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerCheck").finish_non_exhaustive()
+    }
+}
+
+impl ServerCheck {
+    /// `roots`: the authorities that may vouch for the server; `None`: nobody has to.
+    pub fn new(roots: Option<Arc<TrustedRoots>>, provider: Arc<CryptoProvider>) -> ServerCheck {
+        ServerCheck {
+            trust: roots.map(|roots| Vouched::new(roots, provider.clone())),
+            provider,
+        }
+    }
+}
+
+impl ServerCertVerifier for ServerCheck {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -179,7 +194,11 @@ impl ServerCertVerifier for Vouched {
         _ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.judge(end_entity, intermediates, server_name, now) {
+        let judged = match &self.trust {
+            Some(trust) => trust.judge(end_entity, intermediates, server_name, now),
+            None => Ok(()),
+        };
+        match judged {
             Ok(()) => Ok(ServerCertVerified::assertion()),
             Err(mistrust) => {
                 let other = CertificateError::Other(OtherError(Arc::new(mistrust)));
@@ -210,53 +229,6 @@ impl ServerCertVerifier for Vouched {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-/// Takes any certificate, as long as its key signs the handshake.
-#[derive(Debug)]
-pub(super) struct AnyCertificate(Arc<CryptoProvider>);
-
-impl AnyCertificate {
-    pub fn new(provider: Arc<CryptoProvider>) -> AnyCertificate {
-        AnyCertificate(provider)
-    }
-}
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }
 

@@ -10,7 +10,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::error::{Fault, innermost};
-use super::server_certificate::{AnyCertificate, Mistrust, Vouched, system_roots};
+use super::server_certificate::{Mistrust, ServerCheck, system_roots};
 use super::stream::Stream;
 use crate::tls::certs::CertifiedKeyPem;
 
@@ -68,13 +68,11 @@ impl Connector {
             .with_safe_default_protocol_versions()
             .map_err(other)?
             .dangerous();
-        let builder = match tls.insecure {
-            true => builder.with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider))),
-            false => {
-                let verifier = Vouched::new(roots(&tls.roots)?, provider);
-                builder.with_custom_certificate_verifier(Arc::new(verifier))
-            }
+        let roots = match tls.insecure {
+            true => None,
+            false => Some(roots(&tls.roots)?),
         };
+        let builder = builder.with_custom_certificate_verifier(Arc::new(ServerCheck::new(roots, provider)));
         let mut config = match &tls.identity {
             None => builder.with_no_client_auth(),
             Some(pair) => {

@@ -6,6 +6,7 @@ mod create;
 pub mod delete;
 pub mod handler;
 pub mod managed;
+mod own_request;
 pub mod strategy;
 mod update;
 pub mod write;

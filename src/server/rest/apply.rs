@@ -12,8 +12,9 @@ use keelson_machinery::status::StatusError;
 use keelson_machinery::yaml;
 
 use super::options::{FieldValidation, WriteOptions, Writing};
+use super::place::{check_name, check_namespace, nameless};
 use super::request::Request;
-use super::update::{nameless, part};
+use super::update::part;
 use super::{Rest, namespace};
 use crate::admission::Operation;
 use crate::negotiate::Offer;
@@ -206,21 +207,11 @@ impl Rest {
 /// What the document must agree with.
 fn check(request: &Request, endpoint: &Endpoint, applied: &dyn Object) -> Result<(), StatusError> {
     let meta = applied.meta();
-    let name = &request.info.name;
     if !meta.managed_fields.is_empty() {
         return Err(StatusError::bad_request("metadata.managedFields must be nil"));
     }
-    if !meta.name.is_empty() && meta.name != *name {
-        return Err(StatusError::bad_request(format!(
-            "the name of the object ({}) does not match the name on the URL ({name})",
-            meta.name
-        )));
+    if !meta.name.is_empty() {
+        check_name(&request.info.name, &meta.name)?;
     }
-    let namespace = namespace(request, endpoint);
-    if endpoint.kind.namespaced && !meta.namespace.is_empty() && meta.namespace != namespace {
-        return Err(StatusError::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
-    }
-    Ok(())
+    check_namespace(request, endpoint, &meta.namespace)
 }

@@ -7,6 +7,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 
 use super::options::{WriteOptions, Writing};
+use super::place::check_namespace;
 use super::request::Request;
 use super::{Rest, namespace};
 use crate::admission::Operation;
@@ -22,7 +23,7 @@ impl Rest {
             .await?;
         endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
         request.audit.sent(&*object, Some(object.meta()));
-        check_namespace(request, endpoint, &mut *object)?;
+        take_namespace(request, endpoint, &mut *object)?;
         drop_repeated_owners(request, &mut *object, OwnersRead::Sent);
         let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
         let context = request.context(endpoint, self.now(), options.dry_run);
@@ -78,19 +79,14 @@ pub(super) fn drop_repeated_owners(request: &Request, object: &mut dyn Object, w
     }
 }
 
-/// The body's namespace must be the path's, or empty.
-pub(super) fn check_namespace(
+/// The namespace of the path, which that of the body must not contradict.
+pub(super) fn take_namespace(
     request: &Request,
     endpoint: &Endpoint,
     object: &mut dyn Object,
 ) -> Result<(), StatusError> {
-    let path = namespace(request, endpoint);
     let meta = object.meta_mut();
-    if !endpoint.kind.namespaced || meta.namespace.is_empty() || meta.namespace == path {
-        path.clone_into(&mut meta.namespace);
-        return Ok(());
-    }
-    Err(StatusError::bad_request(
-        "the namespace of the provided object does not match the namespace sent on the request",
-    ))
+    check_namespace(request, endpoint, &meta.namespace)?;
+    namespace(request, endpoint).clone_into(&mut meta.namespace);
+    Ok(())
 }

@@ -11,6 +11,7 @@ use super::list::resolve_fields;
 use super::options::{ListOptions, WriteOptions, Writing};
 use super::output::metadata_of;
 use super::owned::own_fields;
+use super::place::check_namespace;
 use super::request::Request;
 use super::{Rest, namespace};
 use crate::admission::Operation;
@@ -167,10 +168,8 @@ fn take_namespace(request: &Request, endpoint: &Endpoint, object: &mut dyn Kind)
         Value::Message(meta) => meta.as_any().downcast_ref::<ObjectMeta>(),
         _ => None,
     };
-    if given.is_some_and(|meta| endpoint.kind.namespaced && !meta.namespace.is_empty() && meta.namespace != path) {
-        return Err(StatusError::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
+    if let Some(meta) = given {
+        check_namespace(request, endpoint, &meta.namespace)?;
     }
     if let Some(Slot::Message(meta)) = object.get_mut(index)
         && let Some(meta) = meta.as_any_mut().downcast_mut::<ObjectMeta>()

@@ -13,6 +13,7 @@ pub mod options;
 mod output;
 mod owned;
 mod patch;
+mod place;
 pub mod pretty;
 mod read;
 mod renditions;

@@ -93,7 +93,6 @@ impl Rest {
             // What an attempt before this one warned of is said again.
             request.warnings.borrow_mut().truncate(before);
             request.warnings.borrow_mut().extend(problems);
-            check_namespace(endpoint, &*object, namespace(request, endpoint))?;
             check_name(request, endpoint, &mut *object)?;
             drop_repeated_owners(request, &mut *object, OwnersRead::Admitted);
             endpoint.resource.apply_defaults(kind, &mut *object);
@@ -181,17 +180,6 @@ fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Pat
         Patched { kind, object },
         problems.iter().map(ToString::to_string).collect(),
     ))
-}
-
-/// A patch may leave the namespace out, but not change it.
-fn check_namespace(endpoint: &Endpoint, object: &dyn Object, namespace: &str) -> Result<(), StatusError> {
-    let given = &object.meta().namespace;
-    if endpoint.kind.namespaced && !given.is_empty() && given != namespace {
-        return Err(StatusError::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
-    }
-    Ok(())
 }
 
 /// The patched object is none of its kind; the answer shows it whole.

@@ -19,9 +19,9 @@ use super::decode::{TypeFault, check_type, decode_kind, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::output::metadata_of;
 use super::patch::{PatchType, apply, unfit};
+use super::place::{check_name, check_namespace};
 use super::request::Request;
 use super::scale_owners::ScaleOwners;
-use super::update::nameless;
 use super::{Rest, namespace};
 use crate::negotiate::{Accepted, Format, Offer};
 use crate::registry::apply::unfit as unfit_document;
@@ -97,7 +97,7 @@ impl Rest {
                     new.clone_message()
                 }
             };
-            check_name(endpoint, &*view, &*new)?;
+            check_place(request, endpoint, &*new)?;
             check(scale, &*new)?;
             let mut scaled = put_back(endpoint, scale, versioned, &*new)?;
             scaled.meta_mut().managed_fields = owners.entries();
@@ -264,25 +264,9 @@ fn same_uid(endpoint: &Endpoint, scale: &SubresourceDesc, view: &dyn Kind, new: 
 }
 
 /// The Scale must be of the object that the path names.
-fn check_name(endpoint: &Endpoint, view: &dyn Kind, new: &dyn Reflect) -> Result<(), StatusError> {
-    let of = |message: &dyn Reflect, path: &str| jsonpath::lookup_text(message, path).into_owned();
-    let (name, given) = (of(view.as_reflect(), "metadata.name"), of(new, "metadata.name"));
-    if given.is_empty() {
-        return Err(nameless(&name));
-    }
-    if given != name {
-        let text = format!("the name of the object ({given}) does not match the name on the URL ({name})");
-        return Err(StatusError::bad_request(text));
-    }
-    let (namespace, given) = (
-        of(view.as_reflect(), "metadata.namespace"),
-        of(new, "metadata.namespace"),
-    );
-    if endpoint.kind.namespaced && !given.is_empty() && given != namespace {
-        let text = "the namespace of the provided object does not match the namespace sent on the request";
-        return Err(StatusError::bad_request(text));
-    }
-    Ok(())
+fn check_place(request: &Request, endpoint: &Endpoint, new: &dyn Reflect) -> Result<(), StatusError> {
+    check_name(&request.info.name, &jsonpath::lookup_text(new, "metadata.name"))?;
+    check_namespace(request, endpoint, &jsonpath::lookup_text(new, "metadata.namespace"))
 }
 
 /// What a write to the scale carries.

@@ -5,8 +5,9 @@ use keelson_machinery::object::Object;
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 
-use super::create::{OwnersRead, check_namespace, drop_repeated_owners};
+use super::create::{OwnersRead, drop_repeated_owners, take_namespace};
 use super::options::{WriteOptions, Writing};
+use super::place;
 use super::request::Request;
 use super::{Rest, namespace};
 use crate::admission::Operation;
@@ -63,26 +64,8 @@ pub(super) fn part(subresource: Option<&'static SubresourceDesc>) -> Part {
     }
 }
 
-/// 400 for a body without a name, sent to the path of `name`.
-pub(super) fn nameless(name: &str) -> StatusError {
-    StatusError::bad_request(format!(
-        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-    ))
-}
-
 /// The body must be about the object that the path names.
 pub(super) fn check_name(request: &Request, endpoint: &Endpoint, object: &mut dyn Object) -> Result<(), StatusError> {
-    check_namespace(request, endpoint, object)?;
-    let name = &request.info.name;
-    let meta = object.meta_mut();
-    if meta.name.is_empty() {
-        return Err(nameless(name));
-    }
-    if meta.name != *name {
-        return Err(StatusError::bad_request(format!(
-            "the name of the object ({}) does not match the name on the URL ({name})",
-            meta.name
-        )));
-    }
-    Ok(())
+    take_namespace(request, endpoint, object)?;
+    place::check_name(&request.info.name, &object.meta().name)
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::OidcSettings;
 use crate::authn::jwt::Audience;
+use crate::configuration::sort;
 
 /// Seconds by which a token may come too early.
 const LEEWAY: i64 = 60;
@@ -53,7 +54,7 @@ impl IdToken {
             Value::Null | Value::String(_) => Ok(token),
             other => Err(failed(format!(
                 "json: cannot unmarshal {} into Go struct field idToken.sub of type string",
-                kind(other)
+                sort(other)
             ))),
         }
     }
@@ -89,16 +90,4 @@ fn shown(seconds: i64) -> String {
     let text = Time::from_unix(seconds, 0).to_string();
     let text = text.trim_end_matches('Z').replace('T', " ");
     format!("{text} +0000 UTC")
-}
-
-/// What JSON calls a value.
-pub(super) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }

@@ -4,8 +4,8 @@ use keelson_machinery::cel;
 use serde_json::{Map, Value};
 
 use super::expression::{evaluate, shown, texts, with_floats};
-use super::id_token::kind;
 use super::{ClaimRule, Mapping, OidcSettings, Rule};
+use crate::configuration::sort;
 use crate::user::User;
 
 type Claims = Map<String, Value>;
@@ -148,7 +148,7 @@ fn text_claim(claims: &Claims, name: &str) -> Result<String, String> {
 }
 
 fn not_text(value: &Value) -> String {
-    format!("json: cannot unmarshal {} into Go value of type string", kind(value))
+    format!("json: cannot unmarshal {} into Go value of type string", sort(value))
 }
 
 /// An address that the issuer says is not verified names nobody.

@@ -1,0 +1,37 @@
+//! What a body says about its name and namespace must agree with its path.
+
+use keelson_machinery::status::StatusError;
+
+use super::namespace;
+use super::request::Request;
+use crate::registry::Endpoint;
+
+/// 400 for a body without a name, sent to the path of `name`.
+pub(super) fn nameless(name: &str) -> StatusError {
+    StatusError::bad_request(format!(
+        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    ))
+}
+
+/// The name of the body must be that of the path.
+pub(super) fn check_name(name: &str, given: &str) -> Result<(), StatusError> {
+    if given.is_empty() {
+        return Err(nameless(name));
+    }
+    if given != name {
+        return Err(StatusError::bad_request(format!(
+            "the name of the object ({given}) does not match the name on the URL ({name})"
+        )));
+    }
+    Ok(())
+}
+
+/// The namespace of the body must be that of the path, or empty.
+pub(super) fn check_namespace(request: &Request, endpoint: &Endpoint, given: &str) -> Result<(), StatusError> {
+    if endpoint.kind.namespaced && !given.is_empty() && given != namespace(request, endpoint) {
+        return Err(StatusError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    Ok(())
+}
