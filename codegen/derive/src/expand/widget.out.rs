@@ -88,6 +88,18 @@ const _: () = {
                 _ => __reflect::Value::Absent,
             }
         }
+        fn values<'a>(&'a self, values: &mut ::std::vec::Vec<__reflect::Value<'a>>) {
+            values
+                .extend_from_slice(
+                    &[
+                        __reflect::Field::value(&self.metadata),
+                        __reflect::Field::value(&self.size),
+                        __reflect::Field::value(&self.r#type),
+                        __reflect::Field::value(&self.parts),
+                        __reflect::Field::value(&self.source),
+                    ],
+                );
+        }
         fn get_mut(
             &mut self,
             index: usize,
