@@ -53,7 +53,7 @@ impl MessageDesc {
         self.fields
             .iter()
             .enumerate()
-            .find(|(_, f)| f.json == json && !f.flags.has(Flags::INLINE))
+            .find(|(_, f)| f.is_named(json.as_bytes()))
     }
 }
 
@@ -77,6 +77,14 @@ pub struct FieldDesc {
 }
 
 impl FieldDesc {
+    /// Whether JSON has the field under this key. Nearly all of the keys asked for are those of others, so most are told
+    /// apart by length and first byte.
+    #[inline]
+    pub(crate) fn is_named(&self, key: &[u8]) -> bool {
+        let own = self.json.as_bytes();
+        own.len() == key.len() && own.first() == key.first() && own == key && !self.flags.has(Flags::INLINE)
+    }
+
     /// A field of the struct type `T` with none of the rarer properties; `T` says whether it is optional.
     pub const fn new<T: Field>(json: &'static str, number: u32, flags: Flags) -> FieldDesc {
         FieldDesc {

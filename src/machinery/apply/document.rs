@@ -290,9 +290,8 @@ impl<'a> Gather<'a> {
             let key = Name::from(self.cursor.key().decode());
             let element = PathElement::Field(key);
             let value = self.step(|| element.clone(), |g| g.value(element_type, below, place));
-            self.duplicate |= said.set.get(&element).is_some();
             said.member = false;
-            said.set.add(element, true, value.set);
+            self.duplicate |= !said.set.add_new(element, value.set);
         }
         said
     }

@@ -19,13 +19,17 @@ pub(super) fn prune(
 ) -> Result<FieldSet, String> {
     let version = &apply.writer.api_version;
     let others: Vec<&Owner> = managed.owners().iter().filter(|o| !o.is_same(last)).collect();
-    if last.api_version == *version && last.fields().is_subset(fields) {
+    let dropped = match last.api_version == *version {
+        true => last.fields().uncovered(fields),
+        false => last.fields().clone(),
+    };
+    if dropped.is_empty() {
         return Ok(FieldSet::EMPTY);
     }
     if last.api_version == *version && others.iter().all(|o| o.api_version == *version) {
         let mut owned: Vec<&FieldSet> = others.iter().map(|o| o.fields()).collect();
         owned.push(fields);
-        let gone = unowned(target.desc(), last.fields(), &owned);
+        let gone = unowned(target.desc(), &dropped, &owned);
         remove(target, &gone);
         return Ok(gone);
     }

@@ -36,11 +36,11 @@ impl Apply<'_> {
     }
 
     fn is_text_of_fields(&self, entry: &ManagedFieldsEntry) -> bool {
-        let fields = self.document.fields.clone();
-        let fields = fields.recursive_difference(self.ignored).difference(untracked());
         let text = entry.fields_v1.as_ref().map_or(&b""[..], |text| text.as_bytes());
         let mut written = Vec::with_capacity(text.len());
-        fields.write(&mut written);
+        self.document
+            .fields
+            .write_without(self.ignored, untracked(), &mut written);
         written == text
     }
 }

@@ -31,28 +31,43 @@ impl FieldSet {
 
     /// Appends FieldsV1.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.push(b'{');
-        self.write_entries(true, &mut Vec::new(), out);
-        out.push(b'}');
+        self.write_without(&FieldSet::EMPTY, &FieldSet::EMPTY, out);
     }
 
-    /// `scratch` is for JSON within JSON.
-    fn write_entries(&self, mut first: bool, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    /// Appends FieldsV1 of `self.recursive_difference(below).difference(exact)`, without a copy of what stays whole.
+    pub(crate) fn write_without(&self, below: &FieldSet, exact: &FieldSet, out: &mut Vec<u8>) {
+        let (mut first, mut scratch) = (true, Vec::new());
+        out.push(b'{');
         for entry in &self.entries {
-            if !first {
-                out.push(b',');
+            if below.get(&entry.element).is_none() && exact.get(&entry.element).is_none() {
+                write_entries(std::slice::from_ref(entry), &mut first, &mut scratch, out);
+                continue;
             }
-            first = false;
-            write_element(&entry.element, scratch, out);
-            out.extend_from_slice(b":{");
-            if !entry.children.is_empty() {
-                if entry.member {
-                    out.extend_from_slice(b"\".\":{}");
-                }
-                entry.children.write_entries(!entry.member, scratch, out);
-            }
-            out.push(b'}');
+            let only = FieldSet {
+                entries: vec![entry.clone()],
+            };
+            let rest = only.recursive_difference(below).difference(exact);
+            write_entries(&rest.entries, &mut first, &mut scratch, out);
         }
+        out.push(b'}');
+    }
+}
+
+/// `scratch` is for JSON within JSON.
+fn write_entries(entries: &[Entry], first: &mut bool, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    for entry in entries {
+        if !std::mem::take(first) {
+            out.push(b',');
+        }
+        write_element(&entry.element, scratch, out);
+        out.extend_from_slice(b":{");
+        if !entry.children.is_empty() {
+            if entry.member {
+                out.extend_from_slice(b"\".\":{}");
+            }
+            write_entries(&entry.children.entries, &mut !entry.member, scratch, out);
+        }
+        out.push(b'}');
     }
 }
 
@@ -63,6 +78,15 @@ fn write_element(element: &PathElement, scratch: &mut Vec<u8>, out: &mut Vec<u8>
         PathElement::Field(name) => {
             out.extend_from_slice(b"\"f:");
             return write_rest(name, out);
+        }
+        PathElement::Key(fields)
+            if let [(name, Scalar::Str(value))] = &**fields
+                && name.bytes().chain(value.bytes()).all(is_plain) =>
+        {
+            for part in [r#""k:{\""#, name, r#"\":\""#, value, r#"\"}""#] {
+                out.extend_from_slice(part.as_bytes());
+            }
+            return;
         }
         PathElement::Key(fields) => {
             scratch.extend_from_slice(b"k:{");
@@ -171,6 +195,9 @@ fn read_element(key: &str) -> Result<Option<PathElement>, FieldsError> {
 }
 
 fn read_keys(json: &str) -> Result<Box<[KeyField]>, FieldsError> {
+    if let Some(only) = read_only_key(json) {
+        return Ok(Box::new([only]));
+    }
     json::validate(json.as_bytes()).map_err(|_| FieldsError("a key is not valid JSON"))?;
     let mut cursor = Cursor::new(json.as_bytes());
     if cursor.peek() != Some(b'{') {
@@ -186,6 +213,13 @@ fn read_keys(json: &str) -> Result<Box<[KeyField]>, FieldsError> {
     }
     fields.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(fields.into())
+}
+
+/// Of `{"name":"text"}`, as most keys are: a name and a text without escapes, and no white space. `None`: anything else.
+fn read_only_key(json: &str) -> Option<KeyField> {
+    let (name, value) = json.strip_prefix("{\"")?.strip_suffix("\"}")?.split_once("\":\"")?;
+    let plain = |text: &str| text.bytes().all(is_plain);
+    (plain(name) && plain(value)).then(|| (Name::from(name), Scalar::Str(Name::from(value))))
 }
 
 fn read_scalar(json: &[u8]) -> Result<Scalar, FieldsError> {

@@ -170,6 +170,24 @@ impl FieldSet {
         }
     }
 
+    /// Adds an element that is a member, with what is below it. Returns whether it was not there before.
+    pub(crate) fn add_new(&mut self, element: PathElement, children: FieldSet) -> bool {
+        let at = match self.entries.last() {
+            Some(last) if last.element >= element => match self.entries.binary_search_by(|e| e.element.cmp(&element)) {
+                Ok(_) => return false,
+                Err(at) => at,
+            },
+            _ => self.entries.len(),
+        };
+        let new = Entry {
+            element,
+            member: true,
+            children,
+        };
+        self.entries.insert(at, new);
+        true
+    }
+
     /// A set from entries in any order, each element at most once.
     pub(crate) fn from_unsorted(mut entries: Vec<Entry>) -> FieldSet {
         entries.retain(|e| !e.is_empty());
@@ -310,10 +328,50 @@ impl FieldSet {
     pub fn is_subset(&self, other: &FieldSet) -> bool {
         let mut rest = other.entries.iter();
         self.entries.iter().all(|a| {
-            let found = rest.by_ref().find(|b| b.element >= a.element);
-            found
-                .is_some_and(|b| b.element == a.element && (b.member || !a.member) && a.children.is_subset(&b.children))
+            let found = rest.by_ref().find_map(|b| match b.element.cmp(&a.element) {
+                Ordering::Less => None,
+                order => Some((order, b)),
+            });
+            let Some((Ordering::Equal, b)) = found else {
+                return false;
+            };
+            (b.member || !a.member) && a.children.is_subset(&b.children)
         })
+    }
+
+    /// The part of this set that is in it but not, with all that is below, in the other: entries that are members in
+    /// both, or in neither, keep of what is below them such parts alone.
+    pub(crate) fn uncovered(&self, other: &FieldSet) -> FieldSet {
+        let mut rest = other.entries.as_slice();
+        let mut out = Vec::new();
+        for entry in &self.entries {
+            let mut there = None;
+            while let Some((first, behind)) = rest.split_first() {
+                match first.element.cmp(&entry.element) {
+                    Ordering::Less => rest = behind,
+                    Ordering::Equal => {
+                        rest = behind;
+                        there = Some(first);
+                        break;
+                    }
+                    Ordering::Greater => break,
+                }
+            }
+            match there.filter(|there| there.member || !entry.member) {
+                None => out.push(entry.clone()),
+                Some(there) => {
+                    let children = entry.children.uncovered(&there.children);
+                    if !children.is_empty() {
+                        out.push(Entry {
+                            element: entry.element.clone(),
+                            member: entry.member,
+                            children,
+                        });
+                    }
+                }
+            }
+        }
+        FieldSet { entries: out }
     }
 
     /// Paths without other paths of the set below them.

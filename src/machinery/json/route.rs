@@ -65,7 +65,7 @@ impl Seen {
 
 /// Finds a key among the fields and those of inlined messages; `next` is where it probably is.
 pub(crate) fn find(desc: &'static MessageDesc, key: &[u8], next: usize, route: &mut Route) -> bool {
-    let matches = |f: &FieldDesc| f.json.as_bytes() == key && !f.flags.has(Flags::INLINE);
+    let matches = |f: &FieldDesc| f.is_named(key);
     // Writers follow the order of the fields and leave some out.
     let (before, after) = desc.fields.split_at(next.min(desc.fields.len()));
     let ahead = after.iter().position(matches).map(|index| before.len() + index);

@@ -110,11 +110,8 @@ fn write_escape(b: u8, out: &mut Vec<u8>) {
 /// Text from bytes. As in Go, every single byte that is not part of a character becomes U+FFFD; Rust's own conversion
 /// makes one of several that begin a character.
 pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    let mut chunks = bytes.utf8_chunks();
-    match chunks.next() {
-        None => return Cow::Borrowed(""),
-        Some(first) if first.invalid().is_empty() => return Cow::Borrowed(first.valid()),
-        Some(_) => {}
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(bytes.len() + 8);
     for chunk in bytes.utf8_chunks() {
@@ -131,14 +128,15 @@ pub(crate) fn unescape(inner: &[u8]) -> Option<Cow<'_, str>> {
         return Some(lossy(inner));
     }
     let mut out = String::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some(at) = rest.iter().position(|&b| b == b'\\') {
-        out.push_str(&lossy(&rest[..at]));
-        let (c, used) = read_escape(&rest[at..])?;
+    let mut rest = &*lossy(inner);
+    while let Some(at) = rest.bytes().position(|b| b == b'\\') {
+        let (plain, escape) = rest.split_at(at);
+        out.push_str(plain);
+        let (c, used) = read_escape(escape.as_bytes())?;
         out.push(c);
-        rest = &rest[at + used..];
+        rest = escape.get(used..)?;
     }
-    out.push_str(&lossy(rest));
+    out.push_str(rest);
     Some(Cow::Owned(out))
 }
 
