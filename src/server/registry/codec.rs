@@ -34,22 +34,34 @@ impl Resource {
 
     /// The bytes to store: storage version, without a resource version; protobuf in its envelope unless the kind or the
     /// server wants something else.
-    pub(crate) fn encode(&self, object: &dyn Object) -> Result<Vec<u8>, StatusError> {
-        let mut stored = self.from_hub(self.storage, object.clone_object())?;
-        stored.meta_mut().resource_version.clear();
-        stored.meta_mut().self_link.clear();
+    pub(crate) fn encode(&self, object: &mut dyn Object) -> Result<Vec<u8>, StatusError> {
+        let meta = object.meta_mut();
+        let kept = [&mut meta.resource_version, &mut meta.self_link].map(std::mem::take);
+        let encoded = match std::ptr::eq(self.storage, self.hub) {
+            true => self.encode_stored(&*object),
+            false => self
+                .from_hub(self.storage, object.clone_object())
+                .and_then(|stored| self.encode_stored(&*stored)),
+        };
+        let meta = object.meta_mut();
+        [meta.resource_version, meta.self_link] = kept;
+        encoded
+    }
+
+    /// Of an object of the storage version.
+    fn encode_stored(&self, stored: &dyn Object) -> Result<Vec<u8>, StatusError> {
         let media = match self.storage.stored_as_json {
             true => Media::Json,
             false => self.backend.placement.media,
         };
         let json = || {
             let mut out = Vec::new();
-            json::write_kind(as_kind(&*stored), &mut out);
+            json::write_kind(as_kind(stored), &mut out);
             out.push(b'\n');
             out
         };
         match media {
-            Media::Protobuf => Ok(protobuf::encode(as_kind(&*stored))),
+            Media::Protobuf => Ok(protobuf::encode(as_kind(stored))),
             Media::Json => Ok(json()),
             Media::Yaml => yaml::from_json(&json()).map_err(|e| StatusError::internal_error(e.to_string())),
         }

@@ -51,7 +51,7 @@ impl Resource {
             self.check_create(context, &*object)?;
             let warnings = self.strategy.warnings(&*object, None);
             context.warnings.borrow_mut().extend(warnings);
-            match self.insert(context, &*object).await? {
+            match self.insert(context, &mut *object).await? {
                 Ok(revision) => {
                     object.meta_mut().resource_version = revision.map(|r| r.to_string()).unwrap_or_default();
                     return self.as_read(object);
@@ -119,7 +119,7 @@ impl Resource {
     async fn insert(
         &self,
         context: &Context,
-        object: &dyn Object,
+        object: &mut dyn Object,
     ) -> Result<Result<Option<Revision>, String>, StatusError> {
         let name = object.meta().name.clone();
         let key = self.key(&object.meta().namespace, &name)?;

@@ -240,7 +240,7 @@ impl Resource {
         entry: &Entry,
         mut object: Box<dyn Object>,
     ) -> Result<Option<Deleted>, StatusError> {
-        let value = self.encode(&*object)?;
+        let value = self.encode(&mut *object)?;
         if context.dry_run || self.holds(entry, &value)? {
             return Ok(Some(Deleted { object, gone: false }));
         }

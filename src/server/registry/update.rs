@@ -100,7 +100,7 @@ impl Resource {
         if self.is_finished(&*new) {
             return self.remove_finished(context, entry, new).await;
         }
-        let value = self.encode(&*new)?;
+        let value = self.encode(&mut *new)?;
         if context.dry_run || self.holds(entry, &value)? {
             new.meta_mut().resource_version = entry.mod_revision.to_string();
             return self.as_read(new).map(Some);
