@@ -23,10 +23,7 @@ pub fn to_json_strict(yaml: &[u8]) -> Result<(Vec<u8>, Option<String>), DecodeEr
     let text = std::str::from_utf8(yaml).map_err(|_| DecodeError::Yaml("yaml: invalid UTF-8".to_owned()))?;
     let document = load::load(text)?;
     let (json, repeated) = expand::expand(&document)?;
-    let problems = (!repeated.is_empty()).then(|| {
-        let lines: Vec<String> = repeated.iter().map(|r| format!("  {r}")).collect();
-        format!("yaml: unmarshal errors:\n{}", lines.join("\n"))
-    });
+    let problems = repeated.map(|lines| format!("yaml: unmarshal errors:\n{lines}"));
     Ok((json, problems))
 }
 

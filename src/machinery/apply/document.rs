@@ -5,7 +5,7 @@
 
 use super::go_value::{plain, syntax, type_name};
 use super::view::{Shape, absent_key, scalar_of_json};
-use crate::fieldset::{Entry, FieldSet, KeyField, Name, PathElement};
+use crate::fieldset::{Entry, FieldSet, Growing, KeyField, Name, PathElement};
 use crate::intstr::IntOrString;
 use crate::json::route::{Route, Seen, find};
 use crate::json::{self, Cursor};
@@ -284,25 +284,26 @@ impl<'a> Gather<'a> {
             Shape::Map(field) => Shape::of_entry(field),
             _ => Shape::Leaf,
         };
-        let mut said = Said::member();
+        let (mut said, mut set) = (Said::member(), Growing::default());
         self.cursor.open();
         while self.cursor.more() {
             let key = Name::from(self.cursor.key().decode());
             let element = PathElement::Field(key);
             let value = self.step(|| element.clone(), |g| g.value(element_type, below, place));
             said.member = false;
-            self.duplicate |= !said.set.add_new(element, value.set);
+            self.duplicate |= set.add_new(element, value.set).is_err();
         }
+        said.set = set.into_set();
         said
     }
 
     fn items(&mut self, element_type: Type, shape: Shape, place: Place) -> Said {
-        let mut said = Said::default();
+        let mut set = Growing::default();
         self.cursor.open();
         let mut index = 0;
         while self.cursor.more() {
             match shape {
-                Shape::List(field) if !place.atomic => self.item(field, element_type, place, index, &mut said.set),
+                Shape::List(field) if !place.atomic => self.item(field, element_type, place, index, &mut set),
                 _ => {
                     let at = PathElement::Index(index);
                     self.step(|| at, |g| g.value(element_type, Shape::Leaf, place));
@@ -310,11 +311,14 @@ impl<'a> Gather<'a> {
             }
             index += 1;
         }
-        said
+        Said {
+            set: set.into_set(),
+            ..Said::default()
+        }
     }
 
     /// An item of a list whose items have owners of their own.
-    fn item(&mut self, field: &'static FieldDesc, ty: Type, place: Place, index: i64, set: &mut FieldSet) {
+    fn item(&mut self, field: &'static FieldDesc, ty: Type, place: Place, index: i64, set: &mut Growing) {
         let (problems, restated) = (self.problems.len(), self.restated.len());
         let keyed = field.list == ListType::Map;
         let first = self.cursor.peek();
@@ -355,15 +359,14 @@ impl<'a> Gather<'a> {
             self.restated_as_whole(restated);
         }
         self.prefix(problems, restated, || element.clone());
-        if set.get(&element).is_some() {
-            return self.problem(format!("duplicate entries for key {element}"));
-        }
         let children = if matches!(shape, Shape::Leaf) {
             FieldSet::EMPTY
         } else {
             said.set
         };
-        set.add(element, true, children);
+        if let Err(element) = set.add_new(element, children) {
+            self.problem(format!("duplicate entries for key {element}"));
+        }
     }
 
     /// A value that is neither a message, a map nor a list, or that is not what it should be.

@@ -1,11 +1,14 @@
 //! Puts the fields of an applied object into another one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::view::{Shape, declared, is_hollow, item_element, same_key};
 use crate::copy;
 use crate::fieldset::{Entry, FieldSet, PathElement};
 use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Slot, Type, Value};
+
+/// Up to so many pairs of items are compared one by one.
+const FEW: usize = 4096;
 
 /// Makes `target` have every field of `fields` as `applied`, an object of the same type, has it. Items of lists keep
 /// their order but for those that the applied object orders otherwise.
@@ -174,7 +177,16 @@ fn is_prefix(field: &FieldDesc, target: &dyn List, applied: &dyn List) -> bool {
 
 /// Whether the items behind the applied ones are others.
 fn has_no_more_of_them(field: &FieldDesc, target: &dyn List, applied: &dyn List) -> bool {
-    (applied.len()..target.len()).all(|i| (0..applied.len()).all(|j| !same_key(field, target.get(i), applied.get(j))))
+    let behind = applied.len()..target.len();
+    if behind.len().saturating_mul(applied.len()) > FEW {
+        let known: BTreeSet<PathElement> = elements(field, applied).into_iter().collect();
+        return behind
+            .into_iter()
+            .all(|i| !known.contains(&item_element(field, target.get(i))));
+    }
+    behind
+        .into_iter()
+        .all(|i| (0..applied.len()).all(|j| !same_key(field, target.get(i), applied.get(j))))
 }
 
 fn elements(field: &FieldDesc, list: &dyn List) -> Vec<PathElement> {

@@ -49,19 +49,21 @@ fn below(shape: Shape, presence: Presence<'_>) -> FieldSet {
             });
         }),
         (Shape::List(field), Presence::Value(Value::List(l))) => {
-            let mut set = FieldSet::EMPTY;
-            for item in (0..l.len()).map(|i| l.get(i)) {
-                let element = item_element(field, item);
-                // Of several items of one key only the key itself is owned.
-                if set.get(&element).is_some() {
-                    set = set.recursive_difference(&FieldSet::of(std::slice::from_ref(&element)));
-                    set.add(element, true, FieldSet::EMPTY);
-                } else {
-                    let children = below(Shape::of_item(field), Presence::of_element(item));
-                    set.add(element, true, children);
+            let entry = |item| Entry {
+                element: item_element(field, item),
+                member: true,
+                children: below(Shape::of_item(field), Presence::of_element(item)),
+            };
+            entries.extend((0..l.len()).map(|i| entry(l.get(i))));
+            entries.sort_by(|a, b| a.element.cmp(&b.element));
+            entries.dedup_by(|next, kept| {
+                let same = next.element == kept.element;
+                if same {
+                    // Of several items of one key only the key itself is owned.
+                    kept.children = FieldSet::EMPTY;
                 }
-            }
-            return set;
+                same
+            });
         }
         _ => {}
     }

@@ -171,11 +171,17 @@ fn in_order(mut entries: Vec<Entry>) -> FieldSet {
     if entries.is_sorted_by(|a, b| a.element < b.element) {
         return FieldSet { entries };
     }
-    let mut set = FieldSet::EMPTY;
-    for entry in entries {
-        set.add(entry.element, entry.member, entry.children);
-    }
-    set
+    entries.sort_by(|a, b| a.element.cmp(&b.element));
+    entries.dedup_by(|next, kept| {
+        let same = next.element == kept.element;
+        if same {
+            kept.member |= next.member;
+            let (one, other) = (&mut kept.children, &mut next.children);
+            *one = std::mem::take(one).union(std::mem::take(other));
+        }
+        same
+    });
+    FieldSet { entries }
 }
 
 fn read_element(key: &str) -> Result<Option<PathElement>, FieldsError> {

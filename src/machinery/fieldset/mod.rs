@@ -5,6 +5,7 @@
 
 mod codec;
 mod element;
+mod growing;
 mod path;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use std::cmp::Ordering;
 
 pub use codec::FieldsError;
 pub use element::{KeyField, Name, PathElement, Scalar};
+pub(crate) use growing::Growing;
 pub use path::FieldPath;
 
 /// A set of paths. The empty set takes no memory.
@@ -170,11 +172,11 @@ impl FieldSet {
         }
     }
 
-    /// Adds an element that is a member, with what is below it. Returns whether it was not there before.
-    pub(crate) fn add_new(&mut self, element: PathElement, children: FieldSet) -> bool {
+    /// Adds an element that is a member, with what is below it. The error is an element that was there before.
+    pub(crate) fn add_new(&mut self, element: PathElement, children: FieldSet) -> Result<(), PathElement> {
         let at = match self.entries.last() {
             Some(last) if last.element >= element => match self.entries.binary_search_by(|e| e.element.cmp(&element)) {
-                Ok(_) => return false,
+                Ok(_) => return Err(element),
                 Err(at) => at,
             },
             _ => self.entries.len(),
@@ -185,7 +187,7 @@ impl FieldSet {
             children,
         };
         self.entries.insert(at, new);
-        true
+        Ok(())
     }
 
     /// A set from entries in any order, each element at most once.

@@ -1,5 +1,6 @@
 //! A JSON value that is opened only where somebody looks into it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::text;
@@ -105,6 +106,28 @@ impl<'a> Node<'a> {
                 a.len() == b.len() && a.iter_mut().zip(b.iter_mut()).all(|(a, b)| a.equals_within(b, depth))
             }
             _ => false,
+        }
+    }
+
+    /// What is the same for equal values: their text without white space.
+    pub(super) fn comparable(&self) -> Cow<'a, [u8]> {
+        match self {
+            Node::Raw(text) if !matches!(text.first(), Some(b'{' | b'[')) => Cow::Borrowed(text),
+            node => {
+                let mut node = node.clone();
+                node.open_within(MAX_OPEN);
+                Cow::Owned(node.to_text())
+            }
+        }
+    }
+
+    /// Opens all of it; what nests deeper stays text.
+    fn open_within(&mut self, depth: u32) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        match self.open() {
+            Node::Object(members) => members.values_mut().for_each(|value| value.open_within(depth)),
+            Node::Array(elements) => elements.iter_mut().for_each(|value| value.open_within(depth)),
+            _ => {}
         }
     }
 

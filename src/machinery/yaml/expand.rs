@@ -18,8 +18,8 @@ const MAX_JSON_BYTES: usize = 32 << 20;
 /// How deep merged maps may merge others.
 const MAX_MERGES: u32 = 200;
 
-/// JSON text, and a line for each repeated key.
-type Expanded = (Vec<u8>, Vec<String>);
+/// JSON text, and two blanks and a line for each repeated key, if there are any.
+type Expanded = (Vec<u8>, Option<String>);
 
 pub(super) fn expand(document: &Document<'_>) -> Result<Expanded, DecodeError> {
     let mut expander = Expander {
@@ -38,7 +38,13 @@ pub(super) fn expand(document: &Document<'_>) -> Result<Expanded, DecodeError> {
     // Values are visited in the order of their keys, but what is wrong is told in that of the document.
     let mut repeated = expander.repeated;
     repeated.sort_by_key(|(place, _)| *place);
-    Ok((expander.out, repeated.into_iter().map(|(_, text)| text).collect()))
+    // There may be many, so none is copied more than once.
+    let mut lines = String::new();
+    for (n, (_, text)) in repeated.into_iter().enumerate() {
+        lines.push_str(if n == 0 { "  " } else { "\n  " });
+        lines.push_str(&text);
+    }
+    Ok((expander.out, (!lines.is_empty()).then_some(lines)))
 }
 
 /// Counts nodes, as go-yaml does, to tell documents that are little but aliases.

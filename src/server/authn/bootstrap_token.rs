@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 use keelson_machinery::env::Clock;
 use keelson_machinery::object::Object;
 use keelson_machinery::time::Time;
-use subtle::ConstantTimeEq;
 
 use super::objects::{Source, secret_data, text};
+use super::secret::is_same;
 use super::{Answer, Attachment, Identity, Outcome, TokenAuthenticator};
 use crate::authz::Followed;
 use crate::user::User;
@@ -76,8 +76,8 @@ fn user(stored: &dyn Object, id: &str, secret: &str, now: i64) -> Option<User> {
     if stored.meta().deletion_timestamp.is_some() || text(stored, "type") != TYPE {
         return None;
     }
-    let known = data("token-secret").ct_eq(secret.as_bytes()) & data("token-id").ct_eq(id.as_bytes());
-    if !bool::from(known) || has_expired(data("expiration"), now) || data("usage-bootstrap-authentication") != b"true" {
+    let known = is_same(data("token-secret"), secret.as_bytes()) & is_same(data("token-id"), id.as_bytes());
+    if !known || has_expired(data("expiration"), now) || data("usage-bootstrap-authentication") != b"true" {
         return None;
     }
     Some(User {

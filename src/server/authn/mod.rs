@@ -15,6 +15,7 @@ mod metrics;
 mod objects;
 pub mod oidc;
 pub mod request_header;
+mod secret;
 pub mod service_account;
 pub mod structured;
 pub mod token_cache;

@@ -12,7 +12,7 @@ use actix_http::Request;
 use actix_http::body::{BoxBody, EitherBody, MessageBody};
 use actix_service::Service;
 use futures_util::FutureExt;
-use http::header::UPGRADE;
+use http::header::{CONNECTION, HeaderValue, UPGRADE};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -100,7 +100,14 @@ where
             Ok(request) => request,
             Err(error) => {
                 tracing::debug!(%error, "refused a request");
-                return response::refusal(http::StatusCode::BAD_REQUEST, "400 Bad Request\n", under_way);
+                let mut refusal = response::refusal(http::StatusCode::BAD_REQUEST, error.text(), under_way);
+                if !asked.http2 {
+                    // Where one request ended and the next begins is no longer certain.
+                    refusal
+                        .headers_mut()
+                        .insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                return refusal;
             }
         };
         let called = AssertUnwindSafe(self.call(request)).catch_unwind().await;

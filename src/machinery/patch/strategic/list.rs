@@ -1,5 +1,8 @@
 //! Lists that are merged: scalars as a set, objects by their merge key.
 
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
 use super::schema::FieldRule;
 use super::{DIRECTIVE, Members, Node, StatusError, failed, merge_map, order, unknown_directive};
 use crate::patch::node::MAX_OPEN;
@@ -32,10 +35,9 @@ pub(super) fn merge_list<'a>(
 /// Takes the values of `gone` out of a list of scalars.
 pub(super) fn delete_values<'a>(list: Elements<'a>, gone: &Elements<'a>) -> Result<Elements<'a>, StatusError> {
     element_kind(&list, gone)?;
+    let gone: HashSet<Cow<'_, [u8]>> = gone.iter().map(Node::comparable).collect();
     let kept = list.into_iter();
-    Ok(kept
-        .filter(|element| !gone.iter().any(|g| same_scalar(g, element)))
-        .collect())
+    Ok(kept.filter(|element| !gone.contains(&element.comparable())).collect())
 }
 
 /// What all elements are; `None` if there are none.
@@ -53,13 +55,11 @@ fn element_kind<'a>(original: &Elements<'a>, patch: &Elements<'a>) -> Result<Opt
 }
 
 fn set_of<'n, 'a: 'n>(elements: impl Iterator<Item = &'n Node<'a>>) -> Elements<'a> {
-    let mut set: Elements<'a> = Vec::new();
-    for element in elements {
-        if !set.iter().any(|m| same_scalar(m, element)) {
-            set.push(element.clone());
-        }
-    }
-    set
+    let mut known = HashSet::new();
+    elements
+        .filter(|element| known.insert(element.comparable()))
+        .cloned()
+        .collect()
 }
 
 /// Elements `{"$patch": "delete", key: value}` take the element of that key away; `{"$patch": "replace"}` makes the
@@ -70,6 +70,7 @@ fn apply_directives<'a>(
     merge_key: &str,
 ) -> Result<(Elements<'a>, Elements<'a>), StatusError> {
     let (mut rest, mut replace) = (Vec::with_capacity(patch.len()), false);
+    let (mut keys, mut deleted) = (None, HashSet::new());
     for mut element in patch {
         let Some(directive) = element.object().and_then(|members| members.get(DIRECTIVE)) else {
             rest.push(element);
@@ -79,18 +80,18 @@ fn apply_directives<'a>(
             Some("replace") => replace = true,
             Some("delete") => {
                 let key = key_of(&mut element, merge_key)?;
-                let mut kept = Vec::with_capacity(original.len());
-                for mut old in original {
-                    if key_of(&mut old, merge_key)? != key {
-                        kept.push(old);
-                    }
+                if keys.is_none() {
+                    let all: Result<Vec<_>, _> = original.iter_mut().map(|old| key_of(old, merge_key)).collect();
+                    keys = Some(all?);
                 }
-                original = kept;
+                deleted.insert(key);
             }
             Some("merge") => return Err(failed("merging lists cannot yet be specified in the patch")),
             _ => return Err(unknown_directive(&directive.clone(), &element)),
         }
     }
+    let mut keys = keys.unwrap_or_default().into_iter();
+    original.retain(|_| keys.next().is_none_or(|key| !deleted.contains(&key)));
     if replace {
         Ok((rest, Vec::new()))
     } else {
@@ -105,16 +106,17 @@ fn merge_elements<'a>(
     rule: &FieldRule,
     depth: u32,
 ) -> Result<Elements<'a>, StatusError> {
-    let mut keys = Vec::with_capacity(merged.len() + patch.len());
-    for element in &mut merged {
-        keys.push(key_of(element, rule.merge_key)?);
+    // Of several with one key the first.
+    let mut places = HashMap::with_capacity(merged.len() + patch.len());
+    for (place, element) in merged.iter_mut().enumerate() {
+        places.entry(key_of(element, rule.merge_key)?).or_insert(place);
     }
     for mut change in patch {
         let key = key_of(&mut change, rule.merge_key)?;
-        let place = keys.iter().position(|k| *k == key);
+        let place = places.get(&key).copied();
         match place.and_then(|index| merged.get_mut(index)) {
             None => {
-                keys.push(key);
+                places.insert(key, merged.len());
                 merged.push(change);
             }
             Some(old) => {

@@ -1,6 +1,8 @@
 //! The order of merged lists: what the patch names comes in the patch's order, what only the server has keeps its place
 //! among its neighbours.
 
+use std::collections::{HashMap, HashSet};
+
 use super::list::{added, delete_values, key_of, merge_list, same_scalar};
 use super::schema::{FieldRule, Schema};
 use super::{DELETE_FROM_LIST, DIRECTIVE, ELEMENT_ORDER, Members, Node, StatusError, failed, merge_directive_text};
@@ -140,32 +142,23 @@ fn order_after_deletions<'a>(
     patch: &[Node<'a>],
     merge_key: &str,
 ) -> Result<Vec<Node<'a>>, StatusError> {
-    let mut slots = old.to_vec();
-    let mut used = slots.len();
+    let mut left = Left::of(old);
     let mut new = Vec::new();
     for element in patch {
         let id = identity(element, merge_key);
         match directive_of(&mut element.clone()).as_deref() {
-            Some("delete") => {
-                let id = id?;
-                let place = identities(slots.get(..used).unwrap_or_default(), merge_key)?
-                    .iter()
-                    .position(|other| *other == id);
-                if let Some(place) = place {
-                    let gone = slots.remove(place);
-                    used -= 1;
-                    let last = slots.get(used.saturating_sub(1)).cloned();
-                    slots.insert(used, last.unwrap_or(gone));
-                }
-            }
+            Some("delete") => left.delete(&id?, merge_key)?,
             Some(_) => {}
             None => new.push(element.clone()),
         }
     }
+    let (mut slots, mut used) = left.into_slots();
     if used == old.len() {
         return Ok(slots);
     }
-    let known = identities(slots.get(..used).unwrap_or_default(), merge_key)?;
+    let known: HashSet<Vec<u8>> = identities(slots.get(..used).unwrap_or_default(), merge_key)?
+        .into_iter()
+        .collect();
     for element in new {
         if !known.contains(&identity(&element, merge_key)?)
             && let Some(slot) = slots.get_mut(used)
@@ -175,6 +168,68 @@ fn order_after_deletions<'a>(
         }
     }
     Ok(slots)
+}
+
+/// What deletions leave of a list, and what then stands behind it: after each, a copy of the element that is the last.
+struct Left<'n, 'a> {
+    old: &'n [Node<'a>],
+    is_there: Vec<bool>,
+    /// So many elements, from the first, are looked at: those behind them are gone.
+    end: usize,
+    /// Places by identity, the first one last. Made for the first deletion.
+    places: Option<HashMap<Vec<u8>, Vec<usize>>>,
+    /// The latest copy last.
+    behind: Vec<Node<'a>>,
+}
+
+impl<'n, 'a> Left<'n, 'a> {
+    fn of(old: &'n [Node<'a>]) -> Self {
+        Left {
+            old,
+            is_there: vec![true; old.len()],
+            end: old.len(),
+            places: None,
+            behind: Vec::new(),
+        }
+    }
+
+    /// Takes the first element of this identity away, if there is one.
+    fn delete(&mut self, id: &[u8], merge_key: &str) -> Result<(), StatusError> {
+        let places = match &mut self.places {
+            Some(places) => places,
+            none => {
+                let mut places = HashMap::<_, Vec<usize>>::new();
+                for (place, id) in identities(self.old, merge_key)?.into_iter().enumerate().rev() {
+                    places.entry(id).or_default().push(place);
+                }
+                none.insert(places)
+            }
+        };
+        let Some(place) = places.get_mut(id).and_then(Vec::pop) else {
+            return Ok(());
+        };
+        if let Some(there) = self.is_there.get_mut(place) {
+            *there = false;
+        }
+        while self.end > 0 && self.is_there.get(self.end - 1) == Some(&false) {
+            self.end -= 1;
+        }
+        let last = match self.end.checked_sub(1) {
+            Some(last) => self.old.get(last),
+            None => self.behind.last().or_else(|| self.old.get(place)),
+        };
+        self.behind.extend(last.cloned());
+        Ok(())
+    }
+
+    /// All of it, and how many elements are left.
+    fn into_slots(self) -> (Vec<Node<'a>>, usize) {
+        let there = self.old.iter().zip(&self.is_there).filter(|(_, there)| **there);
+        let mut slots: Vec<Node<'a>> = there.map(|(element, _)| element.clone()).collect();
+        let used = slots.len();
+        slots.extend(self.behind.into_iter().rev());
+        (slots, used)
+    }
 }
 
 fn same(a: &Node<'_>, b: &Node<'_>, merge_key: &str) -> Result<bool, StatusError> {
@@ -187,6 +242,15 @@ fn same(a: &Node<'_>, b: &Node<'_>, merge_key: &str) -> Result<bool, StatusError
 /// What two elements are compared by.
 fn identities(list: &[Node<'_>], merge_key: &str) -> Result<Vec<Vec<u8>>, StatusError> {
     list.iter().map(|element| identity(element, merge_key)).collect()
+}
+
+/// Where the first element of each identity stands.
+fn places(list: &[Node<'_>], merge_key: &str) -> Result<HashMap<Vec<u8>, usize>, StatusError> {
+    let mut places = HashMap::with_capacity(list.len());
+    for (place, id) in identities(list, merge_key)?.into_iter().enumerate() {
+        places.entry(id).or_insert(place);
+    }
+    Ok(places)
 }
 
 fn identity(element: &Node<'_>, merge_key: &str) -> Result<Vec<u8>, StatusError> {
@@ -206,15 +270,12 @@ pub(super) fn normalize<'a>(
     server_order: &[Node<'a>],
     merge_key: &str,
 ) -> Result<Vec<Node<'a>>, StatusError> {
-    let (patch_order, server_order) = (
-        identities(patch_order, merge_key)?,
-        identities(server_order, merge_key)?,
-    );
+    let (patch_order, server_order) = (places(patch_order, merge_key)?, places(server_order, merge_key)?);
     let (mut named, mut others) = (Vec::new(), Vec::new());
     for element in merged {
         let id = identity(&element, merge_key)?;
-        let server = server_order.iter().position(|other| *other == id);
-        match patch_order.iter().position(|other| *other == id) {
+        let server = server_order.get(&id).copied();
+        match patch_order.get(&id).copied() {
             Some(place) => named.push((place, server, element)),
             None => others.push((server, element)),
         }
@@ -239,14 +300,79 @@ pub(super) fn normalize<'a>(
     }
 }
 
-/// Sorts by insertion: what the server does not know goes before everything that it meets.
-fn sort_by_server(elements: &mut [(Option<usize>, Node<'_>)]) {
-    let less = |a: &Option<usize>, b: &Option<usize>| a.zip(*b).is_none_or(|(a, b)| a < b);
-    for i in 1..elements.len() {
-        let mut j = i;
-        while j > 0 && less(&elements[j].0, &elements[j - 1].0) {
-            elements.swap(j, j - 1);
-            j -= 1;
+/// As insertion sorts when what the server does not know is less than everything, and everything is less than it: it
+/// ends before what was the least element when its turn came, the latest first.
+fn sort_by_server<T>(elements: &mut Vec<(Option<usize>, T)>) {
+    let mut least = usize::MAX;
+    let ranked = std::mem::take(elements).into_iter().enumerate();
+    let mut ranked: Vec<_> = ranked
+        .map(|(turn, element)| {
+            let rank = match element.0 {
+                None => (least, 0, usize::MAX - turn),
+                Some(place) => (place, 1, turn),
+            };
+            least = least.min(element.0.unwrap_or(usize::MAX));
+            (rank, element)
+        })
+        .collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    elements.extend(ranked.into_iter().map(|(_, element)| element));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same by insertion.
+    fn inserted(mut elements: Vec<(Option<usize>, usize)>) -> Vec<(Option<usize>, usize)> {
+        let less = |a: &Option<usize>, b: &Option<usize>| a.zip(*b).is_none_or(|(a, b)| a < b);
+        for i in 1..elements.len() {
+            let mut j = i;
+            while j > 0 && less(&elements[j].0, &elements[j - 1].0) {
+                elements.swap(j, j - 1);
+                j -= 1;
+            }
+        }
+        elements
+    }
+
+    #[test]
+    fn the_order_is_that_of_insertion() {
+        // Every list of six elements, each unknown or in one of four places.
+        for mut number in 0..5_usize.pow(6) {
+            let mut elements = Vec::new();
+            for turn in 0..6 {
+                elements.push(((number % 5).checked_sub(1), turn));
+                number /= 5;
+            }
+            let wanted = inserted(elements.clone());
+            sort_by_server(&mut elements);
+            assert_eq!(elements, wanted);
+        }
+    }
+
+    #[test]
+    fn deletions_leave_copies_of_the_last() {
+        let list = |text: &'static str| array(Node::new(text.as_bytes())).unwrap();
+        for (old, deleted, wanted, used) in [
+            ("[1,2,3]", vec![], "[1,2,3]", 3),
+            ("[1,2,3]", vec!["2"], "[1,3,3]", 2),
+            ("[1,2,3]", vec!["3"], "[1,2,2]", 2),
+            ("[1,2,3]", vec!["1", "3"], "[2,2,3]", 1),
+            ("[1,2,3]", vec!["3", "2", "1"], "[1,1,2]", 0),
+            ("[1]", vec!["1", "1"], "[1]", 0),
+            ("[1,1,2]", vec!["1", "1"], "[2,2,2]", 1),
+        ] {
+            let old = list(old);
+            let mut left = Left::of(&old);
+            for id in deleted {
+                left.delete(id.as_bytes(), "").unwrap();
+            }
+            let (slots, count) = left.into_slots();
+            assert_eq!(
+                (Node::Array(slots).to_go().replace(' ', ","), count),
+                (wanted.to_owned(), used)
+            );
         }
     }
 }

@@ -3,11 +3,11 @@
 use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Value;
 use serde::Deserialize;
-use subtle::ConstantTimeEq;
 
 use super::{Refusal, ServiceAccountTokens, account_user};
 use crate::authn::jwt::RegisteredClaims;
 use crate::authn::objects::secret_data;
+use crate::authn::secret::is_same;
 use crate::user::{ACCOUNT_PREFIX, User};
 
 const GONE: &str = "Token has been invalidated";
@@ -67,7 +67,7 @@ impl ServiceAccountTokens {
             .filter(|secret| secret.meta().deletion_timestamp.is_none())
             .ok_or(GONE)?;
         let stored = secret_data(&*secret, "token").unwrap_or_default();
-        if !bool::from(stored.ct_eq(token.as_bytes())) {
+        if !is_same(stored, token.as_bytes()) {
             return Err("Token does not match server's copy".into());
         }
         let found = self.accounts.find(namespace, name).await?;

@@ -158,9 +158,11 @@ pub struct Cost {
 }
 
 impl Lane {
-    async fn exchange(&self, request: Request) -> u64 {
+    async fn exchange(&self, mut request: Request) -> u64 {
         let answer = match self {
             Lane::Http1(client) => {
+                let host = http::HeaderValue::from_static("localhost");
+                request.headers_mut().entry("host").or_insert(host);
                 let mut client = client.lock().await;
                 client.ready().await.unwrap();
                 client.send_request(request).await.unwrap()

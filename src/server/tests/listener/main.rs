@@ -10,6 +10,8 @@ mod http2;
 #[cfg(test)]
 mod setting;
 #[cfg(test)]
+mod smuggling;
+#[cfg(test)]
 mod stop;
 #[cfg(test)]
 mod tls;

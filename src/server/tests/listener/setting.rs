@@ -366,6 +366,7 @@ impl Http2 {
 /// A GET request.
 pub fn get(path: &str) -> http::Request<Full<Bytes>> {
     http::Request::get(format!("https://localhost{path}"))
+        .header("host", "localhost")
         .body(Full::default())
         .unwrap()
 }

@@ -4,9 +4,21 @@
 #[cfg(test)]
 mod audit;
 #[cfg(test)]
+mod bodies;
+#[cfg(test)]
+mod certificates;
+#[cfg(test)]
 mod farewell;
 #[cfg(test)]
+mod headers;
+#[cfg(test)]
 mod limits;
+#[cfg(test)]
+mod panics;
+#[cfg(test)]
+mod paths;
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]

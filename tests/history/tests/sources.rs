@@ -1,0 +1,126 @@
+//! Promises that no run can show, looked for in the sources: secrets are compared in one place, which takes as long
+//! wherever they differ, and the server's own identity never leaves the process.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what fails here fails a test, as it should"
+)]
+
+use std::path::Path;
+
+/// Every source file below `src` with its text up to its own tests, by its path below the repository's root.
+fn sources() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let (mut folders, mut found) = (vec![root.join("src")], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+            if name.ends_with(".rs") && !is_test(&name) {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+                found.push((name, code.to_owned()));
+            }
+        }
+    }
+    assert!(found.len() > 300, "{} files", found.len());
+    found.sort();
+    found
+}
+
+fn is_test(name: &str) -> bool {
+    ["/tests/", "/benches/", "/tests.rs"]
+        .iter()
+        .any(|part| name.contains(part))
+}
+
+/// The files that have the text.
+fn holders<'a>(sources: &'a [(String, String)], text: &str) -> Vec<&'a str> {
+    let holders = sources.iter().filter(|(_, code)| code.contains(text));
+    holders.map(|(name, _)| name.as_str()).collect()
+}
+
+/// Where something that a client shows as a secret is judged by what the server knows. Signatures are ring's to check, and
+/// what is looked up by its digest or its keyed hash tells nothing by its timing.
+const JUDGES: [(&str, &str); 6] = [
+    ("src/server/authn/basic.rs", "is_same("),
+    ("src/server/authn/bootstrap_token.rs", "is_same("),
+    ("src/server/authn/service_account/legacy.rs", "is_same("),
+    ("src/server/authn/token_file.rs", "digest(token)"),
+    ("src/server/authn/token_cache.rs", "hmac::Context::with_key"),
+    ("src/storage/encryption/secretbox.rs", "ct_eq("),
+];
+
+#[test]
+fn secrets_are_compared_in_one_place() {
+    let sources = sources();
+    let mut comparing = holders(&sources, "ConstantTimeEq");
+    comparing.sort_unstable();
+    assert_eq!(
+        comparing,
+        ["src/server/authn/secret.rs", "src/storage/encryption/secretbox.rs"]
+    );
+    for (file, how) in JUDGES {
+        assert!(
+            holders(&sources, how).contains(&file),
+            "{file} does not compare by {how}"
+        );
+    }
+    // An authenticator that is new is one more judge of secrets, or takes what others judged.
+    let known = [
+        "src/server/authn/anonymous.rs",
+        "src/server/authn/bearer.rs",
+        "src/server/authn/certificate.rs",
+        "src/server/authn/oidc/mod.rs",
+        "src/server/authn/request_header.rs",
+        "src/server/authn/service_account/mod.rs",
+        "src/server/authn/tokens.rs",
+        "src/server/authn/union.rs",
+        "src/server/authn/webhook.rs",
+    ];
+    let authenticators = [" Authenticator for ", " TokenAuthenticator for "]
+        .map(|text| holders(&sources, text))
+        .concat();
+    assert!(authenticators.len() > 5);
+    for file in authenticators {
+        assert!(
+            known.contains(&file) || JUDGES.iter().any(|(judge, _)| *judge == file),
+            "{file} judges secrets: how?"
+        );
+    }
+    // What is compared byte by byte until it differs, by the names that secrets have; those of the objects are none.
+    let words = ["token", "secret", "password"];
+    let comparisons = words.map(|word| ["==", "!="].map(|op| [format!("{word} {op}"), format!("{op} {word}")]));
+    for (file, code) in sources.iter().filter(|(file, _)| file.starts_with("src/server/authn/")) {
+        for line in code.lines().filter(|line| !line.contains("name")) {
+            let compares = comparisons
+                .iter()
+                .flatten()
+                .flatten()
+                .any(|text| line.contains(text.as_str()));
+            assert!(!compares, "{file} compares secrets: {line}");
+        }
+    }
+}
+
+/// It has no token and no certificate: who knows its name knows nothing.
+#[test]
+fn the_identity_of_the_server_is_made_in_process() {
+    let sources = sources();
+    assert_eq!(
+        holders(&sources, "\"system:apiserver\""),
+        ["src/server/registry/own_request.rs"]
+    );
+    let (_, code) = sources
+        .iter()
+        .find(|(name, _)| name.ends_with("own_request.rs"))
+        .unwrap();
+    for word in ["Connection", "Client", "AUTHORIZATION", "Bearer", "outgoing"] {
+        assert!(!code.contains(word), "{word}");
+    }
+}
