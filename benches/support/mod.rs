@@ -35,8 +35,20 @@ pub fn memory() -> StoreConfig {
     }
 }
 
-/// The whole server, on a thread of its own.
+/// The whole server, on a thread of its own, and time for it to make its namespaces, in which nothing can be created before
+/// they are there.
 pub fn serve(identity: &Identity, store: StoreConfig) -> SocketAddr {
+    let address = serve_with(identity, store, |_| ());
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    address
+}
+
+/// Likewise, changed in some respect, and without waiting for anything but its listener.
+pub fn serve_with(
+    identity: &Identity,
+    store: StoreConfig,
+    change: impl FnOnce(&mut Config) + Send + 'static,
+) -> SocketAddr {
     let (ca, tls) = (identity.ca_pem().to_owned(), identity.tls());
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -48,7 +60,7 @@ pub fn serve(identity: &Identity, store: StoreConfig) -> SocketAddr {
             let authority = ClientCertificates::new(&certificates(&ca).unwrap()).unwrap();
             let store = keelson_storage::open(store).await.unwrap();
             let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls));
-            let config = Config {
+            let mut config = Config {
                 code: keelson::kube::code(),
                 cells: keelson::kube::cells(),
                 known_versions: keelson::kube::KNOWN_VERSIONS,
@@ -60,15 +72,13 @@ pub fn serve(identity: &Identity, store: StoreConfig) -> SocketAddr {
                 hooks: keelson::kube::bootstrap::hooks(&Default::default()),
                 ..Config::new(vec![&api::SCHEME], store, listener)
             };
+            change(&mut config);
             let running = start(config).unwrap();
             sender.send(running.local_addr()).unwrap();
             std::future::pending::<()>().await;
         });
     });
-    let address = receiver.recv().unwrap();
-    // Time to make the namespaces, in which nothing can be created before they are there.
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    address
+    receiver.recv().unwrap()
 }
 
 /// A fixed answer of `bytes` bytes through the same listener.

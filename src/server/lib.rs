@@ -38,5 +38,6 @@ pub mod settings;
 mod snapshot;
 pub mod state;
 pub mod tls;
+mod turn;
 pub mod user;
 pub mod version;

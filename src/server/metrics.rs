@@ -1,8 +1,8 @@
 //! `/metrics` in the Prometheus text format, under kube-apiserver's names. Label values come from fixed sets or from the
 //! scheme, so that no client can make series without end.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use keelson_storage::encryption::{Encryption, Reloads};
@@ -18,6 +18,23 @@ use crate::cache::Budget;
 use crate::filters::in_flight::InFlight;
 use crate::registry::Endpoint;
 use crate::request_info::RequestInfo;
+
+/// The series of a family whose few label sets have numbers: found by them, instead of by a hash of labels, once they are
+/// there.
+pub(crate) struct Numbered<M, const N: usize>([OnceLock<M>; N]);
+
+impl<M, const N: usize> Default for Numbered<M, N> {
+    fn default() -> Self {
+        Numbered([const { OnceLock::new() }; N])
+    }
+}
+
+impl<M, const N: usize> Numbered<M, N> {
+    /// The series of this number, which `find` finds the first time. Numbers are below `N`.
+    pub fn get(&self, number: usize, find: impl FnOnce() -> M) -> Option<&M> {
+        self.0.get(number).map(|series| series.get_or_init(find))
+    }
+}
 
 /// What a request was about, in words of the scheme: so there are as many series as it has routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -157,6 +157,11 @@ pub trait Store: Send + Sync + 'static {
     /// `None`: nothing is held yet (see [`Store::snapshot`]), or not now.
     fn held(&self, prefix: &str) -> Option<Snapshot>;
 
+    /// The revision of that. Whoever asks before each of many decisions asks for this.
+    fn held_revision(&self, prefix: &str) -> Option<Revision> {
+        self.held(prefix).map(|held| held.revision())
+    }
+
     /// Events of the prefix after revision `after`, up to and including `until`, from memory and without waiting.
     /// `None`: there are more than `limit`, or history does not reach back so far.
     fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>>;

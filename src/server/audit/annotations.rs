@@ -13,12 +13,12 @@ pub const MAX_TEXT_BYTES: usize = 32 * 1024;
 #[derive(Debug, Default)]
 pub struct Annotations {
     /// In order of names.
-    notes: Vec<(Cow<'static, str>, String)>,
+    notes: Vec<(Cow<'static, str>, Cow<'static, str>)>,
 }
 
 impl Annotations {
     /// Notes `text` under `name`. What is there stays: whoever comes first knows best.
-    pub fn set(&mut self, name: impl Into<Cow<'static, str>>, text: impl Into<String>) {
+    pub fn set(&mut self, name: impl Into<Cow<'static, str>>, text: impl Into<Cow<'static, str>>) {
         let name = name.into();
         if self.notes.len() >= MAX_ANNOTATIONS || name.len() > MAX_NAME_BYTES {
             tracing::warn!("an audit annotation is left out: too many, or its name is too long");
@@ -29,7 +29,8 @@ impl Annotations {
         };
         let mut text = text.into();
         if text.len() > MAX_TEXT_BYTES {
-            text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+            let end = text.floor_char_boundary(MAX_TEXT_BYTES);
+            text.to_mut().truncate(end);
         }
         self.notes.insert(place, (name, text));
     }
@@ -40,7 +41,7 @@ impl Annotations {
 
     /// Names and texts, in order of names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.notes.iter().map(|(name, text)| (name.as_ref(), text.as_str()))
+        self.notes.iter().map(|(name, text)| (name.as_ref(), text.as_ref()))
     }
 }
 

@@ -5,7 +5,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use keelson_machinery::env::Clock;
 use keelson_machinery::time::Time;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -17,8 +16,10 @@ use super::event::Event;
 use super::level::Level;
 use super::policy::Policy;
 use super::record::{Asked, Record};
-use super::sink::{LogSettings, Sink, Wait, WebhookSettings};
+use super::sink::{Handed, LogSettings, Sink, Wait, WebhookSettings};
+use crate::metrics::Numbered;
 use crate::rest::request::Request;
+use crate::turn::let_others_in;
 use crate::user::User;
 
 /// How long the end of a server waits for events to be out.
@@ -54,6 +55,8 @@ pub struct Auditor {
     sinks: Vec<Sink>,
     clock: Arc<dyn Clock>,
     counters: Counters,
+    /// Those of `counters.levels` that were used, in the order of [`Level::ALL`].
+    level_counters: Numbered<Counter, { Level::ALL.len() }>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -101,6 +104,7 @@ impl Audit {
                 sinks,
                 clock,
                 counters: counters.clone(),
+                level_counters: Numbered::default(),
             })
         });
         Ok(Audit { auditor, counters })
@@ -117,8 +121,7 @@ impl Audit {
         let id = request.audit.id()?;
         let decision = auditor.policy.decide(user.map(|user| &**user), &request.info);
         let level = decision.level;
-        let labels = LevelLabels { level: level.name() };
-        auditor.counters.levels.get_or_create(&labels).inc();
+        auditor.count_level(level);
         (level > Level::None).then(|| {
             let asked = Asked::of(request, id.clone(), user.cloned());
             let early = request.audit.take_early();
@@ -173,30 +176,68 @@ impl Auditor {
         self.clock.now()
     }
 
-    /// The texts of an event, one for each sink; `None`: it is too large for that one.
-    pub(super) fn encode(&self, event: &Event<'_>) -> Vec<Option<Bytes>> {
-        self.counters.events.inc();
-        self.sinks.iter().map(|sink| sink.encode(event)).collect()
+    fn count_level(&self, level: Level) {
+        let count = || {
+            let labels = LevelLabels { level: level.name() };
+            self.counters.levels.get_or_create_owned(&labels)
+        };
+        if let Some(counter) = self.level_counters.get(level as usize, count) {
+            counter.inc();
+        }
     }
 
-    /// Hands the texts to their sinks. False: one that is strict has lost its own.
-    pub(super) async fn send(&self, texts: Vec<Option<Bytes>>, wait: Wait) -> bool {
-        let mut kept = true;
-        for (sink, text) in self.sinks.iter().zip(texts) {
-            kept &= match text {
-                Some(text) => sink.send(text, wait).await,
-                None => sink.lost(),
+    /// Hands an event to all sinks; its texts are made in `text`, one after the other. What comes back are the sinks that
+    /// the request has to wait for.
+    pub(super) fn hand<'a>(&'a self, event: &Event<'_>, wait: Wait, text: &mut Vec<u8>) -> HandedOver<'a> {
+        self.counters.events.inc();
+        let mut over = HandedOver {
+            kept: true,
+            others: Vec::new(),
+        };
+        for sink in &self.sinks {
+            let handed = match sink.encode(event, text) {
+                true => sink.hand(text, wait),
+                false => Handed::Done(sink.lost()),
             };
+            match handed {
+                Handed::Done(kept) => over.kept &= kept,
+                other => over.others.push((sink, other)),
+            }
+        }
+        over
+    }
+
+    /// Waits as long as the request has to. False: a sink that is strict has lost its event.
+    pub(super) async fn settle(&self, over: HandedOver<'_>, wait: Wait) -> bool {
+        let HandedOver { mut kept, mut others } = over;
+        if others.is_empty() {
+            return kept;
+        }
+        // Others of this thread may have events for the same write.
+        let_others_in().await;
+        others.iter_mut().for_each(|(_, handed)| handed.ring());
+        for (sink, handed) in others {
+            kept &= sink.settle(handed, wait).await;
         }
         kept
     }
 
-    pub(super) fn send_now(&self, texts: Vec<Option<Bytes>>) {
-        for (sink, text) in self.sinks.iter().zip(texts) {
-            match text {
-                Some(text) => sink.send_now(text),
-                None => drop(sink.lost()),
+    /// Hands an event to all sinks where nobody can wait.
+    pub(super) fn hand_now(&self, event: &Event<'_>, text: &mut Vec<u8>) {
+        self.counters.events.inc();
+        for sink in &self.sinks {
+            match sink.encode(event, text) {
+                true => sink.send_now(text),
+                false => drop(sink.lost()),
             }
         }
     }
+}
+
+/// An event that was handed to the sinks.
+pub(super) struct HandedOver<'a> {
+    /// False: a sink that is strict has lost it.
+    kept: bool,
+    /// Those that are not done with it.
+    others: Vec<(&'a Sink, Handed<'a>)>,
 }

@@ -1,6 +1,7 @@
 //! Events as text: JSON of `audit.k8s.io/v1`, fields in their order, and the one-line form of old.
 
 use std::io::Write;
+use std::net::IpAddr;
 
 use keelson_machinery::field::text::quote;
 use keelson_machinery::json::{self, lossy_text, write_string};
@@ -18,6 +19,13 @@ const HEAD: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","#;
 const TRUNCATED: (&str, &str) = ("audit.k8s.io/truncated", "true");
 /// Room for an event without objects.
 const USUAL_BYTES: usize = 1024;
+
+/// The name of a member as it is written, with what stands around it.
+macro_rules! member {
+    ($name:literal) => {
+        concat!(",\"", $name, "\":")
+    };
+}
 
 /// One event: a request at a stage.
 #[derive(Clone, Copy)]
@@ -38,28 +46,33 @@ pub fn write_item(event: &[u8], out: &mut Vec<u8>) {
 }
 
 impl Event<'_> {
-    /// The event as JSON. `whole`: with objects, as far as the level allows them.
-    pub fn json(&self, whole: bool) -> Vec<u8> {
+    /// Appends the event as JSON. `whole`: with objects, as far as the level allows them.
+    pub fn write_json(&self, whole: bool, out: &mut Vec<u8>) {
         let objects = [self.learned.object.as_deref(), self.answer()];
         let objects = objects.map(|object| object.filter(|_| whole));
         let room: usize = objects.iter().flatten().map(|object| object.len()).sum();
-        let mut out = Vec::with_capacity(USUAL_BYTES + room);
+        out.reserve(USUAL_BYTES + room);
         out.extend_from_slice(HEAD.as_bytes());
-        let mut members = Members::after(&mut out);
-        members.text("level", self.level.name());
+        let mut members = Members::after(out);
+        members.text(member!("level"), self.level.name());
         self.write_asked(&mut members);
         self.write_reference(&mut members);
         self.write_status(&mut members);
-        for (key, object) in ["requestObject", "responseObject"].iter().zip(objects) {
+        for (key, object) in [member!("requestObject"), member!("responseObject")]
+            .iter()
+            .zip(objects)
+        {
             if let Some(object) = object {
                 members.key(key).extend_from_slice(object);
             }
         }
-        members.time("requestReceivedTimestamp", self.asked.received);
-        members.time("stageTimestamp", self.at);
+        members.text(member!("requestReceivedTimestamp"), self.asked.received_text());
+        match self.at == self.asked.received {
+            true => members.text(member!("stageTimestamp"), self.asked.received_text()),
+            false => members.time(member!("stageTimestamp"), self.at),
+        }
         self.write_annotations(whole, &mut members);
         members.end();
-        out
     }
 
     fn answer(&self) -> Option<&[u8]> {
@@ -69,24 +82,26 @@ impl Event<'_> {
 
     fn write_asked(&self, members: &mut Members<'_>) {
         let asked = self.asked;
-        members.text("auditID", &lossy_text(asked.id.as_bytes()));
-        members.text("stage", self.stage.name());
-        members.text("requestURI", &asked.uri);
-        members.text("verb", &asked.info.verb);
+        members.text(member!("auditID"), &lossy_text(asked.id.as_bytes()));
+        members.text(member!("stage"), self.stage.name());
+        members.text(member!("requestURI"), asked.uri());
+        members.text(member!("verb"), &asked.info.verb);
         match &asked.user {
-            Some(user) => write_user(user, members.key("user")),
-            None => members.key("user").extend_from_slice(b"{}"),
+            Some(user) => write_user(user, members.key(member!("user"))),
+            None => members.key(member!("user")).extend_from_slice(b"{}"),
         }
         if let Some((user, constraint)) = &self.learned.impersonated {
-            write_user(user, members.key("impersonatedUser"));
+            write_user(user, members.key(member!("impersonatedUser")));
             if let Some(constraint) = constraint {
-                let mut metadata = Members::begin(members.key("authenticationMetadata"));
-                metadata.text("impersonationConstraint", constraint);
+                let mut metadata = Members::begin(members.key(member!("authenticationMetadata")));
+                metadata.text(member!("impersonationConstraint"), constraint);
                 metadata.end();
             }
         }
-        members.some_texts("sourceIPs", &asked.addresses);
-        members.some_text("userAgent", &asked.agent);
+        if !asked.addresses.is_empty() {
+            write_addresses(&asked.addresses, members.key(member!("sourceIPs")));
+        }
+        members.some_text(member!("userAgent"), &asked.agent());
     }
 
     fn write_reference(&self, members: &mut Members<'_>) {
@@ -97,15 +112,15 @@ impl Event<'_> {
         if !info.is_resource {
             return;
         }
-        let mut reference = Members::begin(members.key("objectRef"));
-        reference.some_text("resource", &info.resource);
-        reference.some_text("namespace", or(&info.namespace, &learned.namespace));
-        reference.some_text("name", or(&info.name, &learned.name));
-        reference.some_text("uid", &learned.uid);
-        reference.some_text("apiGroup", &info.group);
-        reference.some_text("apiVersion", &info.version);
-        reference.some_text("resourceVersion", &learned.resource_version);
-        reference.some_text("subresource", &info.subresource);
+        let mut reference = Members::begin(members.key(member!("objectRef")));
+        reference.some_text(member!("resource"), &info.resource);
+        reference.some_text(member!("namespace"), or(&info.namespace, &learned.namespace));
+        reference.some_text(member!("name"), or(&info.name, &learned.name));
+        reference.some_text(member!("uid"), &learned.uid);
+        reference.some_text(member!("apiGroup"), &info.group);
+        reference.some_text(member!("apiVersion"), &info.version);
+        reference.some_text(member!("resourceVersion"), &learned.resource_version);
+        reference.some_text(member!("subresource"), &info.subresource);
         reference.end();
     }
 
@@ -113,7 +128,7 @@ impl Event<'_> {
         let Some((code, outcome)) = self.outcome else {
             return;
         };
-        let out = members.key("responseStatus");
+        let out = members.key(member!("responseStatus"));
         match &outcome.status {
             Some(status) => {
                 let status = Status {
@@ -132,20 +147,18 @@ impl Event<'_> {
         if whole && notes.is_empty() {
             return;
         }
-        let mut shown: Vec<(&str, &str)> = notes.iter().collect();
-        if !whole {
-            let place = shown.partition_point(|(name, _)| *name < TRUNCATED.0);
-            shown.insert(place, TRUNCATED);
-        }
-        let mut annotations = Members::begin(members.key("annotations"));
-        for (name, text) in shown {
-            annotations.text(name, text);
+        let mut annotations = Members::begin(members.key(member!("annotations")));
+        let is_before = |note: &(&str, &str)| note.0 < TRUNCATED.0;
+        let (before, after) = (notes.iter().take_while(is_before), notes.iter().skip_while(is_before));
+        let truncated = Some(TRUNCATED).filter(|_| !whole);
+        for (name, text) in before.chain(truncated).chain(after) {
+            write_string(text, annotations.name(name));
         }
         annotations.end();
     }
 
-    /// The event as one line of old.
-    pub fn line(&self) -> Vec<u8> {
+    /// Appends the event as the one line of old.
+    pub fn write_line(&self, out: &mut Vec<u8>) {
         let asked = self.asked;
         let or = |text: &str, other: &str| quote(if text.is_empty() { other } else { text });
         let user = asked.user.as_deref();
@@ -153,26 +166,27 @@ impl Event<'_> {
             Some((user, _)) => (quote(&user.name), groups(&user.groups, "<lookup>")),
             None => (quote("<self>"), quote("<lookup>")),
         };
-        let first = asked.addresses.first().map_or("", String::as_str);
+        let first = asked.addresses.first().map(ToString::to_string).unwrap_or_default();
         let response = match self.outcome {
             Some((code, _)) => quote(&code.to_string()),
             None => quote("<deferred>"),
         };
-        let line = format!(
+        // Writing to memory does not fail.
+        let _ = write!(
+            out,
             "{} AUDIT: id={} stage={} ip={} method={} user={} groups={} as={acting} asgroups={acting_groups} \
              user-agent={} namespace={} uri={} response={response}",
             nanoseconds(asked.received),
             quote(&lossy_text(asked.id.as_bytes())),
             quote(self.stage.name()),
-            or(first, "<unknown>"),
+            or(&first, "<unknown>"),
             quote(&asked.info.verb),
             or(user.map_or("", |user| &user.name), "<none>"),
             groups(user.map_or(&[], |user| &user.groups), "<none>"),
-            quote(&asked.agent),
+            quote(&asked.agent()),
             or(&asked.info.namespace, "<none>"),
-            quote(&asked.uri),
+            quote(asked.uri()),
         );
-        line.into_bytes()
     }
 }
 
@@ -214,35 +228,45 @@ impl<'o> Members<'o> {
         Members { out, first: true }
     }
 
-    /// Begins a member: its value is to be written next.
-    fn key(&mut self, key: &str) -> &mut Vec<u8> {
+    /// Begins a member, which [`member!`] names: its value is to be written next.
+    fn key(&mut self, key: &'static str) -> &mut Vec<u8> {
+        let key = match std::mem::take(&mut self.first) {
+            true => key.strip_prefix(',').unwrap_or(key),
+            false => key,
+        };
+        self.out.extend_from_slice(key.as_bytes());
+        self.out
+    }
+
+    /// Begins a member of any name.
+    fn name(&mut self, name: &str) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.first) {
             self.out.push(b',');
         }
-        write_string(key, self.out);
+        write_string(name, self.out);
         self.out.push(b':');
         self.out
     }
 
-    fn text(&mut self, key: &str, text: &str) {
+    fn text(&mut self, key: &'static str, text: &str) {
         write_string(text, self.key(key));
     }
 
     /// A text, unless it is empty.
-    fn some_text(&mut self, key: &str, text: &str) {
+    fn some_text(&mut self, key: &'static str, text: &str) {
         if !text.is_empty() {
             self.text(key, text);
         }
     }
 
     /// A list of texts, unless it is empty.
-    fn some_texts(&mut self, key: &str, texts: &[impl AsRef<str>]) {
+    fn some_texts(&mut self, key: &'static str, texts: &[String]) {
         if !texts.is_empty() {
             write_texts(texts, self.key(key));
         }
     }
 
-    fn time(&mut self, key: &str, time: Time) {
+    fn time(&mut self, key: &'static str, time: Time) {
         // Writing to memory does not fail.
         let _ = write!(self.key(key), "\"{}\"", MicroTime(time));
     }
@@ -252,26 +276,35 @@ impl<'o> Members<'o> {
     }
 }
 
-fn write_texts(texts: &[impl AsRef<str>], out: &mut Vec<u8>) {
+fn write_texts(texts: &[String], out: &mut Vec<u8>) {
     out.push(b'[');
     for (n, text) in texts.iter().enumerate() {
         if n > 0 {
             out.push(b',');
         }
-        write_string(text.as_ref(), out);
+        write_string(text, out);
+    }
+    out.push(b']');
+}
+
+fn write_addresses(addresses: &[IpAddr], out: &mut Vec<u8>) {
+    for (n, address) in addresses.iter().enumerate() {
+        let mark = if n == 0 { '[' } else { ',' };
+        // Writing to memory does not fail.
+        let _ = write!(out, "{mark}\"{address}\"");
     }
     out.push(b']');
 }
 
 fn write_user(user: &User, out: &mut Vec<u8>) {
     let mut members = Members::begin(out);
-    members.some_text("username", &user.name);
-    members.some_text("uid", &user.uid);
-    members.some_texts("groups", &user.groups);
+    members.some_text(member!("username"), &user.name);
+    members.some_text(member!("uid"), &user.uid);
+    members.some_texts(member!("groups"), &user.groups);
     if !user.extra.is_empty() {
-        let mut extra = Members::begin(members.key("extra"));
+        let mut extra = Members::begin(members.key(member!("extra")));
         for (key, values) in &user.extra {
-            write_texts(values, extra.key(key));
+            write_texts(values, extra.name(key));
         }
         extra.end();
     }

@@ -1,11 +1,15 @@
 //! One audited request: what is known of it, and the events made of that.
 
-use std::cell::RefCell;
+use std::borrow::Cow;
+use std::cell::{OnceCell, RefCell};
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use actix_web::http::Uri;
 use actix_web::http::header::{self, HeaderValue};
+use keelson_machinery::json::lossy_text;
 use keelson_machinery::meta::v1::ObjectMeta;
-use keelson_machinery::time::Time;
+use keelson_machinery::time::{MicroTime, Time};
 
 use super::addresses::addresses;
 use super::annotations::Annotations;
@@ -23,18 +27,19 @@ use crate::user::User;
 const MAX_AGENT_BYTES: usize = 1024;
 const CUT: &str = "...TRUNCATED";
 
-/// What is known of a request from the beginning.
+/// What is known of a request from the beginning. Nothing of it is copied.
 pub struct Asked {
     pub id: HeaderValue,
     pub received: Time,
-    /// Path and query as they came.
-    pub uri: String,
+    /// That, as events show it, once one does.
+    received_text: OnceCell<String>,
+    uri: Uri,
     pub info: Arc<RequestInfo>,
     /// `None`: it was not found out.
     pub user: Option<Arc<User>>,
     /// Where it came from, nearest last.
-    pub addresses: Vec<String>,
-    pub agent: String,
+    pub addresses: Vec<IpAddr>,
+    agent: Option<HeaderValue>,
 }
 
 /// What was found out on the way.
@@ -57,28 +62,43 @@ pub struct Record {
     decision: Decision,
     asked: Asked,
     learned: RefCell<Learned>,
+    /// Memory for the text of an event.
+    text: RefCell<Vec<u8>>,
 }
 
 impl Asked {
     /// Reads a request whose sender is `user`.
     pub fn of(request: &Request, id: HeaderValue, user: Option<Arc<User>>) -> Asked {
-        let uri = request.http.uri();
-        let uri = uri.path_and_query().map_or_else(|| uri.path(), |both| both.as_str());
-        let agent = request.headers.get(header::USER_AGENT).map(HeaderValue::as_bytes);
-        let agent = keelson_machinery::json::lossy_text(agent.unwrap_or_default());
-        let agent = match agent.len() {
-            0..=MAX_AGENT_BYTES => agent.into_owned(),
-            _ => format!("{}{CUT}", &agent[..agent.floor_char_boundary(MAX_AGENT_BYTES)]),
-        };
         let peer = request.connection().map(|connection| connection.peer);
         Asked {
             id,
             received: request.audit.received(),
-            uri: uri.to_owned(),
+            received_text: OnceCell::new(),
+            uri: request.http.uri().clone(),
             info: request.info.clone(),
             user,
             addresses: addresses(&request.headers, peer),
-            agent,
+            agent: request.headers.get(header::USER_AGENT).cloned(),
+        }
+    }
+
+    pub fn received_text(&self) -> &str {
+        self.received_text.get_or_init(|| MicroTime(self.received).to_string())
+    }
+
+    /// Path and query as they came.
+    pub fn uri(&self) -> &str {
+        let uri = &self.uri;
+        uri.path_and_query().map_or_else(|| uri.path(), |both| both.as_str())
+    }
+
+    /// The client's own name for itself.
+    pub fn agent(&self) -> Cow<'_, str> {
+        let agent = self.agent.as_ref().map(HeaderValue::as_bytes);
+        let agent = lossy_text(agent.unwrap_or_default());
+        match agent.len() {
+            0..=MAX_AGENT_BYTES => agent,
+            _ => format!("{}{CUT}", &agent[..agent.floor_char_boundary(MAX_AGENT_BYTES)]).into(),
         }
     }
 }
@@ -93,6 +113,7 @@ impl Record {
                 annotations,
                 ..Learned::default()
             }),
+            text: RefCell::default(),
         }
     }
 
@@ -109,7 +130,7 @@ impl Record {
         self.asked.info.is_long_running()
     }
 
-    pub(super) fn annotate(&self, name: &'static str, text: String) {
+    pub(super) fn annotate(&self, name: &'static str, text: Cow<'static, str>) {
         self.learned.borrow_mut().annotations.set(name, text);
     }
 
@@ -136,30 +157,35 @@ impl Record {
         if self.decision.omitted.contains(stage) {
             return true;
         }
-        let texts = self.with_event(stage, outcome, |event| self.auditor.encode(event));
-        self.auditor.send(texts, wait).await
+        let handed = self.with_event(stage, outcome, |event, text| self.auditor.hand(event, wait, text));
+        self.auditor.settle(handed, wait).await
     }
 
     /// As [`Record::emit`] where nobody can wait.
     pub fn emit_now(&self, stage: Stage, outcome: Option<(u16, &Outcome)>) {
         if !self.decision.omitted.contains(stage) {
-            let texts = self.with_event(stage, outcome, |event| self.auditor.encode(event));
-            self.auditor.send_now(texts);
+            self.with_event(stage, outcome, |event, text| self.auditor.hand_now(event, text));
         }
     }
 
-    fn with_event<T>(&self, stage: Stage, outcome: Option<(u16, &Outcome)>, use_it: impl FnOnce(&Event<'_>) -> T) -> T {
+    fn with_event<T>(
+        &self,
+        stage: Stage,
+        outcome: Option<(u16, &Outcome)>,
+        use_it: impl FnOnce(&Event<'_>, &mut Vec<u8>) -> T,
+    ) -> T {
         let at = match stage {
             Stage::RequestReceived => self.asked.received,
             _ => self.auditor.now(),
         };
-        use_it(&Event {
+        let event = Event {
             asked: &self.asked,
             learned: &self.learned.borrow(),
             level: self.decision.level,
             stage,
             at,
             outcome,
-        })
+        };
+        use_it(&event, &mut self.text.borrow_mut())
     }
 }

@@ -1,5 +1,6 @@
 //! What a request carries for its audit: the id that its answer shows, and the record that filters and handlers add to.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -89,9 +90,9 @@ impl Trail {
 
     /// Adds an annotation to the events that follow. `text` is called only where there are any; what was noted under
     /// the same name before stays.
-    pub fn annotate(&self, name: &'static str, text: impl FnOnce() -> String) {
+    pub fn annotate<T: Into<Cow<'static, str>>>(&self, name: &'static str, text: impl FnOnce() -> T) {
         match &self.state {
-            State::On(record) => record.annotate(name, text()),
+            State::On(record) => record.annotate(name, text().into()),
             State::Undecided(early) => early.borrow_mut().set(name, text()),
             State::Off => {}
         }

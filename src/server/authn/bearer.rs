@@ -35,6 +35,16 @@ pub fn token(headers: &HeaderMap) -> Bearer<'_> {
     }
 }
 
+/// Whether there is a blank too many before the token: [`Bearer::ExtraSpace`], without reading the whole of a token.
+pub fn has_extra_space(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(header::AUTHORIZATION) else {
+        return false;
+    };
+    let begin = value.as_bytes().trim_ascii_start();
+    let looks_so = begin.get("bearer".len()..).is_some_and(|rest| rest.starts_with(b"  "));
+    looks_so && token(headers) == Bearer::ExtraSpace
+}
+
 /// The token among the protocols that a WebSocket client offers; `None`: it is no such request, or has none.
 ///
 /// # Errors
@@ -112,6 +122,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, HeaderValue::from_static(text));
             assert_eq!(token(&headers), want, "{text:?}");
+            assert_eq!(has_extra_space(&headers), want == Bearer::ExtraSpace, "{text:?}");
         }
         assert_eq!(token(&HeaderMap::new()), Bearer::None);
     }

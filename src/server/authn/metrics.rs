@@ -15,7 +15,7 @@ use prometheus_client::registry::Registry;
 use sha2::{Digest, Sha256};
 
 use super::Refusal;
-use crate::metrics::id_hash;
+use crate::metrics::{Numbered, id_hash};
 
 /// A counter whose name does not end in `_total`, which the library's own would add.
 #[derive(Clone, Debug, Default)]
@@ -74,11 +74,18 @@ const SHOWN_USERS: [&str; 5] = [
     "system:serviceaccount:kube-system:default",
 ];
 
+/// What the others are called.
+const OTHER_USERS: &str = "other";
+
 /// Counters of all authenticators.
 pub struct AuthenticationMetrics {
     attempts: Family<ResultLabel, Tally>,
     durations: Family<ResultLabel, Histogram>,
+    /// Both of them, by the number of the result.
+    results: Numbered<(Tally, Histogram), 3>,
     users: Family<UserLabel, Tally>,
+    /// That of the users that are not shown.
+    other_users: Numbered<Tally, 1>,
     pub(super) cache: CacheMetrics,
     pub(super) jwt: JwtMetrics,
     pub(super) service_accounts: ServiceAccountMetrics,
@@ -89,7 +96,9 @@ impl Default for AuthenticationMetrics {
         AuthenticationMetrics {
             attempts: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            results: Numbered::default(),
             users: Family::default(),
+            other_users: Numbered::default(),
             cache: CacheMetrics::default(),
             jwt: JwtMetrics::default(),
             service_accounts: ServiceAccountMetrics::default(),
@@ -100,17 +109,33 @@ impl Default for AuthenticationMetrics {
 impl AuthenticationMetrics {
     /// Counts a request that was authenticated, or not. `user`: as whom.
     pub(crate) fn observe(&self, user: Result<&str, &Refusal>, took: Duration) {
-        let result = match user {
-            Ok(_) => "success",
-            Err(Refusal(texts)) if texts.is_empty() => "failure",
-            Err(_) => "error",
+        let (number, result) = match user {
+            Ok(_) => (0, "success"),
+            Err(Refusal(texts)) if texts.is_empty() => (1, "failure"),
+            Err(_) => (2, "error"),
         };
-        let label = ResultLabel { result };
-        self.attempts.get_or_create(&label).inc();
-        self.durations.get_or_create(&label).observe(took.as_secs_f64());
+        let find = || {
+            let label = ResultLabel { result };
+            let attempts = self.attempts.get_or_create_owned(&label);
+            (attempts, self.durations.get_or_create_owned(&label))
+        };
+        if let Some((attempts, durations)) = self.results.get(number, find) {
+            attempts.inc();
+            durations.observe(took.as_secs_f64());
+        }
         if let Ok(name) = user {
-            let username = shown(name);
-            self.users.get_or_create(&UserLabel { username }).inc();
+            self.count_user(shown(name));
+        }
+    }
+
+    fn count_user(&self, username: &'static str) {
+        let users = || self.users.get_or_create_owned(&UserLabel { username });
+        match (username == OTHER_USERS)
+            .then(|| self.other_users.get(0, users))
+            .flatten()
+        {
+            Some(others) => others.inc(),
+            None => users().inc(),
         }
     }
 
@@ -132,13 +157,15 @@ fn shown(name: &str) -> &'static str {
     let known = SHOWN_USERS.iter().find(|one| **one == name);
     known
         .copied()
-        .unwrap_or(if name.contains('@') { "email_id" } else { "other" })
+        .unwrap_or(if name.contains('@') { "email_id" } else { OTHER_USERS })
 }
 
 /// How the token cache does.
 pub(super) struct CacheMetrics {
     requests: Family<StatusLabel, Counter>,
     durations: Family<StatusLabel, Histogram>,
+    /// Both of them: hits, misses.
+    asked: Numbered<(Counter, Histogram), 2>,
     fetches: Family<StatusLabel, Counter>,
     active: Family<StatusLabel, Gauge>,
 }
@@ -148,6 +175,7 @@ impl Default for CacheMetrics {
         CacheMetrics {
             requests: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(CACHE_BUCKETS)),
+            asked: Numbered::default(),
             fetches: Family::default(),
             active: Family::default(),
         }
@@ -156,7 +184,7 @@ impl Default for CacheMetrics {
 
 impl CacheMetrics {
     pub fn hit(&self, begin: Instant) {
-        self.asked("hit", begin);
+        self.asked(0, "hit", begin);
     }
 
     /// What waits or looks is shown for as long as the returned guard lives.
@@ -168,17 +196,21 @@ impl CacheMetrics {
     }
 
     pub fn fetched(&self, begin: Instant, ok: bool) {
-        self.asked("miss", begin);
+        self.asked(1, "miss", begin);
         let status = if ok { "ok" } else { "error" };
         self.fetches.get_or_create(&StatusLabel { status }).inc();
     }
 
-    fn asked(&self, status: &'static str, begin: Instant) {
-        let label = StatusLabel { status };
-        self.requests.get_or_create(&label).inc();
-        self.durations
-            .get_or_create(&label)
-            .observe(begin.elapsed().as_secs_f64());
+    fn asked(&self, number: usize, status: &'static str, begin: Instant) {
+        let find = || {
+            let label = StatusLabel { status };
+            let requests = self.requests.get_or_create_owned(&label);
+            (requests, self.durations.get_or_create_owned(&label))
+        };
+        if let Some((requests, durations)) = self.asked.get(number, find) {
+            requests.inc();
+            durations.observe(begin.elapsed().as_secs_f64());
+        }
     }
 
     fn register(&self, registry: &mut Registry) {

@@ -60,14 +60,15 @@ impl Follower {
 
     /// Tells what happened since the last call, if anything did.
     pub fn catch_up(&self, take: &mut dyn FnMut(Vec<Change>)) {
-        let held = || self.resource.backend.store.held(self.prefix());
-        let is_current = |held: &Snapshot| self.at.load(Ordering::Acquire) == held.revision().0;
-        if held().is_none_or(|held| is_current(&held)) {
+        let store = &self.resource.backend.store;
+        let is_current = |revision: Revision| self.at.load(Ordering::Acquire) == revision.0;
+        if store.held_revision(self.prefix()).is_none_or(is_current) {
             return;
         }
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // Looked at again: another thread may have been here. What is older now is a store that was put back.
-        let Some(held) = held().filter(|held| !is_current(held)) else {
+        let held = store.held(self.prefix());
+        let Some(held) = held.filter(|held| !is_current(held.revision())) else {
             return;
         };
         let changes = self.since(self.at.load(Ordering::Acquire), &held);

@@ -17,7 +17,7 @@ use prometheus_client::registry::Registry;
 use sha2::{Digest, Sha256};
 
 use super::Verdict;
-use crate::metrics::id_hash;
+use crate::metrics::{Numbered, id_hash};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DecisionLabels {
@@ -95,6 +95,8 @@ impl Called {
 pub struct AuthorizationMetrics {
     attempts: Family<ResultLabel, Counter>,
     durations: Family<ResultLabel, Histogram>,
+    /// Both of them, by the number of the result.
+    results: Arc<Numbered<(Counter, Histogram), 4>>,
     decisions: Family<DecisionLabels, Counter>,
     calls: Family<OutcomeLabels, Counter>,
     call_durations: Family<OutcomeLabels, Histogram>,
@@ -112,6 +114,7 @@ impl Default for AuthorizationMetrics {
         AuthorizationMetrics {
             attempts: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            results: Arc::default(),
             decisions: Family::default(),
             calls: Family::default(),
             call_durations: Family::new_with_constructor(|| Histogram::new(CALL_BUCKETS)),
@@ -129,16 +132,21 @@ impl Default for AuthorizationMetrics {
 impl AuthorizationMetrics {
     /// Counts a request about which all authorizers were asked.
     pub(crate) fn observe(&self, verdict: &Verdict, took: Duration) {
-        let result = match verdict {
-            Verdict { allowed: true, .. } => "allowed",
-            Verdict { error, .. } if !error.is_empty() => "error",
-            Verdict { denied: true, .. } => "denied",
-            _ => "no-opinion",
+        let (number, result) = match verdict {
+            Verdict { allowed: true, .. } => (0, "allowed"),
+            Verdict { error, .. } if !error.is_empty() => (1, "error"),
+            Verdict { denied: true, .. } => (2, "denied"),
+            _ => (3, "no-opinion"),
         };
-        self.attempts.get_or_create(&ResultLabel { result }).inc();
-        self.durations
-            .get_or_create(&ResultLabel { result })
-            .observe(took.as_secs_f64());
+        let find = || {
+            let label = ResultLabel { result };
+            let attempts = self.attempts.get_or_create_owned(&label);
+            (attempts, self.durations.get_or_create_owned(&label))
+        };
+        if let Some((attempts, durations)) = self.results.get(number, find) {
+            attempts.inc();
+            durations.observe(took.as_secs_f64());
+        }
     }
 
     pub(super) fn decided(&self, label: &Label, allowed: bool) {

@@ -9,7 +9,7 @@ use keelson_machinery::status::StatusError;
 use super::audit::refused;
 use super::{Next, refuse};
 use crate::authn::Credentials;
-use crate::authn::bearer::{self, Bearer};
+use crate::authn::bearer;
 use crate::rest::request::Request;
 use crate::state::ServerState;
 use crate::user::USER_ANONYMOUS;
@@ -27,7 +27,7 @@ pub async fn authenticate(state: &ServerState, request: &mut Request, next: impl
         path: &request.info.path,
         audiences: &authentication.audiences,
     };
-    let extra_space = bearer::token(&request.headers) == Bearer::ExtraSpace;
+    let extra_space = bearer::has_extra_space(&request.headers);
     let outcome = authentication.authenticate(&credentials).await;
     let user = outcome.as_ref().map(|identity| identity.user.name.as_str());
     authentication.metrics.observe(user, begin.elapsed());

@@ -21,21 +21,21 @@ pub async fn authorize(state: &ServerState, request: &mut Request, next: impl Ne
     let verdict = state.authorization.decide(user, info).await;
     state.authorization.metrics().observe(&verdict, begin.elapsed());
     if verdict.allowed {
-        request.audit.annotate(DECISION, || "allow".to_owned());
-        request.audit.annotate(REASON, || verdict.reason.clone());
+        request.audit.annotate(DECISION, || "allow");
+        request.audit.annotate(REASON, || verdict.reason);
         request.authorization = Some(state.authorization.clone());
         return next(request).await;
     }
     let mut response = match verdict.error.as_str() {
         "" => {
-            request.audit.annotate(DECISION, || "forbid".to_owned());
+            request.audit.annotate(DECISION, || "forbid");
             request.audit.annotate(REASON, || verdict.reason.clone());
             let why = refusal(user, info, &verdict.reason);
             let error = StatusError::forbidden(&info.group, &info.resource, &info.name, why);
             refuse(request, &error)
         }
         error => {
-            request.audit.annotate(REASON, || "internal error".to_owned());
+            request.audit.annotate(REASON, || "internal error");
             undecided(&request.http.uri().to_string(), error)
         }
     };

@@ -16,6 +16,7 @@ use super::spec::{Discipline, LevelSpec};
 use super::stats::{LevelRatios, SchemaStats};
 use super::work;
 use crate::request_info::RequestInfo;
+use crate::turn::let_others_in;
 use crate::user::User;
 
 /// Time since the server began.
@@ -241,6 +242,9 @@ impl Level {
             Entrance::Served(place) => {
                 let ticket = ticket(place);
                 if !is_exempt {
+                    // Up to where they take their seats. A request that waits for nothing while it is served would else
+                    // hold its seat only while nobody can see it, and a burst would be served in the order in which it
+                    // came, however unfair that is.
                     let_others_in().await;
                 }
                 Ok(ticket)
@@ -293,21 +297,6 @@ impl Level {
     fn settled(&self, place: Place) {
         self.with(|state, now| state.queues.settled(place, now));
     }
-}
-
-/// Has those served that this thread knows of already, up to where they take their seats. A request that waits for nothing
-/// while it is served would else hold its seat only while nobody can see it, and a burst would be served in the order in
-/// which it came, however unfair that is.
-async fn let_others_in() {
-    let mut passed = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut passed, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// How many requests may wait.

@@ -203,7 +203,7 @@ fn deprecated(request: &Request, text: &'static str) {
         return;
     }
     request.warn(text);
-    request.audit.annotate("k8s.io/deprecated", || "true".to_owned());
+    request.audit.annotate("k8s.io/deprecated", || "true");
     // The words of the warning, which clients know.
     if let Some((_, release)) = text.split_once("unavailable in v") {
         let release = release.split('+').next().unwrap_or_default();

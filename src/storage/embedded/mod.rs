@@ -179,6 +179,10 @@ impl Store for EmbeddedStore {
         self.shared.mvcc.snapshot().ok()
     }
 
+    fn held_revision(&self, _prefix: &str) -> Option<Revision> {
+        self.shared.mvcc.revision()
+    }
+
     fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.shared.mvcc.events(prefix, after, until, limit)
     }

@@ -125,6 +125,10 @@ impl Store for MemoryStore {
         self.mvcc().snapshot().ok()
     }
 
+    fn held_revision(&self, _prefix: &str) -> Option<Revision> {
+        self.mvcc().revision()
+    }
+
     fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.mvcc().events(prefix, after, until, limit)
     }

@@ -83,6 +83,12 @@ impl Mvcc {
         }
     }
 
+    /// The revision of that; `None`: the store has ended.
+    pub fn revision(&self) -> Option<Revision> {
+        let state = self.read();
+        state.ended.is_none().then(|| Revision(state.view.revision()))
+    }
+
     pub fn get(&self, key: &str) -> Result<Got, StoreError> {
         let state = self.read();
         if let Some(why) = &state.ended {

@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use keelson_machinery::env::Clock;
-use prometheus_client::metrics::counter::Counter;
-use tokio::sync::mpsc;
 
-use super::queue::{self, Batch, Batching, Delivery, Message};
+use super::queue::{self, Batching, Delivery, Queue, Taken};
 use super::rotation::{LogFile, Rotation};
 use super::{Mode, Truncation};
 
@@ -32,26 +30,16 @@ pub struct LogSettings {
     pub rotation: Rotation,
 }
 
-/// Opens the log, and starts the thread that writes what comes through `receiver`. It ends when all senders are gone.
-pub fn start(
-    settings: LogSettings,
-    clock: Arc<dyn Clock>,
-    receiver: mpsc::Receiver<Message>,
-    errors: Counter,
-) -> io::Result<()> {
+/// Opens the log, and starts the thread that writes what is in the queue until that is closed.
+pub fn start(settings: LogSettings, clock: Arc<dyn Clock>, queue: Arc<Queue>) -> io::Result<()> {
     let target = match settings.path {
         Some(path) => Target::File(LogFile::open(path, settings.rotation, clock)?),
         None => Target::Stdout,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let (mode, batching) = (settings.mode, settings.batching);
     let writing = move || {
-        let mut writer = Writer {
-            target,
-            lines: Vec::new(),
-            failing: false,
-        };
-        runtime.block_on(queue::run(receiver, mode, batching, errors, &mut writer));
+        let mut writer = Writer { target, failing: false };
+        runtime.block_on(queue::run(queue, &mut writer));
     };
     std::thread::Builder::new()
         .name("keelson-audit".to_owned())
@@ -66,28 +54,18 @@ enum Target {
 
 struct Writer {
     target: Target,
-    /// The lines of a batch; kept for its memory.
-    lines: Vec<u8>,
     /// The last write failed: that has been said.
     failing: bool,
 }
 
-/// Memory for lines that is kept from one batch to the next.
-const KEPT_BYTES: usize = 1 << 20;
-
 impl Delivery for Writer {
-    async fn deliver(&mut self, batch: Batch) {
-        self.lines.clear();
-        self.lines.shrink_to(KEPT_BYTES);
-        for text in batch.texts() {
-            self.lines.extend_from_slice(text);
-            self.lines.push(b'\n');
-        }
+    async fn deliver(&mut self, taken: Taken) {
+        let lines = taken.batch.lines();
         let written = match &mut self.target {
-            Target::File(file) => file.write(&self.lines),
+            Target::File(file) => file.write(lines),
             Target::Stdout => {
                 let mut out = io::stdout().lock();
-                out.write_all(&self.lines).and_then(|()| out.flush())
+                out.write_all(lines).and_then(|()| out.flush())
             }
         };
         match &written {
@@ -95,7 +73,7 @@ impl Delivery for Writer {
             _ => {}
         }
         self.failing = written.is_err();
-        batch.finish(written.is_ok());
+        taken.finish(written.is_ok());
     }
 
     async fn settle(&mut self) {}

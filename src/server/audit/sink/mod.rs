@@ -9,12 +9,11 @@ mod webhook;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use keelson_machinery::env::Clock;
 use prometheus_client::metrics::counter::Counter;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 pub use log::{Format, LogSettings};
 pub use queue::Batching;
@@ -22,12 +21,7 @@ pub use rotation::Rotation;
 pub use webhook::WebhookSettings;
 
 use super::event::Event;
-use queue::{Entry, Message};
-
-/// Events in the queue of a sink that requests wait for. Who finds it full waits for room.
-const BLOCKING_QUEUE: usize = 1024;
-/// Bytes of events in the queue of a sink that requests don't wait for; above it events are dropped.
-const MAX_QUEUED_BYTES: usize = 256 << 20;
+use queue::{Bell, Queue, Turned};
 
 /// Whether requests wait until their events are out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,11 +69,28 @@ pub struct Sink {
     mode: Mode,
     format: Format,
     truncation: Option<Truncation>,
-    queue: mpsc::Sender<Message>,
-    /// Bytes in the queue.
-    queued: Arc<AtomicUsize>,
+    queue: Arc<Queue>,
     /// Events lost.
     errors: Counter,
+}
+
+/// An event that a sink was given.
+pub(super) enum Handed<'a> {
+    /// Nobody has to wait for it. False: it is lost, and the sink is strict.
+    Done(bool),
+    /// It is in the queue, and the request has to wait until it is out.
+    Waits(Bell<'a>, oneshot::Receiver<bool>),
+    /// The queue is full, and the event waits for room.
+    NoRoom(Bytes),
+}
+
+impl Handed<'_> {
+    /// Has the event delivered now.
+    pub(super) fn ring(&mut self) {
+        if let Handed::Waits(bell, _) = self {
+            *bell = Bell::default();
+        }
+    }
 }
 
 impl Sink {
@@ -88,54 +99,49 @@ impl Sink {
 
     /// A file, or standard output, with a thread of its own.
     pub(super) fn log(settings: LogSettings, clock: Arc<dyn Clock>, errors: Counter) -> io::Result<Sink> {
-        let (mut sink, receiver) = Sink::queued(Sink::LOG, settings.mode, &settings.batching, errors.clone());
+        let mut sink = Sink::queued(Sink::LOG, settings.mode, &settings.batching, errors);
         (sink.format, sink.truncation) = (settings.format, settings.truncation);
-        log::start(settings, clock, receiver, errors)?;
+        log::start(settings, clock, sink.queue.clone())?;
         Ok(sink)
     }
 
     /// Another server, called from a thread of its own.
     pub(super) fn webhook(settings: WebhookSettings, errors: Counter) -> io::Result<Sink> {
-        let (mut sink, receiver) = Sink::queued(Sink::WEBHOOK, settings.mode, &settings.batching, errors.clone());
+        let mut sink = Sink::queued(Sink::WEBHOOK, settings.mode, &settings.batching, errors);
         sink.truncation = settings.truncation;
-        webhook::start(settings, receiver, errors)?;
+        webhook::start(settings, sink.queue.clone())?;
         Ok(sink)
     }
 
-    fn queued(
-        plugin: &'static str,
-        mode: Mode,
-        batching: &Batching,
-        errors: Counter,
-    ) -> (Sink, mpsc::Receiver<Message>) {
-        let (queue, receiver) = mpsc::channel(capacity(mode, batching));
-        let sink = Sink {
+    fn queued(plugin: &'static str, mode: Mode, batching: &Batching, errors: Counter) -> Sink {
+        Sink {
             plugin,
             mode,
             format: Format::Json,
             truncation: None,
-            queue,
-            queued: Arc::default(),
+            queue: Arc::new(Queue::new(mode, batching, errors.clone())),
             errors,
-        };
-        (sink, receiver)
+        }
     }
 
     pub(super) fn plugin(&self) -> &'static str {
         self.plugin
     }
 
-    /// The text of an event; `None`: it is too large.
-    pub(super) fn encode(&self, event: &Event<'_>) -> Option<Bytes> {
+    /// Writes the text of an event in place of what is in `text`. False: the event is too large.
+    pub(super) fn encode(&self, event: &Event<'_>, text: &mut Vec<u8>) -> bool {
+        text.clear();
         if self.format == Format::Legacy {
-            return Some(event.line().into());
+            event.write_line(text);
+            return true;
         }
-        let whole = event.json(true);
-        let Some(Truncation { max_event }) = self.truncation.filter(|t| whole.len() > t.max_event) else {
-            return Some(whole.into());
+        event.write_json(true, text);
+        let Some(Truncation { max_event }) = self.truncation.filter(|t| text.len() > t.max_event) else {
+            return true;
         };
-        let cut = event.json(false);
-        (cut.len() <= max_event).then(|| cut.into())
+        text.clear();
+        event.write_json(false, text);
+        text.len() <= max_event
     }
 
     /// An event is lost. The answer is that of [`Sink::send`].
@@ -144,76 +150,81 @@ impl Sink {
         self.mode != Mode::BlockingStrict
     }
 
-    /// Hands over an event. False: it is lost, and this sink is strict.
-    pub(super) async fn send(&self, text: Bytes, wait: Wait) -> bool {
-        let waits = match self.mode {
-            Mode::Batch => {
-                self.send_now(text);
-                return true;
-            }
+    fn waits(&self, wait: Wait) -> bool {
+        match self.mode {
+            Mode::Batch => false,
             Mode::Blocking => wait == Wait::Always,
             Mode::BlockingStrict => true,
-        };
-        let (done, written) = match waits {
-            true => oneshot::channel(),
-            false => {
-                let entry = self.entry(text, None);
-                return self.queue.send(Message::Event(entry)).await.is_ok() || self.lost();
+        }
+    }
+
+    /// Puts an event into the queue if it has room.
+    pub(super) fn hand(&self, text: &[u8], wait: Wait) -> Handed<'_> {
+        let (done, written) = self.waits(wait).then(oneshot::channel).unzip();
+        match (self.queue.offer(text, done), written) {
+            (Ok(bell), Some(written)) => Handed::Waits(bell, written),
+            (Ok(_), None) => Handed::Done(true),
+            (Err(Turned::NoRoom), _) if self.mode != Mode::Batch => Handed::NoRoom(Bytes::copy_from_slice(text)),
+            (Err(_), _) => Handed::Done(self.lost()),
+        }
+    }
+
+    /// Waits as long as the request has to. False: the event is lost, and this sink is strict.
+    pub(super) async fn settle(&self, handed: Handed<'_>, wait: Wait) -> bool {
+        let written = match handed {
+            Handed::Done(kept) => return kept,
+            Handed::Waits(bell, written) => {
+                drop(bell);
+                Some(written)
+            }
+            Handed::NoRoom(text) => {
+                let (done, written) = self.waits(wait).then(oneshot::channel).unzip();
+                match self.queue.room().await.then(|| self.queue.put(&text, done)) {
+                    Some(Ok(_)) => written,
+                    _ => return self.lost(),
+                }
             }
         };
-        let entry = self.entry(text, Some(done));
-        if self.queue.send(Message::Event(entry)).await.is_err() {
-            return self.lost();
-        }
+        let Some(written) = written else { return true };
         // Whoever writes counts what it loses.
         written.await.unwrap_or(false) || self.mode != Mode::BlockingStrict
     }
 
-    /// Hands over an event without waiting for anything.
-    pub(super) fn send_now(&self, text: Bytes) {
-        let full = self.queued.load(Ordering::Relaxed).saturating_add(text.len()) > MAX_QUEUED_BYTES;
-        if full && self.mode == Mode::Batch {
-            self.errors.inc();
-            return;
-        }
-        match self.queue.try_send(Message::Event(self.entry(text, None))) {
-            Ok(()) => {}
-            // There are at most as many such tasks as requests under way.
-            Err(mpsc::error::TrySendError::Full(message)) if self.mode != Mode::Batch => {
-                let (queue, errors) = (self.queue.clone(), self.errors.clone());
-                let sending = async move {
-                    if queue.send(message).await.is_err() {
-                        errors.inc();
-                    }
-                };
-                match tokio::runtime::Handle::try_current() {
-                    Ok(runtime) => drop(runtime.spawn(sending)),
-                    Err(_) => drop(self.errors.inc()),
-                }
-            }
-            Err(_) => drop(self.errors.inc()),
-        }
+    /// Hands over an event, and waits as long as the request has to. False: it is lost, and this sink is strict.
+    #[cfg(test)]
+    pub(super) async fn send(&self, text: &[u8], wait: Wait) -> bool {
+        self.settle(self.hand(text, wait), wait).await
     }
 
-    fn entry(&self, text: Bytes, done: Option<oneshot::Sender<bool>>) -> Entry {
-        Entry::new(text, done, Arc::clone(&self.queued))
+    /// Hands over an event without waiting for anything.
+    pub(super) fn send_now(&self, text: &[u8]) {
+        let full = match self.queue.offer(text, None) {
+            Ok(_) => return,
+            Err(turned) => turned == Turned::NoRoom && self.mode != Mode::Batch,
+        };
+        let runtime = tokio::runtime::Handle::try_current().ok().filter(|_| full);
+        let Some(runtime) = runtime else {
+            self.errors.inc();
+            return;
+        };
+        // There are at most as many such tasks as requests under way.
+        let (queue, errors, text) = (self.queue.clone(), self.errors.clone(), Bytes::copy_from_slice(text));
+        runtime.spawn(async move {
+            let put = queue.room().await && queue.put(&text, None).is_ok();
+            if !put {
+                errors.inc();
+            }
+        });
     }
 
     /// Returns when everything that was handed over is out or lost.
     pub(super) async fn flush(&self) {
-        let (done, flushed) = oneshot::channel();
-        if self.queue.send(Message::Flush(done)).await.is_ok() {
-            let _ = flushed.await;
-        }
+        self.queue.flush().await;
     }
 }
 
-fn capacity(mode: Mode, batching: &Batching) -> usize {
-    match mode {
-        Mode::Batch => batching.buffer.clamp(1, MAX_QUEUE),
-        _ => BLOCKING_QUEUE,
+impl Drop for Sink {
+    fn drop(&mut self) {
+        self.queue.close();
     }
 }
-
-/// The most events that any queue may be made for.
-const MAX_QUEUE: usize = 1 << 24;

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use prometheus_client::metrics::counter::Counter;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 
-use super::queue::{self, Batch, Batching, Delivery, Message};
+use super::queue::{self, Batching, Delivery, Queue, Taken};
 use super::{Mode, Truncation};
 use crate::audit::event::write_item;
 use crate::outgoing::{Backoff, Client, Dialer, Kubeconfig, Webhook, WebhookError};
@@ -34,8 +33,8 @@ pub struct WebhookSettings {
     pub initial_backoff: Duration,
 }
 
-/// Reads the file, and starts the thread that sends what comes through `receiver`. It ends when all senders are gone.
-pub fn start(settings: WebhookSettings, receiver: mpsc::Receiver<Message>, errors: Counter) -> io::Result<()> {
+/// Reads the file, and starts the thread that sends what is in the queue until that is closed.
+pub fn start(settings: WebhookSettings, queue: Arc<Queue>) -> io::Result<()> {
     let mut file = Kubeconfig::read(&settings.config).map_err(io::Error::other)?;
     file.client.dialer = settings.dialer;
     let client = Client::new(file.client).map_err(io::Error::other)?;
@@ -49,8 +48,7 @@ pub fn start(settings: WebhookSettings, receiver: mpsc::Receiver<Message>, error
         places: Arc::new(Semaphore::new(MAX_DELIVERIES as usize)),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (mode, batching) = (settings.mode, settings.batching);
-    let sending = move || runtime.block_on(queue::run(receiver, mode, batching, errors, &mut sender));
+    let sending = move || runtime.block_on(queue::run(queue, &mut sender));
     std::thread::Builder::new()
         .name("keelson-hook".to_owned())
         .spawn(sending)?;
@@ -64,18 +62,18 @@ struct Sender {
 }
 
 impl Delivery for Sender {
-    async fn deliver(&mut self, batch: Batch) {
+    async fn deliver(&mut self, taken: Taken) {
         // Nobody closes the semaphore.
         let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
-            return batch.finish(false);
+            return taken.finish(false);
         };
         let (webhook, backoff) = (self.webhook.clone(), self.backoff);
         tokio::spawn(async move {
-            let sent = send(&webhook, backoff, list(batch.texts())).await;
+            let sent = send(&webhook, backoff, list(taken.batch.events())).await;
             if let Err(error) = &sent {
                 tracing::error!(%error, "audit events are lost: the webhook does not take them");
             }
-            batch.finish(sent.is_ok());
+            taken.finish(sent.is_ok());
             drop(place);
         });
     }
@@ -104,7 +102,7 @@ async fn send(webhook: &Webhook, backoff: Backoff, list: Bytes) -> Result<(), We
 }
 
 /// An EventList.
-fn list<'a>(events: impl Iterator<Item = &'a Bytes>) -> Bytes {
+fn list<'a>(events: impl Iterator<Item = &'a [u8]>) -> Bytes {
     let mut out = br#"{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":["#.to_vec();
     for (n, event) in events.enumerate() {
         if n > 0 {

@@ -4,6 +4,8 @@
 //! time per request counts the server's threads alone (by their names, from `/proc`), so it compares two servers
 //! fairly whatever the client does; only Linux tells it.
 
+#![allow(dead_code, reason = "each benchmark uses a part of it")]
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use keelson_server::tls::certs::{CertificateAuthority, CertifiedKeyPem, Validity};
@@ -28,16 +31,34 @@ pub type Request = http::Request<Full<Bytes>>;
 
 /// Certificates for a server under measurement and its client.
 pub struct Identity {
-    ca: CertificateAuthority,
-    client: CertifiedKeyPem,
+    ca: Arc<CertificateAuthority>,
+    /// `None`: the client shows none.
+    client: Option<CertifiedKeyPem>,
 }
 
 impl Identity {
     /// Makes an authority and a client certificate of the group `system:masters`.
     pub fn create() -> Self {
-        let ca = CertificateAuthority::create("bench", year()).unwrap();
-        let client = ca.issue_client("bench", Some("system:masters"), year()).unwrap();
-        Identity { ca, client }
+        let ca = Arc::new(CertificateAuthority::create("bench", year()).unwrap());
+        Identity { ca, client: None }.of_user("bench", "system:masters")
+    }
+
+    /// The same authority, and a client certificate of this user.
+    #[must_use]
+    pub fn of_user(&self, name: &str, group: &str) -> Self {
+        Identity {
+            client: Some(self.ca.issue_client(name, Some(group), year()).unwrap()),
+            ..self.of_nobody()
+        }
+    }
+
+    /// The same authority, and no client certificate.
+    #[must_use]
+    pub fn of_nobody(&self) -> Self {
+        Identity {
+            ca: self.ca.clone(),
+            client: None,
+        }
     }
 
     /// The authority's certificate, for the server's client authentication.
@@ -54,14 +75,19 @@ impl Identity {
     async fn connect(&self, address: SocketAddr, alpn: &str) -> tokio_rustls::client::TlsStream<TcpStream> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(certificates(self.ca_pem()).unwrap().remove(0)).unwrap();
-        let key = PrivateKeyDer::from_pem_slice(self.client.key_pem.as_bytes()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        let builder = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
-            .with_root_certificates(roots)
-            .with_client_auth_cert(certificates(&self.client.certificate_pem).unwrap(), key)
-            .unwrap();
+            .with_root_certificates(roots);
+        let mut config = match &self.client {
+            None => builder.with_no_client_auth(),
+            Some(pair) => {
+                let key = PrivateKeyDer::from_pem_slice(pair.key_pem.as_bytes()).unwrap();
+                let chain = certificates(&pair.certificate_pem).unwrap();
+                builder.with_client_auth_cert(chain, key).unwrap()
+            }
+        };
         config.alpn_protocols = vec![alpn.into()];
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
@@ -121,6 +147,12 @@ impl Client {
         Client { runtime, lanes }
     }
 
+    /// The body of the answer to one request.
+    pub fn body(&self, request: Request) -> Bytes {
+        let answer = async { self.lanes[0].answer(request).await.collect().await.unwrap().to_bytes() };
+        self.runtime.block_on(answer)
+    }
+
     /// Sends `count` requests and reads every answer whole.
     ///
     /// # Panics
@@ -158,7 +190,7 @@ pub struct Cost {
 }
 
 impl Lane {
-    async fn exchange(&self, mut request: Request) -> u64 {
+    async fn answer(&self, mut request: Request) -> Incoming {
         let answer = match self {
             Lane::Http1(client) => {
                 let host = http::HeaderValue::from_static("localhost");
@@ -170,7 +202,11 @@ impl Lane {
             Lane::Http2(client) => client.clone().send_request(request).await.unwrap(),
         };
         assert!(answer.status().is_success(), "{}", answer.status());
-        let (mut body, mut bytes) = (answer.into_body(), 0);
+        answer.into_body()
+    }
+
+    async fn exchange(&self, request: Request) -> u64 {
+        let (mut body, mut bytes) = (self.answer(request).await, 0);
         while let Some(frame) = body.frame().await {
             bytes += frame.unwrap().data_ref().map_or(0, Bytes::len) as u64;
         }

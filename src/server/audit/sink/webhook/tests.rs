@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::super::{Sink, Wait};
+use prometheus_client::metrics::counter::Counter;
+
+use super::super::{Mode, Sink, Wait};
 use super::*;
 use crate::outgoing::Dialer;
 use crate::outgoing::stub::{Reply, Seen, Stub};
@@ -61,7 +63,7 @@ async fn events_are_sent_as_lists() {
     let stub = Stub::https(|_| Reply::new(200, "")).await;
     let hook = hook(&stub, Mode::Batch, 2);
     for id in ["a", "b", "c"] {
-        assert!(hook.sink.send(event(id), Wait::Always).await);
+        assert!(hook.sink.send(&event(id), Wait::Always).await);
     }
     hook.sink.flush().await;
     let seen = stub.seen();
@@ -87,7 +89,7 @@ async fn a_list_that_is_refused_is_sent_again() {
     .await;
     let hook = hook(&stub, Mode::BlockingStrict, 1);
     assert!(
-        hook.sink.send(event("a"), Wait::Always).await,
+        hook.sink.send(&event("a"), Wait::Always).await,
         "it is out when this returns"
     );
     let lists: Vec<_> = stub.seen().iter().map(ids).collect();
@@ -104,7 +106,7 @@ async fn what_does_not_get_through_is_counted() {
         (Mode::Batch, true),
     ] {
         let hook = hook(&stub, mode, 1);
-        assert_eq!(hook.sink.send(event("a"), Wait::Always).await, kept, "{mode:?}");
+        assert_eq!(hook.sink.send(&event("a"), Wait::Always).await, kept, "{mode:?}");
         hook.sink.flush().await;
         assert_eq!(hook.errors.get(), 1);
     }
@@ -117,7 +119,7 @@ async fn a_full_buffer_drops_what_comes() {
     let hook = hook(&stub, Mode::Batch, 1);
     for n in 0..1000 {
         assert!(
-            hook.sink.send(event(&n.to_string()), Wait::Always).await,
+            hook.sink.send(&event(&n.to_string()), Wait::Always).await,
             "nobody waits"
         );
     }
