@@ -3,15 +3,11 @@
 //! The object alone would not do: that a field is null, zero or empty says something too. So the fields are gathered from
 //! the text, which is checked against the field tables as kube-apiserver checks it against its schema.
 
-use super::go_value::{plain, syntax, type_name};
 use super::view::{Shape, absent_key, scalar_of_json};
 use crate::fieldset::{Entry, FieldSet, Growing, KeyField, Name, PathElement};
-use crate::intstr::IntOrString;
 use crate::json::route::{Route, Seen, find};
 use crate::json::{self, Cursor};
-use crate::quantity::Quantity;
-use crate::reflect::{FieldDesc, Leaf, LeafKind, ListType, MessageDesc, Reflect, Type};
-use crate::time::{Duration, MicroTime, Time};
+use crate::reflect::{FieldDesc, ListType, MessageDesc, Reflect, Type};
 
 /// How deep a document may nest.
 const MAX_DEPTH: usize = 200;
@@ -93,7 +89,7 @@ impl std::fmt::Display for Problem {
 
 /// Values that have to be written otherwise before they are read.
 #[derive(Default)]
-struct Edits(Vec<(std::ops::Range<usize>, String)>);
+pub(super) struct Edits(pub(super) Vec<(std::ops::Range<usize>, String)>);
 
 impl Edits {
     fn apply(&self, text: &[u8]) -> Option<Vec<u8>> {
@@ -154,13 +150,13 @@ impl Said {
 }
 
 #[derive(Default)]
-struct Gather<'a> {
-    cursor: Cursor<'a>,
+pub(super) struct Gather<'a> {
+    pub(super) cursor: Cursor<'a>,
     problems: Vec<Problem>,
     /// Paths, last element first.
-    restated: Vec<Vec<PathElement>>,
-    unfit: Option<String>,
-    edits: Edits,
+    pub(super) restated: Vec<Vec<PathElement>>,
+    pub(super) unfit: Option<String>,
+    pub(super) edits: Edits,
     duplicate: bool,
 }
 
@@ -187,7 +183,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    fn problem(&mut self, text: String) {
+    pub(super) fn problem(&mut self, text: String) {
         self.problems.push(Problem {
             path: String::new(),
             text,
@@ -366,87 +362,6 @@ impl<'a> Gather<'a> {
         };
         if let Err(element) = set.add_new(element, children) {
             self.problem(format!("duplicate entries for key {element}"));
-        }
-    }
-
-    /// A value that is neither a message, a map nor a list, or that is not what it should be.
-    fn scalar(&mut self, ty: Type) {
-        let start = self.cursor.position_of_next();
-        let value = self.cursor.skip();
-        let number = matches!(value.first(), Some(b'-' | b'0'..=b'9'));
-        match (ty, value.first()) {
-            (Type::String | Type::Bytes, Some(b'"')) | (Type::Bool, Some(b't' | b'f')) => {}
-            (Type::String | Type::Bytes, _) => {
-                let shown = syntax(value);
-                self.problem(format!(
-                    "expected string, got &value.valueUnstructured{{Value:{shown}}}"
-                ));
-            }
-            (Type::Bool, _) => self.problem(format!("expected boolean, got &{{{}}}", plain(value))),
-            (Type::Int32 | Type::Int64 | Type::Double, _) if !number => {
-                self.problem(format!("expected numeric (int or float), got {}", type_name(value)));
-            }
-            (Type::Int32 | Type::Int64, _) => self.integer(ty, start, value),
-            (Type::Double, _) => {}
-            (Type::Message(_) | Type::Map(_), _) => {
-                self.problem(format!("expected map, got &{{{}}}", plain(value)));
-            }
-            (Type::List(_), _) => self.problem(format!("expected list, got &{{{}}}", plain(value))),
-            (Type::Leaf(LeafKind::Raw), _) => self.raw(start, value),
-            (Type::Leaf(LeafKind::Union), _) => {}
-            (Type::Leaf(kind), Some(b'{' | b'[')) if kind != LeafKind::IntOrString => {
-                self.problem(format!("expected any scalar, got &{{{}}}", plain(value)));
-            }
-            (Type::Leaf(kind), _) => self.leaf(kind, value),
-        }
-    }
-
-    /// Whole numbers may be written with a fraction of zero, and those that are too large lose their upper half.
-    fn integer(&mut self, ty: Type, start: usize, value: &[u8]) {
-        let digits = std::str::from_utf8(value).unwrap_or_default();
-        let small = matches!(ty, Type::Int32);
-        let number = match digits.parse::<i64>() {
-            Ok(n) if !small || i32::try_from(n).is_ok() => return,
-            Ok(n) => i64::from(n as i32),
-            Err(_) => match digits.parse::<f64>() {
-                Ok(n) if n.fract() == 0.0 && n.abs() < 9e18 => n as i64,
-                _ => {
-                    let to = if small { "int32" } else { "int64" };
-                    self.unfit.get_or_insert(format!("cannot convert float64 to {to}"));
-                    return;
-                }
-            },
-        };
-        self.edits.0.push((start..start + value.len(), number.to_string()));
-    }
-
-    /// Documents are trees of maps on their way through kube-apiserver, so that keys come out sorted.
-    fn raw(&mut self, start: usize, value: &[u8]) {
-        let sorted = json::sorted(value);
-        if sorted != value {
-            let text = String::from_utf8_lossy(&sorted).into_owned();
-            self.edits.0.push((start..start + value.len(), text));
-        }
-    }
-
-    fn leaf(&mut self, kind: LeafKind, value: &[u8]) {
-        let mut leaf: Box<dyn Leaf> = match kind {
-            LeafKind::Quantity => Box::new(Quantity::default()),
-            LeafKind::IntOrString => Box::new(IntOrString::default()),
-            LeafKind::Time => Box::new(Time::default()),
-            LeafKind::MicroTime => Box::new(MicroTime::default()),
-            LeafKind::Duration => Box::new(Duration::default()),
-            LeafKind::Raw | LeafKind::Union => return,
-        };
-        match leaf.read_json(value) {
-            Err(reason) => drop(self.unfit.get_or_insert(reason)),
-            Ok(()) => {
-                let mut canonical = Vec::with_capacity(value.len());
-                leaf.write_json(&mut canonical);
-                if canonical != value {
-                    self.restated.push(Vec::new());
-                }
-            }
         }
     }
 }

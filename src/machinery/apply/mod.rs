@@ -13,6 +13,7 @@ mod merge;
 mod prune;
 mod raw;
 mod remove;
+mod scalars;
 mod set;
 mod settled;
 #[cfg(test)]
