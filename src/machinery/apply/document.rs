@@ -3,11 +3,12 @@
 //! The object alone would not do: that a field is null, zero or empty says something too. So the fields are gathered from
 //! the text, which is checked against the field tables as kube-apiserver checks it against its schema.
 
-use super::view::{Shape, absent_key, scalar_of_json};
+use super::view::{Shape, absent_key, is_always_shown, is_hidden, scalar_of_json};
 use crate::fieldset::{Entry, FieldSet, Growing, KeyField, Name, PathElement};
 use crate::json::route::{Route, Seen, find};
 use crate::json::{self, Cursor};
-use crate::reflect::{FieldDesc, ListType, MessageDesc, Reflect, Type};
+use crate::managed::untracked;
+use crate::reflect::{FieldDesc, Flags, ListType, MessageDesc, Reflect, Type};
 
 /// How deep a document may nest.
 const MAX_DEPTH: usize = 200;
@@ -17,7 +18,8 @@ const MAX_DEPTH: usize = 200;
 pub struct Document {
     /// The fields that its writer will own.
     pub fields: FieldSet,
-    /// Fields that are written otherwise than the server writes the same value (`1000m`): they differ from any.
+    /// Fields that are written otherwise than the server writes the same value: `1000m`, a zero that it leaves out, a whole
+    /// without what it always shows. They differ from any.
     pub restated: FieldSet,
     /// Why the document can't be made an object although the schema lets it pass.
     pub unfit: Option<String>,
@@ -51,6 +53,7 @@ pub fn read_document(text: &[u8], message: &mut dyn Reflect) -> Result<Document,
         path.reverse();
         restated.insert(path);
     }
+    let restated = restated.difference(untracked());
     // Also where it can't be read to the end: failures name the object.
     let edited = gather.edits.apply(text);
     let outcome = json::read(edited.as_deref().unwrap_or(text), message);
@@ -230,7 +233,13 @@ impl<'a> Gather<'a> {
             let start = self.cursor.position_of_next();
             let shape = Shape::of(field);
             let element = || PathElement::field(field.json);
-            let value = self.step(element, |g| g.value(field.ty, shape, place));
+            let value = self.step(element, |g| {
+                let said = g.value(field.ty, shape, place);
+                if (said.member || place.atomic) && is_hidden(field, g.cursor.since(start)) {
+                    g.restate();
+                }
+                said
+            });
             if keys.contains(&field.json) {
                 let text = self.cursor.since(start);
                 said.keys.push((Name::new_static(field.json), scalar_of_json(text)));
@@ -240,6 +249,12 @@ impl<'a> Gather<'a> {
                 member: value.member,
                 children: value.set,
             });
+        }
+        let shown = |index: usize, field: &FieldDesc| {
+            is_always_shown(field) && !field.flags.has(Flags::INLINE) && !seen.has(index)
+        };
+        if place.atomic && desc.fields.iter().enumerate().any(|(index, field)| shown(index, field)) {
+            self.restate();
         }
         // What stands twice has been seen to.
         said.set = FieldSet::from_unsorted(entries);
@@ -268,6 +283,14 @@ impl<'a> Gather<'a> {
         }
         self.restated_as_whole(restated);
         Said::member()
+    }
+
+    /// The value at hand is not written as the server writes any: it leaves out what the server always shows, or shows what
+    /// the server leaves out. Once is enough.
+    fn restate(&mut self) {
+        if self.restated.last().is_none_or(|path| !path.is_empty()) {
+            self.restated.push(Vec::new());
+        }
     }
 
     /// What was found since counts for the value at hand, which is owned as a whole.

@@ -1,7 +1,7 @@
 //! Takes fields out of a message that their writer no longer applies and that belong to no one else.
 
 use super::merge::inlines;
-use super::view::{Shape, declared, is_hollow, item_element};
+use super::view::{Shape, declared, is_hollow_without, item_element};
 use crate::fieldset::{Entry, FieldSet, PathElement};
 use crate::reflect::{FieldDesc, Flags, List, Map, MessageDesc, Reflect, Slot, Type, Value};
 
@@ -178,7 +178,8 @@ fn remove_below(shape: Shape, slot: Slot<'_>, fields: &FieldSet) -> bool {
     match (shape, slot) {
         (Shape::Message, Slot::Message(message)) => {
             remove(message, fields);
-            is_hollow(message)
+            // What was taken out is gone even where the server writes null for it.
+            is_hollow_without(message, &|name| fields.field(name).is_some_and(|e| e.member))
         }
         (Shape::List(field), Slot::List(list)) => {
             remove_items(field, list, fields);

@@ -44,6 +44,13 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
+    /// Whether a field of the message itself has been read.
+    pub(crate) fn has(&self, index: usize) -> bool {
+        self.direct
+            .get(index / 64)
+            .is_some_and(|word| word & (1 << (index % 64)) != 0)
+    }
+
     /// Returns whether it was there already.
     pub(crate) fn insert(&mut self, route: &Route) -> bool {
         let index = usize::from(route.steps[0]);
