@@ -85,18 +85,15 @@ async fn serve(state: &ServerState, request: &Request) -> HttpResponse {
     let method = request.http.method().as_str();
     for delegate in &state.delegates {
         if let Some(response) = delegate.serve(request, method).await {
-            let info = &request.info;
-            let endpoint = state.rest.registry.endpoint(&info.group, &info.version, &info.resource);
-            state
-                .metrics
-                .observe(info, endpoint, response.status().as_u16(), started.elapsed());
+            let endpoint = state.endpoint(&request.info);
+            let (code, took) = (response.status().as_u16(), started.elapsed());
+            state.metrics.requests.observe(request, endpoint, code, took);
             return response;
         }
     }
     let response = unmuxed(state, request).await;
-    state
-        .metrics
-        .observe(&request.info, None, response.status().as_u16(), started.elapsed());
+    let (code, took) = (response.status().as_u16(), started.elapsed());
+    state.metrics.requests.observe(request, None, code, took);
     response
 }
 

@@ -2,22 +2,21 @@
 //! scheme, so that no client can make series without end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+mod requests;
+
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use keelson_storage::encryption::{Encryption, Reloads};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use sha2::{Digest, Sha256};
 
 use crate::cache::Budget;
 use crate::filters::in_flight::InFlight;
-use crate::registry::Endpoint;
-use crate::request_info::RequestInfo;
+pub(crate) use requests::RequestMetrics;
 
 /// The series of a family whose few label sets have numbers: found by them, instead of by a hash of labels, once they are
 /// there.
@@ -36,26 +35,6 @@ impl<M, const N: usize> Numbered<M, N> {
     }
 }
 
-/// What a request was about, in words of the scheme: so there are as many series as it has routes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    verb: &'static str,
-    group: &'static str,
-    version: &'static str,
-    resource: &'static str,
-    subresource: &'static str,
-    scope: &'static str,
-    code: u16,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DurationLabels {
-    verb: &'static str,
-    group: &'static str,
-    version: &'static str,
-    resource: &'static str,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct SortLabels {
     request_kind: &'static str,
@@ -72,18 +51,10 @@ struct ReloadLabels {
     status: &'static str,
 }
 
-/// Upper bounds of request durations, in seconds.
-const BUCKETS: [f64; 12] = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 1.0, 2.0, 5.0, 15.0, 60.0];
-
-fn duration_histogram() -> Histogram {
-    Histogram::new(BUCKETS)
-}
-
 /// The server's metrics.
 pub struct Metrics {
     registry: Registry,
-    requests: Family<RequestLabels, Counter>,
-    durations: Family<DurationLabels, Histogram>,
+    pub(crate) requests: RequestMetrics,
     resident: Gauge<f64, AtomicU64>,
     cached: Gauge,
     budget: Arc<Budget>,
@@ -159,16 +130,8 @@ impl Metrics {
     /// The metrics of a server whose renditions are in `budget` and whose requests `in_flight` counts.
     pub fn new(budget: Arc<Budget>, in_flight: Arc<InFlight>, encryption: Arc<Encryption>) -> Metrics {
         let mut registry = Registry::default();
-        let requests = Family::default();
-        let durations = Family::new_with_constructor(duration_histogram as fn() -> Histogram);
+        let requests = RequestMetrics::new(&mut registry);
         let resident = Gauge::default();
-        registry.register(
-            "apiserver_request",
-            "Requests by what they asked for and how they ended",
-            requests.clone(),
-        );
-        let text = "Seconds from the start of a request to its answer";
-        registry.register("apiserver_request_duration_seconds", text, durations.clone());
         registry.register(
             "process_resident_memory_bytes",
             "Resident memory of the process",
@@ -197,7 +160,6 @@ impl Metrics {
             in_flight,
             registry,
             requests,
-            durations,
             resident,
         }
     }
@@ -205,42 +167,6 @@ impl Metrics {
     /// Where parts of the server show metrics of their own.
     pub(crate) fn registry(&mut self) -> &mut Registry {
         &mut self.registry
-    }
-
-    /// Counts a finished request. `endpoint` is that of the resource, if it is one of the server's; others share one
-    /// series.
-    pub fn observe(&self, info: &RequestInfo, endpoint: Option<&Endpoint>, code: u16, took: Duration) {
-        let verb = verb(&info.verb, info.is_resource);
-        let (group, version, resource) =
-            endpoint.map_or(("", "", ""), |e| (e.kind.group, e.kind.version, e.kind.plural));
-        let subresource = endpoint
-            .and_then(|e| e.subresource(&info.subresource))
-            .map_or("", |s| s.name);
-        let scope = match (endpoint.is_some(), info.name.is_empty(), info.namespace.is_empty()) {
-            (false, ..) => "",
-            (_, false, _) => "resource",
-            (_, true, false) => "namespace",
-            (_, true, true) => "cluster",
-        };
-        let labels = RequestLabels {
-            verb,
-            group,
-            version,
-            resource,
-            subresource,
-            scope,
-            code,
-        };
-        self.requests.get_or_create(&labels).inc();
-        if verb != "WATCH" {
-            let labels = DurationLabels {
-                verb,
-                group,
-                version,
-                resource,
-            };
-            self.durations.get_or_create(&labels).observe(took.as_secs_f64());
-        }
     }
 
     /// Shows the size of the nth store, in bytes.
@@ -269,20 +195,6 @@ impl Metrics {
         let _ = text::encode(&mut out, &self.registry);
         // The end mark belongs to OpenMetrics, which this text does not claim to be.
         out.trim_end_matches("# EOF\n").to_owned()
-    }
-}
-
-fn verb(verb: &str, is_resource: bool) -> &'static str {
-    match (verb, is_resource) {
-        ("get", _) => "GET",
-        ("list", true) => "LIST",
-        ("watch", true) => "WATCH",
-        ("create" | "post", _) => "POST",
-        ("update" | "put", _) => "PUT",
-        ("patch", _) => "PATCH",
-        ("delete", _) => "DELETE",
-        ("deletecollection", true) => "DELETECOLLECTION",
-        _ => "other",
     }
 }
 

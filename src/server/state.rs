@@ -14,7 +14,10 @@ use crate::impersonation::Impersonation;
 use crate::lifecycle::Hooks;
 use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
+use crate::registry::Endpoint;
+use crate::request_info::RequestInfo;
 use crate::rest::Rest;
+use crate::rest::request::Request;
 use crate::settings::RequestSettings;
 use crate::version::Version;
 
@@ -36,4 +39,18 @@ pub struct ServerState {
     pub hooks: Hooks,
     pub metrics: Metrics,
     pub version: Version,
+}
+
+impl ServerState {
+    /// That of the resource that a request asks for; `None`: the server has no such resource.
+    pub(crate) fn endpoint(&self, info: &RequestInfo) -> Option<&Endpoint> {
+        let registry = &self.rest.registry;
+        registry.endpoint(&info.group, &info.version, &info.resource)
+    }
+
+    /// Counts a request that no handler answers.
+    pub(crate) fn terminated(&self, request: &Request, code: u16) {
+        let endpoint = self.endpoint(&request.info);
+        self.metrics.requests.terminated(request, endpoint, code);
+    }
 }

@@ -18,7 +18,7 @@ use crate::state::ServerState;
 pub async fn deadline(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {
     let longest = state.requests.timeout;
     match limit_of(request, longest) {
-        Ok(limit) => within(limit, request, next).await,
+        Ok(limit) => within(limit, request, next, |request| state.terminated(request, 504)).await,
         Err(error) => refused(state, request, |request| refuse(request, &error)).await,
     }
 }
@@ -31,16 +31,23 @@ fn limit_of(request: &Request, longest: Duration) -> Result<Option<Duration>, St
     }
 }
 
-async fn within(limit: Option<Duration>, request: &mut Request, next: impl Next) -> HttpResponse {
+/// `late` is told of a request whose time is over.
+async fn within(
+    limit: Option<Duration>,
+    request: &mut Request,
+    next: impl Next,
+    late: impl FnOnce(&Request),
+) -> HttpResponse {
     let Some(limit) = limit else {
         return next(request).await;
     };
     let deadline = Instant::now() + limit;
     request.deadline = Some(deadline);
-    match tokio::time::timeout_at(deadline, next(request)).await {
-        Ok(response) => response,
-        Err(_) => respond::out_of_time(),
-    }
+    let answered = tokio::time::timeout_at(deadline, next(request)).await;
+    answered.unwrap_or_else(|_| {
+        late(request);
+        respond::out_of_time()
+    })
 }
 
 /// What `?timeout=` asks for, as far as it is allowed.
@@ -85,10 +92,15 @@ mod tests {
         let mut list = request("GET", "/api/v1/pods?timeout=10ms", &[]);
         let begin = Instant::now();
         let limit = limit_of(&list, MINUTE).unwrap();
-        let response = within(limit, &mut list, async |request: &mut Request| {
-            assert!(request.deadline.unwrap() >= begin + Duration::from_millis(10));
-            std::future::pending().await
-        })
+        let response = within(
+            limit,
+            &mut list,
+            async |request: &mut Request| {
+                assert!(request.deadline.unwrap() >= begin + Duration::from_millis(10));
+                std::future::pending().await
+            },
+            |_| (),
+        )
         .await;
         assert_eq!(response.status(), 504);
         assert_eq!(header(&response, "content-type"), "text/plain; charset=utf-8");
@@ -105,11 +117,16 @@ mod tests {
         ] {
             let mut stream = request("GET", target, &[]);
             let limit = limit_of(&stream, Duration::ZERO).unwrap();
-            let response = within(limit, &mut stream, async |request: &mut Request| {
-                assert_eq!(request.deadline, None);
-                tokio::task::yield_now().await;
-                fine(request).await
-            });
+            let response = within(
+                limit,
+                &mut stream,
+                async |request: &mut Request| {
+                    assert_eq!(request.deadline, None);
+                    tokio::task::yield_now().await;
+                    fine(request).await
+                },
+                |_| (),
+            );
             assert_eq!(response.await.status(), 200, "{target}");
         }
     }

@@ -22,6 +22,8 @@ use crate::rest::request::Request;
 use crate::state::ServerState;
 use crate::user::GROUP_MASTERS;
 
+/// The status of who finds no place.
+pub(super) const TOO_MANY: u16 = 429;
 const TEXT: &str = "Too many requests, please try again later.\n";
 
 /// The requests under way.
@@ -105,12 +107,27 @@ impl Drop for Place {
 }
 
 pub async fn in_flight(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {
-    bounded(&state.in_flight, request, next).await
+    let is_stream = request.info.is_long_running();
+    let open = || state.metrics.requests.open(request, state.endpoint(&request.info));
+    let stream = is_stream.then(open).flatten();
+    let turn_away = |request: &Request| state.terminated(request, TOO_MANY);
+    let response = bounded(&state.in_flight, request, next, turn_away).await;
+    match stream {
+        Some(stream) => hold(response, stream),
+        None => response,
+    }
 }
 
-async fn bounded(in_flight: &InFlight, request: &mut Request, next: impl Next) -> HttpResponse {
+/// `turn_away` is told of a request that finds no place.
+async fn bounded(
+    in_flight: &InFlight,
+    request: &mut Request,
+    next: impl Next,
+    turn_away: impl FnOnce(&Request),
+) -> HttpResponse {
     let places = in_flight.of(&request.info);
     let Some(place) = Place::take(places, || request.user.in_group(GROUP_MASTERS)) else {
+        turn_away(request);
         return too_many();
     };
     hold(next(request).await, place)
@@ -143,7 +160,7 @@ impl<P: Unpin> MessageBody for Held<P> {
 
 /// The answer to who finds no place.
 pub(super) fn too_many() -> HttpResponse {
-    let mut response = respond::text(429, TEXT);
+    let mut response = respond::text(TOO_MANY, TEXT);
     let headers = response.headers_mut();
     headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     response
@@ -162,9 +179,12 @@ mod tests {
     async fn beside(held: (&str, &str), method: &str, target: &str, groups: &[&str]) -> HttpResponse {
         let places = InFlight::new(1, 1);
         let mut first = request(held.0, held.1, &[]);
-        let forever = bounded(&places, &mut first, async |_: &mut Request| {
-            std::future::pending().await
-        });
+        let forever = bounded(
+            &places,
+            &mut first,
+            async |_: &mut Request| std::future::pending().await,
+            |_| (),
+        );
         let mut forever = Box::pin(forever);
         assert!(forever.as_mut().now_or_never().is_none());
         let mut second = request(method, target, &[]);
@@ -172,7 +192,7 @@ mod tests {
             groups: groups.iter().map(|group| (*group).to_owned()).collect(),
             ..User::default()
         });
-        bounded(&places, &mut second, fine).await
+        bounded(&places, &mut second, fine, |_| ()).await
     }
 
     #[tokio::test]
@@ -214,12 +234,12 @@ mod tests {
             let chunks = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"one"))]);
             HttpResponse::Ok().streaming(chunks)
         };
-        let response = bounded(&places, &mut list, streamed).await;
+        let response = bounded(&places, &mut list, streamed, |_| ()).await;
         assert_eq!(places.reads(), 1);
-        assert_eq!(bounded(&places, &mut list, fine).await.status(), 429);
+        assert_eq!(bounded(&places, &mut list, fine, |_| ()).await.status(), 429);
         assert_eq!(body(response).await, "one");
         assert_eq!(places.reads(), 0);
-        assert_eq!(bounded(&places, &mut list, fine).await.status(), 200);
+        assert_eq!(bounded(&places, &mut list, fine, |_| ()).await.status(), 200);
         assert_eq!(places.reads(), 0);
     }
 

@@ -33,4 +33,4 @@ fn refuse(request: &Request, error: &StatusError) -> HttpResponse {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -21,9 +21,8 @@ pub async fn panic(state: &ServerState, request: &mut Request, next: impl Next) 
         Err(_) => {
             let http = &request.http;
             tracing::error!(method = %http.method(), path = http.path(), "a request panicked");
-            let info = &request.info;
-            let endpoint = state.rest.registry.endpoint(&info.group, &info.version, &info.resource);
-            state.metrics.observe(info, endpoint, 500, began.elapsed());
+            let endpoint = state.endpoint(&request.info);
+            state.metrics.requests.observe(request, endpoint, 500, began.elapsed());
             respond::text(500, TEXT)
         }
     }

@@ -11,7 +11,7 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use tokio::time::Instant;
 
 use super::Next;
-use super::in_flight::{hold, is_write, too_many};
+use super::in_flight::{TOO_MANY, hold, is_write, too_many};
 use crate::flowcontrol::FlowControl;
 use crate::flowcontrol::level::{Asked, Level, Ticket};
 use crate::flowcontrol::queues::{Arrival, Refusal};
@@ -63,7 +63,10 @@ pub async fn priority_and_fairness(state: &ServerState, request: &mut Request, n
             let response = next(request).await;
             hold(response, (ticket, under_way))
         }
-        Err(_) => too_many(),
+        Err(_) => {
+            state.terminated(request, TOO_MANY);
+            too_many()
+        }
     };
     for (name, uid) in uids {
         response.headers_mut().insert(name, uid);

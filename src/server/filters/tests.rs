@@ -7,7 +7,7 @@ use crate::request_info::RequestInfo;
 use crate::rest::request::Request;
 
 /// A request whose attributes have been read.
-pub(super) fn request(method: &str, target: &str, headers: &[(&str, &str)]) -> Request {
+pub(crate) fn request(method: &str, target: &str, headers: &[(&str, &str)]) -> Request {
     let method = method.parse().unwrap();
     let mut http = TestRequest::default().method(method).uri(target);
     for (name, value) in headers {

@@ -188,10 +188,11 @@ fn requests(control: &FlowControl, wall: time::Time, detailed: bool) -> Table {
     }
     each_level(control, |level, state, now| {
         let when = |then: Duration| instant(wall, now.saturating_sub(then));
-        for (place, held) in state.queues.requests() {
-            if held.phase == Phase::Settling {
-                continue;
-            }
+        let held = state.queues.requests();
+        let mut shown: Vec<_> = held.filter(|(_, held)| held.phase != Phase::Settling).collect();
+        // Queue by queue, those that wait first, as they are served.
+        shown.sort_by_key(|(_, held)| (held.queue, held.phase != Phase::Waiting, held.arrived));
+        for (place, held) in shown {
             let mut row = vec![level.name.clone()];
             row.extend(request_cells(state, place, held, when));
             if detailed {
@@ -215,7 +216,7 @@ fn request_cells(state: &State, place: Place, held: &Held<Asked>, when: impl Fn(
         tag.schema.name.clone(),
         number(queue),
         number(position),
-        tag.schema.distinguisher.of(&tag.user, &tag.info).to_owned(),
+        distinguisher(state, tag).to_owned(),
         when(held.arrived),
         work.initial_seats.to_string(),
         work.final_seats.to_string(),
@@ -225,6 +226,14 @@ fn request_cells(state: &State, place: Place, held: &Held<Asked>, when: impl Fn(
             Phase::Waiting | Phase::Settling => NEVER.to_owned(),
         },
     ]
+}
+
+/// What tells flows apart, where it makes a difference.
+fn distinguisher<'a>(state: &State, tag: &'a Asked) -> &'a str {
+    match state.queues.discipline() {
+        Discipline::Queue(queuing) if queuing.queues > 1 => tag.schema.distinguisher.of(&tag.user, &tag.info),
+        _ => "",
+    }
 }
 
 fn details(asked: &Asked) -> [String; 8] {

@@ -223,13 +223,15 @@ impl Level {
             schema.count(|counted| {
                 counted.estimated_seats.observe(f64::from(seats));
                 match entrance {
-                    Entrance::Served(_) if queued => {
-                        counted.queue_length.observe(1.0);
+                    Entrance::Served(_) if discipline == Discipline::Exempt => counted.dispatch(None),
+                    Entrance::Served(_) => {
+                        if queued {
+                            counted.queue_length.observe(1.0);
+                        }
                         counted.dispatch(Some(Duration::ZERO));
                     }
-                    Entrance::Served(_) => counted.dispatch(None),
                     Entrance::Waits(_, length) => counted.queue_length.observe(length as f64),
-                    Entrance::Refused(refusal) => counted.refuse(refusal, None),
+                    Entrance::Refused(refusal) => counted.refuse(refusal, Some(Duration::ZERO)),
                 }
             });
             (entrance, discipline == Discipline::Exempt)

@@ -41,6 +41,9 @@ impl Value {
     }
 }
 
+/// What the names of metrics begin with that are not of flow control alone.
+const GENERAL: &str = "apiserver_";
+
 struct Family {
     name: &'static str,
     help: &'static str,
@@ -71,7 +74,10 @@ impl Families {
             let Some((_, first)) = series.first() else {
                 continue;
             };
-            let name = format!("apiserver_flowcontrol_{name}");
+            let name = match name.starts_with(GENERAL) {
+                true => (*name).to_owned(),
+                false => format!("apiserver_flowcontrol_{name}"),
+            };
             let mut family = encoder.encode_descriptor(&name, help, None, first.kind())?;
             for (labels, value) in series {
                 let mut one = family.encode_family(labels)?;
@@ -331,6 +337,10 @@ fn sort_series(families: &mut Families, control: &FlowControl) {
     control.count_sort(|sorts, now| {
         for (kind, is_write) in [("readOnly", false), ("mutating", true)] {
             let sort = sorts.of(is_write);
+            let waiting = Value::Gauge(f64::from(sort.waiting.now()));
+            let labels = vec![("request_kind", kind.to_owned())];
+            let help = "Requests that wait, by whether they may change something";
+            families.add("apiserver_current_inqueue_requests", help, labels, waiting);
             for (phase, gauge) in [("executing", &mut sort.executing), ("waiting", &mut sort.waiting)] {
                 let labels = vec![("phase", phase.to_owned()), ("request_kind", kind.to_owned())];
                 let help = "Requests as part of how many there may be, in each nanosecond";

@@ -331,15 +331,15 @@ impl<T> Queues<T> {
             let Some((work, arrived)) = self.get(place).map(|held| (held.arrival.work, held.arrived_virtually)) else {
                 return;
             };
+            if let Some(queue) = self.queues.get_mut(&queue) {
+                // What a queue did not use up while it had nothing to do is lost.
+                queue.next = queue.next.max(arrived);
+            }
             // It is the next one's turn: if its seats are not free, nobody passes it.
             if self.discipline != Discipline::Exempt && !self.has_room(work.max_seats()) {
                 return;
             }
             self.turn = queue;
-            if let Some(queue) = self.queues.get_mut(&queue) {
-                // What a queue did not use up while it had nothing to do is lost.
-                queue.next = queue.next.max(arrived);
-            }
             self.leave_queue(place);
             self.serve(place, now);
             self.dispatched.push(place);

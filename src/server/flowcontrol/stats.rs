@@ -31,7 +31,7 @@ pub struct Counted {
     pub dispatched: u64,
     /// In the order of [`Refusal::ALL`].
     pub refused: [u64; 4],
-    /// How long requests waited that were served, and others.
+    /// How long requests waited that their level took in, whatever became of them, and those that it did not.
     pub waited: [Histogram; 2],
     /// How long it took to serve them, and to begin watches.
     pub served: [Histogram; 2],
@@ -67,17 +67,22 @@ impl Counted {
     /// A request that waited in a queue for that long, or not at all, is served.
     pub fn dispatch(&mut self, waited: Option<Duration>) {
         self.dispatched += 1;
-        if let ([served, _], Some(waited)) = (&mut self.waited, waited) {
-            served.observe(waited.as_secs_f64());
-        }
+        self.wait(true, waited);
     }
 
     pub fn refuse(&mut self, refusal: Refusal, waited: Option<Duration>) {
         for (known, count) in Refusal::ALL.iter().zip(&mut self.refused) {
             *count += u64::from(*known == refusal);
         }
-        if let ([_, refused], Some(waited)) = (&mut self.waited, waited) {
-            refused.observe(waited.as_secs_f64());
+        let taken_in = matches!(refusal, Refusal::TimeOut | Refusal::Cancelled);
+        self.wait(taken_in, waited);
+    }
+
+    fn wait(&mut self, taken_in: bool, waited: Option<Duration>) {
+        let [own, others] = &mut self.waited;
+        if let Some(waited) = waited {
+            let seen = if taken_in { own } else { others };
+            seen.observe(waited.as_secs_f64());
         }
     }
 

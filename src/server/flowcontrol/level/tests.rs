@@ -76,6 +76,15 @@ async fn who_waits_too_long_is_turned_away() {
     assert_eq!(second.unwrap_err(), Refusal::TimeOut);
     assert_eq!(now_of(&level), (1, 0));
     assert_eq!(schema.count(|counted| counted.refused), [0, 0, 1, 0]);
+    let waits = || schema.count(|counted| counted.waited.each_ref().map(|seen| seen.count()));
+    assert_eq!(waits(), [2, 0], "it was taken in");
+    let mut others: Vec<_> = (0..10)
+        .map(|_| Box::pin(level.enter(arrival(&schema, Work::ONE), late(), || ())))
+        .collect();
+    assert!(others.iter_mut().all(|one| one.as_mut().now_or_never().is_none()));
+    let refused = level.enter(arrival(&schema, Work::ONE), late(), || ()).await;
+    assert_eq!(refused.unwrap_err(), Refusal::QueueFull);
+    assert_eq!(waits(), [2, 1]);
 }
 
 #[tokio::test]
