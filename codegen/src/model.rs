@@ -102,6 +102,11 @@ impl Field {
 
     /// Whether this field itself (not what stands below it) is validated declaratively.
     pub fn has_own_rules(&self) -> bool {
+        !self.options.unchecked && self.says_rules()
+    }
+
+    /// Whether the definition says what values this field takes, be they checked or not.
+    pub fn says_rules(&self) -> bool {
         let o = &self.options;
         o.required
             || o.immutable

@@ -152,6 +152,7 @@ pub struct Field {
     pub hub_name: String,
     pub unpublished: bool,
     pub typed: bool,
+    pub unchecked: bool,
 }
 
 /// `keelson.Rule`.
@@ -403,6 +404,7 @@ impl Field {
             hub_name: r.text("hub_name"),
             unpublished: r.flag("unpublished"),
             typed: r.flag("typed"),
+            unchecked: r.flag("unchecked"),
         }
     }
 }

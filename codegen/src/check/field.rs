@@ -67,6 +67,11 @@ impl Checker<'_> {
         if o.typed && self.inner().is_none_or(|m| m.kind.is_none()) {
             texts.push("`typed` belongs to messages that are kinds, and to lists of them: take it out".to_owned());
         }
+        if o.unchecked && !self.field.says_rules() {
+            texts.push(
+                "`unchecked` belongs to fields with rules, which are then published alone: take it out".to_owned(),
+            );
+        }
         if o.omit_zero && o.always {
             texts.push("`always` and `omit_zero` contradict each other: take one out".to_owned());
         }

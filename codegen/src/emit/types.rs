@@ -96,7 +96,9 @@ fn field_attributes(model: &Model, field: &Field) -> TokenStream {
         let key = &o.merge_key;
         all.extend(quote!(, merge_key = #key));
     }
-    rules(field, &mut all);
+    if !o.unchecked {
+        rules(field, &mut all);
+    }
     all
 }
 
@@ -106,7 +108,7 @@ fn flags(model: &Model, field: &Field, all: &mut TokenStream) {
     let flags = [
         (quote!(inline), o.inline),
         (quote!(always), o.always),
-        (quote!(required), o.required),
+        (quote!(required), o.required && !o.unchecked),
         (quote!(immutable), o.immutable),
         (quote!(omit_zero), o.omit_zero),
         (quote!(atomic), is_atomic(model, field)),

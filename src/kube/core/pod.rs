@@ -119,7 +119,7 @@ impl Strategy for PodStrategy {
         let path = Path::new("status").child("qosClass");
         match old.status.qos_class.is_empty() || new.status.qos_class == old.status.qos_class {
             true => ErrorList::default(),
-            false => FieldError::invalid(&path, &new.status.qos_class, "Pod QOS is immutable").into(),
+            false => FieldError::invalid(&path, &new.status.qos_class, "field is immutable").into(),
         }
     }
 
