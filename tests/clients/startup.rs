@@ -60,6 +60,45 @@ async fn a_bare_start_makes_everything_and_a_restart_keeps_it() {
     maps.get("kept").await.unwrap();
 }
 
+/// Reliability, file permissions: a careless umask gives nobody a key, a stored object or a recorded request.
+#[tokio::test]
+async fn what_is_written_is_for_its_owner_whatever_the_umask() {
+    let tools = tempfile::tempdir().unwrap();
+    let program = tools.path().join("careless");
+    let script = format!("#!/bin/sh\numask 000\nexec {} \"$@\"\n", keelson().display());
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let data = tempfile::tempdir().unwrap();
+    let policy = data.path().join("policy.yaml");
+    std::fs::write(
+        &policy,
+        "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n",
+    )
+    .unwrap();
+    let flags = [
+        format!("--audit-policy-file={}", policy.display()),
+        format!("--audit-log-path={}", data.path().join("events/audit.log").display()),
+    ];
+    let server = Server::start(&program, &[&flags[0], &flags[1]]).await;
+    let maps: Api<ConfigMap> = Api::namespaced(server.client().await, "default");
+    maps.create(&PostParams::default(), &named("one")).await.unwrap();
+    let mut made = files(&server.folder().join("keelson"));
+    made.extend(files(&data.path().join("events")));
+    assert!(made.len() > 8, "{made:?}");
+    for (name, mode) in &made {
+        let public = name.ends_with(".crt") || name.ends_with(".pub");
+        assert_eq!(*mode, if public { 0o644 } else { 0o600 }, "{name}: {made:?}");
+    }
+    for folder in ["keelson", "keelson/pki"]
+        .map(|name| server.folder().join(name))
+        .into_iter()
+        .chain([data.path().join("events")])
+    {
+        let mode = folder.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o700, "{}", folder.display());
+    }
+}
+
 #[tokio::test]
 async fn sigterm_ends_open_watches_and_the_server() {
     let server = Server::start(keelson(), &["--storage-backend=memory"]).await;

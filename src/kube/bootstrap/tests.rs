@@ -132,6 +132,31 @@ async fn a_fresh_server_has_what_clients_look_for() {
     assert_eq!(role.metadata.managed_fields[0].manager, "kube-apiserver");
 }
 
+/// CVE-2021-25740: who may write endpoints can lead a service into another namespace, so users' roles don't have it.
+#[tokio::test]
+async fn default_roles_write_no_endpoints() {
+    let context = context();
+    tokio::task::LocalSet::new().run_until(run_all(&context)).await;
+    let resource = context.registry.resource(RBAC, "clusterroles").unwrap();
+    let (mut users, mut writers) = (0, Vec::new());
+    for object in resource.all("").await.unwrap() {
+        let role = object.downcast_ref::<ClusterRole>().unwrap();
+        let name = &role.metadata.name;
+        let of_users = ["admin", "edit", "view"].contains(&name.as_str()) || name.starts_with("system:aggregate-to-");
+        users += usize::from(of_users);
+        let has =
+            |list: &[String], wanted: &[&str]| list.iter().any(|one| one == "*" || wanted.contains(&one.as_str()));
+        let writes = role.rules.iter().any(|rule| {
+            let verbs = ["create", "update", "patch", "delete", "deletecollection"];
+            has(&rule.resources, &["endpoints", "endpointslices"]) && has(&rule.verbs, &verbs)
+        });
+        if writes && (of_users || !name.starts_with("system:")) {
+            writers.push(name.clone());
+        }
+    }
+    assert_eq!((users, writers), (6, vec!["cluster-admin".to_owned()]));
+}
+
 #[tokio::test]
 async fn a_second_start_changes_nothing() {
     let context = context();

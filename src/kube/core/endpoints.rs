@@ -1,13 +1,11 @@
 //! Endpoints: addresses and ports of what stands behind a service.
 
-use std::net::IpAddr;
-
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
 use keelson_machinery::validation::names;
 use keelson_server::registry::{Context, Strategy};
 
-use super::port;
+use super::{ip, port};
 use crate::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
 use crate::kube::typed::typed;
 
@@ -16,23 +14,34 @@ pub struct EndpointsStrategy;
 
 impl Strategy for EndpointsStrategy {
     fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<Endpoints>(object).map(validate).unwrap_or_default()
+        typed::<Endpoints>(object)
+            .map(|new| validate(new, &[]))
+            .unwrap_or_default()
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        typed::<Endpoints>(new).map(validate).unwrap_or_default()
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let stored = typed::<Endpoints>(old).map(addresses).unwrap_or_default();
+        typed::<Endpoints>(new)
+            .map(|new| validate(new, &stored))
+            .unwrap_or_default()
     }
 }
 
-fn validate(endpoints: &Endpoints) -> ErrorList {
+fn addresses(endpoints: &Endpoints) -> Vec<&str> {
+    let subsets = endpoints.subsets.iter();
+    let all = subsets.flat_map(|subset| subset.addresses.iter().chain(&subset.not_ready_addresses));
+    all.map(|address| address.ip.as_str()).collect()
+}
+
+fn validate(endpoints: &Endpoints, stored: &[&str]) -> ErrorList {
     let mut errors = ErrorList::default();
     for (place, subset) in endpoints.subsets.iter().enumerate() {
-        errors.extend(validate_subset(subset, &Path::new("subsets").index(place)));
+        errors.extend(validate_subset(subset, stored, &Path::new("subsets").index(place)));
     }
     errors
 }
 
-fn validate_subset(subset: &EndpointSubset, path: &Path) -> ErrorList {
+fn validate_subset(subset: &EndpointSubset, stored: &[&str], path: &Path) -> ErrorList {
     let mut errors = ErrorList::default();
     if subset.addresses.is_empty() && subset.not_ready_addresses.is_empty() {
         errors.push(FieldError::required(
@@ -45,7 +54,7 @@ fn validate_subset(subset: &EndpointSubset, path: &Path) -> ErrorList {
         ("notReadyAddresses", &subset.not_ready_addresses),
     ] {
         for (place, address) in list.iter().enumerate() {
-            errors.extend(validate_address(address, &path.child(field).index(place)));
+            errors.extend(validate_address(address, stored, &path.child(field).index(place)));
         }
     }
     for (place, entry) in subset.ports.iter().enumerate() {
@@ -58,19 +67,10 @@ fn validate_subset(subset: &EndpointSubset, path: &Path) -> ErrorList {
     errors
 }
 
-fn validate_address(address: &EndpointAddress, path: &Path) -> ErrorList {
-    let ip = path.child("ip");
-    let mut errors = ErrorList::default();
-    match address.ip.parse::<IpAddr>() {
-        Err(_) => {
-            let text = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-            errors.push(FieldError::invalid(&ip, &address.ip, text));
-        }
-        Ok(parsed) => {
-            let texts = unusable(parsed).map(|text| FieldError::invalid(&ip, &address.ip, text));
-            errors.extend(texts);
-        }
-    }
+fn validate_address(address: &EndpointAddress, stored: &[&str], path: &Path) -> ErrorList {
+    let place = path.child("ip");
+    let mut errors = ip::validate(&address.ip, stored, &place);
+    errors.extend(ip::validate_reachable(&address.ip, &place));
     if !address.hostname.is_empty() {
         let texts = names::dns_label(&address.hostname);
         let path = path.child("hostname");
@@ -81,25 +81,6 @@ fn validate_address(address: &EndpointAddress, path: &Path) -> ErrorList {
         );
     }
     errors
-}
-
-/// Why nothing outside the machine could answer at this address.
-fn unusable(ip: IpAddr) -> Option<&'static str> {
-    let (link_local, link_local_multicast) = match ip {
-        IpAddr::V4(v4) => (v4.is_link_local(), v4.octets().starts_with(&[224, 0, 0])),
-        IpAddr::V6(v6) => (v6.segments()[0] & 0xffc0 == 0xfe80, v6.segments()[0] & 0xff0f == 0xff02),
-    };
-    if ip.is_unspecified() {
-        Some("may not be unspecified (0.0.0.0 or ::)")
-    } else if ip.is_loopback() {
-        Some("may not be in the loopback range (127.0.0.0/8, ::1/128)")
-    } else if link_local {
-        Some("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
-    } else if link_local_multicast {
-        Some("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
-    } else {
-        None
-    }
 }
 
 fn validate_port(entry: &EndpointPort, named: bool, path: &Path) -> ErrorList {
@@ -135,11 +116,12 @@ mod tests {
                 r#"{"notReadyAddresses":[{"ip":"x"},{"ip":"127.0.0.1"},{"ip":"fe80::1"},{"ip":"::"},{"ip":"224.0.0.5"}]}"#,
                 "subsets[0].notReadyAddresses[0].ip: Invalid value: \"x\": must be a valid IP address, (e.g. 10.9.8.7 or \
                  2001:db8::ffff)\n\
+                 subsets[0].notReadyAddresses[0].ip: Invalid value: \"x\": must be a valid IP address\n\
                  subsets[0].notReadyAddresses[1].ip: Invalid value: \"127.0.0.1\": may not be in the loopback range \
                  (127.0.0.0/8, ::1/128)\n\
                  subsets[0].notReadyAddresses[2].ip: Invalid value: \"fe80::1\": may not be in the link-local range \
                  (169.254.0.0/16, fe80::/10)\n\
-                 subsets[0].notReadyAddresses[3].ip: Invalid value: \"::\": may not be unspecified (0.0.0.0 or ::)\n\
+                 subsets[0].notReadyAddresses[3].ip: Invalid value: \"::\": may not be unspecified (::)\n\
                  subsets[0].notReadyAddresses[4].ip: Invalid value: \"224.0.0.5\": may not be in the link-local multicast \
                  range (224.0.0.0/24, ff02::/10)",
             ),

@@ -4,6 +4,7 @@ pub mod config_map;
 mod data;
 pub mod endpoints;
 pub mod event;
+pub mod ip;
 pub mod limit_range;
 pub mod namespace;
 pub mod node;

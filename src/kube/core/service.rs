@@ -11,7 +11,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::validation::{labels, names};
 use keelson_server::registry::{Context, Strategy};
 
-use super::port;
+use super::{ip, port};
 use crate::api::core::v1::{Service, ServicePort, ServiceSpec};
 use crate::kube::typed::{typed, typed_mut};
 
@@ -45,14 +45,17 @@ impl Strategy for ServiceStrategy {
     }
 
     fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<Service>(object).map(validate).unwrap_or_default()
+        typed::<Service>(object)
+            .map(|new| validate(new, &[]))
+            .unwrap_or_default()
     }
 
     fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
         let (Some(new), Some(old)) = (typed::<Service>(new), typed::<Service>(old)) else {
             return ErrorList::default();
         };
-        let mut errors = validate(new);
+        let stored: Vec<&str> = old.spec.external_ips.iter().map(String::as_str).collect();
+        let mut errors = validate(new, &stored);
         let stays = old.spec.r#type != "ExternalName" && new.spec.r#type != "ExternalName";
         if let (true, Some(was), Some(is)) = (stays, old.spec.cluster_ips.first(), new.spec.cluster_ips.first())
             && was != is
@@ -206,7 +209,8 @@ fn families_of_headless(spec: &mut ServiceSpec) {
     }
 }
 
-fn validate(service: &Service) -> ErrorList {
+/// `stored` are the external addresses that the service had before.
+fn validate(service: &Service, stored: &[&str]) -> ErrorList {
     let (spec, path) = (&service.spec, Path::new("spec"));
     let mut errors = ErrorList::default();
     let external = spec.r#type == "ExternalName";
@@ -220,6 +224,14 @@ fn validate(service: &Service) -> ErrorList {
     }
     errors.extend(validate_ports(&spec.ports, &path.child("ports")));
     errors.extend(labels::validate_labels(&spec.selector, &path.child("selector")));
+    for (place, text) in spec.external_ips.iter().enumerate() {
+        let path = path.child("externalIPs").index(place);
+        let written = ip::validate(text, stored, &path);
+        if written.is_empty() {
+            errors.extend(ip::validate_reachable(text, &path));
+        }
+        errors.extend(written);
+    }
     if external {
         errors.extend(validate_external_name(&spec.external_name, &path.child("externalName")));
     }

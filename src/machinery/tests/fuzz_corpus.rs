@@ -99,3 +99,23 @@ fn quantity() {
 fn selector() {
     replay("selector", targets::selector);
 }
+
+#[test]
+fn time() {
+    replay("time", targets::time);
+}
+
+#[test]
+fn fields() {
+    replay("fields", targets::fields);
+}
+
+#[test]
+fn apply() {
+    replay("apply", targets::apply);
+}
+
+#[test]
+fn expression() {
+    replay("expression", targets::expression);
+}

@@ -135,3 +135,47 @@ fn overlap(one: &str, other: &str) -> bool {
     };
     one.iter().any(|certificate| other.contains(certificate))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use keelson_server::tls::certs::{CertificateAuthority, Validity};
+
+    use super::*;
+
+    fn authority(name: &str) -> String {
+        let validity = Validity::years_from(SystemTime::now(), 1);
+        let authority = CertificateAuthority::create(name, validity).unwrap();
+        authority.pem().certificate_pem.clone()
+    }
+
+    /// Clients whose certificates are of the authority of proxies could act as anybody.
+    #[test]
+    fn authorities_of_both_need_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let (shared, other) = (authority("shared"), authority("other"));
+        let path = folder.path().join("proxies.crt");
+        std::fs::write(&path, &shared).unwrap();
+        let settle = |clients: &str, names: &[&str]| {
+            let flags = RequestHeader {
+                requestheader_client_ca_file: Some(path.clone()),
+                requestheader_allowed_names: names.iter().map(|name| (*name).to_owned()).collect(),
+                ..RequestHeader::default()
+            };
+            let mut warnings = Vec::new();
+            let settled = flags.settle(Some(clients), &mut warnings);
+            settled
+                .map(|settings| (settings.is_some(), warnings.len()))
+                .map_err(|error| error.to_string())
+        };
+        let both = format!("{other}{shared}");
+        assert_eq!(settle(&other, &[]), Ok((true, 0)));
+        assert_eq!(settle(&both, &["front"]), Ok((true, 1)));
+        assert!(
+            settle(&both, &[])
+                .unwrap_err()
+                .contains("contain overlapping certificates")
+        );
+    }
+}

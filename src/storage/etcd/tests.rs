@@ -13,7 +13,7 @@ use super::connect;
 use super::*;
 use crate::Event;
 use crate::WatchItem;
-use crate::tests::etcd_server::{EtcdServer, free_port};
+use crate::tests::etcd_server::{EtcdCluster, EtcdServer, free_port};
 
 async fn write(store: &EtcdStore, key: &str, expect: Expect, value: impl Into<Bytes>) -> Revision {
     match store
@@ -215,6 +215,83 @@ async fn one_member_of_several_is_enough() {
     }
     let mut watch = store.watch("/", Revision(1)).await.unwrap();
     assert_eq!(keys(&mut watch, 20).await.len(), 20);
+}
+
+/// Longer than anything is waited for, and short of for ever.
+const GIVEN_UP: Duration = Duration::from_secs(20);
+
+/// etcd that says nothing: requests are given up, memory still answers, and all goes on when it speaks again.
+#[tokio::test]
+async fn etcd_that_hangs_is_given_up_and_taken_up_again() {
+    let Some(server) = EtcdServer::start() else { return };
+    let store = EtcdStore::connect(&server.config()).await.unwrap();
+    let first = write(&store, "/a/1", Expect::Absent, "x").await;
+    assert_eq!(store.snapshot("/a/").await.unwrap().count("/a/"), 1);
+    let mut watch = store.watch("/a/", first).await.unwrap();
+    server.pause();
+    let put = |value: &'static str| Write::Put {
+        value: value.into(),
+        lease: None,
+    };
+    let begin = tokio::time::Instant::now();
+    let (refused, ill, uncertain) = tokio::join!(
+        store.write("/a/2", Expect::Absent, put("x")),
+        store.health(),
+        store.snapshot("/a/")
+    );
+    assert!(refused.is_err() && ill.is_err() && uncertain.is_err());
+    assert!(begin.elapsed() < GIVEN_UP, "{:?}", begin.elapsed());
+    assert_eq!(store.held("/a/").unwrap().count("/a/"), 1, "memory is there");
+    server.resume();
+    let begin = tokio::time::Instant::now();
+    while store.health().await.is_err() {
+        assert!(begin.elapsed() < GIVEN_UP);
+    }
+    // The first of the two may have been carried out: nobody knows.
+    write(&store, "/a/3", Expect::Absent, "x").await;
+    assert!(begin.elapsed() < GIVEN_UP, "{:?}", begin.elapsed());
+    while !keys(&mut watch, 1).await.contains(&"/a/3".to_owned()) {}
+}
+
+/// Members that go one after the other, then all but one: with a leader all goes on, without one nothing is certain.
+#[tokio::test]
+async fn a_member_may_go_but_not_the_majority() {
+    let Some(mut cluster) = EtcdCluster::start() else {
+        return;
+    };
+    let store = EtcdStore::connect(&cluster.config()).await.unwrap();
+    let first = write(&store, "/a/0", Expect::Absent, "x").await;
+    let mut watch = store.watch("/a/", first).await.unwrap();
+    let put = || Write::Put {
+        value: "x".into(),
+        lease: None,
+    };
+    // One of the three is the leader.
+    for gone in 0..3 {
+        cluster.members[gone].stop();
+        let (key, begin) = (format!("/a/{}", gone + 1), tokio::time::Instant::now());
+        loop {
+            match store.write(&key, Expect::Absent, put()).await {
+                Ok(_) => break,
+                Err(error) => assert!(begin.elapsed() < 2 * GIVEN_UP, "{error}"),
+            }
+        }
+        assert_eq!(keys(&mut watch, 1).await, [key]);
+        cluster.members[gone].restart();
+    }
+    cluster.members[0].stop();
+    cluster.members[1].stop();
+    let begin = tokio::time::Instant::now();
+    let (refused, ill) = tokio::join!(store.write("/a/x", Expect::Absent, put()), store.health());
+    assert!(refused.is_err() && ill.is_err());
+    assert!(begin.elapsed() < GIVEN_UP, "{:?}", begin.elapsed());
+    cluster.members[0].restart();
+    let begin = tokio::time::Instant::now();
+    while store.health().await.is_err() {
+        assert!(begin.elapsed() < 2 * GIVEN_UP);
+    }
+    write(&store, "/a/y", Expect::Absent, "x").await;
+    while !keys(&mut watch, 1).await.contains(&"/a/y".to_owned()) {}
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -534,6 +535,121 @@ pub async fn a_watch_continues_a_list_without_a_gap(store: Shared, p: &str) {
     }
 }
 
+/// A thousand times: a list under a prefix that is written to all the time, then a watch from there, while history is
+/// compacted behind it. Whoever comes too late lists again, and is never too late twice.
+pub async fn lists_and_watches_keep_up_with_a_hot_prefix(store: Shared, p: &str) {
+    const ROUNDS: usize = 1000;
+    let hot = format!("{p}hot/");
+    let done = Arc::new(AtomicBool::new(false));
+    let writer = tokio::spawn({
+        let (store, key, done) = (store.clone(), format!("{hot}key"), done.clone());
+        async move {
+            let mut last = create(&store, &key, "x").await;
+            let mut before = last;
+            for n in 0_u64.. {
+                if done.load(Ordering::Relaxed) {
+                    return;
+                }
+                let now = write(&store, &key, Expect::Revision(last), put("x")).await;
+                if n % 512 == 511 {
+                    store.compact(before).await.unwrap();
+                    before = last;
+                }
+                last = now;
+            }
+        }
+    });
+    let mut late = 0;
+    for _ in 0..ROUNDS {
+        let listed = store.list(&hot, ListOptions::default()).await.unwrap();
+        let first = match store.watch(&hot, listed.revision).await {
+            Ok(mut watch) => loop {
+                match next(&mut watch).await {
+                    Ok(WatchItem::Events(events)) => break Ok(events),
+                    Ok(WatchItem::Progress(_)) => {}
+                    Err(error) => break Err(error),
+                }
+            },
+            Err(error) => Err(error),
+        };
+        match first {
+            Ok(events) => {
+                assert!(revision(&events[0]) > listed.revision);
+                late = 0;
+            }
+            Err(StoreError::Compacted { .. }) => late += 1,
+            Err(other) => panic!("{other}"),
+        }
+        assert!(late < 2, "too late twice");
+    }
+    done.store(true, Ordering::Relaxed);
+    writer.await.unwrap();
+}
+
+/// A prefix where nothing happens while history goes by elsewhere: its watch lives, and hears what comes at last.
+pub async fn an_idle_watch_outlives_history(store: Shared, p: &str) {
+    let (idle, busy) = (format!("{p}idle/"), format!("{p}busy/"));
+    create(&store, &format!("{idle}first"), "x").await;
+    let listed = store.list(&idle, ListOptions::default()).await.unwrap();
+    let mut watch = store.watch(&idle, listed.revision).await.unwrap();
+    let mut last = create(&store, &format!("{busy}key"), "x").await;
+    for _ in 0..300 {
+        last = write(&store, &format!("{busy}key"), Expect::Revision(last), put("x")).await;
+    }
+    store.compact(last).await.unwrap();
+    create(&store, &format!("{idle}second"), "x").await;
+    assert_eq!(told(&events(&mut watch, 1).await[0]).0, format!("{idle}second"));
+    // Who lists now, and is told that nothing changed since, waits for the next change and not for an error.
+    let listed = store.list(&idle, ListOptions::default()).await.unwrap();
+    assert!(listed.revision > last);
+    let mut watch = store.watch(&idle, listed.revision).await.unwrap();
+    create(&store, &format!("{idle}third"), "x").await;
+    assert_eq!(told(&events(&mut watch, 1).await[0]).0, format!("{idle}third"));
+}
+
+/// A write at every moment between a list and the watch from its revision: it is in one of both, and never in both.
+pub async fn no_write_slips_between_a_list_and_its_watch(store: Shared, p: &str) {
+    for round in 0..200_u64 {
+        let key = format!("{p}{round:03}");
+        let writer = tokio::spawn({
+            let (store, key) = (store.clone(), key.clone());
+            async move {
+                tokio::time::sleep(Duration::from_micros(round * 10)).await;
+                create(&store, &key, "x").await
+            }
+        });
+        let listed = store.list(p, ListOptions::default()).await.unwrap();
+        tokio::time::sleep(Duration::from_micros((200 - round) * 5)).await;
+        let mut watch = store.watch(p, listed.revision).await.unwrap();
+        let written = writer.await.unwrap();
+        let was_listed = listed.entries.iter().any(|entry| *entry.key == *key);
+        assert_eq!(was_listed, written <= listed.revision);
+        if !was_listed {
+            assert_eq!(revision(&events(&mut watch, 1).await[0]), written);
+        }
+    }
+}
+
+/// What is certain to be new is read without waiting for anything else to happen: the prefix is idle, another is busy.
+pub async fn certain_reads_of_an_idle_prefix_are_quick(store: Shared, p: &str) {
+    let (idle, busy) = (format!("{p}idle/"), format!("{p}busy/"));
+    create(&store, &format!("{idle}key"), "x").await;
+    let mut last = create(&store, &format!("{busy}key"), "x").await;
+    store.snapshot(&idle).await.unwrap();
+    let mut times = Vec::new();
+    for _ in 0..40 {
+        last = write(&store, &format!("{busy}key"), Expect::Revision(last), put("x")).await;
+        let begin = Instant::now();
+        let snapshot = store.snapshot(&idle).await.unwrap();
+        times.push(begin.elapsed());
+        assert!(snapshot.revision() >= last, "older than an answered write");
+        assert_eq!(snapshot.count(&idle), 1);
+    }
+    times.sort_unstable();
+    // Far from what waiting for anything that happens by itself would take, also on a busy machine.
+    assert!(times[times.len() / 2] < Duration::from_millis(150), "{times:?}");
+}
+
 pub async fn a_slow_watch_misses_nothing(store: Shared, p: &str) {
     const WRITERS: usize = 8;
     const WRITES: usize = 400;
@@ -617,14 +733,17 @@ pub async fn keys_end_with_their_lease(store: Shared, p: &str) {
 
 /// More keys than a store ends at once.
 pub async fn many_keys_end_together(store: Shared, p: &str) {
-    const KEYS: usize = 5_000;
+    keys_end_together(store, p, 5_000, Duration::from_secs(6)).await;
+}
+
+/// So many keys under a few leases: each ends, and is told once.
+pub async fn keys_end_together(store: Shared, p: &str, count: usize, ttl: Duration) {
     const LEASES: usize = 5;
-    let ttl = Duration::from_secs(6);
     let leases = join_all((0..LEASES).map(|_| store.grant(ttl))).await;
     let leases: Vec<LeaseId> = leases.into_iter().map(Result::unwrap).collect();
     let start = store.current_revision().await.unwrap();
-    let writes = (0..KEYS).map(|n| {
-        let (store, key) = (store.clone(), format!("{p}{n:05}"));
+    let writes = (0..count).map(|n| {
+        let (store, key) = (store.clone(), format!("{p}{n:06}"));
         let put = Write::Put {
             value: Bytes::from_static(b"x"),
             lease: Some(leases[n % LEASES]),
@@ -633,13 +752,13 @@ pub async fn many_keys_end_together(store: Shared, p: &str) {
     });
     join_all(writes).await;
     let mut watch = store.watch(p, start).await.unwrap();
-    let seen = events(&mut watch, 2 * KEYS).await;
+    let seen = events(&mut watch, 2 * count).await;
     let gone = seen.iter().filter_map(|event| match event {
         Event::Delete { key, .. } => Some(key.to_string()),
         Event::Put { .. } => None,
     });
     let gone: BTreeSet<String> = gone.collect();
-    assert_eq!((seen.len(), gone.len()), (2 * KEYS, KEYS));
+    assert_eq!((seen.len(), gone.len()), (2 * count, count));
     assert!(keys(&store.list(p, ListOptions::default()).await.unwrap()).is_empty());
 }
 

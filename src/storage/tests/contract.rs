@@ -71,6 +71,10 @@ contract!(
     watches_tell_every_change_in_order,
     watches_keep_to_their_prefix,
     a_watch_continues_a_list_without_a_gap,
+    lists_and_watches_keep_up_with_a_hot_prefix,
+    an_idle_watch_outlives_history,
+    no_write_slips_between_a_list_and_its_watch,
+    certain_reads_of_an_idle_prefix_are_quick,
     a_slow_watch_misses_nothing,
     watches_hear_of_progress_when_asked,
     keys_end_with_their_lease,
@@ -95,6 +99,13 @@ async fn embedded_store(dir: &Path) -> Arc<dyn Store> {
 
 async fn etcd_store(server: &EtcdServer) -> Arc<dyn Store> {
     open(StoreConfig::Etcd(server.config())).await.unwrap()
+}
+
+/// As many events as a busy cluster makes in an hour, all at their end at once.
+#[test]
+fn a_hundred_thousand_keys_end_together() {
+    let ttl = std::time::Duration::from_secs(20);
+    block_on(async { cases::keys_end_together(memory_store().await, "/", 100_000, ttl).await });
 }
 
 #[test]

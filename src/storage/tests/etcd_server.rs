@@ -65,6 +65,21 @@ impl EtcdServer {
         self.child.wait().unwrap();
     }
 
+    /// Stops answering, without going away.
+    pub fn pause(&self) {
+        self.signal("STOP");
+    }
+
+    /// Goes on after a pause.
+    pub fn resume(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+
     /// Starts again what was stopped.
     pub fn restart(&mut self) {
         self.child = run(
@@ -83,6 +98,49 @@ impl EtcdServer {
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             assert!(since.elapsed() < Duration::from_secs(60), "etcd does not start");
             std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Three members that hold an election when one goes away.
+pub(crate) struct EtcdCluster {
+    pub members: Vec<EtcdServer>,
+}
+
+impl EtcdCluster {
+    /// `None`: there is no etcd.
+    pub fn start() -> Option<Self> {
+        let program = find()?;
+        let peers: Vec<u16> = (0..3).map(|_| free_port()).collect();
+        let all: Vec<String> = peers
+            .iter()
+            .enumerate()
+            .map(|(n, port)| format!("m{n}=http://127.0.0.1:{port}"))
+            .collect();
+        let member = |(n, peer_port): (usize, u16)| {
+            // Of a flag that is given twice the last one counts.
+            let more = ["--name", &format!("m{n}"), "--initial-cluster", &all.join(",")].map(OsString::from);
+            let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+            let child = run(&program, dir.path(), "http", port, peer_port, &more);
+            EtcdServer {
+                program: program.clone(),
+                dir,
+                port,
+                peer_port,
+                scheme: "http",
+                more: more.into(),
+                child,
+            }
+        };
+        let members: Vec<EtcdServer> = peers.iter().copied().enumerate().map(member).collect();
+        members.iter().for_each(EtcdServer::wait);
+        Some(EtcdCluster { members })
+    }
+
+    pub fn config(&self) -> EtcdConfig {
+        EtcdConfig {
+            endpoints: self.members.iter().map(EtcdServer::endpoint).collect(),
+            ..Default::default()
         }
     }
 }

@@ -14,6 +14,8 @@ mod headers;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod lists;
+#[cfg(test)]
 mod panics;
 #[cfg(test)]
 mod paths;

@@ -1,5 +1,7 @@
 //! Watches and the clients that do not keep up with them.
 
+use std::time::{Duration, Instant};
+
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
@@ -12,7 +14,7 @@ const NOTE: usize = 20_000;
 /// A client that asks by HTTP/1.1 and does not read: its buffers fill up, and that is all.
 async fn deaf(server: &Server) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).await.unwrap();
-    let request = format!("GET {ORDERS}?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n");
+    let request = format!("GET {ORDERS}?watch=1&resourceVersion=1 HTTP/1.1\r\nHost: x\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut first = [0; 12];
     soon(stream.read_exact(&mut first)).await.unwrap();
@@ -24,17 +26,29 @@ async fn deaf(server: &Server) -> TcpStream {
 #[tokio::test]
 async fn a_slow_watcher_costs_only_itself() {
     let server = Server::with(|_| {});
-    let mut writer = server.client().await;
+    let (mut writer, mut healthy) = (server.client().await, server.client().await.watch("").await);
+    // How late the healthy one hears of orders, in the middle.
+    let mut lateness = async |numbers: std::ops::Range<usize>| {
+        let mut times = Vec::new();
+        for name in numbers.map(|number| format!("order-{number}")) {
+            let begin = Instant::now();
+            writer.create(&name, NOTE).await;
+            assert_eq!(healthy.next_name().await, name);
+            times.push(begin.elapsed());
+        }
+        times.sort_unstable();
+        times[times.len() / 2]
+    };
+    let alone = lateness(0..100).await;
     let mut stalled = Vec::new();
-    for _ in 0..2 {
+    for _ in 0..10 {
         stalled.push(deaf(&server).await);
     }
-    let mut healthy = server.client().await.watch("").await;
-    let names = |number: usize| format!("order-{number}");
-    for number in 0..EVENTS {
-        writer.create(&names(number), NOTE).await;
-        assert_eq!(healthy.next_name().await, names(number));
-    }
+    let beside = lateness(100..EVENTS).await;
+    assert!(
+        beside < 5 * alone + Duration::from_millis(20),
+        "{beside:?}, alone {alone:?}"
+    );
     for stream in stalled {
         assert_eq!(told(stream, EVENTS - 1).await, EVENTS);
     }
@@ -59,7 +73,7 @@ async fn told(stream: TcpStream, last: usize) -> usize {
 
 #[tokio::test]
 async fn a_watch_ends_when_its_client_or_the_server_says_so() {
-    let server = Server::with(|requests| requests.min_watch = std::time::Duration::from_millis(100));
+    let server = Server::with(|requests| requests.min_watch = Duration::from_millis(100));
     let mut client = server.client().await;
     client.create("a", 0).await;
     for query in ["timeoutSeconds=1", ""] {
@@ -77,9 +91,7 @@ async fn a_watch_whose_time_has_passed_ends_at_once() {
     for query in ["timeoutSeconds=-1", "timeoutSeconds=99999999999999999"] {
         let mut watch = client.watch(query).await;
         let end = async { while watch.next().await.is_some() {} };
-        tokio::time::timeout(std::time::Duration::from_secs(20), end)
-            .await
-            .expect(query);
+        tokio::time::timeout(Duration::from_secs(20), end).await.expect(query);
     }
 }
 
