@@ -19,7 +19,7 @@ pub enum Bearer<'a> {
 
 /// Reads the first `Authorization` header; words after the token are ignored, the scheme's case does not matter.
 pub fn token(headers: &HeaderMap) -> Bearer<'_> {
-    let Some(text) = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()) else {
+    let Some(text) = headers.get(header::AUTHORIZATION).and_then(text_of) else {
         return Bearer::None;
     };
     let mut parts = text.trim().splitn(3, ' ');
@@ -33,6 +33,13 @@ pub fn token(headers: &HeaderMap) -> Bearer<'_> {
         (Some(""), None) => Bearer::None,
         (Some(token), _) => Bearer::Token(token),
     }
+}
+
+/// The value if it is visible ASCII: as its own `to_str`, which looks at one byte after the other.
+fn text_of(value: &HeaderValue) -> Option<&str> {
+    // There are no control characters in a value.
+    let text = std::str::from_utf8(value.as_bytes()).ok()?;
+    text.is_ascii().then_some(text)
 }
 
 /// Whether there is a blank too many before the token: [`Bearer::ExtraSpace`], without reading the whole of a token.
@@ -123,6 +130,13 @@ mod tests {
             headers.insert(header::AUTHORIZATION, HeaderValue::from_static(text));
             assert_eq!(token(&headers), want, "{text:?}");
             assert_eq!(has_extra_space(&headers), want == Bearer::ExtraSpace, "{text:?}");
+        }
+        for bytes in [&b"Bearer \xc3\xa4"[..], b"Bearer \xff"] {
+            let value = HeaderValue::from_bytes(bytes).unwrap();
+            assert_eq!(text_of(&value), value.to_str().ok());
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, value);
+            assert_eq!(token(&headers), Bearer::None, "{bytes:?}");
         }
         assert_eq!(token(&HeaderMap::new()), Bearer::None);
     }
