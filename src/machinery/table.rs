@@ -157,6 +157,8 @@ pub struct Descriptions {
 pub struct TableColumns {
     columns: Vec<Column>,
     condition: Option<ConditionFunction>,
+    /// Kinds without columns of their own have null for no rows.
+    bare: bool,
 }
 
 struct Column {
@@ -205,6 +207,7 @@ impl TableColumns {
         Ok(TableColumns {
             columns,
             condition: functions.conditions.get(kind).copied(),
+            bare: described.iter().any(|c| c.function == CREATED),
         })
     }
 

@@ -94,6 +94,7 @@ fn index(state: &ServerState) -> HttpResponse {
     paths.extend(["/readyz/etcd-readiness", "/readyz/shutdown"].map(str::to_owned));
     paths.extend(["/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"].map(str::to_owned));
     paths.extend(state.discovery.paths());
+    paths.push("/openid/v1/jwks".to_owned());
     if state.rest.backend.encryption.has_services() {
         paths.extend(["/healthz", "/readyz"].map(|p| format!("{p}/kms-providers")));
     }

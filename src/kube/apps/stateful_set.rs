@@ -35,6 +35,14 @@ impl Strategy for StatefulSetStrategy {
         found
     }
 
+    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+        drop_disabled(object, None);
+    }
+
+    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        drop_disabled(new, typed::<StatefulSet>(old));
+    }
+
     fn fill_bookmark(&self, object: &mut dyn Object) {
         if let Some(o) = typed_mut::<StatefulSet>(object) {
             o.spec.replicas = Some(0);
@@ -149,6 +157,19 @@ fn validate_rollout(rollout: &StatefulSetUpdateStrategy, path: &Path) -> ErrorLi
         return FieldError::invalid(&path, shown(&**rolling), text).into();
     }
     non_negative(rolling.partition.unwrap_or(0).into(), &path.child("partition"))
+}
+
+/// How many pods may be away at once is told by a feature that is not enabled; what was stored stays.
+fn drop_disabled(object: &mut dyn Object, old: Option<&StatefulSet>) {
+    let rolling = |o: &StatefulSet| o.spec.update_strategy.rolling_update.clone();
+    if old.and_then(rolling).is_some_and(|r| r.max_unavailable.is_some()) {
+        return;
+    }
+    if let Some(o) = typed_mut::<StatefulSet>(object)
+        && let Some(rolling) = &mut o.spec.update_strategy.rolling_update
+    {
+        rolling.max_unavailable = None;
+    }
 }
 
 #[cfg(test)]

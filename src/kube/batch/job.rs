@@ -60,6 +60,12 @@ impl Strategy for JobStrategy {
         true
     }
 
+    fn as_written(&self, object: &dyn Object) -> Option<Box<dyn Object>> {
+        let mut job = typed::<Job>(object)?.clone();
+        label_like_pods(&mut job);
+        Some(Box::new(job))
+    }
+
     fn deletion_warning(&self, options: &DeleteOptions) -> Option<&'static str> {
         let silent = options.propagation_policy.is_none() && options.orphan_dependents.is_none();
         silent.then_some(ORPHANS)

@@ -36,7 +36,8 @@ impl Strategy for CertificateSigningRequestStrategy {
     fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
         match part {
             Part::Main => &[&["spec"]],
-            Part::Status | Part::Internal => &[],
+            Part::Status => &[&["status", "conditions"]],
+            Part::Internal => &[],
             Part::Named(_) => &[&["spec"], &["status", "certificate"]],
         }
     }

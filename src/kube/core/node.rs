@@ -19,6 +19,18 @@ impl Strategy for NodeStrategy {
         named.then(|| text.to_owned()).into_iter().collect()
     }
 
+    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+        forget_configuration(object);
+    }
+
+    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, _old: &dyn Object) {
+        forget_configuration(new);
+    }
+
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, _old: &dyn Object) {
+        forget_configuration(new);
+    }
+
     /// A kubelet registers its node with all that it knows of it.
     fn keeps_new_status(&self) -> bool {
         true
@@ -56,10 +68,18 @@ pub fn defaults(object: &mut dyn Object) {
         node.status.allocatable.clone_from(&node.status.capacity);
     }
     let spec = &mut node.spec;
-    if spec.pod_cidrs.is_empty() && !spec.pod_cidr.is_empty() {
-        spec.pod_cidrs.push(spec.pod_cidr.clone());
+    if !spec.pod_cidr.is_empty() && spec.pod_cidrs.first() != Some(&spec.pod_cidr) {
+        spec.pod_cidrs = vec![spec.pod_cidr.clone()];
     } else if let Some(first) = spec.pod_cidrs.first() {
         spec.pod_cidr.clone_from(first);
+    }
+}
+
+/// Kubelets took their configuration from here once.
+fn forget_configuration(object: &mut dyn Object) {
+    if let Some(node) = typed_mut::<Node>(object) {
+        node.spec.config_source = None;
+        node.status.config = None;
     }
 }
 

@@ -88,7 +88,11 @@ impl Strategy for ServiceStrategy {
 /// What a service says that its kind of address leaves without effect.
 fn ignored(spec: &ServiceSpec) -> Vec<String> {
     let external = !spec.external_ips.is_empty();
-    match (spec.r#type.as_str(), spec.cluster_ip.as_str()) {
+    let mut found = Vec::new();
+    if spec.r#type != "ExternalName" && !spec.external_name.is_empty() {
+        found.push("spec.externalName is ignored when spec.type is not \"ExternalName\"".to_owned());
+    }
+    found.extend(match (spec.r#type.as_str(), spec.cluster_ip.as_str()) {
         ("ExternalName", _) if external => {
             vec!["spec.externalIPs is ignored when spec.type is \"ExternalName\"".to_owned()]
         }
@@ -103,7 +107,8 @@ fn ignored(spec: &ServiceSpec) -> Vec<String> {
         .map(|(_, field)| format!("{field} is ignored for headless services"))
         .collect(),
         _ => Vec::new(),
-    }
+    });
+    found
 }
 
 /// Defaults in code of services.

@@ -12,9 +12,6 @@ use crate::api::discovery_k8s_io::v1::{Endpoint, EndpointSlice};
 use crate::kube::core::ip;
 use crate::kube::typed::{typed, typed_mut};
 
-/// Says what the field `nodeName` says.
-const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
-
 /// The rules of endpoint slices.
 pub struct EndpointSliceStrategy;
 
@@ -40,7 +37,7 @@ impl Strategy for EndpointSliceStrategy {
 
     fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
         if let Some(o) = typed_mut::<EndpointSlice>(object) {
-            forget_host_names(&mut o.endpoints);
+            forget_topology(&mut o.endpoints);
         }
     }
 
@@ -52,7 +49,7 @@ impl Strategy for EndpointSliceStrategy {
         let same =
             |a: &[Endpoint], b: &[Endpoint]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equality::equal(a, b));
         if !same(&new.endpoints, &old.endpoints) {
-            forget_host_names(&mut new.endpoints);
+            forget_topology(&mut new.endpoints);
         }
         if new.metadata.labels != old.metadata.labels {
             new.metadata.generation = old.metadata.generation + 1;
@@ -100,9 +97,10 @@ fn validate_address(text: &str, ty: &str, stored: &[&str], path: &Path, place: u
     errors
 }
 
-fn forget_host_names(endpoints: &mut [Endpoint]) {
+/// Fields of the endpoint have taken its place.
+fn forget_topology(endpoints: &mut [Endpoint]) {
     for endpoint in endpoints {
-        endpoint.deprecated_topology.remove(HOSTNAME_LABEL);
+        endpoint.deprecated_topology.clear();
     }
 }
 
@@ -159,12 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn labels_count_and_host_names_are_dropped() {
+    fn labels_count_and_topology_is_dropped() {
         let mut old: EndpointSlice = read(
             r#"{"metadata":{"generation":1},"endpoints":[{"deprecatedTopology":{"kubernetes.io/hostname":"h","a":"b"}}]}"#,
         );
         EndpointSliceStrategy.prepare_for_create(&context(), &mut old);
-        assert_eq!(old.endpoints[0].deprecated_topology.len(), 1);
+        assert!(old.endpoints[0].deprecated_topology.is_empty());
         let mut new = old.clone();
         new.metadata.annotations.insert("a".to_owned(), "b".to_owned());
         EndpointSliceStrategy.prepare_for_update(&context(), &mut new, &old);

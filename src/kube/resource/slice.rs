@@ -13,10 +13,12 @@ pub struct ResourceSliceStrategy;
 impl Strategy for ResourceSliceStrategy {
     fn prepare_for_create(&self, context: &Context, object: &mut dyn Object) {
         set_taint_times(object, context.now);
+        drop_disabled(object);
     }
 
     fn prepare_for_update(&self, context: &Context, new: &mut dyn Object, _old: &dyn Object) {
         set_taint_times(new, context.now);
+        drop_disabled(new);
     }
 }
 
@@ -27,6 +29,21 @@ fn set_taint_times(object: &mut dyn Object, now: Time) {
     };
     for taint in o.spec.devices.iter_mut().flat_map(|d| &mut d.taints) {
         taint.time_added.get_or_insert(now.truncate_to_seconds());
+    }
+}
+
+/// Fields of features that are not enabled.
+fn drop_disabled(object: &mut dyn Object) {
+    if let Some(o) = typed_mut::<ResourceSlice>(object) {
+        for device in &mut o.spec.devices {
+            device.node_allocatable_resource_mappings.clear();
+            for attribute in device.attributes.values_mut() {
+                attribute.ints.clear();
+                attribute.bools.clear();
+                attribute.strings.clear();
+                attribute.versions.clear();
+            }
+        }
     }
 }
 

@@ -12,22 +12,40 @@ pub struct CsiDriverStrategy;
 
 impl Strategy for CsiDriverStrategy {
     fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let open = typed::<CSIDriver>(new)
-            .filter(|_| old.is_none())
-            .is_some_and(|o| !o.spec.token_requests.is_empty() && o.spec.service_account_token_in_secrets.is_none());
+        let old = old.and_then(typed::<CSIDriver>);
+        let asks_anew = |o: &CSIDriver| {
+            let (new, old) = (&o.spec.token_requests, old.map(|old| &old.spec.token_requests));
+            let same = |old: &Vec<_>| old.len() == new.len() && old.iter().zip(new).all(|(a, b)| equality::equal(a, b));
+            !new.is_empty() && !old.is_some_and(same)
+        };
+        let open =
+            typed::<CSIDriver>(new).is_some_and(|o| asks_anew(o) && o.spec.service_account_token_in_secrets.is_none());
         let text = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent \
                     possible logging of tokens in volume attributes";
         open.then(|| text.to_owned()).into_iter().collect()
     }
 
+    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+        drop_disabled(object, None);
+    }
+
     /// Changes are counted from whatever number the object was made with.
     fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        drop_disabled(new, typed::<CSIDriver>(old));
         let (Some(new), Some(old)) = (typed_mut::<CSIDriver>(new), typed::<CSIDriver>(old)) else {
             return;
         };
         if !equality::equal(&new.spec, &old.spec) {
             new.metadata.generation = old.metadata.generation + 1;
         }
+    }
+}
+
+/// Fields of features that are not enabled, unless they are stored.
+fn drop_disabled(object: &mut dyn Object, old: Option<&CSIDriver>) {
+    let stored = old.is_some_and(|o| o.spec.prevent_pod_scheduling_if_missing.is_some());
+    if let (Some(o), false) = (typed_mut::<CSIDriver>(object), stored) {
+        o.spec.prevent_pod_scheduling_if_missing = None;
     }
 }
 

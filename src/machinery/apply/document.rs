@@ -3,12 +3,13 @@
 //! The object alone would not do: that a field is null, zero or empty says something too. So the fields are gathered from
 //! the text, which is checked against the field tables as kube-apiserver checks it against its schema.
 
-use super::view::{Shape, absent_key, is_always_shown, is_hidden, scalar_of_json};
+use super::shown::{is_unshown, shows_more};
+use super::view::{Shape, absent_key, scalar_of_json};
 use crate::fieldset::{Entry, FieldSet, Growing, KeyField, Name, PathElement};
 use crate::json::route::{Route, Seen, find};
 use crate::json::{self, Cursor};
 use crate::managed::untracked;
-use crate::reflect::{FieldDesc, Flags, ListType, MessageDesc, Reflect, Type};
+use crate::reflect::{FieldDesc, ListType, MessageDesc, Reflect, Type};
 
 /// How deep a document may nest.
 const MAX_DEPTH: usize = 200;
@@ -21,6 +22,9 @@ pub struct Document {
     /// Fields that are written otherwise than the server writes the same value: `1000m`, a zero that it leaves out, a whole
     /// without what it always shows. They differ from any.
     pub restated: FieldSet,
+    /// Maps, lists and messages that are null or empty where the server would write nothing: they differ from nothing, but
+    /// not from content.
+    pub hollow: FieldSet,
     /// Why the document can't be made an object although the schema lets it pass.
     pub unfit: Option<String>,
 }
@@ -48,10 +52,11 @@ pub fn read_document(text: &[u8], message: &mut dyn Reflect) -> Result<Document,
     if !gather.problems.is_empty() {
         return Err(DocumentError::Schema(schema_text(&gather.problems)));
     }
-    let mut restated = FieldSet::EMPTY;
-    for path in &mut gather.restated {
-        path.reverse();
-        restated.insert(path);
+    let (mut restated, mut hollow) = (FieldSet::EMPTY, FieldSet::EMPTY);
+    for odd in &mut gather.odd {
+        odd.path.reverse();
+        let set = if odd.hollow { &mut hollow } else { &mut restated };
+        set.insert(&odd.path);
     }
     let restated = restated.difference(untracked());
     // Also where it can't be read to the end: failures name the object.
@@ -64,6 +69,7 @@ pub fn read_document(text: &[u8], message: &mut dyn Reflect) -> Result<Document,
     Ok(Document {
         fields,
         restated,
+        hollow,
         unfit,
     })
 }
@@ -88,6 +94,15 @@ impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.path, self.text)
     }
+}
+
+/// A value that the server would write otherwise.
+#[derive(Default)]
+struct Odd {
+    /// Last element first.
+    path: Vec<PathElement>,
+    /// See [`Document::hollow`].
+    hollow: bool,
 }
 
 /// Values that have to be written otherwise before they are read.
@@ -156,8 +171,7 @@ impl Said {
 pub(super) struct Gather<'a> {
     pub(super) cursor: Cursor<'a>,
     problems: Vec<Problem>,
-    /// Paths, last element first.
-    pub(super) restated: Vec<Vec<PathElement>>,
+    odd: Vec<Odd>,
     pub(super) unfit: Option<String>,
     pub(super) edits: Edits,
     duplicate: bool,
@@ -166,23 +180,23 @@ pub(super) struct Gather<'a> {
 impl<'a> Gather<'a> {
     /// Walks a value below the element that `element` makes.
     fn step(&mut self, element: impl FnOnce() -> PathElement, walk: impl FnOnce(&mut Self) -> Said) -> Said {
-        let (problems, restated) = (self.problems.len(), self.restated.len());
+        let (problems, odd) = (self.problems.len(), self.odd.len());
         let said = walk(self);
-        self.prefix(problems, restated, element);
+        self.prefix(problems, odd, element);
         said
     }
 
     /// Puts an element in front of what was found since.
-    fn prefix(&mut self, problems: usize, restated: usize, element: impl FnOnce() -> PathElement) {
-        if self.problems.len() == problems && self.restated.len() == restated {
+    fn prefix(&mut self, problems: usize, odd: usize, element: impl FnOnce() -> PathElement) {
+        if self.problems.len() == problems && self.odd.len() == odd {
             return;
         }
         let element = element();
         for problem in self.problems.iter_mut().skip(problems) {
             problem.path.insert_str(0, &element.to_string());
         }
-        for path in self.restated.iter_mut().skip(restated) {
-            path.push(element.clone());
+        for odd in self.odd.iter_mut().skip(odd) {
+            odd.path.push(element.clone());
         }
     }
 
@@ -235,8 +249,8 @@ impl<'a> Gather<'a> {
             let element = || PathElement::field(field.json);
             let value = self.step(element, |g| {
                 let said = g.value(field.ty, shape, place);
-                if (said.member || place.atomic) && is_hidden(field, g.cursor.since(start)) {
-                    g.restate();
+                if is_unshown(field, g.cursor.since(start)) {
+                    g.odd(!place.below(shape).atomic);
                 }
                 said
             });
@@ -250,10 +264,7 @@ impl<'a> Gather<'a> {
                 children: value.set,
             });
         }
-        let shown = |index: usize, field: &FieldDesc| {
-            is_always_shown(field) && !field.flags.has(Flags::INLINE) && !seen.has(index)
-        };
-        if place.atomic && desc.fields.iter().enumerate().any(|(index, field)| shown(index, field)) {
+        if place.atomic && shows_more(desc, &seen, &mut Vec::new()) {
             self.restate();
         }
         // What stands twice has been seen to.
@@ -268,7 +279,7 @@ impl<'a> Gather<'a> {
             self.cursor.skip();
             return Said::member();
         }
-        let (place, restated) = (place.below(shape), self.restated.len());
+        let (place, odd) = (place.below(shape), self.odd.len());
         let said = match (ty, first) {
             (Type::Message(desc), Some(b'{')) => self.members(desc(), place, &[]),
             (Type::Map(element), Some(b'{')) => self.entries(*element, shape, place),
@@ -281,21 +292,29 @@ impl<'a> Gather<'a> {
         if !place.atomic {
             return said;
         }
-        self.restated_as_whole(restated);
+        self.restated_as_whole(odd);
         Said::member()
     }
 
     /// The value at hand is not written as the server writes any: it leaves out what the server always shows, or shows what
-    /// the server leaves out. Once is enough.
-    fn restate(&mut self) {
-        if self.restated.last().is_none_or(|path| !path.is_empty()) {
-            self.restated.push(Vec::new());
-        }
+    /// the server leaves out.
+    pub(super) fn restate(&mut self) {
+        self.odd(false);
+    }
+
+    fn odd(&mut self, hollow: bool) {
+        self.odd.push(Odd {
+            path: Vec::new(),
+            hollow,
+        });
     }
 
     /// What was found since counts for the value at hand, which is owned as a whole.
     fn restated_as_whole(&mut self, since: usize) {
-        self.restated.iter_mut().skip(since).for_each(Vec::clear);
+        if self.odd.len() > since {
+            self.odd.truncate(since);
+            self.restate();
+        }
     }
 
     fn entries(&mut self, element_type: Type, shape: Shape, place: Place) -> Said {
@@ -308,7 +327,16 @@ impl<'a> Gather<'a> {
         while self.cursor.more() {
             let key = Name::from(self.cursor.key().decode());
             let element = PathElement::Field(key);
-            let value = self.step(|| element.clone(), |g| g.value(element_type, below, place));
+            let value = self.step(
+                || element.clone(),
+                |g| {
+                    // Go has no null among the values of a map: it reads a zero.
+                    if g.cursor.peek() == Some(b'n') {
+                        g.restate();
+                    }
+                    g.value(element_type, below, place)
+                },
+            );
             said.member = false;
             self.duplicate |= set.add_new(element, value.set).is_err();
         }
@@ -338,7 +366,7 @@ impl<'a> Gather<'a> {
 
     /// An item of a list whose items have owners of their own.
     fn item(&mut self, field: &'static FieldDesc, ty: Type, place: Place, index: i64, set: &mut Growing) {
-        let (problems, restated) = (self.problems.len(), self.restated.len());
+        let (problems, odd) = (self.problems.len(), self.odd.len());
         let keyed = field.list == ListType::Map;
         let first = self.cursor.peek();
         let wrong = match (keyed, first) {
@@ -375,9 +403,9 @@ impl<'a> Gather<'a> {
             }
         };
         if matches!(shape, Shape::Leaf) {
-            self.restated_as_whole(restated);
+            self.restated_as_whole(odd);
         }
-        self.prefix(problems, restated, || element.clone());
+        self.prefix(problems, odd, || element.clone());
         let children = if matches!(shape, Shape::Leaf) {
             FieldSet::EMPTY
         } else {

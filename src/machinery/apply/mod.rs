@@ -16,6 +16,7 @@ mod remove;
 mod scalars;
 mod set;
 mod settled;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -27,7 +28,7 @@ pub use raw::sort_raw_values;
 pub use remove::remove;
 pub use set::fields_of;
 
-use crate::fieldset::FieldSet;
+use crate::fieldset::{FieldSet, PathElement};
 use crate::managed::{Change, Conflict, Managed, Operation, Versions, Writer, track, transfer, untracked};
 use crate::reflect::Reflect;
 use view::same_message;
@@ -81,8 +82,9 @@ impl Apply<'_> {
         if !gone.is_empty() {
             found.removed = remove::taken_out(target.desc(), &found.removed, &gone);
         }
-        let changed = !found.is_empty() || !self.document.restated.is_empty() || !same_message(self.live, target);
-        self.settle(managed, found, target)?;
+        let restated = self.restated();
+        let changed = !found.is_empty() || !restated.is_empty() || !same_message(self.live, target);
+        self.settle(managed, found, restated, target)?;
         let fields = fields.difference(untracked());
         if fields.is_empty() {
             return Ok(changed);
@@ -114,9 +116,30 @@ impl Apply<'_> {
         track(managed, change, &before).map_err(ApplyError::Convert)
     }
 
+    /// What the document says that the object does not show, whatever it is made of.
+    fn restated(&self) -> FieldSet {
+        let mut restated = self.document.restated.clone();
+        if !self.document.hollow.is_empty() {
+            let there = fields_of(self.live);
+            self.document.hollow.for_each(&mut |path| {
+                if there.below(path).is_empty() {
+                    let path: Vec<PathElement> = path.iter().map(|element| (*element).clone()).collect();
+                    restated.insert(&path);
+                }
+            });
+        }
+        restated
+    }
+
     /// Others lose what changed, or object.
-    fn settle(&self, managed: &mut Managed, mut found: Comparison, target: &dyn Reflect) -> Result<(), ApplyError> {
-        let restated = self.document.restated.clone().difference(&found.added);
+    fn settle(
+        &self,
+        managed: &mut Managed,
+        mut found: Comparison,
+        restated: FieldSet,
+        target: &dyn Reflect,
+    ) -> Result<(), ApplyError> {
+        let restated = restated.difference(&found.added);
         found.modified = found.modified.union(restated);
         let change = Change {
             old: self.live,

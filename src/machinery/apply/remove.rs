@@ -16,8 +16,8 @@ pub(super) fn with_parents(desc: &'static MessageDesc, set: &FieldSet) -> FieldS
     ensure(Level::Message(desc), set)
 }
 
-/// What of `removed` went because `gone` was taken out, or with it. A message that has lost all that it had and was not
-/// taken out itself counts as there: it is null then in kube-apiserver, and its other owners keep it.
+/// What of `removed` went because `gone` was taken out, or with it. A message, map or list that has lost all that it had
+/// and was not taken out itself counts as there: it is null then in kube-apiserver, and its other owners keep it.
 pub(super) fn taken_out(desc: &'static MessageDesc, removed: &FieldSet, gone: &FieldSet) -> FieldSet {
     without_hollowed(Level::Message(desc), removed, gone)
 }
@@ -28,7 +28,7 @@ fn without_hollowed(level: Level, removed: &FieldSet, gone: &FieldSet) -> FieldS
             let (next, named) = level.step(&entry.element);
             Entry {
                 element: entry.element.clone(),
-                member: entry.member && !(named && matches!(next, Level::Message(_))),
+                member: entry.member && (!named || matches!(next, Level::Unknown)),
                 children: without_hollowed(next, &entry.children, &found.children),
             }
         }

@@ -37,7 +37,7 @@ impl Gather<'_> {
             (Type::Leaf(kind), Some(b'{' | b'[')) if kind != LeafKind::IntOrString => {
                 self.problem(format!("expected any scalar, got &{{{}}}", plain(value)));
             }
-            (Type::Leaf(kind), _) => self.leaf(kind, value),
+            (Type::Leaf(kind), _) => self.leaf(kind, start, value),
         }
     }
 
@@ -69,7 +69,8 @@ impl Gather<'_> {
         }
     }
 
-    fn leaf(&mut self, kind: LeafKind, value: &[u8]) {
+    /// One that can't be read is read as nothing, so that what follows it is read too.
+    fn leaf(&mut self, kind: LeafKind, start: usize, value: &[u8]) {
         let mut leaf: Box<dyn Leaf> = match kind {
             LeafKind::Quantity => Box::new(Quantity::default()),
             LeafKind::IntOrString => Box::new(IntOrString::default()),
@@ -79,12 +80,16 @@ impl Gather<'_> {
             LeafKind::Raw | LeafKind::Union => return,
         };
         match leaf.read_json(value) {
-            Err(reason) => drop(self.unfit.get_or_insert(reason)),
+            Err(reason) => {
+                self.unfit.get_or_insert(reason);
+                self.restate();
+                self.edits.0.push((start..start + value.len(), "null".to_owned()));
+            }
             Ok(()) => {
                 let mut canonical = Vec::with_capacity(value.len());
                 leaf.write_json(&mut canonical);
                 if canonical != value {
-                    self.restated.push(Vec::new());
+                    self.restate();
                 }
             }
         }

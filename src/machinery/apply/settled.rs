@@ -1,7 +1,7 @@
 //! Whether an apply repeats what its writer said before and the object has: most applies do.
 
-use super::Apply;
 use super::view::{Presence, Shape, item_element, member, same, same_key};
+use super::{Apply, Document};
 use crate::fieldset::{Entry, FieldSet};
 use crate::managed::{FIELDS_V1, Operation, untracked};
 use crate::meta::v1::ManagedFieldsEntry;
@@ -11,7 +11,13 @@ impl Apply<'_> {
     /// Whether [`Apply::run`] would change neither the object nor `entries`, those of the live object. Says no where it
     /// would take a closer look.
     pub fn is_settled(&self, entries: &[ManagedFieldsEntry]) -> bool {
-        if !self.document.restated.is_empty() || self.document.unfit.is_some() {
+        let Document {
+            restated,
+            hollow,
+            unfit,
+            ..
+        } = self.document;
+        if !restated.is_empty() || !hollow.is_empty() || unfit.is_some() {
             return false;
         }
         let is_own = |entry: &&ManagedFieldsEntry| {

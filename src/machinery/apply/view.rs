@@ -121,25 +121,6 @@ impl<'a> Presence<'a> {
     }
 }
 
-/// Whether JSON shows the field whatever its value.
-pub(super) fn is_always_shown(field: &FieldDesc) -> bool {
-    let plain = !field.flags.has(Flags::OPTIONAL) && !field.flags.has(Flags::OMIT_ZERO);
-    field.flags.has(Flags::ALWAYS) || (plain && matches!(field.ty, Type::Message(_) | Type::Leaf(_)))
-}
-
-/// Whether the field has no place in JSON if it has the value of this text.
-pub(super) fn is_hidden(field: &FieldDesc, text: &[u8]) -> bool {
-    match (text, field.ty) {
-        _ if is_always_shown(field) => false,
-        (b"null", _) => true,
-        _ if field.flags.has(Flags::OPTIONAL) => false,
-        (b"\"\"", Type::String | Type::Bytes) | (b"false", Type::Bool) => true,
-        (b"0", Type::Int32 | Type::Int64 | Type::Double) => true,
-        (b"[]", Type::List(_)) | (b"{}", Type::Map(_)) => true,
-        _ => false,
-    }
-}
-
 /// Leaves whose zero value shows as null.
 fn is_null(leaf: &dyn Leaf) -> bool {
     matches!(leaf.kind(), LeafKind::Time | LeafKind::MicroTime | LeafKind::Raw) && leaf.is_zero()

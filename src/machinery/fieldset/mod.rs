@@ -205,6 +205,14 @@ impl FieldSet {
         self.entries.get(at)
     }
 
+    /// What is below a path; nothing where there is no such path.
+    pub fn below(&self, path: &[&PathElement]) -> &FieldSet {
+        static NOTHING: FieldSet = FieldSet::EMPTY;
+        let mut steps = path.iter();
+        let found = steps.try_fold(self, |set, element| Some(&set.get(element)?.children));
+        found.unwrap_or(&NOTHING)
+    }
+
     /// The entry of a named field.
     pub fn field(&self, name: &str) -> Option<&Entry> {
         let at = self.entries.binary_search_by(|e| e.element.cmp_field(name)).ok()?;

@@ -44,13 +44,6 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Whether a field of the message itself has been read.
-    pub(crate) fn has(&self, index: usize) -> bool {
-        self.direct
-            .get(index / 64)
-            .is_some_and(|word| word & (1 << (index % 64)) != 0)
-    }
-
     /// Returns whether it was there already.
     pub(crate) fn insert(&mut self, route: &Route) -> bool {
         let index = usize::from(route.steps[0]);
@@ -67,6 +60,20 @@ impl Seen {
             self.other.push(steps);
         }
         before
+    }
+
+    /// Whether the field was there to which these indexes lead.
+    pub(crate) fn has(&self, steps: &[u16]) -> bool {
+        if let [index] = steps
+            && let Some(word) = self.direct.get(usize::from(*index) / 64)
+        {
+            return word & (1 << (*index % 64)) != 0;
+        }
+        let same = |other: &[u16; MAX_INLINE]| {
+            let (begin, rest) = other.split_at(steps.len().min(MAX_INLINE));
+            begin == steps && rest.iter().all(|step| *step == u16::MAX)
+        };
+        self.other.iter().any(same)
     }
 }
 

@@ -3,6 +3,7 @@
 //! An owner is known by its name, the operation it writes with, the subresource it writes through and, for updates, the
 //! version it writes in. Reading and writing keeps the text of sets that did not change.
 
+mod empties;
 mod limit;
 mod scale;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod track;
 use std::cmp::Ordering;
 use std::fmt;
 
+pub use empties::written_empty;
 pub use limit::MAX_UPDATERS;
 pub use track::{Change, Conflict, Versions, Writer, track};
 pub(crate) use track::{transfer, untracked};
@@ -254,6 +256,19 @@ impl Managed {
     }
 }
 
+impl Managed {
+    /// An update gives its writer fields beside those that it changed; others lose them.
+    pub fn take(&mut self, writer: &Writer, fields: FieldSet) {
+        let own = writer.owner(Operation::Update);
+        let others = self.owners.iter_mut().filter(|o| !o.is_same(&own));
+        others.for_each(|o| o.lose(&fields));
+        self.owners.retain(|o| !o.fields.is_empty());
+        let owner = self.entry(own);
+        owner.gain(fields);
+        owner.time = writer.now;
+    }
+}
+
 /// Whether an update that carries these entries asks for all owners to be forgotten: a single empty entry. A list that
 /// is there but empty asks for the same; decoders turn it into a single empty entry, because here it looks like none.
 pub fn is_reset(entries: &[ManagedFieldsEntry]) -> bool {
@@ -297,7 +312,7 @@ pub fn metadata(object: &mut dyn Reflect) -> Option<&mut ObjectMeta> {
 }
 
 /// The last member of this name of a JSON object.
-fn member<'a>(json: &'a [u8], name: &str) -> Option<&'a [u8]> {
+pub(super) fn member<'a>(json: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut cursor = Cursor::new(json);
     let mut found = None;
     if cursor.peek() == Some(b'{') {

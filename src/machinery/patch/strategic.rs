@@ -140,6 +140,12 @@ fn merge_member<'a>(
             let rule = schema.field(&key);
             old.open();
             match (old, change) {
+                // Content without a schema can be replaced as a whole alone.
+                (Node::Object(_), Node::Object(_)) | (Node::Array(_), Node::Array(_)) if schema.is_raw() => {
+                    return Err(failed(format!(
+                        "unable to find api field in struct RawExtension for the json field {key:?}"
+                    )));
+                }
                 (Node::Object(old), Node::Object(new)) if !rule.patch.has(Patch::REPLACE) => {
                     Node::Object(merge_map(old, new, rule.schema, depth)?)
                 }

@@ -89,6 +89,10 @@ impl TableWriter<'_> {
 
     /// What follows the last row.
     pub fn end(&self, out: &mut Vec<u8>) {
+        if self.columns.bare && out.last() == Some(&b'[') {
+            out.pop();
+            return out.extend_from_slice(b"null}");
+        }
         out.extend_from_slice(b"]}");
     }
 }

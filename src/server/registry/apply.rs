@@ -55,7 +55,10 @@ impl Resource {
             document: applying.document,
             force: applying.force,
             ignored: &self.reset_fields(applying.part),
-            versions: &ResourceVersions(self),
+            versions: &ResourceVersions {
+                resource: self,
+                group: kind.group,
+            },
         };
         let migrates = applying.by_kubectl() && live.meta().annotations.contains_key(LAST_APPLIED);
         if let (Some(hub), false) = (current, migrates)

@@ -1,5 +1,9 @@
 //! `managedFields` of what is written: who gets and who loses which fields.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use keelson_machinery::apply::fields_of;
 use keelson_machinery::copy;
 use keelson_machinery::equality;
 use keelson_machinery::fieldset::FieldSet;
@@ -30,15 +34,21 @@ pub enum Tracking {
 pub struct RequestWriter {
     pub kind: &'static KindDesc,
     pub writer: Writer,
+    /// The empty lists and maps that the writer's body writes out; see [`managed::written_empty`].
+    pub written_empty: Rc<RefCell<FieldSet>>,
 }
 
-/// The versions of a resource, to convert between.
-pub(crate) struct ResourceVersions<'a>(pub &'a Resource);
+/// The versions of a resource, to convert between. Of one that two groups share, a writer knows those of its own group:
+/// what was written through the other has no owners any more.
+pub(crate) struct ResourceVersions<'a> {
+    pub resource: &'a Resource,
+    pub group: &'a str,
+}
 
 impl ResourceVersions<'_> {
     fn find(&self, version: &str) -> Option<&'static KindDesc> {
-        let mut kinds = self.0.versions.iter().copied();
-        kinds.find(|k| api_version(k.group, k.version) == version)
+        let mut kinds = self.resource.versions.iter().copied();
+        kinds.find(|k| k.group == self.group && api_version(k.group, k.version) == version)
     }
 }
 
@@ -48,12 +58,12 @@ impl Versions for ResourceVersions<'_> {
     }
 
     fn convert(&self, object: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, String> {
-        let mut kinds = self.0.versions.iter().copied();
+        let mut kinds = self.resource.versions.iter().copied();
         let from = kinds.find(|k| std::ptr::eq((k.message)(), object.desc()));
         let (Some(from), Some(to)) = (from, self.find(version)) else {
             return Err(format!(
                 "no kind {:?} is registered for version {version:?}",
-                self.0.hub.kind
+                self.resource.hub.kind
             ));
         };
         let mut copied = (from.new)();
@@ -108,7 +118,14 @@ impl Resource {
                     managed = Managed::read_given(&given).unwrap_or_default();
                 }
                 let old = (request.kind.new)();
-                self.track(request, Part::Main, &mut managed, &*old, object)?;
+                let written = self.strategy.as_written(object);
+                self.track(
+                    request,
+                    Part::Main,
+                    &mut managed,
+                    &*old,
+                    written.as_deref().unwrap_or(object),
+                )?;
                 object.meta_mut().managed_fields = managed.write();
                 Ok(())
             }
@@ -175,9 +192,29 @@ impl Resource {
             old: old.as_reflect(),
             new: versioned.as_deref().unwrap_or(new).as_reflect(),
             ignored: &self.reset_fields(part),
-            versions: &ResourceVersions(self),
+            versions: &ResourceVersions {
+                resource: self,
+                group: request.kind.group,
+            },
         };
-        managed::track(managed, change, &request.writer).map_err(StatusError::internal_error)
+        managed::track(managed, change, &request.writer).map_err(StatusError::internal_error)?;
+        let mut empty = request.written_empty.borrow().clone();
+        if !empty.is_empty() {
+            // What had content is another matter: that was taken out of it.
+            let there = fields_of(old.as_reflect());
+            let mut kept = FieldSet::EMPTY;
+            empty.for_each(&mut |path| {
+                if there.below(path).is_empty() {
+                    let path: Vec<_> = path.iter().map(|element| (*element).clone()).collect();
+                    kept.insert(&path);
+                }
+            });
+            empty = kept.recursive_difference(change.ignored);
+        }
+        if !empty.is_empty() {
+            managed.take(&request.writer, empty);
+        }
+        Ok(())
     }
 
     /// A hub object in another version; `None`: it is that already.

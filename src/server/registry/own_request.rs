@@ -1,5 +1,7 @@
 //! Requests of the server to itself.
 
+use std::rc::Rc;
+
 use keelson_machinery::managed::Writer;
 use keelson_machinery::object::api_version;
 use keelson_machinery::time::Time;
@@ -32,7 +34,11 @@ impl Resource {
             },
             authorization: Authorization::default(),
             dry_run: false,
-            tracking: Tracking::Update(RequestWriter { kind, writer }),
+            tracking: Tracking::Update(RequestWriter {
+                kind,
+                writer,
+                written_empty: Rc::default(),
+            }),
             warnings: Warnings::default(),
         }
     }

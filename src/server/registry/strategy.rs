@@ -107,6 +107,11 @@ pub trait Strategy: Send + Sync {
     /// is tried.
     fn prepare_for_create(&self, _context: &Context, _object: &mut dyn Object) {}
 
+    /// A new object as its writer owns it, where [`Strategy::prepare_for_create`] fills in what the writer owns.
+    fn as_written(&self, _object: &dyn Object) -> Option<Box<dyn Object>> {
+        None
+    }
+
     /// Whether a client may say the status of a new object; of other kinds it is cleared.
     fn keeps_new_status(&self) -> bool {
         false

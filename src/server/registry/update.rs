@@ -4,6 +4,7 @@ use keelson_machinery::copy;
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
+use keelson_machinery::scheme::NameRule;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::{declarative, meta};
 use keelson_storage::{Entry, Write};
@@ -150,7 +151,10 @@ impl Resource {
 
     /// Puts back what this write may not change.
     fn prepare_update(&self, context: &Context, part: Part, new: &mut dyn Object, old: &dyn Object) {
+        let link = context.dry_run.then(|| std::mem::take(&mut new.meta_mut().self_link));
         keep_system_fields(new, old);
+        // What is not stored is not forgotten either.
+        new.meta_mut().self_link = link.unwrap_or_default();
         match part {
             Part::Main => {
                 if self.has_status() {
@@ -193,7 +197,8 @@ impl Resource {
             return Ok(());
         }
         let path = Path::new("metadata");
-        let mut errors = meta::validate_object_meta(new.meta(), self.hub.namespaced, self.hub.names, &path);
+        // Whether a name is one of the kind is looked at when it is new.
+        let mut errors = meta::validate_object_meta(new.meta(), self.hub.namespaced, NameRule::PathSegment, &path);
         let changes = meta::validate_object_meta_update(new.meta(), old.meta(), &path);
         let again = match part {
             Part::Status => self.metadata_checks.status,
@@ -204,7 +209,7 @@ impl Resource {
             false => ErrorList::default(),
         };
         if again.whole {
-            let whole = errors.clone();
+            let whole = meta::validate_object_meta(new.meta(), self.hub.namespaced, self.hub.names, &path);
             errors.extend(whole);
             errors.extend(finalizers.clone());
         }

@@ -2,6 +2,7 @@
 
 use base64::engine::general_purpose::{self, GeneralPurpose};
 use base64::{Engine, alphabet};
+use keelson_machinery::json;
 use keelson_machinery::status::StatusError;
 use keelson_storage::Revision;
 
@@ -42,6 +43,7 @@ impl Token {
         let bytes = ENCODING
             .decode(token)
             .map_err(|_| invalid(&format!("illegal base64 data at input byte {}", first_illegal(token))))?;
+        json::validate(&bytes).map_err(|e| invalid(&e.to_string()))?;
         let json: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| invalid(&e.to_string()))?;
         let version = json["v"].as_str().unwrap_or_default();
         if version != VERSION {

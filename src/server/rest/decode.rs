@@ -1,6 +1,7 @@
 //! From the body of a request to an object, with the answers that kube-apiserver has for bodies that are none.
 
 use keelson_machinery::decode::{DecodeError, StrictProblem, TypeMeta};
+use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
 use keelson_machinery::managed;
 use keelson_machinery::object::{self, Gvk, Kind, Object};
@@ -13,8 +14,16 @@ use super::options::FieldValidation;
 use crate::negotiate::Format;
 use crate::registry::Registry;
 
-/// Decodes a body as an object of a kind, with defaults not yet applied. Returns with it what a strict decoder has against
-/// the text, as far as that is to be told to the client.
+/// What is known of a body beside the object in it.
+#[derive(Default)]
+pub struct Told {
+    /// What a strict decoder has against the text, as far as that is to be told to the client.
+    pub problems: Vec<String>,
+    /// See [`managed::written_empty`].
+    pub written_empty: FieldSet,
+}
+
+/// Decodes a body as an object of a kind, with defaults not yet applied.
 ///
 /// Errors: 400 for a body that is not of its format, of another kind, does not fit the kind, or, where the
 /// validation is strict, has unknown or repeated fields.
@@ -24,10 +33,10 @@ pub fn decode_object(
     format: Format,
     body: &[u8],
     validation: FieldValidation,
-) -> Result<(Box<dyn Object>, Vec<String>), StatusError> {
+) -> Result<(Box<dyn Object>, Told), StatusError> {
     let mut object = (kind.new)();
-    let problems = decode_kind(registry, kind.gvk(), format, body, validation, &mut *object)?;
-    Ok((object, problems))
+    let told = decode_kind(registry, kind.gvk(), format, body, validation, &mut *object)?;
+    Ok((object, told))
 }
 
 /// As [`decode_object`], into an empty message of a kind that need not be a resource.
@@ -38,24 +47,36 @@ pub fn decode_kind(
     body: &[u8],
     validation: FieldValidation,
     object: &mut dyn Kind,
-) -> Result<Vec<String>, StatusError> {
+) -> Result<Told, StatusError> {
     let body = Body { registry, kind, body };
+    let mut written_empty = FieldSet::EMPTY;
     let (named, problems) = match format {
         Format::Protobuf => (body.protobuf(object)?, Vec::new()),
-        Format::Json => body.json(body.body, object)?,
+        Format::Json => {
+            let found = body.json(body.body, object)?;
+            written_empty = managed::written_empty(body.body, object.as_reflect());
+            found
+        }
         Format::Yaml => {
             let (json, repeated) = yaml::to_json_strict(body.body).map_err(|e| body.unrecognized(&e.to_string()))?;
             let (named, found) = body.json(&json, object)?;
+            written_empty = managed::written_empty(&json, object.as_reflect());
             let mut problems = yaml_problems(repeated, validation);
             problems.extend(found);
             (named, problems)
         }
     };
-    match validation {
-        FieldValidation::Ignore => Ok(Vec::new()),
-        FieldValidation::Strict if !problems.is_empty() => Err(body.unhandled(&named, &strict_error(&problems))),
-        _ => Ok(problems),
-    }
+    let problems = match validation {
+        FieldValidation::Ignore => Vec::new(),
+        FieldValidation::Strict if !problems.is_empty() => {
+            return Err(body.unhandled(&named, &strict_error(&problems)));
+        }
+        _ => problems,
+    };
+    Ok(Told {
+        problems,
+        written_empty,
+    })
 }
 
 /// The text of all that a strict decoder objects to.

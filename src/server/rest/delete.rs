@@ -7,7 +7,7 @@ use keelson_machinery::status::StatusError;
 use keelson_machinery::{json, protobuf, yaml};
 
 use super::list::objects;
-use super::options::{self, ListOptions};
+use super::options::{self, ListOptions, Match};
 use super::request::Request;
 use super::{Rest, namespace};
 use crate::admission::Operation;
@@ -52,7 +52,14 @@ impl Rest {
         endpoint: &Endpoint,
     ) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
-        let list = ListOptions::parse(&request.query, false)?;
+        let mut list = ListOptions::parse(&request.query, false)?;
+        // Collections are deleted page by page, and a page of a version is one of that very version.
+        if list.version_match.is_none()
+            && list.continue_token.is_empty()
+            && !matches!(list.resource_version.as_str(), "" | "0")
+        {
+            list.version_match = Some(Match::Exact);
+        }
         let options = self.delete_options(request, endpoint).await?;
         let context = request.context(endpoint, self.now(), !options.dry_run.is_empty());
         let found = self.select(request, endpoint, &list).await?;

@@ -230,7 +230,9 @@ pub fn delete_options_of_json(json: &[u8]) -> Result<DeleteOptions, StatusError>
 }
 
 /// Refuses options that contradict themselves.
-pub fn checked_delete_options(options: DeleteOptions) -> Result<DeleteOptions, StatusError> {
+pub fn checked_delete_options(mut options: DeleteOptions) -> Result<DeleteOptions, StatusError> {
+    // An option of a feature that is not enabled.
+    options.ignore_store_read_error_with_cluster_breaking_potential = None;
     verdict("DeleteOptions", rules::validate_delete_options(&options))?;
     Ok(options)
 }

@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::header;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
 use keelson_machinery::managed;
 use keelson_machinery::object::{Object, not_registered};
@@ -89,7 +90,12 @@ impl Rest {
                 (patch_type, &body),
                 options.field_validation,
             )?;
-            let Patched { kind, mut object } = patched;
+            let Patched {
+                kind,
+                mut object,
+                written_empty,
+            } = patched;
+            request.written_empty.replace(written_empty);
             // What an attempt before this one warned of is said again.
             request.warnings.borrow_mut().truncate(before);
             request.warnings.borrow_mut().extend(problems);
@@ -130,6 +136,7 @@ fn patched(
     }
     .map_err(|why| refused(&why))?;
     managed::mark_reset(&text, patched.object.as_reflect_mut());
+    patched.written_empty = managed::written_empty(&text, patched.object.as_reflect());
     problems.extend(found);
     match validation {
         FieldValidation::Ignore => Ok((patched, Vec::new())),
@@ -142,6 +149,8 @@ fn patched(
 struct Patched {
     kind: &'static KindDesc,
     object: Box<dyn Object>,
+    /// See [`managed::written_empty`].
+    written_empty: FieldSet,
 }
 
 /// What a strategic merge patch has made: its type counts for nothing.
@@ -150,7 +159,11 @@ fn restored(endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), 
     let problems = json::restore(text, object.as_reflect_mut()).map_err(|e| e.to_string())?;
     let kind = endpoint.kind;
     Ok((
-        Patched { kind, object },
+        Patched {
+            kind,
+            object,
+            written_empty: FieldSet::EMPTY,
+        },
         problems.iter().map(ToString::to_string).collect(),
     ))
 }
@@ -177,7 +190,11 @@ fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Pat
     };
     let problems = problems.map_err(|e| e.to_string())?;
     Ok((
-        Patched { kind, object },
+        Patched {
+            kind,
+            object,
+            written_empty: FieldSet::EMPTY,
+        },
         problems.iter().map(ToString::to_string).collect(),
     ))
 }

@@ -10,6 +10,7 @@ use actix_web::http::header::{self, HeaderMap};
 use actix_web::web::BytesMut;
 use bytes::Bytes;
 use futures_util::StreamExt;
+use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::managed::{self, Writer};
 use keelson_machinery::object::{Gvk, Kind, Object, api_version};
 use keelson_machinery::scheme::KindDesc;
@@ -56,6 +57,8 @@ pub struct Request {
     pub seat: RefCell<Option<WatchSeat>>,
     /// Texts for `Warning` headers.
     pub warnings: Warnings,
+    /// The empty lists and maps that the body writes out; see [`managed::written_empty`].
+    pub written_empty: Rc<RefCell<FieldSet>>,
 }
 
 impl Request {
@@ -74,6 +77,7 @@ impl Request {
             payload: RefCell::new(Some(payload)),
             seat: RefCell::default(),
             warnings: Warnings::default(),
+            written_empty: Rc::default(),
             http,
         }
     }
@@ -138,6 +142,7 @@ impl Request {
                 subresource: self.info.subresource.clone(),
                 now: Some(now.truncate_to_seconds()),
             },
+            written_empty: self.written_empty.clone(),
         }
     }
 
@@ -178,8 +183,9 @@ impl Request {
     ) -> Result<Box<dyn Object>, StatusError> {
         let format = self.body_format()?;
         let body = self.body().await?;
-        let (object, problems) = decode_object(registry, kind, format, &body, validation)?;
-        self.warnings.borrow_mut().extend(problems);
+        let (object, told) = decode_object(registry, kind, format, &body, validation)?;
+        self.warnings.borrow_mut().extend(told.problems);
+        self.written_empty.replace(told.written_empty);
         Ok(object)
     }
 
@@ -193,8 +199,8 @@ impl Request {
     ) -> Result<(), StatusError> {
         let format = self.body_format()?;
         let body = self.body().await?;
-        let problems = decode_kind(registry, kind, format, &body, validation, message)?;
-        self.warnings.borrow_mut().extend(problems);
+        let told = decode_kind(registry, kind, format, &body, validation, message)?;
+        self.warnings.borrow_mut().extend(told.problems);
         Ok(())
     }
 }

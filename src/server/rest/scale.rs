@@ -182,7 +182,8 @@ impl Rest {
         let problems = match change {
             Change::Replace(format, options) => {
                 let gvk = new.gvk();
-                let problems = decode_kind(&self.registry, gvk, *format, body, options.field_validation, &mut *new)?;
+                let told = decode_kind(&self.registry, gvk, *format, body, options.field_validation, &mut *new)?;
+                let problems = told.problems;
                 request.audit.sent(&*new, metadata_of(&*new));
                 problems
             }

@@ -37,6 +37,7 @@ impl Rest {
     ) -> Result<HttpResponse, StatusError> {
         request.negotiate(Offer::Objects)?;
         let mut options = ListOptions::parse(&request.query, true)?;
+        options::revision(&options.resource_version).map_err(StatusError::unknown)?;
         let accepted = request.negotiate(Offer::Events)?;
         if request.info.legacy_watch && !request.info.path_name().is_empty() {
             options.fields = only_named(&options.fields, &request.info.name)?;

@@ -1,6 +1,9 @@
 //! Defaults that depend on other fields.
 
+use std::sync::LazyLock;
+
 use keelson_machinery::equality;
+use regex::Regex;
 
 use crate::api::core::v1::{Container, PodSpec, PodTemplateSpec, ResourceRequirements};
 use crate::kube::core::resource_list::round;
@@ -23,6 +26,7 @@ pub fn of_pod(spec: &mut PodSpec) {
 }
 
 fn of_spec(spec: &mut PodSpec) {
+    drop_disabled(spec);
     mirror_service_account(spec);
     for volume in &mut spec.volumes {
         let source = &mut volume.volume_source;
@@ -53,6 +57,27 @@ fn of_spec(spec: &mut PodSpec) {
     round(&mut spec.overhead);
 }
 
+/// Fields of features that are not enabled.
+fn drop_disabled(spec: &mut PodSpec) {
+    spec.scheduling_group = None;
+    let projections = spec
+        .volumes
+        .iter_mut()
+        .filter_map(|v| v.volume_source.projected.as_mut());
+    projections
+        .flat_map(|p| &mut p.sources)
+        .for_each(|source| source.cluster_trust_bundle = None);
+    for container in spec.containers.iter_mut().chain(&mut spec.init_containers) {
+        let stops = container
+            .lifecycle
+            .as_mut()
+            .is_some_and(|l| l.stop_signal.take().is_some());
+        if stops && container.lifecycle.as_deref().is_some_and(|l| equality::is_zero(l)) {
+            container.lifecycle = None;
+        }
+    }
+}
+
 /// The old name of the field goes along with the new one.
 fn mirror_service_account(spec: &mut PodSpec) {
     if spec.service_account_name.is_empty() {
@@ -74,16 +99,24 @@ fn use_host_ports(container: &mut Container) {
     }
 }
 
-/// `Always` for the tag `latest` and for no tag at all, since what such a name means changes.
+/// A reference to an image: a host, a path, a tag, a digest.
+static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let label = "[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?";
+    let host = format!(r"(?:{label}(?:\.{label})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?");
+    let part = "[a-z0-9]+(?:(?:[.]|_|__|-+)[a-z0-9]+)*";
+    let digest = r"@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}";
+    let tag = r":([\w&&[:ascii:]][\w.\-&&[:ascii:]]{0,127})";
+    Regex::new(&format!("^(?:{host}/)?{part}(?:/{part})*(?:{tag})?({digest})?$")).ok()
+});
+
+/// `Always` for the tag `latest` and for no tag at all, since what such a name means changes. What is no reference has no
+/// tag either, but is never looked up.
 fn pull_policy(image: &str) -> &'static str {
-    let (name, digest) = image
-        .split_once('@')
-        .map_or((image, ""), |(name, digest)| (name, digest));
-    let last = name.rsplit('/').next().unwrap_or_default();
-    let moving = match last.rsplit_once(':') {
-        Some((_, tag)) => tag == "latest",
-        None => digest.is_empty() && !name.is_empty(),
-    };
+    let parts = REFERENCE.as_ref().and_then(|reference| reference.captures(image));
+    let moving = parts.is_some_and(|parts| match parts.get(1) {
+        Some(tag) => tag.as_str() == "latest",
+        None => parts.get(2).is_none(),
+    });
     if moving { "Always" } else { "IfNotPresent" }
 }
 
@@ -99,8 +132,13 @@ mod tests {
             ("busybox:latest", "Always"),
             ("registry:5000/busybox", "Always"),
             ("registry:5000/busybox:1.36", "IfNotPresent"),
-            ("busybox@sha256:0123", "IfNotPresent"),
-            ("busybox:latest@sha256:0123", "Always"),
+            ("busybox@sha256:0123456789abcdef0123456789abcdef", "IfNotPresent"),
+            ("busybox:latest@sha256:0123456789abcdef0123456789abcdef", "Always"),
+            ("busybox:latest@sha256:0123", "IfNotPresent"),
+            ("Busybox", "IfNotPresent"),
+            ("Host/busybox", "Always"),
+            ("[::1]:5000/a__b", "Always"),
+            ("a___b", "IfNotPresent"),
             ("", "IfNotPresent"),
         ] {
             assert_eq!(pull_policy(image), policy, "{image}");

@@ -5,6 +5,7 @@ mod ports;
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use keelson_machinery::equality;
 use keelson_machinery::field::Path;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::quantity::Quantity;
@@ -147,6 +148,12 @@ fn of_parts(spec: &PodSpec, meta: &ObjectMeta, path: &Path) -> Vec<String> {
     found.extend(of_lists(spec, &at));
     for (i, volume) in spec.volumes.iter().enumerate() {
         found.extend(of_volume(&volume.volume_source, &at.child("volumes").index(i)));
+    }
+    for volume in &spec.volumes {
+        let sources = volume.volume_source.projected.iter().flat_map(|p| &p.sources);
+        if sources.into_iter().any(|source| equality::is_zero(source)) {
+            found.push(format!("volume {:?} (Projected) has no sources provided", volume.name));
+        }
     }
     found.extend(of_bytes(
         &spec.overhead,

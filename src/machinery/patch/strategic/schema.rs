@@ -1,12 +1,14 @@
 //! What the definitions say of the fields that a patch changes.
 
-use crate::reflect::{FieldDesc, Flags, MessageDesc, Patch, Type};
+use crate::reflect::{FieldDesc, Flags, LeafKind, MessageDesc, Patch, Type};
 
 /// What an object is made of.
 #[derive(Clone, Copy)]
 pub(super) enum Schema {
     /// The definitions don't say.
     Unknown,
+    /// Any JSON.
+    Raw,
     Message(&'static MessageDesc),
     /// Any keys, with values of this type.
     Map(&'static Type),
@@ -35,7 +37,7 @@ impl Schema {
     /// `None`: there is no such field.
     pub(super) fn find(self, name: &str) -> Option<FieldRule> {
         let field = match self {
-            Schema::Unknown => return None,
+            Schema::Unknown | Schema::Raw => return None,
             Schema::Message(desc) => find(desc, name)?,
             Schema::Map(element) => {
                 return Some(FieldRule {
@@ -54,6 +56,10 @@ impl Schema {
 
     pub(super) fn field(self, name: &str) -> FieldRule {
         self.find(name).unwrap_or(FieldRule::UNKNOWN)
+    }
+
+    pub(super) fn is_raw(self) -> bool {
+        matches!(self, Schema::Raw)
     }
 
     /// The name of the Go struct.
@@ -86,6 +92,7 @@ fn message_in(ty: &'static Type) -> Option<&'static MessageDesc> {
 fn within(ty: &'static Type) -> Schema {
     match ty {
         Type::Message(desc) => Schema::Message(desc()),
+        Type::Leaf(LeafKind::Raw) => Schema::Raw,
         Type::List(element) => within(element),
         Type::Map(element) => Schema::Map(element),
         _ => Schema::Unknown,

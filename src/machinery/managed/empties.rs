@@ -1,0 +1,51 @@
+//! Empty lists and maps that a body writes out.
+//!
+//! An object shows no difference between one that is empty and one that is not there; but where the server writes fields
+//! whatever they hold, it shows null for what is not there, and whoever writes it as empty changes that.
+
+use super::member;
+use crate::fieldset::FieldSet;
+use crate::reflect::{Flags, Reflect, Value};
+
+/// The fields that the JSON of an object has as an empty list or map, of those that are always written and have their own
+/// owners, outside of lists and maps. The JSON must be valid.
+pub fn written_empty(json: &[u8], object: &dyn Reflect) -> FieldSet {
+    let mut set = FieldSet::EMPTY;
+    gather(json, object, &mut Vec::new(), &mut set);
+    set
+}
+
+fn gather(json: &[u8], message: &dyn Reflect, path: &mut Vec<&'static str>, set: &mut FieldSet) {
+    for (index, field) in message.desc().fields.iter().enumerate() {
+        let always = field.flags.has(Flags::ALWAYS);
+        let inner = match message.get(index) {
+            Value::Message(inner) if !field.flags.has(Flags::ATOMIC) => Some(inner),
+            Value::List(list) if always && list.is_empty() => None,
+            Value::Map(map) if always && map.is_empty() => None,
+            _ => continue,
+        };
+        let inline = field.flags.has(Flags::INLINE);
+        if !inline {
+            path.push(field.json);
+        }
+        match inner {
+            Some(inner) => gather(json, inner, path, set),
+            None => {
+                let text = path.iter().try_fold(json, |json, name| member(json, name));
+                if text.is_some_and(is_empty) {
+                    *set = std::mem::take(set).union(FieldSet::of_names(path));
+                }
+            }
+        }
+        if !inline {
+            path.pop();
+        }
+    }
+}
+
+fn is_empty(text: &[u8]) -> bool {
+    match text {
+        [b'[' | b'{', inner @ .., b']' | b'}'] => inner.trim_ascii().is_empty(),
+        _ => false,
+    }
+}
