@@ -79,6 +79,12 @@ impl Rest {
             return Err(StatusError::no_such_resource());
         }
         let target = self.target(request, endpoint)?;
+        // Without its namespace a namespaced collection can only be read.
+        let across = matches!(target, Target::Collection) && endpoint.kind.namespaced && info.namespace.is_empty();
+        let watchable = endpoint.kind.verbs.contains(&"watch");
+        if !exists(endpoint, target, across) || (info.legacy_watch && !watchable) {
+            return Err(StatusError::no_such_resource());
+        }
         if info.legacy_watch && method != "GET" {
             return Err(StatusError::method_not_allowed());
         }
@@ -101,12 +107,6 @@ impl Rest {
             Target::Subresource(sub) => sub.verbs,
             _ => endpoint.kind.verbs,
         };
-        // Without its namespace a namespaced collection can only be read.
-        let across = matches!(target, Target::Collection) && endpoint.kind.namespaced && info.namespace.is_empty();
-        let watchable = endpoint.kind.verbs.contains(&"watch");
-        if !exists(endpoint, target, across) || (info.legacy_watch && !watchable) {
-            return Err(StatusError::no_such_resource());
-        }
         if verb == "watch" && !verbs.contains(&verb) && verbs.contains(&"list") {
             return Err(self.unwatched(request, endpoint));
         }

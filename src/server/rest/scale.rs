@@ -66,6 +66,12 @@ impl Rest {
             Change::Apply(options) => Some(self.applied(request, scale, &body, options)?),
             _ => None,
         };
+        if let Change::Replace(..) = change {
+            // What is wrong with the body is said before whether there is something to scale.
+            let unseen = self.new_scale(scale)?;
+            let (new, _) = self.changed(request, endpoint, scale, (&change, &body), &*unseen)?;
+            check_place(request, endpoint, &*new)?;
+        }
         let wanted = UpdateRequest {
             name,
             part: Part::Main,
