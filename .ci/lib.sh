@@ -23,7 +23,8 @@ free_port() {
 }
 
 # start_server PROGRAM [FLAG ...]: starts a server with its data in a new folder and waits until it is ready. Sets
-# $server_pid, $server_url, $server_folder and KUBECONFIG.
+# $server_pid, $server_url, $server_folder and KUBECONFIG. Whoever starts one that tells nothing to strangers sets
+# $ready_token.
 start_server() {
     local program=$1 port
     shift
@@ -35,7 +36,7 @@ start_server() {
         >"$server_folder/out" 2>"$server_folder/log" &
     server_pid=$!
     for _ in $(seq 300); do
-        if [ "$(curl --silent --insecure "$server_url/readyz")" = ok ]; then return 0; fi
+        if [ "$(curl --silent --insecure ${ready_token:+-H "Authorization: Bearer $ready_token"} "$server_url/readyz")" = ok ]; then return 0; fi
         kill -0 "$server_pid" 2>/dev/null || break
         sleep 0.1
     done

@@ -1,5 +1,6 @@
 //! From checked settings to the authenticators of the server.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,11 +20,12 @@ use keelson_server::authn::{Anonymous, Authentication, Authenticator, TokenAuthe
 use keelson_server::authz::configuration::AuthorizerKind;
 use keelson_server::env::SystemClock;
 use keelson_server::listener::Shutdown;
+use keelson_server::outgoing::Egress;
 use keelson_server::tls::follow;
 
 use crate::access::Certificates;
 use crate::options::provision::Credentials;
-use crate::options::{OptionError, Settings};
+use crate::options::{OptionError, Settings, read_authorities};
 
 /// How often the file of issuers is looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -42,7 +44,8 @@ pub(crate) fn authentication(
     let keys = accounts.keys(&credentials.signing_key_file)?;
     let cache = TokenCache::new(TOKEN_MS, 0).map_err(OptionError::CommandLine)?;
     let issuers = Arc::new(Issuers::default());
-    issuers.replace(oidc(&settings.issuers.settings).map_err(|reason| OptionError::flag(FILE, reason))?);
+    issuers
+        .replace(oidc(&settings.issuers.settings, &settings.egress).map_err(|reason| OptionError::flag(FILE, reason))?);
     let tokens = Tokens::new(tokens(settings, &keys, &issuers)?, Some(cache));
     let proxy = certificates.proxy.clone().map(|proxy| proxy as Arc<dyn Authenticator>);
     let mut chain: Vec<Arc<dyn Authenticator>> = proxy.into_iter().collect();
@@ -115,8 +118,9 @@ fn tokens(
     Ok(chain)
 }
 
-fn oidc(settings: &[OidcSettings]) -> Result<Vec<OidcTokens>, String> {
-    settings.iter().cloned().map(OidcTokens::new).collect()
+fn oidc(settings: &[OidcSettings], egress: &Egress) -> Result<Vec<OidcTokens>, String> {
+    let settings = settings.iter().cloned();
+    settings.map(|one| OidcTokens::new(one, egress)).collect()
 }
 
 /// The authenticators, and those of them that a file describes.
@@ -126,11 +130,37 @@ pub(crate) struct Authenticators {
 }
 
 impl Authenticators {
-    /// Goes on with a file that has changed until the shutdown.
+    /// Goes on with files that have changed until the shutdown.
     pub(crate) fn follow(self, settings: &Settings, shutdown: &Shutdown) {
-        let Some((path, text)) = settings.issuers.file.clone() else {
-            return;
+        match (&settings.issuers.file, &settings.issuers.authorities_file) {
+            (Some((path, text)), _) => self.follow_file(path.clone(), text.clone(), settings, shutdown),
+            (None, Some(path)) => self.follow_authorities(path.clone(), settings, shutdown),
+            (None, None) => {}
+        }
+    }
+
+    /// The authorities of the issuer that flags describe.
+    fn follow_authorities(self, path: PathBuf, settings: &Settings, shutdown: &Shutdown) {
+        let egress = settings.egress.clone();
+        let known = Mutex::new(settings.issuers.settings.clone());
+        let reload = move || {
+            let text = read_authorities(&path).map_err(|error| error.to_string())?;
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.iter().all(|one| one.authorities.as_ref() == Some(&text)) {
+                return Ok(false);
+            }
+            for one in known.iter_mut() {
+                one.authorities = Some(text.clone());
+            }
+            self.issuers.replace(oidc(&known, &egress)?);
+            Ok::<_, String>(true)
         };
+        tokio::task::spawn_local(follow("authorities of the OIDC issuer", reload, LOOK, shutdown.clone()));
+    }
+
+    /// The file of issuers.
+    fn follow_file(self, path: PathBuf, text: String, settings: &Settings, shutdown: &Shutdown) {
+        let egress = settings.egress.clone();
         let taken = settings.service_accounts.issuers.clone();
         let open = settings.authorization.has(AuthorizerKind::AlwaysAllow);
         let flag = settings.anonymous.clone();
@@ -146,7 +176,7 @@ impl Authenticators {
             known.clone_from(&text);
             let metrics = &self.authentication.metrics;
             let now = SystemClock.now().unix_seconds();
-            let taken = self.take(&text, &taken);
+            let taken = self.take(&text, &taken, &egress);
             metrics.reloaded(taken.is_ok(), now);
             let anonymous = taken?.unwrap_or(if said { Anonymous::Everywhere } else { flag.clone() });
             metrics.configured(text.as_bytes());
@@ -158,9 +188,9 @@ impl Authenticators {
     }
 
     /// Believes the issuers of this text; what it says of anonymous requests.
-    fn take(&self, text: &str, taken: &[String]) -> Result<Option<Anonymous>, String> {
+    fn take(&self, text: &str, taken: &[String], egress: &Egress) -> Result<Option<Anonymous>, String> {
         let read = AuthenticationConfiguration::read(text.as_bytes(), taken)?;
-        self.issuers.replace(oidc(&read.issuers)?);
+        self.issuers.replace(oidc(&read.issuers, egress)?);
         Ok(read.anonymous)
     }
 }

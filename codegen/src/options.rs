@@ -153,6 +153,7 @@ pub struct Field {
     pub unpublished: bool,
     pub typed: bool,
     pub unchecked: bool,
+    pub empty_list: bool,
 }
 
 /// `keelson.Rule`.
@@ -405,6 +406,7 @@ impl Field {
             unpublished: r.flag("unpublished"),
             typed: r.flag("typed"),
             unchecked: r.flag("unchecked"),
+            empty_list: r.flag("empty_list"),
         }
     }
 }

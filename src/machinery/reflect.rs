@@ -164,6 +164,8 @@ impl Flags {
     pub const NULLABLE: Flags = Flags(512);
     /// A message that is a kind, or a list of them: JSON shows its `kind` and `apiVersion`.
     pub const TYPED: Flags = Flags(1024);
+    /// A list that is always written, and as `[]` when it is empty.
+    pub const EMPTY_LIST: Flags = Flags(2048);
 
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

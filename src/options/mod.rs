@@ -33,6 +33,7 @@ mod store_command;
 mod token_file;
 mod values;
 
+pub(crate) use authentication::read_authorities;
 pub use authentication::{FrontProxySettings, Issuers, ServiceAccounts, TokenWebhookSettings};
 pub use authorization::{AuthorizationSettings, read_configuration};
 pub use encryption::EncryptionFile;

@@ -103,6 +103,7 @@ impl Settings {
                 headers: proxy.headers.clone(),
             }),
             flow_control: self.requests.priority_and_fairness,
+            roles: self.authorization.has(AuthorizerKind::Rbac),
             ..bootstrap::Setting::default()
         };
         if !self.service_ranges.is_empty() {

@@ -247,6 +247,7 @@ fn flag(name: &str) -> Option<&'static str> {
         "atomic" => "ATOMIC",
         "nullable" => "NULLABLE",
         "typed" => "TYPED",
+        "empty_list" => "EMPTY_LIST",
         "has_defaults" => "HAS_DEFAULTS",
         "has_rules" => "HAS_RULES",
         _ => return None,

@@ -72,6 +72,9 @@ impl Checker<'_> {
                 "`unchecked` belongs to fields with rules, which are then published alone: take it out".to_owned(),
             );
         }
+        if o.empty_list && (!o.always || !matches!(self.field.ty, FieldType::List(_))) {
+            texts.push("`empty_list` belongs to lists that are `always` written: take it out".to_owned());
+        }
         if o.omit_zero && o.always {
             texts.push("`always` and `omit_zero` contradict each other: take one out".to_owned());
         }

@@ -114,6 +114,7 @@ fn flags(model: &Model, field: &Field, all: &mut TokenStream) {
         (quote!(atomic), is_atomic(model, field)),
         (quote!(nullable), o.nullable),
         (quote!(typed), o.typed),
+        (quote!(empty_list), o.empty_list),
         (
             quote!(has_defaults),
             !field.default().is_empty() || below.is_some_and(|m| m.has_defaults),

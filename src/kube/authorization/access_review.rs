@@ -109,10 +109,7 @@ async fn of_subject(call: &Call<'_>, spec: &SubjectAccessReviewSpec) -> SubjectA
 async fn decide(call: &Call<'_>, user: &User, question: &Question) -> SubjectAccessReviewStatus {
     let verdict = call.authorization.decide(user, &question.info).await;
     let doubts = question.doubts.iter().map(String::as_str);
-    let errors: Vec<&str> = doubts
-        .chain([verdict.error.as_str()])
-        .filter(|e| !e.is_empty())
-        .collect();
+    let errors: Vec<&str> = verdict.error.as_deref().into_iter().chain(doubts).collect();
     SubjectAccessReviewStatus {
         allowed: verdict.allowed,
         denied: verdict.denied,

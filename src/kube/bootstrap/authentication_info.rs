@@ -6,6 +6,7 @@ use std::rc::Rc;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_server::server::HookContext;
+use keelson_server::tls::unexpired;
 
 use super::maker::{Maker, Wanted};
 use super::{MANAGER, Setting};
@@ -17,7 +18,8 @@ const NAME: &str = "extension-apiserver-authentication";
 const PROXY: &str = "requestheader-";
 
 pub(super) async fn run(context: HookContext, setting: Rc<Setting>) -> Result<(), String> {
-    let data = data(&setting);
+    let now = context.backend.clock.now().unix_seconds();
+    let data = data(&setting, now);
     if data.is_empty() {
         return Ok(());
     }
@@ -43,15 +45,16 @@ pub(super) async fn run(context: HookContext, setting: Rc<Setting>) -> Result<()
     maker.make_all(&[wanted]).await
 }
 
-fn data(setting: &Setting) -> BTreeMap<String, String> {
+/// Authorities whose time has ended are not told of. `now`: seconds since 1970.
+fn data(setting: &Setting, now: i64) -> BTreeMap<String, String> {
     let mut data = BTreeMap::new();
     if !setting.client_ca_pem.is_empty() {
-        data.insert("client-ca-file".to_owned(), setting.client_ca_pem.clone());
+        data.insert("client-ca-file".to_owned(), unexpired(&setting.client_ca_pem, now));
     }
     let Some(proxy) = &setting.front_proxy else {
         return data;
     };
-    data.insert(format!("{PROXY}client-ca-file"), proxy.client_ca_pem.clone());
+    data.insert(format!("{PROXY}client-ca-file"), unexpired(&proxy.client_ca_pem, now));
     for (key, names) in [
         ("allowed-names", &proxy.allowed_names),
         ("username-headers", &proxy.headers.usernames),

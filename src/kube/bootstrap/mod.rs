@@ -39,6 +39,8 @@ pub struct Setting {
     pub front_proxy: Option<FrontProxy>,
     /// Requests have priorities, and flow schemas say whether theirs is there.
     pub flow_control: bool,
+    /// Roles decide who may do what; without them nobody needs the default ones.
+    pub roles: bool,
 }
 
 /// Whose headers are believed, and which.
@@ -51,13 +53,14 @@ pub struct FrontProxy {
 }
 
 impl Default for Setting {
-    /// The range of kube-apiserver, no client certificates, and flow control.
+    /// The range of kube-apiserver, no client certificates, flow control, and roles.
     fn default() -> Setting {
         Setting {
             service_ranges: vec![("10.0.0.0/24".to_owned(), [10, 0, 0, 0].into())],
             client_ca_pem: String::new(),
             front_proxy: None,
             flow_control: true,
+            roles: true,
         }
     }
 }
@@ -65,7 +68,7 @@ impl Default for Setting {
 /// All hooks, in the order in which kube-apiserver lists them.
 pub fn hooks(setting: &Setting) -> Vec<Hook> {
     let setting = Rc::new(setting.clone());
-    let flow_control = setting.flow_control;
+    let (flow_control, roles) = (setting.flow_control, setting.roles);
     let (info, service, range) = (setting.clone(), setting.clone(), setting);
     let (made, levels_made) = oneshot::channel();
     let consumer = hook("priority-and-fairness-config-consumer", |context| {
@@ -78,7 +81,9 @@ pub fn hooks(setting: &Setting) -> Vec<Hook> {
             authentication_info::run(context, info)
         }),
         hook("start-legacy-token-tracking-controller", token_tracking::run),
-        hook("rbac/bootstrap-roles", roles::run),
+    ]);
+    hooks.extend(roles.then(|| hook("rbac/bootstrap-roles", roles::run)));
+    hooks.extend([
         hook("scheduling/bootstrap-system-priority-classes", priority_classes::run),
         hook("priority-and-fairness-config-producer", |context| {
             flow_control::produce(context, made)

@@ -32,28 +32,28 @@ pub(super) fn check(environment: &Environment, parsed: &Parsed<'_>) -> Result<(N
     }
 }
 
-struct Checker<'a> {
+pub(super) struct Checker<'a> {
     library: &'a Arc<Library>,
     /// Names in scope, the innermost last.
-    scopes: Vec<(String, Type)>,
-    inference: Inference,
+    pub(super) scopes: Vec<(String, Type)>,
+    pub(super) inference: Inference,
     faults: Vec<Misplaced>,
     depth: usize,
     parsed: &'a Parsed<'a>,
 }
 
 /// A part and its type.
-type Checked = (Node, Type);
+pub(super) type Checked = (Node, Type);
 
 impl Checker<'_> {
     /// Notes a mistake. The type that stands for it fits everywhere, so that it is told once.
-    fn fault(&mut self, id: u64, text: String) -> Checked {
+    pub(super) fn fault(&mut self, id: u64, text: String) -> Checked {
         let (line, column) = self.parsed.place(id);
         self.faults.push(Misplaced { line, column, text });
         (Node::of(Kind::Literal(Literal::Null)), Type::Dyn)
     }
 
-    fn node(&mut self, node: &IdedExpr) -> Checked {
+    pub(super) fn node(&mut self, node: &IdedExpr) -> Checked {
         self.depth += 1;
         let checked = match self.depth > MAX_DEPTH {
             true => self.fault(node.id, format!("expression is nested deeper than {MAX_DEPTH} levels")),
@@ -156,6 +156,9 @@ impl Checker<'_> {
         }
         let library = self.library.clone();
         if let Some(target) = &call.target {
+            if let Some(expanded) = self.macro_call(id, target, &call.func_name, &call.args) {
+                return expanded;
+            }
             let qualified = qualified_name(target)
                 .filter(|name| self.variable(name.split('.').next().unwrap_or_default()).is_none())
                 .and_then(|name| library.functions.get(format!("{name}.{}", call.func_name).as_str()));
@@ -166,8 +169,19 @@ impl Checker<'_> {
         }
         let target = call.target.as_deref().map(|target| self.node(target));
         let member = target.is_some();
-        let own = call.args.iter().map(|argument| self.node(argument));
-        let arguments: Vec<Checked> = target.into_iter().chain(own.collect::<Vec<_>>()).collect();
+        let own: Vec<Checked> = match (call.func_name.as_str(), call.args.as_slice()) {
+            // The values of a text's places are of all types.
+            (
+                "format",
+                [
+                    IdedExpr {
+                        expr: Expr::List(list), ..
+                    },
+                ],
+            ) if member => vec![self.mixed(&list.elements)],
+            (_, written) => written.iter().map(|argument| self.node(argument)).collect(),
+        };
+        let arguments: Vec<Checked> = target.into_iter().chain(own).collect();
         match library.functions.get(call.func_name.as_str()) {
             Some(function) => self.resolved(id, function, member, arguments, &call.args),
             None => self.undeclared(id, &call.func_name),
@@ -191,6 +205,15 @@ impl Checker<'_> {
                 Type::optional(ty),
             ),
             Err(text) => self.fault(id, text),
+        }
+    }
+
+    /// A call of one of the library's functions that macros need.
+    pub(super) fn library_call(&mut self, id: u64, name: &str, arguments: Vec<Checked>) -> Checked {
+        let library = self.library.clone();
+        match library.functions.get(name) {
+            Some(function) => self.resolved(id, function, false, arguments, &[]),
+            None => self.undeclared(id, name),
         }
     }
 
@@ -250,7 +273,7 @@ impl Checker<'_> {
     }
 
     /// A part that has to be a boolean.
-    fn boolean(&mut self, node: &IdedExpr) -> Node {
+    pub(super) fn boolean(&mut self, node: &IdedExpr) -> Node {
         self.expect(node, &Type::Bool).0
     }
 
@@ -285,6 +308,13 @@ impl Checker<'_> {
             checked.push(one);
         }
         (checked, common)
+    }
+
+    /// A list of parts of any types.
+    fn mixed(&mut self, nodes: &[IdedExpr]) -> Checked {
+        let nodes: Vec<Node> = nodes.iter().map(|node| self.node(node).0).collect();
+        let optional = vec![false; nodes.len()];
+        (Node::of(Kind::List(nodes, optional)), Type::list(Type::Dyn))
     }
 
     fn map(&mut self, entries: &[cel::common::ast::IdedEntryExpr]) -> Checked {
@@ -326,10 +356,6 @@ impl Checker<'_> {
                 return self.fault(id, text);
             }
         };
-        if let Some(name) = &comprehension.iter_var2 {
-            let text = format!("iteration over two variables is not supported ('{name}')");
-            return self.fault(comprehension.iter_range.id, text);
-        }
         let (initial, accumulated) = self.node(&comprehension.accu_init);
         let outside = self.scopes.len();
         self.scopes.push((comprehension.accu_var.clone(), accumulated.clone()));
@@ -342,6 +368,7 @@ impl Checker<'_> {
         let node = Node::of(Kind::Loop(Box::new(Loop {
             range,
             item: comprehension.iter_var.as_str().into(),
+            second: None,
             accumulator: comprehension.accu_var.as_str().into(),
             initial,
             condition,

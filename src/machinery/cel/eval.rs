@@ -43,6 +43,8 @@ pub(super) enum Kind {
     /// Keys, values, and whether these are optional.
     Map(Vec<(Node, Node, bool)>),
     Loop(Box<Loop>),
+    /// A value with a name, for what an optional value holds; the flag: what comes out is optional itself.
+    WithOptional(Box<[Node; 2]>, Arc<str>, bool),
 }
 
 /// A function by its place in the library, which the program keeps.
@@ -67,7 +69,10 @@ impl Call {
 #[derive(Debug)]
 pub(super) struct Loop {
     pub range: Node,
+    /// The element, or the key; with `second` the index, or the key.
     pub item: Arc<str>,
+    /// The element, or the value.
+    pub second: Option<Arc<str>>,
     pub accumulator: Arc<str>,
     pub initial: Node,
     /// The fold ends where this is false.
@@ -145,7 +150,7 @@ impl Node {
             Kind::Select(node, _) | Kind::OptionalSelect(node, _) | Kind::Has(node, _) | Kind::Matches(node, _) => {
                 vec![node]
             }
-            Kind::And(two) | Kind::Or(two) => two.iter().collect(),
+            Kind::And(two) | Kind::Or(two) | Kind::WithOptional(two, ..) => two.iter().collect(),
             Kind::Conditional(three) => three.iter().collect(),
             Kind::Call(_, nodes) | Kind::List(nodes, _) => nodes.iter().collect(),
             Kind::Map(entries) => entries.iter().flat_map(|(key, value, _)| [key, value]).collect(),
@@ -256,6 +261,7 @@ impl<'a> Run<'a, '_> {
             Kind::List(nodes, optional) => self.list(nodes, optional),
             Kind::Map(entries) => self.map(entries),
             Kind::Loop(fold) => self.fold(fold),
+            Kind::WithOptional(two, name, flat) => self.with_optional(two, name, *flat),
         }
     }
 
@@ -342,11 +348,7 @@ impl<'a> Run<'a, '_> {
     }
 
     fn fold(&mut self, fold: &Loop) -> Result<Value<'a>> {
-        let items: Vec<Value<'a>> = match self.node(&fold.range)? {
-            Value::List(list) => list.into_vec(),
-            Value::Map(map) => map.keys(),
-            _ => return Err(Fault::NoSuchOverload),
-        };
+        let items = items(self.node(&fold.range)?, fold.second.is_some())?;
         let initial = self.node(&fold.initial);
         let place = self.scope.len();
         self.scope.push((fold.accumulator.clone(), initial));
@@ -359,10 +361,12 @@ impl<'a> Run<'a, '_> {
 
     /// Lets every item change the accumulator. A step without a value leaves a fault there, which a later step of `all`
     /// or `exists` may decide about.
-    fn iterate(&mut self, fold: &Loop, items: Vec<Value<'a>>, place: usize) -> Result<()> {
-        for item in items {
+    fn iterate(&mut self, fold: &Loop, items: Vec<Item<'a>>, place: usize) -> Result<()> {
+        for (item, second) in items {
             self.scope.truncate(place + 1);
             self.scope.push((fold.item.clone(), Ok(item)));
+            let named = fold.second.clone().zip(second);
+            self.scope.extend(named.map(|(name, second)| (name, Ok(second))));
             if let Value::Bool(false) = self.node(&fold.condition)? {
                 return Ok(());
             }
@@ -406,9 +410,38 @@ impl<'a> Run<'a, '_> {
                         },
                     }
                 }
+                (library::MAP_INSERT, [map, added @ ..]) if is_accumulator(map) => {
+                    self.charge(2)?;
+                    let mut values = vec![Value::Null];
+                    for node in added {
+                        values.push(self.node(node)?);
+                    }
+                    if let Some(first) = values.first_mut() {
+                        *first = self.take(place)?;
+                    }
+                    library::map_insert(values)
+                }
                 _ => self.node(node),
             },
             _ => self.node(node),
+        }
+    }
+
+    /// What comes of the value under its name, if there is one.
+    fn with_optional(&mut self, two: &[Node; 2], name: &Arc<str>, flat: bool) -> Result<Value<'a>> {
+        let [target, body] = two;
+        let inner = match self.node(target)? {
+            Value::Optional(None) => return Ok(Value::Optional(None)),
+            Value::Optional(Some(inner)) => Value::clone(&inner),
+            _ => return Err(Fault::NoSuchOverload),
+        };
+        self.scope.push((name.clone(), Ok(inner)));
+        let value = self.node(body);
+        self.scope.pop();
+        match (value?, flat) {
+            (value, false) => Ok(Value::Optional(Some(Rc::new(value)))),
+            (value @ Value::Optional(_), true) => Ok(value),
+            (_, true) => Err(Fault::NoSuchOverload),
         }
     }
 
@@ -418,6 +451,29 @@ impl<'a> Run<'a, '_> {
             None => Err(Fault::NoSuchOverload),
         }
     }
+}
+
+/// What the variables of a macro stand for in turn.
+type Item<'a> = (Value<'a>, Option<Value<'a>>);
+
+fn items<'a>(range: Value<'a>, two: bool) -> Result<Vec<Item<'a>>> {
+    Ok(match (range, two) {
+        (Value::List(list), false) => list.into_vec().into_iter().map(|item| (item, None)).collect(),
+        (Value::Map(map), false) => map.keys().into_iter().map(|key| (key, None)).collect(),
+        (Value::List(list), true) => {
+            let numbered = (0..).map(Value::Int).zip(list.into_vec());
+            numbered.map(|(n, item)| (n, Some(item))).collect()
+        }
+        (Value::Map(map), true) => {
+            let keys = map.keys().into_iter();
+            keys.map(|key| {
+                let value = map.get(&key);
+                (key, value)
+            })
+            .collect()
+        }
+        _ => return Err(Fault::NoSuchOverload),
+    })
 }
 
 fn cost(cost: Cost, values: &[Value<'_>]) -> u64 {

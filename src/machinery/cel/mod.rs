@@ -11,19 +11,21 @@
 //!
 //! * `syntax`: text → syntax tree, on a stack of its own, with bounds on length and nesting;
 //! * `check`: syntax tree and declarations → [`Program`] and its type;
+//! * `macros`: those of two variables and of optional values, which the parser leaves as calls;
 //! * `eval`: program and values → value, counting cost;
 //! * `library`: the functions, each with its signatures, its code and its cost;
 //! * `lent`: JSON and reflected objects as values.
 //!
 //! The functions are those of the standard library and of Kubernetes' libraries for strings, lists, sets, regular
-//! expressions, quantities, URLs, addresses (`ip`, `cidr`) and optional values. Absent as yet: `format` (named formats),
-//! `semver`, `authorizer`, macros over two variables, and messages (`Object{…}`).
+//! expressions, quantities, URLs, addresses (`ip`, `cidr`), versions (`semver`) and optional values. Absent as yet: named
+//! formats, `authorizer`, and messages (`Object{…}`).
 
 mod check;
 mod error;
 mod eval;
 mod lent;
 mod library;
+mod macros;
 mod signature;
 mod syntax;
 #[cfg(test)]

@@ -182,6 +182,7 @@ fn scalar(name: &'static str) -> Type {
         "timestamp" => Type::Timestamp,
         "quantity" => Type::Opaque("kubernetes.Quantity"),
         "url" => Type::Opaque("kubernetes.URL"),
+        "semver" => Type::Opaque("kubernetes.Semver"),
         "ip" => Type::Opaque("net.IP"),
         "cidr" => Type::Opaque("net.CIDR"),
         _ => Type::Dyn,

@@ -42,6 +42,9 @@ pub trait Entries<'a> {
 pub enum List<'a> {
     Lent(Rc<dyn Elements<'a> + 'a>),
     Own(Rc<Vec<Value<'a>>>),
+    /// Parts of a text, as functions cut them out: a list of texts and nothing else. Some of kube-apiserver's uses of an
+    /// expression do not take such a list, whence the difference.
+    Texts(Rc<[Rc<str>]>),
 }
 
 #[derive(Clone)]
@@ -86,6 +89,11 @@ impl<'a> Value<'a> {
 
     pub fn list(elements: Vec<Value<'a>>) -> Value<'a> {
         Value::List(List::Own(Rc::new(elements)))
+    }
+
+    /// A list of parts of a text.
+    pub fn texts<'t>(parts: impl Iterator<Item = &'t str>) -> Value<'a> {
+        Value::List(List::Texts(parts.map(Rc::from).collect()))
     }
 
     pub fn opaque(value: impl Opaque + 'static) -> Value<'a> {
@@ -222,6 +230,7 @@ impl<'a> List<'a> {
         match self {
             List::Lent(list) => list.count(),
             List::Own(list) => list.len(),
+            List::Texts(texts) => texts.len(),
         }
     }
 
@@ -233,6 +242,7 @@ impl<'a> List<'a> {
         match self {
             List::Lent(list) => list.get(index),
             List::Own(list) => list.get(index).cloned(),
+            List::Texts(texts) => texts.get(index).map(|text| Value::text(text.clone())),
         }
     }
 

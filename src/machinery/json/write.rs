@@ -115,10 +115,14 @@ fn write_key(key: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\":");
 }
 
-/// A field that is written although it is empty shows as null, but for the items of a list kind.
+/// A field that is written although it is empty shows as null, but for the items of a list kind and lists whose
+/// definition wants it otherwise.
 fn write_field<'a>(field: &FieldDesc, value: Value<'a>, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     let null = match value {
-        Value::List(l) => l.is_empty() && !field.flags.has(Flags::OPTIONAL) && field.json != "items",
+        Value::List(l) => {
+            let shown = field.flags.has(Flags::OPTIONAL) || field.flags.has(Flags::EMPTY_LIST) || field.json == "items";
+            l.is_empty() && !shown
+        }
         Value::Map(m) => m.is_empty() && !field.flags.has(Flags::OPTIONAL),
         Value::Bytes(b) => b.is_empty() && !field.flags.has(Flags::OPTIONAL),
         _ => false,

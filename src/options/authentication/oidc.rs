@@ -1,12 +1,13 @@
 //! Issuers of OpenID Connect: one by flags, or several by a file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use keelson_server::authn::Anonymous;
 use keelson_server::authn::jwt::Algorithm;
 use keelson_server::authn::oidc::{ClaimRule, Mapping, OidcSettings};
 use keelson_server::authn::structured::AuthenticationConfiguration;
+use keelson_server::outgoing::Way;
 
 use super::SECTION;
 use crate::options::{OptionError, pem};
@@ -30,7 +31,7 @@ pub struct Oidc {
     #[arg(long, value_name = "string", default_value = "", hide_default_value = true)]
     pub oidc_client_id: String,
 
-    /// A PEM file of the authorities of the issuer's server. Default: those of the machine.
+    /// A PEM file of the authorities of the issuer's server, read again when it changes. Default: those of the machine.
     #[arg(long, value_name = "string")]
     pub oidc_ca_file: Option<PathBuf>,
 
@@ -66,6 +67,8 @@ pub struct Issuers {
     pub settings: Vec<OidcSettings>,
     /// The file that says so, and its text.
     pub file: Option<(PathBuf, String)>,
+    /// The file of the authorities of the one issuer that flags describe.
+    pub authorities_file: Option<PathBuf>,
     /// Which anonymous requests are taken, if the file says it.
     pub anonymous: Option<Anonymous>,
 }
@@ -92,6 +95,7 @@ impl Oidc {
             settings: read.issuers,
             file: Some((path.clone(), text)),
             anonymous: read.anonymous,
+            authorities_file: None,
         })
     }
 
@@ -133,15 +137,14 @@ impl Oidc {
                 "claim or expression is required",
             ));
         }
-        let authorities = match &self.oidc_ca_file {
-            Some(path) if !path.as_os_str().is_empty() => Some(pem::check("--oidc-ca-file", path, false)?),
-            _ => None,
-        };
+        let authorities_file = self.oidc_ca_file.clone().filter(|path| !path.as_os_str().is_empty());
+        let authorities = authorities_file.as_deref().map(read_authorities).transpose()?;
         let groups = Some(&self.oidc_groups_claim).filter(|claim| !claim.is_empty());
         let settings = OidcSettings {
             url: url.clone(),
             discovery_url: None,
             authorities,
+            way: Way::Direct,
             audiences: vec![client.clone()],
             algorithms: self.algorithms()?,
             claim_rules: self.required()?,
@@ -159,6 +162,7 @@ impl Oidc {
         };
         Ok(Issuers {
             settings: vec![settings],
+            authorities_file,
             ..Issuers::default()
         })
     }
@@ -195,6 +199,11 @@ impl Oidc {
         let rule = |(claim, value)| ClaimRule::Required { claim, value };
         Ok(claims.into_iter().map(rule).collect())
     }
+}
+
+/// The PEM text of a file of authorities.
+pub(crate) fn read_authorities(path: &Path) -> Result<String, OptionError> {
+    pem::check("--oidc-ca-file", path, false)
 }
 
 #[cfg(test)]

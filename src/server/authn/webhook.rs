@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Answer, Identity, Outcome, Refusal, TokenAuthenticator, intersection};
-use crate::outgoing::Webhook;
+use super::{Identity, Outcome, Refusal, TokenAuthenticator, intersection};
+use crate::outgoing::{Answer, Webhook, document};
 use crate::user::User;
 
 /// In which version reviews are written.
@@ -17,10 +17,10 @@ pub enum ReviewVersion {
 }
 
 impl ReviewVersion {
-    fn api_version(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
-            ReviewVersion::V1 => "authentication.k8s.io/v1",
-            ReviewVersion::V1beta1 => "authentication.k8s.io/v1beta1",
+            ReviewVersion::V1 => "v1",
+            ReviewVersion::V1beta1 => "v1beta1",
         }
     }
 }
@@ -33,16 +33,7 @@ pub struct WebhookTokens {
     pub audiences: Vec<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Review {
-    #[serde(default)]
-    api_version: String,
-    #[serde(default)]
-    kind: String,
-    #[serde(default)]
-    status: Status,
-}
+const GROUP: &str = "authentication.k8s.io";
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -64,7 +55,7 @@ struct UserInfo {
 
 impl WebhookTokens {
     async fn ask(&self, token: &str, wanted: &[String]) -> Outcome {
-        let answer = self.webhook.post(self.question(token, wanted)).await;
+        let answer = self.webhook.ask(self.question(token, wanted)).await;
         let answer = answer.map_err(|error| {
             tracing::error!(url = self.webhook.url(), %error, "asking a webhook about a token failed");
             Refusal::from(error.to_string())
@@ -75,7 +66,7 @@ impl WebhookTokens {
     fn question(&self, token: &str, wanted: &[String]) -> Vec<u8> {
         let mut review = json!({
             "kind": "TokenReview",
-            "apiVersion": self.version.api_version(),
+            "apiVersion": format!("{GROUP}/{}", self.version.name()),
             "metadata": {},
             "spec": { "token": token },
             "status": { "user": {} },
@@ -86,16 +77,15 @@ impl WebhookTokens {
         format!("{review}\n").into_bytes()
     }
 
-    fn read(&self, answer: &[u8], wanted: &[String]) -> Outcome {
-        let review: Review = serde_json::from_slice(answer)
-            .map_err(|error| Refusal::from(format!("couldn't get version/kind; json parse error: {error}")))?;
-        let (kind, version) = (review.kind.as_str(), review.api_version.as_str());
-        if kind != "TokenReview" || version != self.version.api_version() {
-            return Err(format!("no kind {kind:?} is registered for version {version:?}").into());
-        }
-        let status = review.status;
+    fn read(&self, answer: &Answer, wanted: &[String]) -> Outcome {
+        let mut review = document(answer, GROUP, self.version.name(), "TokenReview").map_err(Refusal::from)?;
+        let status = review.remove("status").unwrap_or_default();
+        let status: Option<Status> =
+            serde_json::from_value(status).map_err(|error| Refusal::from(format!("json: {error}")))?;
+        let status = status.unwrap_or_default();
         let given = status.audiences.filter(|audiences| !audiences.is_empty());
-        let audiences = intersection(&given.unwrap_or_else(|| self.audiences.clone()), wanted);
+        // In the webhook's order.
+        let audiences = intersection(wanted, &given.unwrap_or_else(|| self.audiences.clone()));
         if audiences.is_empty() && !wanted.is_empty() {
             return Ok(None);
         }
@@ -121,8 +111,8 @@ impl WebhookTokens {
 }
 
 impl TokenAuthenticator for WebhookTokens {
-    fn authenticate<'a>(&'a self, token: &'a str, audiences: &'a [String]) -> Answer<'a> {
-        Answer::Later(Box::pin(self.ask(token, audiences)))
+    fn authenticate<'a>(&'a self, token: &'a str, audiences: &'a [String]) -> super::Answer<'a> {
+        super::Answer::Later(Box::pin(self.ask(token, audiences)))
     }
 }
 
@@ -143,9 +133,17 @@ mod tests {
         }
     }
 
+    fn answer_of(body: &str) -> Answer {
+        Answer {
+            status: 200,
+            headers: http::HeaderMap::new(),
+            body: bytes::Bytes::copy_from_slice(body.as_bytes()),
+        }
+    }
+
     fn read(answer: &str, wanted: &[&str]) -> Result<Option<(String, Vec<String>)>, String> {
         let wanted: Vec<String> = wanted.iter().map(|a| (*a).to_owned()).collect();
-        let outcome = webhook().read(answer.as_bytes(), &wanted).map_err(|e| e.to_string())?;
+        let outcome = webhook().read(&answer_of(answer), &wanted).map_err(|e| e.to_string())?;
         Ok(outcome.map(|identity| (identity.user.name.clone(), identity.audiences.clone())))
     }
 
@@ -217,7 +215,6 @@ mod tests {
         assert_eq!(read(&answer("{\"error\":\"no way\"}"), &["own"]).unwrap_err(), "no way");
         for wrong in [
             "hello",
-            "{}",
             "{\"kind\":\"Pod\",\"apiVersion\":\"authentication.k8s.io/v1\"}",
             "{\"kind\":\"TokenReview\",\"apiVersion\":\"authentication.k8s.io/v1beta1\",\
              \"status\":{\"authenticated\":true}}",

@@ -118,8 +118,11 @@ impl Authorizer for Abac {
 
     fn rules(&self, user: &User, namespace: &str) -> Rules {
         let mut rules = Rules::default();
-        for policy in self.policies.iter().filter(|policy| policy.is_for(user)) {
-            if !policy.resource.is_empty() && (policy.namespace == "*" || policy.namespace == namespace) {
+        let is_here = |policy: &&Policy| policy.namespace == "*" || policy.namespace == namespace;
+        let policies = self.policies.iter().filter(|policy| policy.is_for(user));
+        // Paths have no namespace, and yet kube-apiserver shows only those of policies that are for this one.
+        for policy in policies.filter(is_here) {
+            if !policy.resource.is_empty() {
                 rules.resources.push(ResourceRule {
                     verbs: policy.verbs(),
                     groups: vec![policy.api_group.clone()],

@@ -46,9 +46,9 @@ pub struct Verdict {
     /// An authorizer refused, whatever the others say.
     pub denied: bool,
     pub reason: String,
-    /// What kept the one that refused, or those that did not decide, from finding out; empty: nothing did, or another
-    /// one decided.
-    pub error: String,
+    /// What kept the one that refused, or those that did not decide, from finding out, whose text may be empty; `None`:
+    /// nothing did, or another one decided.
+    pub error: Option<String>,
 }
 
 impl Verdict {
@@ -60,7 +60,7 @@ impl Verdict {
         }
     }
 
-    pub(super) fn deny(reason: String, error: String) -> Verdict {
+    pub(super) fn deny(reason: String, error: Option<String>) -> Verdict {
         Verdict {
             denied: true,
             reason,

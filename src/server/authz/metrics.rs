@@ -134,7 +134,7 @@ impl AuthorizationMetrics {
     pub(crate) fn observe(&self, verdict: &Verdict, took: Duration) {
         let (number, result) = match verdict {
             Verdict { allowed: true, .. } => (0, "allowed"),
-            Verdict { error, .. } if !error.is_empty() => (1, "error"),
+            Verdict { error: Some(_), .. } => (1, "error"),
             Verdict { denied: true, .. } => (2, "denied"),
             _ => (3, "no-opinion"),
         };

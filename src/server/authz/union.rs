@@ -125,8 +125,8 @@ impl Authorization {
         for authorizer in chain.iter() {
             let verdict = match authorizer.authorize(user, info).decision().await {
                 Decision::Allow(reason) => Verdict::allow(reason),
-                Decision::Deny(reason) => Verdict::deny(reason, String::new()),
-                Decision::FailedClosed(error) => Verdict::deny(String::new(), error),
+                Decision::Deny(reason) => Verdict::deny(reason, None),
+                Decision::FailedClosed(error) => Verdict::deny(String::new(), Some(error)),
                 Decision::NoOpinion(reason) => {
                     reasons.push(reason);
                     continue;
@@ -144,7 +144,7 @@ impl Authorization {
         reasons.retain(|reason| !reason.is_empty());
         Verdict {
             reason: reasons.join("\n"),
-            error: aggregate(&errors),
+            error: (!errors.is_empty()).then(|| aggregate(&errors)),
             ..Verdict::default()
         }
     }
@@ -229,11 +229,16 @@ mod tests {
     fn who_fails_leaves_it_to_the_others() {
         let failed = |text: &str| says(Decision::Failed(text.into()));
         let got = verdict(vec![failed("x"), Arc::new(AlwaysAllow)]);
-        assert_eq!((got.allowed, got.error.as_str()), (true, ""));
+        assert_eq!((got.allowed, got.error.as_deref()), (true, None));
         let got = verdict(vec![failed("x"), failed("y"), failed("x")]);
-        assert_eq!((got.allowed, got.error.as_str()), (false, "[x, y]"));
+        assert_eq!((got.allowed, got.error.as_deref()), (false, Some("[x, y]")));
+        let got = verdict(vec![failed("")]);
+        assert_eq!(got.error.as_deref(), Some(""), "an error without words is one");
         let closed = says(Decision::FailedClosed("z".into()));
         let got = verdict(vec![failed("x"), closed, Arc::new(AlwaysAllow)]);
-        assert_eq!((got.allowed, got.denied, got.error.as_str()), (false, true, "z"));
+        assert_eq!(
+            (got.allowed, got.denied, got.error.as_deref()),
+            (false, true, Some("z"))
+        );
     }
 }

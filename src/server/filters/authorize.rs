@@ -26,15 +26,15 @@ pub async fn authorize(state: &ServerState, request: &mut Request, next: impl Ne
         request.authorization = Some(state.authorization.clone());
         return next(request).await;
     }
-    let mut response = match verdict.error.as_str() {
-        "" => {
+    let mut response = match &verdict.error {
+        None => {
             request.audit.annotate(DECISION, || "forbid");
             request.audit.annotate(REASON, || verdict.reason.clone());
             let why = refusal(user, info, &verdict.reason);
             let error = StatusError::forbidden(&info.group, &info.resource, &info.name, why);
             refuse(request, &error)
         }
-        error => {
+        Some(error) => {
             request.audit.annotate(REASON, || "internal error");
             undecided(&request.http.uri().to_string(), error)
         }

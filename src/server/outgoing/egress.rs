@@ -24,6 +24,16 @@ pub struct Egress {
     pub control_plane: Dialer,
 }
 
+/// Which way the connections of somebody take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// The direct one, whatever the file says.
+    #[default]
+    Direct,
+    Cluster,
+    ControlPlane,
+}
+
 impl std::fmt::Debug for Egress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Egress").finish_non_exhaustive()
@@ -55,6 +65,15 @@ struct Tls {
 }
 
 impl Egress {
+    /// What opens connections on this way.
+    pub fn dialer(&self, way: Way) -> Dialer {
+        match way {
+            Way::Direct => Dialer::default(),
+            Way::Cluster => self.cluster.clone(),
+            Way::ControlPlane => self.control_plane.clone(),
+        }
+    }
+
     /// Reads and checks the text of a file, and the certificates that it names.
     ///
     /// # Errors

@@ -7,13 +7,17 @@ mod error;
 pub mod files;
 mod follow;
 mod names;
+mod signatures;
 mod state;
+mod unexpired;
 mod verifier;
 
 pub use cipher_suites::CipherSuite;
 pub use error::TlsError;
 pub use follow::follow;
+pub(crate) use signatures::CLIENT_SIGNATURES;
 pub use state::{MinVersion, ServingCertificates, TlsSettings, TlsState, certificates};
+pub use unexpired::unexpired;
 
 /// The ALPN name of HTTP/2.
 pub(crate) const ALPN_HTTP2: &[u8] = b"h2";

@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 use super::certs::CertifiedKeyPem;
 use super::cipher_suites::CipherSuite;
 use super::verifier::AnyClientCertificate;
-use super::{ALPN_HTTP1, ALPN_HTTP2, TlsError, names};
+use super::{ALPN_HTTP1, ALPN_HTTP2, CLIENT_SIGNATURES, TlsError, names};
 
 /// Session tickets sent after a handshake. Most clients of an API server keep their connections and resume nothing.
 const TICKETS: usize = 1;
@@ -211,7 +211,7 @@ fn server_config(certificates: Arc<Resolver>, settings: &TlsSettings) -> Result<
         false => &[&rustls::version::TLS13],
     };
     let provider = Arc::new(provider);
-    let verifier = AnyClientCertificate::new(provider.signature_verification_algorithms);
+    let verifier = AnyClientCertificate::new(CLIENT_SIGNATURES);
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)?
         .with_client_cert_verifier(Arc::new(verifier))

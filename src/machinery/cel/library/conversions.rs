@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::error::Fault;
 use super::super::signature::{Cost, Functions, define as add};
 use super::super::value::Value;
-use super::{Result, times};
+use super::{Result, formatting, times};
 
 pub(super) fn define(to: &mut Functions) {
     add(to, "dyn", Cost::One, |v| one(v).cloned(), &["(A) dyn"]);
@@ -45,6 +45,7 @@ pub(super) fn define(to: &mut Functions) {
         "(duration) string",
         "(ip) string",
         "(cidr) string",
+        "(semver) string",
     ];
     add(to, "string", Cost::Traverse, string, &strings);
     add(to, "bytes", Cost::Traverse, bytes, &["(bytes) bytes", "(string) bytes"]);
@@ -106,20 +107,20 @@ fn double<'a>(v: &[Value<'a>]) -> Result<'a> {
     }))
 }
 
-fn string<'a>(v: &[Value<'a>]) -> Result<'a> {
+pub(super) fn string<'a>(v: &[Value<'a>]) -> Result<'a> {
     Ok(Value::text(match one(v)? {
         Value::String(text) => return Ok(Value::String(text.clone())),
         Value::Bool(b) => b.to_string(),
         Value::Int(n) => n.to_string(),
         Value::Uint(n) => n.to_string(),
-        Value::Double(n) => n.to_string(),
+        Value::Double(n) => formatting::shortest(*n),
         Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => text.to_owned(),
             Err(_) => return Err(Fault::function("invalid UTF-8 in bytes, cannot convert to string")),
         },
         Value::Timestamp(time) => times::show(*time),
         Value::Duration(span) => times::show_duration(*span),
-        Value::Opaque(value) => match super::addresses::show(&**value) {
+        Value::Opaque(value) => match super::addresses::show(&**value).or_else(|| super::versions::show(&**value)) {
             Some(text) => text,
             None => return Err(Fault::NoSuchOverload),
         },

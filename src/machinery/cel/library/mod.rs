@@ -2,13 +2,16 @@
 
 mod addresses;
 mod conversions;
+mod formatting;
 mod lists;
+mod maps;
 mod operators;
 mod optional;
 mod quantities;
 mod strings;
 mod times;
 mod urls;
+mod versions;
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,6 +21,8 @@ use regex::Regex;
 use super::error::Fault;
 use super::signature::Functions;
 use super::value::Value;
+
+pub(super) use maps::{MAP_INSERT, map_insert};
 
 /// Bytes of a compiled pattern.
 const MAX_PATTERN_BYTES: usize = 1024 * 1024;
@@ -47,6 +52,9 @@ impl Library {
             quantities::define,
             urls::define,
             addresses::define,
+            formatting::define,
+            maps::define,
+            versions::define,
         ] {
             define(&mut functions);
         }

@@ -6,13 +6,13 @@ use std::cmp::Ordering;
 use super::super::error::Fault;
 use super::super::signature::{Cost, Functions, define as add};
 use super::super::value::{Opaque, Value};
-use super::{Result, strings};
+use super::{Result, strings, versions};
 use crate::quantity::Quantity;
 
 pub(super) fn define(to: &mut Functions) {
     add(to, "quantity", Cost::Traverse, quantity, &["(string) quantity"]);
     add(to, "isQuantity", Cost::Traverse, is_quantity, &["(string) bool"]);
-    let compared = ["quantity.(quantity) bool"];
+    let compared = ["quantity.(quantity) bool", "semver.(semver) bool"];
     add(
         to,
         "isGreaterThan",
@@ -27,7 +27,13 @@ pub(super) fn define(to: &mut Functions) {
         |v| compare(v, |o| o == Ordering::Less),
         &compared,
     );
-    add(to, "compareTo", Cost::One, compare_to, &["quantity.(quantity) int"]);
+    add(
+        to,
+        "compareTo",
+        Cost::One,
+        compare_to,
+        &["quantity.(quantity) int", "semver.(semver) int"],
+    );
     add(to, "asInteger", Cost::One, as_integer, &["quantity.() int"]);
     add(to, "isInteger", Cost::One, is_integer, &["quantity.() bool"]);
     add(to, "asApproximateFloat", Cost::One, as_float, &["quantity.() double"]);
@@ -77,13 +83,20 @@ fn is_quantity<'a>(v: &[Value<'a>]) -> Result<'a> {
     Ok(Value::Bool(parse(v).is_ok()))
 }
 
+/// How two amounts, or two versions, stand to each other.
+fn order(v: &[Value<'_>]) -> std::result::Result<Ordering, Fault> {
+    if let Some(order) = versions::order(v) {
+        return Ok(order);
+    }
+    Ok(amount(v.first())?.cmp(amount(v.get(1))?))
+}
+
 fn compare<'a>(v: &[Value<'a>], holds: fn(Ordering) -> bool) -> Result<'a> {
-    Ok(Value::Bool(holds(amount(v.first())?.cmp(amount(v.get(1))?))))
+    Ok(Value::Bool(holds(order(v)?)))
 }
 
 fn compare_to<'a>(v: &[Value<'a>]) -> Result<'a> {
-    let order = amount(v.first())?.cmp(amount(v.get(1))?);
-    Ok(Value::Int(order as i64))
+    Ok(Value::Int(order(v)? as i64))
 }
 
 fn whole(quantity: &Quantity) -> Option<i64> {

@@ -155,7 +155,7 @@ fn find_all<'a>(v: &[Value<'a>]) -> Result<'a> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let regex = regex(pattern.as_str())?;
     let found = regex.find_iter(text.as_str()).take(limit);
-    Ok(Value::list(found.map(|found| Value::text(found.as_str())).collect()))
+    Ok(Value::texts(found.map(|found| found.as_str())))
 }
 
 /// A place in a text.
@@ -225,10 +225,10 @@ fn split<'a>(v: &[Value<'a>]) -> Result<'a> {
     };
     let (text, separator) = (text.as_str(), separator.as_str());
     let limit = match limit {
-        0 => return Ok(Value::list(Vec::new())),
+        0 => return Ok(Value::texts(std::iter::empty())),
         limit => usize::try_from(limit).unwrap_or(usize::MAX),
     };
-    let parts: Vec<Value<'a>> = match separator {
+    let parts = match separator {
         // Characters, of which the last part takes the rest.
         "" => {
             let cut = text
@@ -237,12 +237,14 @@ fn split<'a>(v: &[Value<'a>]) -> Result<'a> {
                 .map_or(text.len(), |(byte, _)| byte);
             let (head, tail) = text.split_at(cut);
             let last = Some(tail).filter(|tail| !tail.is_empty());
-            let characters = head.chars().map(|c| Value::text(c.to_string()));
-            characters.chain(last.map(Value::text)).collect()
+            let characters = head
+                .char_indices()
+                .map(|(at, c)| head.get(at..at + c.len_utf8()).unwrap_or_default());
+            Value::texts(characters.chain(last))
         }
-        separator => text.splitn(limit, separator).map(Value::text).collect(),
+        separator => Value::texts(text.splitn(limit, separator)),
     };
-    Ok(Value::list(parts))
+    Ok(parts)
 }
 
 fn substring<'a>(v: &[Value<'a>]) -> Result<'a> {

@@ -1,6 +1,7 @@
 //! The claims that every issuer means alike.
 
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, Visitor};
+use serde_json::Value;
 
 /// Seconds by which clocks may differ.
 const LEEWAY: i64 = 60;
@@ -55,31 +56,19 @@ pub struct Audience(pub Vec<String>);
 
 impl<'de> Deserialize<'de> for Audience {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Texts;
-        impl<'de> Visitor<'de> for Texts {
-            type Value = Audience;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("string or array value")
+        let wrong = || D::Error::custom("expected string or array value to unmarshal to Audience");
+        match Value::deserialize(deserializer)? {
+            Value::Null => Ok(Audience::default()),
+            Value::String(text) => Ok(Audience(vec![text])),
+            Value::Array(texts) => {
+                let texts = texts.into_iter().map(|text| match text {
+                    Value::String(text) => Ok(text),
+                    _ => Err(wrong()),
+                });
+                texts.collect::<Result<_, _>>().map(Audience)
             }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Audience, E> {
-                Ok(Audience(vec![text.to_owned()]))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Audience, A::Error> {
-                let mut texts = Vec::new();
-                while let Some(text) = list.next_element()? {
-                    texts.push(text);
-                }
-                Ok(Audience(texts))
-            }
-
-            fn visit_unit<E: Error>(self) -> Result<Audience, E> {
-                Ok(Audience::default())
-            }
+            _ => Err(wrong()),
         }
-        deserializer.deserialize_any(Texts)
     }
 }
 

@@ -70,13 +70,11 @@ impl VerifyingKey {
         Some(VerifyingKey { id, numbers })
     }
 
-    /// From a JSON Web Key; `None` for one that no signature of ours is made with.
+    /// From a JSON Web Key; `None` for one that no signature of ours is made with. What the key says that it is for
+    /// (`use`, `alg`) does not matter, as it does not for kube-apiserver.
     pub fn from_jwk(jwk: &Value) -> Option<VerifyingKey> {
         let text = |name: &str| jwk.get(name).and_then(Value::as_str);
         let number = |name: &str| BASE64.decode(text(name)?).ok();
-        if text("use").is_some_and(|purpose| !purpose.is_empty() && purpose != "sig") {
-            return None;
-        }
         let numbers = match text("kty")? {
             "RSA" => Numbers::rsa(&number("n")?, &number("e")?),
             "EC" => {

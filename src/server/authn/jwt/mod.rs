@@ -6,7 +6,8 @@ mod key;
 mod pem;
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use base64::alphabet::URL_SAFE;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use serde::Deserialize;
 
 pub use algorithm::Algorithm;
@@ -34,7 +35,17 @@ pub struct Header {
     /// Extensions that must be understood. None is here.
     #[serde(default)]
     crit: Option<serde::de::IgnoredAny>,
+    /// Whether what was signed is in base64 (RFC 7797). It always is here.
+    #[serde(default = "yes")]
+    b64: bool,
 }
+
+fn yes() -> bool {
+    true
+}
+
+/// Base64 as Go reads it: bits that no byte needs may be anything.
+const BASE64: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// What is wrong with a signature. Which key or algorithm it was is nobody's business.
 pub const BAD_SIGNATURE: &str = "go-jose/go-jose: error in cryptographic primitive";
@@ -59,6 +70,7 @@ impl<'a> Token<'a> {
     pub fn is_signed_by(&self, key: &VerifyingKey) -> bool {
         let algorithm = Algorithm::named(&self.header.alg);
         self.header.crit.is_none()
+            && self.header.b64
             && algorithm.is_some_and(|one| key.verifies(one, self.signed.as_bytes(), &self.signature))
     }
 }

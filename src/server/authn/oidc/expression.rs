@@ -1,6 +1,6 @@
 //! Expressions over the claims of a token, and over the user that they make.
 
-use keelson_machinery::cel::{CALL_LIMIT, Environment, Program, Type, Value};
+use keelson_machinery::cel::{CALL_LIMIT, Environment, List, Program, Type, Value};
 use serde_json::Value as Json;
 
 use crate::user::User;
@@ -34,10 +34,12 @@ pub(super) fn evaluate<'a>(program: &Program, variable: &str, value: Value<'a>) 
     }
 }
 
-/// Texts that are not empty, of a text or a list of texts; nothing of null.
+/// Texts that are not empty, of a text or a list of texts; nothing of null. What `split` and `findAll` return is no such
+/// list, as it is none for kube-apiserver: whoever wants it has to go over it (`.map(part, part)`).
 pub(super) fn texts(value: &Value<'_>) -> Option<Vec<String>> {
     let all = match value {
         Value::Null => Vec::new(),
+        Value::List(List::Texts(_)) => return None,
         Value::List(list) => list
             .iter()
             .map(|one| one.as_str().map(str::to_owned))
@@ -64,19 +66,12 @@ pub(super) fn with_floats(json: Json) -> Json {
     }
 }
 
-/// The user as expressions see it: what is empty is absent.
+/// The user as expressions see it: all of it is there, empty or not.
 pub(super) fn shown(user: &User) -> Json {
-    let mut shown = serde_json::Map::new();
-    for (key, text) in [("username", &user.name), ("uid", &user.uid)] {
-        if !text.is_empty() {
-            shown.insert(key.to_owned(), text.as_str().into());
-        }
-    }
-    if !user.groups.is_empty() {
-        shown.insert("groups".to_owned(), serde_json::json!(user.groups));
-    }
-    if !user.extra.is_empty() {
-        shown.insert("extra".to_owned(), serde_json::json!(user.extra));
-    }
-    shown.into()
+    serde_json::json!({
+        "username": user.name,
+        "uid": user.uid,
+        "groups": user.groups,
+        "extra": user.extra,
+    })
 }

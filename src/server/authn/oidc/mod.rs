@@ -1,5 +1,6 @@
 //! Tokens of OpenID Connect issuers.
 
+mod distributed;
 mod expression;
 mod id_token;
 mod identity;
@@ -17,6 +18,8 @@ use serde_json::{Map, Value};
 use super::jwt::{Token, unverified_issuer};
 use super::{Answer, Attachment, AuthenticationMetrics, Identity, Outcome, Refusal, TokenAuthenticator};
 use crate::authz::Followed;
+use crate::outgoing::Egress;
+use distributed::Distributed;
 use id_token::IdToken;
 use provider::Provider;
 
@@ -27,6 +30,8 @@ pub use settings::{ClaimRule, Mapping, OidcSettings, Rule};
 pub struct OidcTokens {
     settings: OidcSettings,
     provider: Provider,
+    /// Finds the groups of tokens that say who has them.
+    groups: Option<Distributed>,
     server: OnceLock<(Arc<dyn Clock>, Arc<AuthenticationMetrics>)>,
 }
 
@@ -35,9 +40,15 @@ impl OidcTokens {
     ///
     /// # Errors
     /// Authorities that can't be used.
-    pub fn new(settings: OidcSettings) -> Result<OidcTokens, String> {
+    pub fn new(settings: OidcSettings, egress: &Egress) -> Result<OidcTokens, String> {
+        let client = provider::client(&settings, egress)?;
+        let groups = match &settings.groups {
+            Some(Mapping::Claim { name, .. }) => Some(Distributed::new(name.clone(), client.clone())),
+            _ => None,
+        };
         Ok(OidcTokens {
-            provider: Provider::new(&settings)?,
+            provider: Provider::of(&settings.url, settings.discovery_url.as_deref(), client),
+            groups,
             settings,
             server: OnceLock::new(),
         })
@@ -66,9 +77,13 @@ impl OidcTokens {
         let id_token = IdToken::read(&token.claims).map_err(unfit)?;
         id_token.check(&self.settings, clock.now()).map_err(unfit)?;
         self.settings.check_algorithm(&token.header.alg).map_err(unfit)?;
-        self.provider.verify(&token, clock, metrics).await.map_err(unfit)?;
-        let claims: Map<String, Value> =
+        let verified = self.provider.verify(&token, clock, metrics).await;
+        verified.map_err(|why| why.to_string())?;
+        let mut claims: Map<String, Value> =
             serde_json::from_slice(&token.claims).map_err(|error| format!("oidc: parse claims: {error}"))?;
+        if let Some(groups) = &self.groups {
+            groups.expand(&mut claims, &self.settings, clock, metrics).await?;
+        }
         let user = self.settings.user_of(claims)?;
         Ok(Identity::of(user))
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::OidcSettings;
 use crate::authn::AuthenticationMetrics;
 use crate::authn::jwt::{KeySet, Token, VerifyingKey};
-use crate::outgoing::{Call, Client, ClientSettings, ClientTls, Roots};
+use crate::outgoing::{Call, Client, ClientSettings, ClientTls, Egress, Roots};
 
 /// Below an issuer's URL.
 const CONFIGURATION: &str = "/.well-known/openid-configuration";
@@ -21,6 +21,20 @@ const MAX_KEYS: usize = 256;
 /// So many times an issuer is asked within that time, whatever tokens come.
 const MAX_FETCHES: usize = 10;
 const FETCH_WINDOW: Duration = Duration::from_secs(10);
+
+/// What asks an issuer: with its authorities, on its way.
+pub(super) fn client(settings: &OidcSettings, egress: &Egress) -> Result<Client, String> {
+    let roots = settings.authorities.clone().map_or(Roots::System, Roots::Pem);
+    let client = Client::new(ClientSettings {
+        tls: ClientTls {
+            roots,
+            ..ClientTls::default()
+        },
+        dialer: egress.dialer(settings.way),
+        ..ClientSettings::default()
+    });
+    client.map_err(|error| error.to_string())
+}
 
 pub(super) struct Provider {
     client: Client,
@@ -38,6 +52,16 @@ struct State {
     fetches: VecDeque<Instant>,
 }
 
+/// Why a token's signature is not believed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unverified {
+    /// The issuer has not said yet where its keys are.
+    #[error("oidc: authenticator not initialized")]
+    NotReady,
+    #[error("oidc: verify token: failed to verify signature: {0}")]
+    Signature(String),
+}
+
 #[derive(Deserialize)]
 struct Configuration {
     issuer: String,
@@ -50,24 +74,17 @@ struct Keys {
 }
 
 impl Provider {
-    pub fn new(settings: &OidcSettings) -> Result<Provider, String> {
-        let roots = settings.authorities.clone().map_or(Roots::System, Roots::Pem);
-        let tls = ClientTls {
-            roots,
-            ..ClientTls::default()
-        };
-        let client = Client::new(ClientSettings {
-            tls,
-            ..ClientSettings::default()
-        });
-        let standard = || format!("{}{CONFIGURATION}", settings.url.trim_end_matches('/'));
-        Ok(Provider {
-            client: client.map_err(|error| error.to_string())?,
-            issuer: settings.url.clone(),
-            discovery_url: settings.discovery_url.clone().unwrap_or_else(standard),
+    /// An issuer that is asked by this client. `discovery_url`: where its configuration is, if not where the standard
+    /// says.
+    pub fn of(issuer: &str, discovery_url: Option<&str>, client: Client) -> Provider {
+        let standard = || format!("{}{CONFIGURATION}", issuer.trim_end_matches('/'));
+        Provider {
+            client,
+            issuer: issuer.to_owned(),
+            discovery_url: discovery_url.map_or_else(standard, str::to_owned),
             state: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
-        })
+        }
     }
 
     /// Whether one of the issuer's keys signed the token. If none that is known did, its keys are read anew: issuers
@@ -77,7 +94,7 @@ impl Provider {
         token: &Token<'_>,
         clock: &Arc<dyn Clock>,
         metrics: &AuthenticationMetrics,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unverified> {
         let known = self.state().keys.clone();
         if signed_by(token, &known) {
             return Ok(());
@@ -93,11 +110,14 @@ impl Provider {
             .fetched(&self.issuer, fetched.is_ok(), clock.now().unix_seconds());
         let keys = fetched.map_err(|error| {
             tracing::warn!(issuer = self.issuer, error, "an issuer's keys can't be read");
-            format!("failed to verify signature: fetching keys {error}")
+            match self.state().keys_url.is_some() {
+                true => Unverified::Signature(format!("fetching keys {error}")),
+                false => Unverified::NotReady,
+            }
         })?;
         match signed_by(token, &keys) {
             true => Ok(()),
-            false => Err("failed to verify signature: failed to verify id token signature".to_owned()),
+            false => Err(Unverified::Signature("failed to verify id token signature".to_owned())),
         }
     }
 

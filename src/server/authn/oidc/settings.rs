@@ -6,6 +6,7 @@ use keelson_machinery::cel::Program;
 use keelson_machinery::field::text::quote;
 
 use crate::authn::jwt::Algorithm;
+use crate::outgoing::Way;
 
 /// An issuer.
 #[derive(Clone, Debug)]
@@ -16,6 +17,8 @@ pub struct OidcSettings {
     pub discovery_url: Option<String>,
     /// PEM text of the authorities of its server; `None`: those of the machine.
     pub authorities: Option<String>,
+    /// How connections to its server, and to whom its tokens name, are made.
+    pub way: Way,
     /// A token must be for one of these.
     pub audiences: Vec<String>,
     /// How tokens may be signed.

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::authn::jwt::Algorithm;
 use crate::authn::token_issuer::TokenIssuer;
+use crate::outgoing::Way;
 use crate::outgoing::stub::{Reply, Stub};
 use crate::tls::certs::KeyPem;
 
@@ -25,7 +26,10 @@ impl Clock for Fixed {
 struct Setting {
     stub: Stub,
     keys: Arc<Mutex<Vec<Value>>>,
+    /// What is answered to whoever knows the password.
+    elsewhere: Arc<Mutex<String>>,
     signer: TokenIssuer,
+    egress: Egress,
 }
 
 fn signer(url: &str) -> TokenIssuer {
@@ -37,6 +41,8 @@ impl Setting {
         let keys: Arc<Mutex<Vec<Value>>> = Arc::default();
         let (served, base) = (keys.clone(), Arc::new(Mutex::new(String::new())));
         let told = base.clone();
+        let elsewhere: Arc<Mutex<String>> = Arc::default();
+        let groups = elsewhere.clone();
         let stub = Stub::https(move |seen| {
             let base = told.lock().unwrap().clone();
             match seen.path.as_str() {
@@ -45,6 +51,9 @@ impl Setting {
                     json!({"issuer": base, "jwks_uri": format!("{base}/keys")}).to_string(),
                 ),
                 "/keys" => Reply::new(200, json!({"keys": *served.lock().unwrap()}).to_string()),
+                "/groups" if seen.header("authorization") == "Bearer pass" => {
+                    Reply::new(200, groups.lock().unwrap().clone())
+                }
                 _ => Reply::new(404, ""),
             }
         })
@@ -52,7 +61,13 @@ impl Setting {
         *base.lock().unwrap() = stub.url("");
         let signer = signer(&stub.url(""));
         keys.lock().unwrap().push(signer.verifying_key().to_jwk());
-        Setting { stub, keys, signer }
+        Setting {
+            stub,
+            keys,
+            elsewhere,
+            signer,
+            egress: Egress::default(),
+        }
     }
 
     fn settings(&self) -> OidcSettings {
@@ -64,6 +79,7 @@ impl Setting {
             url: self.stub.url(""),
             discovery_url: None,
             authorities: Some(self.stub.ca_pem.clone()),
+            way: Way::Direct,
             audiences: vec!["us".to_owned()],
             algorithms: vec![Algorithm::Es256],
             claim_rules: Vec::new(),
@@ -78,7 +94,7 @@ impl Setting {
     fn tokens(&self, change: impl FnOnce(&mut OidcSettings)) -> OidcTokens {
         let mut settings = self.settings();
         change(&mut settings);
-        let tokens = OidcTokens::new(settings).unwrap();
+        let tokens = OidcTokens::new(settings, &self.egress).unwrap();
         tokens.attach_to(&(Arc::new(Fixed) as Arc<dyn Clock>), &Arc::default());
         tokens
     }
@@ -196,7 +212,7 @@ async fn expressions_map_claims_and_judge_them() {
     let compile = |source: &str| Arc::new(claims_environment().compile(source).unwrap());
     let tokens = setting.tokens(|settings| {
         settings.username = Mapping::Expression(compile("claims.email.lowerAscii()"));
-        settings.groups = Some(Mapping::Expression(compile("claims.roles.split(',')")));
+        settings.groups = Some(Mapping::Expression(compile("claims.roles.split(',').map(role, role)")));
         settings.claim_rules = vec![ClaimRule::Holds(Rule {
             program: compile("claims.exp - claims.iat <= 3600"),
             message: "too long".to_owned(),
@@ -214,6 +230,13 @@ async fn expressions_map_claims_and_judge_them() {
         (
             json!({"email": "Ann@X", "roles": "a,b", "iat": NOW}),
             Ok(("ann@x".to_owned(), vec!["a".to_owned(), "b".to_owned()])),
+        ),
+        (
+            json!({"email": "Ann@X", "roles": 5, "iat": NOW}),
+            Err(
+                "oidc: error evaluating group claim expression: expression 'claims.roles.split(',').map(role, role)' \
+                 resulted in error: no such overload",
+            ),
         ),
         (
             json!({"email": "system:x", "roles": "", "iat": NOW}),
@@ -263,4 +286,78 @@ async fn an_address_that_is_not_verified_names_nobody() {
     }
     let token = setting.signer.sign(&setting.claims(json!({"email": "a@x"}))).unwrap();
     assert!(ask(&tokens, &token).await.is_ok(), "an issuer may say nothing about it");
+}
+
+#[tokio::test]
+async fn groups_are_fetched_from_whoever_the_token_says_has_them() {
+    let setting = Setting::new().await;
+    let tokens = setting.tokens(|_| {});
+    let source = |password: &str| json!({"endpoint": setting.stub.url("/groups"), "access_token": password});
+    let token = |changes: Value| {
+        let mut claims = setting.claims(changes);
+        let own = claims.as_object_mut().unwrap();
+        own.retain(|key, value| key != "groups" || !value.is_null());
+        setting.signer.sign(&claims).unwrap()
+    };
+    let far = |password: &str| {
+        token(json!({"groups": null, "_claim_names": {"groups": "far"}, "_claim_sources": {"far": source(password)}}))
+    };
+    let told = |changes: Value| *setting.elsewhere.lock().unwrap() = token(changes);
+    let ann = |groups: &[&str]| {
+        let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+        Ok(Some(("o:ann".to_owned(), groups)))
+    };
+    told(json!({"groups": ["x", "y"]}));
+    assert_eq!(ask(&tokens, &far("pass")).await, ann(&["x", "y"]));
+    assert!(ask(&tokens, &far("wrong")).await.unwrap_err().contains("status 404"));
+    let both = json!({"_claim_names": {"groups": "far"}, "_claim_sources": {"far": source("pass")}});
+    assert_eq!(ask(&tokens, &token(both)).await, ann(&["a"]), "its own count first");
+    for (changes, want) in [
+        (json!({"groups": ["x"], "aud": "others"}), "expected audience"),
+        (json!({"groups": ["x"], "exp": NOW - 1}), "expired"),
+        (json!({"groups": null}), "could not find distributed claim \"groups\""),
+        (json!({"groups": ["x"], "iss": "http://plain"}), "no https"),
+    ] {
+        told(changes);
+        let error = ask(&tokens, &far("pass")).await.unwrap_err();
+        assert!(error.contains(want), "{error}");
+    }
+    *setting.elsewhere.lock().unwrap() = "nonsense".to_owned();
+    assert!(ask(&tokens, &far("pass")).await.unwrap_err().contains("malformed jwt"));
+    let lost = token(json!({"groups": null, "_claim_names": {"groups": "far"}}));
+    assert!(ask(&tokens, &lost).await.unwrap_err().contains("no source"));
+}
+
+#[tokio::test]
+async fn an_issuer_is_asked_on_the_way_that_was_chosen_for_it() {
+    let mut setting = Setting::new().await;
+    // Nobody listens there.
+    let proxy = "proxyProtocol: HTTPConnect, transport: {tcp: {url: 'http://127.0.0.1:1'}}";
+    let text = format!(
+        "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n- name: \
+         controlplane\n  connection: {{{proxy}}}\n"
+    );
+    setting.egress = Egress::read(text.as_bytes()).unwrap();
+    let token = setting.signer.sign(&setting.claims(json!({}))).unwrap();
+    for (way, reached) in [(Way::Direct, true), (Way::Cluster, true), (Way::ControlPlane, false)] {
+        let tokens = setting.tokens(|settings| settings.way = way);
+        let outcome = ask(&tokens, &token).await;
+        assert_eq!(outcome.is_ok(), reached, "{way:?}: {outcome:?}");
+    }
+}
+
+/// kube-apiserver does not take the parts of a text for groups as they are.
+#[tokio::test]
+async fn parts_of_a_text_are_no_groups() {
+    let setting = Setting::new().await;
+    let tokens = setting.tokens(|settings| {
+        let program = claims_environment().compile("claims.roles.split(',')").unwrap();
+        settings.groups = Some(Mapping::Expression(Arc::new(program)));
+    });
+    let token = setting.signer.sign(&setting.claims(json!({"roles": "a,b"}))).unwrap();
+    let error = ask(&tokens, &token).await.unwrap_err();
+    assert!(
+        error.contains("expression must return a string or a list of strings"),
+        "{error}"
+    );
 }

@@ -85,8 +85,7 @@ impl ServiceAccountTokens {
         let Some(token) = Token::parse(text) else {
             return Ok(None);
         };
-        self.check_signature(&token)?;
-        let registered: RegisteredClaims = read(&token)?;
+        let registered = self.registered_claims(&token)?;
         let mut notes = Vec::new();
         let audiences = match registered.aud.0.as_slice() {
             [] => {
@@ -119,14 +118,23 @@ impl ServiceAccountTokens {
         Ok(Some(Arc::new(identity)))
     }
 
-    fn check_signature(&self, token: &Token<'_>) -> Result<(), Refusal> {
-        let mut candidates = self.trust.keys.candidates(&token.header.kid).peekable();
-        if candidates.peek().is_none() {
-            return Err("invalid signature, no keys found".into());
+    /// The claims, by the first key that made the signature and under which they can be read. An error says what every
+    /// key has against it.
+    fn registered_claims(&self, token: &Token<'_>) -> Result<RegisteredClaims, Refusal> {
+        let mut faults = Vec::new();
+        for key in self.trust.keys.candidates(&token.header.kid) {
+            if !token.is_signed_by(key) {
+                faults.push(BAD_SIGNATURE.to_owned());
+                continue;
+            }
+            match read(token) {
+                Ok(claims) => return Ok(claims),
+                Err(fault) => faults.extend(fault.0),
+            }
         }
-        match candidates.any(|key| token.is_signed_by(key)) {
-            true => Ok(()),
-            false => Err(BAD_SIGNATURE.into()),
+        match faults.is_empty() {
+            true => Err("invalid signature, no keys found".into()),
+            false => Err(Refusal(faults)),
         }
     }
 
@@ -173,7 +181,12 @@ impl TokenAuthenticator for ServiceAccountTokens {
 }
 
 fn read<T: DeserializeOwned>(token: &Token<'_>) -> Result<T, Refusal> {
-    serde_json::from_slice(&token.claims).map_err(|error| Refusal::from(format!("go-jose/go-jose/jwt: {error}")))
+    serde_json::from_slice(&token.claims).map_err(|error| {
+        let text = error.to_string();
+        // Where in the text it is, is our reader's knowledge.
+        let text = text.split(" at line ").next().unwrap_or_default();
+        Refusal::from(format!("go-jose/go-jose/jwt: {text}"))
+    })
 }
 
 fn wrong_audience(audiences: &[String], wanted: &[String]) -> String {

@@ -12,6 +12,7 @@ use super::file::{ClaimValidationRule, Issuer, Jwt, UserValidationRule};
 use super::mappings::{self, Expressions};
 use crate::authn::jwt::Algorithm;
 use crate::authn::oidc::{ClaimRule, OidcSettings, Rule, claims_environment, user_environment};
+use crate::outgoing::Way;
 use crate::tls::certificates;
 
 /// What the issuers before have.
@@ -49,6 +50,11 @@ impl Jwt {
             url: issuer.url,
             discovery_url: issuer.discovery_url.filter(|url| !url.is_empty()),
             authorities: Some(issuer.certificate_authority).filter(|pem| !pem.is_empty()),
+            way: match issuer.egress_selector_type.as_str() {
+                "controlplane" => Way::ControlPlane,
+                "cluster" => Way::Cluster,
+                _ => Way::Direct,
+            },
             audiences: issuer.audiences,
             algorithms: Algorithm::ALL.iter().map(|(_, algorithm)| *algorithm).collect(),
             claim_rules,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Failure;
 use crate::authz::Decision;
-use crate::outgoing::Answer;
+use crate::outgoing::{Answer, document};
 use crate::request_info::RequestInfo;
 use crate::user::User;
 
@@ -90,42 +90,11 @@ impl Version {
 
     /// What the webhook said.
     pub(super) fn decision(self, answer: &Answer) -> Result<Decision, Failure> {
-        let failed = |text: String| Err(Failure::Unanswered(text));
-        if answer.body.is_empty() {
-            let kind = answer.headers.get(http::header::CONTENT_TYPE);
-            let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-            let code = answer.status;
-            return failed(format!(
-                "0-length response with status code: {code} and content type: {kind}"
-            ));
-        }
-        let mut review = match serde_json::from_slice::<Value>(&answer.body) {
-            Ok(review @ Value::Object(_)) => review,
-            // Anything else is a text in YAML.
-            _ => {
-                return failed(
-                    "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type \
-                     struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
-                     \"json:\\\"kind,omitempty\\\"\" }"
-                        .to_owned(),
-                );
-            }
-        };
-        let given = |name: &str| review.get(name).and_then(Value::as_str).unwrap_or_default();
-        let (version, kind) = (given("apiVersion"), given("kind"));
-        let group_version = format!("authorization.k8s.io/{}", self.name());
-        if (version, kind) != (group_version.as_str(), "SubjectAccessReview") {
-            let version = version.rsplit('/').next().unwrap_or_default();
-            let wanted = self.name();
-            return failed(format!(
-                "converting ({version}.{kind}) to ({wanted}.SubjectAccessReview): unknown conversion"
-            ));
-        }
-        let status = review.get_mut("status").map(Value::take).unwrap_or_default();
-        let status: Option<Status> = match serde_json::from_value(status) {
-            Ok(status) => status,
-            Err(error) => return failed(format!("json: {error}")),
-        };
+        let unanswered = Failure::Unanswered;
+        let review = document(answer, "authorization.k8s.io", self.name(), "SubjectAccessReview");
+        let status = review.map_err(unanswered)?.remove("status").unwrap_or_default();
+        let status: Option<Status> =
+            serde_json::from_value(status).map_err(|error| unanswered(format!("json: {error}")))?;
         match status.unwrap_or_default() {
             Status {
                 allowed: true,

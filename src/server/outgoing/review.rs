@@ -1,0 +1,88 @@
+//! The document that a webhook answers with: which kind it is, in Go's words where it is none.
+
+use http::header::CONTENT_TYPE;
+use serde_json::{Map, Value};
+
+use super::Answer;
+
+/// What Go's decoder reads the version and kind into, as its messages name it.
+const GO_TYPE: &str =
+    "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
+
+/// The object that a successful answer holds. One that does not say of which version or kind it is, is of the expected.
+///
+/// # Errors
+/// Nothing was answered, it is no object, or one of another kind: `converting (v1.Pod) to (v1.TokenReview): …`.
+pub fn document(answer: &Answer, group: &str, version: &str, kind: &str) -> Result<Map<String, Value>, String> {
+    if answer.body.is_empty() {
+        let given = answer.headers.get(CONTENT_TYPE);
+        let given = given.and_then(|given| given.to_str().ok()).unwrap_or_default();
+        let code = answer.status;
+        return Err(format!(
+            "0-length response with status code: {code} and content type: {given}"
+        ));
+    }
+    let unreadable = |why: String| format!("couldn't get version/kind; json parse error: {why}");
+    let wrong_type = |what: &str| unreadable(format!("json: cannot unmarshal {what} into Go value of type {GO_TYPE}"));
+    let object = match serde_json::from_slice::<Value>(&answer.body) {
+        Ok(Value::Object(object)) => object,
+        Ok(Value::Null) => Map::new(),
+        Ok(Value::Array(_)) => return Err(wrong_type("array")),
+        Ok(Value::Number(_)) => return Err(wrong_type("number")),
+        Ok(Value::Bool(_)) => return Err(wrong_type("bool")),
+        Ok(Value::String(_)) => return Err(wrong_type("string")),
+        Err(error) if error.is_eof() => return Err(unreadable("unexpected end of JSON input".to_owned())),
+        // Anything else is a text in YAML.
+        Err(_) => return Err(wrong_type("string")),
+    };
+    let given = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (given_version, given_kind) = (given("apiVersion"), given("kind"));
+    let expected = format!("{group}/{version}");
+    if (given_version.is_empty() || given_version == expected) && (given_kind.is_empty() || given_kind == kind) {
+        return Ok(object);
+    }
+    let shown = given_version.rsplit('/').next().unwrap_or_default();
+    Err(format!(
+        "converting ({shown}.{given_kind}) to ({version}.{kind}): unknown conversion"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_of_the_expected_kind_or_none() {
+        let read = |body: &str| {
+            let answer = Answer {
+                status: 200,
+                headers: http::HeaderMap::new(),
+                body: bytes::Bytes::copy_from_slice(body.as_bytes()),
+            };
+            document(&answer, "g", "v1", "Review").map(|object| object.len())
+        };
+        assert_eq!(read(r#"{"apiVersion":"g/v1","kind":"Review","status":{}}"#), Ok(3));
+        assert_eq!(read(r#"{"status":{}}"#), Ok(1));
+        assert_eq!(read("null"), Ok(0));
+        for (body, want) in [
+            ("", "0-length response with status code: 200 and content type: "),
+            (
+                "{",
+                "couldn't get version/kind; json parse error: unexpected end of JSON input",
+            ),
+            ("[]", "cannot unmarshal array into"),
+            ("hello", "cannot unmarshal string into"),
+            (
+                r#"{"apiVersion":"g/v1beta1","kind":"Review"}"#,
+                "converting (v1beta1.Review) to (v1.Review): unknown conversion",
+            ),
+            (
+                r#"{"apiVersion":"v1","kind":"Pod"}"#,
+                "converting (v1.Pod) to (v1.Review): unknown conversion",
+            ),
+        ] {
+            let error = read(body).unwrap_err();
+            assert!(error.contains(want), "{body}: {error}");
+        }
+    }
+}
