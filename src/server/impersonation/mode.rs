@@ -3,7 +3,7 @@
 use keelson_machinery::validation::names::{dns_label, dns_subdomain};
 
 use crate::request_info::RequestInfo;
-use crate::user::{ACCOUNT_PREFIX, NODE_PREFIX, User};
+use crate::user::{ACCOUNT_PREFIX, GROUP_MASTERS, NODE_PREFIX, User};
 
 const GROUP: &str = "authentication.k8s.io";
 const VERSION: &str = "v1";
@@ -91,7 +91,12 @@ fn user_info(verb: &str, wanted: &User) -> Vec<Check> {
         checks.push(possible(part(verb, GROUP, "uids", "", &wanted.uid)));
     }
     for group in &wanted.groups {
-        checks.push(possible(part(verb, GROUP, "groups", "", group)));
+        // Who may do everything must not be had by a permission that is meant to be narrow.
+        let never = group == GROUP_MASTERS;
+        checks.push(Check {
+            info: part(verb, GROUP, "groups", "", group),
+            impossible: never.then(|| format!("impersonating the {GROUP_MASTERS} group is not allowed")),
+        });
     }
     for (key, values) in &wanted.extra {
         if !is_domain_prefixed(key) {

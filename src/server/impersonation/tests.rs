@@ -118,6 +118,25 @@ fn extras_need_a_key_with_a_domain_in_the_constrained_mode() {
 }
 
 #[test]
+fn only_the_older_permission_gives_the_group_that_may_do_everything() {
+    let constrained = [
+        "impersonate-on:user-info:list pods *",
+        "impersonate:user-info users *",
+        "impersonate:user-info groups *",
+    ];
+    let masters = || user("bob", &["system:masters"]);
+    let message = concat!(
+        r#"groups.authentication.k8s.io "system:masters" is forbidden: User "alice" cannot impersonate:user-info "#,
+        r#"resource "groups" in API group "authentication.k8s.io" at the cluster scope: impersonating the "#,
+        r#"system:masters group is not allowed"#
+    );
+    let impersonation = Impersonation::default();
+    assert_eq!(try_as(&impersonation, &constrained, masters()), Err(message.to_owned()));
+    let older = ["impersonate users bob", "impersonate groups system:masters"];
+    assert!(try_as(&impersonation, &older, masters()).is_ok());
+}
+
+#[test]
 fn an_identity_has_the_groups_of_its_name() {
     let all = [
         "impersonate-on:user-info:list pods *",

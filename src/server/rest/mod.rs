@@ -88,12 +88,6 @@ impl Rest {
         if info.legacy_watch && method != "GET" {
             return Err(StatusError::method_not_allowed());
         }
-        // Without its namespace a namespaced collection can only be read.
-        let across = matches!(target, Target::Collection) && endpoint.kind.namespaced && info.namespace.is_empty();
-        let watchable = endpoint.kind.verbs.contains(&"watch");
-        if !exists(endpoint, target, across) || (info.legacy_watch && !watchable) {
-            return Err(StatusError::no_such_resource());
-        }
         let verb = match (target, method) {
             (Target::Collection, "GET") if info.verb == "watch" => "watch",
             (Target::Object, "GET") if info.legacy_watch => "watch",
