@@ -37,9 +37,12 @@ fn context() -> HookContext {
     }
 }
 
+/// Three authorities, of which one has ended.
+const AUTHORITIES: &str = include_str!("../../../tests/data/conversations/authn-certs/clients.crt");
+
 fn setting() -> Setting {
     Setting {
-        client_ca_pem: "PEM\n".to_owned(),
+        client_ca_pem: AUTHORITIES.to_owned(),
         ..Setting::default()
     }
 }
@@ -127,9 +130,21 @@ async fn a_fresh_server_has_what_clients_look_for() {
         "kube-system/extension-apiserver-authentication",
     )
     .await;
-    assert_eq!(map.data["client-ca-file"], "PEM\n");
+    let told = &map.data["client-ca-file"];
+    assert!(AUTHORITIES.starts_with(told.as_str()), "the last one has ended");
+    assert_eq!(told.matches("BEGIN CERTIFICATE").count(), 2);
     let role: ClusterRole = stored(&context, RBAC, "clusterroles", "cluster-admin").await;
     assert_eq!(role.metadata.managed_fields[0].manager, "kube-apiserver");
+}
+
+#[test]
+fn default_roles_are_made_where_roles_decide() {
+    let names = |roles| -> Vec<&str> {
+        let setting = Setting { roles, ..setting() };
+        hooks(&setting).iter().map(|hook| hook.name).collect()
+    };
+    assert!(names(true).contains(&"rbac/bootstrap-roles"));
+    assert!(!names(false).contains(&"rbac/bootstrap-roles"));
 }
 
 /// CVE-2021-25740: who may write endpoints can lead a service into another namespace, so users' roles don't have it.
