@@ -1,9 +1,10 @@
 //! `/metrics` in the Prometheus text format, under kube-apiserver's names. Label values come from fixed sets or from the
 //! scheme, so that no client can make series without end.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+mod outcomes;
 mod requests;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use keelson_storage::encryption::{Encryption, Reloads};
@@ -16,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cache::Budget;
 use crate::filters::in_flight::InFlight;
+pub(crate) use outcomes::Outcomes;
 pub(crate) use requests::RequestMetrics;
 
 /// The series of a family whose few label sets have numbers: found by them, instead of by a hash of labels, once they are

@@ -15,7 +15,7 @@ use prometheus_client::registry::Registry;
 use sha2::{Digest, Sha256};
 
 use super::Refusal;
-use crate::metrics::{Numbered, id_hash};
+use crate::metrics::{Numbered, Outcomes, id_hash};
 
 /// A counter whose name does not end in `_total`, which the library's own would add.
 #[derive(Clone, Debug, Default)]
@@ -79,10 +79,7 @@ const OTHER_USERS: &str = "other";
 
 /// Counters of all authenticators.
 pub struct AuthenticationMetrics {
-    attempts: Family<ResultLabel, Tally>,
-    durations: Family<ResultLabel, Histogram>,
-    /// Both of them, by the number of the result.
-    results: Numbered<(Tally, Histogram), 3>,
+    attempts: Outcomes<ResultLabel, Tally, 3>,
     users: Family<UserLabel, Tally>,
     /// That of the users that are not shown.
     other_users: Numbered<Tally, 1>,
@@ -94,9 +91,7 @@ pub struct AuthenticationMetrics {
 impl Default for AuthenticationMetrics {
     fn default() -> Self {
         AuthenticationMetrics {
-            attempts: Family::default(),
-            durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
-            results: Numbered::default(),
+            attempts: Outcomes::new(|| Histogram::new(BUCKETS)),
             users: Family::default(),
             other_users: Numbered::default(),
             cache: CacheMetrics::default(),
@@ -114,14 +109,8 @@ impl AuthenticationMetrics {
             Err(Refusal(texts)) if texts.is_empty() => (1, "failure"),
             Err(_) => (2, "error"),
         };
-        let find = || {
-            let label = ResultLabel { result };
-            let attempts = self.attempts.get_or_create_owned(&label);
-            (attempts, self.durations.get_or_create_owned(&label))
-        };
-        if let Some((attempts, durations)) = self.results.get(number, find) {
+        if let Some(attempts) = self.attempts.observe(number, ResultLabel { result }, took) {
             attempts.inc();
-            durations.observe(took.as_secs_f64());
         }
         if let Ok(name) = user {
             self.count_user(shown(name));
@@ -142,9 +131,9 @@ impl AuthenticationMetrics {
     /// Makes `/metrics` show these.
     pub(crate) fn register(&self, registry: &mut Registry) {
         let text = "Requests whose sender was looked for, by what came of it";
-        registry.register("authentication_attempts", text, self.attempts.clone());
+        registry.register("authentication_attempts", text, self.attempts.counts.clone());
         let text = "Seconds that it took to find out who sends a request";
-        registry.register("authentication_duration_seconds", text, self.durations.clone());
+        registry.register("authentication_duration_seconds", text, self.attempts.seconds.clone());
         let text = "Authenticated requests, by user as far as users are few";
         registry.register("authenticated_user_requests", text, self.users.clone());
         self.cache.register(registry);
@@ -162,10 +151,8 @@ fn shown(name: &str) -> &'static str {
 
 /// How the token cache does.
 pub(super) struct CacheMetrics {
-    requests: Family<StatusLabel, Counter>,
-    durations: Family<StatusLabel, Histogram>,
-    /// Both of them: hits, misses.
-    asked: Numbered<(Counter, Histogram), 2>,
+    /// Hits and misses.
+    requests: Outcomes<StatusLabel, Counter, 2>,
     fetches: Family<StatusLabel, Counter>,
     active: Family<StatusLabel, Gauge>,
 }
@@ -173,9 +160,7 @@ pub(super) struct CacheMetrics {
 impl Default for CacheMetrics {
     fn default() -> Self {
         CacheMetrics {
-            requests: Family::default(),
-            durations: Family::new_with_constructor(|| Histogram::new(CACHE_BUCKETS)),
-            asked: Numbered::default(),
+            requests: Outcomes::new(|| Histogram::new(CACHE_BUCKETS)),
             fetches: Family::default(),
             active: Family::default(),
         }
@@ -202,23 +187,17 @@ impl CacheMetrics {
     }
 
     fn asked(&self, number: usize, status: &'static str, begin: Instant) {
-        let find = || {
-            let label = StatusLabel { status };
-            let requests = self.requests.get_or_create_owned(&label);
-            (requests, self.durations.get_or_create_owned(&label))
-        };
-        if let Some((requests, durations)) = self.asked.get(number, find) {
+        if let Some(requests) = self.requests.observe(number, StatusLabel { status }, begin.elapsed()) {
             requests.inc();
-            durations.observe(begin.elapsed().as_secs_f64());
         }
     }
 
     fn register(&self, registry: &mut Registry) {
         let name = |what: &str| format!("authentication_token_cache_{what}");
         let text = "Tokens that were brought, by whether they were remembered";
-        registry.register(name("request"), text, self.requests.clone());
+        registry.register(name("request"), text, self.requests.counts.clone());
         let text = "Seconds from a token to whom it stands for";
-        registry.register(name("request_duration_seconds"), text, self.durations.clone());
+        registry.register(name("request_duration_seconds"), text, self.requests.seconds.clone());
         let text = "Tokens that were looked at, by whether that worked";
         registry.register(name("fetch"), text, self.fetches.clone());
         let text = "Tokens that are being looked at, and requests that wait for that";

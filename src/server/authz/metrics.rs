@@ -17,7 +17,7 @@ use prometheus_client::registry::Registry;
 use sha2::{Digest, Sha256};
 
 use super::Verdict;
-use crate::metrics::{Numbered, id_hash};
+use crate::metrics::{Outcomes, id_hash};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DecisionLabels {
@@ -93,10 +93,7 @@ impl Called {
 /// Counters of all authorizers. A clone is the same counters.
 #[derive(Clone)]
 pub struct AuthorizationMetrics {
-    attempts: Family<ResultLabel, Counter>,
-    durations: Family<ResultLabel, Histogram>,
-    /// Both of them, by the number of the result.
-    results: Arc<Numbered<(Counter, Histogram), 4>>,
+    attempts: Arc<Outcomes<ResultLabel, Counter, 4>>,
     decisions: Family<DecisionLabels, Counter>,
     calls: Family<OutcomeLabels, Counter>,
     call_durations: Family<OutcomeLabels, Histogram>,
@@ -112,9 +109,7 @@ pub struct AuthorizationMetrics {
 impl Default for AuthorizationMetrics {
     fn default() -> Self {
         AuthorizationMetrics {
-            attempts: Family::default(),
-            durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
-            results: Arc::default(),
+            attempts: Arc::new(Outcomes::new(|| Histogram::new(BUCKETS))),
             decisions: Family::default(),
             calls: Family::default(),
             call_durations: Family::new_with_constructor(|| Histogram::new(CALL_BUCKETS)),
@@ -138,14 +133,8 @@ impl AuthorizationMetrics {
             Verdict { denied: true, .. } => (2, "denied"),
             _ => (3, "no-opinion"),
         };
-        let find = || {
-            let label = ResultLabel { result };
-            let attempts = self.attempts.get_or_create_owned(&label);
-            (attempts, self.durations.get_or_create_owned(&label))
-        };
-        if let Some((attempts, durations)) = self.results.get(number, find) {
+        if let Some(attempts) = self.attempts.observe(number, ResultLabel { result }, took) {
             attempts.inc();
-            durations.observe(took.as_secs_f64());
         }
     }
 
@@ -205,9 +194,9 @@ impl AuthorizationMetrics {
     /// Makes `/metrics` show these.
     pub(crate) fn register(&self, registry: &mut Registry) {
         let text = "Requests that were authorized, by what came of it";
-        registry.register("authorization_attempts", text, self.attempts.clone());
+        registry.register("authorization_attempts", text, self.attempts.counts.clone());
         let text = "Seconds that authorization took";
-        registry.register("authorization_duration_seconds", text, self.durations.clone());
+        registry.register("authorization_duration_seconds", text, self.attempts.seconds.clone());
         let text = "Decisions of each authorizer";
         registry.register("apiserver_authorization_decisions", text, self.decisions.clone());
         let text = "Calls of webhooks that authorize, by what came of them";
