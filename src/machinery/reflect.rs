@@ -166,6 +166,8 @@ impl Flags {
     pub const TYPED: Flags = Flags(1024);
     /// A list that is always written, and as `[]` when it is empty.
     pub const EMPTY_LIST: Flags = Flags(2048);
+    /// What is said of its value is published alone.
+    pub const UNCHECKED: Flags = Flags(4096);
 
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

@@ -248,6 +248,7 @@ fn flag(name: &str) -> Option<&'static str> {
         "nullable" => "NULLABLE",
         "typed" => "TYPED",
         "empty_list" => "EMPTY_LIST",
+        "unchecked" => "UNCHECKED",
         "has_defaults" => "HAS_DEFAULTS",
         "has_rules" => "HAS_RULES",
         _ => return None,

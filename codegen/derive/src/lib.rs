@@ -22,7 +22,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `object` | it has a field `metadata` of type `ObjectMeta` |
 ///
 /// On each field, `#[field(…)]`: `json = "clusterIP"` (required), `number = 3` (0 or left out: not in protobuf), the
-/// flags `inline`, `always`, `required`, `immutable`, `omit_zero`, `atomic`, `nullable`, `typed`, `empty_list`, `has_defaults`, `has_rules`,
+/// flags `inline`, `always`, `required`, `immutable`, `omit_zero`, `atomic`, `nullable`, `typed`, `empty_list`, `unchecked`, `has_defaults`, `has_rules`,
 /// and `default = "JSON text"`, `list = "atomic" | "set" | "map"`, `keys("a", "b")`, `patch("merge", "replace",
 /// "retainKeys")`, `merge_key = "name"`, `enum("A", "B")`, `item_enum("A")`, `minimum = 1.0`, `maximum = 2.0`,
 /// `exclusive_minimum`, `exclusive_maximum`, `multiple_of = 2.0`, `min_length`, `max_length`, `min_items`,

@@ -96,9 +96,7 @@ fn field_attributes(model: &Model, field: &Field) -> TokenStream {
         let key = &o.merge_key;
         all.extend(quote!(, merge_key = #key));
     }
-    if !o.unchecked {
-        rules(field, &mut all);
-    }
+    rules(field, &mut all);
     all
 }
 
@@ -108,13 +106,14 @@ fn flags(model: &Model, field: &Field, all: &mut TokenStream) {
     let flags = [
         (quote!(inline), o.inline),
         (quote!(always), o.always),
-        (quote!(required), o.required && !o.unchecked),
+        (quote!(required), o.required),
         (quote!(immutable), o.immutable),
         (quote!(omit_zero), o.omit_zero),
         (quote!(atomic), is_atomic(model, field)),
         (quote!(nullable), o.nullable),
         (quote!(typed), o.typed),
         (quote!(empty_list), o.empty_list),
+        (quote!(unchecked), o.unchecked),
         (
             quote!(has_defaults),
             !field.default().is_empty() || below.is_some_and(|m| m.has_defaults),

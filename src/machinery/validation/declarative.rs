@@ -102,7 +102,10 @@ impl Check {
     }
 
     fn field(&mut self, field: &'static FieldDesc, value: Value<'_>, old: Option<Value<'_>>, place: &Place<'_>) {
-        if field.flags.has(Flags::IMMUTABLE)
+        let checked = !field.flags.has(Flags::UNCHECKED);
+        let rules = if checked { field.rules } else { &Rules::NONE };
+        if checked
+            && field.flags.has(Flags::IMMUTABLE)
             && let Some(old) = old
             && !is_absent(old)
             && !same(old, value)
@@ -113,21 +116,27 @@ impl Check {
         if is_absent(value) && !counts_when_zero(field, value) {
             let told_apart =
                 self.extent == Extent::All || (self.extent == Extent::Kubernetes && field.flags.has(Flags::OPTIONAL));
-            if told_apart && field.flags.has(Flags::REQUIRED) {
+            if told_apart && checked && field.flags.has(Flags::REQUIRED) {
                 self.errors.push(FieldError::required(&place.path(), ""));
             }
             return;
         }
-        self.rules(field.rules, value, place);
+        self.rules(rules, value, place);
         match value {
             Value::Message(message) => self.message(message, old.and_then(message_of), place),
-            Value::List(list) => self.list(field, list, old, place),
-            Value::Map(map) => self.map(field.rules, map, old, place),
+            Value::List(list) => self.list(field, rules, (list, old), place),
+            Value::Map(map) => self.map(rules, map, old, place),
             _ => {}
         }
     }
 
-    fn list(&mut self, field: &FieldDesc, list: &dyn List, old: Option<Value<'_>>, place: &Place<'_>) {
+    fn list(
+        &mut self,
+        field: &FieldDesc,
+        rules: &Rules,
+        (list, old): (&dyn List, Option<Value<'_>>),
+        place: &Place<'_>,
+    ) {
         let keyed = field.list == ListType::Map;
         let unique = self.extent == Extent::All && matches!(field.list, ListType::Map | ListType::Set);
         let mut seen: Option<BTreeSet<String>> = (unique && list.len() > FEW_ITEMS).then(BTreeSet::new);
@@ -146,7 +155,7 @@ impl Check {
                 };
                 self.errors.push(FieldError::duplicate(&place.path(), shown));
             }
-            self.item_enum(field.rules, value, &place);
+            self.item_enum(rules, value, &place);
             if let Value::Message(message) = value {
                 let before = if keyed { find(old, field, value, index) } else { None };
                 self.message(message, before, &place);

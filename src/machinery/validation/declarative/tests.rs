@@ -44,6 +44,10 @@ struct Spec {
     parts: BTreeMap<String, Port>,
     #[field(json = "needed", has_rules, required)]
     needed: Option<Box<Port>>,
+    #[field(json = "phase", unchecked, required, immutable, enum("New"))]
+    phase: String,
+    #[field(json = "modes", unchecked, max_items = 1, item_enum("a"))]
+    modes: Vec<String>,
 }
 
 #[derive(Clone, Default, Message)]
@@ -82,6 +86,16 @@ fn an_object_that_keeps_its_rules_passes() {
     assert!(check(|s| s.size = 10).is_empty());
     assert!(check(|s| s.weight = Some(0.5)).is_empty());
     assert!(check(|s| s.tags = vec!["a".into(), "b".into()]).is_empty());
+}
+
+#[test]
+fn what_is_published_alone_is_not_checked() {
+    let (mut old, mut new) = (good(), good());
+    old.spec.phase = "New".into();
+    new.spec.phase = "Other".into();
+    new.spec.modes = vec!["b".into(), "c".into()];
+    assert!(validate(&new, Some(&old), &Path::root()).is_empty());
+    assert!(validate(&old, Some(&new), &Path::root()).is_empty());
 }
 
 #[test]
