@@ -8,9 +8,12 @@ use bytes::Bytes;
 use http_body_util::Full;
 use keelson_server::audit::sink::{Batching, Format, LogSettings, Mode, Rotation, Truncation};
 use keelson_server::audit::{Audit, AuditSettings, Policy};
+use keelson_server::authz::Authorization;
 use keelson_server::env::SystemClock;
+use keelson_server::server::Config;
 use serde_json::{Value, json};
 
+use crate::panics::Panics;
 use crate::setting::{Client, ORDERS, Server, soon, text};
 
 /// A server that is audited, and its log.
@@ -26,6 +29,15 @@ fn audited(rules: &str) -> Audited {
 }
 
 fn audited_as(rules: &str, change: impl FnOnce(&mut LogSettings)) -> Audited {
+    audited_under(rules, change, |_| {})
+}
+
+/// The same, of a server that is otherwise, too.
+fn audited_under(
+    rules: &str,
+    change: impl FnOnce(&mut LogSettings),
+    server: impl FnOnce(&mut Config) + Send + 'static,
+) -> Audited {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("audit.log");
     let policy = format!("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: {rules}\n");
@@ -55,7 +67,10 @@ fn audited_as(rules: &str, change: impl FnOnce(&mut LogSettings)) -> Audited {
     };
     let audit = Audit::start(settings, Arc::new(SystemClock)).unwrap();
     Audited {
-        server: Server::configured(move |config| config.audit = audit),
+        server: Server::configured(move |config| {
+            config.audit = audit;
+            server(config);
+        }),
         log,
         _folder: folder,
     }
@@ -389,4 +404,21 @@ async fn only_a_strict_log_that_fails_stops_requests() {
         let rejected = metrics.contains("apiserver_audit_requests_rejected_total 1\n");
         assert_eq!(rejected, mode == Mode::BlockingStrict);
     }
+}
+
+/// A request that panics ends with the stage of its name, and its status is that of the answer.
+#[tokio::test]
+async fn a_panic_is_a_stage() {
+    let audited = audited_under(
+        "[{level: Metadata}]",
+        |_| {},
+        |config| config.authorization = Authorization::new(vec![Arc::new(Panics)]),
+    );
+    let mut client = audited.server.client().await;
+    let status = send(&mut client, "panic-1", "GET", &format!("{ORDERS}/panic"), "").await;
+    assert_eq!(status, 500);
+    let event = audited.last("panic-1", 2).await;
+    assert_eq!(event["stage"], "Panic");
+    assert_eq!(event["responseStatus"]["code"], 500);
+    assert_eq!(event["objectRef"]["name"], "panic");
 }

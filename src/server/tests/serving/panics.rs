@@ -9,7 +9,7 @@ use keelson_server::user::User;
 use crate::setting::{ORDERS, Server, text};
 
 /// Panics over one name.
-struct Panics;
+pub(crate) struct Panics;
 
 impl Authorizer for Panics {
     fn authorize<'a>(&'a self, _: &'a User, info: &'a RequestInfo) -> Answer<'a> {
