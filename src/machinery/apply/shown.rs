@@ -1,6 +1,6 @@
 //! What the server would write where a document writes something else of the same meaning, or nothing.
 
-use crate::json::route::Seen;
+use crate::json::{self, route::Seen};
 use crate::reflect::{FieldDesc, Flags, LeafKind, MessageDesc, Type};
 
 /// Whether a field that is written so is written otherwise, or not at all, by the server.
@@ -17,8 +17,8 @@ pub(super) fn is_unshown(field: &FieldDesc, text: &[u8]) -> bool {
         Type::Bytes => text == br#""""#,
         Type::Bool => !always && text == b"false",
         Type::Int32 | Type::Int64 | Type::Double => !always && text == b"0",
-        Type::List(_) | Type::Map(_) => is_empty(text),
-        Type::Message(_) => field.flags.has(Flags::OMIT_ZERO) && is_empty(text),
+        Type::List(_) | Type::Map(_) => json::is_empty(text),
+        Type::Message(_) => field.flags.has(Flags::OMIT_ZERO) && json::is_empty(text),
         Type::Leaf(_) => false,
     }
 }
@@ -30,14 +30,6 @@ fn shows_null(field: &FieldDesc) -> bool {
         Type::List(_) | Type::Map(_) | Type::Bytes => always,
         _ if optional => always,
         Type::Leaf(LeafKind::Time | LeafKind::MicroTime | LeafKind::Raw) => !field.flags.has(Flags::OMIT_ZERO),
-        _ => false,
-    }
-}
-
-/// A list, map or message without content.
-fn is_empty(text: &[u8]) -> bool {
-    match text {
-        [b'[' | b'{', inner @ .., b']' | b'}'] => inner.trim_ascii().is_empty(),
         _ => false,
     }
 }

@@ -19,7 +19,7 @@ pub(crate) use cursor::Cursor;
 pub(crate) use read::read_value;
 pub use read::{read, restore};
 pub use scan::validate;
-pub(crate) use scan::{Scanner, Shape, Text, parse_shape};
+pub(crate) use scan::{Scanner, Shape, Text, is_empty, parse_shape};
 pub use sorted::sorted;
 pub use text::{lossy as lossy_text, write_string};
 pub use type_meta::{names_type, no_fields, type_meta, type_meta_of_all};

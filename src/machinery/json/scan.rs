@@ -30,6 +30,14 @@ pub fn validate(json: &[u8]) -> Result<(), DecodeError> {
     scan.skip_value().and_then(|_| scan.end()).map_err(|e| *e)
 }
 
+/// Whether the text, of one valid value, is an array or object without content.
+pub(crate) fn is_empty(json: &[u8]) -> bool {
+    match json {
+        [b'[' | b'{', inner @ .., b']' | b'}'] => inner.trim_ascii().is_empty(),
+        _ => false,
+    }
+}
+
 /// An error within the reader: boxed, so that results stay small.
 pub(crate) type Failure = Box<DecodeError>;
 

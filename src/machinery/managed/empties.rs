@@ -5,17 +5,18 @@
 
 use super::member;
 use crate::fieldset::FieldSet;
+use crate::json;
 use crate::reflect::{Flags, Reflect, Value};
 
-/// The fields that the JSON of an object has as an empty list or map, of those that are always written and have their own
-/// owners, outside of lists and maps. The JSON must be valid.
-pub fn written_empty(json: &[u8], object: &dyn Reflect) -> FieldSet {
+/// The fields that the document of an object has as an empty list or map, of those that are always written and have their own
+/// owners, outside of lists and maps. The document must be valid JSON.
+pub fn written_empty(document: &[u8], object: &dyn Reflect) -> FieldSet {
     let mut set = FieldSet::EMPTY;
-    gather(json, object, &mut Vec::new(), &mut set);
+    gather(document, object, &mut Vec::new(), &mut set);
     set
 }
 
-fn gather(json: &[u8], message: &dyn Reflect, path: &mut Vec<&'static str>, set: &mut FieldSet) {
+fn gather(document: &[u8], message: &dyn Reflect, path: &mut Vec<&'static str>, set: &mut FieldSet) {
     for (index, field) in message.desc().fields.iter().enumerate() {
         let always = field.flags.has(Flags::ALWAYS);
         let inner = match message.get(index) {
@@ -29,10 +30,10 @@ fn gather(json: &[u8], message: &dyn Reflect, path: &mut Vec<&'static str>, set:
             path.push(field.json);
         }
         match inner {
-            Some(inner) => gather(json, inner, path, set),
+            Some(inner) => gather(document, inner, path, set),
             None => {
-                let text = path.iter().try_fold(json, |json, name| member(json, name));
-                if text.is_some_and(is_empty) {
+                let text = path.iter().try_fold(document, |text, name| member(text, name));
+                if text.is_some_and(json::is_empty) {
                     *set = std::mem::take(set).union(FieldSet::of_names(path));
                 }
             }
@@ -40,12 +41,5 @@ fn gather(json: &[u8], message: &dyn Reflect, path: &mut Vec<&'static str>, set:
         if !inline {
             path.pop();
         }
-    }
-}
-
-fn is_empty(text: &[u8]) -> bool {
-    match text {
-        [b'[' | b'{', inner @ .., b']' | b'}'] => inner.trim_ascii().is_empty(),
-        _ => false,
     }
 }
