@@ -26,9 +26,9 @@ pub use document::{Document, DocumentError, read_document};
 pub use merge::merge;
 pub use raw::sort_raw_values;
 pub use remove::remove;
-pub use set::fields_of;
+pub use set::{fields_of, hollow_in};
 
-use crate::fieldset::{FieldSet, PathElement};
+use crate::fieldset::FieldSet;
 use crate::managed::{Change, Conflict, Managed, Operation, Versions, Writer, track, transfer, untracked};
 use crate::reflect::Reflect;
 use view::same_message;
@@ -120,13 +120,7 @@ impl Apply<'_> {
     fn restated(&self) -> FieldSet {
         let mut restated = self.document.restated.clone();
         if !self.document.hollow.is_empty() {
-            let there = fields_of(self.live);
-            self.document.hollow.for_each(&mut |path| {
-                if there.below(path).is_empty() {
-                    let path: Vec<PathElement> = path.iter().map(|element| (*element).clone()).collect();
-                    restated.insert(&path);
-                }
-            });
+            restated = restated.union(hollow_in(self.live, &self.document.hollow));
         }
         restated
     }

@@ -12,6 +12,19 @@ pub fn fields_of(message: &dyn Reflect) -> FieldSet {
     FieldSet::from_unsorted(entries)
 }
 
+/// Those of the paths below which the object has nothing.
+pub fn hollow_in(object: &dyn Reflect, paths: &FieldSet) -> FieldSet {
+    let there = fields_of(object);
+    let mut hollow = FieldSet::EMPTY;
+    paths.for_each(&mut |path| {
+        if there.below(path).is_empty() {
+            let path: Vec<PathElement> = path.iter().map(|element| (*element).clone()).collect();
+            hollow.insert(&path);
+        }
+    });
+    hollow
+}
+
 fn add_message(message: &dyn Reflect, entries: &mut Vec<Entry>) {
     for (index, field) in message.desc().fields.iter().enumerate() {
         let value = message.get(index);

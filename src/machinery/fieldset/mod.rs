@@ -80,6 +80,21 @@ impl<'a> Iterator for Pairs<'a> {
     }
 }
 
+/// The entry of an element in a sorted level that is walked from element to element; `rest` is left behind it.
+fn advance<'a>(rest: &mut &'a [Entry], element: &PathElement) -> Option<&'a Entry> {
+    while let Some((first, behind)) = rest.split_first() {
+        match first.element.cmp(element) {
+            Ordering::Less => *rest = behind,
+            Ordering::Equal => {
+                *rest = behind;
+                return Some(first);
+            }
+            Ordering::Greater => break,
+        }
+    }
+    None
+}
+
 impl FieldSet {
     /// The set of nothing.
     pub const EMPTY: FieldSet = FieldSet { entries: Vec::new() };
@@ -206,7 +221,7 @@ impl FieldSet {
     }
 
     /// What is below a path; nothing where there is no such path.
-    pub fn below(&self, path: &[&PathElement]) -> &FieldSet {
+    pub(crate) fn below(&self, path: &[&PathElement]) -> &FieldSet {
         static NOTHING: FieldSet = FieldSet::EMPTY;
         let mut steps = path.iter();
         let found = steps.try_fold(self, |set, element| Some(&set.get(element)?.children));
@@ -287,16 +302,8 @@ impl FieldSet {
     fn minus(mut self, other: &FieldSet, cut: &dyn Fn(&mut Entry, &Entry)) -> FieldSet {
         let mut rest = other.entries.as_slice();
         self.entries.retain_mut(|entry| {
-            while let Some((first, behind)) = rest.split_first() {
-                match first.element.cmp(&entry.element) {
-                    Ordering::Less => rest = behind,
-                    Ordering::Equal => {
-                        rest = behind;
-                        cut(entry, first);
-                        break;
-                    }
-                    Ordering::Greater => break,
-                }
+            if let Some(found) = advance(&mut rest, &entry.element) {
+                cut(entry, found);
             }
             !entry.is_empty()
         });
@@ -336,17 +343,7 @@ impl FieldSet {
 
     /// Whether every path of this set is in the other.
     pub fn is_subset(&self, other: &FieldSet) -> bool {
-        let mut rest = other.entries.iter();
-        self.entries.iter().all(|a| {
-            let found = rest.by_ref().find_map(|b| match b.element.cmp(&a.element) {
-                Ordering::Less => None,
-                order => Some((order, b)),
-            });
-            let Some((Ordering::Equal, b)) = found else {
-                return false;
-            };
-            (b.member || !a.member) && a.children.is_subset(&b.children)
-        })
+        self.uncovered(other).is_empty()
     }
 
     /// The part of this set that is in it but not, with all that is below, in the other: entries that are members in
@@ -355,19 +352,7 @@ impl FieldSet {
         let mut rest = other.entries.as_slice();
         let mut out = Vec::new();
         for entry in &self.entries {
-            let mut there = None;
-            while let Some((first, behind)) = rest.split_first() {
-                match first.element.cmp(&entry.element) {
-                    Ordering::Less => rest = behind,
-                    Ordering::Equal => {
-                        rest = behind;
-                        there = Some(first);
-                        break;
-                    }
-                    Ordering::Greater => break,
-                }
-            }
-            match there.filter(|there| there.member || !entry.member) {
+            match advance(&mut rest, &entry.element).filter(|there| there.member || !entry.member) {
                 None => out.push(entry.clone()),
                 Some(there) => {
                     let children = entry.children.uncovered(&there.children);

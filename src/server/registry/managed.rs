@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use keelson_machinery::apply::fields_of;
+use keelson_machinery::apply::hollow_in;
 use keelson_machinery::copy;
 use keelson_machinery::equality;
 use keelson_machinery::fieldset::FieldSet;
@@ -198,21 +198,13 @@ impl Resource {
             },
         };
         managed::track(managed, change, &request.writer).map_err(StatusError::internal_error)?;
-        let mut empty = request.written_empty.borrow().clone();
+        let empty = request.written_empty.borrow();
         if !empty.is_empty() {
             // What had content is another matter: that was taken out of it.
-            let there = fields_of(old.as_reflect());
-            let mut kept = FieldSet::EMPTY;
-            empty.for_each(&mut |path| {
-                if there.below(path).is_empty() {
-                    let path: Vec<_> = path.iter().map(|element| (*element).clone()).collect();
-                    kept.insert(&path);
-                }
-            });
-            empty = kept.recursive_difference(change.ignored);
-        }
-        if !empty.is_empty() {
-            managed.take(&request.writer, empty);
+            let empty = hollow_in(old.as_reflect(), &empty).recursive_difference(change.ignored);
+            if !empty.is_empty() {
+                managed.take(&request.writer, empty);
+            }
         }
         Ok(())
     }

@@ -62,16 +62,19 @@ impl Rest {
             tracking: Tracking::Done,
             ..request.context(endpoint, self.now(), change.options().dry_run)
         };
-        let applied = match &change {
-            Change::Apply(options) => Some(self.applied(request, scale, &body, options)?),
-            _ => None,
+        // What is wrong with a whole body is said before whether there is something to scale.
+        let asked = match &change {
+            Change::Apply(options) => {
+                let (applied, text) = self.applied(request, scale, &body, options)?;
+                Asked::Applied(applied, text)
+            }
+            Change::Replace(format, options) => {
+                let (new, problems) = self.replaced(request, scale, &body, (*format, options))?;
+                check_place(request, endpoint, &*new)?;
+                Asked::Replaced(new, problems)
+            }
+            Change::Patch(patch_type, options) => Asked::Patched(*patch_type, options.field_validation),
         };
-        if let Change::Replace(..) = change {
-            // What is wrong with the body is said before whether there is something to scale.
-            let unseen = self.new_scale(scale)?;
-            let (new, _) = self.changed(request, endpoint, scale, (&change, &body), &*unseen)?;
-            check_place(request, endpoint, &*new)?;
-        }
         let wanted = UpdateRequest {
             name,
             part: Part::Main,
@@ -80,25 +83,36 @@ impl Rest {
         };
         let writer = request.writer(endpoint, self.now());
         let before = request.warnings.borrow().len();
+        // What an attempt before this one warned of is said again.
+        let warn = |problems: &[String]| {
+            let mut warnings = request.warnings.borrow_mut();
+            warnings.truncate(before);
+            warnings.extend_from_slice(problems);
+        };
         let mut updater = |current: Option<&dyn Object>| {
             let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
             let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
             let view = self.view(scale, &*versioned)?;
             let mut owners = ScaleOwners::new(scale, &writer, &current.meta().managed_fields);
-            let new = match &applied {
-                Some((applied, text)) => {
+            let new = match &asked {
+                Asked::Applied(applied, text) => {
                     let force = request.query.flag("force");
                     owners.apply(view.as_reflect(), applied.as_reflect(), text, force)?
                 }
-                None => {
+                Asked::Replaced(new, problems) => {
+                    warn(problems);
+                    owners.update(view.as_reflect(), new.as_reflect())?;
+                    new.clone_message()
+                }
+                Asked::Patched(patch_type, validation) => {
                     let mut shown = self.view(scale, &*versioned)?;
                     if let Some(meta) = metadata(shown.as_reflect_mut()) {
                         meta.managed_fields = owners.shown();
                     }
-                    let (new, problems) = self.changed(request, endpoint, scale, (&change, &body), &*shown)?;
-                    // What an attempt before this one warned of is said again.
-                    request.warnings.borrow_mut().truncate(before);
-                    request.warnings.borrow_mut().extend(problems);
+                    let mut new = self.new_scale(scale)?;
+                    let problems = self.patched(endpoint, (*patch_type, &body), &*shown, *validation, &mut *new)?;
+                    same_uid(endpoint, scale, &*shown, &*new)?;
+                    warn(&problems);
                     owners.update(view.as_reflect(), new.as_reflect())?;
                     new.clone_message()
                 }
@@ -174,35 +188,20 @@ impl Rest {
             })
     }
 
-    /// The Scale that the request makes of the present one, and what strict decoding says of it, as far as that is to be
-    /// told to the client.
-    fn changed(
+    /// The Scale that a request puts in the place of the present one, and what strict decoding says of it, as far as that
+    /// is to be told to the client.
+    fn replaced(
         &self,
         request: &Request,
-        endpoint: &Endpoint,
-        scale: &'static SubresourceDesc,
-        (change, body): (&Change, &[u8]),
-        view: &dyn Kind,
+        scale: &SubresourceDesc,
+        body: &[u8],
+        (format, options): (Format, &WriteOptions),
     ) -> Result<(Box<dyn Kind>, Vec<String>), StatusError> {
         let mut new = self.new_scale(scale)?;
-        let problems = match change {
-            Change::Replace(format, options) => {
-                let gvk = new.gvk();
-                let told = decode_kind(&self.registry, gvk, *format, body, options.field_validation, &mut *new)?;
-                let problems = told.problems;
-                request.audit.sent(&*new, metadata_of(&*new));
-                problems
-            }
-            // What an apply makes depends on owners too.
-            Change::Apply(_) => Vec::new(),
-            Change::Patch(patch_type, options) => {
-                let problems =
-                    self.patched(endpoint, (*patch_type, body), view, options.field_validation, &mut *new)?;
-                same_uid(endpoint, scale, view, &*new)?;
-                problems
-            }
-        };
-        Ok((new, problems))
+        let gvk = new.gvk();
+        let told = decode_kind(&self.registry, gvk, format, body, options.field_validation, &mut *new)?;
+        request.audit.sent(&*new, metadata_of(&*new));
+        Ok((new, told.problems))
     }
 
     /// Reads what a patch makes of a Scale into `new`.
@@ -281,6 +280,14 @@ enum Change {
     Replace(Format, WriteOptions),
     Patch(PatchType, WriteOptions),
     Apply(WriteOptions),
+}
+
+/// What is known of a change before the present Scale is.
+enum Asked {
+    Applied(Box<dyn Kind>, ApplyBody),
+    /// With what the client is to be warned of.
+    Replaced(Box<dyn Kind>, Vec<String>),
+    Patched(PatchType, FieldValidation),
 }
 
 impl Change {
