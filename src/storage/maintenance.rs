@@ -1,9 +1,9 @@
 //! Work that comes round by itself: leases that expire, history that grows old, watches that want to hear how far
 //! they are. One thread per store.
 
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
 use crate::mvcc::Mvcc;
@@ -14,34 +14,49 @@ const TICK: Duration = Duration::from_millis(500);
 /// Keys that end with their leases at once, so that other writes have a turn when there are many.
 pub(crate) const EXPIRE: usize = 1024;
 
-/// A thread that calls a function every [`TICK`] until this is dropped.
+/// A thread that calls a function every [`TICK`], and whenever it is unparked, until this is dropped.
 pub(crate) struct Maintenance {
-    stop: Option<SyncSender<()>>,
+    stopped: Arc<AtomicBool>,
+    waker: Thread,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Maintenance {
     pub fn spawn(mut tick: impl FnMut() + Send + 'static) -> Result<Self, StoreError> {
-        let (stop, stopped) = sync_channel(1);
+        let stopped = Arc::new(AtomicBool::new(false));
+        let told = stopped.clone();
         let thread = std::thread::Builder::new()
             .name("store-upkeep".to_owned())
             .spawn(move || {
-                while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                loop {
+                    std::thread::park_timeout(TICK);
+                    if told.load(Ordering::Acquire) {
+                        break;
+                    }
                     tick();
                 }
             })
             .map_err(|error| StoreError::Unavailable(format!("starting a thread: {error}")))?;
         Ok(Maintenance {
-            stop: Some(stop),
+            stopped,
+            waker: thread.thread().clone(),
             thread: Mutex::new(Some(thread)),
         })
     }
 
+    /// Unparked, it has the function called at once.
+    pub fn waker(&self) -> Thread {
+        self.waker.clone()
+    }
+
+    fn tell(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.waker.unpark();
+    }
+
     /// Waits until the last call is over.
     pub fn stop(&self) {
-        if let Some(stop) = &self.stop {
-            let _ = stop.try_send(());
-        }
+        self.tell();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread
             && thread.thread().id() != std::thread::current().id()
@@ -54,7 +69,7 @@ impl Maintenance {
 
 impl Drop for Maintenance {
     fn drop(&mut self) {
-        self.stop = None;
+        self.tell();
     }
 }
 

@@ -1,20 +1,27 @@
 //! The tables of an embedded store and the statements on them.
 //!
-//! `history` holds each change since the oldest revision that is kept, and what every key holds now; `current` names
-//! the revision of each key, so that a row that got lost is noticed. Nothing reads the tables after the store is open.
+//! `history` holds each change since the oldest revision that is kept, and what every key holds now. Three things let a
+//! row that got lost be noticed: beyond the oldest revision no number may be missing, `meta` names the last one, and
+//! `current` names the revision that each key had at a revision which is the oldest or later (`meta` says which).
+//! Nothing reads the tables after the store is open.
 
 use std::path::Path;
 
+use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 
 use crate::mvcc::Change;
 use crate::{LeaseId, StoreError};
 
 /// Version of the tables.
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 3;
 
 /// The row of `meta` that says what the oldest revision is that can be read.
 const COMPACT_REVISION: &str = "compact_revision";
+/// The one that says as of which revision `current` is right.
+const INDEXED_REVISION: &str = "indexed_revision";
+/// The one that says what the last revision is.
+const LAST_REVISION: &str = "last_revision";
 
 const SCHEMA: &str = "
 CREATE TABLE meta (
@@ -159,7 +166,8 @@ impl Database {
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(SCHEMA)?;
         let insert = "INSERT INTO meta (name, value, checksum) VALUES (?, ?, ?)";
-        for (name, value) in [("format", FORMAT), (COMPACT_REVISION, 0)] {
+        let revisions = [COMPACT_REVISION, INDEXED_REVISION, LAST_REVISION].map(|name| (name, 0));
+        for (name, value) in std::iter::once(("format", FORMAT)).chain(revisions) {
             transaction.execute(insert, params![name, value, checksum_of(name.as_bytes(), value)])?;
         }
         transaction.commit()
@@ -186,17 +194,29 @@ impl Database {
         self.checked_meta(COMPACT_REVISION).map(|revision| revision as u64)
     }
 
-    /// Calls `each` with the rows after `revision`, in order, and their checksums.
-    pub fn rows_after(
+    /// The revision as of which [`Database::current`] is right.
+    pub fn indexed_revision(&self) -> rusqlite::Result<u64> {
+        self.checked_meta(INDEXED_REVISION).map(|revision| revision as u64)
+    }
+
+    /// The last revision.
+    pub fn last_revision(&self) -> rusqlite::Result<u64> {
+        self.checked_meta(LAST_REVISION).map(|revision| revision as u64)
+    }
+
+    /// Calls `each` with the rows after `after` up to `until`, in order, and their checksums.
+    pub fn rows(
         &self,
-        revision: u64,
+        after: u64,
+        until: u64,
         mut each: impl FnMut(Row<'_>, u32) -> Result<(), StoreError>,
     ) -> rusqlite::Result<Result<(), StoreError>> {
         let mut statement = self.connection.prepare(
             "SELECT revision, key, value, create_revision, version, lease, checksum FROM history
-             WHERE revision > ? ORDER BY revision",
+             WHERE revision > ? AND revision <= ? ORDER BY revision",
         )?;
-        let mut rows = statement.query([revision as i64])?;
+        let until = i64::try_from(until).unwrap_or(i64::MAX);
+        let mut rows = statement.query([after as i64, until])?;
         while let Some(row) = rows.next()? {
             let read = Row {
                 revision: row.get::<_, i64>(0)? as u64,
@@ -213,7 +233,7 @@ impl Database {
         Ok(Ok(()))
     }
 
-    /// Keys and their revisions.
+    /// Keys and their revisions, as of [`Database::indexed_revision`].
     pub fn current(&self, mut each: impl FnMut(&str, u64)) -> rusqlite::Result<()> {
         let mut statement = self.connection.prepare("SELECT key, revision FROM current")?;
         let mut rows = statement.query([])?;
@@ -243,10 +263,19 @@ impl Database {
             .map(Writing)
     }
 
-    /// Moves the log into the database file as far as that holds up no one.
-    pub fn checkpoint(&self) -> rusqlite::Result<()> {
+    /// Has `each` told after every commit how many pages the log holds.
+    pub fn on_commit(&mut self, each: impl Fn(u64) + Send + 'static) -> rusqlite::Result<()> {
+        self.connection.wal_hook(Some(move |_: &mut Wal, pages| {
+            each(u64::try_from(pages).unwrap_or(0));
+            Ok(())
+        }))
+    }
+
+    /// Moves the log into the database file as far as that holds up no one; how many of its pages are there now.
+    pub fn checkpoint(&self) -> rusqlite::Result<u64> {
         self.connection
-            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get::<_, i64>(2))
+            .map(|pages| u64::try_from(pages).unwrap_or(0))
     }
 
     /// Moves the whole log into the database file and empties it.
@@ -346,16 +375,19 @@ impl Writing<'_> {
             row.checksum()
         ];
         self.0.prepare_cached(insert)?.execute(values)?;
-        if row.value.is_none() {
-            self.0
-                .prepare_cached("DELETE FROM current WHERE key = ?")?
-                .execute([row.key])?;
-        } else {
-            let set = "INSERT INTO current (key, revision) VALUES (?, ?)
-                       ON CONFLICT (key) DO UPDATE SET revision = excluded.revision";
-            self.0.prepare_cached(set)?.execute(params![row.key, revision])?;
-        }
         Ok(())
+    }
+
+    /// Notes the revision of a key in `current`; `None`: it holds nothing.
+    pub fn set_current(&self, key: &str, revision: Option<u64>) -> rusqlite::Result<()> {
+        let Some(revision) = revision else {
+            let delete = "DELETE FROM current WHERE key = ?";
+            return self.0.prepare_cached(delete)?.execute([key]).map(drop);
+        };
+        let set = "INSERT INTO current (key, revision) VALUES (?, ?)
+                   ON CONFLICT (key) DO UPDATE SET revision = excluded.revision";
+        let values = params![key, revision as i64];
+        self.0.prepare_cached(set)?.execute(values).map(drop)
     }
 
     /// Deletes rows that compaction has made useless.
@@ -367,9 +399,22 @@ impl Writing<'_> {
         Ok(())
     }
 
+    /// `current` has to be right as of this revision or a later one.
     pub fn set_compact_revision(&self, revision: u64) -> rusqlite::Result<()> {
+        self.set(COMPACT_REVISION, revision)
+    }
+
+    pub fn set_indexed_revision(&self, revision: u64) -> rusqlite::Result<()> {
+        self.set(INDEXED_REVISION, revision)
+    }
+
+    pub fn set_last_revision(&self, revision: u64) -> rusqlite::Result<()> {
+        self.set(LAST_REVISION, revision)
+    }
+
+    fn set(&self, name: &str, revision: u64) -> rusqlite::Result<()> {
         let set = "UPDATE meta SET value = ?, checksum = ? WHERE name = ?";
-        let (name, revision) = (COMPACT_REVISION, revision as i64);
+        let revision = revision as i64;
         let values = params![revision, checksum_of(name.as_bytes(), revision), name];
         self.0.prepare_cached(set)?.execute(values).map(drop)
     }

@@ -70,6 +70,7 @@ impl Filling {
         let written = || {
             let writing = self.database.begin()?;
             for (revision, Entry { key, held }) in entries {
+                writing.set_current(&key, Some(revision))?;
                 writing.change(&Change {
                     revision,
                     key,
@@ -100,6 +101,8 @@ impl Filling {
             for (id, time) in leases {
                 writing.grant(*id, u64::try_from(time.as_millis()).unwrap_or(u64::MAX))?;
             }
+            writing.set_indexed_revision(last)?;
+            writing.set_last_revision(last)?;
             writing.set_compact_revision(last)?;
             writing.commit()?;
             self.database.empty_log()

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::database::{Database, Row, explain};
+use super::index::Index;
 use crate::mvcc::{Change, History, Leases, Mvcc, Version, View};
 use crate::{LeaseId, Revision, StoreError};
 
@@ -14,6 +15,8 @@ use crate::{LeaseId, Revision, StoreError};
 pub(super) struct Loaded {
     pub mvcc: Arc<Mvcc>,
     pub garbage: Vec<u64>,
+    /// What the table of current keys does not have yet.
+    pub index: Index,
 }
 
 /// Leases begin anew at `now`, since the time that the store was closed is unknown.
@@ -27,11 +30,18 @@ pub(super) fn load(database: &Database, path: &Path, now: Duration) -> Result<Lo
         history: History::default(),
         garbage: Vec::new(),
     };
+    let indexed = database.indexed_revision().map_err(failed)?;
     database
-        .rows_after(0, |row, checksum| loader.take(&row, checksum))
+        .rows(0, indexed, |row, checksum| loader.take(&row, checksum).map(drop))
         .map_err(failed)??;
-    loader.view.set_oldest(oldest);
     loader.check_current(database)?;
+    let mut index = Index::default();
+    let newer = database.rows(indexed, u64::MAX, |row, checksum| {
+        loader.take(&row, checksum).map(|change| index.note(&change))
+    });
+    newer.map_err(failed)??;
+    loader.view.set_oldest(oldest);
+    loader.check_last(database.last_revision().map_err(failed)?)?;
 
     let mut leases = Leases::default();
     for (id, ttl_ms) in database.leases().map_err(failed)? {
@@ -43,6 +53,7 @@ pub(super) fn load(database: &Database, path: &Path, now: Duration) -> Result<Lo
     Ok(Loaded {
         mvcc: Mvcc::new(loader.view, loader.history, leases),
         garbage: loader.garbage,
+        index,
     })
 }
 
@@ -56,7 +67,9 @@ pub(super) fn missed(database: &Database, path: &Path, view: View) -> Result<Vec
         history: History::default(),
         garbage: Vec::new(),
     };
-    let taken = database.rows_after(revision, |row, checksum| loader.take(&row, checksum));
+    let taken = database.rows(revision, u64::MAX, |row, checksum| {
+        loader.take(&row, checksum).map(drop)
+    });
     taken.map_err(|error| explain(path, &error))??;
     Ok(loader.history.pop_before(u64::MAX, usize::MAX))
 }
@@ -70,7 +83,7 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    fn take(&mut self, row: &Row<'_>, checksum: u32) -> Result<(), StoreError> {
+    fn take(&mut self, row: &Row<'_>, checksum: u32) -> Result<Arc<Change>, StoreError> {
         if row.checksum() != checksum {
             return Err(self.damaged(row, "its checksum is wrong"));
         }
@@ -98,13 +111,25 @@ impl Loader<'_> {
         self.view.apply(&change);
         if row.revision < self.oldest {
             self.view.forget(&change, &mut self.garbage);
-            return Ok(());
+            return Ok(change);
         }
         if row.revision == self.oldest {
             self.view.forget_previous(&change, &mut self.garbage);
         }
-        self.history.push(change);
-        Ok(())
+        self.history.push(change.clone());
+        Ok(change)
+    }
+
+    /// Compares with what was the last revision.
+    fn check_last(&self, last: u64) -> Result<(), StoreError> {
+        let (found, last) = (self.view.revision(), last.max(View::default().revision()));
+        if found == last {
+            return Ok(());
+        }
+        let path = self.path.display();
+        Err(StoreError::Corrupt(format!(
+            "{path}: the last revision is {found}, and was {last}"
+        )))
     }
 
     /// Compares with the table of current keys.

@@ -7,6 +7,7 @@
 mod database;
 pub(crate) mod fill;
 mod folder;
+mod index;
 mod load;
 mod log;
 pub mod offline;
@@ -17,7 +18,6 @@ mod tests;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,8 +29,8 @@ use self::database::{Database, explain};
 use self::folder::Folder;
 use self::log::Log;
 use self::reserve::Reserve;
-use self::shared::Shared;
-use self::writer::{Answer, Command, Writer};
+use self::shared::{Pages, Progress, Shared};
+use self::writer::{Answer, Command, MOVE_PAGES, REST_PAGES, ROUND_PAGES, Writer};
 use crate::lease_pool::LeasePool;
 use crate::maintenance::{Maintenance, Schedule};
 use crate::{
@@ -40,8 +40,8 @@ use crate::{
 
 /// Writes that wait for the writer at most; more wait in their callers.
 const QUEUE: usize = 1024;
-/// Upkeep moves the log into the database when so much was written, even while writes go on.
-const CHECKPOINT_BYTES: u64 = 16 << 20;
+/// Passes over the log in which upkeep tries to come near its end while writes go on.
+const PASSES: u32 = 4;
 
 /// A [`Store`] on disk.
 pub struct EmbeddedStore {
@@ -67,13 +67,16 @@ impl EmbeddedStore {
         let folder = Folder::take(dir)?;
         let path = folder.database();
         let log = folder.check()?;
-        let database = Database::open(&path)?;
+        let mut database = Database::open(&path)?;
         let loaded = load::load(&database, &path, clock.now())?;
         if log == Log::Torn {
             // What follows would be written over the rest, and then nobody could tell it from damage.
             database.empty_log().map_err(|error| explain(&path, &error))?;
         }
         let shared = Arc::new(Shared::new(loaded.mvcc, clock.clone()));
+        let told = shared.clone();
+        let watched = database.on_commit(move |pages| told.progress.wrote(pages));
+        watched.map_err(|error| explain(&path, &error))?;
         let (queue, commands) = mpsc::channel(QUEUE);
         let upkeep = Maintenance::spawn(upkeep(&shared, &queue, limits, &path)?)?;
         let garbage = loaded.garbage.into();
@@ -86,9 +89,10 @@ impl EmbeddedStore {
             queue: commands,
             garbage,
             expiring: Vec::new(),
+            index: loaded.index,
             reserve: Reserve::beside(&own_path),
             shrink: false,
-            commits: 0,
+            upkeep: upkeep.waker(),
             suspect: false,
             ticks: 0,
         };
@@ -136,7 +140,7 @@ fn upkeep(
     let checkpoints = Database::connect(path).map_err(|error| explain(path, &error))?;
     let (shared, queue) = (shared.clone(), queue.downgrade());
     let reserve = Reserve::beside(path);
-    let mut before = 0;
+    let mut before = Pages::default();
     Ok(move || {
         let Some(queue) = queue.upgrade() else { return };
         // the writer being busy, the next tick finds the same due
@@ -147,19 +151,29 @@ fn upkeep(
                 Err(error) => tracing::warn!(%error, "setting space aside for a full disk; it is tried again"),
             }
         }
-        let bytes = shared.log_bytes.load(Ordering::Relaxed);
-        let idle = bytes == before;
-        before = bytes;
-        if bytes > CHECKPOINT_BYTES || (idle && bytes > 0) {
-            match checkpoints.checkpoint() {
-                Ok(()) => {
-                    shared.log_bytes.fetch_sub(bytes, Ordering::Relaxed);
-                    before = 0;
-                }
-                Err(error) => tracing::warn!(%error, "checkpoint of the store; it is tried again"),
+        let pages = shared.progress.now();
+        let idle = pages == before;
+        before = pages;
+        if pages.waiting() > MOVE_PAGES || (idle && pages.waiting() > 0) {
+            if let Err(error) = move_log(&checkpoints, &shared.progress) {
+                tracing::warn!(%error, "checkpoint of the store; it is tried again");
             }
+            before = shared.progress.now();
         }
     })
+}
+
+/// Moves the log into the database file: a long one again and again, until little of it is left.
+fn move_log(checkpoints: &Database, progress: &Progress) -> rusqlite::Result<()> {
+    for _ in 0..PASSES {
+        let pages = progress.now();
+        progress.moved(pages.round, checkpoints.checkpoint()?);
+        let pages = progress.now();
+        if pages.written < ROUND_PAGES || pages.waiting() <= REST_PAGES / 2 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 impl Store for EmbeddedStore {

@@ -54,10 +54,15 @@ pub fn compact(dir: &Path) -> Result<(Report, Report), StoreError> {
     let (folder, mut database) = open(dir)?;
     let path = folder.database();
     let before = report(&folder, &database)?;
-    let Loaded { mvcc, mut garbage } = load::load(&database, &path, Duration::ZERO)?;
+    let Loaded {
+        mvcc,
+        mut garbage,
+        index,
+    } = load::load(&database, &path, Duration::ZERO)?;
     garbage.extend(mvcc.compact(before.revision));
     let mut compacted = || {
         let writing = database.begin()?;
+        index.write(&writing, &[], before.revision.0)?;
         writing.set_compact_revision(before.revision.0)?;
         writing.forget(garbage.iter())?;
         writing.commit()?;

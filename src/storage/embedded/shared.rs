@@ -1,7 +1,7 @@
 //! What the store, its writer and its upkeep share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::mvcc::Mvcc;
 use crate::{Clock, StoreError};
@@ -9,8 +9,7 @@ use crate::{Clock, StoreError};
 pub(super) struct Shared {
     pub mvcc: Arc<Mvcc>,
     pub clock: Arc<dyn Clock>,
-    /// Bytes written since the last checkpoint, about.
-    pub log_bytes: AtomicU64,
+    pub progress: Progress,
     fault: Mutex<Option<StoreError>>,
     full: AtomicBool,
 }
@@ -20,7 +19,7 @@ impl Shared {
         Shared {
             mvcc,
             clock,
-            log_bytes: AtomicU64::new(0),
+            progress: Progress::default(),
             fault: Mutex::default(),
             full: AtomicBool::new(false),
         }
@@ -49,5 +48,69 @@ impl Shared {
             _ => {}
         }
         *fault = error.cloned();
+    }
+}
+
+/// How far the write-ahead log has been written and moved into the database file.
+#[derive(Default)]
+pub(super) struct Progress(Mutex<Pages>);
+
+/// Pages of the log.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub(super) struct Pages {
+    /// So often the log was begun anew.
+    pub round: u64,
+    pub written: u64,
+    pub moved: u64,
+}
+
+impl Pages {
+    pub fn waiting(self) -> u64 {
+        self.written.saturating_sub(self.moved)
+    }
+}
+
+impl Progress {
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn now(&self) -> Pages {
+        *self.pages()
+    }
+
+    /// A commit left so many pages in the log: fewer than before, if it was begun anew.
+    pub fn wrote(&self, written: u64) {
+        let mut pages = self.pages();
+        if written < pages.written {
+            pages.round += 1;
+            pages.moved = 0;
+        }
+        pages.written = written;
+    }
+
+    /// So many pages of the log of a round are in the database file.
+    pub fn moved(&self, round: u64, moved: u64) {
+        let mut pages = self.pages();
+        if pages.round == round {
+            pages.moved = pages.moved.max(moved);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_moved_of_an_older_log_does_not_count() {
+        let progress = Progress::default();
+        progress.wrote(10);
+        let before = progress.now();
+        progress.moved(before.round, 8);
+        assert_eq!(progress.now().waiting(), 2);
+        progress.wrote(3);
+        progress.moved(before.round, 10);
+        assert_eq!((progress.now().waiting(), progress.now().round), (3, before.round + 1));
     }
 }

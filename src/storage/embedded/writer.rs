@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::thread::Thread;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::database::{Database, Writing, explain, is_full};
 use super::folder::Folder;
+use super::index::Index;
 use super::load::missed;
 use super::reserve::Reserve;
 use super::shared::Shared;
@@ -27,10 +28,14 @@ const FORGET: usize = 256;
 const FORGET_AT_TICK: usize = 4096;
 /// Pages given back to the file system at a tick.
 const SHRINK: u32 = 256;
-/// A longer log is emptied by the writer itself, since upkeep can't keep up.
-const LOG_LIMIT: u64 = 128 << 20;
-/// Transactions between two looks at the log's length.
-const LOG_CHECK: u32 = 64;
+/// Upkeep is woken when so many pages of the log wait for the database file.
+pub(super) const MOVE_PAGES: u64 = 4 << 10;
+/// A log of so many pages is begun anew (space that is there is written faster than space that has to be found) …
+pub(super) const ROUND_PAGES: u64 = 8 << 10;
+/// … once no more than these wait, which the writer then moves itself.
+pub(super) const REST_PAGES: u64 = 256;
+/// The writer itself empties a longer log, since upkeep can't keep up.
+const LOG_LIMIT_PAGES: u64 = 32 << 10;
 /// On a full disk each tick of so many tries to set space aside again.
 const RESERVE_AT_TICK: u32 = 4;
 
@@ -84,11 +89,11 @@ pub(super) struct Writer {
     pub garbage: VecDeque<u64>,
     /// Leases that have expired and still have keys.
     pub expiring: Vec<LeaseId>,
+    pub index: Index,
     pub reserve: Reserve,
     /// Rows were deleted: the file may have pages to give back.
     pub shrink: bool,
-    /// Transactions so far.
-    pub commits: u32,
+    pub upkeep: Thread,
     /// The last transaction failed.
     pub suspect: bool,
     /// Ticks on a full disk so far.
@@ -192,6 +197,7 @@ impl Writer {
         if self.shared.fault().is_some() {
             let changes = missed(&self.database, &self.path, self.shared.mvcc.view()?)?;
             self.shared.mvcc.apply(&changes);
+            changes.iter().for_each(|change| self.index.note(change));
         }
         Ok(())
     }
@@ -206,6 +212,7 @@ impl Writer {
             compacted,
             tick,
         } = plan;
+        let revision = batch.revision();
         let changes = batch.into_changes();
         let room = if tick {
             FORGET_AT_TICK
@@ -214,13 +221,19 @@ impl Writer {
         };
         let forget = room.min(self.garbage.len());
         let faulty = self.shared.fault().is_some();
+        let indexes = compact.is_some() || self.index.is_due();
         let work = !(changes.is_empty() && granted.is_empty() && expired.is_empty() && compact.is_none());
         let done = if work || (tick && (forget > 0 || faulty)) {
-            self.commit(forget, |writing| {
+            let last = changes.last().map(|change| change.revision);
+            self.commit(forget, |writing, index| {
                 if faulty {
                     writing.probe()?;
                 }
                 changes.iter().try_for_each(|change| writing.change(change))?;
+                last.map_or(Ok(()), |last| writing.set_last_revision(last))?;
+                if indexes {
+                    index.write(writing, &changes, revision)?;
+                }
                 granted
                     .iter()
                     .try_for_each(|(_, id, ttl)| writing.grant(*id, ttl.as_millis() as u64))?;
@@ -231,6 +244,10 @@ impl Writer {
             Ok(())
         };
         if done.is_ok() {
+            match indexes {
+                true => self.index.clear(),
+                false => changes.iter().for_each(|change| self.index.note(change)),
+            }
             self.publish(&changes, &granted, &expired, compact);
         }
         for (answer, planned) in written {
@@ -256,16 +273,16 @@ impl Writer {
     fn commit(
         &mut self,
         forget: usize,
-        work: impl FnOnce(&Writing<'_>) -> rusqlite::Result<()>,
+        work: impl FnOnce(&Writing<'_>, &Index) -> rusqlite::Result<()>,
     ) -> Result<(), StoreError> {
-        let garbage = &self.garbage;
+        let (garbage, index) = (&self.garbage, &self.index);
         // What a failed transaction left in the log must not be taken for damage, nor what the disk lost be relied on.
         let ready = match self.suspect {
             true => self.database.empty_log(),
             false => Ok(()),
         };
         let done = ready.and_then(|()| self.database.begin()).and_then(|writing| {
-            work(&writing)?;
+            work(&writing, index)?;
             writing.forget(garbage.iter().take(forget))?;
             writing.commit()
         });
@@ -279,7 +296,6 @@ impl Writer {
         if done.is_ok() {
             self.garbage.drain(..forget);
             self.shrink |= forget > 0;
-            self.commits = self.commits.wrapping_add(1);
         }
         done
     }
@@ -319,8 +335,6 @@ impl Writer {
         expired: &[LeaseId],
         compact: Option<Revision>,
     ) {
-        let bytes: usize = changes.iter().map(|change| change.size()).sum();
-        self.shared.log_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         let mvcc = &self.shared.mvcc;
         mvcc.apply(changes);
         let now = self.shared.clock.now();
@@ -333,20 +347,32 @@ impl Writer {
         }
     }
 
+    /// Keeps the log short: upkeep moves most of it, the writer what is left when the log shall begin anew.
+    fn move_log(&mut self) -> rusqlite::Result<()> {
+        let pages = self.shared.progress.now();
+        if pages.written > LOG_LIMIT_PAGES {
+            self.database.empty_log()?;
+            self.shared.progress.wrote(0);
+        } else if pages.written > ROUND_PAGES && (1..=REST_PAGES).contains(&pages.waiting()) {
+            let moved = self.database.checkpoint()?;
+            self.shared.progress.moved(pages.round, moved);
+        } else if pages.waiting() > MOVE_PAGES {
+            self.upkeep.unpark();
+        }
+        Ok(())
+    }
+
     /// What can wait until the answers are sent.
     fn tidy(&mut self, tick: bool) {
-        let full = self.commits % LOG_CHECK == LOG_CHECK - 1 && self.folder.log_bytes() > LOG_LIMIT;
-        let emptied = if full { self.database.empty_log() } else { Ok(()) };
+        let moved = self.move_log();
         let shrunk = match tick && self.shrink && self.garbage.is_empty() {
             true => {
                 let any = self.shared.is_full();
-                // The file gets smaller at the next checkpoint, for which there has to be a reason.
-                self.shared.log_bytes.fetch_add(1, Ordering::Relaxed);
                 self.database.shrink(SHRINK, any).map(|more| self.shrink = more)
             }
             false => Ok(()),
         };
-        if let Err(error) = emptied.and(shrunk) {
+        if let Err(error) = moved.and(shrunk) {
             tracing::warn!(%error, "upkeep of the store's file; it is tried again");
         }
     }

@@ -33,6 +33,11 @@ impl<'a> Batch<'a> {
         })
     }
 
+    /// The revision of the last change, or the one before all.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
     pub fn write(&mut self, key: &str, expect: Expect, write: Write) -> Planned {
         let (key, before) = self.held(key);
         let holds = match (expect, &before) {

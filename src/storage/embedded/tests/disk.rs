@@ -165,3 +165,30 @@ async fn a_watch_left_behind_by_history_ends_with_an_error() {
         }
     }
 }
+
+/// Space that the log has is written faster than space that it has to find.
+#[tokio::test]
+async fn the_log_begins_anew_while_writes_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    let value = "x".repeat(64 << 10);
+    let mut last = write(&store, "/a", Expect::Absent, Some(&value)).await;
+    // so many that their log stays below the limit at which the writer empties it
+    for n in 0..1_500 {
+        if store.shared.progress.now().round > 0 {
+            break;
+        }
+        last = write(&store, "/a", Expect::Revision(last), Some(&value)).await;
+        if n % 100 == 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+    assert!(
+        store.shared.progress.now().round > 0,
+        "{:?}",
+        store.shared.progress.now()
+    );
+    store.close().await;
+    let store = open(dir.path()).unwrap();
+    assert_eq!(store.current_revision().await.unwrap(), last);
+}

@@ -196,38 +196,63 @@ async fn a_torn_log_opens_at_a_whole_transaction() {
 
 #[tokio::test]
 async fn damaged_rows_are_named() {
+    // after a compaction, the rows of that time are in the table of current keys
     let damages = [
         (
+            false,
             "UPDATE history SET value = x'00' WHERE key = '/b'",
             "key /b at revision 3: its checksum is wrong",
         ),
         (
+            false,
             "UPDATE history SET key = '/c' WHERE key = '/b'",
             "key /c at revision 3: its checksum is wrong",
         ),
         (
+            false,
             "UPDATE history SET version = 7 WHERE key = '/b'",
             "key /b at revision 3: its checksum is wrong",
         ),
         (
+            false,
             "DELETE FROM history WHERE revision = 2",
             "key /b at revision 3: the revision before it is missing",
         ),
         (
+            false,
+            "DELETE FROM history WHERE revision = 4",
+            "the last revision is 3, and was 4",
+        ),
+        (
+            false,
+            "UPDATE meta SET value = 3 WHERE name = 'last_revision'",
+            "row last_revision of table meta: its checksum is wrong",
+        ),
+        (
+            true,
+            "DELETE FROM history WHERE revision = 3",
+            "key /b: revision 3 is missing",
+        ),
+        (
+            true,
             "DELETE FROM history WHERE revision = 4",
             "key /a: revision 4 is missing",
         ),
         (
+            true,
             "DELETE FROM current WHERE key = '/a'",
             "1 keys are not in the table current",
         ),
     ];
-    for (damage, told) in damages {
+    for (compacted, damage, told) in damages {
         let dir = tempfile::tempdir().unwrap();
         let store = open(dir.path()).unwrap();
         let a1 = write(&store, "/a", Expect::Absent, Some("a1")).await;
         write(&store, "/b", Expect::Absent, Some("b1")).await;
-        write(&store, "/a", Expect::Revision(a1), Some("a2")).await;
+        let last = write(&store, "/a", Expect::Revision(a1), Some("a2")).await;
+        if compacted {
+            store.compact(last).await.unwrap();
+        }
         store.close().await;
         let file = dir.path().join("store.db");
         assert_eq!(Connection::open(&file).unwrap().execute(damage, []).unwrap(), 1);
@@ -236,6 +261,33 @@ async fn damaged_rows_are_named() {
         };
         assert_eq!(reason, format!("{}: {told}", file.display()));
     }
+}
+
+/// The table of current keys is brought up to date for many keys at once, and what it says holds at any moment.
+#[tokio::test]
+async fn the_table_of_keys_follows() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path()).unwrap();
+    let mut first = Revision(0);
+    for n in 0..1300 {
+        let revision = write(&store, &format!("/key/{n}"), Expect::Absent, Some("x")).await;
+        first = if n == 0 { revision } else { first };
+        if n % 400 == 0 {
+            store.close().await;
+            store = open(dir.path()).unwrap();
+        }
+    }
+    write(&store, "/key/0", Expect::Revision(first), None).await;
+    let entries = all(&store, None).await;
+    store.close().await;
+    let rows = {
+        let database = Connection::open(dir.path().join("store.db")).unwrap();
+        let count = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+        database.query_row("SELECT count(*) FROM current", [], count).unwrap()
+    };
+    assert!((700..1300).contains(&rows), "{rows}");
+    let store = open(dir.path()).unwrap();
+    assert_eq!(all(&store, None).await, entries);
 }
 
 #[tokio::test]
@@ -253,13 +305,13 @@ async fn files_of_others_are_refused() {
     let file = dir.path().join("store.db");
     Connection::open(&file)
         .unwrap()
-        .execute("UPDATE meta SET value = 3 WHERE name = 'format'", [])
+        .execute("UPDATE meta SET value = 2 WHERE name = 'format'", [])
         .unwrap();
     let Err(StoreError::Unavailable(reason)) = open(dir.path()) else {
         panic!("opened")
     };
     assert_eq!(
         reason,
-        format!("{} has format 3, and this version reads format 2 only", file.display())
+        format!("{} has format 2, and this version reads format 3 only", file.display())
     );
 }
