@@ -57,6 +57,19 @@ impl JsonPath {
         parse::parse(text)
     }
 
+    /// Whether the path leads past the field at `other`, dotted names, whatever object it is used with.
+    pub fn avoids(&self, other: &str) -> bool {
+        let mut names = other.split('.');
+        for step in &self.steps {
+            match (step, names.next()) {
+                (Step::Child(name), Some(other)) if name != other => return true,
+                (Step::Child(_), Some(_)) => {}
+                _ => return false,
+            }
+        }
+        false
+    }
+
     /// The values that the path leads to, in order. Never more than the object has.
     pub fn find<'a>(&self, root: &'a dyn Reflect) -> Vec<Value<'a>> {
         self.walk(Value::Message(root))

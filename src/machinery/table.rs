@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 use crate::jsonpath::{self, JsonPath, PathError};
 use crate::meta::v1::ObjectMeta;
 use crate::object::{Kind, Object};
-use crate::reflect::{LeafKind, Value};
+use crate::protobuf::Mask;
+use crate::reflect::{LeafKind, MessageDesc, Value};
 use crate::scheme::ColumnDesc;
 use crate::time::Time;
 
 mod age;
 mod write;
 
+use age::{UNKNOWN as UNKNOWN_AGE, elapsed};
 pub use age::{age, human_duration};
-pub use write::{IncludeObject, TableWriter, write_partial_metadata};
+pub use write::{IncludeObject, RowTemplate, TableWriter, write_partial_metadata, write_partial_protobuf};
 
-/// A value in a row.
+/// A value in a row. None depends on when it is made, so that rows can be kept.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Cell {
     Null,
@@ -23,6 +25,39 @@ pub enum Cell {
     Integer(i64),
     Number(f64),
     Bool(bool),
+    /// The time from `since` until the row is shown, as [`human_duration`], between two texts: `3 (5m ago)`.
+    Elapsed {
+        before: String,
+        since: Time,
+        after: &'static str,
+    },
+}
+
+impl Cell {
+    /// The time since `then`; `<unknown>` for the zero time.
+    pub fn age(then: Time) -> Cell {
+        match then.is_zero() {
+            true => UNKNOWN_AGE.into(),
+            false => Cell::elapsed(then),
+        }
+    }
+
+    /// The time since `since`, whatever that is.
+    pub fn elapsed(since: Time) -> Cell {
+        Cell::Elapsed {
+            before: String::new(),
+            since,
+            after: "",
+        }
+    }
+
+    /// What is shown of it at a time: never [`Cell::Elapsed`].
+    pub fn at(self, now: Time) -> Cell {
+        match self {
+            Cell::Elapsed { before, since, after } => format!("{before}{}{after}", elapsed(since, now)).into(),
+            cell => cell,
+        }
+    }
 }
 
 impl From<&str> for Cell {
@@ -55,8 +90,9 @@ impl From<i32> for Cell {
     }
 }
 
-/// Makes a cell that no path can say; `now` is the time of the request.
-pub type CellFunction = fn(&dyn Object, now: Time) -> Cell;
+/// Makes a cell that no path can say. It sees an object without managed fields, and of kinds for which
+/// [`CellFunctions::reads`] was called no more than is told there.
+pub type CellFunction = fn(&dyn Object) -> Cell;
 
 /// Something that clients may know of a row as a whole, such as that its object has done its work.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,6 +111,7 @@ pub type ConditionFunction = fn(&dyn Object) -> Option<RowCondition>;
 pub struct CellFunctions {
     by_name: BTreeMap<&'static str, CellFunction>,
     conditions: BTreeMap<&'static str, ConditionFunction>,
+    reads: BTreeMap<&'static str, &'static [&'static str]>,
 }
 
 impl Default for CellFunctions {
@@ -83,9 +120,10 @@ impl Default for CellFunctions {
         let mut functions = CellFunctions {
             by_name: BTreeMap::new(),
             conditions: BTreeMap::new(),
+            reads: BTreeMap::new(),
         };
-        functions.register(AGE, |object, now| age(object.meta().creation_timestamp, now).into());
-        functions.register(CREATED, |object, _| created(object.meta().creation_timestamp).into());
+        functions.register(AGE, |object| Cell::age(object.meta().creation_timestamp));
+        functions.register(CREATED, |object| created(object.meta().creation_timestamp).into());
         functions
     }
 }
@@ -99,6 +137,12 @@ impl CellFunctions {
     /// Sets what says the condition of rows of a kind.
     pub fn register_condition(&mut self, kind: &'static str, function: ConditionFunction) {
         self.conditions.insert(kind, function);
+    }
+
+    /// Says all that the functions of a kind's columns and its condition look at, as paths of JSON without the elements of
+    /// lists; the rest of the object need not be read for them. Worth it where there are many large objects.
+    pub fn reads(&mut self, kind: &'static str, paths: &'static [&'static str]) {
+        self.reads.insert(kind, paths);
     }
 
     pub fn get(&self, name: &str) -> Option<CellFunction> {
@@ -144,6 +188,8 @@ pub enum TableError {
         column: String,
         function: String,
     },
+    #[error("the cells of {kind} read {path:?}, which is no field")]
+    Reads { kind: &'static str, path: &'static str },
 }
 
 /// What the columns that every kind has say of themselves.
@@ -157,6 +203,7 @@ pub struct Descriptions {
 pub struct TableColumns {
     columns: Vec<Column>,
     condition: Option<ConditionFunction>,
+    reads: Option<&'static [&'static str]>,
     /// Kinds without columns of their own have null for no rows.
     bare: bool,
 }
@@ -201,19 +248,42 @@ impl TableColumns {
                 description: descriptions.creation_timestamp.clone(),
                 priority: 0,
                 hidden: false,
-                source: Source::Function(|object, now| date(object.meta().creation_timestamp, now)),
+                source: Source::Function(|object| date(object.meta().creation_timestamp)),
             });
         }
         Ok(TableColumns {
             columns,
             condition: functions.conditions.get(kind).copied(),
+            reads: functions.reads.get(kind).copied(),
             bare: described.iter().any(|c| c.function == CREATED),
         })
     }
 
     /// The cells of one row.
-    pub fn cells(&self, row: &Row<'_>, now: Time) -> Vec<Cell> {
-        self.columns.iter().map(|column| column.cell(row, now)).collect()
+    pub fn cells<'a>(&'a self, row: &'a Row<'_>) -> impl Iterator<Item = Cell> + 'a {
+        self.columns.iter().map(|column| column.cell(row))
+    }
+
+    /// What of an encoded object of the hub version the rows are made of; `None`: of all. The error is a path of
+    /// [`CellFunctions::reads`] that leads to no field.
+    pub fn mask(&self, hub: &'static MessageDesc) -> Result<Option<Mask>, TableError> {
+        match self.reads {
+            _ if self.reads_whole_metadata() => Ok(None),
+            Some(paths) if !self.read_paths() => {
+                let always = ["metadata.name", "metadata.creationTimestamp"];
+                let paths: Vec<_> = paths.iter().copied().chain(always).collect();
+                let mask = Mask::only(hub, &paths).map_err(|path| TableError::Reads { kind: hub.name, path })?;
+                Ok(Some(mask))
+            }
+            _ => Ok(Some(Mask::without(hub, MANAGED_FIELDS))),
+        }
+    }
+
+    fn reads_whole_metadata(&self) -> bool {
+        let plain = |path: &JsonPath| path.avoids(MANAGED_FIELDS);
+        self.columns
+            .iter()
+            .any(|c| matches!(&c.source, Source::Path(path) if !plain(path)))
     }
 
     /// Whether some cells are read at paths of the version that is shown, not of the hub alone.
@@ -222,6 +292,8 @@ impl TableColumns {
     }
 }
 
+/// Large, and shown in no cell.
+const MANAGED_FIELDS: &str = "metadata.managedFields";
 const NAME: &str = "Name";
 const NAME_PATH: &str = ".metadata.name";
 /// Functions that every kind has.
@@ -285,13 +357,13 @@ fn column(
 }
 
 impl Column {
-    fn cell(&self, row: &Row<'_>, now: Time) -> Cell {
+    fn cell(&self, row: &Row<'_>) -> Cell {
         match &self.source {
             Source::Name => row.metadata.name.as_str().into(),
-            Source::Age => age(row.metadata.creation_timestamp, now).into(),
-            Source::Function(function) => row.hub.map_or(Cell::Null, |hub| function(hub, now)),
+            Source::Age => Cell::age(row.metadata.creation_timestamp),
+            Source::Function(function) => row.hub.map_or(Cell::Null, function),
             Source::Path(path) => match path.first(row.versioned.as_reflect()) {
-                Some(value) => path_cell(self.ty, value, now),
+                Some(value) => path_cell(self.ty, value),
                 None => Cell::Null,
             },
         }
@@ -308,7 +380,7 @@ fn created(time: Time) -> String {
 }
 
 /// A value as a cell of that type; null if it is no such value.
-fn path_cell(ty: &str, value: Value<'_>, now: Time) -> Cell {
+fn path_cell(ty: &str, value: Value<'_>) -> Cell {
     match (ty, value) {
         (_, Value::Absent) => Cell::Null,
         ("string", value) => match jsonpath::scalar_text(value) {
@@ -321,9 +393,9 @@ fn path_cell(ty: &str, value: Value<'_>, now: Time) -> Cell {
         },
         ("boolean", Value::Bool(v)) => Cell::Bool(v),
         ("date", Value::Leaf(leaf)) if matches!(leaf.kind(), LeafKind::Time | LeafKind::MicroTime) => {
-            date_text(&jsonpath::scalar_text(value).unwrap_or_default(), now)
+            date_text(&jsonpath::scalar_text(value).unwrap_or_default())
         }
-        ("date", Value::Str(text)) => date_text(text, now),
+        ("date", Value::Str(text)) => date_text(text),
         ("integer", Value::Int64(v)) => Cell::Integer(v),
         // Truncates, as the API does.
         ("integer", value) => jsonpath::number(value).map_or(Cell::Null, |v| Cell::Integer(v as i64)),
@@ -332,20 +404,16 @@ fn path_cell(ty: &str, value: Value<'_>, now: Time) -> Cell {
     }
 }
 
-fn date_text(text: &str, now: Time) -> Cell {
+fn date_text(text: &str) -> Cell {
     match (text, Time::parse(text)) {
         ("", _) => Cell::Null,
-        (_, Ok(time)) => age(time, now).into(),
+        (_, Ok(time)) => Cell::age(time),
         (_, Err(_)) => "<invalid>".into(),
     }
 }
 
-fn date(time: Time, now: Time) -> Cell {
-    if time.is_zero() {
-        Cell::Null
-    } else {
-        age(time, now).into()
-    }
+fn date(time: Time) -> Cell {
+    if time.is_zero() { Cell::Null } else { Cell::age(time) }
 }
 
 #[cfg(test)]

@@ -18,9 +18,14 @@ pub fn accepted(headers: &HeaderMap) -> bool {
         .is_some_and(|v| v.split(',').any(|coding| coding.trim() == "gzip"))
 }
 
-/// The fastest level: the original's choice, and lists are bound by it.
+/// Compresses what is written to it. The fastest level: the original's choice, and lists are bound by it.
+pub fn encoder() -> GzEncoder<Vec<u8>> {
+    GzEncoder::new(Vec::new(), Compression::fast())
+}
+
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 8), Compression::fast());
+    let mut encoder = encoder();
+    encoder.get_mut().reserve(bytes.len() / 8);
     // Writing to a Vec does not fail.
     let _ = encoder.write_all(bytes);
     encoder.finish().unwrap_or_default()

@@ -8,21 +8,21 @@ use crate::api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding,
 
 pub fn register(cells: &mut CellFunctions) {
     cells! { cells, RoleBinding:
-        "role_binding_groups" => |o, _| subjects(&o.subjects, "Group"),
-        "role_binding_role" => |o, _| role(&o.role_ref),
-        "role_binding_service_accounts" => |o, _| subjects(&o.subjects, "ServiceAccount"),
-        "role_binding_users" => |o, _| subjects(&o.subjects, "User"),
+        "role_binding_groups" => |o| subjects(&o.subjects, "Group"),
+        "role_binding_role" => |o| role(&o.role_ref),
+        "role_binding_service_accounts" => |o| subjects(&o.subjects, "ServiceAccount"),
+        "role_binding_users" => |o| subjects(&o.subjects, "User"),
     }
     cells! { cells, ClusterRoleBinding:
-        "cluster_role_binding_groups" => |o, _| subjects(&o.subjects, "Group"),
-        "cluster_role_binding_role" => |o, _| role(&o.role_ref),
-        "cluster_role_binding_service_accounts" => |o, _| subjects(&o.subjects, "ServiceAccount"),
-        "cluster_role_binding_users" => |o, _| subjects(&o.subjects, "User"),
+        "cluster_role_binding_groups" => |o| subjects(&o.subjects, "Group"),
+        "cluster_role_binding_role" => |o| role(&o.role_ref),
+        "cluster_role_binding_service_accounts" => |o| subjects(&o.subjects, "ServiceAccount"),
+        "cluster_role_binding_users" => |o| subjects(&o.subjects, "User"),
     }
     cells! { cells, PodDisruptionBudget:
-        "pod_disruption_budget_allowed_disruptions" => |o, _| o.status.disruptions_allowed,
-        "pod_disruption_budget_max_unavailable" => |o, _| number(o.spec.max_unavailable.as_ref()),
-        "pod_disruption_budget_min_available" => |o, _| number(o.spec.min_available.as_ref()),
+        "pod_disruption_budget_allowed_disruptions" => |o| o.status.disruptions_allowed,
+        "pod_disruption_budget_max_unavailable" => |o| number(o.spec.max_unavailable.as_ref()),
+        "pod_disruption_budget_min_available" => |o| number(o.spec.min_available.as_ref()),
     }
 }
 

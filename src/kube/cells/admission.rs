@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use keelson_machinery::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use keelson_machinery::table::CellFunctions;
-use keelson_machinery::time::Time;
 
 use super::{UNSET, count};
 use crate::api::admissionregistration_k8s_io::v1::{
@@ -15,26 +14,26 @@ use crate::api::apiregistration_k8s_io::v1::APIService;
 
 pub fn register(cells: &mut CellFunctions) {
     cells! { cells, ValidatingWebhookConfiguration:
-        "validating_webhook_configuration_webhooks" => |o, _| count(o.webhooks.len()),
+        "validating_webhook_configuration_webhooks" => |o| count(o.webhooks.len()),
     }
     cells! { cells, MutatingWebhookConfiguration:
-        "mutating_webhook_configuration_webhooks" => |o, _| count(o.webhooks.len()),
+        "mutating_webhook_configuration_webhooks" => |o| count(o.webhooks.len()),
     }
     cells! { cells, ValidatingAdmissionPolicy:
-        "validating_admission_policy_param_kind" => |o, _| param_kind(o.spec.param_kind.as_deref()),
-        "validating_admission_policy_validations" => |o, _| count(o.spec.validations.len()),
+        "validating_admission_policy_param_kind" => |o| param_kind(o.spec.param_kind.as_deref()),
+        "validating_admission_policy_validations" => |o| count(o.spec.validations.len()),
     }
     cells! { cells, ValidatingAdmissionPolicyBinding:
-        "validating_admission_policy_binding_param_ref" => |o, _| param_ref(o.spec.param_ref.as_deref()),
-        "validating_admission_policy_binding_policy_name" => |o, _| o.spec.policy_name.clone(),
+        "validating_admission_policy_binding_param_ref" => |o| param_ref(o.spec.param_ref.as_deref()),
+        "validating_admission_policy_binding_policy_name" => |o| o.spec.policy_name.clone(),
     }
     cells! { cells, MutatingAdmissionPolicy:
-        "mutating_admission_policy_mutations" => |o, _| count(o.spec.mutations.len()),
-        "mutating_admission_policy_param_kind" => |o, _| param_kind(o.spec.param_kind.as_deref()),
+        "mutating_admission_policy_mutations" => |o| count(o.spec.mutations.len()),
+        "mutating_admission_policy_param_kind" => |o| param_kind(o.spec.param_kind.as_deref()),
     }
     cells! { cells, MutatingAdmissionPolicyBinding:
-        "mutating_admission_policy_binding_param_ref" => |o, _| param_ref(o.spec.param_ref.as_deref()),
-        "mutating_admission_policy_binding_policy_name" => |o, _| o.spec.policy_name.clone(),
+        "mutating_admission_policy_binding_param_ref" => |o| param_ref(o.spec.param_ref.as_deref()),
+        "mutating_admission_policy_binding_policy_name" => |o| o.spec.policy_name.clone(),
     }
     cells! { cells, APIService:
         "api_service_available" => available,
@@ -81,7 +80,7 @@ fn go_selector(selector: &LabelSelector) -> String {
 }
 
 /// The service that answers for the version, or that this server does.
-fn service(o: &APIService, _now: Time) -> String {
+fn service(o: &APIService) -> String {
     o.spec
         .service
         .as_ref()
@@ -89,7 +88,7 @@ fn service(o: &APIService, _now: Time) -> String {
 }
 
 /// `True`, or what it is instead and why.
-fn available(o: &APIService, _now: Time) -> String {
+fn available(o: &APIService) -> String {
     match o.status.conditions.iter().find(|c| c.r#type == "Available") {
         None => "Unknown".to_owned(),
         Some(c) if c.status == "True" => c.status.clone(),
@@ -123,14 +122,11 @@ mod tests {
     #[test]
     fn services_that_fail_say_why() {
         let mut o = APIService::default();
-        assert_eq!(
-            (service(&o, Time::default()), available(&o, Time::default())),
-            ("Local".into(), "Unknown".into())
-        );
+        assert_eq!((service(&o), available(&o)), ("Local".into(), "Unknown".into()));
         let text = br#"{"spec":{"service":{"namespace":"n","name":"s"}},
             "status":{"conditions":[{"type":"Available","status":"False","reason":"ServiceNotFound"}]}}"#;
         json::read(text, &mut o).unwrap();
-        assert_eq!(service(&o, Time::default()), "n/s");
-        assert_eq!(available(&o, Time::default()), "False (ServiceNotFound)");
+        assert_eq!(service(&o), "n/s");
+        assert_eq!(available(&o), "False (ServiceNotFound)");
     }
 }

@@ -2,7 +2,6 @@
 
 use keelson_machinery::quantity::Quantity;
 use keelson_machinery::table::CellFunctions;
-use keelson_machinery::time::Time;
 
 use super::NONE;
 use crate::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec, MetricStatus, MetricTarget, MetricValueStatus};
@@ -22,12 +21,12 @@ const SHOWN_METRICS: usize = 2;
 const UNKNOWN: &str = "<unknown>";
 
 /// What is scaled, `Deployment/web`.
-fn reference(o: &HorizontalPodAutoscaler, _now: Time) -> String {
+fn reference(o: &HorizontalPodAutoscaler) -> String {
     format!("{}/{}", o.spec.scale_target_ref.kind, o.spec.scale_target_ref.name)
 }
 
 /// Current and wanted value of each metric.
-fn targets(o: &HorizontalPodAutoscaler, _now: Time) -> String {
+fn targets(o: &HorizontalPodAutoscaler) -> String {
     let metrics = &o.spec.metrics;
     if metrics.is_empty() {
         return NONE.to_owned();
@@ -41,19 +40,19 @@ fn targets(o: &HorizontalPodAutoscaler, _now: Time) -> String {
 }
 
 /// The fewest replicas.
-fn min_pods(o: &HorizontalPodAutoscaler, _now: Time) -> String {
+fn min_pods(o: &HorizontalPodAutoscaler) -> String {
     o.spec
         .min_replicas
         .map_or_else(|| "<unset>".to_owned(), |n| n.to_string())
 }
 
 /// The most replicas.
-fn max_pods(o: &HorizontalPodAutoscaler, _now: Time) -> i64 {
+fn max_pods(o: &HorizontalPodAutoscaler) -> i64 {
     o.spec.max_replicas.into()
 }
 
 /// Replicas as the autoscaler saw them last.
-fn replicas(o: &HorizontalPodAutoscaler, _now: Time) -> i64 {
+fn replicas(o: &HorizontalPodAutoscaler) -> i64 {
     o.status.current_replicas.into()
 }
 
@@ -150,7 +149,7 @@ mod tests {
             let text = format!(r#"{{"spec":{{"metrics":[{metrics}]}},"status":{{"currentMetrics":[{current}]}}}}"#);
             let mut o = HorizontalPodAutoscaler::default();
             json::read(text.as_bytes(), &mut o).unwrap();
-            assert_eq!(targets(&o, Time::default()), expected);
+            assert_eq!(targets(&o), expected);
         }
     }
 }

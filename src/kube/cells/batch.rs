@@ -2,33 +2,30 @@
 
 use keelson_machinery::meta::v1;
 use keelson_machinery::selector::label::LabelSelector;
-use keelson_machinery::table::{CellFunctions, human_duration};
-use keelson_machinery::time::Time;
+use keelson_machinery::table::{Cell, CellFunctions};
 
-use super::{NONE, UNSET, count, since};
+use super::{NONE, UNSET, count};
 use crate::api::batch::v1::{CronJob, Job};
-
-const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
 pub fn register(cells: &mut CellFunctions) {
     cells! { cells, Job:
         "job_completions" => job_completions,
         "job_duration" => job_duration,
-        "job_selector" => |o, _| label_selector(o.spec.selector.as_deref()),
+        "job_selector" => |o| label_selector(o.spec.selector.as_deref()),
         "job_status" => job_status,
     }
     cells! { cells, CronJob:
-        "cron_job_active" => |o, _| count(o.status.active.len()),
-        "cron_job_last_schedule" => |o, now| o.status.last_schedule_time.map_or_else(|| NONE.to_owned(), |t| since(t, now)),
-        "cron_job_schedule" => |o, _| o.spec.schedule.clone(),
-        "cron_job_selector" => |o, _| label_selector(o.spec.job_template.spec.selector.as_deref()),
+        "cron_job_active" => |o| count(o.status.active.len()),
+        "cron_job_last_schedule" => |o| o.status.last_schedule_time.map_or_else(|| NONE.into(), Cell::age),
+        "cron_job_schedule" => |o| o.spec.schedule.clone(),
+        "cron_job_selector" => |o| label_selector(o.spec.job_template.spec.selector.as_deref()),
         "cron_job_suspend" => cron_job_suspend,
-        "cron_job_timezone" => |o, _| o.spec.time_zone.clone().unwrap_or_else(|| NONE.to_owned()),
+        "cron_job_timezone" => |o| o.spec.time_zone.clone().unwrap_or_else(|| NONE.to_owned()),
     }
 }
 
 /// What became of the job. An end that was reached counts for more than a deletion, and that for more than a pause.
-fn job_status(o: &Job, _now: Time) -> String {
+fn job_status(o: &Job) -> String {
     let has = |ty: &str| o.status.conditions.iter().any(|c| c.r#type == ty && c.status == "True");
     let deleted = o.metadata.deletion_timestamp.is_some();
     let word = match () {
@@ -44,7 +41,7 @@ fn job_status(o: &Job, _now: Time) -> String {
 }
 
 /// `1/3`; `0/1 of 3` where any pod's success completes the job.
-fn job_completions(o: &Job, _now: Time) -> String {
+fn job_completions(o: &Job) -> String {
     let done = o.status.succeeded;
     match (o.spec.completions, o.spec.parallelism) {
         (Some(wanted), _) => format!("{done}/{wanted}"),
@@ -54,18 +51,18 @@ fn job_completions(o: &Job, _now: Time) -> String {
 }
 
 /// From the start to the completion, or until now.
-fn job_duration(o: &Job, now: Time) -> String {
+fn job_duration(o: &Job) -> Cell {
     let Some(start) = o.status.start_time else {
-        return String::new();
+        return "".into();
     };
-    let end = o.status.completion_time.unwrap_or(now);
-    let nanos = i128::from(end.unix_seconds() - start.unix_seconds()) * NANOS_PER_SECOND
-        + i128::from(end.subsec_nanos())
-        - i128::from(start.subsec_nanos());
-    human_duration(nanos)
+    let duration = Cell::elapsed(start);
+    match o.status.completion_time {
+        Some(end) => duration.at(end),
+        None => duration,
+    }
 }
 
-fn cron_job_suspend(o: &CronJob, _now: Time) -> String {
+fn cron_job_suspend(o: &CronJob) -> String {
     match o.spec.suspend {
         None => UNSET,
         Some(true) => "True",
@@ -87,6 +84,7 @@ pub fn label_selector(message: Option<&v1::LabelSelector>) -> String {
 #[cfg(test)]
 mod tests {
     use keelson_machinery::json;
+    use keelson_machinery::time::Time;
 
     use super::*;
 
@@ -112,7 +110,7 @@ mod tests {
                 .collect();
             let mut job = job(&format!(r#"{{"status":{{"conditions":[{}]}}}}"#, conditions.join(",")));
             job.metadata.deletion_timestamp = deleted.then(Time::default);
-            assert_eq!(job_status(&job, Time::default()), expected);
+            assert_eq!(job_status(&job), expected);
         }
     }
 
@@ -127,7 +125,8 @@ mod tests {
                 "65s",
             ),
         ] {
-            assert_eq!(job_duration(&job(&format!(r#"{{"status":{status}}}"#)), now), expected);
+            let job = job(&format!(r#"{{"status":{status}}}"#));
+            assert_eq!(job_duration(&job).at(now), expected.into());
         }
     }
 
@@ -140,7 +139,7 @@ mod tests {
             (r#"{"parallelism":3}"#, "0/1 of 3"),
         ] {
             let job = job(&format!(r#"{{"spec":{spec}}}"#));
-            assert_eq!(job_completions(&job, Time::default()), expected);
+            assert_eq!(job_completions(&job), expected);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Cells of certificate requests and trust bundles.
 
 use keelson_machinery::table::{CellFunctions, human_duration};
-use keelson_machinery::time::Time;
 
 use super::{NONE, or_none, pairs};
 use crate::api::certificates_k8s_io::v1::CertificateSigningRequest;
@@ -13,30 +12,30 @@ pub fn register(cells: &mut CellFunctions) {
     cells! { cells, CertificateSigningRequest:
         "certificate_signing_request_condition" => condition,
         "certificate_signing_request_requested_duration" => requested_duration,
-        "certificate_signing_request_requestor" => |o, _| o.spec.username.clone(),
-        "certificate_signing_request_signer_name" => |o, _| or_none(&o.spec.signer_name),
+        "certificate_signing_request_requestor" => |o| o.spec.username.clone(),
+        "certificate_signing_request_signer_name" => |o| or_none(&o.spec.signer_name),
     }
     cells! { cells, ClusterTrustBundle:
-        "cluster_trust_bundle_signer_name" => |o, _| or_none(&o.spec.signer_name),
+        "cluster_trust_bundle_signer_name" => |o| or_none(&o.spec.signer_name),
     }
     cells! { cells, PodCertificateRequest:
-        "pod_certificate_request_node_name" => |o, _| o.spec.node_name.clone(),
-        "pod_certificate_request_pod_name" => |o, _| o.spec.pod_name.clone(),
-        "pod_certificate_request_service_account_name" => |o, _| o.spec.service_account_name.clone(),
-        "pod_certificate_request_signer_name" => |o, _| o.spec.signer_name.clone(),
+        "pod_certificate_request_node_name" => |o| o.spec.node_name.clone(),
+        "pod_certificate_request_pod_name" => |o| o.spec.pod_name.clone(),
+        "pod_certificate_request_service_account_name" => |o| o.spec.service_account_name.clone(),
+        "pod_certificate_request_signer_name" => |o| o.spec.signer_name.clone(),
         "pod_certificate_request_state" => pod_request_state,
-        "pod_certificate_request_user_annotations" => |o, _| pairs(&o.spec.unverified_user_annotations),
+        "pod_certificate_request_user_annotations" => |o| pairs(&o.spec.unverified_user_annotations),
     }
 }
 
-fn requested_duration(o: &CertificateSigningRequest, _now: Time) -> String {
+fn requested_duration(o: &CertificateSigningRequest) -> String {
     o.spec
         .expiration_seconds
         .map_or_else(|| NONE.to_owned(), |s| human_duration(i128::from(s) * NANOS_PER_SECOND))
 }
 
 /// `Approved,Issued`: the decision, then whether it failed, then whether there is a certificate.
-fn condition(o: &CertificateSigningRequest, _now: Time) -> String {
+fn condition(o: &CertificateSigningRequest) -> String {
     let has = |ty: &str| o.status.conditions.iter().any(|c| c.r#type == ty);
     let mut words = vec![if has("Denied") {
         "Denied"
@@ -55,7 +54,7 @@ fn condition(o: &CertificateSigningRequest, _now: Time) -> String {
 }
 
 /// The last of the conditions that end a request, if any.
-fn pod_request_state(o: &PodCertificateRequest, _now: Time) -> String {
+fn pod_request_state(o: &PodCertificateRequest) -> String {
     let ends = |ty: &str| matches!(ty, "Denied" | "Failed" | "Issued");
     let last = o.status.conditions.iter().rfind(|c| ends(&c.r#type));
     last.map_or("Pending", |c| c.r#type.as_str()).to_owned()
@@ -80,7 +79,7 @@ mod tests {
         ] {
             let mut o = CertificateSigningRequest::default();
             json::read(format!(r#"{{"status":{status}}}"#).as_bytes(), &mut o).unwrap();
-            assert_eq!(condition(&o, Time::default()), expected);
+            assert_eq!(condition(&o), expected);
         }
     }
 
@@ -89,7 +88,7 @@ mod tests {
         let mut o = CertificateSigningRequest::default();
         for (seconds, expected) in [(None, "<none>"), (Some(600), "10m"), (Some(100_000), "27h")] {
             o.spec.expiration_seconds = seconds;
-            assert_eq!(requested_duration(&o, Time::default()), expected);
+            assert_eq!(requested_duration(&o), expected);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Cells of kinds that hold settings: ConfigMap, Secret, Lease; and namespaces.
 
 use keelson_machinery::table::CellFunctions;
-use keelson_machinery::time::Time;
 
 use super::count;
 use crate::api::coordination_k8s_io::v1::Lease;
@@ -13,27 +12,27 @@ pub fn register(cells: &mut CellFunctions) {
     }
     cells! { cells, Secret:
         "secret_data" => secret_data,
-        "secret_type" => |o, _| o.r#type.clone(),
+        "secret_type" => |o| o.r#type.clone(),
     }
     cells! { cells, Lease:
         "lease_holder" => lease_holder,
     }
     cells! { cells, Namespace:
-        "namespace_status" => |o, _| o.status.phase.clone(),
+        "namespace_status" => |o| o.status.phase.clone(),
     }
 }
 
 /// Number of entries.
-fn config_map_data(o: &ConfigMap, _now: Time) -> i64 {
+fn config_map_data(o: &ConfigMap) -> i64 {
     count(o.data.len() + o.binary_data.len())
 }
 
 /// Number of entries.
-fn secret_data(o: &Secret, _now: Time) -> i64 {
+fn secret_data(o: &Secret) -> i64 {
     count(o.data.len())
 }
 
 /// Who holds the lease.
-fn lease_holder(o: &Lease, _now: Time) -> String {
+fn lease_holder(o: &Lease) -> String {
     o.spec.holder_identity.clone().unwrap_or_default()
 }

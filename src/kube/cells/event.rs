@@ -1,9 +1,7 @@
 //! Cells of events.
 
-use keelson_machinery::table::CellFunctions;
-use keelson_machinery::time::Time;
+use keelson_machinery::table::{Cell, CellFunctions};
 
-use super::since;
 use crate::api::core::v1::Event;
 
 pub fn register(cells: &mut CellFunctions) {
@@ -21,39 +19,39 @@ pub fn register(cells: &mut CellFunctions) {
 }
 
 /// How long ago it was seen last.
-fn last_seen(event: &Event, now: Time) -> String {
+fn last_seen(event: &Event) -> Cell {
     if let Some(series) = &event.series {
-        return since(series.last_observed_time.0, now);
+        return Cell::age(series.last_observed_time.0);
     }
     if event.last_timestamp.is_zero() {
-        first_seen(event, now)
+        first_seen(event)
     } else {
-        since(event.last_timestamp, now)
+        Cell::age(event.last_timestamp)
     }
 }
 
 /// How long ago it was seen first.
-fn first_seen(event: &Event, now: Time) -> String {
+fn first_seen(event: &Event) -> Cell {
     let first = if event.first_timestamp.is_zero() {
         event.event_time.0
     } else {
         event.first_timestamp
     };
-    since(first, now)
+    Cell::age(first)
 }
 
 /// `Normal`, `Warning`.
-fn kind(event: &Event, _now: Time) -> String {
+fn kind(event: &Event) -> String {
     event.r#type.clone()
 }
 
 /// Why it happened, in one word.
-fn reason(event: &Event, _now: Time) -> String {
+fn reason(event: &Event) -> String {
     event.reason.clone()
 }
 
 /// `pod/web-0`.
-fn object(event: &Event, _now: Time) -> String {
+fn object(event: &Event) -> String {
     let kind = event.involved_object.kind.to_lowercase();
     match event.involved_object.name.as_str() {
         "" => kind,
@@ -62,12 +60,12 @@ fn object(event: &Event, _now: Time) -> String {
 }
 
 /// The part of the object that is meant.
-fn subobject(event: &Event, _now: Time) -> String {
+fn subobject(event: &Event) -> String {
     event.involved_object.field_path.clone()
 }
 
 /// Who reported it, and from where.
-fn source(event: &Event, _now: Time) -> String {
+fn source(event: &Event) -> String {
     let first = |a: &str, b: &str| if a.is_empty() { b.to_owned() } else { a.to_owned() };
     let component = first(&event.source.component, &event.reporting_component);
     match first(&event.source.host, &event.reporting_instance).as_str() {
@@ -77,12 +75,12 @@ fn source(event: &Event, _now: Time) -> String {
 }
 
 /// The message without white space around it.
-fn message(event: &Event, _now: Time) -> String {
+fn message(event: &Event) -> String {
     event.message.trim().to_owned()
 }
 
 /// How often it was seen.
-fn count(event: &Event, _now: Time) -> i64 {
+fn count(event: &Event) -> i64 {
     match (&event.series, event.count) {
         (Some(series), _) => series.count.into(),
         (None, 0) => 1,
@@ -93,6 +91,7 @@ fn count(event: &Event, _now: Time) -> i64 {
 #[cfg(test)]
 mod tests {
     use keelson_machinery::json;
+    use keelson_machinery::time::Time;
 
     use super::*;
 
@@ -125,8 +124,8 @@ mod tests {
         ] {
             let event = event(text);
             assert_eq!(
-                (last_seen(&event, NOW), first_seen(&event, NOW), count(&event, NOW)),
-                (last.to_owned(), first.to_owned(), times),
+                (last_seen(&event).at(NOW), first_seen(&event).at(NOW), count(&event)),
+                (last.into(), first.into(), times),
                 "{text}"
             );
         }
@@ -146,13 +145,13 @@ mod tests {
             ),
             (r#"{"source":{"component":"scheduler"}}"#, "scheduler"),
         ] {
-            assert_eq!(source(&event(text), NOW), expected);
+            assert_eq!(source(&event(text)), expected);
         }
         assert_eq!(
-            object(&event(r#"{"involvedObject":{"kind":"Pod","name":"a"}}"#), NOW),
+            object(&event(r#"{"involvedObject":{"kind":"Pod","name":"a"}}"#)),
             "pod/a"
         );
-        assert_eq!(object(&event(r#"{"involvedObject":{"kind":"Pod"}}"#), NOW), "pod");
-        assert_eq!(message(&event(r#"{"message":" a\n"}"#), NOW), "a");
+        assert_eq!(object(&event(r#"{"involvedObject":{"kind":"Pod"}}"#)), "pod");
+        assert_eq!(message(&event(r#"{"message":" a\n"}"#)), "a");
     }
 }

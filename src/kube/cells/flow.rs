@@ -1,7 +1,6 @@
 //! Cells of flow schemas and priority levels.
 
 use keelson_machinery::table::{Cell, CellFunctions};
-use keelson_machinery::time::Time;
 
 use super::NONE;
 use crate::api::flowcontrol_apiserver_k8s_io::v1::{
@@ -10,24 +9,24 @@ use crate::api::flowcontrol_apiserver_k8s_io::v1::{
 
 pub fn register(cells: &mut CellFunctions) {
     cells! { cells, FlowSchema:
-        "flow_schema_distinguisher_method" => |o, _| {
+        "flow_schema_distinguisher_method" => |o| {
             o.spec.distinguisher_method.as_ref().map_or_else(|| NONE.to_owned(), |m| m.r#type.clone())
         },
-        "flow_schema_matching_precedence" => |o, _| o.spec.matching_precedence,
+        "flow_schema_matching_precedence" => |o| o.spec.matching_precedence,
         "flow_schema_missing_pl" => missing_level,
-        "flow_schema_priority_level" => |o, _| o.spec.priority_level_configuration.name.clone(),
+        "flow_schema_priority_level" => |o| o.spec.priority_level_configuration.name.clone(),
     }
     cells! { cells, PriorityLevelConfiguration:
-        "priority_level_configuration_hand_size" => |o, _| number(queuing(o).map(|q| q.hand_size)),
-        "priority_level_configuration_queue_length_limit" => |o, _| number(queuing(o).map(|q| q.queue_length_limit)),
-        "priority_level_configuration_queues" => |o, _| number(queuing(o).map(|q| q.queues)),
-        "priority_level_configuration_shares" => |o, _| number(limited(o).map(|l| l.nominal_concurrency_shares.unwrap_or(0))),
-        "priority_level_configuration_type" => |o, _| o.spec.r#type.clone(),
+        "priority_level_configuration_hand_size" => |o| number(queuing(o).map(|q| q.hand_size)),
+        "priority_level_configuration_queue_length_limit" => |o| number(queuing(o).map(|q| q.queue_length_limit)),
+        "priority_level_configuration_queues" => |o| number(queuing(o).map(|q| q.queues)),
+        "priority_level_configuration_shares" => |o| number(limited(o).map(|l| l.nominal_concurrency_shares.unwrap_or(0))),
+        "priority_level_configuration_type" => |o| o.spec.r#type.clone(),
     }
 }
 
 /// Whether the level that the schema names is known to be missing.
-fn missing_level(o: &FlowSchema, _now: Time) -> String {
+fn missing_level(o: &FlowSchema) -> String {
     let dangling = o.status.conditions.iter().find(|c| c.r#type == "Dangling");
     dangling.map_or("?", |c| c.status.as_str()).to_owned()
 }

@@ -5,11 +5,11 @@
 /// Registers cells of objects of one type, the hub version of its kind; an object of another has an empty cell.
 macro_rules! cells {
     ($cells:ident, $kind:ty: $($name:literal => $cell:expr),* $(,)?) => {$(
-        $cells.register($name, |object: &dyn ::keelson_machinery::object::Object, now| {
-            let cell: fn(&$kind, ::keelson_machinery::time::Time) -> _ = $cell;
+        $cells.register($name, |object: &dyn ::keelson_machinery::object::Object| {
+            let cell: fn(&$kind) -> _ = $cell;
             object
                 .downcast_ref::<$kind>()
-                .map_or(::keelson_machinery::table::Cell::Null, |o| cell(o, now).into())
+                .map_or(::keelson_machinery::table::Cell::Null, |o| cell(o).into())
         });
     )*};
 }
@@ -34,8 +34,7 @@ mod workload;
 
 use std::collections::BTreeMap;
 
-use keelson_machinery::table::{CellFunctions, age};
-use keelson_machinery::time::Time;
+use keelson_machinery::table::CellFunctions;
 
 /// Shown where there is nothing.
 const NONE: &str = "<none>";
@@ -69,11 +68,6 @@ pub fn all() -> CellFunctions {
         register(&mut cells);
     }
     cells
-}
-
-/// How long ago, `5m`; `<unknown>` for a time that is not set.
-fn since(then: Time, now: Time) -> String {
-    age(then, now)
 }
 
 /// `a=1,b=2`.
@@ -125,13 +119,7 @@ mod tests {
                     .unwrap_or_else(|| panic!("{}: {}", kind.kind, column.function));
                 // Registered for the type of the hub: an empty object has a cell.
                 let empty = (kind.to_hub)((kind.new)()).unwrap();
-                assert_ne!(
-                    cell(&*empty, Time::default()),
-                    Cell::Null,
-                    "{}: {}",
-                    kind.kind,
-                    column.name
-                );
+                assert_ne!(cell(&*empty), Cell::Null, "{}: {}", kind.kind, column.name);
             }
         }
     }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use keelson_machinery::table::CellFunctions;
-use keelson_machinery::time::Time;
 
 use super::batch::label_selector;
 use super::{NONE, UNSET, first_few, or_none};
@@ -13,32 +12,32 @@ use crate::api::networking_k8s_io::v1::{IPAddress, Ingress, IngressClass, Networ
 pub fn register(cells: &mut CellFunctions) {
     cells! { cells, Ingress:
         "ingress_address" => address,
-        "ingress_class_name" => |o, _| or_none(o.spec.ingress_class_name.as_deref().unwrap_or_default()),
+        "ingress_class_name" => |o| or_none(o.spec.ingress_class_name.as_deref().unwrap_or_default()),
         "ingress_hosts" => hosts,
-        "ingress_ports" => |o, _| if o.spec.tls.is_empty() { "80" } else { "80, 443" },
+        "ingress_ports" => |o| if o.spec.tls.is_empty() { "80" } else { "80, 443" },
     }
     cells! { cells, IngressClass:
-        "ingress_class_controller" => |o, _| o.spec.controller.clone(),
+        "ingress_class_controller" => |o| o.spec.controller.clone(),
         "ingress_class_parameters" => parameters,
     }
     cells! { cells, NetworkPolicy:
-        "network_policy_pod_selector" => |o, _| label_selector(Some(&o.spec.pod_selector)),
+        "network_policy_pod_selector" => |o| label_selector(Some(&o.spec.pod_selector)),
     }
     cells! { cells, IPAddress:
         "ip_address_parent_ref" => parent,
     }
     cells! { cells, ServiceCIDR:
-        "service_cidr_cidrs" => |o, _| o.spec.cidrs.join(","),
+        "service_cidr_cidrs" => |o| o.spec.cidrs.join(","),
     }
     cells! { cells, EndpointSlice:
-        "endpoint_slice_address_type" => |o, _| o.address_type.clone(),
+        "endpoint_slice_address_type" => |o| o.address_type.clone(),
         "endpoint_slice_endpoints" => slice_endpoints,
         "endpoint_slice_ports" => slice_ports,
     }
 }
 
 /// Where the balancer listens, each address once.
-fn address(o: &Ingress, _now: Time) -> String {
+fn address(o: &Ingress) -> String {
     let ingress = &o.status.load_balancer.ingress;
     let text = |i: &crate::api::networking_k8s_io::v1::IngressLoadBalancerIngress| match i.ip.as_str() {
         "" => i.hostname.clone(),
@@ -49,13 +48,13 @@ fn address(o: &Ingress, _now: Time) -> String {
 }
 
 /// The hosts of the rules that name one; `*` if none does.
-fn hosts(o: &Ingress, _now: Time) -> String {
+fn hosts(o: &Ingress) -> String {
     let named = o.spec.rules.iter().map(|r| r.host.clone()).filter(|h| !h.is_empty());
     first_few(named.collect(), "*")
 }
 
 /// `Kind.group/name`.
-fn parameters(o: &IngressClass, _now: Time) -> String {
+fn parameters(o: &IngressClass) -> String {
     let Some(parameters) = &o.spec.parameters else {
         return NONE.to_owned();
     };
@@ -65,7 +64,7 @@ fn parameters(o: &IngressClass, _now: Time) -> String {
 }
 
 /// `resource.group/namespace/name`.
-fn parent(o: &IPAddress, _now: Time) -> String {
+fn parent(o: &IPAddress) -> String {
     let Some(parent) = &o.spec.parent_ref else {
         return NONE.to_owned();
     };
@@ -77,12 +76,12 @@ fn parent(o: &IPAddress, _now: Time) -> String {
     )
 }
 
-fn slice_endpoints(o: &EndpointSlice, _now: Time) -> String {
+fn slice_endpoints(o: &EndpointSlice) -> String {
     first_few(o.endpoints.iter().flat_map(|e| e.addresses.clone()).collect(), UNSET)
 }
 
 /// Numbers of the ports, or their names where no number is set.
-fn slice_ports(o: &EndpointSlice, _now: Time) -> String {
+fn slice_ports(o: &EndpointSlice) -> String {
     let text = |p: &crate::api::discovery_k8s_io::v1::EndpointPort| match p.port {
         Some(number) => Some(number.to_string()),
         None => p.name.clone().filter(|n| !n.is_empty()),
@@ -110,7 +109,7 @@ mod tests {
         ] {
             let mut o = Ingress::default();
             json::read(format!(r#"{{"spec":{{"rules":[{rules}]}}}}"#).as_bytes(), &mut o).unwrap();
-            assert_eq!(hosts(&o, Time::default()), expected);
+            assert_eq!(hosts(&o), expected);
         }
     }
 
@@ -120,7 +119,7 @@ mod tests {
         let text =
             br#"{"status":{"loadBalancer":{"ingress":[{"hostname":"x"},{"ip":"b","hostname":"y"},{},{"ip":"b"}]}}}"#;
         json::read(text, &mut o).unwrap();
-        assert_eq!(address(&o, Time::default()), "b,x");
+        assert_eq!(address(&o), "b,x");
     }
 
     #[test]
@@ -132,7 +131,7 @@ mod tests {
         ] {
             let mut o = EndpointSlice::default();
             json::read(format!(r#"{{"ports":[{ports}]}}"#).as_bytes(), &mut o).unwrap();
-            assert_eq!(slice_ports(&o, Time::default()), expected);
+            assert_eq!(slice_ports(&o), expected);
         }
     }
 
@@ -145,7 +144,7 @@ mod tests {
         ] {
             let mut o = IPAddress::default();
             json::read(format!(r#"{{"spec":{{"parentRef":{parent_ref}}}}}"#).as_bytes(), &mut o).unwrap();
-            assert_eq!(parent(&o, Time::default()), expected);
+            assert_eq!(parent(&o), expected);
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use keelson_machinery::table::CellFunctions;
-use keelson_machinery::time::Time;
 
 use super::NONE;
 use crate::api::core::v1::Node;
@@ -26,7 +25,7 @@ const ROLE_LABEL: &str = "kubernetes.io/role";
 const UNKNOWN: &str = "<unknown>";
 
 /// `Ready`, `NotReady` or `Unknown`, and whether new pods are kept away.
-fn status(node: &Node, _now: Time) -> String {
+fn status(node: &Node) -> String {
     let ready = node.status.conditions.iter().rfind(|c| c.r#type == "Ready");
     let word = match ready.map(|c| c.status.as_str()) {
         None => "Unknown",
@@ -42,7 +41,7 @@ fn status(node: &Node, _now: Time) -> String {
 }
 
 /// The roles that labels give the node, sorted.
-fn roles(node: &Node, _now: Time) -> String {
+fn roles(node: &Node) -> String {
     let role = |(key, value): (&String, &String)| match key.strip_prefix(ROLE_PREFIX) {
         Some("") => None,
         Some(role) => Some(role.to_owned()),
@@ -56,32 +55,32 @@ fn roles(node: &Node, _now: Time) -> String {
 }
 
 /// Version of the kubelet.
-fn version(node: &Node, _now: Time) -> String {
+fn version(node: &Node) -> String {
     node.status.node_info.kubelet_version.clone()
 }
 
 /// The first internal address.
-fn internal_ip(node: &Node, _now: Time) -> String {
+fn internal_ip(node: &Node) -> String {
     address(node, "InternalIP")
 }
 
 /// The first external address.
-fn external_ip(node: &Node, _now: Time) -> String {
+fn external_ip(node: &Node) -> String {
     address(node, "ExternalIP")
 }
 
 /// Name of the operating system's image.
-fn os_image(node: &Node, _now: Time) -> String {
+fn os_image(node: &Node) -> String {
     or_unknown(&node.status.node_info.os_image)
 }
 
 /// Version of the kernel.
-fn kernel_version(node: &Node, _now: Time) -> String {
+fn kernel_version(node: &Node) -> String {
     or_unknown(&node.status.node_info.kernel_version)
 }
 
 /// Name and version of what runs the containers.
-fn container_runtime(node: &Node, _now: Time) -> String {
+fn container_runtime(node: &Node) -> String {
     or_unknown(&node.status.node_info.container_runtime_version)
 }
 
@@ -112,7 +111,6 @@ mod tests {
 
     #[test]
     fn the_status_is_a_word_or_two() {
-        let now = Time::default();
         for (text, expected) in [
             ("{}", "Unknown"),
             (
@@ -128,13 +126,12 @@ mod tests {
                 "Ready,SchedulingDisabled",
             ),
         ] {
-            assert_eq!(status(&node(text), now), expected, "{text}");
+            assert_eq!(status(&node(text)), expected, "{text}");
         }
     }
 
     #[test]
     fn roles_come_from_labels() {
-        let now = Time::default();
         for (text, expected) in [
             ("{}", "<none>"),
             (
@@ -146,17 +143,17 @@ mod tests {
                 "control-plane,edge,worker",
             ),
         ] {
-            assert_eq!(roles(&node(text), now), expected, "{text}");
+            assert_eq!(roles(&node(text)), expected, "{text}");
         }
     }
 
     #[test]
     fn what_is_absent_shows_as_such() {
-        let (now, empty) = (Time::default(), Node::default());
-        assert_eq!(internal_ip(&empty, now), "<none>");
-        assert_eq!(os_image(&empty, now), "<unknown>");
+        let empty = Node::default();
+        assert_eq!(internal_ip(&empty), "<none>");
+        assert_eq!(os_image(&empty), "<unknown>");
         let node = node(r#"{"status":{"addresses":[{"type":"InternalIP","address":"10.0.0.1"}]}}"#);
-        assert_eq!(internal_ip(&node, now), "10.0.0.1");
-        assert_eq!(external_ip(&node, now), "<none>");
+        assert_eq!(internal_ip(&node), "10.0.0.1");
+        assert_eq!(external_ip(&node), "<none>");
     }
 }

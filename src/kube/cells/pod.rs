@@ -2,13 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use keelson_machinery::table::{CellFunctions, RowCondition};
+use keelson_machinery::table::{Cell, CellFunctions, RowCondition};
 use keelson_machinery::time::Time;
 
-use super::{NONE, since};
+use super::NONE;
 use crate::api::core::v1::{Container, ContainerStatus, Pod, PodStatus};
 
 pub fn register(cells: &mut CellFunctions) {
+    cells.reads(
+        "Pod",
+        &[
+            "metadata.deletionTimestamp",
+            "spec.containers.name",
+            "spec.initContainers.name",
+            "spec.initContainers.restartPolicy",
+            "spec.nodeName",
+            "spec.readinessGates",
+            "status",
+        ],
+    );
     cells.register_condition("Pod", |object| object.downcast_ref().and_then(completed));
     cells! { cells, Pod:
         "pod_ip" => ip,
@@ -37,43 +49,47 @@ fn completed(pod: &Pod) -> Option<RowCondition> {
 }
 
 /// Ready containers of all, `1/2`. Init containers that keep running count too.
-fn ready(pod: &Pod, _now: Time) -> String {
+fn ready(pod: &Pod) -> String {
     let summary = Summary::of(pod);
     format!("{}/{}", summary.ready, summary.total)
 }
 
 /// The word for where the pod stands: its phase unless something more telling is known.
-fn status(pod: &Pod, _now: Time) -> String {
+fn status(pod: &Pod) -> String {
     Summary::of(pod).reason
 }
 
 /// How often containers were started again, and how long ago the last time was: `3 (5m ago)`.
-fn restarts(pod: &Pod, now: Time) -> String {
+fn restarts(pod: &Pod) -> Cell {
     let summary = Summary::of(pod);
     match summary.last_restart {
-        at if summary.restarts == 0 || at.is_zero() => summary.restarts.to_string(),
-        at => format!("{} ({} ago)", summary.restarts, since(at, now)),
+        at if summary.restarts == 0 || at.is_zero() => summary.restarts.to_string().into(),
+        at => Cell::Elapsed {
+            before: format!("{} (", summary.restarts),
+            since: at,
+            after: " ago)",
+        },
     }
 }
 
 /// The first address.
-fn ip(pod: &Pod, _now: Time) -> String {
+fn ip(pod: &Pod) -> String {
     let first = pod.status.pod_ips.first().map_or(&pod.status.pod_ip, |ip| &ip.ip);
     or_none(first)
 }
 
 /// The node that the pod is bound to.
-fn node(pod: &Pod, _now: Time) -> String {
+fn node(pod: &Pod) -> String {
     or_none(&pod.spec.node_name)
 }
 
 /// The node that others may be evicted from for this pod.
-fn nominated_node(pod: &Pod, _now: Time) -> String {
+fn nominated_node(pod: &Pod) -> String {
     or_none(&pod.status.nominated_node_name)
 }
 
 /// Readiness gates whose condition is true, of all.
-fn readiness_gates(pod: &Pod, _now: Time) -> String {
+fn readiness_gates(pod: &Pod) -> String {
     let gates = &pod.spec.readiness_gates;
     if gates.is_empty() {
         return NONE.to_owned();
@@ -256,10 +272,10 @@ mod tests {
     const NOW: Time = Time::from_unix(1_700_000_000, 0);
 
     /// ready, status, restarts
-    fn cells(json: &str) -> (String, String, String) {
+    fn cells(json: &str) -> (String, String, Cell) {
         let mut pod = Pod::default();
         json::read(json.as_bytes(), &mut pod).unwrap();
-        (ready(&pod, NOW), status(&pod, NOW), restarts(&pod, NOW))
+        (ready(&pod), status(&pod), restarts(&pod).at(NOW))
     }
 
     #[test]
@@ -270,7 +286,7 @@ mod tests {
             let [ready, status, restarts, pod] = columns[..] else {
                 panic!("{line}")
             };
-            let expected = (ready.to_owned(), status.to_owned(), restarts.to_owned());
+            let expected = (ready.to_owned(), status.to_owned(), restarts.into());
             assert_eq!(cells(pod), expected, "{pod}");
         }
     }
@@ -279,13 +295,13 @@ mod tests {
     fn what_is_absent_shows_as_none() {
         let pod = Pod::default();
         for cell in [ip, node, nominated_node, readiness_gates] {
-            assert_eq!(cell(&pod, NOW), "<none>");
+            assert_eq!(cell(&pod), "<none>");
         }
         let mut pod = Pod::default();
         let text = br#"{"spec":{"readinessGates":[{"conditionType":"a"},{"conditionType":"b"}]},
             "status":{"podIP":"10.0.0.1","conditions":[{"type":"a","status":"True"},{"type":"b","status":"False"}]}}"#;
         json::read(text, &mut pod).unwrap();
-        assert_eq!(readiness_gates(&pod, NOW), "1/2");
-        assert_eq!(ip(&pod, NOW), "10.0.0.1");
+        assert_eq!(readiness_gates(&pod), "1/2");
+        assert_eq!(ip(&pod), "10.0.0.1");
     }
 }

@@ -2,7 +2,6 @@
 
 use keelson_machinery::quantity::Quantity;
 use keelson_machinery::table::CellFunctions;
-use keelson_machinery::time::Time;
 
 use crate::api::core::v1::{ComponentStatus, ResourceQuota};
 use crate::api::node_k8s_io::v1::RuntimeClass;
@@ -13,21 +12,21 @@ const LIMITS: &str = "limits";
 
 pub fn register(cells: &mut CellFunctions) {
     cells! { cells, ResourceQuota:
-        "resource_quota_limit" => |o, _| used(o, true),
-        "resource_quota_request" => |o, _| used(o, false),
+        "resource_quota_limit" => |o| used(o, true),
+        "resource_quota_request" => |o| used(o, false),
     }
     cells! { cells, ComponentStatus:
-        "component_status_error" => |o, _| healthy(o).map_or_else(String::new, |c| c.error.clone()),
-        "component_status_message" => |o, _| healthy(o).map_or_else(String::new, |c| c.message.clone()),
+        "component_status_error" => |o| healthy(o).map_or_else(String::new, |c| c.error.clone()),
+        "component_status_message" => |o| healthy(o).map_or_else(String::new, |c| c.message.clone()),
         "component_status_status" => component_status,
     }
     cells! { cells, PriorityClass:
-        "priority_class_global_default" => |o, _| o.global_default,
-        "priority_class_preemption_policy" => |o, _| o.preemption_policy.clone().unwrap_or_default(),
-        "priority_class_value" => |o, _| o.value,
+        "priority_class_global_default" => |o| o.global_default,
+        "priority_class_preemption_policy" => |o| o.preemption_policy.clone().unwrap_or_default(),
+        "priority_class_value" => |o| o.value,
     }
     cells! { cells, RuntimeClass:
-        "runtime_class_handler" => |o, _| o.handler.clone(),
+        "runtime_class_handler" => |o| o.handler.clone(),
     }
 }
 
@@ -49,7 +48,7 @@ fn healthy(o: &ComponentStatus) -> Option<&crate::api::core::v1::ComponentCondit
     o.conditions.iter().rfind(|c| c.r#type == "Healthy")
 }
 
-fn component_status(o: &ComponentStatus, _now: Time) -> String {
+fn component_status(o: &ComponentStatus) -> String {
     match healthy(o).map(|c| c.status.as_str()) {
         Some("True") => "Healthy",
         Some("False") => "Unhealthy",

@@ -1,10 +1,9 @@
 //! Cells of dynamic resources: claims, slices, taints, pools.
 
 use keelson_machinery::meta::v1::Condition;
-use keelson_machinery::table::CellFunctions;
-use keelson_machinery::time::Time;
+use keelson_machinery::table::{Cell, CellFunctions};
 
-use super::{NONE, count, since};
+use super::{NONE, count};
 use crate::api::resource_k8s_io::v1::{ResourceClaim, ResourceSlice};
 use crate::api::resource_k8s_io::v1alpha3::{PoolStatus, ResourcePoolStatusRequest};
 use crate::api::resource_k8s_io::v1beta2::DeviceTaintRule;
@@ -14,31 +13,31 @@ pub fn register(cells: &mut CellFunctions) {
         "resource_claim_state" => state,
     }
     cells! { cells, ResourceSlice:
-        "resource_slice_driver" => |o, _| o.spec.driver.clone(),
-        "resource_slice_node" => |o, _| o.spec.node_name.clone().unwrap_or_default(),
-        "resource_slice_pool" => |o, _| o.spec.pool.name.clone(),
+        "resource_slice_driver" => |o| o.spec.driver.clone(),
+        "resource_slice_node" => |o| o.spec.node_name.clone().unwrap_or_default(),
+        "resource_slice_pool" => |o| o.spec.pool.name.clone(),
     }
     cells! { cells, DeviceTaintRule:
-        "device_taint_rule_effect" => |o, _| o.spec.taint.effect.clone(),
-        "device_taint_rule_key" => |o, _| o.spec.taint.key.clone(),
-        "device_taint_rule_time_added" => |o, now| o.spec.taint.time_added.map_or_else(String::new, |t| since(t, now)),
-        "device_taint_rule_value" => |o, _| o.spec.taint.value.clone(),
+        "device_taint_rule_effect" => |o| o.spec.taint.effect.clone(),
+        "device_taint_rule_key" => |o| o.spec.taint.key.clone(),
+        "device_taint_rule_time_added" => |o| o.spec.taint.time_added.map_or_else(|| "".into(), Cell::age),
+        "device_taint_rule_value" => |o| o.spec.taint.value.clone(),
     }
     cells! { cells, ResourcePoolStatusRequest:
-        "resource_pool_status_request_driver" => |o, _| o.spec.driver.clone(),
-        "resource_pool_status_request_allocated" => |o, _| sum(o, |p| p.allocated_devices),
-        "resource_pool_status_request_available" => |o, _| sum(o, |p| p.available_devices),
+        "resource_pool_status_request_driver" => |o| o.spec.driver.clone(),
+        "resource_pool_status_request_allocated" => |o| sum(o, |p| p.allocated_devices),
+        "resource_pool_status_request_available" => |o| sum(o, |p| p.available_devices),
         "resource_pool_status_request_completed" => completed,
-        "resource_pool_status_request_errors" => |o, _| sum(o, |p| p.validation_error.is_some().then_some(1)),
-        "resource_pool_status_request_pools" => |o, _| matching(o),
+        "resource_pool_status_request_errors" => |o| sum(o, |p| p.validation_error.is_some().then_some(1)),
+        "resource_pool_status_request_pools" => |o| matching(o),
         "resource_pool_status_request_status" => request_status,
-        "resource_pool_status_request_total" => |o, _| sum(o, |p| p.total_devices),
-        "resource_pool_status_request_unavailable" => |o, _| sum(o, |p| p.unavailable_devices),
+        "resource_pool_status_request_total" => |o| sum(o, |p| p.total_devices),
+        "resource_pool_status_request_unavailable" => |o| sum(o, |p| p.unavailable_devices),
     }
 }
 
 /// `allocated,reserved`: everything that is true of the claim; `pending` if nothing is.
-fn state(o: &ResourceClaim, _now: Time) -> String {
+fn state(o: &ResourceClaim) -> String {
     let mut words = Vec::new();
     if o.metadata.deletion_timestamp.is_some() {
         words.push("deleted");
@@ -74,7 +73,7 @@ fn matching(o: &ResourcePoolStatusRequest) -> i64 {
     o.status.as_ref().and_then(|s| s.pool_count).unwrap_or(0).into()
 }
 
-fn request_status(o: &ResourcePoolStatusRequest, _now: Time) -> String {
+fn request_status(o: &ResourcePoolStatusRequest) -> String {
     let Some(status) = &o.status else {
         return "Pending".to_owned();
     };
@@ -91,8 +90,8 @@ fn request_status(o: &ResourcePoolStatusRequest, _now: Time) -> String {
     }
 }
 
-fn completed(o: &ResourcePoolStatusRequest, now: Time) -> String {
-    complete(o).map_or_else(|| NONE.to_owned(), |c| since(c.last_transition_time, now))
+fn completed(o: &ResourcePoolStatusRequest) -> Cell {
+    complete(o).map_or_else(|| NONE.into(), |c| Cell::age(c.last_transition_time))
 }
 
 #[cfg(test)]
@@ -117,7 +116,7 @@ mod tests {
             let mut o = ResourceClaim::default();
             let text = format!(r#"{{"metadata":{metadata},"status":{status}}}"#);
             json::read(text.as_bytes(), &mut o).unwrap();
-            assert_eq!(state(&o, Time::default()), expected);
+            assert_eq!(state(&o), expected);
         }
     }
 
@@ -140,11 +139,7 @@ mod tests {
             let mut o = ResourcePoolStatusRequest::default();
             json::read(format!(r#"{{"status":{{{status}}}}}"#).as_bytes(), &mut o).unwrap();
             let errors = sum(&o, |p| p.validation_error.is_some().then_some(1));
-            let found = [
-                sum(&o, |p| p.total_devices),
-                errors,
-                request_status(&o, Time::default()),
-            ];
+            let found = [sum(&o, |p| p.total_devices), errors, request_status(&o)];
             assert_eq!(found, expected, "{status}");
         }
     }

@@ -1,7 +1,6 @@
 //! Cells of kinds that only a server with alpha and beta groups switched on has, each the one of its group.
 
 use keelson_machinery::table::CellFunctions;
-use keelson_machinery::time::Time;
 
 use super::{NONE, UNSET, first_few};
 use crate::api::coordination_k8s_io::v1beta1::LeaseCandidate;
@@ -11,17 +10,17 @@ use crate::api::storagemigration_k8s_io::v1beta1::StorageVersionMigration;
 
 pub fn register(cells: &mut CellFunctions) {
     cells! { cells, LeaseCandidate:
-        "lease_candidate_binary_version" => |o, _| o.spec.binary_version.clone(),
-        "lease_candidate_emulation_version" => |o, _| o.spec.emulation_version.clone(),
-        "lease_candidate_lease_name" => |o, _| o.spec.lease_name.clone(),
+        "lease_candidate_binary_version" => |o| o.spec.binary_version.clone(),
+        "lease_candidate_emulation_version" => |o| o.spec.emulation_version.clone(),
+        "lease_candidate_lease_name" => |o| o.spec.lease_name.clone(),
     }
     cells! { cells, PodGroup:
-        "pod_group_policy" => |o, _| if o.spec.scheduling_policy.gang.is_some() { "Gang" } else { "Basic" },
+        "pod_group_policy" => |o| if o.spec.scheduling_policy.gang.is_some() { "Gang" } else { "Basic" },
         "pod_group_status" => pod_group_status,
         "pod_group_workload" => pod_group_workload,
     }
     cells! { cells, StorageVersion:
-        "storage_version_common_encoding_version" => |o, _| {
+        "storage_version_common_encoding_version" => |o| {
             o.status.common_encoding_version.clone().unwrap_or_else(|| UNSET.to_owned())
         },
         "storage_version_storage_versions" => storage_versions,
@@ -32,14 +31,14 @@ pub fn register(cells: &mut CellFunctions) {
     }
 }
 
-fn pod_group_workload(o: &PodGroup, _now: Time) -> String {
+fn pod_group_workload(o: &PodGroup) -> String {
     let template = o.spec.pod_group_template_ref.as_ref();
     let workload = template.and_then(|t| t.workload.as_ref());
     workload.map_or_else(|| NONE.to_owned(), |w| w.workload_name.clone())
 }
 
 /// Why the group is about to end, or else whether it was scheduled.
-fn pod_group_status(o: &PodGroup, _now: Time) -> String {
+fn pod_group_status(o: &PodGroup) -> String {
     let of = |ty: &str| o.status.conditions.iter().find(|c| c.r#type == ty);
     match (of("DisruptionTarget"), of("PodGroupScheduled")) {
         (Some(disruption), _) => disruption.reason.clone(),
@@ -50,13 +49,13 @@ fn pod_group_status(o: &PodGroup, _now: Time) -> String {
 }
 
 /// `server=version` for each server.
-fn storage_versions(o: &StorageVersion, _now: Time) -> String {
+fn storage_versions(o: &StorageVersion) -> String {
     let text = |v: &ServerStorageVersion| format!("{}={}", v.api_server_id, v.encoding_version);
     first_few(o.status.storage_versions.iter().map(text).collect(), UNSET)
 }
 
 /// `resource.group`.
-fn migrated(o: &StorageVersionMigration, _now: Time) -> String {
+fn migrated(o: &StorageVersionMigration) -> String {
     let resource = &o.spec.resource;
     match resource.group.as_str() {
         "" => resource.resource.clone(),
@@ -65,7 +64,7 @@ fn migrated(o: &StorageVersionMigration, _now: Time) -> String {
 }
 
 /// The last of the conditions that are true.
-fn migration_status(o: &StorageVersionMigration, _now: Time) -> String {
+fn migration_status(o: &StorageVersionMigration) -> String {
     let known = |ty: &str| matches!(ty, "Running" | "Succeeded" | "Failed");
     let last = o
         .status
@@ -98,7 +97,7 @@ mod tests {
                 &mut o,
             )
             .unwrap();
-            assert_eq!(pod_group_status(&o, Time::default()), expected);
+            assert_eq!(pod_group_status(&o), expected);
         }
     }
 
@@ -118,7 +117,7 @@ mod tests {
                 &mut o,
             )
             .unwrap();
-            assert_eq!(migration_status(&o, Time::default()), expected);
+            assert_eq!(migration_status(&o), expected);
         }
     }
 }

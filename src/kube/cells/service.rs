@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use keelson_machinery::table::CellFunctions;
-use keelson_machinery::time::Time;
 
 use super::{NONE, first_few, pairs};
 use crate::api::core::v1::{Endpoints, Service, ServicePort};
@@ -17,12 +16,12 @@ pub fn register(cells: &mut CellFunctions) {
         "service_external_ip" => external_ip,
         "service_port_s" => ports,
         "service_selector" => selector,
-        "service_type" => |o, _| o.spec.r#type.clone(),
+        "service_type" => |o| o.spec.r#type.clone(),
     }
 }
 
 /// The first address within the cluster.
-fn cluster_ip(service: &Service, _now: Time) -> String {
+fn cluster_ip(service: &Service) -> String {
     let only = Some(&service.spec.cluster_ip).filter(|ip| !ip.is_empty());
     service
         .spec
@@ -34,7 +33,7 @@ fn cluster_ip(service: &Service, _now: Time) -> String {
 }
 
 /// Where the service is reached from outside.
-fn external_ip(service: &Service, _now: Time) -> String {
+fn external_ip(service: &Service) -> String {
     let spec = &service.spec;
     match spec.r#type.as_str() {
         "ClusterIP" | "NodePort" if spec.external_ips.is_empty() => NONE.to_owned(),
@@ -59,7 +58,7 @@ fn external_ip(service: &Service, _now: Time) -> String {
 }
 
 /// `80/TCP,443:30443/TCP`.
-fn ports(service: &Service, _now: Time) -> String {
+fn ports(service: &Service) -> String {
     let port = |p: &ServicePort| match p.node_port {
         node if node > 0 => format!("{}:{node}/{}", p.port, p.protocol),
         _ => format!("{}/{}", p.port, p.protocol),
@@ -71,12 +70,12 @@ fn ports(service: &Service, _now: Time) -> String {
 }
 
 /// Labels of the pods behind the service.
-fn selector(service: &Service, _now: Time) -> String {
+fn selector(service: &Service) -> String {
     pairs(&service.spec.selector)
 }
 
 /// The first addresses with their ports.
-fn endpoints(endpoints: &Endpoints, _now: Time) -> String {
+fn endpoints(endpoints: &Endpoints) -> String {
     let mut all: Vec<String> = Vec::new();
     for subset in &endpoints.subsets {
         if subset.ports.is_empty() {
@@ -137,20 +136,17 @@ mod tests {
             ),
             (r#"{"type":"Else"}"#, "{}", "<unknown>"),
         ] {
-            assert_eq!(external_ip(&service(spec, status), Time::default()), expected, "{spec}");
+            assert_eq!(external_ip(&service(spec, status)), expected, "{spec}");
         }
     }
 
     #[test]
     fn ports_show_the_node_port_too() {
         let spec = r#"{"ports":[{"port":80,"protocol":"TCP"},{"port":53,"nodePort":30053,"protocol":"UDP"}]}"#;
-        assert_eq!(ports(&service(spec, "{}"), Time::default()), "80/TCP,53:30053/UDP");
-        assert_eq!(ports(&service("{}", "{}"), Time::default()), "<none>");
-        assert_eq!(cluster_ip(&service("{}", "{}"), Time::default()), "<none>");
-        assert_eq!(
-            cluster_ip(&service(r#"{"clusterIP":"None"}"#, "{}"), Time::default()),
-            "None"
-        );
+        assert_eq!(ports(&service(spec, "{}")), "80/TCP,53:30053/UDP");
+        assert_eq!(ports(&service("{}", "{}")), "<none>");
+        assert_eq!(cluster_ip(&service("{}", "{}")), "<none>");
+        assert_eq!(cluster_ip(&service(r#"{"clusterIP":"None"}"#, "{}")), "None");
     }
 
     #[test]
@@ -169,7 +165,7 @@ mod tests {
         ] {
             let mut object = Endpoints::default();
             json::read(format!(r#"{{"subsets":{subsets}}}"#).as_bytes(), &mut object).unwrap();
-            assert_eq!(endpoints(&object, Time::default()), expected);
+            assert_eq!(endpoints(&object), expected);
         }
     }
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::quantity::Quantity;
 use keelson_machinery::table::CellFunctions;
-use keelson_machinery::time::Time;
 
 use super::{UNSET, count, or_none};
 use crate::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
@@ -28,24 +27,24 @@ const MODES: [(&str, &str); 4] = [
 
 pub fn register(cells: &mut CellFunctions) {
     cells! { cells, PersistentVolume:
-        "persistent_volume_access_modes" => |o, _| access_modes(&o.spec.access_modes),
-        "persistent_volume_attributes_class" => |o, _| or_unset(o.spec.volume_attributes_class_name.as_deref()),
-        "persistent_volume_capacity" => |o, _| storage(&o.spec.capacity),
+        "persistent_volume_access_modes" => |o| access_modes(&o.spec.access_modes),
+        "persistent_volume_attributes_class" => |o| or_unset(o.spec.volume_attributes_class_name.as_deref()),
+        "persistent_volume_capacity" => |o| storage(&o.spec.capacity),
         "persistent_volume_claim" => claim,
-        "persistent_volume_reason" => |o, _| o.status.reason.clone(),
-        "persistent_volume_reclaim_policy" => |o, _| o.spec.persistent_volume_reclaim_policy.clone(),
-        "persistent_volume_status" => |o, _| phase(&o.metadata, &o.status.phase),
-        "persistent_volume_storage_class" => |o, _| class(&o.metadata, &o.spec.storage_class_name),
-        "persistent_volume_volume_mode" => |o, _| or_unset(o.spec.volume_mode.as_deref()),
+        "persistent_volume_reason" => |o| o.status.reason.clone(),
+        "persistent_volume_reclaim_policy" => |o| o.spec.persistent_volume_reclaim_policy.clone(),
+        "persistent_volume_status" => |o| phase(&o.metadata, &o.status.phase),
+        "persistent_volume_storage_class" => |o| class(&o.metadata, &o.spec.storage_class_name),
+        "persistent_volume_volume_mode" => |o| or_unset(o.spec.volume_mode.as_deref()),
     }
     cells! { cells, PersistentVolumeClaim:
-        "persistent_volume_claim_access_modes" => |o, _| if_bound(o, || access_modes(&o.status.access_modes)),
-        "persistent_volume_claim_attributes_class" => |o, _| or_unset(o.spec.volume_attributes_class_name.as_deref()),
-        "persistent_volume_claim_capacity" => |o, _| if_bound(o, || storage(&o.status.capacity)),
-        "persistent_volume_claim_status" => |o, _| phase(&o.metadata, &o.status.phase),
-        "persistent_volume_claim_storage_class" => |o, _| class(&o.metadata, o.spec.storage_class_name.as_deref().unwrap_or_default()),
-        "persistent_volume_claim_volume" => |o, _| o.spec.volume_name.clone(),
-        "persistent_volume_claim_volume_mode" => |o, _| or_unset(o.spec.volume_mode.as_deref()),
+        "persistent_volume_claim_access_modes" => |o| if_bound(o, || access_modes(&o.status.access_modes)),
+        "persistent_volume_claim_attributes_class" => |o| or_unset(o.spec.volume_attributes_class_name.as_deref()),
+        "persistent_volume_claim_capacity" => |o| if_bound(o, || storage(&o.status.capacity)),
+        "persistent_volume_claim_status" => |o| phase(&o.metadata, &o.status.phase),
+        "persistent_volume_claim_storage_class" => |o| class(&o.metadata, o.spec.storage_class_name.as_deref().unwrap_or_default()),
+        "persistent_volume_claim_volume" => |o| o.spec.volume_name.clone(),
+        "persistent_volume_claim_volume_mode" => |o| or_unset(o.spec.volume_mode.as_deref()),
     }
     register_drivers(cells);
     register_classes(cells);
@@ -53,34 +52,34 @@ pub fn register(cells: &mut CellFunctions) {
 
 fn register_drivers(cells: &mut CellFunctions) {
     cells! { cells, CSIDriver:
-        "csi_driver_attach_required" => |o, _| o.spec.attach_required.unwrap_or(true),
-        "csi_driver_modes" => |o, _| or_none(&o.spec.volume_lifecycle_modes.join(",")),
-        "csi_driver_pod_info_on_mount" => |o, _| o.spec.pod_info_on_mount.unwrap_or(false),
-        "csi_driver_requires_republish" => |o, _| o.spec.requires_republish.unwrap_or(false),
-        "csi_driver_storage_capacity" => |o, _| o.spec.storage_capacity.unwrap_or(false),
+        "csi_driver_attach_required" => |o| o.spec.attach_required.unwrap_or(true),
+        "csi_driver_modes" => |o| or_none(&o.spec.volume_lifecycle_modes.join(",")),
+        "csi_driver_pod_info_on_mount" => |o| o.spec.pod_info_on_mount.unwrap_or(false),
+        "csi_driver_requires_republish" => |o| o.spec.requires_republish.unwrap_or(false),
+        "csi_driver_storage_capacity" => |o| o.spec.storage_capacity.unwrap_or(false),
         "csi_driver_token_requests" => token_requests,
     }
     cells! { cells, CSINode:
-        "csi_node_drivers" => |o, _| count(o.spec.drivers.len()),
+        "csi_node_drivers" => |o| count(o.spec.drivers.len()),
     }
     cells! { cells, VolumeAttachment:
-        "volume_attachment_attached" => |o, _| o.status.attached,
-        "volume_attachment_attacher" => |o, _| o.spec.attacher.clone(),
-        "volume_attachment_node" => |o, _| o.spec.node_name.clone(),
-        "volume_attachment_pv" => |o, _| o.spec.source.persistent_volume_name.clone().unwrap_or_default(),
+        "volume_attachment_attached" => |o| o.status.attached,
+        "volume_attachment_attacher" => |o| o.spec.attacher.clone(),
+        "volume_attachment_node" => |o| o.spec.node_name.clone(),
+        "volume_attachment_pv" => |o| o.spec.source.persistent_volume_name.clone().unwrap_or_default(),
     }
 }
 
 fn register_classes(cells: &mut CellFunctions) {
     cells! { cells, StorageClass:
-        "storage_class_allow_volume_expansion" => |o, _| o.allow_volume_expansion.unwrap_or(false),
+        "storage_class_allow_volume_expansion" => |o| o.allow_volume_expansion.unwrap_or(false),
         "storage_class_name" => class_name,
-        "storage_class_provisioner" => |o, _| o.provisioner.clone(),
-        "storage_class_reclaim_policy" => |o, _| o.reclaim_policy.clone().unwrap_or_else(|| "Delete".to_owned()),
-        "storage_class_volume_binding_mode" => |o, _| o.volume_binding_mode.clone().unwrap_or_else(|| "Immediate".to_owned()),
+        "storage_class_provisioner" => |o| o.provisioner.clone(),
+        "storage_class_reclaim_policy" => |o| o.reclaim_policy.clone().unwrap_or_else(|| "Delete".to_owned()),
+        "storage_class_volume_binding_mode" => |o| o.volume_binding_mode.clone().unwrap_or_else(|| "Immediate".to_owned()),
     }
     cells! { cells, VolumeAttributesClass:
-        "volume_attributes_class_driver_name" => |o, _| o.driver_name.clone(),
+        "volume_attributes_class_driver_name" => |o| o.driver_name.clone(),
     }
 }
 
@@ -112,7 +111,7 @@ fn class(metadata: &ObjectMeta, name: &str) -> String {
 }
 
 /// `namespace/name` of the claim that has the volume.
-fn claim(o: &PersistentVolume, _now: Time) -> String {
+fn claim(o: &PersistentVolume) -> String {
     o.spec
         .claim_ref
         .as_ref()
@@ -132,7 +131,7 @@ fn or_unset(text: Option<&str>) -> String {
     text.unwrap_or(UNSET).to_owned()
 }
 
-fn token_requests(o: &CSIDriver, _now: Time) -> String {
+fn token_requests(o: &CSIDriver) -> String {
     match o.spec.token_requests.as_slice() {
         [] => UNSET.to_owned(),
         all => all.iter().map(|t| t.audience.as_str()).collect::<Vec<_>>().join(","),
@@ -140,7 +139,7 @@ fn token_requests(o: &CSIDriver, _now: Time) -> String {
 }
 
 /// The name, with a mark if this is the default.
-fn class_name(o: &StorageClass, _now: Time) -> String {
+fn class_name(o: &StorageClass) -> String {
     let is_default = |a: &&str| o.metadata.annotations.get(*a).is_some_and(|v| v == "true");
     match DEFAULT_ANNOTATIONS.iter().any(is_default) {
         true => format!("{} (default)", o.metadata.name),
@@ -174,10 +173,10 @@ mod tests {
     fn the_default_class_is_marked() {
         let mut o = StorageClass::default();
         o.metadata.name = "fast".to_owned();
-        assert_eq!(class_name(&o, Time::default()), "fast");
+        assert_eq!(class_name(&o), "fast");
         o.metadata
             .annotations
             .insert(DEFAULT_ANNOTATIONS[1].to_owned(), "true".to_owned());
-        assert_eq!(class_name(&o, Time::default()), "fast (default)");
+        assert_eq!(class_name(&o), "fast (default)");
     }
 }

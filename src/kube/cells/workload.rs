@@ -4,7 +4,6 @@ use keelson_machinery::meta::v1::{self, ObjectMeta, OwnerReference};
 use keelson_machinery::object::Object;
 use keelson_machinery::selector::label::LabelSelector;
 use keelson_machinery::table::CellFunctions;
-use keelson_machinery::time::Time;
 
 use super::{NONE, pairs};
 use crate::api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
@@ -12,8 +11,8 @@ use crate::api::batch::v1::{CronJob, Job};
 use crate::api::core::v1::{Container, PodTemplate, PodTemplateSpec, ReplicationController};
 
 pub fn register(cells: &mut CellFunctions) {
-    cells.register("containers", |object, _| containers(object).into());
-    cells.register("images", |object, _| images(object).into());
+    cells.register("containers", |object| containers(object).into());
+    cells.register("images", |object| images(object).into());
     cells! { cells, ControllerRevision:
         "controller_revision_controller" => controller_revision_controller,
         "controller_revision_revision" => controller_revision_revision,
@@ -43,13 +42,13 @@ pub fn register(cells: &mut CellFunctions) {
         "stateful_set_ready" => stateful_set_ready,
     }
     cells! { cells, ReplicationController:
-        "replication_controller_current" => |o, _| o.status.replicas,
-        "replication_controller_desired" => |o, _| o.spec.replicas.unwrap_or(0),
-        "replication_controller_ready" => |o, _| o.status.ready_replicas,
-        "replication_controller_selector" => |o, _| pairs(&o.spec.selector),
+        "replication_controller_current" => |o| o.status.replicas,
+        "replication_controller_desired" => |o| o.spec.replicas.unwrap_or(0),
+        "replication_controller_ready" => |o| o.status.ready_replicas,
+        "replication_controller_selector" => |o| pairs(&o.spec.selector),
     }
     cells! { cells, PodTemplate:
-        "pod_template_pod_labels" => |o, _| pairs(&o.template.metadata.labels),
+        "pod_template_pod_labels" => |o| pairs(&o.template.metadata.labels),
     }
 }
 
@@ -94,93 +93,93 @@ fn template(object: &dyn Object) -> Option<&PodTemplateSpec> {
 }
 
 /// Ready replicas of those wanted.
-fn deployment_ready(o: &Deployment, _now: Time) -> String {
+fn deployment_ready(o: &Deployment) -> String {
     format!("{}/{}", o.status.ready_replicas, o.spec.replicas.unwrap_or(0))
 }
 
 /// Replicas of the newest template.
-fn deployment_up_to_date(o: &Deployment, _now: Time) -> i64 {
+fn deployment_up_to_date(o: &Deployment) -> i64 {
     o.status.updated_replicas.into()
 }
 
 /// Replicas that have been ready for long enough.
-fn deployment_available(o: &Deployment, _now: Time) -> i64 {
+fn deployment_available(o: &Deployment) -> i64 {
     o.status.available_replicas.into()
 }
 
 /// The selector; a broken one shows as such.
-fn deployment_selector(o: &Deployment, _now: Time) -> String {
+fn deployment_selector(o: &Deployment) -> String {
     LabelSelector::from_message(o.spec.selector.as_deref())
         .map_or_else(|_| "<invalid>".to_owned(), |selector| selector.to_string())
 }
 
 /// Replicas wanted.
-fn replica_set_desired(o: &ReplicaSet, _now: Time) -> i64 {
+fn replica_set_desired(o: &ReplicaSet) -> i64 {
     o.spec.replicas.unwrap_or(0).into()
 }
 
 /// Replicas there are.
-fn replica_set_current(o: &ReplicaSet, _now: Time) -> i64 {
+fn replica_set_current(o: &ReplicaSet) -> i64 {
     o.status.replicas.into()
 }
 
 /// Replicas that are ready.
-fn replica_set_ready(o: &ReplicaSet, _now: Time) -> i64 {
+fn replica_set_ready(o: &ReplicaSet) -> i64 {
     o.status.ready_replicas.into()
 }
 
 /// The selector in text form.
-fn replica_set_selector(o: &ReplicaSet, _now: Time) -> String {
+fn replica_set_selector(o: &ReplicaSet) -> String {
     selector(o.spec.selector.as_deref())
 }
 
 /// Ready replicas of those wanted.
-fn stateful_set_ready(o: &StatefulSet, _now: Time) -> String {
+fn stateful_set_ready(o: &StatefulSet) -> String {
     format!("{}/{}", o.status.ready_replicas, o.spec.replicas.unwrap_or(0))
 }
 
 /// Nodes that should run a pod.
-fn daemon_set_desired(o: &DaemonSet, _now: Time) -> i64 {
+fn daemon_set_desired(o: &DaemonSet) -> i64 {
     o.status.desired_number_scheduled.into()
 }
 
 /// Nodes that run a pod.
-fn daemon_set_current(o: &DaemonSet, _now: Time) -> i64 {
+fn daemon_set_current(o: &DaemonSet) -> i64 {
     o.status.current_number_scheduled.into()
 }
 
 /// Nodes whose pod is ready.
-fn daemon_set_ready(o: &DaemonSet, _now: Time) -> i64 {
+fn daemon_set_ready(o: &DaemonSet) -> i64 {
     o.status.number_ready.into()
 }
 
 /// Nodes whose pod is of the newest template.
-fn daemon_set_up_to_date(o: &DaemonSet, _now: Time) -> i64 {
+fn daemon_set_up_to_date(o: &DaemonSet) -> i64 {
     o.status.updated_number_scheduled.into()
 }
 
 /// Nodes whose pod has been ready for long enough.
-fn daemon_set_available(o: &DaemonSet, _now: Time) -> i64 {
+fn daemon_set_available(o: &DaemonSet) -> i64 {
     o.status.number_available.into()
 }
 
 /// Labels of the nodes that pods run on.
-fn daemon_set_node_selector(o: &DaemonSet, _now: Time) -> String {
+fn daemon_set_node_selector(o: &DaemonSet) -> String {
     pairs(&o.spec.template.spec.node_selector)
 }
 
 /// The selector in text form.
-fn daemon_set_selector(o: &DaemonSet, _now: Time) -> String {
+fn daemon_set_selector(o: &DaemonSet) -> String {
     selector(o.spec.selector.as_deref())
 }
 
 /// The controller that keeps this revision, `deployment.apps/web`.
-fn controller_revision_controller(o: &ControllerRevision, _now: Time) -> String {
+fn controller_revision_controller(o: &ControllerRevision) -> String {
     controller(&o.metadata).map_or_else(|| NONE.to_owned(), resource_name)
 }
 
 /// Number of the revision.
-fn controller_revision_revision(o: &ControllerRevision, _now: Time) -> i64 {
+fn controller_revision_revision(o: &ControllerRevision) -> i64 {
     o.revision
 }
 
@@ -221,12 +220,12 @@ mod tests {
         json::read(text, &mut o).unwrap();
         assert_eq!(containers(&o), "a,b");
         assert_eq!(images(&o), "x:1,y");
-        assert_eq!(deployment_ready(&o, Time::default()), "2/3");
-        assert_eq!(deployment_selector(&o, Time::default()), "a=2,b=1,c in (x,y)");
+        assert_eq!(deployment_ready(&o), "2/3");
+        assert_eq!(deployment_selector(&o), "a=2,b=1,c in (x,y)");
         if let Some(selector) = &mut o.spec.selector {
             selector.match_expressions[0].operator = "Or".to_owned();
         }
-        assert_eq!(deployment_selector(&o, Time::default()), "<invalid>");
+        assert_eq!(deployment_selector(&o), "<invalid>");
         assert_eq!(selector(o.spec.selector.as_deref()), "<error>");
         assert_eq!(selector(None), "<none>");
     }
@@ -251,7 +250,7 @@ mod tests {
                 &mut o,
             )
             .unwrap();
-            assert_eq!(controller_revision_controller(&o, Time::default()), expected);
+            assert_eq!(controller_revision_controller(&o), expected);
         }
     }
 }

@@ -22,6 +22,10 @@ const TERMINATING: &str = "Terminating";
 pub struct NamespaceStrategy;
 
 impl Strategy for NamespaceStrategy {
+    fn defaults_metadata(&self) -> bool {
+        true
+    }
+
     fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
         let Some(namespace) = typed_mut::<Namespace>(object) else {
             return;

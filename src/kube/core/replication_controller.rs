@@ -12,6 +12,10 @@ use crate::kube::typed::{is_new_generation, typed, typed_mut};
 pub struct ReplicationControllerStrategy;
 
 impl Strategy for ReplicationControllerStrategy {
+    fn defaults_metadata(&self) -> bool {
+        true
+    }
+
     fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
         let Some(o) = typed::<ReplicationController>(new).filter(|_| is_new_generation(new, old)) else {
             return Vec::new();

@@ -6,6 +6,7 @@
 mod base64;
 mod canonical;
 mod cursor;
+mod member;
 mod read;
 pub(crate) mod route;
 mod scan;
@@ -16,6 +17,7 @@ mod type_meta;
 mod write;
 
 pub(crate) use cursor::Cursor;
+pub use member::read_member;
 pub(crate) use read::read_value;
 pub use read::{read, restore};
 pub use scan::validate;

@@ -5,6 +5,8 @@
 //! of maps are sorted by key; numbers of lists are not packed. An object travels in an [envelope](Unknown).
 
 mod envelope;
+mod mask;
+mod part;
 mod read;
 pub(crate) mod wire;
 mod write;
@@ -12,7 +14,9 @@ mod write;
 pub use envelope::{
     Unknown, begin_envelope, decode_envelope, encode, encode_as, end_envelope, has_envelope, wrap, write_watch_frame,
 };
-pub use read::{read_field, read_message};
+pub use mask::{Mask, read_masked};
+pub use part::{field, with_string};
+pub use read::read_message;
 pub use write::{tagged_len, write_message, write_tag_bytes, write_tag_len};
 
 #[cfg(test)]

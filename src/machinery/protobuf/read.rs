@@ -3,30 +3,18 @@
 
 use bytes::Bytes;
 
-use super::wire::{Fault, Reader, Wire};
+use super::wire::{Reader, Wire};
 use crate::decode::DecodeError;
 use crate::reflect::{FieldDesc, List, Map, MessageDesc, Reflect, Slot, Type};
 
 /// How deep messages may nest.
-const MAX_DEPTH: u32 = 200;
+pub(super) const MAX_DEPTH: u32 = 200;
 
-type Outcome = Result<(), String>;
+pub(super) type Outcome = Result<(), String>;
 
 /// Reads the body of a message into `message`, over what it holds.
 pub fn read_message(body: &[u8], message: &mut dyn Reflect) -> Result<(), DecodeError> {
     read_fields(body, message, MAX_DEPTH).map_err(DecodeError::Protobuf)
-}
-
-/// Reads of an encoded message only its field `number`, a message, into `message`; the others are passed over.
-pub fn read_field(body: &[u8], number: u32, message: &mut dyn Reflect) -> Result<(), DecodeError> {
-    let mut fields = Reader::new(body);
-    let failed = |e: Fault| DecodeError::Protobuf(e.to_string());
-    while let Some((found, wire)) = fields.next().map_err(failed)? {
-        if let (true, Wire::Bytes(part)) = (found == number, wire) {
-            read_message(part, message)?;
-        }
-    }
-    Ok(())
 }
 
 /// `depth` is how many levels may follow.
@@ -49,7 +37,7 @@ fn read_fields(body: &[u8], message: &mut dyn Reflect, depth: u32) -> Outcome {
 
 /// The field with this number: its place in the order of numbers and its index. `next` is where it probably is.
 #[inline]
-fn find(desc: &'static MessageDesc, number: u32, next: usize) -> Option<(usize, usize)> {
+pub(super) fn find(desc: &'static MessageDesc, number: u32, next: usize) -> Option<(usize, usize)> {
     let at = |place: usize| {
         let index = usize::from(*desc.by_number.get(place)?);
         desc.fields
@@ -62,7 +50,7 @@ fn find(desc: &'static MessageDesc, number: u32, next: usize) -> Option<(usize, 
     (next..len).find_map(at).or_else(|| (0..next.min(len)).find_map(at))
 }
 
-fn read_slot(slot: Slot<'_>, wire: Wire<'_>, field: &FieldDesc, depth: u32) -> Outcome {
+pub(super) fn read_slot(slot: Slot<'_>, wire: Wire<'_>, field: &FieldDesc, depth: u32) -> Outcome {
     match (slot, wire) {
         (Slot::Optional(o), wire) => read_slot(o.fill(), wire, field, depth)?,
         (Slot::Str(s), Wire::Bytes(b)) => *s = text(b),

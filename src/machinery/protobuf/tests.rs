@@ -33,16 +33,85 @@ fn everything_comes_back() {
 }
 
 #[test]
-fn one_field_is_read_without_the_others() {
+fn a_field_is_found_without_the_others() {
     let widget = full();
     let body = body_of(&widget);
-    let (_, field) = widget.desc().field("metadata").unwrap();
-    let mut metadata = crate::meta::v1::ObjectMeta::default();
-    read_field(&body, field.number, &mut metadata).unwrap();
-    assert!(crate::equality::equal(&metadata, &widget.metadata));
-    assert_ne!(metadata.name, "");
-    // What is broken is told wherever it is.
-    assert!(read_field(&body[..body.len() - 1], field.number, &mut metadata).is_err());
+    let (_, metadata) = widget.desc().field("metadata").unwrap();
+    assert_eq!(field(&body, metadata.number), Some(&*body_of(&widget.metadata)));
+    assert_eq!(field(&body, 99), None);
+    let twice = [&body[..], &body[..]].concat();
+    assert_eq!(field(&twice, metadata.number), None, "there are two");
+    // What is broken is not passed over.
+    assert_eq!(field(&body[..body.len() - 1], metadata.number), None);
+}
+
+#[test]
+fn a_mask_keeps_what_it_names_and_nothing_else() {
+    let widget = full();
+    let body = body_of(&widget);
+    let read = |mask: &Mask| {
+        let mut part = Widget::default();
+        read_masked(&body, &mut part, mask).unwrap();
+        part
+    };
+    let mut expected = Widget::default();
+    expected.metadata.name = widget.metadata.name.clone();
+    expected.spec.replicas = widget.spec.replicas;
+    expected.spec.parts = widget.spec.parts.iter().map(|p| part_named(&p.name)).collect();
+    expected.status = widget.status.clone();
+    let paths = [
+        "metadata.name",
+        "spec.replicas",
+        "spec.parts.name",
+        "status",
+        "status.ready",
+    ];
+    let part = read(&Mask::only(widget.desc(), &paths).unwrap());
+    assert!(crate::equality::equal(&part, &expected));
+
+    let mut expected = widget.clone();
+    for part in &mut expected.spec.parts {
+        part.args = Vec::new();
+    }
+    let part = read(&Mask::without(widget.desc(), "spec.parts.args"));
+    assert!(crate::equality::equal(&part, &expected));
+    assert!(crate::equality::equal(
+        &read(&Mask::without(widget.desc(), "spec.none")),
+        &widget
+    ));
+    for path in ["spec.none", "spec.name.x", "status.x"] {
+        let refused = Mask::only(widget.desc(), &["status", path]);
+        assert_eq!(refused.err(), Some(path));
+    }
+}
+
+fn part_named(name: &str) -> Part {
+    Part {
+        name: name.to_owned(),
+        ..Part::default()
+    }
+}
+
+#[test]
+fn a_string_is_set_as_by_reading_and_writing() {
+    let mut metadata = full().metadata;
+    let desc = metadata.desc();
+    let (_, version) = desc.field("resourceVersion").unwrap();
+    let without = body_of(&metadata);
+    let set = |body: &[u8]| with_string(body, desc, version.number, "12");
+    metadata.resource_version = "12".into();
+    let with = body_of(&metadata);
+    assert_eq!(set(&without).as_ref(), Some(&with));
+    assert_eq!(set(&with).as_ref(), Some(&with));
+    let mut alone = Vec::new();
+    write_tag_bytes(version.number, b"12", &mut alone);
+    assert_eq!(set(b"").as_ref(), Some(&alone), "there was none");
+    // Unknown fields would be dropped, others put in order.
+    let mut unknown = without.clone();
+    write_tag_bytes(1000, b"x", &mut unknown);
+    assert_eq!(set(&unknown), None);
+    assert_eq!(set(&[&with[..], &alone[..]].concat()), None);
+    assert_eq!(set(&with[..with.len() - 1]), None);
 }
 
 #[test]

@@ -150,6 +150,11 @@ impl<'a> Reader<'a> {
         Ok(Some((number, self.value(kind)?)))
     }
 
+    /// How many bytes have not been read.
+    pub(crate) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     /// The next number of a packed list; `None` at the end.
     pub(crate) fn next_packed(&mut self) -> Result<Option<u64>, Fault> {
         if self.rest.is_empty() {

@@ -7,11 +7,19 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
+/// Shown for the age of what has no time.
+pub(super) const UNKNOWN: &str = "<unknown>";
+
 /// The time since `then`; `<unknown>` for the zero time.
 pub fn age(then: Time, now: Time) -> String {
-    if then.is_zero() {
-        return "<unknown>".to_owned();
+    match then.is_zero() {
+        true => UNKNOWN.to_owned(),
+        false => elapsed(then, now),
     }
+}
+
+/// The time since `then`, as [`human_duration`].
+pub fn elapsed(then: Time, now: Time) -> String {
     let nanos = i128::from(now.unix_seconds() - then.unix_seconds()) * 1_000_000_000 + i128::from(now.subsec_nanos())
         - i128::from(then.subsec_nanos());
     human_duration(nanos)

@@ -1,6 +1,8 @@
 //! Tables as JSON.
 
-use super::{Cell, Row, RowCondition, TableColumns};
+use bytes::BufMut;
+
+use super::{Cell, Row, RowCondition, TableColumns, elapsed};
 use crate::field::text::json_string;
 use crate::meta::v1::{ListMeta, ObjectMeta};
 use crate::time::Time;
@@ -59,26 +61,13 @@ impl TableWriter<'_> {
         } else {
             out.extend_from_slice(b"null");
         }
-        out.extend_from_slice(b",\"rows\":[");
+        out.extend_from_slice(b",\"rows\":");
     }
 
     /// The next row.
     pub fn row(&self, row: &Row<'_>, out: &mut Vec<u8>) {
-        if out.last() != Some(&b'[') {
-            out.push(b',');
-        }
-        out.extend_from_slice(b"{\"cells\":[");
-        for (i, cell) in self.columns.cells(row, self.now).iter().enumerate() {
-            if i > 0 {
-                out.push(b',');
-            }
-            write_cell(cell, out);
-        }
-        out.push(b']');
-        if let Some(condition) = row.hub.and_then(|hub| self.columns.condition?(hub)) {
-            write_condition(&condition, out);
-        }
-        out.extend_from_slice(b",\"object\":");
+        out.push(if out.ends_with(b":") { b'[' } else { b',' });
+        self.columns.template(row).write(self.now, out);
         match self.include {
             IncludeObject::None => out.extend_from_slice(b"null"),
             IncludeObject::Metadata => write_partial_metadata(row.metadata, self.api_version, out),
@@ -89,15 +78,75 @@ impl TableWriter<'_> {
 
     /// What follows the last row.
     pub fn end(&self, out: &mut Vec<u8>) {
-        if self.columns.bare && out.last() == Some(&b'[') {
-            out.pop();
-            return out.extend_from_slice(b"null}");
+        let text = if out.ends_with(b":") {
+            self.columns.no_rows()
+        } else {
+            "]"
+        };
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'}');
+    }
+}
+
+/// A row without its object, whole but for the times that have passed: those are filled in when it is shown.
+pub struct RowTemplate {
+    text: Box<[u8]>,
+    /// Where in the text times stand, in ascending order, and since when they run.
+    gaps: Box<[(usize, Time)]>,
+}
+
+impl RowTemplate {
+    /// Appends the row up to its object, which is to follow, and a brace.
+    pub fn write(&self, now: Time, out: &mut impl BufMut) {
+        let mut done = 0;
+        for (at, since) in &self.gaps {
+            out.put_slice(self.text.get(done..*at).unwrap_or_default());
+            match elapsed(*since, now).as_bytes() {
+                [b'<', word @ .., b'>'] => {
+                    out.put_slice(b"\\u003c");
+                    out.put_slice(word);
+                    out.put_slice(b"\\u003e");
+                }
+                text => out.put_slice(text),
+            }
+            done = *at;
         }
-        out.extend_from_slice(b"]}");
+        out.put_slice(self.text.get(done..).unwrap_or_default());
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn size(&self) -> usize {
+        self.text.len() + size_of_val(&*self.gaps)
     }
 }
 
 impl TableColumns {
+    /// The row of an object.
+    pub fn template(&self, row: &Row<'_>) -> RowTemplate {
+        let (mut text, mut gaps) = (String::with_capacity(256), Vec::new());
+        text.push_str("{\"cells\":[");
+        for (i, cell) in self.cells(row).enumerate() {
+            if i > 0 {
+                text.push(',');
+            }
+            write_cell(&cell, &mut text, &mut gaps);
+        }
+        text.push(']');
+        if let Some(condition) = row.hub.and_then(|hub| self.condition?(hub)) {
+            write_condition(&condition, &mut text);
+        }
+        text.push_str(",\"object\":");
+        RowTemplate {
+            text: text.into_bytes().into(),
+            gaps: gaps.into(),
+        }
+    }
+
+    /// What a Table shows where rows stand, if there are none.
+    pub fn no_rows(&self) -> &'static str {
+        if self.bare { "null" } else { "[]" }
+    }
+
     fn write_definitions(&self, out: &mut Vec<u8>) {
         out.push(b'[');
         for (i, column) in self.columns.iter().filter(|c| !c.hidden).enumerate() {
@@ -118,8 +167,8 @@ impl TableColumns {
     }
 }
 
-fn write_condition(condition: &RowCondition, out: &mut Vec<u8>) {
-    let mut text = String::from(",\"conditions\":[{");
+fn write_condition(condition: &RowCondition, text: &mut String) {
+    text.push_str(",\"conditions\":[{");
     for (i, (key, value)) in [
         ("type", condition.ty),
         ("status", condition.status),
@@ -132,10 +181,9 @@ fn write_condition(condition: &RowCondition, out: &mut Vec<u8>) {
         text.push_str(if i > 0 { ",\"" } else { "\"" });
         text.push_str(key);
         text.push_str("\":");
-        json_string(value, &mut text);
+        json_string(value, text);
     }
     text.push_str("}]");
-    out.extend_from_slice(text.as_bytes());
 }
 
 /// `PartialObjectMetadata` of an object, as JSON.
@@ -146,21 +194,31 @@ pub fn write_partial_metadata(meta: &ObjectMeta, api_version: &str, out: &mut Ve
     out.push(b'}');
 }
 
+/// `PartialObjectMetadata` of an object, as a protobuf message without its envelope; `metadata`: the encoded ObjectMeta.
+pub fn write_partial_protobuf(metadata: &[u8], out: &mut Vec<u8>) {
+    const METADATA: u32 = 1;
+    crate::protobuf::write_tag_bytes(METADATA, metadata, out);
+}
+
 fn write_kind(kind: &str, api_version: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",").as_bytes());
 }
 
-fn write_cell(cell: &Cell, out: &mut Vec<u8>) {
-    let text = match cell {
-        Cell::Null => "null".to_owned(),
-        Cell::Bool(v) => v.to_string(),
-        Cell::Integer(v) => v.to_string(),
-        Cell::Number(v) => crate::field::text::json_float(*v),
-        Cell::Text(text) => {
-            let mut quoted = String::with_capacity(text.len() + 2);
-            json_string(text, &mut quoted);
-            quoted
+fn write_cell(cell: &Cell, out: &mut String, gaps: &mut Vec<(usize, Time)>) {
+    match cell {
+        Cell::Null => out.push_str("null"),
+        Cell::Bool(v) => out.push_str(if *v { "true" } else { "false" }),
+        Cell::Integer(v) => out.push_str(&v.to_string()),
+        Cell::Number(v) => out.push_str(&crate::field::text::json_float(*v)),
+        Cell::Text(text) => json_string(text, out),
+        Cell::Elapsed { before, since, after } => {
+            json_string(before, out);
+            // The text goes on where its closing quote stands.
+            out.pop();
+            gaps.push((out.len(), *since));
+            let begin = out.len();
+            json_string(after, out);
+            out.remove(begin);
         }
-    };
-    out.extend_from_slice(text.as_bytes());
+    }
 }

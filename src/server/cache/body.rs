@@ -59,8 +59,8 @@ impl Items {
 /// Writes entries.
 pub(crate) trait Write {
     fn item(&mut self, entry: &Entry, first: bool, out: &mut BytesMut) -> Result<(), String>;
-    /// What follows the last entry.
-    fn end(&mut self, out: &mut BytesMut);
+    /// What follows the last entry. `none`: there was no entry.
+    fn end(&mut self, none: bool, out: &mut BytesMut);
 }
 
 /// See the module's description.
@@ -116,7 +116,7 @@ impl<W: Write> Body<W> {
             self.batch = self.items.batch();
         }
         let Some(entry) = self.batch.pop_front() else {
-            self.write.end(out);
+            self.write.end(self.first, out);
             self.ended = true;
             return Ok(());
         };

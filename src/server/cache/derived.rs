@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use keelson_machinery::scheme::KindDesc;
-use keelson_storage::{Entry, Version};
+use keelson_machinery::table::RowTemplate;
+use keelson_storage::{Entry, Revision, Version};
 
 use super::{Block, Budget};
+use crate::negotiate::MetaVersion;
 
 /// What is asked of an object without having it decoded.
 #[derive(Debug, PartialEq)]
@@ -44,22 +46,50 @@ pub(crate) enum Shape {
     Json,
     /// The protobuf message without its envelope.
     Protobuf,
-    /// [`Shape::Json`] with the resource version at which the object went, as watches show it.
-    JsonGone,
-    /// The same in protobuf.
-    ProtobufGone,
-    /// [`Shape::Json`] as a block of gzip.
-    JsonGzip,
-    /// The stored value, decrypted.
-    Decrypted,
-    /// [`Shape::Protobuf`] with its tag and length, as an item of a list, as a block of gzip.
-    ProtobufGzip,
+    /// PartialObjectMetadata as JSON, with its type.
+    Metadata(MetaVersion),
+    /// PartialObjectMetadata in protobuf without its envelope, the same in all versions.
+    MetadataProtobuf,
 }
 
+impl Shape {
+    pub fn is_protobuf(self) -> bool {
+        matches!(self, Shape::Protobuf | Shape::MetadataProtobuf)
+    }
+}
+
+/// What is made of one version of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Made {
+    Shape(Shape),
+    /// With the resource version at which the object went, as watches show it.
+    Gone(Shape),
+    /// As an item of a list (in protobuf with tag and length), as a block of gzip.
+    Gzip(Shape),
+    /// What a Table shows of it beside the object.
+    Row,
+    /// The same with the resource version at which the object went.
+    RowGone,
+    /// The stored value, decrypted.
+    Decrypted,
+}
+
+impl Made {
+    /// With the revision at which the object went, if it did.
+    pub fn shape(shape: Shape, gone: Option<Revision>) -> Made {
+        match gone {
+            Some(_) => Made::Gone(shape),
+            None => Made::Shape(shape),
+        }
+    }
+}
+
+/// Bytes, or nearly.
 #[derive(Clone)]
 pub(crate) enum Rendition {
     Plain(Bytes),
     Gzip(Block),
+    Row(Arc<RowTemplate>),
 }
 
 impl Rendition {
@@ -70,6 +100,7 @@ impl Rendition {
             + match self {
                 Rendition::Plain(bytes) => bytes.len(),
                 Rendition::Gzip(block) => block.bytes.len(),
+                Rendition::Row(row) => row.size(),
             }
     }
 }
@@ -78,18 +109,18 @@ impl Rendition {
 #[derive(Default)]
 pub(crate) struct Derived {
     meta: OnceLock<Meta>,
-    made: Mutex<Made>,
+    kept: Mutex<Kept>,
     used: AtomicBool,
 }
 
 #[derive(Default)]
-struct Made {
-    /// By version of the kind, and shape.
-    renditions: Vec<(KindKey, Shape, Rendition)>,
+struct Kept {
+    /// By version of the kind.
+    renditions: Vec<(KindKey, Made, Rendition)>,
     budget: Option<Arc<Budget>>,
 }
 
-impl Made {
+impl Kept {
     fn size(&self) -> usize {
         self.renditions.iter().map(|(_, _, rendition)| rendition.size()).sum()
     }
@@ -109,9 +140,9 @@ impl Derived {
         self.meta.get_or_init(|| meta)
     }
 
-    pub fn rendition(&self, kind: KindKey, shape: Shape) -> Option<Rendition> {
-        let made = self.made();
-        let found = made.renditions.iter().find(|(v, s, _)| (*v, *s) == (kind, shape));
+    pub fn rendition(&self, kind: KindKey, made: Made) -> Option<Rendition> {
+        let kept = self.kept();
+        let found = kept.renditions.iter().find(|(v, m, _)| (*v, *m) == (kind, made));
         let found = found.map(|(_, _, rendition)| rendition.clone());
         if found.is_some() && !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
@@ -120,21 +151,21 @@ impl Derived {
     }
 
     /// Keeps a rendition, unless another thread did so first.
-    pub fn keep(&self, of: &Arc<Version>, kind: KindKey, shape: Shape, rendition: Rendition, budget: &Arc<Budget>) {
+    pub fn keep(&self, of: &Arc<Version>, kind: KindKey, made: Made, rendition: Rendition, budget: &Arc<Budget>) {
         let bytes = rendition.size();
         // Counted before it is there, so that whoever lets it go finds it counted; nothing is locked here.
         budget.charge(bytes);
-        let mut made = self.made();
-        if made.renditions.iter().any(|(v, s, _)| (*v, *s) == (kind, shape)) {
+        let mut kept = self.kept();
+        if kept.renditions.iter().any(|(v, m, _)| (*v, *m) == (kind, made)) {
             budget.release(bytes);
             return;
         }
-        made.renditions.push((kind, shape, rendition));
-        let first = made.budget.is_none();
+        kept.renditions.push((kind, made, rendition));
+        let first = kept.budget.is_none();
         if first {
-            made.budget = Some(budget.clone());
+            kept.budget = Some(budget.clone());
         }
-        drop(made);
+        drop(kept);
         if first {
             budget.enter(of);
         }
@@ -145,33 +176,32 @@ impl Derived {
         if self.used.swap(false, Ordering::Relaxed) {
             return None;
         }
-        let mut made = self.made();
-        let bytes = made.size();
-        *made = Made::default();
+        let mut kept = self.kept();
+        let bytes = kept.size();
+        *kept = Kept::default();
         Some(bytes)
     }
 
-    fn made(&self) -> MutexGuard<'_, Made> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Derived {
     fn drop(&mut self) {
-        let made = self.made.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(budget) = made.budget.take() {
-            budget.leave(made.size());
+        let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(budget) = kept.budget.take() {
+            budget.leave(kept.size());
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use keelson_storage::Revision;
-
     use super::*;
 
     const SIZE: usize = 1000;
+    const JSON: Made = Made::Shape(Shape::Json);
 
     fn entry(n: usize) -> Entry {
         Entry::new(format!("/{n}"), Version::new(Bytes::new(), Revision(2), Revision(2), 1))
@@ -180,11 +210,11 @@ mod tests {
     fn render(entry: &Entry, budget: &Arc<Budget>) {
         let bytes = Bytes::from(vec![b'x'; SIZE]);
         let derived = Derived::of(entry).unwrap();
-        derived.keep(&entry.held, KindKey(0), Shape::Json, Rendition::Plain(bytes), budget);
+        derived.keep(&entry.held, KindKey(0), JSON, Rendition::Plain(bytes), budget);
     }
 
     fn has(entry: &Entry) -> bool {
-        Derived::of(entry).unwrap().rendition(KindKey(0), Shape::Json).is_some()
+        Derived::of(entry).unwrap().rendition(KindKey(0), JSON).is_some()
     }
 
     #[test]

@@ -13,6 +13,6 @@ mod index;
 
 pub(crate) use body::{Body, Items, Write};
 pub use budget::Budget;
-pub(crate) use derived::{Derived, KindKey, Meta, Rendition, Shape};
+pub(crate) use derived::{Derived, KindKey, Made, Meta, Rendition, Shape};
 pub(crate) use gzip::{Block, HEAD as GZIP_HEAD, Joined};
 pub(crate) use index::{Found, Indexes, Source, Term, Wanted};

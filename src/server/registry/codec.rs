@@ -4,7 +4,8 @@ use keelson_machinery::defaults;
 use keelson_machinery::json;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
-use keelson_machinery::protobuf;
+use keelson_machinery::protobuf::{self, Mask};
+use keelson_machinery::reflect::Reflect;
 use keelson_machinery::scheme::KindDesc;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::yaml;
@@ -12,6 +13,9 @@ use keelson_storage::{Entry, Revision};
 
 use super::sealed::unreadable;
 use super::{Media, Resource};
+
+/// Where objects have their metadata.
+const METADATA: &str = "metadata";
 
 impl Resource {
     /// Applies the defaults of a version, of the definition first, then of code.
@@ -93,18 +97,74 @@ impl Resource {
         }
     }
 
-    /// Without a look at the rest of the object; `None` where the rest may matter: for what is stored in another version
-    /// than the hub's, or not in protobuf.
+    /// Without a look at the rest of the object; `None` where the rest may matter.
     fn metadata_alone(&self, value: &[u8]) -> Option<ObjectMeta> {
+        if self.strategy.defaults_metadata() {
+            return None;
+        }
+        let mut metadata = ObjectMeta::default();
+        if value.starts_with(b"{") {
+            let meta = json::type_meta(value).ok()?;
+            self.stored_as_hub(&meta.api_version, &meta.kind)?;
+            json::read_member(value, METADATA, &mut metadata).ok()?;
+        } else {
+            protobuf::read_message(self.metadata_part(value)?, &mut metadata).ok()?;
+        }
+        Some(metadata)
+    }
+
+    /// The metadata of the object that an entry holds, as of the hub version, in protobuf, with this resource version.
+    /// It is not read: what stands in the store is what clients would be sent. `None`: it has to be.
+    pub(crate) fn encoded_metadata(&self, entry: &Entry, revision: Revision) -> Result<Option<Vec<u8>>, StatusError> {
+        let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
+        let encoded = self.metadata_part(&value).and_then(|part| {
+            let desc = ObjectMeta::default().desc();
+            let (_, field) = desc.field("resourceVersion")?;
+            protobuf::with_string(part, desc, field.number, &revision.to_string())
+        });
+        Ok(encoded)
+    }
+
+    /// As [`Resource::decode`], but of the object only a part; `None` where the rest may matter to that, and where all of it
+    /// has to be read anyway.
+    pub(crate) fn decode_masked(
+        &self,
+        entry: &Entry,
+        mask: Option<&Mask>,
+    ) -> Result<Option<Box<dyn Object>>, StatusError> {
+        let Some(mask) = mask else { return Ok(None) };
+        let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
+        Ok(self.part(&value, mask))
+    }
+
+    fn part(&self, value: &[u8], mask: &Mask) -> Option<Box<dyn Object>> {
         if !protobuf::has_envelope(value) {
             return None;
         }
         let unknown = protobuf::decode_envelope(value).ok()?;
-        let stored = self.stored_kind(&unknown.api_version, &unknown.kind).ok()?;
-        let (_, field) = (self.hub.message)().field("metadata")?;
-        let mut metadata = ObjectMeta::default();
-        let read = protobuf::read_field(unknown.raw, field.number, &mut metadata);
-        (std::ptr::eq(stored, self.hub) && read.is_ok()).then_some(metadata)
+        self.stored_as_hub(&unknown.api_version, &unknown.kind)?;
+        let mut object = (self.hub.new)();
+        protobuf::read_masked(unknown.raw, object.as_reflect_mut(), mask).ok()?;
+        self.apply_defaults(self.hub, &mut *object);
+        Some(object)
+    }
+
+    /// The metadata in a stored protobuf object of the hub version; see [`Resource::stored_as_hub`].
+    fn metadata_part<'v>(&self, value: &'v [u8]) -> Option<&'v [u8]> {
+        if self.strategy.defaults_metadata() || !protobuf::has_envelope(value) {
+            return None;
+        }
+        let unknown = protobuf::decode_envelope(value).ok()?;
+        self.stored_as_hub(&unknown.api_version, &unknown.kind)?;
+        let (_, field) = (self.hub.message)().field(METADATA)?;
+        protobuf::field(unknown.raw, field.number)
+    }
+
+    /// `None` for what is stored in another version than the hub's: converting it may take something of a part from the rest
+    /// of the object.
+    fn stored_as_hub(&self, api_version: &str, name: &str) -> Option<()> {
+        let stored = self.stored_kind(api_version, name).ok()?;
+        std::ptr::eq(stored, self.hub).then_some(())
     }
 
     fn decode_bytes(&self, value: &[u8], revision: Revision) -> Result<Box<dyn Object>, String> {

@@ -1,16 +1,19 @@
 //! What resources derive from their stored entries, each at most once: metadata for selectors, bytes for answers.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
+use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
+use keelson_machinery::table::{RowTemplate, write_partial_metadata, write_partial_protobuf};
 use keelson_machinery::{json, jsonpath, protobuf};
 use keelson_storage::{Entry, Event, Revision, Snapshot};
 
-use super::{Endpoint, Resource};
-use crate::cache::{Block, Derived, KindKey, Meta, Rendition, Shape, Source};
-use crate::negotiate::Format;
+use super::{Endpoint, Resource, Shown};
+use crate::cache::{Block, Derived, KindKey, Made, Meta, Rendition, Shape, Source};
+use crate::negotiate::MetaVersion;
 
 /// Number of the field that holds the items, in the protobuf form of every list kind.
 pub(crate) const LIST_ITEMS: u32 = 2;
@@ -69,44 +72,56 @@ impl Endpoint {
     /// The bytes of an object in the version of this endpoint, plain; with `gone` those of an object that went at this
     /// revision, of which there is one for each version of an object.
     pub(crate) fn plain(&self, entry: &Entry, shape: Shape, gone: Option<Revision>) -> Result<Bytes, StatusError> {
-        let shape = match (shape, gone) {
-            (Shape::Json, Some(_)) => Shape::JsonGone,
-            (Shape::Protobuf, Some(_)) => Shape::ProtobufGone,
-            (shape, _) => shape,
-        };
+        let what = Made::shape(shape, gone);
         let derived = derived(entry)?;
-        if let Some(Rendition::Plain(made)) = derived.rendition(KindKey::of(self.kind), shape) {
+        if let Some(Rendition::Plain(made)) = derived.rendition(KindKey::of(self.kind), what) {
             return Ok(made);
         }
         let made = self.render(entry, derived, shape, gone)?;
-        self.keep(entry, derived, shape, Rendition::Plain(made.clone()));
+        self.keep(entry, derived, what, Rendition::Plain(made.clone()));
         Ok(made)
     }
 
     /// An item of a list as a block of gzip: of JSON the bare object, of protobuf the object with its tag and length.
-    pub(crate) fn block(&self, entry: &Entry, format: Format) -> Result<Block, StatusError> {
-        let (shape, of) = match format {
-            Format::Protobuf => (Shape::ProtobufGzip, Shape::Protobuf),
-            Format::Json | Format::Yaml => (Shape::JsonGzip, Shape::Json),
-        };
+    pub(crate) fn block(&self, entry: &Entry, shape: Shape) -> Result<Block, StatusError> {
         let derived = derived(entry)?;
-        if let Some(Rendition::Gzip(made)) = derived.rendition(KindKey::of(self.kind), shape) {
+        if let Some(Rendition::Gzip(made)) = derived.rendition(KindKey::of(self.kind), Made::Gzip(shape)) {
             return Ok(made);
         }
         let mut item = Vec::new();
-        let bytes = self.plain(entry, of, None)?;
-        if shape == Shape::ProtobufGzip {
+        let bytes = self.plain(entry, shape, None)?;
+        if shape.is_protobuf() {
             protobuf::write_tag_len(LIST_ITEMS, bytes.len(), &mut item);
         }
         item.extend_from_slice(&bytes);
         let made = Block::compress(&item);
-        self.keep(entry, derived, shape, Rendition::Gzip(made.clone()));
+        self.keep(entry, derived, Made::Gzip(shape), Rendition::Gzip(made.clone()));
         Ok(made)
     }
 
-    fn keep(&self, entry: &Entry, derived: &Derived, shape: Shape, made: Rendition) {
+    /// What a Table shows of an object; `gone` as in [`Endpoint::plain`].
+    pub(crate) fn row(&self, entry: &Entry, gone: Option<Revision>) -> Result<Arc<RowTemplate>, StatusError> {
+        let what = if gone.is_some() { Made::RowGone } else { Made::Row };
+        let derived = derived(entry)?;
+        if let Some(Rendition::Row(made)) = derived.rendition(KindKey::of(self.kind), what) {
+            return Ok(made);
+        }
+        let object = match self.resource.decode_masked(entry, self.row_mask.as_deref())? {
+            Some(mut object) => {
+                object.meta_mut().resource_version = gone.unwrap_or(entry.mod_revision).to_string();
+                object
+            }
+            None => self.object(entry, derived, gone)?,
+        };
+        let shown = Shown::new(self, object, self.columns.read_paths())?;
+        let made = Arc::new(self.columns.template(&shown.row()));
+        self.keep(entry, derived, what, Rendition::Row(made.clone()));
+        Ok(made)
+    }
+
+    fn keep(&self, entry: &Entry, derived: &Derived, what: Made, made: Rendition) {
         let budget = &self.resource.backend.budget;
-        derived.keep(&entry.held, KindKey::of(self.kind), shape, made, budget);
+        derived.keep(&entry.held, KindKey::of(self.kind), what, made, budget);
     }
 
     fn render(
@@ -116,6 +131,27 @@ impl Endpoint {
         shape: Shape,
         gone: Option<Revision>,
     ) -> Result<Bytes, StatusError> {
+        let bytes = match shape {
+            Shape::Metadata(version) => metadata_json(&self.metadata(entry, gone)?, version),
+            Shape::MetadataProtobuf => self.metadata_protobuf(entry, gone)?,
+            Shape::Json | Shape::Protobuf => {
+                let object = self.object(entry, derived, gone)?;
+                let object = self.resource.from_hub(self.kind, object)?;
+                // Objects are often a little larger as JSON than as they are stored.
+                let mut bytes = Vec::with_capacity(entry.value.len() * 3 / 2 + 256);
+                match shape.is_protobuf() {
+                    true => protobuf::write_message(object.as_reflect(), &mut bytes),
+                    false => json::write(object.as_reflect(), &mut bytes),
+                }
+                bytes.shrink_to_fit();
+                bytes
+            }
+        };
+        Ok(bytes.into())
+    }
+
+    /// The object that an entry holds, as of the hub version; what is asked of it later is kept with the entry.
+    fn object(&self, entry: &Entry, derived: &Derived, gone: Option<Revision>) -> Result<Box<dyn Object>, StatusError> {
         let mut object = self.resource.decode(entry)?;
         if derived.meta().is_none() {
             derived.set_meta(self.resource.read_meta(&*object));
@@ -123,18 +159,44 @@ impl Endpoint {
         if let Some(revision) = gone {
             object.meta_mut().resource_version = revision.to_string();
         }
-        let object = self.resource.from_hub(self.kind, object)?;
-        // Objects are often a little larger as JSON than as they are stored.
-        let mut bytes = Vec::with_capacity(entry.value.len() * 3 / 2 + 256);
-        match shape {
-            Shape::Protobuf | Shape::ProtobufGone | Shape::ProtobufGzip => {
-                protobuf::write_message(object.as_reflect(), &mut bytes);
-            }
-            _ => json::write(object.as_reflect(), &mut bytes),
-        }
-        bytes.shrink_to_fit();
-        Ok(bytes.into())
+        Ok(object)
     }
+
+    /// The metadata as it is shown alone.
+    fn metadata(&self, entry: &Entry, gone: Option<Revision>) -> Result<ObjectMeta, StatusError> {
+        let mut metadata = self.resource.decode_metadata(entry)?;
+        if let Some(revision) = gone {
+            metadata.resource_version = revision.to_string();
+        }
+        for name in self.resource.strategy.versioned_annotations() {
+            metadata.annotations.remove(*name);
+        }
+        Ok(metadata)
+    }
+
+    fn metadata_protobuf(&self, entry: &Entry, gone: Option<Revision>) -> Result<Vec<u8>, StatusError> {
+        let as_stored = match self.resource.strategy.versioned_annotations() {
+            [] => self
+                .resource
+                .encoded_metadata(entry, gone.unwrap_or(entry.mod_revision))?,
+            _ => None,
+        };
+        let mut encoded = Vec::new();
+        match as_stored {
+            Some(stored) => encoded = stored,
+            None => protobuf::write_message(&self.metadata(entry, gone)?, &mut encoded),
+        }
+        let mut out = Vec::with_capacity(encoded.len() + 8);
+        write_partial_protobuf(&encoded, &mut out);
+        Ok(out)
+    }
+}
+
+fn metadata_json(metadata: &ObjectMeta, version: MetaVersion) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    write_partial_metadata(metadata, version.api_version(), &mut out);
+    out.shrink_to_fit();
+    out
 }
 
 fn derived(entry: &Entry) -> Result<&Derived, StatusError> {

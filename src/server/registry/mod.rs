@@ -16,12 +16,14 @@ mod placement;
 mod read;
 mod sealed;
 mod select;
+mod shown;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use keelson_machinery::env::{Clock, Entropy};
 use keelson_machinery::object::{Gvk, Kind};
+use keelson_machinery::protobuf::Mask;
 use keelson_machinery::scheme::{KindDesc, Scheme, SubresourceDesc, TypeDesc};
 use keelson_machinery::table::{CellFunctions, Descriptions, TableColumns, TableError};
 use keelson_storage::Store;
@@ -34,6 +36,7 @@ pub use handler::{Answer, Call, Handler, Reply};
 pub use placement::{Media, Placement, StoreOverride};
 pub use read::{Stored, parse_revision};
 pub(crate) use select::{Next, Query};
+pub(crate) use shown::Shown;
 pub use strategy::{Again, CodeDefaults, Context, DefaultStrategy, MetadataChecks, Mutation, Strategy, Warnings};
 
 /// Kinds that every version of every group has.
@@ -127,6 +130,8 @@ pub struct Endpoint {
     pub kind: &'static KindDesc,
     /// What a Table of this version shows.
     pub columns: Arc<TableColumns>,
+    /// What of a stored object its row is made of; `None`: all.
+    row_mask: Option<Arc<Mask>>,
 }
 
 impl Endpoint {
@@ -367,6 +372,7 @@ impl Registry {
             let endpoint = Endpoint {
                 resource: resource.clone(),
                 kind,
+                row_mask: columns.mask((hub.message)())?.map(Arc::new),
                 columns,
             };
             self.endpoints.entry(plural).or_default().push(endpoint);

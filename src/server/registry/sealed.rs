@@ -7,7 +7,7 @@ use keelson_storage::Entry;
 use keelson_storage::encryption::{PREFIX, TransformError, Transformer};
 
 use super::Resource;
-use crate::cache::{Derived, Items, KindKey, Rendition, Shape};
+use crate::cache::{Derived, Items, KindKey, Made, Rendition};
 
 impl Resource {
     /// The bytes of the object that an entry holds. What is decrypted is kept in memory with the renditions of its
@@ -18,13 +18,13 @@ impl Resource {
         }
         let kind = KindKey::of(self.storage);
         let derived = Derived::of(entry);
-        if let Some(Rendition::Plain(known)) = derived.and_then(|derived| derived.rendition(kind, Shape::Decrypted)) {
+        if let Some(Rendition::Plain(known)) = derived.and_then(|derived| derived.rendition(kind, Made::Decrypted)) {
             return Ok(known);
         }
         let opened = self.transformer.open(&entry.value, &entry.key)?.value;
         if let Some(derived) = derived {
             let kept = Rendition::Plain(opened.clone());
-            derived.keep(&entry.held, kind, Shape::Decrypted, kept, &self.backend.budget);
+            derived.keep(&entry.held, kind, Made::Decrypted, kept, &self.backend.budget);
         }
         Ok(opened)
     }

@@ -155,6 +155,11 @@ pub trait Strategy: Send + Sync {
         &[]
     }
 
+    /// Whether the defaults of code fill in metadata, so that it can't be had without the whole object.
+    fn defaults_metadata(&self) -> bool {
+        false
+    }
+
     /// Puts into an empty object, which a bookmark is, what kube-apiserver's hub version has as plain values there: versions
     /// then show a zero where they could leave the field out.
     fn fill_bookmark(&self, _object: &mut dyn Object) {}

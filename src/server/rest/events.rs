@@ -3,21 +3,28 @@
 use std::sync::Arc;
 
 use keelson_machinery::env::Clock;
-use keelson_machinery::meta::v1::ListMeta;
+use keelson_machinery::meta::v1::{ListMeta, ObjectMeta};
 use keelson_machinery::object::{Object, api_version};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::table::{IncludeObject, Row, TableColumns, TableWriter, write_partial_metadata};
 use keelson_machinery::{json, protobuf};
 use keelson_storage::{Entry, Revision};
 
-use super::output::{Shown, needs_version, write_partial_protobuf};
+use super::output::{needs_version, write_metadata};
 use super::renditions::write_object;
+use super::rows::Rows;
 use crate::cache::Shape as Ready;
 use crate::negotiate::{Accepted, Format, MetaVersion, Shape};
-use crate::registry::Endpoint;
+use crate::registry::{Endpoint, Shown};
 
 /// The annotation of the bookmark that ends the events of the initial state.
 pub(super) const INITIAL_END: &str = "k8s.io/initial-events-end";
+
+pub(super) const PARTIAL_METADATA: &str = "PartialObjectMetadata";
+
+fn is_marked(metadata: &ObjectMeta) -> bool {
+    metadata.annotations.contains_key(INITIAL_END)
+}
 
 /// How events of one watch are written.
 pub(super) struct Encoder {
@@ -77,14 +84,55 @@ impl Encoder {
                 out.extend_from_slice(END_OF_FRAME);
                 Ok(())
             }
-            _ => {
-                let mut object = endpoint.resource.decode(entry)?;
-                if let Some(revision) = gone {
-                    object.meta_mut().resource_version = revision.to_string();
+            (Shape::PartialMetadata(version), Format::Protobuf) => {
+                let bytes = endpoint.plain(entry, Ready::MetadataProtobuf, gone)?;
+                let object = protobuf::wrap(version.api_version(), PARTIAL_METADATA, &bytes);
+                protobuf::write_watch_frame(kind, &object, out);
+                Ok(())
+            }
+            (Shape::PartialMetadata(version), _) => {
+                let bytes = endpoint.plain(entry, Ready::Metadata(version), gone)?;
+                self.frame(kind, &bytes, out);
+                Ok(())
+            }
+            (Shape::Table(version), _) => {
+                let include = self.included(endpoint, entry, version)?;
+                let rows = Rows::new(version, include, &*self.clock);
+                let begin = out.len();
+                begin_frame(kind, out);
+                let written = rows.single(endpoint, entry, gone, !self.named_columns, out);
+                if written.is_err() {
+                    out.truncate(begin);
+                    return written;
                 }
-                self.object_event(endpoint, kind, object, out)
+                self.named_columns = true;
+                out.extend_from_slice(END_OF_FRAME);
+                Ok(())
+            }
+            // No event is a list, and kube-apiserver has no event for this error.
+            (Shape::PartialMetadataList(_), _) => {
+                self.gave_up = true;
+                Ok(())
             }
         }
+    }
+
+    /// What rows show of this object: never nothing of one with the mark of the initial state's end in its metadata.
+    fn included(&self, endpoint: &Endpoint, entry: &Entry, version: MetaVersion) -> Result<IncludeObject, StatusError> {
+        if self.include != IncludeObject::None {
+            return Ok(self.include);
+        }
+        let metadata = endpoint.plain(entry, Ready::Metadata(version), None)?;
+        // Labels and values may have these words too, but hardly ever do.
+        let may_be_marked = metadata
+            .windows(INITIAL_END.len())
+            .any(|part| part == INITIAL_END.as_bytes());
+        let marked = may_be_marked && is_marked(&endpoint.resource.decode_metadata(entry)?);
+        Ok(if marked {
+            IncludeObject::Metadata
+        } else {
+            IncludeObject::None
+        })
     }
 
     /// Appends the frame of an object of the hub version.
@@ -114,8 +162,8 @@ impl Encoder {
                 let shown = Shown::new(endpoint, object, false)?;
                 if protobuf {
                     let mut part = Vec::new();
-                    write_partial_protobuf(shown.metadata(), &mut part);
-                    body = protobuf::wrap(version.api_version(), "PartialObjectMetadata", &part);
+                    write_metadata(shown.metadata(), &mut part);
+                    body = protobuf::wrap(version.api_version(), PARTIAL_METADATA, &part);
                 } else {
                     write_partial_metadata(shown.metadata(), version.api_version(), &mut body);
                 }
@@ -137,7 +185,7 @@ impl Encoder {
         };
         // The mark of the initial state's end is in the metadata, and so never left out.
         let include = match self.include {
-            IncludeObject::None if row.metadata.annotations.contains_key(INITIAL_END) => IncludeObject::Metadata,
+            IncludeObject::None if is_marked(row.metadata) => IncludeObject::Metadata,
             include => include,
         };
         let writer = TableWriter {

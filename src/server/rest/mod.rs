@@ -18,11 +18,13 @@ pub mod pretty;
 mod read;
 mod renditions;
 pub mod request;
+mod rows;
 mod scale;
 mod scale_owners;
 mod update;
 mod watch;
 mod watching;
+mod writers;
 
 use std::sync::Arc;
 

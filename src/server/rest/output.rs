@@ -7,12 +7,14 @@ use keelson_machinery::object::{Kind, Object, api_version};
 use keelson_machinery::protobuf;
 use keelson_machinery::reflect::Value;
 use keelson_machinery::status::{StatusError, reason};
-use keelson_machinery::table::{IncludeObject, Row, TableColumns, TableWriter, write_partial_metadata};
+use keelson_machinery::table::{
+    IncludeObject, Row, TableColumns, TableWriter, write_partial_metadata, write_partial_protobuf,
+};
 
 use super::Rest;
 use super::request::Request;
 use crate::negotiate::{Accepted, Format, MetaVersion, Shape};
-use crate::registry::Endpoint;
+use crate::registry::{Endpoint, Shown};
 use crate::respond;
 
 /// Numbers of protobuf fields in every list kind, and in PartialObjectMetadata.
@@ -29,40 +31,6 @@ pub(super) fn include_object(request: &Request, accepted: Accepted) -> Result<In
         let why = format!("Invalid value: {text:?}: must be 'Metadata', 'Object', 'None', or empty");
         StatusError::bad_request(format!("Unable to convert to Table as requested: includeObject: {why}"))
     })
-}
-
-/// An object on its way into a Table or cut down to its metadata: the hub version, as far as those show it, and the
-/// version of the path where that is another and wanted.
-pub(super) struct Shown {
-    hub: Box<dyn Object>,
-    versioned: Option<Box<dyn Object>>,
-}
-
-impl Shown {
-    /// `versioned`: paths are read in the version of the path, or the whole object is shown.
-    pub(super) fn new(endpoint: &Endpoint, mut hub: Box<dyn Object>, versioned: bool) -> Result<Shown, StatusError> {
-        let hidden = endpoint.resource.strategy.versioned_annotations();
-        let same = endpoint.kind.gvk() == endpoint.resource.hub.gvk() && hidden.is_empty();
-        let versioned = match versioned && !same {
-            true => Some(endpoint.resource.from_hub(endpoint.kind, hub.clone_object())?),
-            false => None,
-        };
-        for name in hidden {
-            hub.meta_mut().annotations.remove(*name);
-        }
-        Ok(Shown { hub, versioned })
-    }
-
-    pub(super) fn metadata(&self) -> &ObjectMeta {
-        self.hub.meta()
-    }
-
-    pub(super) fn row(&self) -> Row<'_> {
-        Row {
-            versioned: self.versioned.as_deref().unwrap_or(&*self.hub),
-            ..Row::of(&*self.hub)
-        }
-    }
 }
 
 /// Whether rows need the version of the path.
@@ -231,7 +199,7 @@ fn metadata_response(
     };
     if format == Format::Protobuf {
         let mut out = Vec::with_capacity(512);
-        write_partial_protobuf(metadata, &mut out);
+        write_metadata(metadata, &mut out);
         let body = protobuf::wrap(version.api_version(), "PartialObjectMetadata", &out);
         return respond::protobuf_bytes(rendering, code, body, text);
     }
@@ -291,7 +259,7 @@ pub(super) fn metadata_list(
         }
         if is_protobuf {
             part.clear();
-            write_partial_protobuf(&metadata, &mut part);
+            write_metadata(&metadata, &mut part);
             protobuf::write_tag_bytes(LIST_ITEMS, &part, &mut raw);
         }
         empty = false;
@@ -373,9 +341,9 @@ fn list_protobuf(meta: &ListMeta, objects: &[Box<dyn Object>]) -> Vec<u8> {
     out
 }
 
-/// PartialObjectMetadata in protobuf: its one field.
-pub(super) fn write_partial_protobuf(meta: &ObjectMeta, out: &mut Vec<u8>) {
+/// PartialObjectMetadata in protobuf.
+pub(super) fn write_metadata(meta: &ObjectMeta, out: &mut Vec<u8>) {
     let mut part = Vec::new();
     protobuf::write_message(meta, &mut part);
-    protobuf::write_tag_bytes(LIST_METADATA, &part, out);
+    write_partial_protobuf(&part, out);
 }

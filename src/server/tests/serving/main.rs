@@ -26,4 +26,6 @@ mod secrets;
 #[cfg(test)]
 mod setting;
 #[cfg(test)]
+mod shapes;
+#[cfg(test)]
 mod watches;

@@ -135,7 +135,13 @@ pub struct Client {
 
 impl Client {
     pub async fn get(&mut self, path: &str) -> http::Response<Incoming> {
+        self.get_as(path, "application/json").await
+    }
+
+    /// With this `Accept` header.
+    pub async fn get_as(&mut self, path: &str, accept: &str) -> http::Response<Incoming> {
         let request = http::Request::get(format!("http://localhost{path}"))
+            .header("accept", accept)
             .body(Full::default())
             .unwrap();
         soon(self.sender.send_request(request)).await.unwrap()
@@ -158,7 +164,12 @@ impl Client {
 
     /// An open watch of all orders.
     pub async fn watch(&mut self, query: &str) -> Events {
-        let answer = self.get(&format!("{ORDERS}?watch=1&{query}")).await;
+        self.watch_as(query, "application/json").await
+    }
+
+    /// With this `Accept` header.
+    pub async fn watch_as(&mut self, query: &str, accept: &str) -> Events {
+        let answer = self.get_as(&format!("{ORDERS}?watch=1&{query}"), accept).await;
         assert_eq!(answer.status(), 200);
         Events {
             body: answer.into_body(),
@@ -188,6 +199,21 @@ impl Events {
                 return Some(serde_json::from_slice(&line).unwrap());
             }
             let frame = soon(self.body.frame()).await?.unwrap();
+            self.read.extend_from_slice(&frame.into_data().unwrap());
+        }
+    }
+
+    /// The next event of a stream in protobuf, without its frame.
+    pub async fn next_frame(&mut self) -> Vec<u8> {
+        const LENGTH: usize = 4;
+        loop {
+            if let Some(length) = self.read.first_chunk::<LENGTH>() {
+                let end = LENGTH + u32::from_be_bytes(*length) as usize;
+                if self.read.len() >= end {
+                    return self.read.drain(..end).skip(LENGTH).collect();
+                }
+            }
+            let frame = soon(self.body.frame()).await.expect("the watch has ended").unwrap();
             self.read.extend_from_slice(&frame.into_data().unwrap());
         }
     }
