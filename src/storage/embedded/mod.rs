@@ -93,6 +93,7 @@ impl EmbeddedStore {
             reserve: Reserve::beside(&own_path),
             shrink: false,
             upkeep: upkeep.waker(),
+            woken: 0,
             suspect: false,
             ticks: 0,
         };

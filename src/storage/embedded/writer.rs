@@ -34,7 +34,7 @@ pub(super) const MOVE_PAGES: u64 = 4 << 10;
 pub(super) const ROUND_PAGES: u64 = 8 << 10;
 /// … once no more than these wait, which the writer then moves itself.
 pub(super) const REST_PAGES: u64 = 256;
-/// The writer itself empties a longer log, since upkeep can't keep up.
+/// All of a longer log is moved by the writer, since upkeep can't keep up.
 const LOG_LIMIT_PAGES: u64 = 32 << 10;
 /// On a full disk each tick of so many tries to set space aside again.
 const RESERVE_AT_TICK: u32 = 4;
@@ -94,6 +94,8 @@ pub(super) struct Writer {
     /// Rows were deleted: the file may have pages to give back.
     pub shrink: bool,
     pub upkeep: Thread,
+    /// Pages of the log when upkeep was last woken.
+    pub woken: u64,
     /// The last transaction failed.
     pub suspect: bool,
     /// Ticks on a full disk so far.
@@ -350,13 +352,13 @@ impl Writer {
     /// Keeps the log short: upkeep moves most of it, the writer what is left when the log shall begin anew.
     fn move_log(&mut self) -> rusqlite::Result<()> {
         let pages = self.shared.progress.now();
-        if pages.written > LOG_LIMIT_PAGES {
-            self.database.empty_log()?;
-            self.shared.progress.wrote(0);
-        } else if pages.written > ROUND_PAGES && (1..=REST_PAGES).contains(&pages.waiting()) {
+        let little = (1..=REST_PAGES).contains(&pages.waiting());
+        if pages.written > LOG_LIMIT_PAGES && pages.waiting() > 0 || pages.written > ROUND_PAGES && little {
             let moved = self.database.checkpoint()?;
             self.shared.progress.moved(pages.round, moved);
-        } else if pages.waiting() > MOVE_PAGES {
+        } else if pages.waiting() > MOVE_PAGES && pages.written.abs_diff(self.woken) > REST_PAGES {
+            // Not at each commit: somebody who copies the store keeps what was written since from being moved.
+            self.woken = pages.written;
             self.upkeep.unpark();
         }
         Ok(())
