@@ -43,7 +43,7 @@ pub struct Message {
     pub place: Place,
     /// Some field in or below it has a default.
     pub has_defaults: bool,
-    /// Some field in or below it has rules, is required or is immutable.
+    /// Some field in or below it has rules that are checked in every type; see [`Field::has_own_rules`].
     pub has_rules: bool,
     /// A list kind made by the generator.
     pub list_of: Option<MessageId>,
@@ -102,15 +102,21 @@ impl Field {
 
     /// Whether this field itself (not what stands below it) is validated declaratively.
     pub fn has_own_rules(&self) -> bool {
-        !self.options.unchecked && self.says_rules()
+        let o = &self.options;
+        // What is required of a field that has no absence is looked at in types that are not those of Kubernetes, which
+        // are walked whole.
+        !o.unchecked && (self.says_values() || o.immutable || (o.required && self.optional))
     }
 
     /// Whether the definition says what values this field takes, be they checked or not.
     pub fn says_rules(&self) -> bool {
         let o = &self.options;
-        o.required
-            || o.immutable
-            || o.minimum.or(o.maximum).or(o.multiple_of).is_some()
+        o.required || o.immutable || self.says_values()
+    }
+
+    fn says_values(&self) -> bool {
+        let o = &self.options;
+        o.minimum.or(o.maximum).or(o.multiple_of).is_some()
             || o.min_length.or(o.max_length).or(o.min_items).or(o.max_items).is_some()
             || o.min_properties.or(o.max_properties).is_some()
             || !(o.enum_values.is_empty() && o.item_enum.is_empty() && o.pattern.is_empty() && o.format.is_empty())

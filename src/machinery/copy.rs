@@ -1,9 +1,13 @@
 //! Copying and clearing fields through reflection.
 
+use crate::equality::identical;
 use crate::reflect::{List, Map, Reflect, Slot, Value};
 
-/// Makes field `index` of `to` equal to that of `from`, a message of the same type.
+/// Makes field `index` of `to` what it is in `from`, a message of the same type. Often it is that already.
 pub fn copy_field(to: &mut dyn Reflect, from: &dyn Reflect, index: usize) {
+    if identical(to.get(index), from.get(index)) {
+        return;
+    }
     if let Some(slot) = to.get_mut(index) {
         assign(slot, from.get(index));
     }

@@ -1,7 +1,8 @@
 //! Equality of messages by their fields, as Kubernetes compares: an empty list or map is the same as none, quantities
 //! and times compare by value.
 
-use crate::reflect::{Flags, List, Map, Reflect, Value};
+use crate::quantity::Quantity;
+use crate::reflect::{Flags, Leaf, LeafKind, List, Map, Reflect, Value};
 
 /// Whether two messages of the same type have the same fields. Messages of different types are not equal.
 pub fn equal(a: &dyn Reflect, b: &dyn Reflect) -> bool {
@@ -45,6 +46,73 @@ fn equal_maps(a: &dyn Map, b: &dyn Map) -> bool {
     let mut same = true;
     a.for_each(&mut |key, value| same = same && b.get(key).is_some_and(|other| equal_values(value, other)));
     same
+}
+
+/// Room for the values of two messages and of those within them.
+const VALUES: usize = 384;
+
+/// Whether two values of one field are the same in all respects, so that one may stand for the other: what is equal but
+/// written otherwise is not. Says no of leaves that would take a closer look.
+pub fn identical(a: Value<'_>, b: Value<'_>) -> bool {
+    identical_values(a, b, &mut Vec::new())
+}
+
+/// `values` has the values of the messages around these.
+fn identical_values<'a>(a: Value<'a>, b: Value<'a>, values: &mut Vec<Value<'a>>) -> bool {
+    match (a, b) {
+        (Value::Absent, Value::Absent) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Int32(a), Value::Int32(b)) => a == b,
+        (Value::Int64(a), Value::Int64(b)) => a == b,
+        (Value::Double(a), Value::Double(b)) => a.to_bits() == b.to_bits(),
+        (Value::Str(a), Value::Str(b)) => a == b,
+        (Value::Bytes(a), Value::Bytes(b)) => a == b,
+        (Value::Message(a), Value::Message(b)) => identical_messages(a, b, values),
+        (Value::Leaf(a), Value::Leaf(b)) => identical_leaves(a, b),
+        (Value::List(a), Value::List(b)) => {
+            a.len() == b.len() && (0..a.len()).all(|i| identical_values(a.get(i), b.get(i), values))
+        }
+        (Value::Map(a), Value::Map(b)) => {
+            let mut same = a.len() == b.len();
+            a.for_each(&mut |key, value| {
+                same = same && b.get(key).is_some_and(|other| identical_values(value, other, values));
+            });
+            same
+        }
+        _ => false,
+    }
+}
+
+fn identical_messages<'a>(a: &'a dyn Reflect, b: &'a dyn Reflect, values: &mut Vec<Value<'a>>) -> bool {
+    if !std::ptr::eq(a.desc(), b.desc()) {
+        return false;
+    }
+    if values.capacity() == 0 {
+        values.reserve(VALUES);
+    }
+    let begin = values.len();
+    a.values(values);
+    let middle = values.len();
+    b.values(values);
+    let same = (begin..middle).all(|index| match (values.get(index), values.get(index + middle - begin)) {
+        (Some(&a), Some(&b)) => identical_values(a, b, values),
+        _ => false,
+    });
+    values.truncate(begin);
+    same
+}
+
+fn identical_leaves(a: &dyn Leaf, b: &dyn Leaf) -> bool {
+    match a.kind() {
+        LeafKind::Quantity => quantity_text(a) == quantity_text(b),
+        // Messages in it may be equal without being the same.
+        LeafKind::Union => false,
+        _ => a.eq_leaf(b),
+    }
+}
+
+fn quantity_text(leaf: &dyn Leaf) -> Option<&str> {
+    leaf.as_any().downcast_ref().map(Quantity::as_str)
 }
 
 /// Whether every field of the message is at its zero: absent, or of those that can't be absent 0, "" or empty.
@@ -120,6 +188,25 @@ mod tests {
         let mut other = full();
         other.spec.limits.insert("cpu".into(), "0.1".parse().unwrap());
         assert!(equal(&full(), &other));
+    }
+
+    #[test]
+    fn what_is_identical_is_written_alike() {
+        let same = |a: &Widget, b: &Widget| identical(Value::Message(a), Value::Message(b));
+        assert!(same(&full(), &full()));
+        let mut other = full();
+        other.spec.limits.insert("cpu".into(), "0.1".parse().unwrap());
+        assert!(equal(&full(), &other) && same(&full(), &other), "one canonical text");
+        let zeros = |text: Option<&str>| {
+            let mut widget = full();
+            widget.spec.source.path = text.map(str::to_owned);
+            widget
+        };
+        assert!(!same(&zeros(None), &zeros(Some(""))) && same(&zeros(None), &zeros(None)));
+        let mut deep = full();
+        deep.spec.child.as_mut().unwrap().parts.push(Part::default());
+        assert!(!same(&full(), &deep));
+        assert!(!identical(Value::Message(&full()), Value::Message(&full().spec)));
     }
 
     #[test]

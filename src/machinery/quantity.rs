@@ -115,12 +115,28 @@ impl Quantity {
 
     /// Rounds away from zero to a multiple of 10^`scale`. Returns whether nothing was lost.
     pub fn round_up(&mut self, scale: i32) -> bool {
+        if scale <= -3 && self.is_plain() {
+            return true;
+        }
         let (mut number, format) = self.decimal();
         let exact = number.round_up(i64::from(scale));
         if !exact {
             *self = Quantity::from_decimal(&number, format);
         }
         exact
+    }
+
+    /// Whether the text is a whole number of thousandths or of something greater: digits without a point, and at most one
+    /// of the suffixes from `m` up. Says no of what takes a closer look.
+    fn is_plain(&self) -> bool {
+        let text = self.as_str();
+        let suffix = text
+            .trim_start_matches('-')
+            .trim_start_matches(|c: char| c.is_ascii_digit());
+        matches!(
+            suffix,
+            "" | "m" | "k" | "M" | "G" | "T" | "P" | "Ki" | "Mi" | "Gi" | "Ti" | "Pi" | "Ei"
+        )
     }
 
     /// The number in units of 10^`scale`, rounded away from zero, at most what fits.

@@ -159,7 +159,7 @@ impl Flags {
     pub const ATOMIC: Flags = Flags(64);
     /// Some field in or below this one has a default.
     pub const HAS_DEFAULTS: Flags = Flags(128);
-    /// Some field in or below this one has [`Rules`] or is required.
+    /// Some field in or below this one has [`Rules`], is immutable, or is required of an `Option`.
     pub const HAS_RULES: Flags = Flags(256);
     pub const NULLABLE: Flags = Flags(512);
     /// A message that is a kind, or a list of them: JSON shows its `kind` and `apiVersion`.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::view::{Presence, Shape, item_element, same, same_key};
+use crate::equality::identical;
 use crate::fieldset::{Entry, FieldSet, Name, PathElement};
 use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Value};
 
@@ -56,9 +57,14 @@ impl Changed {
 
 /// Compares two messages of one type. `apiVersion` and `kind` play no part.
 pub fn compare(old: &dyn Reflect, new: &dyn Reflect) -> Comparison {
+    compare_without(old, new, &FieldSet::EMPTY)
+}
+
+/// As [`compare`], without what is at or below the paths of `ignored`; fields that are ignored whole are not looked at.
+pub(crate) fn compare_without(old: &dyn Reflect, new: &dyn Reflect, ignored: &FieldSet) -> Comparison {
     let mut level = Level::default();
-    level.messages(Some(old), Some(new));
-    level.finish()
+    level.messages(Some(old), Some(new), ignored);
+    level.finish().without(ignored)
 }
 
 /// What differs at one path: whether the path itself does, and what does below it.
@@ -113,7 +119,8 @@ impl Level {
         add(&mut self.modified, diff.modified, diff.below);
     }
 
-    fn messages<'a>(&mut self, old: Option<&'a dyn Reflect>, new: Option<&'a dyn Reflect>) {
+    /// Fields of the names in `ignored` are passed over.
+    fn messages<'a>(&mut self, old: Option<&'a dyn Reflect>, new: Option<&'a dyn Reflect>, ignored: &FieldSet) {
         let Some(desc) = old.or(new).map(|m| m.desc()) else {
             return;
         };
@@ -121,14 +128,17 @@ impl Level {
         let value = |all: &Option<Vec<Value<'a>>>, index: usize| all.as_ref().and_then(|all| all.get(index).copied());
         for (index, field) in desc.fields.iter().enumerate() {
             let (a, b) = (value(&olds, index), value(&news, index));
-            if matches!((a, b), (Some(a), Some(b)) if are_alike(a, b)) {
+            if matches!((a, b), (Some(a), Some(b)) if identical(a, b)) {
                 continue;
             }
             if field.flags.has(Flags::INLINE) {
                 let message = |v: Option<Value<'_>>| matches!(v, Some(Value::Message(_)));
                 if message(a) || message(b) {
-                    self.messages(as_message(a), as_message(b));
+                    self.messages(as_message(a), as_message(b), ignored);
                 }
+                continue;
+            }
+            if !ignored.is_empty() && ignored.field(field.json).is_some_and(|entry| entry.member) {
                 continue;
             }
             let shown = |v| match v {
@@ -182,21 +192,6 @@ fn all_values(message: &dyn Reflect) -> Vec<Value<'_>> {
     values
 }
 
-/// Whether two values of one field differ in nothing. Says no where it would take a closer look.
-#[inline]
-fn are_alike(a: Value<'_>, b: Value<'_>) -> bool {
-    match (a, b) {
-        (Value::Absent, Value::Absent) => true,
-        (Value::Bool(a), Value::Bool(b)) => a == b,
-        (Value::Int32(a), Value::Int32(b)) => a == b,
-        (Value::Int64(a), Value::Int64(b)) => a == b,
-        (Value::Str(a), Value::Str(b)) => a == b,
-        (Value::List(a), Value::List(b)) => a.is_empty() && b.is_empty(),
-        (Value::Map(a), Value::Map(b)) => a.is_empty() && b.is_empty(),
-        _ => false,
-    }
-}
-
 fn as_message(value: Option<Value<'_>>) -> Option<&dyn Reflect> {
     match value {
         Some(Value::Message(m)) => Some(m),
@@ -238,7 +233,7 @@ fn diff(shape: Shape, old: Presence<'_>, new: Presence<'_>) -> Diff {
         }
         (Shape::Message, Is(Value::Message(a)), Is(Value::Message(b))) => {
             let mut level = Level::default();
-            level.messages(Some(a), Some(b));
+            level.messages(Some(a), Some(b), &FieldSet::EMPTY);
             return level.below();
         }
         (Shape::List(field), Is(Value::List(a)), Is(Value::List(b))) => {
@@ -276,7 +271,7 @@ impl Level {
         let (a, b) = (value(old), value(new));
         match shape {
             Shape::Leaf => {}
-            Shape::Message => self.messages(as_message(a), as_message(b)),
+            Shape::Message => self.messages(as_message(a), as_message(b), &FieldSet::EMPTY),
             Shape::List(field) => {
                 let list = |v| match v {
                     Some(Value::List(l)) => Some(l),
@@ -306,6 +301,9 @@ fn diff_parallel(field: &'static FieldDesc, old: &dyn List, new: &dyn List) -> O
     let mut level = Level::default();
     for i in 0..len {
         let (a, b) = (old.get(i), new.get(i));
+        if identical(a, b) {
+            continue;
+        }
         level.push(
             || item_element(field, b),
             diff(shape, Presence::of_element(a), Presence::of_element(b)),

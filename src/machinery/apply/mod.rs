@@ -21,6 +21,7 @@ mod shown;
 mod tests;
 mod view;
 
+pub(crate) use compare::compare_without;
 pub use compare::{Changed, Comparison, compare};
 pub use document::{Document, DocumentError, read_document};
 pub use merge::merge;

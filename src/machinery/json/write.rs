@@ -83,8 +83,23 @@ fn write_fields<'a>(message: &'a dyn Reflect, values: &mut Vec<Value<'a>>, out: 
     values.truncate(begin);
 }
 
+/// Appends a field that is not inlined as a member of the object that `out` ends in, if JSON shows it.
+pub(crate) fn write_member(message: &dyn Reflect, index: usize, out: &mut Vec<u8>) {
+    let value = message.get(index);
+    if let Some(field) = message
+        .desc()
+        .fields
+        .get(index)
+        .filter(|field| is_written(field, value))
+    {
+        write_key(field.json, out);
+        write_field(field, value, &mut Vec::new(), out);
+    }
+}
+
+/// Whether JSON shows the field when it has this value.
 #[inline]
-fn is_written(field: &FieldDesc, value: Value<'_>) -> bool {
+pub(crate) fn is_written(field: &FieldDesc, value: Value<'_>) -> bool {
     let always = field.flags.has(Flags::ALWAYS);
     if field.flags.has(Flags::OPTIONAL) {
         return always || !matches!(value, Value::Absent);
@@ -104,8 +119,9 @@ fn is_written(field: &FieldDesc, value: Value<'_>) -> bool {
     }
 }
 
+/// Appends the key of a member, behind a comma unless it is the first of its object.
 #[inline]
-fn write_key(key: &str, out: &mut Vec<u8>) {
+pub(crate) fn write_key(key: &str, out: &mut Vec<u8>) {
     out.reserve(key.len() + 4);
     if out.last() != Some(&b'{') {
         out.push(b',');

@@ -1,7 +1,7 @@
 //! What a write does to the owners of an object.
 
 use super::{Managed, Operation, Owner};
-use crate::apply::{Changed, compare};
+use crate::apply::{Changed, compare_without};
 use crate::fieldset::{FieldPath, FieldSet};
 use crate::object::Object;
 use crate::reflect::Reflect;
@@ -100,7 +100,7 @@ pub fn track(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Resu
 }
 
 fn differences(old: &dyn Reflect, new: &dyn Reflect, ignored: &FieldSet) -> Changed {
-    compare(old, new).without(ignored).into_changed()
+    compare_without(old, new, ignored).into_changed()
 }
 
 /// Takes away from all owners but `but` what the change gave another value and what it removed. Without `force`,

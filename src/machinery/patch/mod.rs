@@ -7,9 +7,12 @@
 pub mod json;
 pub mod merge;
 mod node;
+mod reach;
 pub mod strategic;
 mod strict;
 mod text;
+
+pub use reach::Reach;
 
 use crate::status::StatusError;
 

@@ -84,7 +84,7 @@ impl Check {
             self.extent = self.extent.min(Extent::Kubernetes);
         }
         for (index, field) in new.desc().fields.iter().enumerate() {
-            if self.extent == Extent::Values && !field.flags.has(Flags::HAS_RULES) {
+            if self.extent != Extent::All && !field.flags.has(Flags::HAS_RULES) {
                 continue;
             }
             let value = new.get(index);
@@ -206,13 +206,8 @@ impl Check {
             known.sort_unstable();
             self.errors.push(FieldError::not_supported(&place.path(), text, &known));
         }
-        let length = text.chars().count();
-        if let Some(max) = rules.max_length.filter(|max| length > *max as usize) {
-            self.errors.push(FieldError::too_long(&place.path(), max as usize));
-        }
-        if let Some(min) = rules.min_length.filter(|min| length < *min as usize) {
-            self.errors
-                .push(FieldError::too_short(&place.path(), text, min as usize));
+        if rules.max_length.or(rules.min_length).is_some() {
+            self.length(rules, text, place);
         }
         if !rules.pattern.is_empty() && format::matches_pattern(rules.pattern, text) != Some(true) {
             let path = place.path();
@@ -221,6 +216,17 @@ impl Check {
         }
         if !rules.format.is_empty() {
             self.errors.extend(format::check(rules.format, text, &place.path()));
+        }
+    }
+
+    fn length(&mut self, rules: &Rules, text: &str, place: &Place<'_>) {
+        let length = text.chars().count();
+        if let Some(max) = rules.max_length.filter(|max| length > *max as usize) {
+            self.errors.push(FieldError::too_long(&place.path(), max as usize));
+        }
+        if let Some(min) = rules.min_length.filter(|min| length < *min as usize) {
+            self.errors
+                .push(FieldError::too_short(&place.path(), text, min as usize));
         }
     }
 

@@ -7,7 +7,7 @@ use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
 use keelson_machinery::managed;
 use keelson_machinery::object::{Object, not_registered};
-use keelson_machinery::patch::{self, json::JsonPatch};
+use keelson_machinery::patch::{self, Reach, json::JsonPatch};
 use keelson_machinery::scheme::{KindDesc, SubresourceDesc};
 use keelson_machinery::status::StatusError;
 
@@ -119,9 +119,12 @@ fn patched(
     validation: FieldValidation,
 ) -> Result<(Patched, Vec<String>), StatusError> {
     let (patch_type, body) = patch;
-    let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
-    let document = json::to_vec(&*versioned);
+    let versioned = || endpoint.resource.from_hub(endpoint.kind, current.clone_object());
     let strict = validation != FieldValidation::Ignore;
+    if let Some(patched) = patched_in_part(endpoint, versioned()?, patch, strict) {
+        return Ok((patched, Vec::new()));
+    }
+    let document = json::to_vec(&*versioned()?);
     let (text, mut problems) = apply(endpoint, patch_type, &document, body, strict)?;
     let refused = |why: &str| match patch_type {
         PatchType::Strategic => unfit(
@@ -143,6 +146,37 @@ fn patched(
         FieldValidation::Strict if !problems.is_empty() => Err(refused(&strict_error(&problems))),
         _ => Ok((patched, problems)),
     }
+}
+
+/// The same, of an object in the version of the endpoint, for a patch that reaches few of its fields: the others are
+/// neither written nor read. `None` where that is not the whole story: the patch reaches further, or there is something to
+/// say of it.
+fn patched_in_part(
+    endpoint: &Endpoint,
+    mut object: Box<dyn Object>,
+    (patch_type, body): (PatchType, &[u8]),
+    strict: bool,
+) -> Option<Patched> {
+    if patch_type == PatchType::Json {
+        return None;
+    }
+    let reach = Reach::of(&*object, body)?;
+    let (text, problems) = apply(endpoint, patch_type, &reach.document, body, strict).ok()?;
+    reach.clear(object.as_reflect_mut());
+    let found = match patch_type {
+        PatchType::Strategic => json::restore(&text, object.as_reflect_mut()),
+        _ => json::read(&text, object.as_reflect_mut()),
+    };
+    if !problems.is_empty() || !found.ok()?.is_empty() {
+        return None;
+    }
+    managed::mark_reset(&text, object.as_reflect_mut());
+    let written_empty = managed::written_empty(&text, object.as_reflect());
+    Some(Patched {
+        kind: endpoint.kind,
+        object,
+        written_empty,
+    })
 }
 
 /// An object in the version that its text names.
