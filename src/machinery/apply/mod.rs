@@ -5,6 +5,7 @@
 //! applied before but no longer does and nobody else owns, and then compares: what differs must not belong to others.
 
 mod compare;
+mod created;
 mod document;
 mod go_value;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod view;
 
 pub(crate) use compare::compare_without;
 pub use compare::{Changed, Comparison, compare};
+pub(crate) use created::created;
 pub use document::{Document, DocumentError, read_document};
 pub use merge::merge;
 pub use raw::sort_raw_values;

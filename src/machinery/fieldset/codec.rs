@@ -8,7 +8,7 @@ use super::{Entry, FieldSet, KeyField, Name, PathElement, Scalar};
 use crate::json::{self, Cursor, Scanner, Shape, compact, parse_shape, text};
 
 /// How deep a set may nest. No kind comes near it; custom resources may.
-const MAX_DEPTH: usize = 200;
+pub(super) const MAX_DEPTH: usize = 200;
 
 /// Why a text is no set of fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -71,14 +71,17 @@ fn write_entries(entries: &[Entry], first: &mut bool, scratch: &mut Vec<u8>, out
     }
 }
 
+/// Appends the key of the element of a named field, with its quotes.
+pub(crate) fn write_name(name: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\"f:");
+    write_rest(name, out);
+}
+
 /// Appends the key of an element, with its quotes.
-fn write_element(element: &PathElement, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+pub(crate) fn write_element(element: &PathElement, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     scratch.clear();
     match element {
-        PathElement::Field(name) => {
-            out.extend_from_slice(b"\"f:");
-            return write_rest(name, out);
-        }
+        PathElement::Field(name) => return write_name(name, out),
         PathElement::Key(fields)
             if let [(name, Scalar::Str(value))] = &**fields
                 && name.bytes().chain(value.bytes()).all(is_plain) =>
@@ -125,7 +128,7 @@ fn write_rest(rest: &str, out: &mut Vec<u8>) {
 }
 
 /// Whether the byte stands in JSON as it is.
-fn is_plain(byte: u8) -> bool {
+pub(super) fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&')
 }
 
@@ -184,7 +187,7 @@ fn in_order(mut entries: Vec<Entry>) -> FieldSet {
     FieldSet { entries }
 }
 
-fn read_element(key: &str) -> Result<Option<PathElement>, FieldsError> {
+pub(super) fn read_element(key: &str) -> Result<Option<PathElement>, FieldsError> {
     let Some((kind, rest)) = key.split_once(':').filter(|(kind, _)| kind.len() == 1) else {
         return Err(FieldsError("a key of the fields has no type"));
     };

@@ -9,13 +9,16 @@ mod growing;
 mod path;
 #[cfg(test)]
 mod tests;
+mod unread;
 
 use std::cmp::Ordering;
 
 pub use codec::FieldsError;
+pub(crate) use codec::{write_element, write_name};
 pub use element::{KeyField, Name, PathElement, Scalar};
 pub(crate) use growing::Growing;
 pub use path::FieldPath;
+pub(crate) use unread::{Overlap, is_usual};
 
 /// A set of paths. The empty set takes no memory.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]

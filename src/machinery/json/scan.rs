@@ -64,6 +64,11 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// The text as it is written, with its escapes.
+    pub(crate) fn written(self) -> &'a [u8] {
+        self.inner
+    }
+
     pub(crate) fn decode(self) -> Cow<'a, str> {
         if self.plain {
             return match std::str::from_utf8(self.inner) {
@@ -276,7 +281,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Passes over one value and returns its text. Not recursive, so that depth costs no stack.
-    pub(super) fn skip_value(&mut self) -> Result<&'a [u8], Failure> {
+    pub(crate) fn skip_value(&mut self) -> Result<&'a [u8], Failure> {
         let first = self.peek();
         let start = self.pos;
         match first {

@@ -45,10 +45,10 @@ impl Managed {
         if self.find(&ancient).is_none()
             && let Some(at) = self.owners.iter().position(|o| o.is_same(first))
         {
-            ancient.set_fields(self.owners.remove(at).fields);
+            ancient.set_fields(self.owners.remove(at).take_fields());
         }
         let ancient = self.entry(ancient);
-        ancient.gain(owner.fields.clone());
+        ancient.gain(owner.fields().clone());
         // The more recent of the two times.
         ancient.time = owner.time;
         if !ancient.is_same(owner) {

@@ -10,15 +10,16 @@ mod scale;
 mod tests;
 mod track;
 
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::fmt;
 
 pub use empties::written_empty;
 pub use limit::MAX_UPDATERS;
-pub use track::{Change, Conflict, Versions, Writer, track};
+pub use track::{Change, Conflict, Versions, Writer, track, track_new};
 pub(crate) use track::{transfer, untracked};
 
-use crate::fieldset::{FieldSet, FieldsError};
+use crate::fieldset::{FieldSet, FieldsError, Overlap, is_usual};
 use crate::json::Cursor;
 use crate::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use crate::raw::RawJson;
@@ -53,8 +54,9 @@ pub struct Owner {
     pub api_version: String,
     pub subresource: String,
     pub time: Option<Time>,
-    fields: FieldSet,
-    /// The text that `fields` were read from, as long as they are what it says.
+    /// Read when they are looked at, where there is a text.
+    fields: OnceCell<FieldSet>,
+    /// The text that `fields` were or would be read from, as long as they are what it says.
     text: Option<RawJson>,
 }
 
@@ -67,37 +69,77 @@ impl Owner {
             api_version: api_version.to_owned(),
             subresource: subresource.to_owned(),
             time: None,
-            fields: FieldSet::EMPTY,
+            fields: OnceCell::new(),
             text: None,
         }
     }
 
     pub fn fields(&self) -> &FieldSet {
-        &self.fields
+        self.fields.get_or_init(|| match &self.text {
+            // It was found to be one when the owner was made.
+            Some(text) => FieldSet::read(text.as_bytes()).unwrap_or_default(),
+            None => FieldSet::EMPTY,
+        })
     }
 
     pub fn set_fields(&mut self, fields: FieldSet) {
-        if fields != self.fields {
-            self.fields = fields;
-            self.text = None;
+        if fields != *self.fields() {
+            self.change(fields);
         }
     }
 
     /// Takes fields away.
     pub fn lose(&mut self, fields: &FieldSet) {
-        if !self.fields.is_disjoint(fields) {
-            self.fields = std::mem::take(&mut self.fields).difference(fields);
-            self.text = None;
+        if fields.is_empty() || self.unread().is_some_and(|text| !Overlap::of(text, fields).any) {
+            return;
+        }
+        if !self.fields().is_disjoint(fields) {
+            let kept = self.take_fields().difference(fields);
+            self.change(kept);
         }
     }
 
     /// Gives fields in addition.
     pub fn gain(&mut self, fields: FieldSet) {
-        let before = self.fields.len();
-        self.fields = std::mem::take(&mut self.fields).union(fields);
-        if self.fields.len() != before {
-            self.text = None;
+        if fields.is_empty() || self.unread().is_some_and(|text| Overlap::of(text, &fields).all) {
+            return;
         }
+        let before = self.fields().len();
+        let all = self.take_fields().union(fields);
+        match all.len() == before {
+            true => self.fields = OnceCell::from(all),
+            false => self.change(all),
+        }
+    }
+
+    /// Whether it owns nothing.
+    pub fn is_empty(&self) -> bool {
+        self.unread().is_none() && self.fields().is_empty()
+    }
+
+    /// The text of fields that nobody has looked at; there is at least one in it.
+    fn unread(&self) -> Option<&[u8]> {
+        match self.fields.get() {
+            Some(_) => None,
+            None => self.text.as_ref().map(RawJson::as_bytes),
+        }
+    }
+
+    fn take_fields(&mut self) -> FieldSet {
+        self.fields();
+        self.fields.take().unwrap_or_default()
+    }
+
+    /// Fields that are not empty, by their text in the usual form.
+    fn set_text(&mut self, text: RawJson) {
+        self.fields = OnceCell::new();
+        self.text = Some(text);
+    }
+
+    /// Other fields than the text says.
+    fn change(&mut self, fields: FieldSet) {
+        self.fields = OnceCell::from(fields);
+        self.text = None;
     }
 
     /// Whether the other is the same writer in the same role.
@@ -123,16 +165,18 @@ impl Owner {
         let mut owner = Owner::new(&entry.manager, operation, &entry.api_version, &entry.subresource);
         owner.time = entry.time;
         if let Some(text) = entry.fields_v1.as_ref().filter(|t| !t.as_bytes().is_empty()) {
-            owner.fields = FieldSet::read(text.as_bytes())?;
+            if !is_usual(text.as_bytes()) {
+                owner.fields = OnceCell::from(FieldSet::read(text.as_bytes())?);
+            }
             owner.text = Some(text.clone());
         }
         Ok(owner)
     }
 
     fn write(self) -> ManagedFieldsEntry {
-        let text = self.text.unwrap_or_else(|| {
+        let text = self.text.clone().unwrap_or_else(|| {
             let mut json = Vec::with_capacity(256);
-            self.fields.write(&mut json);
+            self.fields().write(&mut json);
             RawJson::from(json)
         });
         ManagedFieldsEntry {
@@ -215,13 +259,16 @@ impl Managed {
     /// As [`Managed::read`], of entries that a client sends: their sets are written anew, in the usual form.
     pub fn read_given(entries: &[ManagedFieldsEntry]) -> Result<Managed, ManagedError> {
         let mut managed = Managed::read(entries)?;
-        managed.owners.iter_mut().for_each(|o| o.text = None);
+        for owner in &mut managed.owners {
+            let fields = owner.take_fields();
+            owner.change(fields);
+        }
         Ok(managed)
     }
 
     /// The entries in their order; owners of nothing are left out.
     pub fn write(mut self) -> Vec<ManagedFieldsEntry> {
-        self.owners.retain(|o| !o.fields.is_empty());
+        self.owners.retain(|o| !o.is_empty());
         self.owners.sort_by(Owner::cmp);
         self.owners.into_iter().map(Owner::write).collect()
     }
@@ -262,7 +309,7 @@ impl Managed {
         let own = writer.owner(Operation::Update);
         let others = self.owners.iter_mut().filter(|o| !o.is_same(&own));
         others.for_each(|o| o.lose(&fields));
-        self.owners.retain(|o| !o.fields.is_empty());
+        self.owners.retain(|o| !o.is_empty());
         let owner = self.entry(own);
         owner.gain(fields);
         owner.time = writer.now;

@@ -1,5 +1,7 @@
 //! Owners of the scale of an object: those who own its number of replicas, seen as owners of a Scale.
 
+use std::cell::OnceCell;
+
 use super::{Managed, Operation, Owner};
 use crate::fieldset::{FieldSet, PathElement};
 
@@ -16,9 +18,9 @@ impl Managed {
     /// The owners of the Scale, in version `scale_version`, of an object that has the number of replicas at `path`.
     pub fn of_scale(&self, path: &str, scale_version: &str) -> Managed {
         let path = elements(path);
-        let owners = self.owners.iter().filter(|o| o.fields.has(&path)).map(|o| Owner {
+        let owners = self.owners.iter().filter(|o| o.fields().has(&path)).map(|o| Owner {
             api_version: scale_version.to_owned(),
-            fields: FieldSet::of_names(&REPLICAS),
+            fields: OnceCell::from(FieldSet::of_names(&REPLICAS)),
             text: None,
             ..o.clone()
         });
@@ -34,7 +36,7 @@ impl Managed {
         let replicas = FieldSet::of(&path);
         let mut scale = scale.owners;
         for owner in &mut self.owners {
-            if !owner.fields.has(&path) {
+            if !owner.fields().has(&path) {
                 continue;
             }
             let kept = scale
@@ -45,10 +47,10 @@ impl Managed {
                 None => owner.lose(&replicas),
             }
         }
-        self.owners.retain(|o| !o.fields.is_empty());
+        self.owners.retain(|o| !o.is_empty());
         self.owners.extend(scale.into_iter().map(|o| Owner {
             api_version: version.to_owned(),
-            fields: replicas.clone(),
+            fields: OnceCell::from(replicas.clone()),
             text: None,
             time: None,
             ..o

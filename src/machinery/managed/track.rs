@@ -1,9 +1,10 @@
 //! What a write does to the owners of an object.
 
 use super::{Managed, Operation, Owner};
-use crate::apply::{Changed, compare_without};
+use crate::apply::{Changed, compare_without, created};
 use crate::fieldset::{FieldPath, FieldSet};
 use crate::object::Object;
+use crate::raw::RawJson;
 use crate::reflect::Reflect;
 use crate::time::Time;
 
@@ -99,6 +100,21 @@ pub fn track(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Resu
     Ok(())
 }
 
+/// As [`track`], of an object that is made: `change.old` has no content.
+pub fn track_new(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Result<(), String> {
+    if managed.is_empty()
+        && let Some(text) = created(change.old, change.new, change.ignored, untracked())
+    {
+        if text != b"{}" {
+            let owner = managed.entry(writer.owner(Operation::Update));
+            owner.set_text(RawJson::from(text));
+            owner.time = writer.now;
+        }
+        return Ok(());
+    }
+    track(managed, change, writer)
+}
+
 fn differences(old: &dyn Reflect, new: &dyn Reflect, ignored: &FieldSet) -> Changed {
     compare_without(old, new, ignored).into_changed()
 }
@@ -158,6 +174,6 @@ pub(crate) fn transfer(
             owner.lose(&changed.removed);
         }
     }
-    managed.owners.retain(|o| !o.fields().is_empty());
+    managed.owners.retain(|o| !o.is_empty());
     Ok(Vec::new())
 }

@@ -119,13 +119,8 @@ impl Resource {
                 }
                 let old = (request.kind.new)();
                 let written = self.strategy.as_written(object);
-                self.track(
-                    request,
-                    Part::Main,
-                    &mut managed,
-                    &*old,
-                    written.as_deref().unwrap_or(object),
-                )?;
+                let new = written.as_deref().unwrap_or(object);
+                self.track(request, Part::Main, &mut managed, (&*old, new), managed::track_new)?;
                 object.meta_mut().managed_fields = managed.write();
                 Ok(())
             }
@@ -163,7 +158,7 @@ impl Resource {
                 }
                 let versioned = self.versioned(request.kind, old)?;
                 let old_version = versioned.as_deref().unwrap_or(old);
-                self.track(request, part, &mut managed, old_version, new)?;
+                self.track(request, part, &mut managed, (old_version, new), managed::track)?;
                 new.meta_mut().managed_fields = managed.write();
             }
         }
@@ -184,8 +179,8 @@ impl Resource {
         request: &RequestWriter,
         part: Part,
         managed: &mut Managed,
-        old: &dyn Object,
-        new: &dyn Object,
+        (old, new): (&dyn Object, &dyn Object),
+        record: fn(&mut Managed, Change<'_>, &Writer) -> Result<(), String>,
     ) -> Result<(), StatusError> {
         let versioned = self.versioned(request.kind, new)?;
         let change = Change {
@@ -197,7 +192,7 @@ impl Resource {
                 group: request.kind.group,
             },
         };
-        managed::track(managed, change, &request.writer).map_err(StatusError::internal_error)?;
+        record(managed, change, &request.writer).map_err(StatusError::internal_error)?;
         let empty = request.written_empty.borrow();
         if !empty.is_empty() {
             // What had content is another matter: that was taken out of it.
