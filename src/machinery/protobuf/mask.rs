@@ -1,7 +1,7 @@
 //! Reading a part of an encoded message: whoever knows what it will look at need not have the rest decoded.
 
-use super::read::{MAX_DEPTH, Outcome, find, read_slot};
-use super::wire::{Reader, Wire};
+use super::read::{MAX_DEPTH, Outcome, read_each, read_slot};
+use super::wire::Wire;
 use crate::decode::DecodeError;
 use crate::reflect::{FieldDesc, MessageDesc, Reflect, Slot, Type};
 
@@ -87,26 +87,13 @@ pub fn read_masked(body: &[u8], message: &mut dyn Reflect, mask: &Mask) -> Resul
 }
 
 fn read_part(body: &[u8], message: &mut dyn Reflect, mask: &Mask, depth: u32) -> Outcome {
-    let depth = depth.checked_sub(1).ok_or("proto: messages nest too deeply")?;
-    let desc = message.desc();
-    let mut fields = Reader::new(body);
-    let mut next = 0;
-    while let Some((number, wire)) = fields.next()? {
-        let Some((place, index)) = find(desc, number, next) else {
-            continue;
-        };
-        next = place;
-        let (keep, field) = (mask.fields.get(index), desc.fields.get(index));
-        let (Some(keep @ (Keep::Everything | Keep::Part(_))), Some(field)) = (keep, field) else {
-            continue;
-        };
-        let Some(slot) = message.get_mut(index) else { continue };
-        match keep {
-            Keep::Part(mask) => read_inner(slot, wire, field, mask, depth)?,
-            _ => read_slot(slot, wire, field, depth)?,
+    read_each(body, message, depth, |index, slot, wire, field, depth| {
+        match mask.fields.get(index) {
+            Some(Keep::Everything) => read_slot(slot, wire, field, depth),
+            Some(Keep::Part(mask)) => read_inner(slot, wire, field, mask, depth),
+            Some(Keep::Nothing) | None => Ok(()),
         }
-    }
-    Ok(())
+    })
 }
 
 fn read_inner(slot: Slot<'_>, wire: Wire<'_>, field: &FieldDesc, mask: &Mask, depth: u32) -> Outcome {

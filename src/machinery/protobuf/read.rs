@@ -19,6 +19,20 @@ pub fn read_message(body: &[u8], message: &mut dyn Reflect) -> Result<(), Decode
 
 /// `depth` is how many levels may follow.
 fn read_fields(body: &[u8], message: &mut dyn Reflect, depth: u32) -> Outcome {
+    read_each(body, message, depth, |_, slot, wire, field, depth| {
+        read_slot(slot, wire, field, depth)
+    })
+}
+
+/// Calls `read` for each field that the message knows: its index, its place, what is to be read, its description and how
+/// many levels may follow.
+#[inline]
+pub(super) fn read_each(
+    body: &[u8],
+    message: &mut dyn Reflect,
+    depth: u32,
+    read: impl Fn(usize, Slot<'_>, Wire<'_>, &FieldDesc, u32) -> Outcome,
+) -> Outcome {
     let depth = depth.checked_sub(1).ok_or("proto: messages nest too deeply")?;
     let desc = message.desc();
     let mut fields = Reader::new(body);
@@ -29,7 +43,7 @@ fn read_fields(body: &[u8], message: &mut dyn Reflect, depth: u32) -> Outcome {
         };
         next = place;
         if let (Some(slot), Some(field)) = (message.get_mut(index), desc.fields.get(index)) {
-            read_slot(slot, wire, field, depth)?;
+            read(index, slot, wire, field, depth)?;
         }
     }
     Ok(())
@@ -37,7 +51,7 @@ fn read_fields(body: &[u8], message: &mut dyn Reflect, depth: u32) -> Outcome {
 
 /// The field with this number: its place in the order of numbers and its index. `next` is where it probably is.
 #[inline]
-pub(super) fn find(desc: &'static MessageDesc, number: u32, next: usize) -> Option<(usize, usize)> {
+fn find(desc: &'static MessageDesc, number: u32, next: usize) -> Option<(usize, usize)> {
     let at = |place: usize| {
         let index = usize::from(*desc.by_number.get(place)?);
         desc.fields
