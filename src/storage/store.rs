@@ -77,11 +77,7 @@ pub enum Write {
 #[derive(Clone, Debug)]
 pub enum Written {
     /// Done and durable.
-    Done {
-        revision: Revision,
-        /// What the key held before.
-        previous: Option<Entry>,
-    },
+    Done { revision: Revision },
     /// The expectation did not hold; this is what the key holds now.
     Conflict { current: Option<Entry>, revision: Revision },
 }
@@ -160,6 +156,14 @@ pub trait Store: Send + Sync + 'static {
     /// The revision of that. Whoever asks before each of many decisions asks for this.
     fn held_revision(&self, prefix: &str) -> Option<Revision> {
         self.held(prefix).map(|held| held.revision())
+    }
+
+    /// What memory holds of a key of `prefix`, for whoever can put up with the past for a moment: a write that names the
+    /// revision of what it replaces. It is never older than what this store has written itself, and its past is a matter
+    /// of seconds. `None`: memory does not say, [`Store::get`] does; a store that lies elsewhere holds the prefix in
+    /// memory from then on.
+    fn recall(&self, _prefix: &str, _key: &str) -> Option<Entry> {
+        None
     }
 
     /// Events of the prefix after revision `after`, up to and including `until`, from memory and without waiting.

@@ -4,15 +4,18 @@ use std::future::Future;
 use std::time::Duration;
 
 use etcd_client::{
-    AlarmAction, AlarmType, Client, Compare, CompareOp, DeleteOptions, Error, GetOptions, GetResponse, KvClient,
-    PutOptions, Txn, TxnOp, TxnOpResponse, TxnResponse,
+    AlarmAction, AlarmType, Client, Compare, CompareOp, Error, GetOptions, GetResponse, PutOptions, Txn, TxnOp,
+    TxnOpResponse, TxnResponse,
 };
 
+use super::connect::Connections;
 use super::convert::{Refusal, entry, never_sent, refusal, revision, unavailable, worth_a_retry};
-use crate::{Entry, Expect, LeaseId, ListOptions, Listed, Revision, StoreError, Write, Written};
+use crate::{Entry, EtcdConfig, Expect, LeaseId, ListOptions, Listed, Revision, StoreError, Write, Written};
 
-/// A request is given up after this time, retries included; lists have it for each page.
-const REQUEST: Duration = Duration::from_secs(10);
+/// A request is given up after this time, retries included …
+const REQUEST: Duration = Duration::from_secs(5);
+/// … and a page of a list, which may be large, after this one.
+const PAGE_REQUEST: Duration = Duration::from_secs(10);
 /// The first pause before another attempt; each one doubles it.
 const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -25,6 +28,14 @@ const HEALTH: Duration = Duration::from_secs(10);
 
 /// Runs an attempt until it succeeds, fails for good, or time is up.
 async fn call<T, F: Future<Output = Result<T, Error>>>(
+    retry: impl Fn(&Error) -> bool,
+    attempt: impl FnMut() -> F,
+) -> Result<T, Failure> {
+    call_within(REQUEST, retry, attempt).await
+}
+
+async fn call_within<T, F: Future<Output = Result<T, Error>>>(
+    limit: Duration,
     retry: impl Fn(&Error) -> bool,
     mut attempt: impl FnMut() -> F,
 ) -> Result<T, Failure> {
@@ -40,29 +51,30 @@ async fn call<T, F: Future<Output = Result<T, Error>>>(
             pause = (2 * pause).min(LONGEST_PAUSE);
         }
     };
-    match tokio::time::timeout(REQUEST, tries).await {
+    match tokio::time::timeout(limit, tries).await {
         Ok(done) => done.map_err(Failure::Etcd),
-        Err(_) => Err(last.map_or(Failure::Timeout, Failure::Etcd)),
+        Err(_) => Err(last.map_or(Failure::Timeout(limit), Failure::Etcd)),
     }
 }
 
 pub(crate) enum Failure {
     Etcd(Error),
-    Timeout,
+    /// After so long.
+    Timeout(Duration),
 }
 
 impl Failure {
     fn refusal(&self) -> Refusal {
         match self {
             Failure::Etcd(error) => refusal(error),
-            Failure::Timeout => Refusal::Other,
+            Failure::Timeout(_) => Refusal::Other,
         }
     }
 
     pub fn store_error(&self) -> StoreError {
         match self {
             Failure::Etcd(error) => unavailable(error),
-            Failure::Timeout => StoreError::Unavailable(format!("etcd: no answer within {} s", REQUEST.as_secs())),
+            Failure::Timeout(limit) => StoreError::Unavailable(format!("etcd: no answer within {} s", limit.as_secs())),
         }
     }
 }
@@ -71,18 +83,19 @@ impl Failure {
 #[derive(Clone)]
 pub(crate) struct Calls {
     pub client: Client,
-    kv: KvClient,
+    connections: Connections,
 }
 
 impl Calls {
-    pub fn new(client: Client) -> Self {
-        let kv = client.kv_client().max_decoding_message_size(usize::MAX);
-        Calls { client, kv }
+    pub fn new(client: Client, config: &EtcdConfig) -> Self {
+        let connections = Connections::new(&client, config);
+        Calls { client, connections }
     }
 
-    async fn range(&self, key: &str, options: GetOptions) -> Result<GetResponse, Failure> {
-        call(worth_a_retry, || {
-            let (mut kv, options) = (self.kv.clone(), options.clone());
+    async fn range(&self, limit: Duration, key: &str, options: GetOptions) -> Result<GetResponse, Failure> {
+        let kv = self.connections.kv().await;
+        call_within(limit, worth_a_retry, || {
+            let (mut kv, options) = (kv.clone(), options.clone());
             async move { kv.get(key, Some(options)).await }
         })
         .await
@@ -90,14 +103,14 @@ impl Calls {
 
     pub async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StoreError> {
         let got = self
-            .range(key, GetOptions::new())
+            .range(REQUEST, key, GetOptions::new())
             .await
             .map_err(|failure| failure.store_error())?;
         Ok((got.kvs().first().map(entry).transpose()?, revision(got.header())))
     }
 
     pub async fn current_revision(&self) -> Result<Revision, StoreError> {
-        let got = self.range("/", GetOptions::new().with_keys_only()).await;
+        let got = self.range(REQUEST, "/", GetOptions::new().with_keys_only()).await;
         got.map(|got| revision(got.header()))
             .map_err(|failure| failure.store_error())
     }
@@ -139,7 +152,8 @@ impl Calls {
             let page = GetOptions::new()
                 .with_range(end.clone())
                 .with_limit(left.min(PAGE) as i64);
-            let got = self.range(&start, page.with_revision(listed.revision.0 as i64)).await;
+            let page = page.with_revision(listed.revision.0 as i64);
+            let got = self.range(PAGE_REQUEST, &start, page).await;
             let got = got.map_err(|failure| match failure.refusal() {
                 Refusal::Compacted => ListFailure::Compacted,
                 Refusal::Future => ListFailure::Future,
@@ -168,11 +182,12 @@ impl Calls {
             Expect::Absent => 0,
             Expect::Revision(revision) => revision.0 as i64,
         };
+        let kv = self.connections.kv().await;
         let done = call(never_sent, || {
-            let mut kv = self.kv.clone();
+            let mut kv = kv.clone();
             let txn = Txn::new()
                 .when([Compare::mod_revision(key, CompareOp::Equal, expected)])
-                .and_then([operation(key, write, expected != 0)])
+                .and_then([operation(key, write)])
                 .or_else([TxnOp::get(key, None)]);
             async move { kv.txn(txn).await }
         })
@@ -188,8 +203,9 @@ impl Calls {
 
     /// False: the revision has not come yet.
     pub async fn compact(&self, revision: Revision) -> Result<bool, StoreError> {
+        let kv = self.connections.kv().await;
         let done = call(worth_a_retry, || {
-            let mut kv = self.kv.clone();
+            let mut kv = kv.clone();
             async move { kv.compact(revision.0 as i64, None).await }
         })
         .await;
@@ -205,8 +221,9 @@ impl Calls {
 
     /// Puts a key if its version is the expected one. False: it is not, and this are its version and the revision.
     pub async fn put_version(&self, key: &str, version: i64, value: &str) -> Result<(bool, i64, Revision), StoreError> {
+        let kv = self.connections.kv().await;
         let done = call(never_sent, || {
-            let mut kv = self.kv.clone();
+            let mut kv = kv.clone();
             let txn = Txn::new()
                 .when([Compare::version(key, CompareOp::Equal, version)])
                 .and_then([TxnOp::put(key, value, None)])
@@ -247,8 +264,9 @@ impl Calls {
     /// Puts a key whatever it holds.
     pub async fn put(&self, key: &str, value: &[u8], lease: Option<LeaseId>) -> Result<(), StoreError> {
         let options = PutOptions::new().with_lease(lease.map_or(0, |lease| lease.0));
+        let kv = self.connections.kv().await;
         let done = call(worth_a_retry, || {
-            let (mut kv, options) = (self.kv.clone(), options.clone());
+            let (mut kv, options) = (kv.clone(), options.clone());
             async move { kv.put(key, value, Some(options)).await }
         })
         .await;
@@ -268,7 +286,7 @@ impl Calls {
 
     /// A linearizable read, and no alarm that stops writes.
     pub async fn health(&self) -> Result<(), StoreError> {
-        let (mut kv, mut maintenance) = (self.kv.clone(), self.client.maintenance_client());
+        let (mut kv, mut maintenance) = (self.connections.kv().await, self.client.maintenance_client());
         let check = async {
             kv.get("health", Some(GetOptions::new().with_keys_only())).await?;
             maintenance.alarm(AlarmAction::Get, AlarmType::None, None).await
@@ -311,38 +329,26 @@ fn end_of(prefix: &str) -> Vec<u8> {
     vec![0]
 }
 
-fn operation(key: &str, write: &Write, previous: bool) -> TxnOp {
+fn operation(key: &str, write: &Write) -> TxnOp {
     match write {
         Write::Put { value, lease } => {
-            let mut options = PutOptions::new().with_lease(lease.map_or(0, |lease| lease.0));
-            if previous {
-                options = options.with_prev_key();
-            }
+            let options = PutOptions::new().with_lease(lease.map_or(0, |lease| lease.0));
             TxnOp::put(key, value.as_ref(), Some(options))
         }
-        Write::Delete => TxnOp::delete(key, Some(DeleteOptions::new().with_prev_key())),
+        Write::Delete => TxnOp::delete(key, None),
     }
 }
 
 fn written(done: &TxnResponse) -> Result<Written, StoreError> {
-    let response = done.op_responses().into_iter().next();
-    let held = match &response {
-        Some(TxnOpResponse::Put(put)) => put.prev_key().map(entry),
-        Some(TxnOpResponse::Delete(delete)) => delete.prev_kvs().first().map(entry),
-        Some(TxnOpResponse::Get(got)) => got.kvs().first().map(entry),
+    let revision = revision(done.header());
+    if done.succeeded() {
+        return Ok(Written::Done { revision });
+    }
+    let current = match done.op_responses().first() {
+        Some(TxnOpResponse::Get(got)) => got.kvs().first().map(entry).transpose()?,
         _ => None,
     };
-    let (held, revision) = (held.transpose()?, revision(done.header()));
-    Ok(match done.succeeded() {
-        true => Written::Done {
-            revision,
-            previous: held,
-        },
-        false => Written::Conflict {
-            current: held,
-            revision,
-        },
-    })
+    Ok(Written::Conflict { current, revision })
 }
 
 #[cfg(test)]

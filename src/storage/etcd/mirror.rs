@@ -3,10 +3,13 @@
 //! What it shows is etcd's past, a moment ago. A reader that must not see the past says which revision it needs, and
 //! the mirror asks etcd how far it is rather than wait for the next event.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -28,6 +31,11 @@ const UPKEEP: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// What is recalled is not older than this: a watch that is silent for half of it asks etcd how far it is.
+const SILENCE: Duration = Duration::from_secs(10);
+/// So many writes of the store itself are remembered before those that the mirror has seen are forgotten.
+const OWN_WRITES: usize = 256;
+
 /// What the mirror holds now; `None` while it is being read.
 type Held = Option<Arc<Mvcc>>;
 
@@ -35,24 +43,107 @@ pub(super) struct Mirror {
     held: watch::Receiver<Held>,
     reached: watch::Receiver<Revision>,
     signal: watch::Sender<Signal>,
+    heard: Arc<Heard>,
+    own: Mutex<OwnWrites>,
+}
+
+/// When etcd said something last.
+struct Heard {
+    start: Instant,
+    /// Milliseconds after that.
+    last: AtomicU64,
+}
+
+impl Heard {
+    fn now(&self) {
+        let since = self.start.elapsed().as_millis();
+        self.last.store(since as u64, Ordering::Relaxed);
+    }
+
+    fn silence(&self) -> Duration {
+        let last = Duration::from_millis(self.last.load(Ordering::Relaxed));
+        self.start.elapsed().saturating_sub(last)
+    }
+}
+
+/// Writes of the store itself that the mirror may not have seen.
+#[derive(Default)]
+struct OwnWrites {
+    of_keys: HashMap<String, Revision>,
+    /// Of any key.
+    of_all: Revision,
+}
+
+impl OwnWrites {
+    fn note(&mut self, key: &str, revision: Revision, seen: Revision) {
+        if self.of_keys.len() >= OWN_WRITES {
+            self.of_keys.retain(|_, written| *written > seen);
+        }
+        if self.of_keys.len() >= OWN_WRITES {
+            // The mirror is far behind: until it has come up it is not asked.
+            self.of_all = self
+                .of_keys
+                .drain()
+                .map(|(_, written)| written)
+                .fold(self.of_all, Revision::max);
+        }
+        let written = self.of_keys.entry(key.to_owned()).or_default();
+        *written = revision.max(*written);
+    }
+
+    /// The last one of a key.
+    fn of(&self, key: &str) -> Revision {
+        self.of_keys.get(key).copied().unwrap_or_default().max(self.of_all)
+    }
 }
 
 impl Mirror {
-    /// Begins to read `prefix`; goes on until [`Mirror::close`].
-    pub fn start(calls: Calls, prefix: &str, limits: HistoryLimits) -> Arc<Mirror> {
+    /// Begins to read `prefix`, on the runtime `home`; goes on until [`Mirror::close`].
+    pub fn start(home: &Handle, calls: Calls, prefix: &str, limits: HistoryLimits) -> Arc<Mirror> {
         let (signal, signals) = watch::channel(Signal::default());
         let (hold, held) = watch::channel(None);
         let (reach, reached) = watch::channel(Revision::default());
+        let heard = Arc::new(Heard {
+            start: Instant::now(),
+            last: AtomicU64::default(),
+        });
         let keeper = Keeper {
             calls,
             prefix: prefix.to_owned(),
             limits,
             hold,
             reach,
+            heard: heard.clone(),
             signals,
         };
-        tokio::spawn(keeper.run());
-        Arc::new(Mirror { held, reached, signal })
+        home.spawn(keeper.run());
+        Arc::new(Mirror {
+            held,
+            reached,
+            signal,
+            heard,
+            own: Mutex::default(),
+        })
+    }
+
+    /// Notes a write of the store itself, before it is answered.
+    pub fn wrote(&self, key: &str, revision: Revision) {
+        let seen = self.now().and_then(|mvcc| mvcc.revision()).unwrap_or_default();
+        if seen < revision {
+            let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+            own.note(key, revision, seen);
+        }
+    }
+
+    /// See [`crate::Store::recall`].
+    pub fn recall(&self, key: &str) -> Option<Entry> {
+        // Before the mirror is looked at: what is forgotten here it has.
+        let written = self.own.lock().unwrap_or_else(PoisonError::into_inner).of(key);
+        if self.heard.silence() > SILENCE {
+            return None;
+        }
+        let got = self.now()?.get(key).ok()?;
+        got.entry.filter(|_| got.revision >= written)
     }
 
     /// All of the prefix at `revision` or later; `None`: the mirror is not so far, etcd has to be asked.
@@ -120,6 +211,7 @@ struct Keeper {
     limits: HistoryLimits,
     hold: watch::Sender<Held>,
     reach: watch::Sender<Revision>,
+    heard: Arc<Heard>,
     signals: watch::Receiver<Signal>,
 }
 
@@ -158,7 +250,9 @@ impl Keeper {
         let revision = listed.revision;
         let view = View::of(listed.entries, revision);
         let mvcc = Mvcc::new(view, Default::default(), Leases::default());
-        let events = super::watch::start(self.calls.clone(), &self.prefix, revision, self.signals.clone()).await?;
+        let (calls, signals) = (self.calls.clone(), self.signals.clone());
+        let events = super::watch::start(calls, &self.prefix, false, revision, signals).await?;
+        self.heard.now();
         self.hold.send_replace(Some(mvcc.clone()));
         self.reach.send_replace(revision);
         self.follow(&mvcc, events).await;
@@ -187,6 +281,7 @@ impl Keeper {
                     continue;
                 }
             };
+            self.heard.now();
             match item {
                 Some(Ok(WatchItem::Events(events))) => self.take(mvcc, events),
                 Some(Ok(WatchItem::Progress(revision))) => {

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
+use tokio::runtime::Handle;
 use tokio::sync::watch as signals;
 
 use self::calls::{Calls, ListFailure};
@@ -25,8 +26,8 @@ use self::mirror::Mirror;
 use self::watch::Signal;
 use crate::lease_pool::LeasePool;
 use crate::{
-    Clock, EtcdConfig, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Snapshot, Store,
-    StoreError, SystemClock, WatchStream, Write, Written,
+    Clock, Entry, EtcdConfig, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Snapshot,
+    Store, StoreError, SystemClock, WatchStream, Write, Written,
 };
 
 /// History of a mirror beyond this many bytes is cut to half of it.
@@ -35,6 +36,8 @@ const MIRROR_HISTORY_BYTES: usize = 32 << 20;
 /// A [`Store`] in etcd.
 pub struct EtcdStore {
     calls: Calls,
+    /// Where the mirrors are kept.
+    home: Handle,
     leases: Mutex<LeasePool>,
     clock: SystemClock,
     /// By prefix.
@@ -45,9 +48,10 @@ pub struct EtcdStore {
 }
 
 impl EtcdStore {
-    /// Connects, and returns when a member has answered; gives up after 10 s.
+    /// Connects, and returns when a member has answered; gives up after 5 s. What goes on in the background does so on
+    /// the runtime that calls this.
     pub async fn connect(config: &EtcdConfig) -> Result<Self, StoreError> {
-        let calls = Calls::new(connect::client(config).await?);
+        let calls = Calls::new(connect::client(config).await?, config);
         calls.current_revision().await.map_err(|error| match error {
             StoreError::Unavailable(reason) => {
                 StoreError::Unavailable(format!("{} at {}", reason, config.endpoints.join(",")))
@@ -60,6 +64,7 @@ impl EtcdStore {
         }
         Ok(EtcdStore {
             calls,
+            home: Handle::current(),
             leases: Mutex::default(),
             clock: SystemClock::new(),
             mirrors: Mutex::default(),
@@ -92,11 +97,26 @@ impl EtcdStore {
         folders.find_map(|folder| mirrors.get(folder)).cloned()
     }
 
-    async fn snapshot_now(&self, prefix: &str) -> Result<Snapshot, StoreError> {
-        let mirror = self.mirror_of(prefix).unwrap_or_else(|| {
-            let start = || Mirror::start(self.calls.clone(), prefix, self.history);
+    /// The mirror that holds a prefix, begun if there is none.
+    fn mirror(&self, prefix: &str) -> Arc<Mirror> {
+        self.mirror_of(prefix).unwrap_or_else(|| {
+            let start = || Mirror::start(&self.home, self.calls.clone(), prefix, self.history);
             self.mirrors().entry(prefix.to_owned()).or_insert_with(start).clone()
-        });
+        })
+    }
+
+    /// Tells mirrors of a write before it is answered.
+    fn wrote(&self, key: &str, revision: Revision) {
+        let mirrors = self.mirrors();
+        for (slash, _) in key.match_indices('/') {
+            if let Some(mirror) = mirrors.get(&key[..=slash]) {
+                mirror.wrote(key, revision);
+            }
+        }
+    }
+
+    async fn snapshot_now(&self, prefix: &str) -> Result<Snapshot, StoreError> {
+        let mirror = self.mirror(prefix);
         let revision = self.calls.current_revision().await?;
         if let Some(snapshot) = mirror.snapshot(revision).await {
             return Ok(snapshot);
@@ -175,6 +195,11 @@ impl Store for EtcdStore {
         self.mirror_of(prefix)?.held()
     }
 
+    fn recall(&self, prefix: &str, key: &str) -> Option<Entry> {
+        let closed = self.signal.borrow().closed;
+        (!closed).then(|| self.mirror(prefix))?.recall(key)
+    }
+
     fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.mirror_of(prefix)?.events(prefix, after, until, limit)
     }
@@ -182,8 +207,10 @@ impl Store for EtcdStore {
     fn write<'a>(&'a self, key: &'a str, expect: Expect, write: Write) -> BoxFuture<'a, Result<Written, StoreError>> {
         let call = async move {
             let written = self.calls.write(key, expect, &write).await;
-            if let Err(StoreError::LeaseNotFound(lease)) = &written {
-                self.pool().forget(*lease);
+            match &written {
+                Ok(Written::Done { revision }) => self.wrote(key, *revision),
+                Err(StoreError::LeaseNotFound(lease)) => self.pool().forget(*lease),
+                Ok(Written::Conflict { .. }) | Err(_) => {}
             }
             written
         };
@@ -194,8 +221,8 @@ impl Store for EtcdStore {
         if let Some(stream) = self.mirror_of(prefix).and_then(|mirror| mirror.watch(prefix, after)) {
             return ready(Ok(stream)).boxed();
         }
-        self.unless_closed(watch::start(self.calls.clone(), prefix, after, self.signal.subscribe()))
-            .boxed()
+        let started = watch::start(self.calls.clone(), prefix, true, after, self.signal.subscribe());
+        self.unless_closed(started).boxed()
     }
 
     fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -45,6 +45,8 @@ type Item = Result<WatchItem, StoreError>;
 struct Pump {
     calls: Calls,
     prefix: String,
+    /// Events say what their keys held before.
+    previous: bool,
     /// Everything up to this revision is in the queue.
     after: Revision,
     signal: watch::Receiver<Signal>,
@@ -61,10 +63,12 @@ enum End {
     Over(Option<StoreError>),
 }
 
-/// A watch that etcd has confirmed.
+/// A watch that etcd has confirmed. Without `previous` its events don't say what their keys held before, which saves
+/// etcd and whoever knows it anyway half of the work.
 pub(super) async fn start(
     calls: Calls,
     prefix: &str,
+    previous: bool,
     after: Revision,
     mut signal: watch::Receiver<Signal>,
 ) -> Result<WatchStream, StoreError> {
@@ -73,6 +77,7 @@ pub(super) async fn start(
     let pump = Pump {
         calls,
         prefix: prefix.to_owned(),
+        previous,
         after,
         signal,
         queue,
@@ -114,11 +119,13 @@ struct Opened {
 impl Pump {
     async fn open(&self) -> Result<Opened, Error> {
         let mut watches = self.calls.client.watch_client().max_decoding_message_size(usize::MAX);
-        let options = WatchOptions::new()
+        let mut options = WatchOptions::new()
             .with_prefix()
-            .with_prev_key()
             .with_progress_notify()
             .with_start_revision(self.after.0 as i64 + 1);
+        if self.previous {
+            options = options.with_prev_key();
+        }
         let confirmed = async {
             let mut stream = watches.watch(self.prefix.as_str(), Some(options)).await?;
             match stream.message().await? {
@@ -242,7 +249,7 @@ impl Pump {
         let events: Result<Vec<_>, _> = answer.events().iter().map(event).collect();
         let events = events.map_err(|error| End::Over(Some(error)))?;
         // Only the oldest revision that etcd keeps can have: nothing of this answer is in the queue yet.
-        if let Some(event) = events.iter().find(|event| event.has_lost_its_past()) {
+        if let Some(event) = events.iter().find(|event| self.previous && event.has_lost_its_past()) {
             let oldest = event.revision();
             return Err(End::Over(Some(StoreError::Compacted { oldest })));
         }

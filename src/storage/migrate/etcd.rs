@@ -22,7 +22,7 @@ pub(super) struct Source {
 
 impl Source {
     pub async fn connect(config: &EtcdConfig) -> Result<Source, StoreError> {
-        let calls = Calls::new(connect::client(config).await?);
+        let calls = Calls::new(connect::client(config).await?, config);
         calls.current_revision().await?;
         Ok(Source { calls })
     }
@@ -72,7 +72,7 @@ pub(super) async fn write(
     options: &Options,
     progress: Progress<'_>,
 ) -> Result<Exported, StoreError> {
-    let calls = Calls::new(connect::client(config).await?);
+    let calls = Calls::new(connect::client(config).await?, config);
     let one = ListOptions {
         limit: 1,
         ..ListOptions::default()

@@ -45,10 +45,9 @@ impl<'a> Batch<'a> {
             (Expect::Revision(wanted), Some(held)) => held.mod_revision == wanted,
             (Expect::Revision(_), None) => false,
         };
-        let previous = before.as_ref().map(|version| entry(&key, version));
         if !holds {
             return Ok(Written::Conflict {
-                current: previous,
+                current: before.as_ref().map(|version| entry(&key, version)),
                 revision: Revision(self.revision),
             });
         }
@@ -69,7 +68,6 @@ impl<'a> Batch<'a> {
         }
         Ok(Written::Done {
             revision: Revision(self.revision),
-            previous,
         })
     }
 
