@@ -172,6 +172,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     if let Some(control) = &flow_control {
         followed.extend(control.attach(&registry));
     }
+    followed.extend(config.admission.followed(&registry));
     hold(followed);
     let rest = Arc::new(Rest {
         registry: registry.clone(),

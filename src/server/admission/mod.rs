@@ -4,6 +4,7 @@ mod namespace_lifecycle;
 
 use keelson_machinery::status::StatusError;
 
+use crate::authz::Followed;
 use crate::registry::{Endpoint, Registry};
 
 /// What is about to be done.
@@ -29,6 +30,17 @@ impl Default for Admission {
 }
 
 impl Admission {
+    /// What the store is to hold in memory for the plug-ins.
+    pub(crate) fn followed(&self, registry: &Registry) -> Option<Followed> {
+        let namespaces = registry
+            .resource("", "namespaces")
+            .filter(|_| self.namespace_lifecycle)?;
+        Some(Followed {
+            store: namespaces.backend.store.clone(),
+            prefix: namespaces.key_prefix.clone(),
+        })
+    }
+
     /// Refuses what a plug-in forbids.
     pub async fn admit(
         &self,

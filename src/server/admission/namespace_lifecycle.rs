@@ -1,5 +1,9 @@
 //! NamespaceLifecycle: nothing is made in a namespace that is absent or going, and the namespaces that the system needs
 //! stay.
+//!
+//! Whether a namespace is there is looked up in the store's memory first, so that a create costs one request to a store
+//! that lies elsewhere. What this server has done to a namespace holds at once; what another has done, a moment later:
+//! whoever clears a namespace that goes waits for longer than that.
 
 use keelson_machinery::status::{Cause, StatusError};
 

@@ -1,13 +1,15 @@
 //! Deleting objects: preconditions, grace, finalizers, propagation policies.
 
+use std::ops::ControlFlow;
+
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
 use keelson_storage::{Entry, Revision, Version, Write};
 
-use super::write::OBJECT_MODIFIED;
-use super::{Context, Resource, Stored};
+use super::write::{Attempt, Base, OBJECT_MODIFIED};
+use super::{Context, Resource};
 
 /// Finalizer that asks the garbage collector to leave dependents alone.
 pub const FINALIZER_ORPHAN: &str = "orphan";
@@ -22,6 +24,14 @@ pub struct Deleted {
     pub object: Box<dyn Object>,
     /// It is gone.
     pub gone: bool,
+}
+
+/// An object that is to be deleted.
+pub struct Found {
+    pub object: Box<dyn Object>,
+    entry: Entry,
+    /// See [`Base::confirmed`].
+    confirmed: bool,
 }
 
 /// What to do with an object that shall be deleted.
@@ -42,49 +52,77 @@ impl Resource {
         context: &Context,
         name: &str,
         options: &DeleteOptions,
-    ) -> Result<Stored, StatusError> {
-        let found = self.get(&context.namespace, name).await?;
-        self.check_delete_preconditions(&*found.object, options)?;
-        Ok(found)
+    ) -> Result<Found, StatusError> {
+        let key = self.key(&context.namespace, name)?;
+        let read = |base| {
+            let found = self.found(name, base)?;
+            self.check_delete_preconditions(&*found.object, options)?;
+            Ok(found)
+        };
+        let base = self.base(context, &key).await?;
+        let confirmed = base.confirmed;
+        match read(base) {
+            Err(_) if !confirmed => read(self.confirmed_base(&key).await?),
+            told => told,
+        }
+    }
+
+    fn found(&self, name: &str, base: Base) -> Result<Found, StatusError> {
+        let entry = base.entry.ok_or_else(|| self.not_found(name))?;
+        self.check_readable(&entry)?;
+        Ok(Found {
+            object: self.decode(&entry)?,
+            entry,
+            confirmed: base.confirmed,
+        })
     }
 
     /// Deletes one object.
     pub async fn delete(&self, context: &Context, name: &str, options: &DeleteOptions) -> Result<Deleted, StatusError> {
-        let found = self.get(&context.namespace, name).await?;
+        let found = self.find_to_delete(context, name, options).await?;
         self.delete_found(context, found, options).await
     }
 
-    /// Deletes an object that was read just now; reads it again while others change it.
+    /// Deletes what was found; tries again while others change it.
     pub async fn delete_found(
         &self,
         context: &Context,
-        mut found: Stored,
+        found: Found,
         options: &DeleteOptions,
     ) -> Result<Deleted, StatusError> {
         let name = found.object.meta().name.clone();
+        let Found {
+            mut object,
+            mut entry,
+            mut confirmed,
+        } = found;
         for _ in 0..MAX_ATTEMPTS {
-            if let Some(deleted) = self.try_delete(context, found, options).await? {
-                return Ok(deleted);
-            }
-            found = self.get(&context.namespace, &name).await?;
+            let attempt = self.try_delete(context, &entry, object, options).await;
+            let now = match self.after(&entry, confirmed, attempt).await? {
+                ControlFlow::Break(deleted) => return Ok(deleted),
+                ControlFlow::Continue(now) => now,
+            };
+            Found {
+                object,
+                entry,
+                confirmed,
+            } = self.found(&name, now)?;
         }
         let name = name.as_str();
         Err(StatusError::conflict(self.group, self.plural, name, OBJECT_MODIFIED))
     }
 
-    /// One attempt; `None`: the object changed meanwhile.
     async fn try_delete(
         &self,
         context: &Context,
-        found: Stored,
+        entry: &Entry,
+        mut object: Box<dyn Object>,
         options: &DeleteOptions,
-    ) -> Result<Option<Deleted>, StatusError> {
-        let Stored { mut object, entry } = found;
-        let entry = &entry;
+    ) -> Result<Attempt<Deleted>, StatusError> {
         self.check_delete_preconditions(&*object, options)?;
         let step = self.plan_delete(context, &mut *object, options);
         match step {
-            Step::Leave => Ok(Some(Deleted { object, gone: false })),
+            Step::Leave => Ok(Attempt::Unwritten(Deleted { object, gone: false })),
             Step::Remove => self.remove(context, entry, object).await,
             Step::Mark { then_remove: false } => self.mark(context, entry, object).await,
             Step::Mark { then_remove: true } => self.mark_and_remove(context, entry, object).await,
@@ -97,9 +135,10 @@ impl Resource {
         context: &Context,
         entry: &Entry,
         object: Box<dyn Object>,
-    ) -> Result<Option<Deleted>, StatusError> {
-        let Some(marked) = self.mark(context, entry, object).await? else {
-            return Ok(None);
+    ) -> Result<Attempt<Deleted>, StatusError> {
+        let marked = match self.mark(context, entry, object).await? {
+            Attempt::Written(marked) | Attempt::Unwritten(marked) => marked,
+            unmarked => return Ok(unmarked),
         };
         let revision = marked
             .object
@@ -229,9 +268,12 @@ impl Resource {
         context: &Context,
         entry: &Entry,
         mut object: Box<dyn Object>,
-    ) -> Result<Option<Deleted>, StatusError> {
-        let gone = context.dry_run || self.write_over(entry, Write::Delete, &mut *object).await?;
-        Ok(gone.then_some(Deleted { object, gone }))
+    ) -> Result<Attempt<Deleted>, StatusError> {
+        let written = match context.dry_run {
+            true => Attempt::Unwritten(()),
+            false => self.write_over(entry, Write::Delete, &mut *object).await,
+        };
+        Ok(written.map(|()| Deleted { object, gone: true }))
     }
 
     async fn mark(
@@ -239,17 +281,17 @@ impl Resource {
         context: &Context,
         entry: &Entry,
         mut object: Box<dyn Object>,
-    ) -> Result<Option<Deleted>, StatusError> {
+    ) -> Result<Attempt<Deleted>, StatusError> {
         let value = self.encode(&mut *object)?;
         if context.dry_run || self.holds(entry, &value)? {
-            return Ok(Some(Deleted { object, gone: false }));
+            return Ok(Attempt::Unwritten(Deleted { object, gone: false }));
         }
         let write = Write::Put {
             value: self.seal(&entry.key, &value)?,
             lease: entry.lease,
         };
-        let marked = self.write_over(entry, write, &mut *object).await?;
-        Ok(marked.then_some(Deleted { object, gone: false }))
+        let marked = self.write_over(entry, write, &mut *object).await;
+        Ok(marked.map(|()| Deleted { object, gone: false }))
     }
 }
 

@@ -106,8 +106,16 @@ impl Resource {
         }))
     }
 
-    /// Whether an object is marked as deleted; `None`: there is none.
+    /// Whether an object is marked as deleted; `None`: there is none. That it is there unmarked may have been true a
+    /// moment ago, before another server marked it (see [`keelson_storage::Store::recall`]).
     pub(crate) async fn find_deleted(&self, namespace: &str, name: &str) -> Result<Option<bool>, StatusError> {
+        let recalled = self.backend.store.recall(&self.key_prefix, &self.key(namespace, name)?);
+        if let Some(entry) = recalled
+            && let Ok(meta) = self.meta(&entry)
+            && !meta.deleted
+        {
+            return Ok(Some(false));
+        }
         let entry = self.find_entry(namespace, name).await?;
         entry
             .map(|entry| self.meta(&entry).map(|meta| meta.deleted))

@@ -1,5 +1,7 @@
 //! Updating objects.
 
+use std::ops::ControlFlow;
+
 use keelson_machinery::copy;
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
@@ -9,7 +11,9 @@ use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::{declarative, meta};
 use keelson_storage::{Entry, Write};
 
-use super::write::{OBJECT_MODIFIED, Part, UpdateRequest, Updated, Updater, precondition_text, standard_finalizers};
+use super::write::{
+    Attempt, OBJECT_MODIFIED, Part, UpdateRequest, Updated, Updater, precondition_text, standard_finalizers,
+};
 use super::{Context, Resource, parse_revision};
 
 /// How often a write is tried again when another writer was faster, before the client is told to retry.
@@ -23,13 +27,18 @@ impl Resource {
         updater: Updater<'_>,
     ) -> Result<Updated, StatusError> {
         let key = self.key(&context.namespace, request.name)?;
+        let warnings = context.warnings.borrow().len();
+        let mut base = self.base(context, &key).await?;
         for _ in 0..MAX_ATTEMPTS {
-            let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
-            let Some(entry) = got.entry else {
+            let Some(entry) = &base.entry else {
                 return self.create_on_update(context, request, updater).await;
             };
-            if let Some(object) = self.try_update(context, request, &entry, updater).await? {
-                return Ok(Updated { object, created: false });
+            // What an attempt before this one warned of is said again.
+            context.warnings.borrow_mut().truncate(warnings);
+            let attempt = self.try_update(context, request, entry, updater).await;
+            match self.after(entry, base.confirmed, attempt).await? {
+                ControlFlow::Break(object) => return Ok(Updated { object, created: false }),
+                ControlFlow::Continue(now) => base = now,
             }
         }
         Err(StatusError::conflict(
@@ -68,14 +77,13 @@ impl Resource {
         Ok(Updated { object, created: true })
     }
 
-    /// One attempt; `None`: the object changed meanwhile.
     async fn try_update(
         &self,
         context: &Context,
         request: &UpdateRequest<'_>,
         entry: &Entry,
         updater: Updater<'_>,
-    ) -> Result<Option<Box<dyn Object>>, StatusError> {
+    ) -> Result<Attempt<Box<dyn Object>>, StatusError> {
         self.check_readable(entry)?;
         let old = self.decode(entry)?;
         let mut new = updater(Some(&*old))?;
@@ -104,7 +112,7 @@ impl Resource {
         let value = self.encode(&mut *new)?;
         if context.dry_run || self.holds(entry, &value)? {
             new.meta_mut().resource_version = entry.mod_revision.to_string();
-            return self.as_read(new).map(Some);
+            return self.as_read(new).map(Attempt::Unwritten);
         }
         let lease = if entry.lease.is_some() {
             self.lease().await?
@@ -115,10 +123,10 @@ impl Resource {
             value: self.seal(&entry.key, &value)?,
             lease,
         };
-        if self.write_over(entry, write, &mut *new).await? {
-            self.as_read(new).map(Some)
-        } else {
-            Ok(None)
+        match self.write_over(entry, write, &mut *new).await {
+            // What is written must not be tried again, whatever becomes of the answer.
+            Attempt::Written(()) => Ok(self.as_read(new).map_or_else(Attempt::Uncertain, Attempt::Written)),
+            other => Ok(other.map(|()| new)),
         }
     }
 
@@ -236,9 +244,12 @@ impl Resource {
         context: &Context,
         entry: &Entry,
         mut new: Box<dyn Object>,
-    ) -> Result<Option<Box<dyn Object>>, StatusError> {
-        let gone = context.dry_run || self.write_over(entry, Write::Delete, &mut *new).await?;
-        Ok(gone.then_some(new))
+    ) -> Result<Attempt<Box<dyn Object>>, StatusError> {
+        if context.dry_run {
+            return Ok(Attempt::Unwritten(new));
+        }
+        let written = self.write_over(entry, Write::Delete, &mut *new).await;
+        Ok(written.map(|()| new))
     }
 }
 

@@ -1,12 +1,14 @@
 //! What all writes of objects have in common.
 
+use std::ops::ControlFlow;
+
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_storage::{Entry, Expect, LeaseId, Write, Written};
 
-use super::Resource;
 use super::delete::{FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
+use super::{Context, Resource};
 
 /// Which part of an object an update may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,23 +53,97 @@ pub struct Updated {
 /// Makes the new object of an update from the stored one (`None`: there is none).
 pub type Updater<'a> = &'a mut dyn FnMut(Option<&dyn Object>) -> Result<Box<dyn Object>, StatusError>;
 
+/// What a write begins with.
+pub(super) struct Base {
+    /// `None`: there is no such object.
+    pub entry: Option<Entry>,
+    /// The store has said so since the request came. Else memory says that it was so a moment ago: good enough for a
+    /// write, which the store compares with what it replaces, but nothing that a client may be told.
+    pub confirmed: bool,
+}
+
+/// What came of an attempt to write.
+pub(super) enum Attempt<T> {
+    Written(T),
+    /// Nothing was to be written: true as long as what the attempt began with is.
+    Unwritten(T),
+    /// Another writer was faster, and this is there now.
+    Overtaken(Option<Entry>),
+    /// The store failed: it may have been written, so that it must not be tried again.
+    Uncertain(StatusError),
+}
+
+impl<T> Attempt<T> {
+    /// With something else made of what was written.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Attempt<U> {
+        match self {
+            Attempt::Written(what) => Attempt::Written(f(what)),
+            Attempt::Unwritten(what) => Attempt::Unwritten(f(what)),
+            Attempt::Overtaken(by) => Attempt::Overtaken(by),
+            Attempt::Uncertain(why) => Attempt::Uncertain(why),
+        }
+    }
+}
+
 impl Resource {
-    /// Writes in the place of an entry and gives the object the revision of that. False: the entry changed meanwhile, and
-    /// nothing is written.
-    pub(crate) async fn write_over(
+    /// What memory holds of a key, or else the store. Nobody compares what a dry run does not write.
+    pub(super) async fn base(&self, context: &Context, key: &str) -> Result<Base, StatusError> {
+        if !context.dry_run
+            && let Some(entry) = self.backend.store.recall(&self.key_prefix, key)
+        {
+            return Ok(Base {
+                entry: Some(entry),
+                confirmed: false,
+            });
+        }
+        self.confirmed_base(key).await
+    }
+
+    /// What the store holds of a key.
+    pub(super) async fn confirmed_base(&self, key: &str) -> Result<Base, StatusError> {
+        let got = self.backend.store.get(key).await.map_err(|e| self.store_error(e))?;
+        Ok(Base {
+            entry: got.entry,
+            confirmed: true,
+        })
+    }
+
+    /// What follows an attempt on `entry`: an answer, or another attempt on what is there now. What was not written,
+    /// because of a refusal or because nothing changes, is told only of what the store has confirmed.
+    pub(super) async fn after<T>(
         &self,
         entry: &Entry,
-        write: Write,
-        object: &mut dyn Object,
-    ) -> Result<bool, StatusError> {
-        let expect = Expect::Revision(entry.mod_revision);
-        let written = self.backend.store.write(&entry.key, expect, write).await;
-        match written.map_err(|e| self.store_error(e))? {
-            Written::Done { revision, .. } => {
-                object.meta_mut().resource_version = revision.to_string();
-                Ok(true)
+        confirmed: bool,
+        attempt: Result<Attempt<T>, StatusError>,
+    ) -> Result<ControlFlow<T, Base>, StatusError> {
+        let told = match attempt {
+            Ok(Attempt::Written(what)) => return Ok(ControlFlow::Break(what)),
+            Ok(Attempt::Overtaken(entry)) => {
+                return Ok(ControlFlow::Continue(Base { entry, confirmed: true }));
             }
-            Written::Conflict { .. } => Ok(false),
+            Ok(Attempt::Uncertain(error)) => return Err(error),
+            Ok(Attempt::Unwritten(what)) => Ok(what),
+            Err(error) => Err(error),
+        };
+        if !confirmed {
+            let now = self.confirmed_base(&entry.key).await?;
+            if now.entry.as_ref().map(|now| now.mod_revision) != Some(entry.mod_revision) {
+                return Ok(ControlFlow::Continue(now));
+            }
+        }
+        told.map(ControlFlow::Break)
+    }
+
+    /// Writes in the place of an entry and gives the object the revision of that.
+    pub(super) async fn write_over(&self, entry: &Entry, write: Write, object: &mut dyn Object) -> Attempt<()> {
+        let expect = Expect::Revision(entry.mod_revision);
+        match self.backend.store.write(&entry.key, expect, write).await {
+            Ok(Written::Done { revision }) => {
+                object.meta_mut().resource_version = revision.to_string();
+                Attempt::Written(())
+            }
+            Ok(Written::Conflict { current, .. }) => Attempt::Overtaken(current),
+            Err(error) => Attempt::Uncertain(self.store_error(error)),
         }
     }
 

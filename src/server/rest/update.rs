@@ -36,21 +36,32 @@ impl Rest {
         let name = request.info.name.as_str();
         let namespace = namespace(request, endpoint);
         let may_create = subresource.is_none() && endpoint.kind.create_on_update;
-        let creates = may_create && endpoint.resource.find(namespace, name).await?.is_none();
-        let operation = if creates { Operation::Create } else { Operation::Update };
-        self.admission
-            .admit(&self.registry, endpoint, operation, namespace, name)
-            .await?;
         let wanted = UpdateRequest {
             name,
             part: part(subresource),
             may_create,
             uid_is_precondition: true,
         };
-        let updated = endpoint
-            .resource
-            .update(&context, &wanted, &mut |_| Ok(hub.clone_object()))
-            .await?;
+        let mut operation = Operation::Update;
+        let updated = loop {
+            self.admission
+                .admit(&self.registry, endpoint, operation, namespace, name)
+                .await?;
+            // Only who comes to it learns whether there is an object: a creation has to be admitted as one.
+            let mut unexpected = false;
+            let mut updater = |current: Option<&dyn Object>| {
+                unexpected = current.is_none() && operation == Operation::Update;
+                match unexpected {
+                    true => Err(endpoint.resource.not_found(name)),
+                    false => Ok(hub.clone_object()),
+                }
+            };
+            let outcome = endpoint.resource.update(&context, &wanted, &mut updater).await;
+            if !unexpected {
+                break outcome?;
+            }
+            operation = Operation::Create;
+        };
         let code = if updated.created { 201 } else { 200 };
         self.object_response(request, endpoint, accepted, code, updated.object)
     }
