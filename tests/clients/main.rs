@@ -5,6 +5,7 @@
 mod audit;
 mod authentication;
 mod encryption;
+mod equals;
 mod everything;
 mod kube_rs;
 mod kubectl;

@@ -117,7 +117,7 @@ pub async fn run(program: &Path, rounds: u64, objects: u64, seed: u64) {
     let flags = vec!["--storage-backend=embedded".to_owned()];
     let server = Server::start(program, folder.path(), flags);
     let target = server.target();
-    ready(&target).await;
+    ready(&server, &target).await;
     let second = Server::refused(program, folder.path());
     assert!(
         second.contains("is in use by another process"),
@@ -126,7 +126,7 @@ pub async fn run(program: &Path, rounds: u64, objects: u64, seed: u64) {
     let book = Arc::new(Mutex::new(Book::default()));
     let begin = Instant::now();
     for round in 0..rounds {
-        ready(&target).await;
+        ready(&server, &target).await;
         let listed = list(&target).await;
         book.lock().unwrap().compare(round, &listed);
         let mut writers = JoinSet::new();
@@ -139,7 +139,7 @@ pub async fn run(program: &Path, rounds: u64, objects: u64, seed: u64) {
         ended.await.expect("a request has no end");
         server.start_again();
     }
-    ready(&target).await;
+    ready(&server, &target).await;
     let listed = list(&target).await;
     book.lock().unwrap().compare(rounds, &listed);
     let answered = book.lock().unwrap().answered;
@@ -185,7 +185,7 @@ async fn list(target: &Arc<Target>) -> Vec<Value> {
 }
 
 /// Waits until the server says that it is ready.
-async fn ready(target: &Arc<Target>) {
+async fn ready(server: &Server, target: &Arc<Target>) {
     let since = Instant::now();
     loop {
         let mut client = Client::new(target.clone(), false);
@@ -193,7 +193,11 @@ async fn ready(target: &Arc<Target>) {
         if answer.is_ok_and(|answer| answer.status() == 200) {
             return;
         }
-        assert!(since.elapsed() < PATIENCE, "the server does not become ready");
+        assert!(
+            since.elapsed() < PATIENCE,
+            "the server does not become ready:\n{}",
+            server.last_words()
+        );
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
@@ -230,7 +234,7 @@ async fn measure(server: &Server, target: &Arc<Target>, objects: u64) {
         server.kill();
         let begin = Instant::now();
         server.start_again();
-        ready(target).await;
+        ready(server, target).await;
         times.push(begin.elapsed().as_millis());
     }
     times.sort_unstable();

@@ -20,6 +20,8 @@ mod panics;
 #[cfg(test)]
 mod paths;
 #[cfg(test)]
+mod recalled;
+#[cfg(test)]
 mod recorded;
 #[cfg(test)]
 mod secrets;

@@ -11,6 +11,8 @@ use super::client::Target;
 
 /// Generous: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Lines of a log that are shown when something is wrong.
+const LAST_WORDS: usize = 30;
 
 pub struct Server {
     program: PathBuf,
@@ -67,10 +69,17 @@ impl Server {
                 since.elapsed() < PATIENCE,
                 "no server in {}:\n{}",
                 self.folder.display(),
-                std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+                self.last_words()
             );
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// The end of the server's log.
+    pub fn last_words(&self) -> String {
+        let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().rev().take(LAST_WORDS).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     }
 
     pub fn kill(&self) {
