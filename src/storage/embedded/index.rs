@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::database::Writing;
+use super::writing::Writing;
 use crate::mvcc::Change;
 
 /// Keys that may wait for the table.

@@ -16,6 +16,7 @@ mod shared;
 #[cfg(test)]
 mod tests;
 mod writer;
+mod writing;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::database::{Database, Writing, explain, is_full};
+use super::database::{Database, explain, is_full};
 use super::folder::Folder;
 use super::index::Index;
 use super::load::missed;
 use super::reserve::Reserve;
 use super::shared::Shared;
+use super::writing::Writing;
 use crate::maintenance::{Due, EXPIRE};
 use crate::mvcc::{Batch, Change};
 use crate::{Expect, LeaseId, Revision, StoreError, Write, Written};
