@@ -32,13 +32,9 @@ impl Default for Admission {
 impl Admission {
     /// What the store is to hold in memory for the plug-ins.
     pub(crate) fn followed(&self, registry: &Registry) -> Option<Followed> {
-        let namespaces = registry
-            .resource("", "namespaces")
-            .filter(|_| self.namespace_lifecycle)?;
-        Some(Followed {
-            store: namespaces.backend.store.clone(),
-            prefix: namespaces.key_prefix.clone(),
-        })
+        let namespaces = registry.resource("", "namespaces");
+        let namespaces = namespaces.filter(|_| self.namespace_lifecycle)?;
+        Some(Followed::of(namespaces))
     }
 
     /// Refuses what a plug-in forbids.

@@ -31,10 +31,7 @@ impl Source {
     fn attach_to(&self, registry: &Registry) -> Option<Followed> {
         let resource = registry.resource("", self.plural)?;
         let _ = self.resource.set(resource.clone());
-        Some(Followed {
-            store: resource.backend.store.clone(),
-            prefix: resource.key_prefix.clone(),
-        })
+        Some(Followed::of(resource))
     }
 
     /// The resource; `None` for a server without such objects.

@@ -52,10 +52,7 @@ impl Follower {
     }
 
     pub fn followed(&self) -> Followed {
-        Followed {
-            store: self.resource.backend.store.clone(),
-            prefix: self.prefix().to_owned(),
-        }
+        Followed::of(&self.resource)
     }
 
     /// Tells what happened since the last call, if anything did.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use keelson_storage::Store;
 
-use crate::registry::Registry;
+use crate::registry::{Registry, Resource};
 use crate::request_info::RequestInfo;
 use crate::user::User;
 
@@ -36,6 +36,16 @@ pub use union::{Authorization, Labeled, aggregate};
 pub struct Followed {
     pub store: Arc<dyn Store>,
     pub prefix: String,
+}
+
+impl Followed {
+    /// All objects of a resource.
+    pub fn of(resource: &Resource) -> Followed {
+        Followed {
+            store: resource.backend.store.clone(),
+            prefix: resource.key_prefix.clone(),
+        }
+    }
 }
 
 /// One source of permissions.

@@ -80,7 +80,6 @@ impl Rest {
             may_create: false,
             uid_is_precondition: false,
         };
-        let before = request.warnings.borrow().len();
         let mut updater = |current: Option<&dyn Object>| {
             let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
             let (patched, problems) = patched(
@@ -96,8 +95,6 @@ impl Rest {
                 written_empty,
             } = patched;
             request.written_empty.replace(written_empty);
-            // What an attempt before this one warned of is said again.
-            request.warnings.borrow_mut().truncate(before);
             request.warnings.borrow_mut().extend(problems);
             check_name(request, endpoint, &mut *object)?;
             drop_repeated_owners(request, &mut *object, OwnersRead::Admitted);

@@ -82,13 +82,7 @@ impl Rest {
             uid_is_precondition: true,
         };
         let writer = request.writer(endpoint, self.now());
-        let before = request.warnings.borrow().len();
-        // What an attempt before this one warned of is said again.
-        let warn = |problems: &[String]| {
-            let mut warnings = request.warnings.borrow_mut();
-            warnings.truncate(before);
-            warnings.extend_from_slice(problems);
-        };
+        let warn = |problems: &[String]| request.warnings.borrow_mut().extend_from_slice(problems);
         let mut updater = |current: Option<&dyn Object>| {
             let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
             let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;

@@ -179,29 +179,29 @@ impl Database {
         rows.next()?.map(|row| row.get(0)).transpose()
     }
 
-    fn checked_meta(&self, name: &str) -> rusqlite::Result<i64> {
+    fn checked_meta(&self, name: &str) -> rusqlite::Result<u64> {
         let select = "SELECT value, checksum FROM meta WHERE name = ?";
         let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
         let (value, checksum): (i64, i64) = self.connection.query_row(select, [name], read)?;
         match i64::from(checksum_of(name.as_bytes(), value)) == checksum {
-            true => Ok(value),
+            true => Ok(value as u64),
             false => Err(damaged(format!("row {name} of table meta"))),
         }
     }
 
     /// The oldest revision that can be read.
     pub fn compact_revision(&self) -> rusqlite::Result<u64> {
-        self.checked_meta(COMPACT_REVISION).map(|revision| revision as u64)
+        self.checked_meta(COMPACT_REVISION)
     }
 
     /// The revision as of which [`Database::current`] is right.
     pub fn indexed_revision(&self) -> rusqlite::Result<u64> {
-        self.checked_meta(INDEXED_REVISION).map(|revision| revision as u64)
+        self.checked_meta(INDEXED_REVISION)
     }
 
     /// The last revision.
     pub fn last_revision(&self) -> rusqlite::Result<u64> {
-        self.checked_meta(LAST_REVISION).map(|revision| revision as u64)
+        self.checked_meta(LAST_REVISION)
     }
 
     /// Calls `each` with the rows after `after` up to `until`, in order, and their checksums.

@@ -168,8 +168,7 @@ fn upkeep(
 /// Moves the log into the database file: a long one again and again, until little of it is left.
 fn move_log(checkpoints: &Database, progress: &Progress) -> rusqlite::Result<()> {
     for _ in 0..PASSES {
-        let pages = progress.now();
-        progress.moved(pages.round, checkpoints.checkpoint()?);
+        progress.checkpoint(checkpoints)?;
         let pages = progress.now();
         if pages.written < ROUND_PAGES || pages.waiting() <= REST_PAGES / 2 {
             break;

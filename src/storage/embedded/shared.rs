@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::database::Database;
 use crate::mvcc::Mvcc;
 use crate::{Clock, StoreError};
 
@@ -79,18 +80,25 @@ impl Progress {
         *self.pages()
     }
 
-    /// A commit left so many pages in the log: fewer than before, if it was begun anew.
+    /// A commit left so many pages in the log: no more than before, if it was begun anew, since each adds some.
     pub fn wrote(&self, written: u64) {
         let mut pages = self.pages();
-        if written < pages.written {
+        if written <= pages.written {
             pages.round += 1;
             pages.moved = 0;
         }
         pages.written = written;
     }
 
+    /// Moves the log as far as that holds up no one.
+    pub fn checkpoint(&self, database: &Database) -> rusqlite::Result<()> {
+        let round = self.now().round;
+        self.moved(round, database.checkpoint()?);
+        Ok(())
+    }
+
     /// So many pages of the log of a round are in the database file.
-    pub fn moved(&self, round: u64, moved: u64) {
+    fn moved(&self, round: u64, moved: u64) {
         let mut pages = self.pages();
         if pages.round == round {
             pages.moved = pages.moved.max(moved);
@@ -112,5 +120,8 @@ mod tests {
         progress.wrote(3);
         progress.moved(before.round, 10);
         assert_eq!((progress.now().waiting(), progress.now().round), (3, before.round + 1));
+        progress.moved(before.round + 1, 3);
+        progress.wrote(3);
+        assert_eq!((progress.now().waiting(), progress.now().round), (3, before.round + 2));
     }
 }

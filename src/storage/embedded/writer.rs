@@ -355,8 +355,7 @@ impl Writer {
         let pages = self.shared.progress.now();
         let little = (1..=REST_PAGES).contains(&pages.waiting());
         if pages.written > LOG_LIMIT_PAGES && pages.waiting() > 0 || pages.written > ROUND_PAGES && little {
-            let moved = self.database.checkpoint()?;
-            self.shared.progress.moved(pages.round, moved);
+            self.shared.progress.checkpoint(&self.database)?;
         } else if pages.waiting() > MOVE_PAGES && pages.written.abs_diff(self.woken) > REST_PAGES {
             // Not at each commit: somebody who copies the store keeps what was written since from being moved.
             self.woken = pages.written;
