@@ -1,11 +1,13 @@
-//! `store check`, `compact`, `snapshot`, `restore`, `import`, `export`: work on the embedded store of a data folder that
+//! `store check`, `repair`, `compact`, `snapshot`, `restore`, `import`, `export`: work on the embedded store of a data folder that
 //! no server uses at the moment.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, FromArgMatches};
+use keelson_storage::StoreError;
 use keelson_storage::embedded::offline::{self, Report};
+use keelson_storage::embedded::{self, Repaired};
 use keelson_storage::migrate::Options;
 
 use super::OptionError;
@@ -18,9 +20,12 @@ Works on the embedded store of a data folder that no server uses at the moment.
 
 Usage:
   {program} store check [FILE]       reads everything, of the store or of a snapshot, and compares it with its checksums
+  {program} store repair             mends what only proves that nothing is missing, where everything is there; says what
+                                     it did, and keeps the files as they were in a folder beside them
   {program} store compact            forgets history and gives unused space back
   {program} store snapshot FILE      copies the store into a new file
-  {program} store restore FILE       makes the store of a folder that has none from a snapshot
+  {program} store restore FILE       makes the store of a folder that has none from a snapshot; with --force, the files
+                                     of a store that is there, damaged or not, are kept in a folder beside the new one
   {program} store import --from URL  makes the store from what etcd holds; with its revisions, so that objects keep their
                                      resource versions. Instead of a URL (or several, with commas between) it takes the
                                      file of a snapshot made by etcdctl snapshot save.
@@ -33,6 +38,8 @@ Keys and values are carried byte by byte, encrypted or not. Stop the servers tha
   --etcd-cafile string     A PEM file of the authorities that etcd's certificates are checked against.
   --etcd-certfile string   A PEM file of the client certificate shown to etcd.
   --etcd-keyfile string    A PEM file of that certificate's key.
+  --force                  restore: the folder may hold a store.
+  --accept-loss            repair: what is missing is given up; each key is named.
   --overwrite              The target may hold keys: a store is replaced, in etcd the same keys are overwritten.
 ";
 
@@ -47,7 +54,7 @@ struct Arguments {
     data_folder: DataFolder,
 
     /// What to do.
-    #[arg(value_name = "check|compact|snapshot|restore|import|export")]
+    #[arg(value_name = "check|repair|compact|snapshot|restore|import|export")]
     action: Option<String>,
 
     /// Where `import` reads.
@@ -75,6 +82,14 @@ struct Arguments {
     #[arg(long)]
     overwrite: bool,
 
+    /// The folder may hold a store.
+    #[arg(long)]
+    force: bool,
+
+    /// What is missing is given up.
+    #[arg(long)]
+    accept_loss: bool,
+
     /// The snapshot's file.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
@@ -88,9 +103,15 @@ struct Arguments {
 enum Action {
     /// The store, or a snapshot.
     Check(Option<PathBuf>),
+    Repair {
+        accept_loss: bool,
+    },
     Compact,
     Snapshot(PathBuf),
-    Restore(PathBuf),
+    Restore {
+        file: PathBuf,
+        force: bool,
+    },
     Import(Carry),
     Export(Carry),
 }
@@ -134,17 +155,31 @@ fn action(given: &Arguments) -> Result<Action, OptionError> {
             _ => {}
         }
     }
+    for (flag, given, of) in [
+        ("--force", given.force, "restore"),
+        ("--accept-loss", given.accept_loss, "repair"),
+    ] {
+        if let Some(name) = action.filter(|name| given && *name != of) {
+            return Err(usage(&format!("{name} takes no {flag}")));
+        }
+    }
     Ok(match (action, file) {
         (Some("check"), file) => Action::Check(file),
+        (Some("repair"), None) => Action::Repair {
+            accept_loss: given.accept_loss,
+        },
         (Some("compact"), None) => Action::Compact,
         (Some("snapshot"), Some(file)) => Action::Snapshot(file),
-        (Some("restore"), Some(file)) => Action::Restore(file),
+        (Some("restore"), Some(file)) => Action::Restore {
+            file,
+            force: given.force,
+        },
         (Some("import"), None) => Action::Import(carry(given, "--from", given.from.as_deref())?),
         (Some("export"), None) => Action::Export(carry(given, "--to", given.to.as_deref())?),
         (Some(name @ ("snapshot" | "restore")), None) => {
             return Err(usage(&format!("{name}: name the snapshot's file")));
         }
-        (Some(name @ ("compact" | "import" | "export")), Some(_)) => {
+        (Some(name @ ("repair" | "compact" | "import" | "export")), Some(_)) => {
             return Err(usage(&format!("{name} takes no file")));
         }
         (Some(other), _) => return Err(usage(&format!("{other:?} is none of {ACTIONS}"))),
@@ -152,7 +187,7 @@ fn action(given: &Arguments) -> Result<Action, OptionError> {
     })
 }
 
-const ACTIONS: &str = "check, compact, snapshot, restore, import and export";
+const ACTIONS: &str = "check, repair, compact, snapshot, restore, import and export";
 
 /// The other end, and what to carry.
 fn carry(given: &Arguments, flag: &'static str, end: Option<&str>) -> Result<Carry, OptionError> {
@@ -193,7 +228,8 @@ impl StoreCommand {
                 .map(|(before, after)| format!("{folder}: {} before; now {}", size(&before), line(&after))),
             Action::Snapshot(file) => offline::snapshot(&self.folder, file)
                 .map(|report| format!("{}: copied out {}", file.display(), line(&report))),
-            Action::Restore(file) => restore(file, &self.folder),
+            Action::Repair { accept_loss } => repair(&self.folder, *accept_loss),
+            Action::Restore { file, force } => restore(file, &self.folder, *force),
             Action::Import(carry) => carry.import(&self.folder),
             Action::Export(carry) => carry.export(&self.folder),
         };
@@ -201,9 +237,25 @@ impl StoreCommand {
     }
 }
 
-fn restore(file: &Path, folder: &Path) -> Result<String, keelson_storage::StoreError> {
-    let report = offline::restore(file, folder)?;
-    Ok(format!("{}: restored {}", folder.display(), line(&report)))
+fn restore(file: &Path, folder: &Path, force: bool) -> Result<String, StoreError> {
+    let (report, kept) = offline::restore(file, folder, force)?;
+    let kept = kept.map_or(String::new(), |kept| {
+        format!("; the files before are in {}", kept.display())
+    });
+    Ok(format!("{}: restored {}{kept}", folder.display(), line(&report)))
+}
+
+fn repair(folder: &Path, accept_loss: bool) -> Result<String, StoreError> {
+    let Repaired { mended, kept, report } = embedded::repair(folder, accept_loss)?;
+    let (folder, report) = (folder.display(), line(&report));
+    Ok(match kept {
+        None => format!("{folder}: there is nothing to mend: {report}"),
+        Some(kept) => format!(
+            "{folder}: mended: {}; now {report}; the files before are in {}",
+            mended.join("; "),
+            kept.display()
+        ),
+    })
 }
 
 pub(super) fn line(report: &Report) -> String {
@@ -242,16 +294,24 @@ mod tests {
         assert_eq!(read(&["check"]), Ok(Action::Check(None)));
         assert_eq!(read(&["check", "/x"]), Ok(Action::Check(Some("/x".into()))));
         assert_eq!(read(&["snapshot", "/x"]), Ok(Action::Snapshot("/x".into())));
-        assert_eq!(read(&["restore", "/x"]), Ok(Action::Restore("/x".into())));
+        for (force, arguments) in [(false, &["restore", "/x"][..]), (true, &["restore", "/x", "--force"])] {
+            let file = "/x".into();
+            assert_eq!(read(arguments), Ok(Action::Restore { file, force }));
+        }
+        assert_eq!(read(&["repair"]), Ok(Action::Repair { accept_loss: false }));
+        assert_eq!(
+            read(&["repair", "--accept-loss"]),
+            Ok(Action::Repair { accept_loss: true })
+        );
         assert_eq!(read(&["--help"]), Err("help".to_owned()));
         for (arguments, error) in [
             (
                 &[][..],
-                "store needs one of check, compact, snapshot, restore, import and export",
+                "store needs one of check, repair, compact, snapshot, restore, import and export",
             ),
             (
                 &["fix"],
-                r#"store "fix" is none of check, compact, snapshot, restore, import and export"#,
+                r#"store "fix" is none of check, repair, compact, snapshot, restore, import and export"#,
             ),
             (&["import"], "store import: needs --from"),
             (
@@ -272,6 +332,12 @@ mod tests {
             ),
             (&["restore"], "store restore: name the snapshot's file"),
             (&["compact", "/x"], "store compact takes no file"),
+            (&["repair", "/x"], "store repair takes no file"),
+            (&["check", "--force"], "store check takes no --force"),
+            (
+                &["restore", "/x", "--accept-loss"],
+                "store restore takes no --accept-loss",
+            ),
             (&["check", "--nope"], "unknown flag: --nope"),
         ] {
             assert_eq!(read(arguments).unwrap_err(), error);

@@ -7,8 +7,10 @@
 
 use std::path::Path;
 
+use ring::rand::{self, SystemRandom};
+use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
+use rusqlite::{Connection, InterruptHandle, OpenFlags, TransactionBehavior, params};
 
 use super::writing::Writing;
 use crate::{LeaseId, StoreError};
@@ -22,6 +24,8 @@ pub(super) const COMPACT_REVISION: &str = "compact_revision";
 pub(super) const INDEXED_REVISION: &str = "indexed_revision";
 /// The one that says what the last revision is.
 pub(super) const LAST_REVISION: &str = "last_revision";
+/// The one that names the timeline; see [`Database::timeline`].
+pub(super) const TIMELINE: &str = "timeline";
 
 const SCHEMA: &str = "
 CREATE TABLE meta (
@@ -101,9 +105,33 @@ fn damaged(row: String) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(format!("{row}: its checksum is wrong").into())
 }
 
+/// A number of `meta`.
+pub(super) fn read_meta(connection: &Connection, name: &str) -> rusqlite::Result<u64> {
+    let select = "SELECT value, checksum FROM meta WHERE name = ?";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let (value, checksum): (i64, i64) = connection.query_row(select, [name], read)?;
+    match i64::from(checksum_of(name.as_bytes(), value)) == checksum {
+        true => Ok(value as u64),
+        false => Err(damaged(format!("row {name} of table meta"))),
+    }
+}
+
 /// A connection to the database file.
 pub(super) struct Database {
     connection: Connection,
+    /// What becomes of the next transaction.
+    #[cfg(test)]
+    pub fault: Option<CommitFault>,
+}
+
+/// A commit that fails, or seems to.
+#[cfg(test)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CommitFault {
+    /// Nothing of it stays.
+    Undone,
+    /// It is durable, and reported as failed.
+    Durable,
 }
 
 impl Database {
@@ -111,7 +139,10 @@ impl Database {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let mut database = Database::connect(path).map_err(|error| explain(path, &error))?;
         match database.format().map_err(|error| explain(path, &error))? {
-            None => database.create().map_err(|error| explain(path, &error))?,
+            None => {
+                let created = database.create().and_then(|()| database.empty_log());
+                created.map_err(|error| explain(path, &error))?;
+            }
             Some(FORMAT) => {}
             Some(format) => return Err(other_format(path, format)),
         }
@@ -131,7 +162,7 @@ impl Database {
     /// Opens a snapshot, which stays as it is.
     pub fn open_snapshot(file: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let opened = Connection::open_with_flags(file, flags).map(|connection| Database { connection });
+        let opened = Connection::open_with_flags(file, flags).map(Database::of);
         let database = opened.map_err(|error| explain(file, &error))?;
         match database.format().map_err(|error| explain(file, &error))? {
             Some(FORMAT) => Ok(database),
@@ -149,8 +180,18 @@ impl Database {
             connection.execute_batch(SETTINGS_OF_NEW_FILES)?;
         }
         connection.execute_batch(SETTINGS)?;
+        // What reads a store, or refuses it, leaves its files as they are. Who closes it empties the log itself.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         connection.set_prepared_statement_cache_capacity(32);
-        Ok(Database { connection })
+        Ok(Database::of(connection))
+    }
+
+    fn of(connection: Connection) -> Database {
+        Database {
+            connection,
+            #[cfg(test)]
+            fault: None,
+        }
     }
 
     fn format(&self) -> rusqlite::Result<Option<i64>> {
@@ -170,7 +211,9 @@ impl Database {
         for (name, value) in std::iter::once(("format", FORMAT)).chain(revisions) {
             transaction.execute(insert, params![name, value, checksum_of(name.as_bytes(), value)])?;
         }
-        transaction.commit()
+        let writing = Writing::new(transaction);
+        writing.set_timeline(new_timeline()?)?;
+        writing.commit()
     }
 
     fn meta(&self, name: &str) -> rusqlite::Result<Option<i64>> {
@@ -180,13 +223,7 @@ impl Database {
     }
 
     fn checked_meta(&self, name: &str) -> rusqlite::Result<u64> {
-        let select = "SELECT value, checksum FROM meta WHERE name = ?";
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        let (value, checksum): (i64, i64) = self.connection.query_row(select, [name], read)?;
-        match i64::from(checksum_of(name.as_bytes(), value)) == checksum {
-            true => Ok(value as u64),
-            false => Err(damaged(format!("row {name} of table meta"))),
-        }
+        read_meta(&self.connection, name)
     }
 
     /// The oldest revision that can be read.
@@ -202,6 +239,28 @@ impl Database {
     /// The last revision.
     pub fn last_revision(&self) -> rusqlite::Result<u64> {
         self.checked_meta(LAST_REVISION)
+    }
+
+    /// A random number that stays with the store wherever it is copied to, until its past is replaced: what clients know
+    /// of a store with another one says nothing of this one. `None`: an older version made the store.
+    pub fn timeline(&self) -> rusqlite::Result<Option<u64>> {
+        match self.checked_meta(TIMELINE) {
+            Ok(timeline) => Ok(Some(timeline)),
+            Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Names a new timeline, and returns it. The file and its log never have different ones, whenever this is cut short:
+    /// the log is left out. No other connection may be open.
+    pub fn begin_timeline(&mut self) -> rusqlite::Result<u64> {
+        let timeline = new_timeline()?;
+        self.connection.execute_batch("PRAGMA journal_mode = DELETE")?;
+        let writing = self.begin()?;
+        writing.set_timeline(timeline)?;
+        writing.commit()?;
+        self.connection.execute_batch("PRAGMA journal_mode = WAL")?;
+        Ok(timeline)
     }
 
     /// Calls `each` with the rows after `after` up to `until`, in order, and their checksums.
@@ -258,9 +317,15 @@ impl Database {
 
     /// Begins a write; nothing of it stays unless it is committed.
     pub fn begin(&mut self) -> rusqlite::Result<Writing<'_>> {
-        self.connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map(Writing::new)
+        #[cfg(test)]
+        let fault = self.fault.take();
+        let begun = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate);
+        let writing = begun.map(Writing::new);
+        #[cfg(test)]
+        let writing = writing.map(|writing| writing.failing(fault));
+        writing
     }
 
     /// Has `each` told after every commit how many pages the log holds.
@@ -312,6 +377,11 @@ impl Database {
         self.empty_log()
     }
 
+    /// Ends what this connection is doing, from another thread.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        self.connection.get_interrupt_handle()
+    }
+
     /// Copies what is committed into an empty file.
     pub fn copy_into(&self, file: &Path) -> rusqlite::Result<()> {
         let file = file
@@ -339,6 +409,12 @@ impl Database {
         Ok(much)
     }
 
+    /// Runs a statement; how many rows it changed.
+    #[cfg(test)]
+    pub fn execute(&self, statement: &str) -> rusqlite::Result<usize> {
+        self.connection.execute(statement, [])
+    }
+
     /// Makes the disk full, for SQLite, at so many pages.
     #[cfg(test)]
     pub fn limit_pages(&self, pages: i64) {
@@ -346,6 +422,13 @@ impl Database {
             .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
             .unwrap();
     }
+}
+
+/// Positive, so that it is the same number wherever it is written.
+fn new_timeline() -> rusqlite::Result<u64> {
+    let failed = |_| rusqlite::Error::ToSqlConversionFailure("the system gives no random numbers".into());
+    let bytes: [u8; 8] = rand::generate(&SystemRandom::new()).map_err(failed)?.expose();
+    Ok(u64::from_le_bytes(bytes) >> 1)
 }
 
 fn other_format(path: &Path, format: i64) -> StoreError {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::database::{Database, explain};
 use super::folder::{self, Folder};
+use super::main_file::MainFile;
 use super::offline::{Report, part, remove_all, report};
 use crate::mvcc::Change;
 use crate::{Entry, LeaseId, Revision, StoreError, Version};
@@ -32,10 +33,13 @@ impl Filling {
     pub fn begin(dir: &Path, overwrite: bool) -> Result<Filling, StoreError> {
         let folder = Folder::take(dir)?;
         let path = folder.database();
-        if !overwrite && path.metadata().is_ok_and(|store| store.len() > 0) {
+        if folder.holds_store() {
+            folder.check()?;
+            let file = MainFile::read(&path);
             let old = Database::open_existing(&path)?;
+            file.check(&old, &path)?;
             let report = report(&folder, &old)?;
-            if report.keys > 0 {
+            if !overwrite && report.keys > 0 {
                 return Err(StoreError::Unavailable(format!(
                     "{} holds {} keys already, which were not to be overwritten",
                     dir.display(),
@@ -122,11 +126,13 @@ impl Filling {
         drop(database);
         let synced = File::open(&part).and_then(|file| file.sync_all());
         synced.map_err(|error| failed(&part, &error))?;
-        if path.metadata().is_ok_and(|store| store.len() > 0) {
-            // The log of the old store must not be taken for one of the new.
+        if folder.holds_store() {
+            // Whole until the new one takes its place.
             let old = Database::connect(&path).map_err(|error| explain(&path, &error))?;
             old.empty_log().map_err(|error| explain(&path, &error))?;
         }
+        // The log of the old store must not be taken for one of the new.
+        folder.remove_log().map_err(|error| failed(&path, &error))?;
         fs::rename(&part, &path).map_err(|error| failed(&path, &error))?;
         remove_all(&part);
         folder.sync().map_err(|error| failed(&path, &error))?;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::database::{Database, Row, explain};
+use super::database::{Database, INDEXED_REVISION, LAST_REVISION, Row, explain};
 use super::index::Index;
+use super::proof::{self, Findings};
 use crate::mvcc::{Change, History, Leases, Mvcc, Version, View};
 use crate::{LeaseId, Revision, StoreError};
 
@@ -17,10 +18,30 @@ pub(super) struct Loaded {
     pub garbage: Vec<u64>,
     /// What the table of current keys does not have yet.
     pub index: Index,
+    /// How the proofs compare with the rows.
+    pub findings: Findings,
 }
 
-/// Leases begin anew at `now`, since the time that the store was closed is unknown.
-pub(super) fn load(database: &Database, path: &Path, now: Duration) -> Result<Loaded, StoreError> {
+/// Reads everything. Proofs that are behind are written anew, which is told in the log; rows that are lost are
+/// [`StoreError::Corrupt`].
+pub(super) fn load(database: &mut Database, path: &Path, now: Duration) -> Result<Loaded, StoreError> {
+    let mut loaded = examine(database, path, now)?;
+    let findings = std::mem::take(&mut loaded.findings);
+    if let Some(damage) = findings.damage() {
+        return Err(StoreError::Corrupt(format!("{}: {damage}", path.display())));
+    }
+    if !findings.are_none() {
+        let what = findings.staleness().join("; ");
+        tracing::warn!(file = %path.display(), what, "proofs of the store are behind its rows, which are all there");
+        proof::renew(database, path, &loaded.mvcc.view()?)?;
+        loaded.index = Index::default();
+    }
+    Ok(loaded)
+}
+
+/// As [`load`], but writes nothing, and reports what the proofs say. Leases begin anew at `now`, since the time that the
+/// store was closed is unknown.
+pub(super) fn examine(database: &Database, path: &Path, now: Duration) -> Result<Loaded, StoreError> {
     let failed = |error| explain(path, &error);
     let oldest = database.compact_revision().map_err(failed)?;
     let mut loader = Loader {
@@ -34,14 +55,15 @@ pub(super) fn load(database: &Database, path: &Path, now: Duration) -> Result<Lo
     database
         .rows(0, indexed, |row, checksum| loader.take(&row, checksum).map(drop))
         .map_err(failed)??;
-    loader.check_current(database)?;
+    let mut findings = Findings::default();
+    findings.compare(database, &loader.view, oldest).map_err(failed)?;
     let mut index = Index::default();
     let newer = database.rows(indexed, u64::MAX, |row, checksum| {
         loader.take(&row, checksum).map(|change| index.note(&change))
     });
     newer.map_err(failed)??;
     loader.view.set_oldest(oldest);
-    loader.check_last(database.last_revision().map_err(failed)?)?;
+    findings.number = loader.check_numbers(indexed, database.last_revision().map_err(failed)?)?;
 
     let mut leases = Leases::default();
     for (id, ttl_ms) in database.leases().map_err(failed)? {
@@ -54,6 +76,7 @@ pub(super) fn load(database: &Database, path: &Path, now: Duration) -> Result<Lo
         mvcc: Mvcc::new(loader.view, loader.history, leases),
         garbage: loader.garbage,
         index,
+        findings,
     })
 }
 
@@ -120,40 +143,21 @@ impl Loader<'_> {
         Ok(change)
     }
 
-    /// Compares with what was the last revision.
-    fn check_last(&self, last: u64) -> Result<(), StoreError> {
+    /// Compares with what was the last revision: rows after it are no loss, rows up to it must be there. What is returned
+    /// says which number is wrong all the same.
+    fn check_numbers(&self, indexed: u64, last: u64) -> Result<Option<String>, StoreError> {
         let (found, last) = (self.view.revision(), last.max(View::default().revision()));
-        if found == last {
-            return Ok(());
+        if found < last {
+            let path = self.path.display();
+            let text = format!("{path}: the last revision is {found}, and was {last}");
+            return Err(StoreError::Corrupt(text));
         }
-        let path = self.path.display();
-        Err(StoreError::Corrupt(format!(
-            "{path}: the last revision is {found}, and was {last}"
-        )))
-    }
-
-    /// Compares with the table of current keys.
-    fn check_current(&self, database: &Database) -> Result<(), StoreError> {
-        let mut left = self.view.iter().count();
-        let mut lost = None;
-        let compared = database.current(|key, revision| match self.view.version(key) {
-            Some((_, version)) if version.mod_revision.0 == revision => left -= 1,
-            _ => {
-                lost = Some(format!(
-                    "{}: key {key}: revision {revision} is missing",
-                    self.path.display()
-                ))
-            }
-        });
-        compared.map_err(|error| explain(self.path, &error))?;
-        match lost {
-            Some(lost) => Err(StoreError::Corrupt(lost)),
-            None if left > 0 => Err(StoreError::Corrupt(format!(
-                "{}: {left} keys are not in the table current",
-                self.path.display()
-            ))),
-            None => Ok(()),
-        }
+        let number = |name: &str, value| format!("meta says {name} {value}, and the last revision is {found}");
+        Ok(if found > last {
+            Some(number(LAST_REVISION, last))
+        } else {
+            (indexed > found).then(|| number(INDEXED_REVISION, indexed))
+        })
     }
 
     fn damaged(&self, row: &Row<'_>, what: &str) -> StoreError {

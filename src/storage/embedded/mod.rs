@@ -10,7 +10,11 @@ mod folder;
 mod index;
 mod load;
 mod log;
+mod main_file;
 pub mod offline;
+mod open;
+mod proof;
+mod repair;
 mod reserve;
 mod shared;
 #[cfg(test)]
@@ -27,8 +31,7 @@ use futures_util::future::{BoxFuture, ready};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use self::database::{Database, explain};
-use self::folder::Folder;
-use self::log::Log;
+pub use self::repair::{Repaired, repair};
 use self::reserve::Reserve;
 use self::shared::{Pages, Progress, Shared};
 use self::writer::{Answer, Command, MOVE_PAGES, REST_PAGES, ROUND_PAGES, Writer};
@@ -48,6 +51,7 @@ const PASSES: u32 = 4;
 pub struct EmbeddedStore {
     shared: Arc<Shared>,
     path: PathBuf,
+    timeline: u64,
     queue: mpsc::Sender<Command>,
     upkeep: Maintenance,
     leases: Mutex<LeasePool>,
@@ -65,51 +69,30 @@ impl EmbeddedStore {
 
     /// As [`EmbeddedStore::open`], with leases and history that go by `clock`.
     pub fn with_clock(dir: &Path, limits: HistoryLimits, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let folder = Folder::take(dir)?;
-        let path = folder.database();
-        let log = folder.check()?;
-        let mut database = Database::open(&path)?;
-        let loaded = load::load(&database, &path, clock.now())?;
-        if log == Log::Torn {
-            // What follows would be written over the rest, and then nobody could tell it from damage.
-            database.empty_log().map_err(|error| explain(&path, &error))?;
-        }
-        let shared = Arc::new(Shared::new(loaded.mvcc, clock.clone()));
-        let told = shared.clone();
-        let watched = database.on_commit(move |pages| told.progress.wrote(pages));
-        watched.map_err(|error| explain(&path, &error))?;
         let (queue, commands) = mpsc::channel(QUEUE);
+        let mut writer = Writer::open(dir, clock, commands)?;
+        let (shared, path, timeline) = (writer.shared.clone(), writer.path.clone(), writer.timeline);
         let upkeep = Maintenance::spawn(upkeep(&shared, &queue, limits, &path)?)?;
-        let garbage = loaded.garbage.into();
-        let own_path = path.clone();
-        let writer = Writer {
-            shared: shared.clone(),
-            database,
-            folder,
-            path,
-            queue: commands,
-            garbage,
-            expiring: Vec::new(),
-            index: loaded.index,
-            reserve: Reserve::beside(&own_path),
-            shrink: false,
-            upkeep: upkeep.waker(),
-            woken: 0,
-            suspect: false,
-            ticks: 0,
-        };
+        writer.upkeep = Some(upkeep.waker());
         std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || writer.run())
             .map_err(|error| StoreError::Unavailable(format!("starting a thread: {error}")))?;
         Ok(EmbeddedStore {
             shared,
-            path: own_path,
+            path,
+            timeline,
             queue,
             upkeep,
             leases: Mutex::default(),
             copying: Arc::new(Semaphore::new(1)),
         })
+    }
+
+    /// Names the past that the store's revisions belong to: stays the same when the store is opened again, and is another
+    /// one when a snapshot was put back or keys were imported.
+    pub fn timeline(&self) -> u64 {
+        self.timeline
     }
 
     async fn ask<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Result<T, StoreError> {
@@ -224,8 +207,9 @@ impl Store for EmbeddedStore {
     fn snapshot_to<'a>(&'a self, file: &'a Path) -> BoxFuture<'a, Result<(), StoreError>> {
         async move {
             self.shared.mvcc.view()?;
-            let (path, file) = (self.path.clone(), file.to_owned());
-            let copied = tokio::task::spawn_blocking(move || EmbeddedStore::copy_to(&path, &file));
+            let (shared, path, file) = (self.shared.clone(), self.path.clone(), file.to_owned());
+            let copied = move || shared.copying(|show| EmbeddedStore::copy_to(&path, &file, show));
+            let copied = tokio::task::spawn_blocking(copied);
             copied.await.unwrap_or_else(|_| Err(self.ended()))
         }
         .boxed()
@@ -236,10 +220,13 @@ impl Store for EmbeddedStore {
             self.shared.mvcc.view()?;
             let permit = self.copying.clone().try_acquire_owned();
             let permit = permit.map_err(|_| StoreError::Unavailable("another copy is being made".to_owned()))?;
-            let path = self.path.clone();
-            let copied = tokio::task::spawn_blocking(move || offline::copy_unseen(&path));
-            let file = copied.await.unwrap_or_else(|_| Err(self.ended()))?;
-            Ok(StoreCopy { file, _permit: permit })
+            let (shared, path) = (self.shared.clone(), self.path.clone());
+            // The permit goes along: a copy whose client has left is made to its end, and keeps the next one waiting.
+            let copied = tokio::task::spawn_blocking(move || {
+                let file = shared.copying(|show| offline::copy_unseen(&path, show))?;
+                Ok(StoreCopy { file, _permit: permit })
+            });
+            copied.await.unwrap_or_else(|_| Err(self.ended()))
         };
         Some(made.boxed())
     }

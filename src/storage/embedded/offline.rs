@@ -12,6 +12,7 @@ use super::EmbeddedStore;
 use super::database::{Database, explain};
 use super::folder::{self, Folder};
 use super::load::{self, Loaded};
+use super::main_file::MainFile;
 use crate::{LeaseId, Revision, Snapshot, StoreError};
 
 /// What a store holds.
@@ -29,40 +30,54 @@ pub struct Report {
     pub file_bytes: u64,
 }
 
-/// Reads everything and compares it with its checksums.
+/// Reads everything and compares it with its checksums and with the proofs that nothing is missing.
 ///
 /// # Errors
 /// [`StoreError::Corrupt`] names the file, and the key where there is one; [`StoreError::Unavailable`] says why the store
 /// can't be read.
 pub fn check(dir: &Path) -> Result<Report, StoreError> {
     let (folder, database) = open(dir)?;
-    database
-        .check_pages()
-        .map_err(|error| explain(&folder.database(), &error))??;
+    check_whole(&database, &folder.database())?;
     report(&folder, &database)
 }
 
 /// As [`check`], of a snapshot.
 pub fn check_snapshot(file: &Path) -> Result<Report, StoreError> {
     let database = Database::open_snapshot(file)?;
-    database.check_pages().map_err(|error| explain(file, &error))??;
+    check_whole(&database, file)?;
     report_of(&database, file)
+}
+
+fn check_whole(database: &Database, path: &Path) -> Result<(), StoreError> {
+    database.check_pages().map_err(|error| explain(path, &error))??;
+    let findings = load::examine(database, path, Duration::ZERO)?.findings;
+    let corrupt = |what: String| Err(StoreError::Corrupt(format!("{}: {what}", path.display())));
+    match (findings.damage(), findings.staleness()) {
+        (Some(damage), _) => corrupt(damage),
+        (None, stale) if stale.is_empty() => Ok(()),
+        (None, stale) => corrupt(format!(
+            "{}. Nothing is lost: the next start mends it, and so does the repair of the store",
+            stale.join("; ")
+        )),
+    }
 }
 
 /// Forgets all history and gives unused space back to the file system. The report is that of the store before.
 pub fn compact(dir: &Path) -> Result<(Report, Report), StoreError> {
     let (folder, mut database) = open(dir)?;
     let path = folder.database();
-    let before = report(&folder, &database)?;
     let Loaded {
         mvcc,
         mut garbage,
         index,
-    } = load::load(&database, &path, Duration::ZERO)?;
+        ..
+    } = load::load(&mut database, &path, Duration::ZERO)?;
+    let before = report(&folder, &database)?;
     garbage.extend(mvcc.compact(before.revision));
     let mut compacted = || {
         let writing = database.begin()?;
-        index.write(&writing, &[], before.revision.0)?;
+        // Nothing else writes: what waited for the table is not needed any more.
+        let _indexed = index.write(&writing, &[], before.revision.0)?;
         writing.set_compact_revision(before.revision.0)?;
         writing.forget(garbage.iter())?;
         writing.commit()?;
@@ -75,9 +90,9 @@ pub fn compact(dir: &Path) -> Result<(Report, Report), StoreError> {
 
 /// What a store at rest holds.
 pub(crate) fn read(dir: &Path) -> Result<Contents, StoreError> {
-    let (folder, database) = open(dir)?;
+    let (folder, mut database) = open(dir)?;
     let path = folder.database();
-    let view = load::load(&database, &path, Duration::ZERO)?.mvcc.view()?;
+    let view = load::load(&mut database, &path, Duration::ZERO)?.mvcc.view()?;
     let leases = database.leases().map_err(|error| explain(&path, &error))?;
     let lasting = |(id, ms)| (id, Duration::from_millis(ms));
     Ok(Contents {
@@ -94,14 +109,20 @@ pub(crate) struct Contents {
 
 /// Copies the store of a folder into a new file, which only its owner may read.
 pub fn snapshot(dir: &Path, file: &Path) -> Result<Report, StoreError> {
-    let (folder, database) = open(dir)?;
+    let (folder, mut database) = open(dir)?;
+    load::load(&mut database, &folder.database(), Duration::ZERO)?;
     let report = report(&folder, &database)?;
     copy_out(&database, &folder.database(), file)?;
     Ok(report)
 }
 
-/// Puts a snapshot into a folder that has no store yet, after checking it.
-pub fn restore(file: &Path, dir: &Path) -> Result<Report, StoreError> {
+/// Puts a snapshot into a folder, after checking it. `replace`: the folder may hold a store, also a damaged one; its
+/// files are kept in a folder beside the new one, which is returned too.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] says what is wrong with the snapshot; [`StoreError::Unavailable`] that a store is there, or
+/// what the file system refuses.
+pub fn restore(file: &Path, dir: &Path, replace: bool) -> Result<(Report, Option<PathBuf>), StoreError> {
     let failed = |what: &Path, error: io::Error| StoreError::Unavailable(format!("{}: {error}", what.display()));
     if !file.is_file() {
         let error = io::Error::new(io::ErrorKind::NotFound, "there is no such file");
@@ -109,36 +130,57 @@ pub fn restore(file: &Path, dir: &Path) -> Result<Report, StoreError> {
     }
     let folder = Folder::take(dir)?;
     let path = folder.database();
-    if path.metadata().is_ok_and(|store| store.len() > 0) {
-        return Err(StoreError::Unavailable(format!(
-            "{} holds a store already",
-            dir.display()
-        )));
+    let replaces = folder.holds_store();
+    if replaces && !replace {
+        let dir = dir.display();
+        return Err(StoreError::Unavailable(format!("{dir} holds a store already")));
     }
     let part = part(&path);
-    let copied = folder::create(&part).and_then(|mut to| io::copy(&mut File::open(file)?, &mut to).map(|_| to));
-    let checked = copied.and_then(|to| to.sync_all()).map_err(|error| failed(file, error));
-    let checked = checked.and_then(|()| {
-        let database = Database::open_existing(&part)?;
-        load::load(&database, file, Duration::ZERO)?;
-        database.empty_log().map_err(|error| explain(file, &error))
+    let made = copy_checked(file, &part).and_then(|()| {
+        let aside = match replaces {
+            true => folder.move_aside("replaced").map(Some),
+            false => folder.remove_log().map(|()| None),
+        };
+        let moved = aside.and_then(|aside| fs::rename(&part, &path).map(|()| aside));
+        moved.map_err(|error| failed(&path, error))
     });
-    let moved = checked.and_then(|()| fs::rename(&part, &path).map_err(|error| failed(&path, error)));
     remove_all(&part);
-    moved?;
+    let aside = made?;
     folder.sync().map_err(|error| failed(dir, error))?;
-    let database = Database::open(&path)?;
-    report(&folder, &database)
+    let database = Database::open_existing(&path)?;
+    Ok((report(&folder, &database)?, aside))
 }
 
-/// Copies a store that serves into a file beside it, which has no name any more when this returns.
-pub(super) fn copy_unseen(path: &Path) -> Result<File, StoreError> {
-    let name = path.with_extension("copy");
+/// Copies a snapshot into a file that is to become a store, as the beginning of a new timeline.
+fn copy_checked(file: &Path, part: &Path) -> Result<(), StoreError> {
+    let failed = |error: io::Error| StoreError::Unavailable(format!("{}: {error}", file.display()));
+    let explained = |error| explain(file, &error);
+    remove_all(part);
+    let copied = folder::create(part).and_then(|mut to| io::copy(&mut File::open(file)?, &mut to).map(|_| to));
+    copied.and_then(|to| to.sync_all()).map_err(failed)?;
+    let mut database = Database::open_existing(part)?;
+    load::load(&mut database, file, Duration::ZERO)?;
+    database.begin_timeline().map_err(explained)?;
+    database.empty_log().map_err(explained)
+}
+
+/// The copy of a store that serves, while it is made.
+pub(super) fn unseen_copy(path: &Path) -> PathBuf {
+    path.with_extension("copy")
+}
+
+/// Copies a store that serves into a file beside it, which has no name any more when this returns. `copying` is shown
+/// the connection.
+pub(super) fn copy_unseen(path: &Path, copying: &dyn Fn(&Database)) -> Result<File, StoreError> {
+    let name = unseen_copy(path);
     let failed = |error: io::Error| StoreError::Unavailable(format!("{}: {error}", name.display()));
     // What an earlier process left when it was killed.
     remove_all(&name);
     folder::create(&name).map_err(failed)?;
-    let copied = Database::connect(path).and_then(|database| database.copy_into(&name));
+    let copied = Database::connect(path).and_then(|database| {
+        copying(&database);
+        database.copy_into(&name)
+    });
     let opened = copied.map_err(|error| explain(path, &error));
     let opened = opened.and_then(|()| File::open(&name).map_err(failed));
     remove_all(&name);
@@ -150,19 +192,28 @@ impl EmbeddedStore {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] if the file exists or can't be written.
-    pub(super) fn copy_to(path: &Path, file: &Path) -> Result<(), StoreError> {
+    pub(super) fn copy_to(path: &Path, file: &Path, copying: &dyn Fn(&Database)) -> Result<(), StoreError> {
         let database = Database::connect(path).map_err(|error| explain(path, &error))?;
+        copying(&database);
         copy_out(&database, path, file)
     }
 }
 
-fn open(dir: &Path) -> Result<(Folder, Database), StoreError> {
-    if !dir.join(folder::DATABASE).is_file() {
-        return Err(StoreError::Unavailable(format!("{} holds no store", dir.display())));
+/// A store at rest; nothing is made where there is none.
+pub(super) fn open(dir: &Path) -> Result<(Folder, Database), StoreError> {
+    let none = || StoreError::Unavailable(format!("{} holds no store", dir.display()));
+    if !dir.is_dir() {
+        return Err(none());
     }
     let folder = Folder::take(dir)?;
     folder.check()?;
-    let database = Database::open_existing(&folder.database())?;
+    let path = folder.database();
+    if !path.is_file() {
+        return Err(none());
+    }
+    let file = MainFile::read(&path);
+    let database = Database::open_existing(&path)?;
+    file.check(&database, &path)?;
     Ok((folder, database))
 }
 
@@ -175,7 +226,7 @@ pub(super) fn report(folder: &Folder, database: &Database) -> Result<Report, Sto
 }
 
 fn report_of(database: &Database, path: &Path) -> Result<Report, StoreError> {
-    let view = load::load(database, path, Duration::ZERO)?.mvcc.view()?;
+    let view = load::examine(database, path, Duration::ZERO)?.mvcc.view()?;
     Ok(Report {
         keys: view.iter().count(),
         value_bytes: view.iter().map(|(_, held)| held.value.len() as u64).sum(),

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rusqlite::InterruptHandle;
+
 use super::database::Database;
 use crate::mvcc::Mvcc;
 use crate::{Clock, StoreError};
@@ -13,6 +15,8 @@ pub(super) struct Shared {
     pub progress: Progress,
     fault: Mutex<Option<StoreError>>,
     full: AtomicBool,
+    /// Ends the copy that is being made.
+    copy: Mutex<Option<InterruptHandle>>,
 }
 
 impl Shared {
@@ -23,7 +27,27 @@ impl Shared {
             progress: Progress::default(),
             fault: Mutex::default(),
             full: AtomicBool::new(false),
+            copy: Mutex::default(),
         }
+    }
+
+    /// Makes a copy with `make`, which shows its connection, so that the copy can be ended early.
+    pub fn copying<T>(&self, make: impl FnOnce(&dyn Fn(&Database)) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let show = |database: &Database| *self.copy() = Some(database.interrupt_handle());
+        let made = make(&show);
+        *self.copy() = None;
+        made
+    }
+
+    /// Ends a copy that is being made, with an error: it keeps the log from being emptied.
+    pub fn end_copy(&self) {
+        if let Some(copy) = &*self.copy() {
+            copy.interrupt();
+        }
+    }
+
+    fn copy(&self) -> MutexGuard<'_, Option<InterruptHandle>> {
+        self.copy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why the last transaction failed; `None`: it did not.

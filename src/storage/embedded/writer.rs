@@ -82,6 +82,8 @@ impl Command {
 pub(super) struct Writer {
     pub shared: Arc<Shared>,
     pub database: Database,
+    /// See [`Database::timeline`].
+    pub timeline: u64,
     /// Held until the last write is done.
     pub folder: Folder,
     pub path: PathBuf,
@@ -94,7 +96,8 @@ pub(super) struct Writer {
     pub reserve: Reserve,
     /// Rows were deleted: the file may have pages to give back.
     pub shrink: bool,
-    pub upkeep: Thread,
+    /// `None`: nobody moves the log beside the writer.
+    pub upkeep: Option<Thread>,
     /// Pages of the log when upkeep was last woken.
     pub woken: u64,
     /// The last transaction failed.
@@ -132,18 +135,34 @@ impl Writer {
             }
             closing = self.handle(commands);
         }
-        self.shared.mvcc.close();
-        self.queue.close();
-        if let Err(error) = self.database.empty_log() {
-            tracing::warn!(%error, "emptying the log of the store; the next start does it");
-        }
-        drop((self.database, self.folder));
+        self.close();
         if let Some(answer) = closing {
             let _ = answer.send(());
         }
     }
 
-    fn handle(&mut self, commands: Vec<Command>) -> Option<oneshot::Sender<()>> {
+    /// Leaves a folder whose database file has everything.
+    pub(super) fn close(mut self) {
+        self.shared.mvcc.close();
+        self.queue.close();
+        match self.empty_log() {
+            Ok(()) => {
+                if let Err(error) = self.folder.note_closed() {
+                    tracing::warn!(%error, "noting that the store is closed");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "emptying the log of the store; the next start does it"),
+        }
+    }
+
+    /// Empties the log. A copy that is being made would be in the way.
+    fn empty_log(&self) -> rusqlite::Result<()> {
+        self.shared.end_copy();
+        self.database.empty_log()
+    }
+
+    /// One round: makes a transaction of the commands and of what else is due, and answers.
+    pub(super) fn handle(&mut self, commands: Vec<Command>) -> Option<oneshot::Sender<()>> {
         let shared = self.shared.clone();
         let mut closing = None;
         let prepared = self.catch_up().and_then(|()| Batch::new(&shared.mvcc));
@@ -181,7 +200,11 @@ impl Writer {
                 },
                 Command::Tick(due) => {
                     self.expiring = due.expired;
-                    plan.compact = plan.compact.max(due.compact);
+                    // The tick may come late: what is forgotten by now stays so.
+                    let compact = due
+                        .compact
+                        .filter(|to| shared.mvcc.check_compaction(*to).unwrap_or(false));
+                    plan.compact = plan.compact.max(compact);
                     plan.tick = true;
                 }
                 Command::Close { answer } => closing = Some(answer),
@@ -234,25 +257,20 @@ impl Writer {
                 }
                 changes.iter().try_for_each(|change| writing.change(change))?;
                 last.map_or(Ok(()), |last| writing.set_last_revision(last))?;
-                if indexes {
-                    index.write(writing, &changes, revision)?;
-                }
                 granted
                     .iter()
                     .try_for_each(|(_, id, ttl)| writing.grant(*id, ttl.as_millis() as u64))?;
                 expired.iter().try_for_each(|id| writing.revoke(*id))?;
-                compact.map_or(Ok(()), |revision| writing.set_compact_revision(revision.0))
+                compact.map_or(Ok(()), |revision| writing.set_compact_revision(revision.0))?;
+                indexes.then(|| index.write(writing, &changes, revision)).transpose()
             })
         } else {
-            Ok(())
+            Ok(None)
         };
-        if done.is_ok() {
-            match indexes {
-                true => self.index.clear(),
-                false => changes.iter().for_each(|change| self.index.note(change)),
-            }
+        let done = done.map(|indexed| {
+            self.index.committed(&changes, indexed);
             self.publish(&changes, &granted, &expired, compact);
-        }
+        });
         for (answer, planned) in written {
             let _ = answer.send(done.clone().and(planned));
         }
@@ -272,22 +290,24 @@ impl Writer {
         }
     }
 
-    /// One transaction; on return it is on disk or has not happened.
-    fn commit(
+    /// One transaction; on return it is on disk or has not happened. What `work` returns is passed on from a transaction
+    /// that is committed, and from no other.
+    fn commit<T>(
         &mut self,
         forget: usize,
-        work: impl FnOnce(&Writing<'_>, &Index) -> rusqlite::Result<()>,
-    ) -> Result<(), StoreError> {
+        work: impl FnOnce(&Writing<'_>, &Index) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         let (garbage, index) = (&self.garbage, &self.index);
         // What a failed transaction left in the log must not be taken for damage, nor what the disk lost be relied on.
         let ready = match self.suspect {
-            true => self.database.empty_log(),
+            true => self.empty_log(),
             false => Ok(()),
         };
         let done = ready.and_then(|()| self.database.begin()).and_then(|writing| {
-            work(&writing, index)?;
+            let worked = work(&writing, index)?;
             writing.forget(garbage.iter().take(forget))?;
-            writing.commit()
+            writing.commit()?;
+            Ok(worked)
         });
         self.suspect = done.is_err();
         if done.as_ref().is_err_and(is_full) {
@@ -313,7 +333,7 @@ impl Writer {
     fn make_room(&mut self) {
         self.shared.set_full(true);
         self.reserve.give_up();
-        if let Err(error) = self.database.empty_log() {
+        if let Err(error) = self.empty_log() {
             tracing::warn!(%error, "moving the log of the store into its file, on a full disk");
         }
     }
@@ -322,10 +342,7 @@ impl Writer {
     fn leave_full(&mut self) {
         self.ticks = self.ticks.wrapping_add(1);
         // What the log holds may be what keeps the file from being cut.
-        if self.ticks.is_multiple_of(RESERVE_AT_TICK)
-            && self.database.empty_log().is_ok()
-            && self.reserve.take().is_ok()
-        {
+        if self.ticks.is_multiple_of(RESERVE_AT_TICK) && self.empty_log().is_ok() && self.reserve.take().is_ok() {
             self.shared.set_full(false);
             self.shared.set_fault(None);
         }
@@ -359,7 +376,9 @@ impl Writer {
         } else if pages.waiting() > MOVE_PAGES && pages.written.abs_diff(self.woken) > REST_PAGES {
             // Not at each commit: somebody who copies the store keeps what was written since from being moved.
             self.woken = pages.written;
-            self.upkeep.unpark();
+            if let Some(upkeep) = &self.upkeep {
+                upkeep.unpark();
+            }
         }
         Ok(())
     }

@@ -2,17 +2,35 @@
 
 use rusqlite::{Transaction, params};
 
-use super::database::{COMPACT_REVISION, INDEXED_REVISION, LAST_REVISION, Row, checksum_of};
+#[cfg(test)]
+use super::database::CommitFault;
+#[cfg(doc)]
+use super::database::Database;
+use super::database::{COMPACT_REVISION, INDEXED_REVISION, LAST_REVISION, Row, TIMELINE, checksum_of};
 use crate::LeaseId;
 use crate::mvcc::Change;
 
 /// A transaction.
-pub(super) struct Writing<'a>(Transaction<'a>);
+pub(super) struct Writing<'a> {
+    transaction: Transaction<'a>,
+    #[cfg(test)]
+    fault: Option<CommitFault>,
+}
 
 impl<'a> Writing<'a> {
     /// Nothing of it stays unless it is committed.
     pub fn new(transaction: Transaction<'a>) -> Writing<'a> {
-        Writing(transaction)
+        Writing {
+            transaction,
+            #[cfg(test)]
+            fault: None,
+        }
+    }
+
+    /// This transaction, whose commit fails.
+    #[cfg(test)]
+    pub fn failing(self, fault: Option<CommitFault>) -> Writing<'a> {
+        Writing { fault, ..self }
     }
 
     pub fn change(&self, change: &Change) -> rusqlite::Result<()> {
@@ -37,7 +55,7 @@ impl<'a> Writing<'a> {
             row.lease,
             row.checksum()
         ];
-        self.0.prepare_cached(insert)?.execute(values)?;
+        self.transaction.prepare_cached(insert)?.execute(values)?;
         Ok(())
     }
 
@@ -45,17 +63,24 @@ impl<'a> Writing<'a> {
     pub fn set_current(&self, key: &str, revision: Option<u64>) -> rusqlite::Result<()> {
         let Some(revision) = revision else {
             let delete = "DELETE FROM current WHERE key = ?";
-            return self.0.prepare_cached(delete)?.execute([key]).map(drop);
+            return self.transaction.prepare_cached(delete)?.execute([key]).map(drop);
         };
         let set = "INSERT INTO current (key, revision) VALUES (?, ?)
                    ON CONFLICT (key) DO UPDATE SET revision = excluded.revision";
         let values = params![key, revision as i64];
-        self.0.prepare_cached(set)?.execute(values).map(drop)
+        self.transaction.prepare_cached(set)?.execute(values).map(drop)
+    }
+
+    /// Empties `current`.
+    pub fn clear_current(&self) -> rusqlite::Result<()> {
+        self.transaction.execute("DELETE FROM current", []).map(drop)
     }
 
     /// Deletes rows that compaction has made useless.
     pub fn forget<'r>(&self, revisions: impl Iterator<Item = &'r u64>) -> rusqlite::Result<()> {
-        let mut delete = self.0.prepare_cached("DELETE FROM history WHERE revision = ?")?;
+        let mut delete = self
+            .transaction
+            .prepare_cached("DELETE FROM history WHERE revision = ?")?;
         for revision in revisions {
             delete.execute([*revision as i64])?;
         }
@@ -79,18 +104,27 @@ impl<'a> Writing<'a> {
         let set = "UPDATE meta SET value = ?, checksum = ? WHERE name = ?";
         let revision = revision as i64;
         let values = params![revision, checksum_of(name.as_bytes(), revision), name];
-        self.0.prepare_cached(set)?.execute(values).map(drop)
+        self.transaction.prepare_cached(set)?.execute(values).map(drop)
+    }
+
+    /// Names the timeline; see [`Database::timeline`].
+    pub fn set_timeline(&self, timeline: u64) -> rusqlite::Result<()> {
+        let set = "INSERT INTO meta (name, value, checksum) VALUES (?, ?, ?)
+                   ON CONFLICT (name) DO UPDATE SET value = excluded.value, checksum = excluded.checksum";
+        let value = timeline as i64;
+        let values = params![TIMELINE, value, checksum_of(TIMELINE.as_bytes(), value)];
+        self.transaction.execute(set, values).map(drop)
     }
 
     pub fn grant(&self, id: LeaseId, ttl_ms: u64) -> rusqlite::Result<()> {
         let insert = "INSERT INTO leases (id, ttl_ms, checksum) VALUES (?, ?, ?)";
         let (id, ttl_ms) = (id.0, ttl_ms as i64);
         let values = params![id, ttl_ms, checksum_of(&id.to_le_bytes(), ttl_ms)];
-        self.0.prepare_cached(insert)?.execute(values).map(drop)
+        self.transaction.prepare_cached(insert)?.execute(values).map(drop)
     }
 
     pub fn revoke(&self, id: LeaseId) -> rusqlite::Result<()> {
-        self.0
+        self.transaction
             .prepare_cached("DELETE FROM leases WHERE id = ?")?
             .execute([id.0])
             .map(drop)
@@ -98,13 +132,21 @@ impl<'a> Writing<'a> {
 
     /// Writes, but changes nothing.
     pub fn probe(&self) -> rusqlite::Result<()> {
-        self.0
+        self.transaction
             .execute("UPDATE meta SET value = value WHERE name = 'format'", [])
             .map(drop)
     }
 
     /// Returns after fsync.
     pub fn commit(self) -> rusqlite::Result<()> {
-        self.0.commit()
+        #[cfg(test)]
+        if let Some(fault) = self.fault {
+            if fault == CommitFault::Durable {
+                self.transaction.commit()?;
+            }
+            let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
+            return Err(rusqlite::Error::SqliteFailure(code, None));
+        }
+        self.transaction.commit()
     }
 }

@@ -5,8 +5,10 @@ mod damage;
 mod disk;
 #[cfg(target_os = "linux")]
 mod faults;
+mod files;
 mod offline;
 mod reopen;
+mod sequences;
 
 use std::path::Path;
 

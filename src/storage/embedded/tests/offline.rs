@@ -21,12 +21,13 @@ async fn a_snapshot_of_a_serving_store_is_restored_elsewhere() {
     let refused = store.snapshot_to(&file).await.unwrap_err().to_string();
     assert!(refused.contains("exists already"), "{refused}");
 
-    let report = offline::restore(&file, &copy).unwrap();
+    let (report, replaced) = offline::restore(&file, &copy, false).unwrap();
+    assert_eq!(replaced, None);
     assert_eq!((report.keys, report.revision), (2, Revision(3)));
     let restored = open(&copy).unwrap();
     assert_eq!(all(&restored, None).await, taken, "keys, values and revisions");
     restored.close().await;
-    let refused = offline::restore(&file, &copy).unwrap_err().to_string();
+    let refused = offline::restore(&file, &copy, false).unwrap_err().to_string();
     assert!(refused.ends_with("holds a store already"), "{refused}");
     store.close().await;
 }
@@ -108,14 +109,14 @@ async fn damage_is_found_before_it_is_restored() {
     let at = bytes.windows(text.len()).position(|window| window == text).unwrap();
     bytes[at] ^= 1;
     fs::write(&bad, &bytes).unwrap();
-    let refused = offline::restore(&bad, &copy).unwrap_err();
+    let refused = offline::restore(&bad, &copy, false).unwrap_err();
     assert!(
         matches!(&refused, StoreError::Corrupt(text) if text.contains("key /a")),
         "{refused}"
     );
     assert!(!copy.join("store.db.part").exists());
     assert_eq!(
-        offline::restore(&file, &copy).unwrap().keys,
+        offline::restore(&file, &copy, false).unwrap().0.keys,
         1,
         "the folder is free still"
     );
@@ -129,12 +130,105 @@ fn what_is_no_store_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let text = |error: StoreError| error.to_string();
     assert!(text(offline::check(dir.path()).unwrap_err()).ends_with("holds no store"));
-    let absent = offline::restore(&dir.path().join("x"), dir.path()).unwrap_err();
+    let absent = offline::restore(&dir.path().join("x"), dir.path(), false).unwrap_err();
     assert!(text(absent).ends_with("there is no such file"));
     let file = dir.path().join("text");
     fs::write(&file, "not a database, but long enough to be looked at as one").unwrap();
     assert!(matches!(
-        offline::restore(&file, dir.path()),
+        offline::restore(&file, dir.path(), false),
         Err(StoreError::Corrupt(_))
     ));
+}
+
+/// What people do in an emergency: the file is gone or damaged, its log is still there, and a snapshot is put back.
+#[tokio::test]
+async fn a_snapshot_never_meets_the_log_of_another_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let (live, file) = (dir.path().join("live"), dir.path().join("snapshot"));
+    let store = open(&live).unwrap();
+    store.upkeep.stop(); // what follows stays in the log
+    write(&store, "/old", Expect::Absent, Some("1")).await;
+    store.snapshot_to(&file).await.unwrap();
+    for n in 0..100 {
+        write(&store, &format!("/new/{n}"), Expect::Absent, Some("2")).await;
+    }
+    let timeline = store.timeline();
+    let crashed = dir.path().join("crashed");
+    fs::create_dir(&crashed).unwrap();
+    fs::copy(live.join("store.db-wal"), crashed.join("store.db-wal")).unwrap();
+    store.close().await;
+
+    let lost = open(&crashed).map(drop).unwrap_err().to_string();
+    assert!(
+        lost.contains("store.db: the file is missing, and its log beside it is not"),
+        "{lost}"
+    );
+    assert!(!crashed.join("store.db").exists(), "nothing is made beside the log");
+    let refused = offline::restore(&file, &crashed, false).unwrap_err().to_string();
+    assert!(refused.ends_with("holds a store already"), "{refused}");
+    let (report, replaced) = offline::restore(&file, &crashed, true).unwrap();
+    assert_eq!((report.keys, report.revision), (1, Revision(2)));
+    assert!(
+        replaced.unwrap().join("store.db-wal").metadata().unwrap().len() > 0,
+        "the old files are kept"
+    );
+    let restored = open(&crashed).unwrap();
+    assert_eq!(all(&restored, None).await.len(), 1);
+    assert_ne!(
+        restored.timeline(),
+        timeline,
+        "revisions after the snapshot are others now"
+    );
+    let again = restored.timeline();
+    restored.close().await;
+    let restored = open(&crashed).unwrap();
+    assert_eq!(restored.timeline(), again, "which stays so");
+    restored.close().await;
+
+    let (report, replaced) = offline::restore(&file, &live, true).unwrap();
+    assert_eq!(report.keys, 1);
+    assert_eq!(
+        offline::check(&replaced.unwrap()).unwrap().keys,
+        101,
+        "and can be opened as a store"
+    );
+}
+
+/// A copy reads the store for as long as it takes; a log that has to be emptied does not wait for it.
+#[tokio::test]
+async fn a_copy_holds_up_no_recovery() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    for n in 0..30 {
+        write(&store, &format!("/{n}"), Expect::Absent, Some(&"x".repeat(1 << 20))).await;
+    }
+    let begin = std::time::Instant::now();
+    let big = crate::Write::Put {
+        value: vec![b'x'; 1 << 20].into(),
+        lease: None,
+    };
+    let interrupted = async {
+        loop {
+            let copy = tokio::join!(store.copy().unwrap(), async {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                let fault = super::super::writer::Command::Fault { pages: 1 };
+                assert!(store.queue.send(fault).await.is_ok());
+                store.write("/big", Expect::Absent, big.clone()).await.unwrap_err();
+                let fault = super::super::writer::Command::Fault { pages: 1 << 30 };
+                assert!(store.queue.send(fault).await.is_ok());
+                while store.health().await.is_err() {
+                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                }
+            });
+            if copy.0.is_err() {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), interrupted)
+        .await
+        .unwrap();
+    println!("{:?}", begin.elapsed());
+    write(&store, "/after", Expect::Absent, Some("x")).await;
+    assert!(store.copy().unwrap().await.is_ok(), "the next one is made");
 }

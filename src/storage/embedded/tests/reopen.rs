@@ -9,6 +9,7 @@ use futures_util::StreamExt;
 use rusqlite::Connection;
 
 use super::{all, open, write};
+use crate::embedded::{offline, repair};
 use crate::{Entry, Expect, ListOptions, Revision, Store, StoreError, WatchItem, Write};
 
 #[tokio::test]
@@ -238,11 +239,6 @@ async fn damaged_rows_are_named() {
             "DELETE FROM history WHERE revision = 4",
             "key /a: revision 4 is missing",
         ),
-        (
-            true,
-            "DELETE FROM current WHERE key = '/a'",
-            "1 keys are not in the table current",
-        ),
     ];
     for (compacted, damage, told) in damages {
         let dir = tempfile::tempdir().unwrap();
@@ -288,6 +284,112 @@ async fn the_table_of_keys_follows() {
     assert!((700..1300).contains(&rows), "{rows}");
     let store = open(dir.path()).unwrap();
     assert_eq!(all(&store, None).await, entries);
+}
+
+/// Writes that are refused, and ticks, come between those that bring the table up to date.
+#[tokio::test]
+async fn refused_writes_leave_the_table_of_keys_right() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    let refused = async |key: &str| {
+        let put = Write::Put {
+            value: "x".into(),
+            lease: None,
+        };
+        let written = store.write(key, Expect::Absent, put).await.unwrap();
+        assert!(matches!(written, crate::Written::Conflict { .. }), "{written:?}");
+    };
+    for n in 0..700 {
+        write(&store, &format!("/a/{n}"), Expect::Absent, Some("x")).await;
+        refused(&format!("/a/{n}")).await;
+    }
+    tokio::time::sleep(Duration::from_millis(1200)).await; // ticks with nothing to do
+    for n in 0..700 {
+        write(&store, &format!("/b/{n}"), Expect::Absent, Some("x")).await;
+    }
+    store.close().await;
+    assert_eq!(offline::check(dir.path()).unwrap().keys, 1400);
+}
+
+/// A folder that an older version left: its rows are all there, and its table of current keys lacks 512.
+#[tokio::test]
+async fn a_table_that_is_behind_is_mended() {
+    let dir = tempfile::tempdir().unwrap();
+    let leave = async || {
+        let store = open(dir.path()).unwrap();
+        for n in 0..600 {
+            let key = format!("/key/{n}");
+            let held = store.get(&key).await.unwrap().entry;
+            let expect = held.map_or(Expect::Absent, |held| Expect::Revision(held.mod_revision));
+            write(&store, &key, expect, Some("x")).await;
+        }
+        store.compact(store.current_revision().await.unwrap()).await.unwrap();
+        let entries = all(&store, None).await;
+        store.close().await;
+        let file = Connection::open(dir.path().join("store.db")).unwrap();
+        assert_eq!(
+            file.execute("DELETE FROM current WHERE key < '/key/5'", []).unwrap(),
+            445
+        );
+        entries
+    };
+    let entries = leave().await;
+    let told = offline::check(dir.path()).unwrap_err().to_string();
+    assert!(
+        told.contains("445 keys are not as the table current says. Nothing is lost"),
+        "{told}"
+    );
+    let repaired = repair(dir.path(), false).unwrap();
+    assert_eq!(repaired.mended, ["445 keys are not as the table current says"]);
+    assert_eq!(repaired.report.keys, 600);
+    let kept = repaired.kept.unwrap();
+    assert!(
+        offline::check(&kept).unwrap_err().to_string().contains("445 keys"),
+        "as it was"
+    );
+    assert_eq!(offline::check(dir.path()).unwrap().keys, 600);
+    assert_eq!(
+        repair(dir.path(), false).unwrap().mended,
+        [""; 0],
+        "nothing is left to mend"
+    );
+    let store = open(dir.path()).unwrap();
+    assert_eq!(all(&store, None).await, entries);
+    store.close().await;
+
+    let entries = leave().await;
+    let store = open(dir.path()).unwrap();
+    assert_eq!(all(&store, None).await, entries, "a start mends it too");
+    store.close().await;
+    offline::check(dir.path()).unwrap();
+}
+
+/// Rows that are lost are given up when that is wanted, and named.
+#[tokio::test]
+async fn a_repair_says_what_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    for n in 0..5 {
+        write(&store, &format!("/{n}"), Expect::Absent, Some("x")).await;
+    }
+    let last = store.current_revision().await.unwrap();
+    store.compact(last).await.unwrap();
+    let timeline = store.timeline();
+    store.close().await;
+    let file = Connection::open(dir.path().join("store.db")).unwrap();
+    assert_eq!(file.execute("DELETE FROM history WHERE revision = 3", []).unwrap(), 1);
+    drop(file);
+    let lost = "key /1: revision 3 is missing";
+    for refused in [open(dir.path()).map(drop), repair(dir.path(), false).map(drop)] {
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.ends_with(lost), "{refused}");
+    }
+    let repaired = repair(dir.path(), true).unwrap();
+    assert_eq!((repaired.mended, repaired.report.keys), (vec![lost.to_owned()], 4));
+    let store = open(dir.path()).unwrap();
+    assert_eq!(store.current_revision().await.unwrap(), last);
+    assert_ne!(store.timeline(), timeline, "clients know of what is lost");
+    store.close().await;
 }
 
 #[tokio::test]
