@@ -30,6 +30,11 @@ step_test() {
     cargo test --locked --workspace --no-fail-fast
 }
 
+# Random sequences under printed seeds, more of them than `cargo test` runs.
+step_seeds() {
+    KEELSON_SEQUENCES=100000 cargo test --quiet --locked -p keelson-storage embedded::tests::sequences
+}
+
 # Traffic and faults on each store with a check of what clients saw, and kill -9 under load; both are longer by hand.
 step_history() {
     name_tools
