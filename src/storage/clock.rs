@@ -1,13 +1,15 @@
 //! Monotonic time for leases and history, as an argument so that tests can turn it forward.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// Time since some fixed moment; never goes back.
 pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Duration;
 }
 
-/// The machine's monotonic clock.
+/// The machine's monotonic clock, or that of a runtime whose time is simulated.
 pub struct SystemClock {
     origin: Instant,
 }

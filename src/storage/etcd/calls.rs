@@ -1,15 +1,12 @@
 //! Single requests to etcd, with a time limit and retries.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
-use etcd_client::{
-    AlarmAction, AlarmType, Client, Compare, CompareOp, Error, GetOptions, GetResponse, PutOptions, Txn, TxnOp,
-    TxnOpResponse, TxnResponse,
-};
-
-use super::connect::Connections;
-use super::convert::{Refusal, entry, never_sent, refusal, revision, unavailable, worth_a_retry};
+use super::api::{Api, ApiError, Condition, Range, Ranged, Refusal, Txn, TxnDone};
+use super::grpc::Grpc;
+use super::tasks::Tasks;
 use crate::{Entry, EtcdConfig, Expect, LeaseId, ListOptions, Listed, Revision, StoreError, Write, Written};
 
 /// A request is given up after this time, retries included …
@@ -27,16 +24,16 @@ const LIST_ATTEMPTS: usize = 3;
 const HEALTH: Duration = Duration::from_secs(10);
 
 /// Runs an attempt until it succeeds, fails for good, or time is up.
-async fn call<T, F: Future<Output = Result<T, Error>>>(
-    retry: impl Fn(&Error) -> bool,
+async fn call<T, F: Future<Output = Result<T, ApiError>>>(
+    retry: impl Fn(&ApiError) -> bool,
     attempt: impl FnMut() -> F,
 ) -> Result<T, Failure> {
     call_within(REQUEST, retry, attempt).await
 }
 
-async fn call_within<T, F: Future<Output = Result<T, Error>>>(
+async fn call_within<T, F: Future<Output = Result<T, ApiError>>>(
     limit: Duration,
-    retry: impl Fn(&Error) -> bool,
+    retry: impl Fn(&ApiError) -> bool,
     mut attempt: impl FnMut() -> F,
 ) -> Result<T, Failure> {
     let mut last = None;
@@ -58,7 +55,7 @@ async fn call_within<T, F: Future<Output = Result<T, Error>>>(
 }
 
 pub(crate) enum Failure {
-    Etcd(Error),
+    Etcd(ApiError),
     /// After so long.
     Timeout(Duration),
 }
@@ -66,52 +63,58 @@ pub(crate) enum Failure {
 impl Failure {
     fn refusal(&self) -> Refusal {
         match self {
-            Failure::Etcd(error) => refusal(error),
+            Failure::Etcd(error) => error.refusal(),
             Failure::Timeout(_) => Refusal::Other,
         }
     }
 
     pub fn store_error(&self) -> StoreError {
         match self {
-            Failure::Etcd(error) => unavailable(error),
+            Failure::Etcd(error) => error.store_error(),
             Failure::Timeout(limit) => StoreError::Unavailable(format!("etcd: no answer within {} s", limit.as_secs())),
         }
     }
 }
 
-/// The clients of one store.
+/// How one store talks to etcd.
 #[derive(Clone)]
 pub(crate) struct Calls {
-    pub client: Client,
-    connections: Connections,
+    pub api: Arc<dyn Api>,
+    pub tasks: Tasks,
 }
 
 impl Calls {
-    pub fn new(client: Client, config: &EtcdConfig) -> Self {
-        let connections = Connections::new(&client, config);
-        Calls { client, connections }
+    /// To the members of a configuration, none of which is reached yet. What goes on in the background does so on the
+    /// runtime that calls this.
+    pub async fn connect(config: &EtcdConfig) -> Result<Self, StoreError> {
+        Ok(Calls {
+            api: Arc::new(Grpc::connect(config).await?),
+            tasks: Tasks::of_this_runtime(),
+        })
     }
 
-    async fn range(&self, limit: Duration, key: &str, options: GetOptions) -> Result<GetResponse, Failure> {
-        let kv = self.connections.kv().await;
-        call_within(limit, worth_a_retry, || {
-            let (mut kv, options) = (kv.clone(), options.clone());
-            async move { kv.get(key, Some(options)).await }
-        })
-        .await
+    async fn range(&self, limit: Duration, range: &Range<'_>) -> Result<Ranged, Failure> {
+        call_within(limit, ApiError::worth_a_retry, || self.api.range(range)).await
     }
 
     pub async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StoreError> {
-        let got = self
-            .range(REQUEST, key, GetOptions::new())
-            .await
-            .map_err(|failure| failure.store_error())?;
-        Ok((got.kvs().first().map(entry).transpose()?, revision(got.header())))
+        let range = Range {
+            key,
+            ..Range::default()
+        };
+        let got = self.range(REQUEST, &range).await;
+        let got = got.map_err(|failure| failure.store_error())?;
+        Ok((got.entries.into_iter().next(), got.header.revision))
     }
 
     pub async fn current_revision(&self) -> Result<Revision, StoreError> {
-        let got = self.range(REQUEST, "/", GetOptions::new().with_keys_only()).await;
-        got.map(|got| revision(got.header()))
+        let range = Range {
+            key: "/",
+            keys_only: true,
+            ..Range::default()
+        };
+        let got = self.range(REQUEST, &range).await;
+        got.map(|got| got.header.revision)
             .map_err(|failure| failure.store_error())
     }
 
@@ -149,26 +152,27 @@ impl Calls {
             } else {
                 options.limit - listed.entries.len()
             };
-            let page = GetOptions::new()
-                .with_range(end.clone())
-                .with_limit(left.min(PAGE) as i64);
-            let page = page.with_revision(listed.revision.0 as i64);
-            let got = self.range(PAGE_REQUEST, &start, page).await;
+            let page = Range {
+                key: &start,
+                end: Some(&end),
+                revision: listed.revision,
+                limit: left.min(PAGE),
+                keys_only: false,
+            };
+            let got = self.range(PAGE_REQUEST, &page).await;
             let got = got.map_err(|failure| match failure.refusal() {
                 Refusal::Compacted => ListFailure::Compacted,
                 Refusal::Future => ListFailure::Future,
                 _ => ListFailure::Other(failure.store_error()),
             })?;
             if listed.revision.0 == 0 {
-                listed.revision = revision(got.header());
+                listed.revision = got.header.revision;
             }
             if listed.entries.is_empty() {
-                listed.count = got.count() as usize;
+                listed.count = got.count;
             }
-            for kv in got.kvs() {
-                listed.entries.push(entry(kv).map_err(ListFailure::Other)?);
-            }
-            listed.more = got.more();
+            listed.entries.extend(got.entries);
+            listed.more = got.more;
             let full = options.limit != 0 && listed.entries.len() >= options.limit;
             match listed.entries.last() {
                 Some(last) if listed.more && !full => start = format!("{}\0", last.key),
@@ -179,21 +183,17 @@ impl Calls {
 
     pub async fn write(&self, key: &str, expect: Expect, write: &Write) -> Result<Written, StoreError> {
         let expected = match expect {
-            Expect::Absent => 0,
-            Expect::Revision(revision) => revision.0 as i64,
+            Expect::Absent => Revision::default(),
+            Expect::Revision(revision) => revision,
         };
-        let kv = self.connections.kv().await;
-        let done = call(never_sent, || {
-            let mut kv = kv.clone();
-            let txn = Txn::new()
-                .when([Compare::mod_revision(key, CompareOp::Equal, expected)])
-                .and_then([operation(key, write)])
-                .or_else([TxnOp::get(key, None)]);
-            async move { kv.txn(txn).await }
-        })
-        .await;
+        let txn = Txn {
+            key,
+            when: Condition::Modified(expected),
+            write,
+        };
+        let done = call(ApiError::never_sent, || self.api.txn(&txn)).await;
         match (done, write) {
-            (Ok(done), _) => written(&done),
+            (Ok(done), _) => Ok(written(done)),
             (Err(failure), Write::Put { lease: Some(lease), .. }) if failure.refusal() == Refusal::LeaseNotFound => {
                 Err(StoreError::LeaseNotFound(*lease))
             }
@@ -203,12 +203,7 @@ impl Calls {
 
     /// False: the revision has not come yet.
     pub async fn compact(&self, revision: Revision) -> Result<bool, StoreError> {
-        let kv = self.connections.kv().await;
-        let done = call(worth_a_retry, || {
-            let mut kv = kv.clone();
-            async move { kv.compact(revision.0 as i64, None).await }
-        })
-        .await;
+        let done = call(ApiError::worth_a_retry, || self.api.compact(revision)).await;
         match done {
             Ok(_) => Ok(true),
             Err(failure) => match failure.refusal() {
@@ -220,91 +215,72 @@ impl Calls {
     }
 
     /// Puts a key if its version is the expected one. False: it is not, and this are its version and the revision.
-    pub async fn put_version(&self, key: &str, version: i64, value: &str) -> Result<(bool, i64, Revision), StoreError> {
-        let kv = self.connections.kv().await;
-        let done = call(never_sent, || {
-            let mut kv = kv.clone();
-            let txn = Txn::new()
-                .when([Compare::version(key, CompareOp::Equal, version)])
-                .and_then([TxnOp::put(key, value, None)])
-                .or_else([TxnOp::get(key, None)]);
-            async move { kv.txn(txn).await }
-        })
-        .await
-        .map_err(|failure| failure.store_error())?;
-        let version = match done.op_responses().first() {
-            Some(TxnOpResponse::Get(got)) => got.kvs().first().map_or(0, |kv| kv.version()),
-            _ => version + 1,
+    pub async fn put_version(&self, key: &str, version: u64, value: &str) -> Result<(bool, u64, Revision), StoreError> {
+        let write = Write::Put {
+            value: value.to_owned().into(),
+            lease: None,
         };
-        Ok((done.succeeded(), version, revision(done.header())))
+        let txn = Txn {
+            key,
+            when: Condition::Version(version),
+            write: &write,
+        };
+        let done = call(ApiError::never_sent, || self.api.txn(&txn)).await;
+        let done = done.map_err(|failure| failure.store_error())?;
+        let version = match done.succeeded {
+            true => version + 1,
+            false => done.current.map_or(0, |entry| entry.version),
+        };
+        Ok((done.succeeded, version, done.header.revision))
     }
 
     /// `ttl` in seconds.
     pub async fn grant(&self, ttl: i64) -> Result<LeaseId, StoreError> {
-        let done = call(never_sent, || {
-            let mut leases = self.client.lease_client();
-            async move { leases.grant(ttl, None).await }
-        })
-        .await;
-        done.map(|granted| LeaseId(granted.id()))
-            .map_err(|failure| failure.store_error())
+        let granted = call(ApiError::never_sent, || self.api.grant(ttl)).await;
+        granted.map_err(|failure| failure.store_error())
     }
 
     /// How long a lease lasts from now on; zero: it is gone.
     pub async fn time_left(&self, id: LeaseId) -> Result<Duration, StoreError> {
-        let answer = call(worth_a_retry, || {
-            let mut leases = self.client.lease_client();
-            async move { leases.time_to_live(id.0, None).await }
-        })
-        .await;
-        let left = answer.map_err(|failure| failure.store_error())?.ttl();
+        let left = call(ApiError::worth_a_retry, || self.api.time_to_live(id)).await;
+        let left = left.map_err(|failure| failure.store_error())?;
         Ok(Duration::from_secs(u64::try_from(left).unwrap_or(0)))
     }
 
     /// Puts a key whatever it holds.
     pub async fn put(&self, key: &str, value: &[u8], lease: Option<LeaseId>) -> Result<(), StoreError> {
-        let options = PutOptions::new().with_lease(lease.map_or(0, |lease| lease.0));
-        let kv = self.connections.kv().await;
-        let done = call(worth_a_retry, || {
-            let (mut kv, options) = (kv.clone(), options.clone());
-            async move { kv.put(key, value, Some(options)).await }
-        })
-        .await;
+        let done = call(ApiError::worth_a_retry, || self.api.put(key, value, lease)).await;
         done.map(drop).map_err(|failure| failure.store_error())
     }
 
     /// Bytes of the database of the member that answers.
     pub async fn size(&self) -> Result<u64, StoreError> {
-        let status = call(worth_a_retry, || {
-            let mut maintenance = self.client.maintenance_client();
-            async move { maintenance.status().await }
-        })
-        .await;
-        let size = status.map_err(|failure| failure.store_error())?.db_size();
-        Ok(u64::try_from(size).unwrap_or(0))
+        let status = call(ApiError::worth_a_retry, || self.api.status()).await;
+        status
+            .map(|status| status.bytes)
+            .map_err(|failure| failure.store_error())
     }
 
     /// A linearizable read, and no alarm that stops writes.
     pub async fn health(&self) -> Result<(), StoreError> {
-        let (mut kv, mut maintenance) = (self.connections.kv().await, self.client.maintenance_client());
+        let range = Range {
+            key: "health",
+            keys_only: true,
+            ..Range::default()
+        };
         let check = async {
-            kv.get("health", Some(GetOptions::new().with_keys_only())).await?;
-            maintenance.alarm(AlarmAction::Get, AlarmType::None, None).await
+            self.api.range(&range).await?;
+            self.api.alarms().await
         };
         match tokio::time::timeout(HEALTH, check).await {
-            Err(_) => Err(StoreError::Unavailable(format!(
-                "etcd: no answer within {} s",
-                HEALTH.as_secs()
-            ))),
-            Ok(Err(error)) => Err(unavailable(&error)),
-            Ok(Ok(alarms)) => match alarms.alarms().first() {
+            Err(_) => Err(Failure::Timeout(HEALTH).store_error()),
+            Ok(Err(error)) => Err(error.store_error()),
+            Ok(Ok(alarms)) => match alarms.first() {
                 None => Ok(()),
-                Some(alarm) => {
-                    let (alarm, member) = (alarm.alarm(), alarm.member_id());
-                    Err(StoreError::Unavailable(format!(
-                        "etcd: alarm {alarm:?} of member {member:x}"
-                    )))
-                }
+                Some(alarm) => Err(StoreError::Unavailable(format!(
+                    "etcd: alarm {} of member {:x}",
+                    alarm.kind, alarm.member_id
+                ))),
             },
         }
     }
@@ -329,26 +305,15 @@ fn end_of(prefix: &str) -> Vec<u8> {
     vec![0]
 }
 
-fn operation(key: &str, write: &Write) -> TxnOp {
-    match write {
-        Write::Put { value, lease } => {
-            let options = PutOptions::new().with_lease(lease.map_or(0, |lease| lease.0));
-            TxnOp::put(key, value.as_ref(), Some(options))
-        }
-        Write::Delete => TxnOp::delete(key, None),
+fn written(done: TxnDone) -> Written {
+    let revision = done.header.revision;
+    match done.succeeded {
+        true => Written::Done { revision },
+        false => Written::Conflict {
+            current: done.current,
+            revision,
+        },
     }
-}
-
-fn written(done: &TxnResponse) -> Result<Written, StoreError> {
-    let revision = revision(done.header());
-    if done.succeeded() {
-        return Ok(Written::Done { revision });
-    }
-    let current = match done.op_responses().first() {
-        Some(TxnOpResponse::Get(got)) => got.kvs().first().map(entry).transpose()?,
-        _ => None,
-    };
-    Ok(Written::Conflict { current, revision })
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ const KEY: &str = "compact_rev_key";
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
 pub(super) struct Turn {
     /// Version of the key.
-    version: i64,
+    version: u64,
     /// The store's revision then.
     revision: Revision,
 }
@@ -26,8 +26,9 @@ pub(super) async fn run(calls: Calls, interval: Duration, mut signal: watch::Rec
     let mut turn = Turn::default();
     loop {
         tokio::select! {
-            () = tokio::time::sleep(interval) => {}
+            biased;
             _ = signal.wait_for(|signal| signal.closed) => return,
+            () = tokio::time::sleep(interval) => {}
         }
         match compact(&calls, turn).await {
             Ok(next) => turn = next,

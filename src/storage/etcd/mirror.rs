@@ -6,12 +6,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::StreamExt;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::calls::{Calls, ListFailure};
 use super::watch::Signal;
@@ -98,8 +97,8 @@ impl OwnWrites {
 }
 
 impl Mirror {
-    /// Begins to read `prefix`, on the runtime `home`; goes on until [`Mirror::close`].
-    pub fn start(home: &Handle, calls: Calls, prefix: &str, limits: HistoryLimits) -> Arc<Mirror> {
+    /// Begins to read `prefix`; goes on until [`Mirror::close`].
+    pub fn start(calls: Calls, prefix: &str, limits: HistoryLimits) -> Arc<Mirror> {
         let (signal, signals) = watch::channel(Signal::default());
         let (hold, held) = watch::channel(None);
         let (reach, reached) = watch::channel(Revision::default());
@@ -107,6 +106,7 @@ impl Mirror {
             start: Instant::now(),
             last: AtomicU64::default(),
         });
+        let tasks = calls.tasks.clone();
         let keeper = Keeper {
             calls,
             prefix: prefix.to_owned(),
@@ -116,7 +116,7 @@ impl Mirror {
             heard: heard.clone(),
             signals,
         };
-        home.spawn(keeper.run());
+        tasks.spawn_at_home(keeper.run());
         Arc::new(Mirror {
             held,
             reached,
@@ -232,8 +232,9 @@ impl Keeper {
             }
         };
         tokio::select! {
-            () = work => {}
+            biased;
             _ = closed.wait_for(|signal| signal.closed) => {}
+            () = work => {}
         }
         self.drop_held(StoreError::Closed);
     }
@@ -273,13 +274,14 @@ impl Keeper {
         upkeep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let item = tokio::select! {
-                item = events.next() => item,
+                biased;
                 _ = upkeep.tick() => {
                     if let Some(revision) = schedule.due().compact {
                         mvcc.compact(revision);
                     }
                     continue;
                 }
+                item = events.next() => item,
             };
             self.heard.now();
             match item {

@@ -3,11 +3,14 @@
 //! Keys and values stand in etcd as they are given. Reads are linearizable. A request that could not reach a member is
 //! tried again; a write only if it can't have happened. Watches outlive connections and members.
 
+mod api;
 pub(crate) mod calls;
 mod compactor;
 pub(crate) mod connect;
 mod convert;
+mod grpc;
 mod mirror;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -18,7 +21,6 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
-use tokio::runtime::Handle;
 use tokio::sync::watch as signals;
 
 use self::calls::{Calls, ListFailure};
@@ -36,8 +38,6 @@ const MIRROR_HISTORY_BYTES: usize = 32 << 20;
 /// A [`Store`] in etcd.
 pub struct EtcdStore {
     calls: Calls,
-    /// Where the mirrors are kept.
-    home: Handle,
     leases: Mutex<LeasePool>,
     clock: SystemClock,
     /// By prefix.
@@ -51,20 +51,24 @@ impl EtcdStore {
     /// Connects, and returns when a member has answered; gives up after 5 s. What goes on in the background does so on
     /// the runtime that calls this.
     pub async fn connect(config: &EtcdConfig) -> Result<Self, StoreError> {
-        let calls = Calls::new(connect::client(config).await?, config);
-        calls.current_revision().await.map_err(|error| match error {
+        let calls = Calls::connect(config).await?;
+        let begun = Self::begin(calls, config.compaction_interval).await;
+        begun.map_err(|error| match error {
             StoreError::Unavailable(reason) => {
                 StoreError::Unavailable(format!("{} at {}", reason, config.endpoints.join(",")))
             }
             other => other,
-        })?;
+        })
+    }
+
+    async fn begin(calls: Calls, compaction_interval: Option<Duration>) -> Result<Self, StoreError> {
+        calls.current_revision().await?;
         let (signal, signals) = signals::channel(Signal::default());
-        if let Some(interval) = config.compaction_interval {
-            tokio::spawn(compactor::run(calls.clone(), interval, signals));
+        if let Some(interval) = compaction_interval {
+            calls.tasks.spawn(compactor::run(calls.clone(), interval, signals));
         }
         Ok(EtcdStore {
             calls,
-            home: Handle::current(),
             leases: Mutex::default(),
             clock: SystemClock::new(),
             mirrors: Mutex::default(),
@@ -100,7 +104,7 @@ impl EtcdStore {
     /// The mirror that holds a prefix, begun if there is none.
     fn mirror(&self, prefix: &str) -> Arc<Mirror> {
         self.mirror_of(prefix).unwrap_or_else(|| {
-            let start = || Mirror::start(&self.home, self.calls.clone(), prefix, self.history);
+            let start = || Mirror::start(self.calls.clone(), prefix, self.history);
             self.mirrors().entry(prefix.to_owned()).or_insert_with(start).clone()
         })
     }

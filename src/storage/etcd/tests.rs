@@ -417,7 +417,7 @@ async fn etcd_with_client_certificates() {
         key: None,
         ..config.clone()
     };
-    let calls = Calls::new(connect::client(&anonymous).await.unwrap(), &anonymous);
+    let calls = Calls::connect(&anonymous).await.unwrap();
     assert!(calls.health().await.is_err(), "without a certificate");
     let half = connect::client(&EtcdConfig {
         key: None,

@@ -6,15 +6,14 @@
 
 use std::time::Duration;
 
-use etcd_client::{Error, WatchOptions, WatchResponse};
 use futures_util::StreamExt;
 use futures_util::stream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use super::api::{Answers, ApiError, FailureKind, Refusal, WatchAnswer, WatchRequest};
 use super::calls::Calls;
-use super::convert::{event, revision, unavailable, worth_a_retry};
-use crate::{Revision, StoreError, WatchItem, WatchStream};
+use crate::{Event, Revision, StoreError, WatchItem, WatchStream};
 
 /// So often a new watch tries to reach a member.
 const OPENINGS: usize = 6;
@@ -82,8 +81,9 @@ pub(super) async fn start(
         signal,
         queue,
     };
-    let opened = pump.open_first().await.map_err(|error| unavailable(&error))?;
-    tokio::spawn(pump.run(opened.stream));
+    let opened = pump.open_first().await.map_err(|error| error.store_error())?;
+    let tasks = pump.calls.tasks.clone();
+    tasks.spawn(pump.run(opened.stream));
     Ok(stream::unfold(items, |mut items| async {
         items.recv().await.map(|item| (item, items))
     })
@@ -93,12 +93,17 @@ pub(super) async fn start(
 /// The oldest revision that etcd can show; 0 if it does not tell.
 pub(super) async fn oldest(calls: &Calls) -> Revision {
     let ask = async {
-        let mut watches = calls.client.watch_client();
-        let options = WatchOptions::new().with_start_revision(1);
-        let mut stream = watches.watch("/", Some(options)).await.ok()?;
+        let request = WatchRequest {
+            key: "/",
+            prefix: false,
+            start: Revision(1),
+            previous: false,
+            progress: false,
+        };
+        let mut stream = calls.api.watch(&request).await.ok()?;
         while let Some(answer) = stream.message().await.ok()? {
-            if answer.canceled() {
-                return Some(Revision(answer.compact_revision() as u64));
+            if answer.canceled {
+                return Some(answer.compact_revision);
             }
         }
         None
@@ -112,40 +117,40 @@ pub(super) async fn oldest(calls: &Calls) -> Revision {
 
 /// A stream of etcd, and how far the member was that opened it.
 struct Opened {
-    stream: etcd_client::WatchStream,
+    stream: Box<dyn Answers>,
     revision: Revision,
 }
 
 impl Pump {
-    async fn open(&self) -> Result<Opened, Error> {
-        let mut watches = self.calls.client.watch_client().max_decoding_message_size(usize::MAX);
-        let mut options = WatchOptions::new()
-            .with_prefix()
-            .with_progress_notify()
-            .with_start_revision(self.after.0 as i64 + 1);
-        if self.previous {
-            options = options.with_prev_key();
-        }
+    async fn open(&self) -> Result<Opened, ApiError> {
+        let request = WatchRequest {
+            key: &self.prefix,
+            prefix: true,
+            start: Revision(self.after.0.wrapping_add(1)),
+            previous: self.previous,
+            progress: true,
+        };
+        let refused = |why: &str| ApiError::new(FailureKind::Refused(Refusal::Other), why);
         let confirmed = async {
-            let mut stream = watches.watch(self.prefix.as_str(), Some(options)).await?;
+            let mut stream = self.calls.api.watch(&request).await?;
             match stream.message().await? {
-                Some(answer) if answer.created() => Ok(Opened {
+                Some(answer) if answer.created => Ok(Opened {
                     stream,
-                    revision: revision(answer.header()),
+                    revision: answer.header.revision,
                 }),
-                _ => Err(Error::WatchError("etcd did not confirm the watch".to_owned())),
+                _ => Err(refused("the watch was not confirmed")),
             }
         };
-        let late = |_| Err(Error::WatchError("etcd did not confirm the watch in time".to_owned()));
-        tokio::time::timeout(CONFIRMATION, confirmed).await.unwrap_or_else(late)
+        let confirmed = tokio::time::timeout(CONFIRMATION, confirmed).await;
+        confirmed.unwrap_or_else(|_| Err(refused("the watch was not confirmed in time")))
     }
 
     /// The first opening. A member that is away is no reason to refuse the watch: another attempt may find another one.
-    async fn open_first(&self) -> Result<Opened, Error> {
+    async fn open_first(&self) -> Result<Opened, ApiError> {
         let mut pause = PAUSE;
         for _ in 1..OPENINGS {
             match self.open().await {
-                Err(error) if worth_a_retry(&error) => tokio::time::sleep(pause).await,
+                Err(error) if error.worth_a_retry() => tokio::time::sleep(pause).await,
                 done => return done,
             }
             pause = (2 * pause).min(LONGEST_PAUSE);
@@ -153,9 +158,9 @@ impl Pump {
         self.open().await
     }
 
-    async fn run(mut self, mut stream: etcd_client::WatchStream) {
+    async fn run(mut self, mut stream: Box<dyn Answers>) {
         loop {
-            let end = self.read(&mut stream).await;
+            let end = self.read(&mut *stream).await;
             drop(stream);
             let opened = match end {
                 End::Over(error) => Err(error),
@@ -183,6 +188,7 @@ impl Pump {
     async fn enqueue(&mut self, item: WatchItem) -> bool {
         let closed = over(&self.queue, self.signal.clone());
         let sent = tokio::select! {
+            biased;
             sent = self.queue.send(Ok(item)) => sent.is_ok(),
             () = closed => false,
         };
@@ -192,12 +198,13 @@ impl Pump {
         sent
     }
 
-    async fn read(&mut self, stream: &mut etcd_client::WatchStream) -> End {
+    async fn read(&mut self, stream: &mut dyn Answers) -> End {
         let mut unanswered = 0;
         loop {
             let silence = tokio::time::sleep(PROGRESS);
+            // In a fixed order, for simulations. Many who ask are one change of the signal: answers get their turn.
             let answer = tokio::select! {
-                answer = stream.message() => answer,
+                biased;
                 () = self.queue.closed() => return End::Over(None),
                 changed = self.signal.changed() => {
                     if changed.is_err() || self.signal.borrow_and_update().closed {
@@ -208,6 +215,7 @@ impl Pump {
                         Err(error) => Err(error),
                     }
                 }
+                answer = stream.message() => answer,
                 () = silence => {
                     if unanswered == UNANSWERED {
                         let text = "etcd: the watch does not answer".to_owned();
@@ -222,11 +230,12 @@ impl Pump {
             };
             unanswered = 0;
             let taken = match answer {
-                Ok(Some(answer)) => self.take(&answer),
+                Ok(Some(answer)) => self.take(answer),
                 Ok(None) => Err(End::Broken(StoreError::Unavailable(
                     "etcd: the stream has ended".to_owned(),
                 ))),
-                Err(error) => Err(End::Broken(unavailable(&error))),
+                Err(error) if error.kind == FailureKind::Corrupt => Err(End::Over(Some(error.store_error()))),
+                Err(error) => Err(End::Broken(error.store_error())),
             };
             if let Err(end) = taken {
                 return end;
@@ -234,31 +243,25 @@ impl Pump {
         }
     }
 
-    fn take(&mut self, answer: &WatchResponse) -> Result<(), End> {
-        if answer.canceled() {
-            return Err(match answer.compact_revision() {
-                0 => End::Broken(StoreError::Unavailable(format!("etcd: {}", answer.cancel_reason()))),
-                oldest => End::Over(Some(StoreError::Compacted {
-                    oldest: Revision(oldest as u64),
-                })),
+    fn take(&mut self, answer: WatchAnswer) -> Result<(), End> {
+        if answer.canceled {
+            return Err(match answer.compact_revision {
+                Revision(0) => End::Broken(StoreError::Unavailable(format!("etcd: {}", answer.cancel_reason))),
+                oldest => End::Over(Some(StoreError::Compacted { oldest })),
             });
         }
-        if answer.created() {
+        if answer.created {
             return Ok(());
         }
-        let events: Result<Vec<_>, _> = answer.events().iter().map(event).collect();
-        let events = events.map_err(|error| End::Over(Some(error)))?;
+        let events = answer.events;
         // Only the oldest revision that etcd keeps can have: nothing of this answer is in the queue yet.
         if let Some(event) = events.iter().find(|event| self.previous && event.has_lost_its_past()) {
             let oldest = event.revision();
             return Err(End::Over(Some(StoreError::Compacted { oldest })));
         }
-        let (item, reached) = match answer.events().last().and_then(|event| event.kv()) {
-            Some(last) => (WatchItem::Events(events), Revision(last.mod_revision() as u64)),
-            None => {
-                let reached = revision(answer.header());
-                (WatchItem::Progress(reached), reached)
-            }
+        let (item, reached) = match events.last().map(Event::revision) {
+            Some(last) => (WatchItem::Events(events), last),
+            None => (WatchItem::Progress(answer.header.revision), answer.header.revision),
         };
         self.after = self.after.max(reached);
         match self.queue.try_send(Ok(item)) {
@@ -268,7 +271,7 @@ impl Pump {
     }
 
     /// Opens the stream again after what is in the queue. `None`: nobody is interested any more.
-    async fn reopen(&mut self) -> Result<etcd_client::WatchStream, Option<StoreError>> {
+    async fn reopen(&mut self) -> Result<Box<dyn Answers>, Option<StoreError>> {
         let mut pause = PAUSE;
         let since = Instant::now();
         loop {
@@ -278,7 +281,8 @@ impl Pump {
                 self.open().await
             };
             let opened = tokio::select! {
-                opened = attempt => opened.map_err(|error| unavailable(&error)),
+                biased;
+                opened = attempt => opened.map_err(|error| error.store_error()),
                 () = over(&queue, signal) => Err(StoreError::Closed),
             };
             match opened {
@@ -305,6 +309,7 @@ impl Pump {
 /// Returns when the reader is gone or the store is closed.
 async fn over(queue: &mpsc::Sender<Item>, mut signal: watch::Receiver<Signal>) {
     tokio::select! {
+        biased;
         () = queue.closed() => {}
         _ = signal.wait_for(|signal| signal.closed) => {}
     }

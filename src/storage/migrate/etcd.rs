@@ -8,7 +8,6 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use super::{Exported, Filler, Options, Progress};
 use crate::embedded::offline::Contents;
 use crate::etcd::calls::{Calls, ListFailure};
-use crate::etcd::connect;
 use crate::{Entry, EtcdConfig, Expect, LeaseId, ListOptions, Revision, StoreError, Write, Written};
 
 /// Keys read at once.
@@ -22,7 +21,7 @@ pub(super) struct Source {
 
 impl Source {
     pub async fn connect(config: &EtcdConfig) -> Result<Source, StoreError> {
-        let calls = Calls::new(connect::client(config).await?, config);
+        let calls = Calls::connect(config).await?;
         calls.current_revision().await?;
         Ok(Source { calls })
     }
@@ -72,7 +71,7 @@ pub(super) async fn write(
     options: &Options,
     progress: Progress<'_>,
 ) -> Result<Exported, StoreError> {
-    let calls = Calls::new(connect::client(config).await?, config);
+    let calls = Calls::connect(config).await?;
     let one = ListOptions {
         limit: 1,
         ..ListOptions::default()
