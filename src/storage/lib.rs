@@ -14,6 +14,8 @@ mod maintenance;
 pub mod memory;
 pub mod migrate;
 mod mvcc;
+#[cfg(any(test, feature = "simulation"))]
+pub mod simulation;
 mod snapshot;
 pub mod store;
 

@@ -3,14 +3,14 @@
 //! Keys and values stand in etcd as they are given. Reads are linearizable. A request that could not reach a member is
 //! tried again; a write only if it can't have happened. Watches outlive connections and members.
 
-mod api;
+pub(crate) mod api;
 pub(crate) mod calls;
 mod compactor;
 pub(crate) mod connect;
 mod convert;
 mod grpc;
 mod mirror;
-mod tasks;
+pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -61,7 +61,8 @@ impl EtcdStore {
         })
     }
 
-    async fn begin(calls: Calls, compaction_interval: Option<Duration>) -> Result<Self, StoreError> {
+    /// Begins when a member has answered.
+    pub(crate) async fn begin(calls: Calls, compaction_interval: Option<Duration>) -> Result<Self, StoreError> {
         calls.current_revision().await?;
         let (signal, signals) = signals::channel(Signal::default());
         if let Some(interval) = compaction_interval {

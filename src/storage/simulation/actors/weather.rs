@@ -1,0 +1,129 @@
+//! What goes wrong, and when.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::sleep;
+
+use crate::Revision;
+use crate::simulation::etcd::cluster::Cluster;
+use crate::simulation::etcd::network::{Network, Weather};
+use crate::simulation::plan::Plan;
+use crate::simulation::servers::Server;
+use crate::simulation::truth::Op;
+use crate::simulation::world::World;
+
+/// Writes that others may do while the stores can't reach etcd.
+const MOST_MEANWHILE: usize = 120;
+
+pub struct Sky {
+    pub world: Arc<World>,
+    pub cluster: Arc<Cluster>,
+    pub network: Network,
+    pub servers: Arc<Vec<Server>>,
+    pub plan: Plan,
+}
+
+impl Sky {
+    /// Changes the weather until the run comes to rest.
+    pub async fn run(self) {
+        let mut restores = usize::from(self.plan.restore);
+        while self.world.is_busy() {
+            sleep(Duration::from_millis(100) + self.world.dice.millis(3000)).await;
+            match self.world.dice.below(9) {
+                0 | 1 => self.change(),
+                2 => self.calm(),
+                3 if self.plan.lags => self.lag(),
+                4 => self.cut_streams(),
+                5 if self.plan.restarts => self.restart_etcd(),
+                6 if self.plan.restarts => self.restart_server().await,
+                7 if restores > 0 => {
+                    restores -= 1;
+                    self.restore().await;
+                }
+                _ => self.cluster.elect(),
+            }
+        }
+        self.calm();
+    }
+
+    fn change(&self) {
+        let dice = &self.world.dice;
+        let weather = Weather {
+            refused: *dice.pick(&[0, 0, 50, 300]),
+            lost_before: *dice.pick(&[0, 20, 100]),
+            lost_after: *dice.pick(&[0, 20, 100]),
+            hangs: *dice.pick(&[0, 0, 20]),
+            mutes: if self.plan.mutes { *dice.pick(&[0, 20, 100]) } else { 0 },
+            delay: *dice.pick(&[2, 20, 200, 700]),
+        };
+        self.world.say(|| format!("{weather:?}"));
+        self.network.set(weather);
+    }
+
+    fn calm(&self) {
+        self.network.set(Weather {
+            delay: 3,
+            ..Weather::default()
+        });
+    }
+
+    fn lag(&self) {
+        let members = self.cluster.state().members.len();
+        let (member, time) = (self.world.dice.below(members), self.world.dice.millis(4000));
+        self.world.say(|| format!("member {member} lags for {time:?}"));
+        self.cluster.lag(member, time);
+    }
+
+    fn cut_streams(&self) {
+        let mut state = self.cluster.state();
+        let some = self.world.dice.between(1, 3);
+        for stream in state.streams.values_mut() {
+            stream.broken |= self.world.dice.below(some) == 0;
+        }
+        drop(state);
+        self.cluster.tell();
+    }
+
+    fn restart_etcd(&self) {
+        let away = self.world.dice.millis(3000);
+        self.world.say(|| format!("etcd is away for {away:?}"));
+        self.cluster.restart(away);
+    }
+
+    async fn restart_server(&self) {
+        let server = self.world.dice.pick(&self.servers);
+        self.world.say(|| "a server is begun anew".to_owned());
+        server
+            .restart(&self.world, &self.cluster, &self.network, self.plan.compacts)
+            .await;
+    }
+
+    /// Puts etcd back to a snapshot. Others may write before the stores reach it again, so that revisions come up to where
+    /// they were, or beyond.
+    async fn restore(&self) {
+        let dice = &self.world.dice;
+        let (oldest, newest) = self.cluster.restorable();
+        let back = *dice.pick(&[0, 1, 5, 30, 100]) as u64;
+        let snapshot = Revision(newest.0.saturating_sub(back).max(oldest.0));
+        let away = Duration::from_millis(200) + dice.millis(3000);
+        // A cluster that was put back begins to count its terms again.
+        self.cluster.restore(snapshot, away, 2);
+        let lost = (newest.0 - snapshot.0) as usize;
+        let meanwhile = match dice.below(3) {
+            0 => 0,
+            1 => lost,
+            _ => lost + dice.below(20),
+        };
+        self.world
+            .say(|| format!("etcd is put back from {newest} to {snapshot}; {meanwhile} writes before it is reached"));
+        for number in 0..meanwhile.min(MOST_MEANWHILE) {
+            let prefix = *dice.pick(self.plan.prefixes());
+            let key = format!("{prefix}{}", dice.below(8)).into();
+            let put = Some((Bytes::from(format!("r-{number}")), None));
+            self.cluster.commit(&[Op { key, put }]);
+        }
+        sleep(away).await;
+    }
+}

@@ -1,0 +1,208 @@
+//! Runs of several servers over one etcd.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::sleep;
+
+use super::actors::readers::{Reader, check_all};
+use super::actors::watchers::{Place, Watcher};
+use super::actors::weather::Sky;
+use super::actors::writers::{Neighbour, Writer};
+use super::dice::Dice;
+use super::etcd::cluster::{Cluster, HASTY, ORDERLY};
+use super::etcd::network::Network;
+use super::executor::{self, Spawner};
+use super::plan::Plan;
+use super::servers::Server;
+use super::truth::Op;
+use super::world::{Violation, World};
+use super::{Outcome, PROMISES};
+use crate::Store;
+
+/// All is in order again this long after nothing went wrong any more.
+const RECOVERY: Duration = Duration::from_secs(40);
+
+type Places = Vec<(String, Arc<Mutex<Option<Place>>>)>;
+
+/// One run.
+struct Run {
+    world: Arc<World>,
+    cluster: Arc<Cluster>,
+    network: Network,
+    servers: Arc<Vec<Server>>,
+    plan: Plan,
+}
+
+/// Runs what a seed makes of it.
+pub fn run(seed: u64, talks: bool) -> Outcome {
+    let dice = Dice::new(seed);
+    let plan = Plan::of(&dice);
+    let shown = plan.clone();
+    let done = executor::run(dice.clone(), move |spawner| play(dice, plan, spawner, talks));
+    Outcome {
+        violation: done.output,
+        trace: done.trace,
+        steps: done.steps,
+        plan: format!("{shown:?}"),
+    }
+}
+
+async fn play(dice: Dice, plan: Plan, spawner: Spawner, talks: bool) -> Option<Violation> {
+    let world = World::new(dice.clone(), spawner, talks);
+    let version = if plan.hasty { HASTY } else { ORDERLY };
+    let cluster = Cluster::new(dice.clone(), plan.members, version);
+    let network = Network::new(dice, plan.notices);
+    world.spawner.spawn(cluster.clone().end_leases());
+    for member in 0..plan.members {
+        world.spawner.spawn(cluster.clone().apply(member));
+    }
+    let mut servers = Vec::new();
+    for _ in 0..plan.servers {
+        servers.push(Server::begin(&world, &cluster, &network, plan.compacts).await);
+    }
+    let run = Run {
+        world: world.clone(),
+        cluster,
+        network,
+        servers: Arc::new(servers),
+        plan,
+    };
+    tokio::select! {
+        biased;
+        () = world.failed() => {}
+        () = run.all() => {}
+    }
+    world.violation()
+}
+
+impl Run {
+    async fn all(&self) {
+        let places = self.begin();
+        sleep(self.plan.length).await;
+        self.world.rest();
+        self.world.say(|| "nothing goes wrong any more".to_owned());
+        self.recover(&places).await;
+    }
+
+    fn begin(&self) -> Places {
+        let spawner = &self.world.spawner;
+        for number in 0..self.plan.writers {
+            let writer = Writer {
+                world: self.world.clone(),
+                cluster: self.cluster.clone(),
+                servers: self.servers.clone(),
+                prefixes: self.plan.prefixes(),
+                number,
+            };
+            spawner.spawn(writer.run());
+        }
+        let neighbour = Neighbour {
+            world: self.world.clone(),
+            cluster: self.cluster.clone(),
+            prefixes: self.plan.prefixes(),
+            many: self.plan.many,
+        };
+        spawner.spawn(neighbour.run());
+        for _ in 0..self.plan.readers {
+            spawner.spawn(self.reader().run());
+        }
+        if self.plan.greedy {
+            spawner.spawn(self.reader().greedy(0, self.plan.prefixes()[0]));
+        }
+        let sky = Sky {
+            world: self.world.clone(),
+            cluster: self.cluster.clone(),
+            network: self.network.clone(),
+            servers: self.servers.clone(),
+            plan: self.plan.clone(),
+        };
+        spawner.spawn(sky.run());
+        (0..self.plan.watchers).map(|_| self.watcher()).collect()
+    }
+
+    fn reader(&self) -> Reader {
+        Reader {
+            world: self.world.clone(),
+            truth: self.cluster.truth.clone(),
+            servers: self.servers.clone(),
+            prefixes: self.plan.prefixes(),
+        }
+    }
+
+    fn watcher(&self) -> (String, Arc<Mutex<Option<Place>>>) {
+        let dice = self.world.dice.clone();
+        // Of one resource from memory, or of all from etcd.
+        let prefix = dice.pick(&["/a/", "/a/", "/b/", "/"]).to_string();
+        let direct = prefix == "/";
+        let watcher = Watcher {
+            world: self.world.clone(),
+            truth: self.cluster.truth.clone(),
+            prefix: prefix.clone(),
+            direct,
+            slowness: *dice.pick(&[0, 0, 50, 1000]),
+            place: Arc::default(),
+        };
+        let (place, servers) = (watcher.place.clone(), self.servers.clone());
+        let store = move || dice.pick(&servers).store() as Arc<dyn Store>;
+        self.world.spawner.spawn(watcher.run(store));
+        (prefix, place)
+    }
+
+    /// Waits until everybody knows what is there; checks that it does not take for ever.
+    async fn recover(&self, places: &Places) {
+        sleep(self.world.dice.millis(3000)).await;
+        for prefix in self.plan.prefixes() {
+            let key = format!("{prefix}last").into();
+            let put = Some((Bytes::from_static(b"last"), None));
+            self.cluster.commit(&[Op { key, put }]);
+        }
+        let mut waited = Duration::ZERO;
+        loop {
+            sleep(Duration::from_secs(1)).await;
+            waited += Duration::from_secs(1);
+            if let Some(mute) = self.network.mute_too_long(&self.cluster) {
+                let what = format!("after {mute:?}");
+                return self.world.fail(PROMISES.mute, what);
+            }
+            let missing = self.missing(places).await;
+            if missing.is_empty() {
+                return;
+            }
+            if waited > RECOVERY {
+                return self.world.fail(PROMISES.recovery, missing.join("; "));
+            }
+        }
+    }
+
+    /// Who does not know yet what is there.
+    async fn missing(&self, places: &Places) -> Vec<String> {
+        let mut missing = Vec::new();
+        for (number, server) in self.servers.iter().enumerate() {
+            for prefix in self.plan.prefixes() {
+                let before = self.cluster.truth.now();
+                match server.store().snapshot(prefix).await {
+                    Ok(shown) => {
+                        let entries: Vec<_> = shown.range(prefix, prefix).collect();
+                        let truth = &self.cluster.truth;
+                        check_all(&self.world, truth, before, prefix, shown.revision(), &entries);
+                    }
+                    Err(error) => missing.push(format!("server {number} lists {prefix}: {error}")),
+                }
+                if !server.is_current(prefix, self.cluster.revision()) {
+                    missing.push(format!("memory of server {number} for {prefix}"));
+                }
+            }
+        }
+        let truth = &self.cluster.truth;
+        for (prefix, place) in places {
+            let place = *place.lock().unwrap();
+            let left = place.map(|place| (place, truth.count_after(place.timeline, prefix, place.told)));
+            if !left.is_some_and(|(place, left)| left == 0 && place.timeline == truth.now().timeline) {
+                missing.push(format!("watch of {prefix}: {left:?}"));
+            }
+        }
+        missing
+    }
+}
