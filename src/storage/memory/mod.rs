@@ -17,7 +17,8 @@ use crate::{
 /// A [`Store`] in memory.
 pub struct MemoryStore {
     heart: Arc<Heart>,
-    upkeep: Maintenance,
+    /// `None`: somebody else does it.
+    upkeep: Option<Maintenance>,
     leases: Mutex<LeasePool>,
     clock: Arc<dyn Clock>,
 }
@@ -36,25 +37,36 @@ impl MemoryStore {
 
     /// An empty store whose leases and history go by `clock`.
     pub fn with_clock(limits: HistoryLimits, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let (mut store, upkeep) = Self::without_upkeep(limits, clock);
+        store.upkeep = Some(Maintenance::spawn(upkeep)?);
+        Ok(store)
+    }
+
+    /// An empty store, and what is to be called from time to time for its leases and history.
+    pub(crate) fn without_upkeep(
+        limits: HistoryLimits,
+        clock: Arc<dyn Clock>,
+    ) -> (Self, impl FnMut() + Send + 'static) {
         let heart = Arc::new(Heart {
             mvcc: Mvcc::empty(),
             writer: Mutex::new(()),
         });
         let mut schedule = Schedule::new(heart.mvcc.clone(), clock.clone(), limits);
         let busy = heart.clone();
-        let upkeep = Maintenance::spawn(move || {
+        let upkeep = move || {
             let due = schedule.due();
             busy.expire(&due.expired);
             if let Some(revision) = due.compact {
                 busy.mvcc.compact(revision);
             }
-        })?;
-        Ok(MemoryStore {
+        };
+        let store = MemoryStore {
             heart,
-            upkeep,
+            upkeep: None,
             leases: Mutex::default(),
             clock,
-        })
+        };
+        (store, upkeep)
     }
 
     fn mvcc(&self) -> &Arc<Mvcc> {
@@ -171,7 +183,9 @@ impl Store for MemoryStore {
     fn close(&self) -> BoxFuture<'_, ()> {
         async move {
             self.mvcc().close();
-            self.upkeep.stop();
+            if let Some(upkeep) = &self.upkeep {
+                upkeep.stop();
+            }
         }
         .boxed()
     }

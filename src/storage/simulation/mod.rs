@@ -20,6 +20,7 @@ pub mod actors;
 pub mod dice;
 pub mod etcd;
 pub mod executor;
+pub mod local;
 pub mod plan;
 pub mod servers;
 pub mod shared_etcd;

@@ -141,6 +141,7 @@ impl Run {
             truth: self.cluster.truth.clone(),
             prefix: prefix.clone(),
             direct,
+            learn: Arc::new(|| {}),
             slowness: *dice.pick(&[0, 0, 50, 1000]),
             place: Arc::default(),
         };

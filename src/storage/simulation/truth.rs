@@ -118,6 +118,16 @@ impl Truth {
         Revision(timeline.last())
     }
 
+    /// Writes what an event says, at the next revision. False: it says another one.
+    pub fn learn(&self, event: &Event) -> bool {
+        let put = match event {
+            Event::Put { entry, .. } => Some((entry.value.clone(), entry.lease)),
+            Event::Delete { .. } => None,
+        };
+        let key = Arc::from(key(event));
+        self.commit(&[Op { key, put }]) == event.revision()
+    }
+
     /// Begins another timeline after a revision of the current one.
     pub fn fork(&self, after: Revision) {
         let mut timelines = self.lock();

@@ -29,6 +29,8 @@ pub struct Watcher {
     pub prefix: String,
     /// It lists without having the prefix kept in memory.
     pub direct: bool,
+    /// Brings the truth up to what the store has.
+    pub learn: Arc<dyn Fn() + Send + Sync>,
     /// Milliseconds that it takes over an item at most.
     pub slowness: usize,
     /// Where it is, once it is anywhere.
@@ -64,6 +66,7 @@ impl Watcher {
     }
 
     async fn list(&self, store: &dyn Store) -> Option<Place> {
+        (self.learn)();
         let before = self.truth.now();
         let (entries, told) = match self.direct {
             true => {
@@ -75,6 +78,7 @@ impl Watcher {
                 (held.range(&self.prefix, &self.prefix).collect(), held.revision())
             }
         };
+        (self.learn)();
         let timeline = check_all(&self.world, &self.truth, before, &self.prefix, told, &entries)?;
         Some(Place { timeline, told })
     }
@@ -122,6 +126,7 @@ impl Watcher {
 
     /// Takes in an item; an error says what is wrong with it.
     fn take(&self, place: &mut Place, item: &WatchItem) -> Result<(), (&'static str, String)> {
+        (self.learn)();
         let nothing = Vec::new();
         let (told, events) = match item {
             WatchItem::Progress(revision) => (*revision, &nothing),
