@@ -35,6 +35,8 @@ pub mod rest;
 mod root;
 pub mod server;
 pub mod settings;
+#[cfg(test)]
+mod simulation;
 mod snapshot;
 pub mod state;
 pub mod tls;

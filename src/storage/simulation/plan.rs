@@ -1,13 +1,58 @@
 //! What a seed makes of a run: who takes part, and what may go wrong.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::dice::Dice;
+use bytes::Bytes;
 
-const PREFIXES: &[&str] = &["/a/", "/b/"];
+use super::dice::Dice;
+use super::truth::Op;
+use crate::LeaseId;
+
+/// What keys and values look like.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// Each ends with a slash.
+    pub prefixes: &'static [&'static str],
+    /// What stands between a prefix and a name.
+    pub folder: &'static str,
+    /// The value of an object of a name, made of a text that no other write has.
+    pub value: fn(&str, &str) -> Bytes,
+    /// So many objects are there from the start, besides those that are written to.
+    pub base: usize,
+}
+
+impl Shape {
+    /// Keys of a store that knows nothing of kinds.
+    pub const PLAIN: Shape = Shape {
+        prefixes: &["/a/", "/b/"],
+        folder: "",
+        value: |_, text| Bytes::copy_from_slice(text.as_bytes()),
+        base: 0,
+    };
+
+    pub fn key(&self, prefix: &str, name: &str) -> Arc<str> {
+        format!("{prefix}{}{name}", self.folder).into()
+    }
+
+    pub fn put(&self, prefix: &str, name: &str, text: &str, lease: Option<LeaseId>) -> Op {
+        Op {
+            key: self.key(prefix, name),
+            put: Some(((self.value)(name, text), lease)),
+        }
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.prefixes)
+    }
+}
 
 #[derive(Clone, Debug)]
 pub struct Plan {
+    pub shape: Shape,
     pub servers: usize,
     pub members: usize,
     /// Members answer questions for progress before the events that came first.
@@ -34,8 +79,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn of(dice: &Dice) -> Plan {
+    pub fn of(dice: &Dice, shape: Shape) -> Plan {
         Plan {
+            shape,
             servers: dice.between(1, 2),
             members: *dice.pick(&[1, 3]),
             hasty: dice.chance(100),
@@ -56,7 +102,18 @@ impl Plan {
         }
     }
 
-    pub fn prefixes(&self) -> &'static [&'static str] {
-        PREFIXES
+    /// One of the prefixes.
+    pub fn prefix(&self, dice: &Dice) -> &'static str {
+        self.shape.prefixes[dice.below(self.shape.prefixes.len())]
+    }
+
+    /// The name of one of the objects that are written to.
+    pub fn name(&self, dice: &Dice) -> String {
+        dice.below(8).to_string()
+    }
+
+    /// The key of one of them.
+    pub fn key(&self, dice: &Dice, prefix: &str) -> Arc<str> {
+        self.shape.key(prefix, &self.name(dice))
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::time::sleep;
 
 use super::actors::readers::{Reader, check_all};
@@ -14,9 +13,8 @@ use super::dice::Dice;
 use super::etcd::cluster::{Cluster, HASTY, ORDERLY};
 use super::etcd::network::Network;
 use super::executor::{self, Spawner};
-use super::plan::Plan;
+use super::plan::{Plan, Shape};
 use super::servers::Server;
-use super::truth::Op;
 use super::world::{Violation, World};
 use super::{Outcome, PROMISES};
 use crate::Store;
@@ -27,20 +25,25 @@ const RECOVERY: Duration = Duration::from_secs(40);
 type Places = Vec<(String, Arc<Mutex<Option<Place>>>)>;
 
 /// One run.
-struct Run {
-    world: Arc<World>,
-    cluster: Arc<Cluster>,
+pub struct Run {
+    pub world: Arc<World>,
+    pub cluster: Arc<Cluster>,
     network: Network,
-    servers: Arc<Vec<Server>>,
-    plan: Plan,
+    pub servers: Arc<Vec<Server>>,
+    pub plan: Plan,
 }
 
 /// Runs what a seed makes of it.
 pub fn run(seed: u64, talks: bool) -> Outcome {
+    run_with(seed, talks, Shape::PLAIN, |_| {})
+}
+
+/// Runs what a seed makes of it, with objects of a shape, and with whom `invite` spawns besides.
+pub fn run_with(seed: u64, talks: bool, shape: Shape, invite: impl FnOnce(&Run)) -> Outcome {
     let dice = Dice::new(seed);
-    let plan = Plan::of(&dice);
+    let plan = Plan::of(&dice, shape);
     let shown = plan.clone();
-    let done = executor::run(dice.clone(), move |spawner| play(dice, plan, spawner, talks));
+    let done = executor::run(dice.clone(), move |spawner| play(dice, plan, spawner, talks, invite));
     Outcome {
         violation: done.output,
         trace: done.trace,
@@ -49,11 +52,15 @@ pub fn run(seed: u64, talks: bool) -> Outcome {
     }
 }
 
-async fn play(dice: Dice, plan: Plan, spawner: Spawner, talks: bool) -> Option<Violation> {
+async fn play(dice: Dice, plan: Plan, spawner: Spawner, talks: bool, invite: impl FnOnce(&Run)) -> Option<Violation> {
     let world = World::new(dice.clone(), spawner, talks);
     let version = if plan.hasty { HASTY } else { ORDERLY };
     let cluster = Cluster::new(dice.clone(), plan.members, version);
     let network = Network::new(dice, plan.notices);
+    for prefix in plan.shape.prefixes {
+        let base = (0..plan.shape.base).map(|number| plan.shape.put(prefix, &format!("base-{number:03}"), "b", None));
+        cluster.commit(&base.collect::<Vec<_>>());
+    }
     world.spawner.spawn(cluster.clone().end_leases());
     for member in 0..plan.members {
         world.spawner.spawn(cluster.clone().apply(member));
@@ -69,6 +76,7 @@ async fn play(dice: Dice, plan: Plan, spawner: Spawner, talks: bool) -> Option<V
         servers: Arc::new(servers),
         plan,
     };
+    invite(&run);
     tokio::select! {
         biased;
         () = world.failed() => {}
@@ -93,7 +101,7 @@ impl Run {
                 world: self.world.clone(),
                 cluster: self.cluster.clone(),
                 servers: self.servers.clone(),
-                prefixes: self.plan.prefixes(),
+                plan: self.plan.clone(),
                 number,
             };
             spawner.spawn(writer.run());
@@ -101,15 +109,14 @@ impl Run {
         let neighbour = Neighbour {
             world: self.world.clone(),
             cluster: self.cluster.clone(),
-            prefixes: self.plan.prefixes(),
-            many: self.plan.many,
+            plan: self.plan.clone(),
         };
         spawner.spawn(neighbour.run());
         for _ in 0..self.plan.readers {
             spawner.spawn(self.reader().run());
         }
         if self.plan.greedy {
-            spawner.spawn(self.reader().greedy(0, self.plan.prefixes()[0]));
+            spawner.spawn(self.reader().greedy(0, self.plan.shape.prefixes[0]));
         }
         let sky = Sky {
             world: self.world.clone(),
@@ -127,15 +134,15 @@ impl Run {
             world: self.world.clone(),
             truth: self.cluster.truth.clone(),
             servers: self.servers.clone(),
-            prefixes: self.plan.prefixes(),
+            plan: self.plan.clone(),
         }
     }
 
     fn watcher(&self) -> (String, Arc<Mutex<Option<Place>>>) {
         let dice = self.world.dice.clone();
         // Of one resource from memory, or of all from etcd.
-        let prefix = dice.pick(&["/a/", "/a/", "/b/", "/"]).to_string();
-        let direct = prefix == "/";
+        let direct = dice.chance(250);
+        let prefix = if direct { "/" } else { self.plan.prefix(&dice) }.to_owned();
         let watcher = Watcher {
             world: self.world.clone(),
             truth: self.cluster.truth.clone(),
@@ -154,10 +161,9 @@ impl Run {
     /// Waits until everybody knows what is there; checks that it does not take for ever.
     async fn recover(&self, places: &Places) {
         sleep(self.world.dice.millis(3000)).await;
-        for prefix in self.plan.prefixes() {
-            let key = format!("{prefix}last").into();
-            let put = Some((Bytes::from_static(b"last"), None));
-            self.cluster.commit(&[Op { key, put }]);
+        for prefix in self.plan.shape.prefixes {
+            let put = self.plan.shape.put(prefix, "last", "last", None);
+            self.cluster.commit(&[put]);
         }
         let mut waited = Duration::ZERO;
         loop {
@@ -181,7 +187,7 @@ impl Run {
     async fn missing(&self, places: &Places) -> Vec<String> {
         let mut missing = Vec::new();
         for (number, server) in self.servers.iter().enumerate() {
-            for prefix in self.plan.prefixes() {
+            for prefix in self.plan.shape.prefixes {
                 let before = self.cluster.truth.now();
                 match server.store().snapshot(prefix).await {
                     Ok(shown) => {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use crate::simulation::plan::Plan;
 use crate::simulation::servers::Server;
 use crate::simulation::truth::{self, Now, Truth};
 use crate::simulation::world::World;
@@ -68,14 +69,14 @@ pub struct Reader {
     pub world: Arc<World>,
     pub truth: Arc<Truth>,
     pub servers: Arc<Vec<Server>>,
-    pub prefixes: &'static [&'static str],
+    pub plan: Plan,
 }
 
 impl Reader {
     pub async fn run(self) {
         while self.world.is_busy() {
             let server = self.world.dice.pick(&self.servers);
-            let prefix = *self.world.dice.pick(self.prefixes);
+            let prefix = self.plan.prefix(&self.world.dice);
             match self.world.dice.below(7) {
                 0 => self.get(server, prefix).await,
                 1 => self.list(server, prefix).await,
@@ -97,7 +98,7 @@ impl Reader {
     }
 
     async fn get(&self, server: &Server, prefix: &str) {
-        let key = format!("{prefix}{}", self.world.dice.below(8));
+        let key = self.plan.key(&self.world.dice, prefix);
         let before = self.truth.now();
         let Ok(got) = server.store().get(&key).await else {
             return;
@@ -167,7 +168,7 @@ impl Reader {
     }
 
     fn recall(&self, server: &Server, prefix: &str) {
-        let key = format!("{prefix}{}", self.world.dice.below(8));
+        let key = self.plan.key(&self.world.dice, prefix);
         let Some(entry) = server.store().recall(prefix, &key) else {
             return;
         };

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::time::sleep;
 
 use crate::Revision;
@@ -11,7 +10,6 @@ use crate::simulation::etcd::cluster::Cluster;
 use crate::simulation::etcd::network::{Network, Weather};
 use crate::simulation::plan::Plan;
 use crate::simulation::servers::Server;
-use crate::simulation::truth::Op;
 use crate::simulation::world::World;
 
 /// Writes that others may do while the stores can't reach etcd.
@@ -119,10 +117,12 @@ impl Sky {
         self.world
             .say(|| format!("etcd is put back from {newest} to {snapshot}; {meanwhile} writes before it is reached"));
         for number in 0..meanwhile.min(MOST_MEANWHILE) {
-            let prefix = *dice.pick(self.plan.prefixes());
-            let key = format!("{prefix}{}", dice.below(8)).into();
-            let put = Some((Bytes::from(format!("r-{number}")), None));
-            self.cluster.commit(&[Op { key, put }]);
+            let name = self.plan.name(dice);
+            let put = self
+                .plan
+                .shape
+                .put(self.plan.prefix(dice), &name, &format!("r-{number}"), None);
+            self.cluster.commit(&[put]);
         }
         sleep(away).await;
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tokio::time::sleep;
 
 use crate::simulation::etcd::cluster::Cluster;
+use crate::simulation::plan::Plan;
 use crate::simulation::servers::Server;
 use crate::simulation::truth::{Now, Op};
 use crate::simulation::world::World;
@@ -17,7 +18,7 @@ pub struct Writer {
     pub world: Arc<World>,
     pub cluster: Arc<Cluster>,
     pub servers: Arc<Vec<Server>>,
-    pub prefixes: &'static [&'static str],
+    pub plan: Plan,
     pub number: usize,
 }
 
@@ -26,17 +27,19 @@ impl Writer {
         let mut count = 0;
         while self.world.is_busy() {
             let server = self.world.dice.pick(&self.servers);
-            let prefix = *self.world.dice.pick(self.prefixes);
-            let key = format!("{prefix}{}", self.world.dice.below(8));
+            let prefix = self.plan.prefix(&self.world.dice);
+            let name = self.plan.name(&self.world.dice);
             count += 1;
-            self.write(server, prefix, &key, format!("{}-{count}", self.number))
+            self.write(server, prefix, &name, format!("{}-{count}", self.number))
                 .await;
             self.world.pause().await;
         }
     }
 
-    async fn write(&self, server: &Server, prefix: &str, key: &str, value: String) {
+    async fn write(&self, server: &Server, prefix: &str, name: &str, text: String) {
         let store = server.store();
+        let (key, value) = (self.plan.shape.key(prefix, name), (self.plan.shape.value)(name, &text));
+        let key = &*key;
         let recalled = match self.world.dice.chance(700) {
             true => store.recall(prefix, key),
             false => store.get(key).await.ok().and_then(|got| got.entry),
@@ -66,7 +69,7 @@ impl Writer {
         }
     }
 
-    async fn leased(&self, store: &dyn Store, value: String) -> Write {
+    async fn leased(&self, store: &dyn Store, value: Bytes) -> Write {
         let ttl = Duration::from_secs(self.world.dice.between(3, 20) as u64);
         match store.grant(ttl).await {
             Ok(lease) => put(value, Some(lease)),
@@ -98,20 +101,15 @@ impl Writer {
     }
 }
 
-fn put(value: String, lease: Option<LeaseId>) -> Write {
-    Write::Put {
-        value: value.into(),
-        lease,
-    }
+fn put(value: Bytes, lease: Option<LeaseId>) -> Write {
+    Write::Put { value, lease }
 }
 
 /// A client of etcd that is no store: its transactions write several keys.
 pub struct Neighbour {
     pub world: Arc<World>,
     pub cluster: Arc<Cluster>,
-    pub prefixes: &'static [&'static str],
-    /// Keys that it writes at once, now and then.
-    pub many: usize,
+    pub plan: Plan,
 }
 
 impl Neighbour {
@@ -121,7 +119,7 @@ impl Neighbour {
             sleep(Duration::from_millis(20) + self.world.dice.millis(1500)).await;
             count += 1;
             match self.world.dice.below(12) {
-                0 if self.many > 0 => self.many_end_together().await,
+                0 if self.plan.many > 0 => self.many_end_together().await,
                 1 => self.compact(),
                 _ => self.transaction(count),
             }
@@ -129,14 +127,14 @@ impl Neighbour {
     }
 
     fn transaction(&self, count: usize) {
-        let prefix = *self.world.dice.pick(self.prefixes);
+        let (dice, shape) = (&self.world.dice, &self.plan.shape);
+        let prefix = self.plan.prefix(dice);
         let mut ops: Vec<Op> = Vec::new();
-        for _ in 0..self.world.dice.between(1, 5) {
-            let key: Arc<str> = format!("{prefix}{}", self.world.dice.below(8)).into();
-            if ops.iter().all(|op| op.key != key) {
-                let put = (Bytes::from(format!("n-{count}")), None);
-                let put = self.world.dice.chance(700).then_some(put);
-                ops.push(Op { key, put });
+        for _ in 0..dice.between(1, 5) {
+            let mut op = shape.put(prefix, &self.plan.name(dice), &format!("n-{count}"), None);
+            if ops.iter().all(|other| other.key != op.key) {
+                op.put = op.put.filter(|_| dice.chance(700));
+                ops.push(op);
             }
         }
         self.commit(&ops);
@@ -144,14 +142,14 @@ impl Neighbour {
 
     /// Keys that are made one after the other or at once, and end with their lease, all in one revision.
     async fn many_end_together(&self) {
-        let prefix = *self.world.dice.pick(self.prefixes);
+        let prefix = self.plan.prefix(&self.world.dice);
         let ttl = Duration::from_secs(self.world.dice.between(1, 6) as u64);
         let lease = self.cluster.grant(ttl);
-        let op = |number: usize| Op {
-            key: format!("{prefix}many-{number:04}").into(),
-            put: Some((Bytes::from_static(b"m"), Some(lease))),
+        let op = |number: usize| {
+            let name = format!("many-{number:04}");
+            self.plan.shape.put(prefix, &name, "m", Some(lease))
         };
-        let ops: Vec<Op> = (0..self.many).map(op).collect();
+        let ops: Vec<Op> = (0..self.plan.many).map(op).collect();
         for some in ops.chunks(self.world.dice.between(100, 1200)) {
             self.commit(some);
             sleep(self.world.dice.millis(10)).await;

@@ -1,0 +1,245 @@
+//! What the server derives from a store's memory, in the simulation of stores: indexes answer lists by selector, and
+//! followers know which objects there are. Both are measured by what was written.
+//!
+//! `KEELSON_SEED=<seed> cargo test -p keelson-server simulation::one -- --nocapture` repeats a run and tells what happens.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use keelson_machinery::selector::{FieldSelector, LabelSelector};
+use keelson_storage::encryption::Encryption;
+use keelson_storage::etcd::EtcdStore;
+use keelson_storage::simulation::Outcome;
+use keelson_storage::simulation::plan::Shape;
+use keelson_storage::simulation::servers::Server;
+use keelson_storage::simulation::shared_etcd::{Run, run_with};
+use keelson_storage::simulation::truth::{self, Now, Truth};
+use keelson_storage::simulation::world::World;
+use keelson_storage::{Entry, Store};
+
+use crate::authz::follow::{Change, Follower, Place};
+use crate::cache::{Budget, Items};
+use crate::env::{SystemClock, SystemEntropy};
+use crate::registry::{Backend, KindCode, Query, Registry, Resource};
+
+const PREFIX: &str = "/registry/shop.example.com/orders/";
+
+/// Orders, enough of them for indexes.
+const ORDERS: Shape = Shape {
+    prefixes: &[PREFIX],
+    folder: "default/",
+    value: order,
+    base: 210,
+};
+
+/// The labels that lists select.
+const APPS: usize = 3;
+
+fn order(name: &str, text: &str) -> Bytes {
+    let app = text.bytes().map(usize::from).sum::<usize>() % APPS;
+    let labels = format!(r#"{{"app":"{app}","text":"{text}"}}"#);
+    let metadata = format!(r#"{{"name":"{name}","namespace":"default","labels":{labels}}}"#);
+    format!(r#"{{"apiVersion":"shop.example.com/v1","kind":"Order","metadata":{metadata}}}"#).into()
+}
+
+/// What one server derives from one store.
+struct Derived {
+    store: Arc<EtcdStore>,
+    resource: Arc<Resource>,
+    follower: Follower,
+    /// The texts of the objects that the follower has told of.
+    known: BTreeMap<Place, String>,
+}
+
+impl Derived {
+    fn of(store: Arc<EtcdStore>) -> Derived {
+        let backend = Backend {
+            store: store.clone(),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            budget: Budget::new(0),
+            encryption: Encryption::none(),
+            placement: Arc::default(),
+        };
+        let schemes = [&keelson_codegen_sample::api::SCHEME];
+        let registry = Registry::new(&schemes, &KindCode::default(), &backend, "/registry", &|_, _, _| true).unwrap();
+        let resource = registry.resource("shop.example.com", "orders").unwrap().clone();
+        assert_eq!(resource.key_prefix, PREFIX);
+        Derived {
+            store,
+            resource,
+            follower: Follower::of(&registry, "shop.example.com", "orders").unwrap(),
+            known: BTreeMap::new(),
+        }
+    }
+
+    fn text(&self, entry: &Entry) -> String {
+        let meta = self.resource.meta(entry).unwrap();
+        meta.label("text").unwrap_or_default().to_owned()
+    }
+
+    fn follow(&mut self) {
+        let known = &mut self.known;
+        self.follower.catch_up(&mut |changes| {
+            for change in changes {
+                match change {
+                    Change::Reset => known.clear(),
+                    Change::Put(place, object) => {
+                        let text = object.meta().labels.get("text").map(|text| text.to_string());
+                        known.insert(place, text.unwrap_or_default());
+                    }
+                    Change::Gone(place) => drop(known.remove(&place)),
+                }
+            }
+        });
+    }
+}
+
+/// A client of one server that lists by selector, and asks what its followers know.
+struct Guest {
+    world: Arc<World>,
+    truth: Arc<Truth>,
+    servers: Arc<Vec<Server>>,
+    number: usize,
+}
+
+impl Guest {
+    async fn run(self) {
+        let mut derived = Derived::of(self.servers[self.number].store());
+        loop {
+            let store = self.servers[self.number].store();
+            if !Arc::ptr_eq(&store, &derived.store) {
+                derived = Derived::of(store);
+            }
+            match self.world.dice.chance(600) {
+                true => self.list(&derived).await,
+                false => self.follow(&mut derived),
+            }
+            match self.world.is_busy() {
+                true => self.world.pause().await,
+                false => tokio::time::sleep(std::time::Duration::from_secs(1)).await,
+            }
+        }
+    }
+
+    async fn list(&self, derived: &Derived) {
+        let app = self.world.dice.below(APPS).to_string();
+        let labels = LabelSelector::parse(&format!("app={app}")).unwrap();
+        let query = Query {
+            namespace: "",
+            labels: &labels,
+            fields: &FieldSelector::everything(),
+            limit: 0,
+            revision: None,
+            from: None,
+            left: None,
+        };
+        let before = self.truth.now();
+        let Ok(chosen) = derived.resource.select(&query).await else {
+            return;
+        };
+        let Items::These(entries) = chosen.items else {
+            return self.world.fail("a list by selector is a selection", "a range");
+        };
+        let after = self.truth.now();
+        let right = (before.timeline..=after.timeline).any(|timeline| {
+            let keys = self.truth.keys(timeline, chosen.revision).unwrap_or_default();
+            let all = truth::below(&keys, PREFIX).into_iter();
+            let selected = all.filter(|entry| derived.resource.meta(entry).unwrap().label("app") == Some(&*app));
+            selected.eq(entries.iter().cloned())
+        });
+        let stale = before.timeline == after.timeline && chosen.revision < before.revision;
+        if !right || stale {
+            let what = format!("{} at {}, asked for at {before:?}", entries.len(), chosen.revision);
+            self.world.fail("a list by selector shows what was written", what);
+        }
+    }
+
+    fn follow(&self, derived: &mut Derived) {
+        derived.follow();
+        let Some(held) = derived.store.held(PREFIX) else { return };
+        let expected = held.range(PREFIX, PREFIX).map(|entry| derived.text(&entry));
+        let mut expected: Vec<String> = expected.collect();
+        let mut known: Vec<String> = derived.known.values().cloned().collect();
+        expected.sort_unstable();
+        known.sort_unstable();
+        if known != expected {
+            let now: Now = self.truth.now();
+            let what = format!(
+                "{} of {} at {}, now {now:?}",
+                known.len(),
+                expected.len(),
+                held.revision()
+            );
+            self.world.fail("a follower knows what memory holds", what);
+        }
+    }
+}
+
+fn run(seed: u64, talks: bool) -> Outcome {
+    run_with(seed, talks, ORDERS, |run: &Run| {
+        for number in 0..run.plan.servers {
+            let guest = Guest {
+                world: run.world.clone(),
+                truth: run.cluster.truth.clone(),
+                servers: run.servers.clone(),
+                number,
+            };
+            run.world.spawner.spawn(guest.run());
+        }
+    })
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let value = std::env::var(variable).ok()?;
+    Some(
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{variable}: {value} is no number")),
+    )
+}
+
+#[test]
+fn what_is_derived_is_right() {
+    let (first, count) = (
+        number("KEELSON_FIRST_SEED").unwrap_or(1),
+        number("KEELSON_SEEDS").unwrap_or(1000),
+    );
+    let (next, found) = (AtomicU64::new(first), std::sync::Mutex::new(Vec::new()));
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + count {
+                        return;
+                    }
+                    if let Some(violation) = run(seed, false).violation {
+                        found.lock().unwrap().push((seed, violation));
+                    }
+                }
+            });
+        }
+    });
+    let found = found.into_inner().unwrap();
+    for (seed, violation) in &found {
+        println!("KEELSON_SEED={seed} cargo test -p keelson-server simulation::one -- --nocapture");
+        println!("  {violation}");
+    }
+    assert!(
+        found.is_empty(),
+        "promises were broken by {} of {count} seeds",
+        found.len()
+    );
+}
+
+#[test]
+fn one() {
+    let Some(seed) = number("KEELSON_SEED") else { return };
+    let outcome = run(seed, true);
+    println!("{}", outcome.plan);
+    assert_eq!(outcome.violation, None);
+}
