@@ -1,5 +1,7 @@
 //! What the etcd store promises beyond the contract: members and connections come and go.
 
+mod whole_revisions;
+
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;

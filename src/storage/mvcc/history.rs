@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::version::Change;
 
-/// Changes with rising revisions. Revisions may be missing only before the first that is kept.
+/// Changes in the order of their revisions, which several may share. Revisions may be missing only before the first that
+/// is kept, except where the store lies elsewhere.
 #[derive(Default)]
 pub(crate) struct History {
     changes: VecDeque<Arc<Change>>,
@@ -27,34 +28,36 @@ impl History {
         popped
     }
 
-    pub fn at(&self, revision: u64) -> Option<Arc<Change>> {
-        let index = self
-            .changes
-            .binary_search_by_key(&revision, |change| change.revision)
-            .ok()?;
-        self.changes.get(index).cloned()
+    /// All changes of a revision.
+    pub fn at(&self, revision: u64) -> impl Iterator<Item = &Arc<Change>> {
+        self.slice(revision.saturating_sub(1), revision)
     }
 
-    /// Up to `limit` changes after `after`, up to and including `until`.
-    pub fn slice(&self, after: u64, until: u64, limit: usize) -> impl Iterator<Item = &Arc<Change>> {
+    /// The changes after `after`, up to and including `until`.
+    pub fn slice(&self, after: u64, until: u64) -> impl Iterator<Item = &Arc<Change>> {
         let start = self.index_after(after);
         self.changes
             .range(start..)
-            .take(limit)
             .take_while(move |change| change.revision <= until)
     }
 
-    /// The oldest revision to keep in order to be within half of `bytes`, if history is over `bytes`.
+    /// The oldest revision to keep in order to be within half of `bytes`, if history is over `bytes`. A revision that would
+    /// have to be cut for it goes whole, unless it is the last.
     pub fn cut_to(&self, bytes: usize) -> Option<u64> {
         if self.bytes <= bytes {
             return None;
         }
         let mut size = self.bytes;
-        let kept = self.changes.iter().find(|change| {
+        let place = self.changes.iter().position(|change| {
             size -= change.size();
             size <= bytes / 2
-        });
-        kept.map(|change| change.revision)
+        })?;
+        let revision = |place: usize| self.changes.get(place).map(|change| change.revision);
+        let kept = revision(place)?;
+        if place == 0 || revision(place - 1) != Some(kept) {
+            return Some(kept);
+        }
+        revision(self.index_after(kept)).or(Some(kept))
     }
 
     fn index_after(&self, revision: u64) -> usize {

@@ -43,7 +43,7 @@ impl State {
     fn reaches_back_to(&self, after: u64) -> bool {
         let (next, oldest) = (after.saturating_add(1), self.view.oldest());
         let nothing_at_oldest = oldest <= view::FIRST;
-        next > oldest || (next == oldest && (nothing_at_oldest || self.history.at(oldest).is_some()))
+        next > oldest || (next == oldest && (nothing_at_oldest || self.history.at(oldest).next().is_some()))
     }
 }
 
@@ -114,7 +114,7 @@ impl Mvcc {
         if state.ended.is_some() || !state.reaches_back_to(after.0) {
             return None;
         }
-        let changes = state.history.slice(after.0, until.0, MOST_CHANGES_SCANNED + 1);
+        let changes = state.history.slice(after.0, until.0);
         let mut events = Vec::new();
         for (scanned, change) in changes.enumerate() {
             if scanned == MOST_CHANGES_SCANNED {
@@ -152,7 +152,7 @@ impl Mvcc {
         self.watchers.want_progress();
     }
 
-    /// Makes durable changes visible, in the order given.
+    /// Makes durable changes visible, in the order given. Changes that share a revision come in one call.
     pub fn apply(&self, changes: &[Arc<Change>]) {
         if changes.is_empty() {
             return;
@@ -198,9 +198,9 @@ impl Mvcc {
                 state.view.forget(change, &mut gone);
             }
             if forgotten.len() < COMPACTION_STEP {
-                if let Some(change) = state.history.at(revision.0) {
-                    state.view.forget_previous(&change, &mut gone);
-                }
+                let State { view, history, .. } = &mut *state;
+                let kept = history.at(revision.0);
+                kept.for_each(|change| view.forget_previous(change, &mut gone));
                 return gone;
             }
         }

@@ -7,6 +7,8 @@
 
 mod queue;
 mod reader;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,7 +25,7 @@ use crate::{Revision, StoreError, WatchStream};
 /// The open watches.
 pub(crate) struct Watchers {
     registry: Mutex<Registry>,
-    /// Changes up to this revision are in the queues.
+    /// All changes up to this revision are in the queues.
     published: AtomicU64,
     /// The next time that [`Watchers::advance`] is called, all watches are to tell how far they are.
     wanted: AtomicBool,
@@ -52,15 +54,17 @@ impl Watchers {
         }
     }
 
-    /// Queues changes for those who watch their keys.
+    /// Queues changes for those who watch their keys. All changes of a revision come in one call: a reader finds all of
+    /// them or none.
     pub fn publish(&self, changes: &[Arc<Change>]) {
         let mut registry = self.lock();
-        for change in changes {
-            for (slash, _) in change.key.match_indices('/') {
-                registry.queue(&change.key[..=slash], change);
+        for revision in changes.chunk_by(|a, b| a.revision == b.revision) {
+            match revision {
+                [change] => folders_of(&change.key).for_each(|folder| registry.queue(folder, revision)),
+                _ => registry.queue_together(revision),
             }
-            registry.queue("", change);
-            self.published.fetch_max(change.revision, Ordering::AcqRel);
+            let queued = revision.last().map_or(0, |change| change.revision);
+            self.published.fetch_max(queued, Ordering::AcqRel);
         }
     }
 
@@ -92,7 +96,7 @@ impl Watchers {
         watchers.for_each(|watcher| watcher.queue.close());
     }
 
-    /// Changes up to here are in the queues: whoever finds a queue empty after having read this has seen them all.
+    /// All changes up to here are in the queues: whoever finds a queue empty after having read this has seen them all.
     fn published(&self) -> u64 {
         self.published.load(Ordering::Acquire)
     }
@@ -103,18 +107,43 @@ impl Watchers {
 }
 
 impl Registry {
-    fn queue(&mut self, folder: &str, change: &Arc<Change>) {
+    /// Queues those changes of one revision that are in a folder.
+    fn queue(&mut self, folder: &str, changes: &[Arc<Change>]) {
         let Some(watchers) = self.folders.get_mut(folder) else {
             return;
         };
-        watchers.retain(|_, watcher| {
-            let wanted = change.revision > watcher.after && change.key.starts_with(&*watcher.prefix);
-            !wanted || watcher.queue.push(change)
+        let wants = |watcher: &Watcher, change: &Change| {
+            change.revision > watcher.after && change.key.starts_with(&*watcher.prefix)
+        };
+        watchers.retain(|_, watcher| match changes {
+            [change] => !wants(watcher, change) || watcher.queue.push(changes),
+            _ => {
+                let wanted = changes.iter().filter(|change| wants(watcher, change));
+                let wanted: Vec<_> = wanted.cloned().collect();
+                wanted.is_empty() || watcher.queue.push(&wanted)
+            }
         });
         if watchers.is_empty() {
             self.folders.remove(folder);
         }
     }
+
+    /// Queues several changes of one revision.
+    fn queue_together(&mut self, changes: &[Arc<Change>]) {
+        let mut watched: HashMap<&str, Vec<Arc<Change>>> = HashMap::new();
+        for change in changes {
+            for folder in folders_of(&change.key).filter(|folder| self.folders.contains_key(*folder)) {
+                watched.entry(folder).or_default().push(change.clone());
+            }
+        }
+        watched.iter().for_each(|(folder, changes)| self.queue(folder, changes));
+    }
+}
+
+/// All folders that a key is in.
+fn folders_of(key: &str) -> impl Iterator<Item = &str> {
+    let folders = key.match_indices('/').map(|(slash, _)| &key[..=slash]);
+    folders.chain(std::iter::once(""))
 }
 
 fn folder(prefix: &str) -> &str {

@@ -37,12 +37,12 @@ pub(super) enum Found {
 }
 
 impl Queue {
-    /// Adds a change. False: nobody has read for so long that the queue is full, and now it is ended and empty.
-    pub fn push(&self, change: &Arc<Change>) -> bool {
+    /// Adds what one revision changed. False: that is more than there is room for, and now the queue is ended and empty.
+    pub fn push(&self, revision: &[Arc<Change>]) -> bool {
         let mut waiting = self.lock();
-        let fits = waiting.changes.len() < LENGTH;
+        let fits = waiting.changes.len() + revision.len() <= LENGTH;
         if fits {
-            waiting.changes.push_back(Arc::clone(change));
+            waiting.changes.extend(revision.iter().cloned());
         } else {
             // What a reader that may never come back would keep alive is let go: history has it too.
             waiting.changes = VecDeque::new();
@@ -66,11 +66,12 @@ impl Queue {
         wake(waiting);
     }
 
-    /// Takes up to `limit` changes; when there is nothing, `cx` is woken when there is.
+    /// Takes up to `limit` changes, and more if they share the last one's revision; when there is nothing, `cx` is woken
+    /// when there is.
     pub fn take(&self, limit: usize, cx: &mut Context<'_>) -> Found {
         let mut waiting = self.lock();
         if !waiting.changes.is_empty() {
-            let count = waiting.changes.len().min(limit);
+            let count = whole_revisions(&waiting.changes, limit);
             let changes = waiting.changes.drain(..count).collect();
             if waiting.changes.is_empty() && waiting.changes.capacity() > SPARE {
                 waiting.changes = VecDeque::new();
@@ -94,6 +95,16 @@ impl Queue {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// How many changes to take so that there are `limit` or a few more, and no revision is cut.
+fn whole_revisions(changes: &VecDeque<Arc<Change>>, limit: usize) -> usize {
+    let revision = |place: usize| changes.get(place).map(|change| change.revision);
+    let mut count = changes.len().min(limit);
+    while count > 0 && count < changes.len() && revision(count) == revision(count - 1) {
+        count += 1;
+    }
+    count
 }
 
 /// Wakes the reader, if it waits; not under the lock, which it would take at once.

@@ -9,9 +9,9 @@ use super::Subscription;
 use super::queue::Found;
 use crate::{Event, Revision, StoreError, WatchItem};
 
-/// Events in one item at most.
+/// No item has more events, unless they share one revision.
 const EVENTS_PER_ITEM: usize = 256;
-/// Changes of history looked at under one lock.
+/// Changes of history looked at under one lock, unless more share one revision.
 const SCAN: usize = 1024;
 
 /// A watch as the stream of its items. It tells how far it is when asked, and whenever it is polled, has nothing else to
@@ -19,7 +19,7 @@ const SCAN: usize = 1024;
 pub(super) struct Reader {
     /// `None`: the end was told.
     subscription: Option<Subscription>,
-    /// Everything up to this revision has been yielded.
+    /// Everything up to this revision, and nothing after it, has been yielded.
     delivered: u64,
 }
 
@@ -87,7 +87,7 @@ impl Stream for Reader {
     }
 }
 
-/// Some of the events after `delivered` that history has, and how far it has been read then.
+/// Some of the events after `delivered` that history has, and how far it has been read then: never a part of a revision.
 fn read_history(subscription: &Subscription, delivered: u64) -> Result<(Vec<Event>, u64), StoreError> {
     let until = subscription.history_until;
     let state = subscription.mvcc.read();
@@ -100,7 +100,10 @@ fn read_history(subscription: &Subscription, delivered: u64) -> Result<(Vec<Even
         });
     }
     let (mut events, mut seen, mut read) = (Vec::new(), 0, delivered);
-    for change in state.history.slice(delivered, until, SCAN) {
+    for change in state.history.slice(delivered, until) {
+        if change.revision > read && (seen >= SCAN || events.len() >= EVENTS_PER_ITEM) {
+            return Ok((events, read));
+        }
         seen += 1;
         if change.key.starts_with(&*subscription.prefix) {
             let event = change.event();
@@ -113,10 +116,6 @@ fn read_history(subscription: &Subscription, delivered: u64) -> Result<(Vec<Even
             events.push(event);
         }
         read = change.revision;
-        if events.len() == EVENTS_PER_ITEM {
-            return Ok((events, read));
-        }
     }
-    let read = if seen < SCAN { read.max(until) } else { read };
-    Ok((events, read))
+    Ok((events, read.max(until)))
 }
