@@ -18,12 +18,14 @@ mod mvcc;
 pub mod simulation;
 mod snapshot;
 pub mod store;
+mod timeline;
 
 pub use clock::{Clock, SystemClock};
 pub use config::{EtcdConfig, HistoryLimits, StoreConfig, open};
 pub use entry::{Entry, Version};
 pub use snapshot::Snapshot;
 pub use store::*;
+pub use timeline::{Epoch, Position, Timeline};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::mvcc::View;
-use crate::{Entry, Revision};
+use crate::{Entry, Epoch, Position, Revision};
 
 /// The current keys as of one revision. Made and cloned in constant time; does not change when the store does.
 #[derive(Clone)]
@@ -24,6 +24,12 @@ impl Snapshot {
     /// Every write up to this revision is in the snapshot, and none after it.
     pub fn revision(&self) -> Revision {
         Revision(self.view.revision())
+    }
+
+    /// Where that is among what memory holds; `None`: it was read for its reader alone, and memory may know nothing of it.
+    pub fn position(&self) -> Option<Position> {
+        let (epoch, revision) = (self.view.epoch(), self.revision());
+        (epoch != Epoch::default()).then_some(Position { epoch, revision })
     }
 
     pub fn get(&self, key: &str) -> Option<Entry> {

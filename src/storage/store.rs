@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::{Entry, Snapshot};
+use crate::{Entry, Position, Snapshot, Timeline};
 
 /// A point in the store's history. Every successful write makes a new one; the first is 2, as in etcd.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -153,9 +153,9 @@ pub trait Store: Send + Sync + 'static {
     /// `None`: nothing is held yet (see [`Store::snapshot`]), or not now.
     fn held(&self, prefix: &str) -> Option<Snapshot>;
 
-    /// The revision of that. Whoever asks before each of many decisions asks for this.
-    fn held_revision(&self, prefix: &str) -> Option<Revision> {
-        self.held(prefix).map(|held| held.revision())
+    /// Where that is. Whoever asks before each of many decisions asks for this.
+    fn held_position(&self, prefix: &str) -> Option<Position> {
+        self.held(prefix)?.position()
     }
 
     /// What memory holds of a key of `prefix`, for whoever can put up with the past for a moment: a write that names the
@@ -166,9 +166,10 @@ pub trait Store: Send + Sync + 'static {
         None
     }
 
-    /// Events of the prefix after revision `after`, up to and including `until`, from memory and without waiting.
-    /// `None`: there are more than `limit`, or history does not reach back so far.
-    fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>>;
+    /// Events of the prefix after `after`, up to and including `until`, from memory and without waiting. `None`: there are
+    /// more than `limit`, history does not reach back so far, or memory holds another timeline by now or is not at
+    /// `until` yet.
+    fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>>;
 
     /// Compare and write; the answer comes after the write is durable.
     ///
@@ -178,8 +179,9 @@ pub trait Store: Send + Sync + 'static {
     fn write<'a>(&'a self, key: &'a str, expect: Expect, write: Write) -> BoxFuture<'a, Result<Written, StoreError>>;
 
     /// Events of the prefix after revision `after`. Fails with [`StoreError::Compacted`] when history no longer
-    /// reaches back so far; the same error ends a stream whose reader is so slow that history left it behind. An
-    /// `after` that has not come yet waits for its revision. The stream yields [`WatchItem::Progress`] when asked
+    /// reaches back so far; the same error ends a stream whose reader is so slow that history left it behind. Fails
+    /// with [`StoreError::Future`] when `after` has not come yet, as far as a linearizable read can tell: whoever knows
+    /// such a revision has it from another timeline. The stream yields [`WatchItem::Progress`] when asked
     /// ([`Store::request_progress`]), and when it is polled, has nothing else to yield and has come further than it
     /// said: an idle watch is not woken for it.
     fn watch<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<WatchStream, StoreError>>;
@@ -203,6 +205,16 @@ pub trait Store: Send + Sync + 'static {
     /// Bytes that the store takes where it lies; `None`: it lies in memory.
     fn size(&self) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
         std::future::ready(Ok(None)).boxed()
+    }
+
+    /// The timeline that revisions are of; `None`: the store can't say.
+    fn timeline(&self) -> Option<Timeline> {
+        None
+    }
+
+    /// Whether revisions of `other` are known to be of another timeline than this store's.
+    fn is_other_timeline(&self, other: Timeline) -> bool {
+        self.timeline().is_some_and(|own| own.store != other.store)
     }
 
     /// The newest revision (linearizable).

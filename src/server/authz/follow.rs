@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use keelson_machinery::object::Object;
-use keelson_storage::{Entry, Event, Revision, Snapshot};
+use keelson_storage::{Entry, Epoch, Event, Position, Revision, Snapshot};
 
 use super::Followed;
 use crate::registry::{Registry, Resource};
@@ -30,10 +30,31 @@ pub(crate) struct Place {
     pub name: Box<str>,
 }
 
+/// A position that is read without a lock. None of a store is the default.
+#[derive(Default)]
+struct Told {
+    epoch: AtomicU64,
+    revision: AtomicU64,
+}
+
+impl Told {
+    /// Whoever reads while it is being set reads one that counts for less, or is newer than what it compares with.
+    fn get(&self) -> Position {
+        let epoch = Epoch(self.epoch.load(Ordering::Acquire));
+        let revision = Revision(self.revision.load(Ordering::Acquire));
+        Position { epoch, revision }
+    }
+
+    fn set(&self, to: Position) {
+        self.revision.store(to.revision.0, Ordering::Release);
+        self.epoch.store(to.epoch.0, Ordering::Release);
+    }
+}
+
 pub(crate) struct Follower {
     resource: Arc<Resource>,
-    /// Everything up to this revision was told; 0: nothing yet.
-    at: AtomicU64,
+    /// Everything up to here was told.
+    at: Told,
     turn: Mutex<()>,
 }
 
@@ -42,7 +63,7 @@ impl Follower {
     pub fn of(registry: &Registry, group: &str, plural: &str) -> Option<Follower> {
         Some(Follower {
             resource: registry.resource(group, plural)?.clone(),
-            at: AtomicU64::new(0),
+            at: Told::default(),
             turn: Mutex::default(),
         })
     }
@@ -58,29 +79,31 @@ impl Follower {
     /// Tells what happened since the last call, if anything did.
     pub fn catch_up(&self, take: &mut dyn FnMut(Vec<Change>)) {
         let store = &self.resource.backend.store;
-        let is_current = |revision: Revision| self.at.load(Ordering::Acquire) == revision.0;
-        if store.held_revision(self.prefix()).is_none_or(is_current) {
+        let is_current = |position: Position| self.at.get() == position;
+        if store.held_position(self.prefix()).is_none_or(is_current) {
             return;
         }
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        // Looked at again: another thread may have been here. What is older now is a store that was put back.
-        let held = store.held(self.prefix());
-        let Some(held) = held.filter(|held| !is_current(held.revision())) else {
+        // Looked at again: another thread may have been here.
+        let Some(held) = store.held(self.prefix()) else { return };
+        let Some(to) = held.position().filter(|to| !is_current(*to)) else {
             return;
         };
-        let changes = self.since(self.at.load(Ordering::Acquire), &held);
+        let changes = self.since(to, &held);
         if !changes.is_empty() {
             take(changes);
         }
-        self.at.store(held.revision().0, Ordering::Release);
+        self.at.set(to);
     }
 
-    fn since(&self, at: u64, held: &Snapshot) -> Vec<Change> {
-        let events = |after| {
+    fn since(&self, to: Position, held: &Snapshot) -> Vec<Change> {
+        let at = self.at.get();
+        let goes_on = at.epoch == to.epoch && at.revision <= to.revision;
+        let events = || {
             let store = &self.resource.backend.store;
-            store.events(self.prefix(), Revision(after), held.revision(), MAX_EVENTS)
+            store.events(self.prefix(), at, to.revision, MAX_EVENTS)
         };
-        match (1..=held.revision().0).contains(&at).then(|| events(at)).flatten() {
+        match goes_on.then(events).flatten() {
             Some(events) => events.iter().filter_map(|event| self.change(event)).collect(),
             None => {
                 let all = held.range(self.prefix(), self.prefix());
@@ -119,5 +142,104 @@ impl Follower {
             namespace: namespace.into(),
             name: name.into(),
         })
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/serving/swapped.rs"]
+mod swapped;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use keelson_storage::memory::MemoryStore;
+    use keelson_storage::{Expect, HistoryLimits, Store, Write, Written};
+
+    use super::swapped::Swapped;
+    use super::*;
+    use crate::env::{SystemClock, SystemEntropy};
+    use crate::registry::{Backend, KindCode};
+
+    fn empty() -> Arc<MemoryStore> {
+        Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap())
+    }
+
+    fn follower(store: Arc<dyn Store>) -> Follower {
+        let backend = Backend {
+            store,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            budget: crate::cache::Budget::new(0),
+            encryption: keelson_storage::encryption::Encryption::none(),
+            placement: Arc::default(),
+        };
+        let schemes = [&keelson_codegen_sample::api::SCHEME];
+        let registry = Registry::new(&schemes, &KindCode::default(), &backend, "/registry", &|_, _, _| true).unwrap();
+        Follower::of(&registry, "shop.example.com", "orders").unwrap()
+    }
+
+    async fn put(store: &dyn Store, follower: &Follower, name: &str) -> u64 {
+        let value = format!(
+            r#"{{"apiVersion":"shop.example.com/v1","kind":"Order","metadata":{{"name":"{name}","namespace":"default"}}}}"#
+        );
+        let put = Write::Put {
+            value: value.into(),
+            lease: None,
+        };
+        let key = format!("{}default/{name}", follower.prefix());
+        match store.write(&key, Expect::Absent, put).await.unwrap() {
+            Written::Done { revision } => revision.0,
+            conflict => panic!("{conflict:?}"),
+        }
+    }
+
+    /// Brings what is known up to date; the second value says whether all was told anew.
+    fn catch_up(follower: &Follower, known: &mut BTreeSet<String>) -> bool {
+        let mut anew = false;
+        follower.catch_up(&mut |changes| {
+            for change in changes {
+                match change {
+                    Change::Reset => {
+                        anew = true;
+                        known.clear();
+                    }
+                    Change::Put(place, _) => drop(known.insert(place.name.into())),
+                    Change::Gone(place) => drop(known.remove(&*place.name)),
+                }
+            }
+        });
+        anew
+    }
+
+    /// What was true on a timeline that is lost decides nothing, whatever revision the store is at when that is noticed.
+    #[tokio::test]
+    async fn a_store_that_went_back_is_read_anew() {
+        for behind in [-1_i64, 0, 1] {
+            let store = Arc::new(Swapped::new(empty()));
+            let follower = follower(store.clone());
+            let mut known = BTreeSet::new();
+            let mut newest = 0;
+            for name in ["a", "b", "lost"] {
+                newest = put(&*store.now(), &follower, name).await;
+            }
+            assert!(catch_up(&follower, &mut known));
+            put(&*store.now(), &follower, "c").await;
+            assert!(!catch_up(&follower, &mut known));
+            assert_eq!(known.iter().collect::<Vec<_>>(), ["a", "b", "c", "lost"]);
+            newest += 1;
+
+            let other = empty();
+            let mut expected = BTreeSet::new();
+            for n in 2..=newest.saturating_add_signed(behind) {
+                let name = format!("new-{n}");
+                assert_eq!(put(&*other, &follower, &name).await, n);
+                expected.insert(name);
+            }
+            store.put_back(other);
+            assert!(catch_up(&follower, &mut known));
+            assert_eq!(known, expected, "{behind}");
+            assert!(!catch_up(&follower, &mut known));
+        }
     }
 }

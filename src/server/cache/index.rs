@@ -8,7 +8,7 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keelson_machinery::status::StatusError;
-use keelson_storage::{Entry, Event, Revision, Snapshot};
+use keelson_storage::{Entry, Event, Position, Snapshot};
 
 use super::Meta;
 
@@ -59,8 +59,8 @@ pub(crate) enum Found {
 
 /// How to learn what happened, and what an entry is.
 pub(crate) trait Source {
-    /// Events after a revision up to the snapshot's; `None`: too many, or forgotten.
-    fn events(&self, after: Revision, limit: usize) -> Option<Vec<Event>>;
+    /// Events after a position up to the snapshot's; `None`: too many, forgotten, or of another timeline.
+    fn events(&self, after: Position, limit: usize) -> Option<Vec<Event>>;
     fn meta<'e>(&self, entry: &'e Entry) -> Result<&'e Meta, StatusError>;
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Indexes {
 #[derive(Default)]
 struct Inner {
     /// What the indexes show.
-    at: Revision,
+    at: Position,
     indexes: Vec<Index>,
     counted: Vec<(Term, u32)>,
 }
@@ -123,11 +123,15 @@ impl Indexes {
         if wanted.is_empty() || snapshot.count(prefix) < MIN_OBJECTS {
             return Ok(Found::Scan);
         }
+        // What was read for this list alone is looked through: it says nothing about the snapshots of others.
+        let Some(to) = snapshot.position() else {
+            return Ok(Found::Scan);
+        };
         let mut inner = self.lock();
-        if !inner.indexes.is_empty() && snapshot.revision() < inner.at {
+        if !inner.indexes.is_empty() && is_before(to, inner.at) {
             return Ok(Found::Stale);
         }
-        inner.catch_up(snapshot, root, source)?;
+        inner.catch_up(to, snapshot, root, source)?;
         for wanted in wanted {
             inner.ask(&wanted.term, snapshot, root, source)?;
         }
@@ -158,19 +162,30 @@ impl Indexes {
     }
 }
 
+/// Whether memory has moved on from one position to the other, on the same timeline or to a later one.
+fn is_before(one: Position, other: Position) -> bool {
+    (one.epoch, one.revision) < (other.epoch, other.revision)
+}
+
 impl Inner {
     fn index(&self, term: &Term) -> Option<&Index> {
         self.indexes.iter().find(|index| index.term == *term)
     }
 
-    /// Brings the indexes to the snapshot's revision.
-    fn catch_up(&mut self, snapshot: &Snapshot, root: &str, source: &dyn Source) -> Result<(), StatusError> {
-        let (from, to) = (self.at, snapshot.revision());
-        self.at = to;
+    /// Brings the indexes to where the snapshot is.
+    fn catch_up(
+        &mut self,
+        to: Position,
+        snapshot: &Snapshot,
+        root: &str,
+        source: &dyn Source,
+    ) -> Result<(), StatusError> {
+        let from = std::mem::replace(&mut self.at, to);
         if self.indexes.is_empty() || from == to {
             return Ok(());
         }
-        let done = match source.events(from, MAX_EVENTS) {
+        let events = (from.epoch == to.epoch).then(|| source.events(from, MAX_EVENTS));
+        let done = match events.flatten() {
             Some(events) => events.iter().try_for_each(|event| self.follow(event, source)),
             None => self.rebuild(snapshot, root, source),
         };

@@ -9,7 +9,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::table::{RowTemplate, write_partial_metadata, write_partial_protobuf};
 use keelson_machinery::{json, jsonpath, protobuf};
-use keelson_storage::{Entry, Event, Revision, Snapshot};
+use keelson_storage::{Entry, Event, Position, Revision, Snapshot};
 
 use super::{Endpoint, Resource, Shown};
 use crate::cache::{Block, Derived, KindKey, Made, Meta, Rendition, Shape, Source};
@@ -210,7 +210,7 @@ pub(super) struct History<'a> {
 }
 
 impl Source for History<'_> {
-    fn events(&self, after: Revision, limit: usize) -> Option<Vec<Event>> {
+    fn events(&self, after: Position, limit: usize) -> Option<Vec<Event>> {
         let store = &self.resource.backend.store;
         store.events(&self.resource.key_prefix, after, self.snapshot.revision(), limit)
     }

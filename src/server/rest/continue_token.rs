@@ -4,7 +4,7 @@ use base64::engine::general_purpose::{self, GeneralPurpose};
 use base64::{Engine, alphabet};
 use keelson_machinery::json;
 use keelson_machinery::status::StatusError;
-use keelson_storage::Revision;
+use keelson_storage::{Revision, Timeline};
 
 const VERSION: &str = "meta.k8s.io/v1";
 /// The bits that the last character has too many are of no account.
@@ -14,7 +14,8 @@ const ENCODING: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Base64 of `{"v","rv","start"}`, as kube-apiserver's; clients may not look inside, but a client that moves between two
-/// servers must be understood by both. `left` is ours, and a server that does not know it counts.
+/// servers must be understood by both. `left` and `line` are ours: a server that does not know them counts, and takes the
+/// revision for one of its own timeline.
 #[derive(PartialEq, Debug)]
 pub(super) struct Token {
     /// What the list shows; `None`: the newest.
@@ -23,6 +24,8 @@ pub(super) struct Token {
     pub start: String,
     /// How many keys there are from `start` on.
     pub left: Option<usize>,
+    /// What the revision is of, if the server that gave the token could say.
+    pub timeline: Option<Timeline>,
 }
 
 impl Token {
@@ -32,6 +35,9 @@ impl Token {
         let mut json = serde_json::json!({ "v": VERSION, "rv": revision, "start": start });
         if let Some(left) = self.left {
             json["left"] = left.into();
+        }
+        if let Some(Timeline { store, turn }) = self.timeline {
+            json["line"] = format!("{store:x}-{turn:x}").into();
         }
         ENCODING.encode(json.to_string())
     }
@@ -70,8 +76,17 @@ impl Token {
             revision: u64::try_from(revision).ok().map(Revision),
             start: below.to_owned(),
             left: json["left"].as_u64().and_then(|left| usize::try_from(left).ok()),
+            timeline: json["line"].as_str().and_then(timeline),
         })
     }
+}
+
+fn timeline(text: &str) -> Option<Timeline> {
+    let (store, turn) = text.split_once('-')?;
+    Some(Timeline {
+        store: u64::from_str_radix(store, 16).ok()?,
+        turn: u64::from_str_radix(turn, 16).ok()?,
+    })
 }
 
 /// Where Go's decoder stops in a token that is no base64.
@@ -87,13 +102,29 @@ mod tests {
 
     #[test]
     fn tokens_come_back() {
-        for (revision, left) in [(Some(Revision(7)), Some(3)), (None, None)] {
+        let line = |store, turn| Some(Timeline { store, turn });
+        for (revision, left, timeline) in [
+            (Some(Revision(7)), Some(3), line(u64::MAX, 1)),
+            (Some(Revision(1)), None, line(0, 0)),
+            (None, None, None),
+        ] {
             let token = Token {
                 revision,
                 start: "ns/a\0".to_owned(),
                 left,
+                timeline,
             };
             assert_eq!(Token::read(&token.write()).unwrap(), token);
+        }
+    }
+
+    /// As those of kube-apiserver, and of whoever made one up.
+    #[test]
+    fn tokens_without_a_timeline_are_understood() {
+        for line in ["", r#","line":7"#, r#","line":"x-1""#, r#","line":"1""#] {
+            let json = format!(r#"{{"v":"meta.k8s.io/v1","rv":5,"start":"a"{line}}}"#);
+            let token = Token::read(&ENCODING.encode(json)).unwrap();
+            assert_eq!((token.revision, token.timeline), (Some(Revision(5)), None));
         }
     }
 

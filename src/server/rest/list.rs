@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 use keelson_machinery::meta::v1::ListMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_storage::{Entry, Revision};
+use keelson_storage::{Entry, Revision, Timeline};
 
 use super::continue_token::Token;
 use super::options::{self, ListOptions, Match};
@@ -54,6 +54,8 @@ impl Rest {
         let in_place = !resource.hub.namespaced || !namespace.is_empty();
         let one_object = in_place && options.fields.required_value("metadata.name").is_some();
         let start = Start::of(options, &prefix, one_object)?;
+        // Asked before anything is read: if the store goes back meanwhile, a token is refused rather than wrong.
+        let timeline = resource.backend.store.timeline();
         if let Some(revision) = start.at_least {
             resource.wait_for(revision).await?;
         }
@@ -68,13 +70,19 @@ impl Rest {
             from: start.from,
             left: start.left,
         };
+        if start
+            .timeline
+            .is_some_and(|of| resource.backend.store.is_other_timeline(of))
+        {
+            return Err(expired(&query, &prefix));
+        }
         let chosen = match resource.select(&query).await {
             Err(e) if e.code == 410 => return Err(expired(&query, &prefix)),
             done => done?,
         };
         resource.check_all_readable(&chosen.items)?;
         Ok(Selection {
-            meta: list_meta(chosen.revision, &prefix, chosen.next),
+            meta: list_meta(chosen.revision, timeline, &prefix, chosen.next),
             items: chosen.items,
         })
     }
@@ -107,13 +115,14 @@ fn expired(query: &Query<'_>, prefix: &str) -> StatusError {
                 revision: None,
                 start: from.strip_prefix(prefix).unwrap_or_default().to_owned(),
                 left: None,
+                timeline: None,
             };
             StatusError::expired_continue(&token.write())
         }
     }
 }
 
-fn list_meta(revision: Revision, prefix: &str, next: Option<Next>) -> ListMeta {
+fn list_meta(revision: Revision, timeline: Option<Timeline>, prefix: &str, next: Option<Next>) -> ListMeta {
     let mut meta = ListMeta {
         resource_version: revision.to_string(),
         ..ListMeta::default()
@@ -123,6 +132,7 @@ fn list_meta(revision: Revision, prefix: &str, next: Option<Next>) -> ListMeta {
             revision: Some(revision),
             start: format!("{}\0", last.strip_prefix(prefix).unwrap_or_default()),
             left,
+            timeline,
         };
         meta.r#continue = token.write();
         meta.remaining_item_count = left.and_then(|left| i64::try_from(left).ok());
@@ -139,6 +149,8 @@ struct Start {
     at_least: Option<Revision>,
     from: Option<String>,
     left: Option<usize>,
+    /// What the revision is of, if a token says so.
+    timeline: Option<Timeline>,
 }
 
 impl Start {
@@ -154,6 +166,7 @@ impl Start {
                 revision: token.revision,
                 from: Some(format!("{prefix}{}", token.start)),
                 left: token.left,
+                timeline: token.timeline.filter(|_| token.revision.is_some()),
                 ..Start::default()
             });
         }

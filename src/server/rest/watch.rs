@@ -7,7 +7,7 @@ use actix_web::body::BoxBody;
 use actix_web::http::header;
 use keelson_machinery::selector::FieldSelector;
 use keelson_machinery::status::StatusError;
-use keelson_storage::Revision;
+use keelson_storage::{Revision, StoreError};
 use tokio::time::Instant;
 
 use super::events::Encoder;
@@ -48,7 +48,11 @@ impl Rest {
         let namespace = namespace(request, endpoint);
         let prefix = endpoint.resource.prefix(namespace)?;
         let (initial, after) = begin(endpoint, &options, namespace).await?;
-        let events = endpoint.resource.watch(&prefix, after).await;
+        let (initial, events) = match initial {
+            Initial::Refused(error) => (None, Err(error)),
+            Initial::None => (None, endpoint.resource.watch(&prefix, after).await),
+            Initial::State(items) => (Some(items), endpoint.resource.watch(&prefix, after).await),
+        };
         let watch = Watch::new(
             endpoint.clone(),
             &options,
@@ -104,12 +108,21 @@ fn only_named(fields: &FieldSelector, name: &str) -> Result<FieldSelector, Statu
     Ok(fields.clone())
 }
 
-/// The present objects, if the watch begins with them, and the revision whose successors it shows.
+/// What a watch begins with.
+enum Initial {
+    None,
+    /// The present objects.
+    State(Items),
+    /// There is no such watch: its stream tells why.
+    Refused(StoreError),
+}
+
+/// What the watch begins with, and the revision whose successors it shows.
 async fn begin(
     endpoint: &Endpoint,
     options: &ListOptions,
     namespace: &str,
-) -> Result<(Option<Items>, Revision), StatusError> {
+) -> Result<(Initial, Revision), StatusError> {
     let asked = options::revision(&options.resource_version).map_err(StatusError::unknown)?;
     let start = match (options.send_initial_events, asked) {
         (Some(true), _) => Start::State,
@@ -118,15 +131,9 @@ async fn begin(
         (_, Some(revision)) => Start::After(Some(revision)),
     };
     match start {
-        Start::State => {
-            let (items, revision) = state(endpoint, options, namespace, asked).await?;
-            Ok((Some(items), revision))
-        }
-        Start::After(Some(revision)) => Ok((None, revision)),
-        Start::After(None) => {
-            let newest = endpoint.resource.backend.store.current_revision().await;
-            Ok((None, newest.map_err(|e| endpoint.resource.store_error(e))?))
-        }
+        Start::State => state(endpoint, options, namespace, asked).await,
+        Start::After(Some(revision)) => Ok((Initial::None, revision)),
+        Start::After(None) => Ok((Initial::None, endpoint.resource.revision().await?)),
     }
 }
 
@@ -136,10 +143,13 @@ async fn state(
     options: &ListOptions,
     namespace: &str,
     at_least: Option<Revision>,
-) -> Result<(Items, Revision), StatusError> {
+) -> Result<(Initial, Revision), StatusError> {
     let resource = &endpoint.resource;
-    if let Some(revision) = at_least {
-        resource.wait_for(revision).await?;
+    if let Some(wanted) = at_least {
+        let current = resource.revision().await?;
+        if wanted > current {
+            return Ok((Initial::Refused(StoreError::Future { wanted, current }), wanted));
+        }
     }
     let query = Query {
         namespace,
@@ -151,5 +161,5 @@ async fn state(
         left: None,
     };
     let chosen = resource.select(&query).await?;
-    Ok((chosen.items, chosen.revision))
+    Ok((Initial::State(chosen.items), chosen.revision))
 }

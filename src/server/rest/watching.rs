@@ -319,6 +319,8 @@ impl Writer {
         let error = match error {
             StoreError::Closed => return,
             StoreError::Compacted { oldest } => StatusError::too_old_resource_version(self.seen.0, oldest.0),
+            // It was handed out, hence committed, on another timeline: this one may never come to it.
+            StoreError::Future { wanted, current } => StatusError::too_old_resource_version(wanted.0, current.0),
             other => self.endpoint.resource.store_error(other),
         };
         self.encoder.error(&error, &mut self.chunk);

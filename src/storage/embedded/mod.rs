@@ -38,8 +38,8 @@ use self::writer::{Answer, Command, MOVE_PAGES, REST_PAGES, ROUND_PAGES, Writer}
 use crate::lease_pool::LeasePool;
 use crate::maintenance::{Maintenance, Schedule};
 use crate::{
-    Clock, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Snapshot, Store, StoreCopy,
-    StoreError, SystemClock, WatchStream, Write, Written,
+    Clock, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store,
+    StoreCopy, StoreError, SystemClock, WatchStream, Write, Written,
 };
 
 /// Writes that wait for the writer at most; more wait in their callers.
@@ -177,11 +177,11 @@ impl Store for EmbeddedStore {
         self.shared.mvcc.snapshot().ok()
     }
 
-    fn held_revision(&self, _prefix: &str) -> Option<Revision> {
-        self.shared.mvcc.revision()
+    fn held_position(&self, _prefix: &str) -> Option<Position> {
+        self.shared.mvcc.position()
     }
 
-    fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
+    fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.shared.mvcc.events(prefix, after, until, limit)
     }
 

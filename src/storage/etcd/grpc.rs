@@ -137,7 +137,7 @@ impl Api for Grpc {
     fn watch<'a>(&'a self, watch: &'a WatchRequest<'a>) -> BoxFuture<'a, Result<Box<dyn Answers>, ApiError>> {
         async move {
             let mut watches = self.client.watch_client().max_decoding_message_size(usize::MAX);
-            let mut options = WatchOptions::new().with_start_revision(watch.start.0 as i64);
+            let mut options = WatchOptions::new().with_start_revision(i64::try_from(watch.start.0).unwrap_or(i64::MAX));
             if watch.prefix {
                 options = options.with_prefix();
             }

@@ -17,7 +17,8 @@ use super::watch::Signal;
 use crate::maintenance::Schedule;
 use crate::mvcc::{Change, Leases, Mvcc, View};
 use crate::{
-    Entry, Event, HistoryLimits, ListOptions, Revision, Snapshot, StoreError, SystemClock, WatchItem, WatchStream,
+    Entry, Event, HistoryLimits, ListOptions, Position, Revision, Snapshot, StoreError, SystemClock, WatchItem,
+    WatchStream,
 };
 
 /// A reader waits so long for a mirror that is being read.
@@ -128,7 +129,7 @@ impl Mirror {
 
     /// Notes a write of the store itself, before it is answered.
     pub fn wrote(&self, key: &str, revision: Revision) {
-        let seen = self.now().and_then(|mvcc| mvcc.revision()).unwrap_or_default();
+        let seen = self.position().unwrap_or_default().revision;
         if seen < revision {
             let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
             own.note(key, revision, seen);
@@ -166,20 +167,29 @@ impl Mirror {
         self.now()?.snapshot().ok()
     }
 
-    /// A watch from memory; `None`: history does not reach back so far here.
+    /// Where that is.
+    pub fn position(&self) -> Option<Position> {
+        self.now()?.position()
+    }
+
+    /// A watch from memory; `None`: history does not reach back so far here, or `after` has not come here yet.
     pub fn watch(&self, prefix: &str, after: Revision) -> Option<WatchStream> {
         self.now()?.watch(prefix, after).ok()
     }
 
-    pub fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
+    /// As [`Mirror::watch`], after a revision that has come in etcd.
+    pub fn watch_ahead(&self, prefix: &str, after: Revision) -> Option<WatchStream> {
+        self.now()?.watch_ahead(prefix, after).ok()
+    }
+
+    pub fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.now()?.events(prefix, after, until, limit)
     }
 
     /// The mirror's own entry in the place of one that etcd has just given, so that readers share what they derive.
     pub fn share(&self, entry: Entry) -> Entry {
         let held = self.now().and_then(|mvcc| mvcc.get(&entry.key).ok()?.entry);
-        held.filter(|held| held.mod_revision == entry.mod_revision)
-            .unwrap_or(entry)
+        held.filter(|held| held == &entry).unwrap_or(entry)
     }
 
     /// Asks etcd how far it is, and has all watches told of the answer.

@@ -28,8 +28,8 @@ use self::mirror::Mirror;
 use self::watch::Signal;
 use crate::lease_pool::LeasePool;
 use crate::{
-    Clock, Entry, EtcdConfig, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Snapshot,
-    Store, StoreError, SystemClock, WatchStream, Write, Written,
+    Clock, Entry, EtcdConfig, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Position, Revision,
+    Snapshot, Store, StoreError, SystemClock, WatchStream, Write, Written,
 };
 
 /// History of a mirror beyond this many bytes is cut to half of it.
@@ -140,6 +140,7 @@ impl EtcdStore {
     }
 
     async fn list_now(&self, prefix: &str, options: &ListOptions) -> Result<Listed, StoreError> {
+        self.check_number(options.revision.unwrap_or_default()).await?;
         match self.calls.list(prefix, options).await {
             Ok(listed) => Ok(listed),
             Err(ListFailure::Compacted) => Err(StoreError::Compacted {
@@ -153,6 +154,32 @@ impl EtcdStore {
                 })
             }
             Err(ListFailure::Other(error)) => Err(error),
+        }
+    }
+
+    /// A watch that memory can't serve, or not before etcd has confirmed that its revision has come.
+    async fn watch_now(&self, prefix: &str, after: Revision) -> Result<WatchStream, StoreError> {
+        let current = self.calls.current_revision().await?;
+        if after > current {
+            return Err(StoreError::Future { wanted: after, current });
+        }
+        if let Some(stream) = self
+            .mirror_of(prefix)
+            .and_then(|mirror| mirror.watch_ahead(prefix, after))
+        {
+            return Ok(stream);
+        }
+        watch::start(self.calls.clone(), prefix, true, after, self.signal.subscribe()).await
+    }
+
+    /// An error for a revision that etcd has no number for: it would read that as none at all.
+    async fn check_number(&self, revision: Revision) -> Result<(), StoreError> {
+        match i64::try_from(revision.0) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(StoreError::Future {
+                wanted: revision,
+                current: self.calls.current_revision().await?,
+            }),
         }
     }
 
@@ -200,12 +227,16 @@ impl Store for EtcdStore {
         self.mirror_of(prefix)?.held()
     }
 
+    fn held_position(&self, prefix: &str) -> Option<Position> {
+        self.mirror_of(prefix)?.position()
+    }
+
     fn recall(&self, prefix: &str, key: &str) -> Option<Entry> {
         let closed = self.signal.borrow().closed;
         (!closed).then(|| self.mirror(prefix))?.recall(key)
     }
 
-    fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
+    fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.mirror_of(prefix)?.events(prefix, after, until, limit)
     }
 
@@ -226,8 +257,7 @@ impl Store for EtcdStore {
         if let Some(stream) = self.mirror_of(prefix).and_then(|mirror| mirror.watch(prefix, after)) {
             return ready(Ok(stream)).boxed();
         }
-        let started = watch::start(self.calls.clone(), prefix, true, after, self.signal.subscribe());
-        self.unless_closed(started).boxed()
+        self.unless_closed(self.watch_now(prefix, after)).boxed()
     }
 
     fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -249,6 +279,7 @@ impl Store for EtcdStore {
 
     fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>> {
         self.unless_closed(async move {
+            self.check_number(revision).await?;
             if self.calls.compact(revision).await? {
                 return Ok(());
             }

@@ -126,7 +126,7 @@ impl Pump {
         let request = WatchRequest {
             key: &self.prefix,
             prefix: true,
-            start: Revision(self.after.0.wrapping_add(1)),
+            start: Revision(self.after.0.saturating_add(1)),
             previous: self.previous,
             progress: true,
         };

@@ -9,9 +9,10 @@ use futures_util::future::{BoxFuture, ready};
 use crate::lease_pool::LeasePool;
 use crate::maintenance::{EXPIRE, Maintenance, Schedule};
 use crate::mvcc::{Batch, Mvcc};
+use crate::timeline;
 use crate::{
-    Clock, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Revision, Snapshot, Store, StoreError,
-    SystemClock, WatchStream, Write, Written,
+    Clock, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store,
+    StoreError, SystemClock, Timeline, WatchStream, Write, Written,
 };
 
 /// A [`Store`] in memory.
@@ -21,6 +22,7 @@ pub struct MemoryStore {
     upkeep: Option<Maintenance>,
     leases: Mutex<LeasePool>,
     clock: Arc<dyn Clock>,
+    timeline: Timeline,
 }
 
 struct Heart {
@@ -65,6 +67,7 @@ impl MemoryStore {
             upkeep: None,
             leases: Mutex::default(),
             clock,
+            timeline: Timeline::of(timeline::random()),
         };
         (store, upkeep)
     }
@@ -137,11 +140,11 @@ impl Store for MemoryStore {
         self.mvcc().snapshot().ok()
     }
 
-    fn held_revision(&self, _prefix: &str) -> Option<Revision> {
-        self.mvcc().revision()
+    fn held_position(&self, _prefix: &str) -> Option<Position> {
+        self.mvcc().position()
     }
 
-    fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
+    fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.mvcc().events(prefix, after, until, limit)
     }
 
@@ -156,6 +159,10 @@ impl Store for MemoryStore {
     fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         self.mvcc().request_progress();
         ready(self.mvcc().view().map(drop)).boxed()
+    }
+
+    fn timeline(&self) -> Option<Timeline> {
+        Some(self.timeline)
     }
 
     fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {

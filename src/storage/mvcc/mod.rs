@@ -23,7 +23,7 @@ pub(crate) use version::{Change, Version};
 pub(crate) use view::View;
 use watch::Watchers;
 
-use crate::{Event, Got, LeaseId, ListOptions, Listed, Revision, Snapshot, StoreError, WatchStream};
+use crate::{Epoch, Event, Got, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, StoreError, WatchStream};
 
 /// Changes that compaction forgets under one lock, so that it never holds up readers for long.
 const COMPACTION_STEP: usize = 2048;
@@ -55,11 +55,11 @@ pub(crate) struct Mvcc {
 }
 
 impl Mvcc {
-    /// A heart that holds `view` and its `history`.
+    /// A heart that holds `view` and its `history`: a timeline of its own.
     pub fn new(view: View, history: History, leases: Leases) -> Arc<Self> {
         let watchers = Watchers::new(view.revision());
         let state = RwLock::new(State {
-            view,
+            view: view.begin(Epoch::next()),
             history,
             ended: None,
         });
@@ -83,10 +83,13 @@ impl Mvcc {
         }
     }
 
-    /// The revision of that; `None`: the store has ended.
-    pub fn revision(&self) -> Option<Revision> {
+    /// Where that is; `None`: the store has ended.
+    pub fn position(&self) -> Option<Position> {
         let state = self.read();
-        state.ended.is_none().then(|| Revision(state.view.revision()))
+        state.ended.is_none().then(|| Position {
+            epoch: state.view.epoch(),
+            revision: Revision(state.view.revision()),
+        })
     }
 
     pub fn get(&self, key: &str) -> Result<Got, StoreError> {
@@ -109,12 +112,13 @@ impl Mvcc {
     }
 
     /// See [`crate::Store::events`].
-    pub fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
+    pub fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
         let state = self.read();
-        if state.ended.is_some() || !state.reaches_back_to(after.0) {
+        let all_are_here = after.epoch == state.view.epoch() && until.0 <= state.view.revision();
+        if state.ended.is_some() || !all_are_here || !state.reaches_back_to(after.revision.0) {
             return None;
         }
-        let changes = state.history.slice(after.0, until.0);
+        let changes = state.history.slice(after.revision.0, until.0);
         let mut events = Vec::new();
         for (scanned, change) in changes.enumerate() {
             if scanned == MOST_CHANGES_SCANNED {
@@ -139,7 +143,17 @@ impl Mvcc {
         }
     }
 
+    /// See [`crate::Store::watch`].
     pub fn watch(self: &Arc<Self>, prefix: &str, after: Revision) -> Result<WatchStream, StoreError> {
+        let current = self.current_revision()?;
+        if after > current {
+            return Err(StoreError::Future { wanted: after, current });
+        }
+        self.watch_ahead(prefix, after)
+    }
+
+    /// As [`Mvcc::watch`], after a revision that may be still to come here.
+    pub fn watch_ahead(self: &Arc<Self>, prefix: &str, after: Revision) -> Result<WatchStream, StoreError> {
         watch::stream(self.clone(), prefix, after.0)
     }
 

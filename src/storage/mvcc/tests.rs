@@ -222,9 +222,13 @@ async fn a_view_from_elsewhere_is_watched_after_its_revision_only() {
         matches!(refused, Some(StoreError::Compacted { oldest: Revision(5) })),
         "{refused:?}"
     );
-    assert_eq!(mvcc.events("/a/", Revision(4), Revision(5), 10), None);
+    let at = |revision| Position {
+        revision: Revision(revision),
+        ..mvcc.position().unwrap()
+    };
+    assert_eq!(mvcc.events("/a/", at(4), Revision(5), 10), None);
     assert!(mvcc.watch("/a/", Revision(5)).is_ok());
-    assert_eq!(mvcc.events("/a/", Revision(5), Revision(5), 10), Some(vec![]));
+    assert_eq!(mvcc.events("/a/", at(5), Revision(5), 10), Some(vec![]));
     let new = Mvcc::empty();
     new.compact(Revision(1));
     assert!(new.watch("/", Revision(0)).is_ok());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 
 use super::version::{Change, Version, entry};
-use crate::{Entry, ListOptions, Listed, Revision, StoreError};
+use crate::{Entry, Epoch, ListOptions, Listed, Revision, StoreError};
 
 /// The revision of a store that was never written to, as in etcd.
 pub(super) const FIRST: u64 = 1;
@@ -21,6 +21,7 @@ pub(crate) struct View {
     counts: OrdMap<Arc<str>, usize>,
     revision: u64,
     oldest: u64,
+    epoch: Epoch,
 }
 
 impl Default for View {
@@ -31,6 +32,7 @@ impl Default for View {
             counts: OrdMap::new(),
             revision: FIRST,
             oldest: 0,
+            epoch: Epoch::default(),
         }
     }
 }
@@ -49,6 +51,16 @@ impl View {
 
     pub fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// Whose timeline this is; none's if it is not held in memory.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// This view, held in memory from now on.
+    pub fn begin(self, epoch: Epoch) -> View {
+        View { epoch, ..self }
     }
 
     /// The oldest revision that can be read.

@@ -19,7 +19,8 @@ use super::{Outcome, PROMISES};
 use crate::lease_pool::LeasePool;
 use crate::memory::MemoryStore;
 use crate::{
-    Entry, Event, Expect, HistoryLimits, LeaseId, ListOptions, Revision, Store, StoreError, SystemClock, Write, Written,
+    Entry, Event, Expect, HistoryLimits, LeaseId, ListOptions, Position, Revision, Store, StoreError, SystemClock,
+    Write, Written,
 };
 
 const PREFIXES: &[&str] = &["/a/", "/b/"];
@@ -153,10 +154,13 @@ impl Run {
     /// Takes in what has happened since the last call.
     fn learn(&self) {
         let known = self.truth.now().revision;
-        let Some(now) = self.store.held_revision("").filter(|now| *now > known) else {
+        let held = self.store.held_position("").filter(|held| held.revision > known);
+        let Some(now) = held else {
             return;
         };
-        let Some(events) = self.store.events("", known, now, usize::MAX) else {
+        let from = Position { revision: known, ..now };
+        let now = now.revision;
+        let Some(events) = self.store.events("", from, now, usize::MAX) else {
             return self
                 .world
                 .fail("memory has its newest events", format!("{known} to {now}"));
@@ -301,7 +305,9 @@ impl Run {
                 .world
                 .fail("what is kept can be listed", format!("{past}: {error}")),
         }
-        if let Some(events) = self.store.events(prefix, past, now.revision, 10_000)
+        let held = self.store.held_position(prefix).unwrap_or_default();
+        let from = Position { revision: past, ..held };
+        if let Some(events) = self.store.events(prefix, from, now.revision, 10_000)
             && events != self.truth.events(0, prefix, past, now.revision)
         {
             let what = format!("{prefix} from {past} to {now:?}");

@@ -70,7 +70,9 @@ impl Server {
 
     /// What memory holds of a prefix is the newest there is.
     pub fn is_current(&self, prefix: &str, revision: Revision) -> bool {
-        self.store().held_revision(prefix).is_none_or(|held| held == revision)
+        self.store()
+            .held_position(prefix)
+            .is_none_or(|held| held.revision == revision)
     }
 }
 

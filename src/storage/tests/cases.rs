@@ -10,8 +10,8 @@ use futures_util::StreamExt;
 use futures_util::future::join_all;
 
 use crate::{
-    Entry, Event, Expect, LeaseId, ListOptions, Listed, Revision, Snapshot, Store, StoreError, Version, WatchItem,
-    WatchStream, Write, Written,
+    Entry, Epoch, Event, Expect, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store, StoreError,
+    Version, WatchItem, WatchStream, Write, Written,
 };
 
 type Shared = Arc<dyn Store>;
@@ -48,6 +48,19 @@ fn keys(listed: &Listed) -> Vec<&str> {
         .iter()
         .map(|entry| entry.key.rsplit('/').next().unwrap())
         .collect()
+}
+
+/// What memory holds of a prefix, when that has come to a revision.
+async fn held_at(store: &Shared, p: &str, revision: Revision) -> Snapshot {
+    let come = async {
+        loop {
+            match store.held(p).filter(|held| held.revision() >= revision) {
+                Some(held) => return held,
+                None => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, come).await.expect("memory lags behind")
 }
 
 async fn next(watch: &mut WatchStream) -> Result<WatchItem, StoreError> {
@@ -301,6 +314,8 @@ pub async fn snapshots_show_one_revision_whole(store: Shared, p: &str) {
     }
     let before = store.snapshot(p).await.unwrap();
     assert_eq!(names(&before, ""), ["a/1", "a/2", "b/1"]);
+    let from = held_at(&store, p, before.revision()).await.position().unwrap();
+    assert_eq!(from.revision, before.revision());
     assert_eq!(names(&before, "a/2"), ["a/2", "b/1"]);
     let gone = before.get(&format!("{p}a/1")).unwrap();
     write(&store, &gone.key, Expect::Revision(gone.mod_revision), Write::Delete).await;
@@ -318,15 +333,22 @@ pub async fn snapshots_show_one_revision_whole(store: Shared, p: &str) {
     assert_eq!(names(&before, "").len(), 3, "a snapshot does not change");
     assert_eq!((before.count(p), before.count(&format!("{p}a/"))), (3, 2));
 
-    let (from, to) = (before.revision(), after.revision());
+    let to = held_at(&store, p, after.revision()).await.revision();
     let told: Vec<_> = store.events(p, from, to, 2).unwrap().iter().map(told).collect();
     assert_eq!((&*told[0].1, &*told[1].1), ("-", "c"));
     assert_eq!(store.events(p, from, to, 1), None, "more events than the limit");
+    assert_eq!(store.events(p, from, Revision(to.0 + 1), 9), None, "what is to come");
+    let other = Position {
+        epoch: Epoch(from.epoch.0 + 1_000_000),
+        ..from
+    };
+    assert_eq!(store.events(p, other, to, 9), None, "another timeline");
 }
 
 pub async fn snapshots_share_their_entries_with_reads_and_events(store: Shared, p: &str) {
     let key = &format!("{p}a");
     let begin = store.snapshot(p).await.unwrap().revision();
+    let begin = held_at(&store, p, begin).await.position().unwrap();
     let made = create(&store, key, "x").await;
     let of_snapshot = store.snapshot(p).await.unwrap().get(key).unwrap();
     let of_get = entry(&store, key).await.unwrap();
@@ -334,7 +356,7 @@ pub async fn snapshots_share_their_entries_with_reads_and_events(store: Shared, 
     let [Event::Put { entry: of_event, .. }] = &told[..] else {
         panic!("{told:?}")
     };
-    let mut watch = store.watch(p, begin).await.unwrap();
+    let mut watch = store.watch(p, begin.revision).await.unwrap();
     let watched = events(&mut watch, 1).await;
     let Event::Put { entry: of_watch, .. } = &watched[0] else {
         panic!("{watched:?}")
@@ -404,6 +426,44 @@ pub async fn revisions_beyond_history_are_refused(store: Shared, p: &str) {
     match gone {
         Err(StoreError::Compacted { oldest }) => assert_eq!(oldest, second),
         other => panic!("{other:?}"),
+    }
+}
+
+/// Whoever knows a revision that has not come has it from a timeline that is lost: to wait for it would be to miss all
+/// that happens before. Numbers at the ends of their range are no others.
+pub async fn nothing_is_read_from_a_revision_to_come(store: Shared, p: &str) {
+    const I64: u64 = i64::MAX as u64;
+    create(&store, &format!("{p}a"), "1").await;
+    for mirrored in [false, true] {
+        if mirrored {
+            store.snapshot(p).await.unwrap();
+        }
+        let now = create(&store, &format!("{p}{mirrored}"), "1").await;
+        for wanted in [now.0 + 1, now.0 + 1000, I64 - 1, I64, I64 + 1, u64::MAX - 1, u64::MAX].map(Revision) {
+            let asked = ListOptions {
+                revision: Some(wanted),
+                ..Default::default()
+            };
+            let refusals = [
+                store.watch(p, wanted).await.map(drop),
+                store.list(p, asked).await.map(drop),
+                store.compact(wanted).await,
+            ];
+            for (which, refusal) in refusals.into_iter().enumerate() {
+                match refusal {
+                    Err(StoreError::Future { wanted: named, current }) => assert_eq!((named, current), (wanted, now)),
+                    other => panic!("{which}: {wanted}: {other:?}"),
+                }
+            }
+            let key = format!("{p}a");
+            let written = store.write(&key, Expect::Revision(wanted), put("2")).await.unwrap();
+            assert!(matches!(written, Written::Conflict { .. }), "{wanted}: {written:?}");
+            let position = store.held_position(p).unwrap_or_default();
+            assert_eq!(store.events(p, position, wanted, 9), None);
+        }
+        let mut watch = store.watch(p, now).await.expect("the newest one");
+        let later = create(&store, &format!("{p}later-{mirrored}"), "1").await;
+        assert_eq!(revision(&events(&mut watch, 1).await[0]), later);
     }
 }
 

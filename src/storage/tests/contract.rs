@@ -67,6 +67,7 @@ contract!(
     snapshots_share_their_entries_with_reads_and_events,
     long_lists_come_whole,
     revisions_beyond_history_are_refused,
+    nothing_is_read_from_a_revision_to_come,
     no_change_is_told_without_its_past,
     watches_tell_every_change_in_order,
     watches_keep_to_their_prefix,

@@ -30,4 +30,8 @@ mod setting;
 #[cfg(test)]
 mod shapes;
 #[cfg(test)]
+mod swapped;
+#[cfg(test)]
+mod timelines;
+#[cfg(test)]
 mod watches;

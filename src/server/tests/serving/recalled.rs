@@ -10,8 +10,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http_body_util::Full;
 use keelson_storage::{
-    Entry, Event, Expect, Got, LeaseId, ListOptions, Listed, Revision, Snapshot, Store, StoreError, WatchStream, Write,
-    Written,
+    Entry, Event, Expect, Got, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store, StoreError,
+    WatchStream, Write, Written,
 };
 
 use crate::setting::{Client, ORDERS, Server, soon, text};
@@ -56,7 +56,7 @@ impl Store for Remembering {
     fn held(&self, prefix: &str) -> Option<Snapshot> {
         self.store.held(prefix)
     }
-    fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
+    fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.store.events(prefix, after, until, limit)
     }
     fn write<'a>(&'a self, key: &'a str, expect: Expect, write: Write) -> BoxFuture<'a, Result<Written, StoreError>> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use keelson_storage::{
-    Event, Expect, Got, LeaseId, ListOptions, Listed, Revision, Snapshot, Store, StoreError, WatchStream, Write,
-    Written,
+    Event, Expect, Got, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store, StoreError, WatchStream,
+    Write, Written,
 };
 
 /// The keys and prefixes that a store was asked for, in the order of the requests.
@@ -71,7 +71,7 @@ impl Store for Recorded {
         self.store.held(prefix)
     }
 
-    fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
+    fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.prefix(prefix);
         self.store.events(prefix, after, until, limit)
     }

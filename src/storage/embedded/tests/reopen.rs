@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use super::{all, open, write};
 use crate::embedded::{offline, repair};
-use crate::{Entry, Expect, ListOptions, Revision, Store, StoreError, WatchItem, Write};
+use crate::{Entry, Expect, ListOptions, Position, Revision, Store, StoreError, WatchItem, Write};
 
 #[tokio::test]
 async fn everything_is_there_after_reopening() {
@@ -104,6 +104,10 @@ async fn the_oldest_change_is_not_told_without_its_past() {
         matches!(told, Some(Err(StoreError::Compacted { oldest })) if oldest == second),
         "{told:?}"
     );
+    let first = Position {
+        revision: first,
+        ..store.held_position("/").unwrap()
+    };
     assert_eq!(store.events("/", first, second, 10), None);
     let mut watch = store.watch("/", second).await.unwrap();
     assert!(matches!(watch.next().await, Some(Ok(WatchItem::Events(events))) if events.len() == 2));

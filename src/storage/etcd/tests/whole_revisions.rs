@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use etcd_client::{DeleteOptions, PutOptions, Txn, TxnOp};
+use etcd_client::{Client, DeleteOptions, PutOptions, Txn, TxnOp};
 
 use super::*;
 
@@ -14,10 +14,10 @@ fn key(n: usize) -> String {
 }
 
 /// Puts the keys in one transaction of etcd, under a lease if one is given.
-async fn put_together(store: &EtcdStore, count: usize, lease: i64) -> Revision {
+async fn put_together(client: &Client, count: usize, lease: i64) -> Revision {
     let put = |n| TxnOp::put(key(n), "x", Some(PutOptions::new().with_lease(lease)));
     let txn = Txn::new().and_then((0..count).map(put).collect::<Vec<_>>());
-    let done = store.calls.client.kv_client().txn(txn).await.unwrap();
+    let done = client.kv_client().txn(txn).await.unwrap();
     Revision(done.header().unwrap().revision() as u64)
 }
 
@@ -72,6 +72,7 @@ async fn keys_of_one_transaction_come_whole() {
     let Some(server) = etcd_with_large_transactions() else {
         return;
     };
+    let client = connect::client(&server.config()).await.unwrap();
     let store = EtcdStore::connect(&server.config()).await.unwrap();
     let start = store.snapshot("/a/").await.unwrap().revision();
     let mut readers = Vec::new();
@@ -82,9 +83,9 @@ async fn keys_of_one_transaction_come_whole() {
     }
     let mut last = start;
     for _ in 0..3 {
-        put_together(&store, MANY, 0).await;
+        put_together(&client, MANY, 0).await;
         let all = DeleteOptions::new().with_prefix();
-        let deleted = store.calls.client.kv_client().delete("/a/", Some(all)).await.unwrap();
+        let deleted = client.kv_client().delete("/a/", Some(all)).await.unwrap();
         last = Revision(deleted.header().unwrap().revision() as u64);
         store.request_progress().await.unwrap();
         for reader in readers.iter_mut().step_by(2) {
@@ -111,17 +112,18 @@ async fn keys_of_one_lease_end_whole() {
     let Some(server) = etcd_with_large_transactions() else {
         return;
     };
+    let client = connect::client(&server.config()).await.unwrap();
     let store = EtcdStore::connect(&server.config()).await.unwrap();
     let start = store.snapshot("/a/").await.unwrap().revision();
     let lease = store.grant(Duration::from_secs(3600)).await.unwrap();
-    let made = put_together(&store, MANY, lease.0).await;
+    let made = put_together(&client, MANY, lease.0).await;
     let mut readers = Vec::new();
     for _ in 0..2 {
         readers.push(Reader::new(store.watch("/a/", start).await.unwrap(), start));
     }
     readers[0].read_until(made).await;
     assert_eq!(readers[0].keys.len(), MANY);
-    store.calls.client.lease_client().revoke(lease.0).await.unwrap();
+    client.lease_client().revoke(lease.0).await.unwrap();
     let ended = store.current_revision().await.unwrap();
     assert_eq!(ended.0, made.0 + 1, "one revision");
     for reader in &mut readers {

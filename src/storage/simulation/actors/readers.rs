@@ -9,7 +9,7 @@ use crate::simulation::plan::Plan;
 use crate::simulation::servers::Server;
 use crate::simulation::truth::{self, Now, Truth};
 use crate::simulation::world::World;
-use crate::{Entry, ListOptions, Revision, Store};
+use crate::{Entry, ListOptions, Position, Revision, Store};
 
 /// What is recalled was there not longer ago than this: the mirror has heard of etcd within 10 s, from a member that may
 /// lag for 4 s, by an answer that may take a while.
@@ -190,12 +190,17 @@ impl Reader {
     }
 
     fn events(&self, server: &Server, prefix: &str) {
-        let Some(held) = server.store().held_revision(prefix) else {
+        let Some(held) = server.store().held_position(prefix) else {
             return;
         };
         let back = self.world.dice.below(20) as u64;
-        let after = Revision(held.0.saturating_sub(back).max(1));
-        let Some(events) = server.store().events(prefix, after, held, 10_000) else {
+        let after = Revision(held.revision.0.saturating_sub(back).max(1));
+        let from = Position {
+            revision: after,
+            ..held
+        };
+        let held = held.revision;
+        let Some(events) = server.store().events(prefix, from, held, 10_000) else {
             return;
         };
         let now = self.truth.now();

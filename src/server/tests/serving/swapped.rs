@@ -1,0 +1,81 @@
+//! A store that is put back to another state while it is served, as etcd restored from a backup is.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use keelson_storage::{
+    Entry, Event, Expect, Got, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store, StoreError, Timeline,
+    WatchStream, Write, Written,
+};
+
+/// One store in the place of another.
+pub struct Swapped {
+    now: RwLock<Arc<dyn Store>>,
+}
+
+impl Swapped {
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Swapped {
+            now: RwLock::new(store),
+        }
+    }
+
+    /// From now on this is the store.
+    pub fn put_back(&self, store: Arc<dyn Store>) {
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = store;
+    }
+
+    pub fn now(&self) -> Arc<dyn Store> {
+        self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Store for Swapped {
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Got, StoreError>> {
+        async move { self.now().get(key).await }.boxed()
+    }
+    fn list<'a>(&'a self, prefix: &'a str, options: ListOptions) -> BoxFuture<'a, Result<Listed, StoreError>> {
+        async move { self.now().list(prefix, options).await }.boxed()
+    }
+    fn snapshot<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, StoreError>> {
+        async move { self.now().snapshot(prefix).await }.boxed()
+    }
+    fn held(&self, prefix: &str) -> Option<Snapshot> {
+        self.now().held(prefix)
+    }
+    fn recall(&self, prefix: &str, key: &str) -> Option<Entry> {
+        self.now().recall(prefix, key)
+    }
+    fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
+        self.now().events(prefix, after, until, limit)
+    }
+    fn write<'a>(&'a self, key: &'a str, expect: Expect, write: Write) -> BoxFuture<'a, Result<Written, StoreError>> {
+        async move { self.now().write(key, expect, write).await }.boxed()
+    }
+    fn watch<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<WatchStream, StoreError>> {
+        async move { self.now().watch(prefix, after).await }.boxed()
+    }
+    fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move { self.now().request_progress().await }.boxed()
+    }
+    fn timeline(&self) -> Option<Timeline> {
+        self.now().timeline()
+    }
+    fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {
+        async move { self.now().current_revision().await }.boxed()
+    }
+    fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move { self.now().compact(revision).await }.boxed()
+    }
+    fn grant(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, StoreError>> {
+        async move { self.now().grant(ttl).await }.boxed()
+    }
+    fn health(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move { self.now().health().await }.boxed()
+    }
+    fn close(&self) -> BoxFuture<'_, ()> {
+        async move { self.now().close().await }.boxed()
+    }
+}
