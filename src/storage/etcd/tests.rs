@@ -1,5 +1,7 @@
 //! What the etcd store promises beyond the contract: members and connections come and go.
 
+mod silence;
+mod simulated;
 mod whole_revisions;
 
 use std::ffi::OsString;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream;
 use tokio::sync::{mpsc, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::api::{Answers, ApiError, FailureKind, Refusal, WatchAnswer, WatchRequest};
 use super::calls::Calls;
@@ -19,7 +19,7 @@ use crate::{Event, Revision, StoreError, WatchItem, WatchStream};
 const OPENINGS: usize = 6;
 /// Answers of etcd that wait for the reader at most.
 const QUEUE: usize = 64;
-/// A silent watch asks how far it is after this time.
+/// After this time without an answer a watch asks how far it is.
 const PROGRESS: Duration = Duration::from_secs(5);
 /// A stream that leaves so many of these questions unanswered counts as broken, whatever the connection says.
 const UNANSWERED: u32 = 2;
@@ -199,36 +199,35 @@ impl Pump {
     }
 
     async fn read(&mut self, stream: &mut dyn Answers) -> End {
-        let mut unanswered = 0;
+        let mut silence = Silence::begin();
         loop {
-            let silence = tokio::time::sleep(PROGRESS);
             // In a fixed order, for simulations. Many who ask are one change of the signal: answers get their turn.
             let answer = tokio::select! {
                 biased;
                 () = self.queue.closed() => return End::Over(None),
+                () = sleep_until(silence.due) => match silence.goes_on() {
+                    true => silence.ask(stream).await,
+                    false => {
+                        let text = "etcd: the watch does not answer".to_owned();
+                        return End::Broken(StoreError::Unavailable(text));
+                    }
+                },
                 changed = self.signal.changed() => {
                     if changed.is_err() || self.signal.borrow_and_update().closed {
                         return End::Over(Some(StoreError::Closed));
                     }
-                    match stream.request_progress().await {
-                        Ok(()) => continue,
-                        Err(error) => Err(error),
-                    }
+                    silence.ask(stream).await
                 }
-                answer = stream.message() => answer,
-                () = silence => {
-                    if unanswered == UNANSWERED {
-                        let text = "etcd: the watch does not answer".to_owned();
-                        return End::Broken(StoreError::Unavailable(text));
-                    }
-                    unanswered += 1;
-                    match stream.request_progress().await {
-                        Ok(()) => continue,
-                        Err(error) => Err(error),
-                    }
+                answer = stream.message() => {
+                    silence = Silence::begin();
+                    answer.map(Some)
                 }
             };
-            unanswered = 0;
+            let answer = match answer {
+                Ok(None) => continue,
+                Ok(Some(answer)) => Ok(answer),
+                Err(error) => Err(error),
+            };
             let taken = match answer {
                 Ok(Some(answer)) => self.take(answer),
                 Ok(None) => Err(End::Broken(StoreError::Unavailable(
@@ -303,6 +302,36 @@ impl Pump {
                 Err(_) => pause = (2 * pause).min(LONGEST_PAUSE),
             }
         }
+    }
+}
+
+/// How long a stream has not answered, whatever it was asked meanwhile, and however often.
+struct Silence {
+    /// When it is asked again, or given up.
+    due: Instant,
+    asked: u32,
+}
+
+impl Silence {
+    fn begin() -> Silence {
+        Silence {
+            due: Instant::now() + PROGRESS,
+            asked: 0,
+        }
+    }
+
+    /// Begins to wait for another answer; false: there were enough.
+    fn goes_on(&mut self) -> bool {
+        self.asked += 1;
+        self.due += PROGRESS;
+        self.asked <= UNANSWERED
+    }
+
+    /// Asks how far the watch is, if the question goes out before the time is up: a connection that hangs takes no more
+    /// at some point.
+    async fn ask<T>(&self, stream: &mut dyn Answers) -> Result<Option<T>, ApiError> {
+        let asked = tokio::time::timeout_at(self.due, stream.request_progress()).await;
+        asked.unwrap_or(Ok(())).map(|()| None)
     }
 }
 
