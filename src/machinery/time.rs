@@ -5,7 +5,7 @@ mod duration;
 mod layout;
 
 use std::fmt;
-use std::ops::{Add, Sub};
+use std::ops::{Add, RangeInclusive, Sub};
 
 pub use duration::Duration;
 
@@ -16,6 +16,8 @@ use crate::reflect::Leaf;
 /// 0001-01-01T00:00:00Z, the zero value, in seconds since 1970.
 const ZERO_SECONDS: i64 = -62_135_596_800;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
+/// The years that JSON can show, 0000 to 9999, in seconds since 1970.
+const CALENDAR: RangeInclusive<i64> = -62_167_219_200..=253_402_300_799;
 
 /// A point in time. JSON and protobuf carry whole seconds; more is kept in memory only. The default is Go's zero time
 /// (the first second of year 1), which JSON shows as `null`.
@@ -62,6 +64,13 @@ impl Time {
     /// RFC 3339 as Go reads it; the error is Go's text.
     pub fn parse(text: &str) -> Result<Time, String> {
         layout::parse(text, false)
+    }
+
+    /// The nearest time that JSON can show. Protobuf, and a time zone, lead to others: no reader would take the text of such
+    /// a one, and thus of the whole list that has it.
+    fn in_calendar(self) -> Time {
+        let seconds = self.seconds.clamp(*CALENDAR.start(), *CALENDAR.end());
+        Time { seconds, ..self }
     }
 
     /// The time `nanos` nanoseconds later.
@@ -136,7 +145,7 @@ impl Leaf for Time {
             return out.extend_from_slice(b"null");
         }
         out.push(b'"');
-        layout::write_seconds(self.seconds, out);
+        layout::write_seconds(self.in_calendar().seconds, out);
         out.extend_from_slice(b"Z\"");
     }
 
@@ -251,7 +260,8 @@ impl Leaf for MicroTime {
         if self.is_zero() {
             return out.extend_from_slice(b"null");
         }
-        out.extend_from_slice(format!("\"{self}\"").as_bytes());
+        let shown = MicroTime(self.0.in_calendar());
+        out.extend_from_slice(format!("\"{shown}\"").as_bytes());
     }
 
     fn read_json(&mut self, json: &[u8]) -> Result<(), String> {

@@ -6,6 +6,27 @@ fn json_of(leaf: &dyn Leaf) -> String {
     String::from_utf8(out).unwrap()
 }
 
+/// Beyond the years that have four digits, JSON shows the last moment of them, or the first: what it shows can be read.
+#[test]
+fn json_shows_times_that_can_be_read() {
+    for (seconds, shown) in [
+        (253_402_300_799, "9999-12-31T23:59:59Z"),
+        (253_402_300_800, "9999-12-31T23:59:59Z"),
+        (1_001_790_000_000, "9999-12-31T23:59:59Z"),
+        (i64::MAX, "9999-12-31T23:59:59Z"),
+        (-62_167_219_200, "0000-01-01T00:00:00Z"),
+        (-62_167_219_201, "0000-01-01T00:00:00Z"),
+        (i64::MIN, "0000-01-01T00:00:00Z"),
+    ] {
+        let text = json_of(&Time::from_unix(seconds, 0));
+        assert_eq!(text, format!("{shown:?}"));
+        let micro = json_of(&MicroTime::from_unix(seconds, 0));
+        assert_eq!(micro, format!("{:?}", shown.replace('Z', ".000000Z")));
+        assert!(Time::default().read_json(text.as_bytes()).is_ok());
+        assert!(MicroTime::default().read_json(micro.as_bytes()).is_ok());
+    }
+}
+
 #[test]
 fn time_texts() {
     let as_layout = |v: &str, rest: &str, element: &str| {
