@@ -6,10 +6,10 @@ use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
 use keelson_machinery::validation::{declarative, meta};
-use keelson_storage::{Expect, Revision, Write, Written};
+use keelson_storage::{Expect, Revision, Written};
 
 use super::managed::Tracking;
-use super::write::standard_finalizers;
+use super::write::{Lease, standard_finalizers};
 use super::{Context, Resource, Stored, parse_revision};
 
 /// How many generated names are tried.
@@ -20,9 +20,24 @@ const SUFFIX_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 /// The longest base a generated name keeps (63 characters in all).
 const MAX_GENERATED_BASE: usize = 63 - SUFFIX_LENGTH;
 
+/// The name of a new object that exists already.
+pub(super) struct Taken(String);
+
 impl Resource {
     /// Creates an object (hub version); the answer has its final metadata.
-    pub async fn create(&self, context: &Context, mut object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
+    pub async fn create(&self, context: &Context, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
+        match self.create_unless_there(context, object).await? {
+            Ok(object) => Ok(object),
+            Err(Taken(name)) => Err(self.exists_already(&context.namespace, &name).await),
+        }
+    }
+
+    /// Creates an object whose name nobody else has taken.
+    pub(super) async fn create_unless_there(
+        &self,
+        context: &Context,
+        mut object: Box<dyn Object>,
+    ) -> Result<Result<Box<dyn Object>, Taken>, StatusError> {
         if let Some(answer) = self.strategy.authorize(context, &*object, None) {
             answer.await?;
         }
@@ -43,7 +58,8 @@ impl Resource {
         }
         self.fill_metadata(context, &mut *object);
         let attempts = if generated { MAX_GENERATED_NAMES } else { 1 };
-        for attempt in 1..=attempts {
+        let mut taken = String::new();
+        for _ in 0..attempts {
             if generated {
                 self.generate_name(&mut *object);
             }
@@ -57,19 +73,12 @@ impl Resource {
                     if let Some(revision) = revision {
                         object.meta_mut().resource_version = revision.to_string();
                     }
-                    return self.as_read(object);
+                    return self.as_read(object).map(Ok);
                 }
-                Err(name) if attempt == attempts => {
-                    return Err(self.exists_already(&object.meta().namespace, &name).await);
-                }
-                Err(_) => {}
+                Err(name) => taken = name,
             }
         }
-        Err(StatusError::already_exists(
-            self.group,
-            self.plural,
-            &object.meta().name,
-        ))
+        Ok(Err(Taken(taken)))
     }
 
     /// 409 for a name that is taken; the client is told when that will end.
@@ -127,21 +136,13 @@ impl Resource {
         let name = object.meta().name.clone();
         let key = self.key(&object.meta().namespace, &name)?;
         let value = self.encode(object)?;
-        let store = &self.backend.store;
         if context.dry_run {
-            let got = store.get(&key).await.map_err(|e| self.store_error(e))?;
+            let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
             return Ok(if got.entry.is_some() { Err(name) } else { Ok(None) });
         }
-        let lease = self.lease().await?;
-        let write = Write::Put {
-            value: self.seal(&key, &value)?,
-            lease,
-        };
-        match store
-            .write(&key, Expect::Absent, write)
-            .await
-            .map_err(|e| self.store_error(e))?
-        {
+        let value = self.seal(&key, &value)?;
+        let written = self.put(&key, Expect::Absent, value, Lease::New).await;
+        match written.map_err(|e| self.store_error(e))? {
             Written::Done { revision, .. } => Ok(Ok(Some(revision))),
             Written::Conflict { .. } => Ok(Err(name)),
         }

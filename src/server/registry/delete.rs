@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_machinery::time::Time;
-use keelson_storage::{Entry, Revision, Version, Write};
+use keelson_storage::{Entry, Write, Written};
 
-use super::write::{Attempt, Base, OBJECT_MODIFIED};
-use super::{Context, Resource};
+use super::mark_and_remove::mark_and_remove;
+use super::write::{Attempt, Base, Lease, OBJECT_MODIFIED};
+use super::{Context, Resource, grace};
 
 /// Finalizer that asks the garbage collector to leave dependents alone.
 pub const FINALIZER_ORPHAN: &str = "orphan";
@@ -125,7 +125,7 @@ impl Resource {
             Step::Leave => Ok(Attempt::Unwritten(Deleted { object, gone: false })),
             Step::Remove => self.remove(context, entry, object).await,
             Step::Mark { then_remove: false } => self.mark(context, entry, object).await,
-            Step::Mark { then_remove: true } => self.mark_and_remove(context, entry, object).await,
+            Step::Mark { then_remove: true } => self.mark_and_remove(context, entry, object, options).await,
         }
     }
 
@@ -134,21 +134,69 @@ impl Resource {
         &self,
         context: &Context,
         entry: &Entry,
-        object: Box<dyn Object>,
+        mut object: Box<dyn Object>,
+        options: &DeleteOptions,
     ) -> Result<Attempt<Deleted>, StatusError> {
-        let marked = match self.mark(context, entry, object).await? {
-            Attempt::Written(marked) | Attempt::Unwritten(marked) => marked,
-            unmarked => return Ok(unmarked),
+        let value = self.encode(&mut *object)?;
+        if context.dry_run {
+            return Ok(Attempt::Unwritten(Deleted { object, gone: true }));
+        }
+        let mark = Write::Put {
+            value: self.seal(&entry.key, &value)?,
+            lease: entry.lease,
         };
-        let revision = marked
-            .object
-            .meta()
-            .resource_version
-            .parse()
-            .map_or(entry.mod_revision, Revision);
-        let held = Version::new(entry.value.clone(), entry.create_revision, revision, entry.version + 1);
-        let entry = Entry::new(entry.key.clone(), held);
-        self.remove(context, &entry, marked.object).await
+        let done = mark_and_remove(self.backend.store.clone(), entry, mark).await;
+        let removed = match done.marked {
+            Ok(Written::Done { revision }) => {
+                object.meta_mut().resource_version = revision.to_string();
+                done.removed
+            }
+            Ok(Written::Conflict { current, .. }) => return Ok(Attempt::Overtaken(current)),
+            Err(error) => return Ok(Attempt::Uncertain(self.store_error(error))),
+        };
+        match removed {
+            Ok(Written::Done { revision }) => {
+                object.meta_mut().resource_version = revision.to_string();
+                Ok(Attempt::Written(Deleted { object, gone: true }))
+            }
+            Ok(Written::Conflict { current, .. }) => self.remove_marked(object, current, options).await,
+            Err(error) => Ok(Attempt::Uncertain(self.store_error(error))),
+        }
+    }
+
+    /// Removes an object that this deletion has marked and others have written since. If they have removed it, that is
+    /// what was asked for.
+    async fn remove_marked(
+        &self,
+        marked: Box<dyn Object>,
+        mut current: Option<Entry>,
+        options: &DeleteOptions,
+    ) -> Result<Attempt<Deleted>, StatusError> {
+        for _ in 0..MAX_ATTEMPTS {
+            let now = match &current {
+                Some(entry) => Some((entry, self.decode(entry)?)),
+                None => None,
+            };
+            let Some((entry, mut now)) = now.filter(|(_, now)| now.meta().uid == marked.meta().uid) else {
+                return Ok(Attempt::Written(Deleted {
+                    object: marked,
+                    gone: true,
+                }));
+            };
+            if !self.is_finished(&*now) || self.check_delete_preconditions(&*now, options).is_err() {
+                break;
+            }
+            match self.remove_entry(entry, &mut *now).await {
+                Attempt::Overtaken(by) => current = by,
+                done => {
+                    return Ok(done.map(|()| Deleted {
+                        object: now,
+                        gone: true,
+                    }));
+                }
+            }
+        }
+        Ok(Attempt::Overtaken(current))
     }
 
     /// Marks the object in place as far as it stays, and says what is to be done.
@@ -158,12 +206,16 @@ impl Resource {
         }
         let grace = match self.strategy.grace_seconds(object, options) {
             None => None,
-            Some(_) if object.meta().deletion_timestamp.is_some() => match shorten_grace(object, options) {
-                Some(seconds) => Some(seconds),
-                None => return Step::Leave,
-            },
+            // What was marked then is removed now: that deletion was interrupted.
+            Some(_) if grace::is_over(object.meta()) => None,
+            Some(_) if object.meta().deletion_timestamp.is_some() => {
+                match grace::shorten(object, options, context.now) {
+                    Some(seconds) => Some(seconds),
+                    None => return Step::Leave,
+                }
+            }
             Some(seconds) => {
-                start_grace(object, &context.now, seconds);
+                grace::start(object, context.now, seconds);
                 Some(seconds)
             }
         };
@@ -172,7 +224,7 @@ impl Resource {
         let held = !object.meta().finalizers.is_empty() || !self.strategy.may_vanish(object);
         match grace {
             None if held => {
-                if mark_as_deleting(object, &context.now) {
+                if grace::mark(object, context.now) {
                     self.strategy.prepare_for_deletion(object);
                 }
                 Step::Mark { then_remove: false }
@@ -271,7 +323,7 @@ impl Resource {
     ) -> Result<Attempt<Deleted>, StatusError> {
         let written = match context.dry_run {
             true => Attempt::Unwritten(()),
-            false => self.write_over(entry, Write::Delete, &mut *object).await,
+            false => self.remove_entry(entry, &mut *object).await,
         };
         Ok(written.map(|()| Deleted { object, gone: true }))
     }
@@ -286,11 +338,9 @@ impl Resource {
         if context.dry_run || self.holds(entry, &value)? {
             return Ok(Attempt::Unwritten(Deleted { object, gone: false }));
         }
-        let write = Write::Put {
-            value: self.seal(&entry.key, &value)?,
-            lease: entry.lease,
-        };
-        let marked = self.write_over(entry, write, &mut *object).await;
+        let value = self.seal(&entry.key, &value)?;
+        let lease = Lease::Of(entry.lease);
+        let marked = self.put_over(entry, value, lease, &mut *object).await;
         Ok(marked.map(|()| Deleted { object, gone: false }))
     }
 }
@@ -299,45 +349,4 @@ enum Propagation {
     Orphan,
     Foreground,
     Background,
-}
-
-/// A deletion that is under way may only become shorter. `None`: it stays as it is.
-fn shorten_grace(object: &mut dyn Object, options: &DeleteOptions) -> Option<i64> {
-    let meta = object.meta_mut();
-    let Some(running) = meta.deletion_grace_period_seconds else {
-        return Some(0);
-    };
-    let wanted = options.grace_period_seconds.filter(|s| *s < running)?;
-    let wanted = if wanted < 0 { 1 } else { wanted };
-    meta.deletion_timestamp = meta.deletion_timestamp.map(|t| after(t, wanted - running));
-    meta.deletion_grace_period_seconds = Some(wanted);
-    Some(wanted)
-}
-
-/// Deletion times have whole seconds.
-fn after(time: Time, seconds: i64) -> Time {
-    Time::from_unix(time.unix_seconds().saturating_add(seconds), 0)
-}
-
-fn start_grace(object: &mut dyn Object, now: &Time, seconds: i64) {
-    let meta = object.meta_mut();
-    meta.deletion_timestamp = Some(after(*now, seconds));
-    meta.deletion_grace_period_seconds = Some(seconds);
-    if meta.generation > 0 {
-        meta.generation += 1;
-    }
-}
-
-/// Marks an object whose kind knows no grace but which finalizers hold; whether it was not marked before.
-fn mark_as_deleting(object: &mut dyn Object, now: &Time) -> bool {
-    let meta = object.meta_mut();
-    let first = meta.deletion_timestamp.is_none();
-    if first {
-        meta.deletion_timestamp = Some(now.truncate_to_seconds());
-        if meta.generation > 0 {
-            meta.generation += 1;
-        }
-    }
-    meta.deletion_grace_period_seconds = Some(0);
-    first
 }

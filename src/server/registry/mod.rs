@@ -12,6 +12,8 @@ mod update;
 pub mod write;
 
 mod derive;
+mod grace;
+mod mark_and_remove;
 mod placement;
 mod read;
 mod sealed;

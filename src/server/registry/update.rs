@@ -9,10 +9,11 @@ use keelson_machinery::object::Object;
 use keelson_machinery::scheme::NameRule;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::{declarative, meta};
-use keelson_storage::{Entry, Write};
+use keelson_storage::Entry;
 
+use super::create::Taken;
 use super::write::{
-    Attempt, OBJECT_MODIFIED, Part, UpdateRequest, Updated, Updater, precondition_text, standard_finalizers,
+    Attempt, Lease, OBJECT_MODIFIED, Part, UpdateRequest, Updated, Updater, precondition_text, standard_finalizers,
 };
 use super::{Context, Resource, parse_revision};
 
@@ -30,11 +31,16 @@ impl Resource {
         let warnings = context.warnings.borrow().len();
         let mut base = self.base(context, &key).await?;
         for _ in 0..MAX_ATTEMPTS {
-            let Some(entry) = &base.entry else {
-                return self.create_on_update(context, request, updater).await;
-            };
             // What an attempt before this one warned of is said again.
             context.warnings.borrow_mut().truncate(warnings);
+            let Some(entry) = &base.entry else {
+                if let Ok(created) = self.create_on_update(context, request, updater).await? {
+                    return Ok(created);
+                }
+                // Another writer was faster: what it has made is there to be updated.
+                base = self.confirmed_base(&key).await?;
+                continue;
+            };
             let attempt = self.try_update(context, request, entry, updater).await;
             match self.after(entry, base.confirmed, attempt).await? {
                 ControlFlow::Break(object) => return Ok(Updated { object, created: false }),
@@ -54,7 +60,7 @@ impl Resource {
         context: &Context,
         request: &UpdateRequest<'_>,
         updater: Updater<'_>,
-    ) -> Result<Updated, StatusError> {
+    ) -> Result<Result<Updated, Taken>, StatusError> {
         if !request.may_create {
             return Err(self.not_found(request.name));
         }
@@ -70,11 +76,12 @@ impl Resource {
         }
         parse_revision(&object.meta().resource_version).map_err(StatusError::unknown)?;
         let named = std::mem::take(&mut object.meta_mut().resource_version);
-        let mut object = self.create(context, object).await?;
-        if context.dry_run {
-            object.meta_mut().resource_version = named;
-        }
-        Ok(Updated { object, created: true })
+        Ok(self.create_unless_there(context, object).await?.map(|mut object| {
+            if context.dry_run {
+                object.meta_mut().resource_version = named;
+            }
+            Updated { object, created: true }
+        }))
     }
 
     async fn try_update(
@@ -114,16 +121,12 @@ impl Resource {
             new.meta_mut().resource_version = entry.mod_revision.to_string();
             return self.as_read(new).map(Attempt::Unwritten);
         }
-        let lease = if entry.lease.is_some() {
-            self.lease().await?
-        } else {
-            None
+        let lease = match entry.lease {
+            Some(_) => Lease::New,
+            None => Lease::Of(None),
         };
-        let write = Write::Put {
-            value: self.seal(&entry.key, &value)?,
-            lease,
-        };
-        match self.write_over(entry, write, &mut *new).await {
+        let value = self.seal(&entry.key, &value)?;
+        match self.put_over(entry, value, lease, &mut *new).await {
             // What is written must not be tried again, whatever becomes of the answer.
             Attempt::Written(()) => Ok(self.as_read(new).map_or_else(Attempt::Uncertain, Attempt::Written)),
             other => Ok(other.map(|()| new)),
@@ -248,8 +251,11 @@ impl Resource {
         if context.dry_run {
             return Ok(Attempt::Unwritten(new));
         }
-        let written = self.write_over(entry, Write::Delete, &mut *new).await;
-        Ok(written.map(|()| new))
+        Ok(match self.remove_entry(entry, &mut *new).await {
+            // Another writer has removed it, which is what this write is for.
+            Attempt::Overtaken(None) => Attempt::Written(new),
+            done => done.map(|()| new),
+        })
     }
 }
 

@@ -2,13 +2,17 @@
 
 use std::ops::ControlFlow;
 
+use bytes::Bytes;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_storage::{Entry, Expect, LeaseId, Write, Written};
+use keelson_storage::{Entry, Expect, LeaseId, StoreError, Write, Written};
 
 use super::delete::{FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
 use super::{Context, Resource};
+
+/// Leases that are tried for one write.
+const MAX_LEASES: usize = 4;
 
 /// Which part of an object an update may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +64,14 @@ pub(super) struct Base {
     /// The store has said so since the request came. Else memory says that it was so a moment ago: good enough for a
     /// write, which the store compares with what it replaces, but nothing that a client may be told.
     pub confirmed: bool,
+}
+
+/// How long what is written lives.
+pub(super) enum Lease {
+    /// As long as the kind says, from now on.
+    New,
+    /// As long as this lease; `None`: for ever.
+    Of(Option<LeaseId>),
 }
 
 /// What came of an attempt to write.
@@ -134,19 +146,6 @@ impl Resource {
         told.map(ControlFlow::Break)
     }
 
-    /// Writes in the place of an entry and gives the object the revision of that.
-    pub(super) async fn write_over(&self, entry: &Entry, write: Write, object: &mut dyn Object) -> Attempt<()> {
-        let expect = Expect::Revision(entry.mod_revision);
-        match self.backend.store.write(&entry.key, expect, write).await {
-            Ok(Written::Done { revision }) => {
-                object.meta_mut().resource_version = revision.to_string();
-                Attempt::Written(())
-            }
-            Ok(Written::Conflict { current, .. }) => Attempt::Overtaken(current),
-            Err(error) => Attempt::Uncertain(self.store_error(error)),
-        }
-    }
-
     pub(super) fn verdict(&self, object: &dyn Object, errors: ErrorList) -> Result<(), StatusError> {
         if errors.is_empty() {
             return Ok(());
@@ -160,17 +159,62 @@ impl Resource {
         ))
     }
 
-    /// The lease of kinds that live for a limited time.
-    pub(super) async fn lease(&self) -> Result<Option<LeaseId>, StatusError> {
-        let Some(ttl) = self.strategy.time_to_live() else {
-            return Ok(None);
-        };
-        self.backend
-            .store
-            .grant(ttl)
-            .await
-            .map(Some)
-            .map_err(|e| self.store_error(e))
+    /// Writes a value. A lease that has ended by then is replaced: the object was to live on from now.
+    pub(super) async fn put(
+        &self,
+        key: &str,
+        expect: Expect,
+        value: Bytes,
+        mut lease: Lease,
+    ) -> Result<Written, StoreError> {
+        let store = &self.backend.store;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let id = match lease {
+                Lease::Of(id) => id,
+                Lease::New => match self.strategy.time_to_live() {
+                    Some(ttl) => Some(store.grant(ttl).await?),
+                    None => None,
+                },
+            };
+            let value = value.clone();
+            match store.write(key, expect, Write::Put { value, lease: id }).await {
+                Err(StoreError::LeaseNotFound(_)) if attempts < MAX_LEASES => lease = Lease::New,
+                done => return done,
+            }
+        }
+    }
+
+    /// Writes a value in the place of an entry and gives the object the revision of that.
+    pub(super) async fn put_over(
+        &self,
+        entry: &Entry,
+        value: Bytes,
+        lease: Lease,
+        object: &mut dyn Object,
+    ) -> Attempt<()> {
+        let expect = Expect::Revision(entry.mod_revision);
+        let written = self.put(&entry.key, expect, value, lease).await;
+        self.attempt(written, object)
+    }
+
+    /// Removes an entry and gives the object the revision of that.
+    pub(super) async fn remove_entry(&self, entry: &Entry, object: &mut dyn Object) -> Attempt<()> {
+        let expect = Expect::Revision(entry.mod_revision);
+        let written = self.backend.store.write(&entry.key, expect, Write::Delete).await;
+        self.attempt(written, object)
+    }
+
+    fn attempt(&self, written: Result<Written, StoreError>, object: &mut dyn Object) -> Attempt<()> {
+        match written {
+            Ok(Written::Done { revision }) => {
+                object.meta_mut().resource_version = revision.to_string();
+                Attempt::Written(())
+            }
+            Ok(Written::Conflict { current, .. }) => Attempt::Overtaken(current),
+            Err(error) => Attempt::Uncertain(self.store_error(error)),
+        }
     }
 
     /// Marked as deleted, and nothing holds it any longer.

@@ -16,11 +16,10 @@ use super::place::{check_name, check_namespace, nameless};
 use super::request::Request;
 use super::update::part;
 use super::{Rest, namespace};
-use crate::admission::Operation;
 use crate::negotiate::Offer;
 use crate::registry::apply::{Applying, document_name, gvk_text};
 use crate::registry::managed::Tracking;
-use crate::registry::write::{UpdateRequest, Updated};
+use crate::registry::write::UpdateRequest;
 use crate::registry::{Context, Endpoint};
 
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
@@ -159,48 +158,24 @@ impl Rest {
             may_create: subresource.is_none(),
             uid_is_precondition: false,
         };
+        let namespace = namespace(request, endpoint);
+        let mut make = |current: Option<&dyn Object>| {
+            if current.is_none() && !wanted.may_create {
+                return Err(endpoint.resource.not_found(wanted.name));
+            }
+            let mut new = endpoint.resource.apply(current, &applying)?;
+            let meta = new.meta_mut();
+            if meta.name.is_empty() {
+                return Err(nameless(wanted.name));
+            }
+            namespace.clone_into(&mut meta.namespace);
+            Ok(new)
+        };
         let updated = self
-            .apply_admitted(request, endpoint, &context, &wanted, &applying)
+            .update_admitted(endpoint, &context, &wanted, namespace, &mut make)
             .await?;
         let code = if updated.created { 201 } else { 200 };
         self.object_response(request, endpoint, accepted, code, updated.object)
-    }
-
-    /// Admission depends on whether the object is there, which only the write finds out.
-    async fn apply_admitted(
-        &self,
-        request: &Request,
-        endpoint: &Endpoint,
-        context: &Context,
-        wanted: &UpdateRequest<'_>,
-        applying: &Applying<'_>,
-    ) -> Result<Updated, StatusError> {
-        let mut operation = Operation::Update;
-        loop {
-            let namespace = namespace(request, endpoint);
-            self.admission
-                .admit(&self.registry, endpoint, operation, namespace, wanted.name)
-                .await?;
-            let mut unexpected = false;
-            let mut updater = |current: Option<&dyn Object>| {
-                unexpected = current.is_none() && operation == Operation::Update && wanted.may_create;
-                if unexpected || (current.is_none() && !wanted.may_create) {
-                    return Err(endpoint.resource.not_found(wanted.name));
-                }
-                let mut new = endpoint.resource.apply(current, applying)?;
-                let meta = new.meta_mut();
-                if meta.name.is_empty() {
-                    return Err(nameless(wanted.name));
-                }
-                namespace.clone_into(&mut meta.namespace);
-                Ok(new)
-            };
-            let outcome = endpoint.resource.update(context, wanted, &mut updater).await;
-            if !unexpected {
-                return outcome;
-            }
-            operation = Operation::Create;
-        }
     }
 }
 

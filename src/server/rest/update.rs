@@ -12,8 +12,11 @@ use super::request::Request;
 use super::{Rest, namespace};
 use crate::admission::Operation;
 use crate::negotiate::Offer;
-use crate::registry::Endpoint;
-use crate::registry::write::{Part, UpdateRequest};
+use crate::registry::write::{OBJECT_MODIFIED, Part, UpdateRequest, Updated, Updater};
+use crate::registry::{Context, Endpoint};
+
+/// How often an object may come or go while an update of it is admitted, before the client is told to retry.
+const MAX_OPERATIONS: usize = 64;
 
 impl Rest {
     pub(super) async fn update(
@@ -42,28 +45,49 @@ impl Rest {
             may_create,
             uid_is_precondition: true,
         };
-        let mut operation = Operation::Update;
-        let updated = loop {
-            self.admission
-                .admit(&self.registry, endpoint, operation, namespace, name)
-                .await?;
-            // Only who comes to it learns whether there is an object: a creation has to be admitted as one.
-            let mut unexpected = false;
-            let mut updater = |current: Option<&dyn Object>| {
-                unexpected = current.is_none() && operation == Operation::Update;
-                match unexpected {
-                    true => Err(endpoint.resource.not_found(name)),
-                    false => Ok(hub.clone_object()),
-                }
-            };
-            let outcome = endpoint.resource.update(&context, &wanted, &mut updater).await;
-            if !unexpected {
-                break outcome?;
-            }
-            operation = Operation::Create;
-        };
+        let mut make = |_: Option<&dyn Object>| Ok(hub.clone_object());
+        let updated = self
+            .update_admitted(endpoint, &context, &wanted, namespace, &mut make)
+            .await?;
         let code = if updated.created { 201 } else { 200 };
         self.object_response(request, endpoint, accepted, code, updated.object)
+    }
+
+    /// Updates an object that may be absent. Admission depends on whether it is there, which only the write finds out,
+    /// and only who comes to it learns: a creation has to be admitted as one.
+    pub(super) async fn update_admitted(
+        &self,
+        endpoint: &Endpoint,
+        context: &Context,
+        wanted: &UpdateRequest<'_>,
+        namespace: &str,
+        make: Updater<'_>,
+    ) -> Result<Updated, StatusError> {
+        let mut operation = Operation::Update;
+        for _ in 0..MAX_OPERATIONS {
+            self.admission
+                .admit(&self.registry, endpoint, operation, namespace, wanted.name)
+                .await?;
+            let mut found = operation;
+            let mut updater = |current: Option<&dyn Object>| {
+                found = match current {
+                    Some(_) => Operation::Update,
+                    None => Operation::Create,
+                };
+                match found == operation {
+                    true => make(current),
+                    false => Err(endpoint.resource.not_found(wanted.name)),
+                }
+            };
+            let outcome = endpoint.resource.update(context, wanted, &mut updater).await;
+            if found == operation {
+                return outcome;
+            }
+            operation = found;
+        }
+        let resource = &endpoint.resource;
+        let (group, plural) = (resource.group, resource.plural);
+        Err(StatusError::conflict(group, plural, wanted.name, OBJECT_MODIFIED))
     }
 }
 

@@ -8,6 +8,8 @@ mod bodies;
 #[cfg(test)]
 mod certificates;
 #[cfg(test)]
+mod deletion;
+#[cfg(test)]
 mod farewell;
 #[cfg(test)]
 mod headers;
@@ -15,6 +17,8 @@ mod headers;
 mod limits;
 #[cfg(test)]
 mod lists;
+#[cfg(test)]
+mod meddled;
 #[cfg(test)]
 mod panics;
 #[cfg(test)]
@@ -33,5 +37,7 @@ mod shapes;
 mod swapped;
 #[cfg(test)]
 mod timelines;
+#[cfg(test)]
+mod upserts;
 #[cfg(test)]
 mod watches;

@@ -6,15 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http_body_util::Full;
 use keelson_storage::{
     Entry, Event, Expect, Got, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store, StoreError,
     WatchStream, Write, Written,
 };
 
-use crate::setting::{Client, ORDERS, Server, soon, text};
+use crate::setting::{Client, ORDERS, Server};
 
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const JSON_PATCH: &str = "application/json-patch+json";
@@ -110,17 +108,7 @@ async fn key(store: &Remembering) -> String {
 }
 
 async fn send(client: &mut Client, method: &str, media_type: &str, body: &str) -> (u16, serde_json::Value) {
-    let request = http::Request::builder()
-        .method(method)
-        .uri(format!("http://localhost{ORDERS}/one"))
-        .header("content-type", media_type)
-        .body(Full::from(Bytes::from(body.to_owned())))
-        .unwrap();
-    let answer = soon(client.sender.send_request(request)).await.unwrap();
-    (
-        answer.status().as_u16(),
-        serde_json::from_str(&text(answer).await).unwrap(),
-    )
+    client.send(method, &format!("{ORDERS}/one"), media_type, body).await
 }
 
 async fn label(client: &mut Client, name: &str, value: &str) -> serde_json::Value {

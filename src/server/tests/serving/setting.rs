@@ -147,6 +147,26 @@ impl Client {
         soon(self.sender.send_request(request)).await.unwrap()
     }
 
+    /// Sends a body; the status and the answer, which is JSON.
+    pub async fn send(&mut self, method: &str, path: &str, media_type: &str, body: &str) -> (u16, serde_json::Value) {
+        let request = http::Request::builder()
+            .method(method)
+            .uri(format!("http://localhost{path}"))
+            .header("content-type", media_type)
+            .body(Full::from(Bytes::from(body.to_owned())))
+            .unwrap();
+        let answer = soon(self.sender.send_request(request)).await.unwrap();
+        let status = answer.status().as_u16();
+        (status, serde_json::from_str(&text(answer).await).unwrap())
+    }
+
+    /// What is read there.
+    pub async fn object(&mut self, path: &str) -> serde_json::Value {
+        let answer = self.get(path).await;
+        assert_eq!(answer.status(), 200);
+        serde_json::from_str(&text(answer).await).unwrap()
+    }
+
     /// Makes an order with a note of so many bytes.
     pub async fn create(&mut self, name: &str, note: usize) {
         let note = "n".repeat(note);
