@@ -132,8 +132,10 @@ pub enum ServerError {
 
 /// Binds the listener and starts the hooks. Must be called within a `LocalSet`.
 pub fn start(config: Config) -> Result<Running, ServerError> {
-    let bound = listener::bind(config.listener)?;
     let requests = Arc::new(config.requests);
+    let mut listener = config.listener;
+    listener.limits.answer_timeout = requests.timeout;
+    let bound = listener::bind(listener)?;
     let reader = config.flow_control.filter(|_| requests.priority_and_fairness);
     let flow_control = reader.map(|reader| Arc::new(FlowControl::new(reader, requests.max_reads, requests.max_writes)));
     let in_flight = Arc::new(match &flow_control {

@@ -1,15 +1,17 @@
-//! Ends requests that take longer than they may, and tells handlers when that will be. Streams are as long as their
-//! clients like.
+//! Ends requests that take longer than they may, their answers included, and tells handlers when that will be. Streams
+//! are as long as their clients like.
 
 use std::time::Duration;
 
 use actix_web::HttpResponse;
+use actix_web::body::{BodySize, MessageBody};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time;
 use tokio::time::Instant;
 
 use super::audit::refused;
 use super::{Next, refuse};
+use crate::listener::AnswerDeadline;
 use crate::request_info::Query;
 use crate::respond;
 use crate::rest::request::Request;
@@ -43,11 +45,19 @@ async fn within(
     };
     let deadline = Instant::now() + limit;
     request.deadline = Some(deadline);
-    let answered = tokio::time::timeout_at(deadline, next(request)).await;
-    answered.unwrap_or_else(|_| {
-        late(request);
-        respond::out_of_time()
-    })
+    match tokio::time::timeout_at(deadline, next(request)).await {
+        Ok(mut answer) => {
+            // What is made while it is sent holds a place, and a snapshot, until it has been read.
+            if matches!(answer.body().size(), BodySize::Stream) {
+                answer.extensions_mut().insert(AnswerDeadline::at(deadline));
+            }
+            answer
+        }
+        Err(_) => {
+            late(request);
+            respond::out_of_time()
+        }
+    }
 }
 
 /// What `?timeout=` asks for, as far as it is allowed.

@@ -75,6 +75,9 @@ pub struct Limits {
     pub head_timeout: Duration,
     /// How long a connection may stay without a request under way.
     pub idle_timeout: Duration,
+    /// How long an answer that is not made while it is sent may take to be read ([`AnswerDeadline`](super::AnswerDeadline)
+    /// is for the others).
+    pub answer_timeout: Duration,
     /// Every so often an HTTP/2 client is pinged; `None`: never.
     pub http2_ping_interval: Option<Duration>,
     /// How long it has to answer.
@@ -101,6 +104,7 @@ impl Default for Limits {
             handshake_timeout: Duration::from_secs(32),
             head_timeout: Duration::from_secs(32),
             idle_timeout: Duration::from_secs(90),
+            answer_timeout: Duration::from_secs(60),
             http2_ping_interval: Some(Duration::from_secs(30)),
             http2_ping_timeout: Duration::from_secs(15),
             tcp_keepalive: Duration::from_secs(180),

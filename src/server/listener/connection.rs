@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,6 +11,8 @@ use actix_web::dev::Extensions;
 use rustls::pki_types::CertificateDer;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+
+use super::answer::Answer;
 
 /// The connection a request came on; the same for all its requests.
 #[derive(Debug)]
@@ -58,7 +60,11 @@ impl Connection {
 /// What the requests of one connection and the task that drives it tell each other.
 pub(super) struct Activity {
     /// Requests whose answers are not out yet.
-    under_way: Cell<usize>,
+    under_way: RefCell<Vec<Weak<Answer>>>,
+    /// When to look at them, because of a deadline.
+    look_at: Cell<Option<Instant>>,
+    /// On HTTP/2, the request that was begun last, for the task that will answer it.
+    begun_last: Cell<Option<Rc<Answer>>>,
     /// Requests begun in the connection's life.
     begun: Cell<u64>,
     /// When the last answer was out.
@@ -73,7 +79,9 @@ pub(super) struct Activity {
 impl Activity {
     pub(super) fn new() -> Self {
         Activity {
-            under_way: Cell::new(0),
+            under_way: RefCell::default(),
+            look_at: Cell::default(),
+            begun_last: Cell::default(),
             begun: Cell::new(0),
             last_end: Cell::new(Instant::now()),
             closing: Cell::new(false),
@@ -82,13 +90,67 @@ impl Activity {
         }
     }
 
-    /// Counts a request until the returned guard is dropped with the last of its answer.
-    pub(super) fn begin(self: &Rc<Self>) -> UnderWay {
-        if self.under_way.replace(self.under_way.get() + 1) == 0 {
+    /// A request has come; it is under way until the last owner of the answer lets it go.
+    pub(super) fn begin(self: &Rc<Self>) -> Rc<Answer> {
+        let answer = Rc::new(Answer::new(Rc::clone(self)));
+        let mut under_way = self.under_way.borrow_mut();
+        if under_way.is_empty() {
             self.turns.fetch_add(1, Ordering::Relaxed);
         }
+        under_way.push(Rc::downgrade(&answer));
         self.begun.set(self.begun.get() + 1);
-        UnderWay(Rc::clone(self))
+        answer
+    }
+
+    /// For the task that will answer this request.
+    pub(super) fn leave_for_its_task(&self, answer: &Rc<Answer>) {
+        self.begun_last.set(Some(Rc::clone(answer)));
+    }
+
+    /// What was left.
+    pub(super) fn take_for_its_task(&self) -> Option<Rc<Answer>> {
+        self.begun_last.take()
+    }
+
+    /// An answer is out.
+    pub(super) fn ended(&self, answer: &Answer) {
+        let mut under_way = self.under_way.borrow_mut();
+        if let Some(place) = under_way.iter().position(|one| std::ptr::eq(one.as_ptr(), answer)) {
+            under_way.swap_remove(place);
+        }
+        if under_way.is_empty() {
+            self.last_end.set(Instant::now());
+            self.turns.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The answers are to be looked at by then.
+    pub(super) fn look_at(&self, moment: Instant) {
+        let earliest = self.look_at.get().map_or(moment, |at| at.min(moment));
+        self.look_at.set(Some(earliest));
+    }
+
+    /// When to look at the answers.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.look_at.get()
+    }
+
+    /// Gives up the answers whose time is over, and with `stalled` those of which nothing was read since the last look.
+    /// Says whether there was any.
+    pub(super) fn give_up(&self, now: Instant, stalled: bool) -> bool {
+        let under_way: Vec<Rc<Answer>> = self.under_way.borrow().iter().filter_map(Weak::upgrade).collect();
+        self.look_at.set(None);
+        let mut any = false;
+        for answer in under_way {
+            let deadline = answer.deadline();
+            if deadline.is_some_and(|at| at <= now) || (stalled && answer.has_stalled()) {
+                answer.give_up();
+                any = true;
+            } else if let Some(at) = deadline {
+                self.look_at(at);
+            }
+        }
+        any
     }
 
     /// For the reader of HTTP/1.1, which thereby knows the bytes of heads: an even number while no request is under way,
@@ -104,7 +166,7 @@ impl Activity {
 
     /// Since when no request is under way; `None` while one is.
     pub(super) fn idle_since(&self) -> Option<Instant> {
-        (self.under_way.get() == 0).then(|| self.last_end.get())
+        self.under_way.borrow().is_empty().then(|| self.last_end.get())
     }
 
     /// Asks for an orderly end after the requests under way.
@@ -117,19 +179,5 @@ impl Activity {
     /// Returns when [`close`](Self::close) was called; afterwards never again.
     pub(super) async fn closed(&self) {
         self.close.notified().await;
-    }
-}
-
-/// A request under way.
-pub(super) struct UnderWay(Rc<Activity>);
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        let left = self.0.under_way.get() - 1;
-        self.0.under_way.set(left);
-        if left == 0 {
-            self.0.last_end.set(Instant::now());
-            self.0.turns.fetch_add(1, Ordering::Relaxed);
-        }
     }
 }

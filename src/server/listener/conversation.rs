@@ -19,6 +19,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::accept::Admission;
+use super::answer::Answer;
 use super::connection::Activity;
 use super::drive::{drive, http1_settings, http2_settings};
 use super::head_timed::HeadTimed;
@@ -75,11 +76,17 @@ where
         let http2 = this.connection.http2;
         let answer = service_fn(move |request| {
             let this = Rc::clone(&this);
+            let under_way = this.activity.begin();
+            if http2 {
+                // hyper has it sent by the executor next.
+                this.activity.leave_for_its_task(&under_way);
+            }
             // Boxed: hyper keeps room for this future as long as the answer goes on, and a watch goes on for long.
-            Box::pin(async move { Ok::<_, Infallible>(this.answer(request).await) })
+            Box::pin(async move { Ok::<_, Infallible>(this.answer(request, under_way).await) })
         });
         if http2 {
-            let connection = http2_settings(&context.limits).serve_connection(TokioIo::new(stream), answer);
+            let settings = http2_settings(&context.limits, &activity);
+            let connection = settings.serve_connection(TokioIo::new(stream), answer);
             Ok(drive(pin!(connection), http2, &activity, &context).await?)
         } else {
             let stream = HeadTimed::new(stream, activity.turns(), context.limits.head_timeout);
@@ -90,11 +97,15 @@ where
         }
     }
 
-    async fn answer(&self, request: http::Request<Incoming>) -> http::Response<AnswerBody<EitherBody<B>>> {
-        let under_way = self.activity.begin();
+    async fn answer(
+        &self,
+        request: http::Request<Incoming>,
+        under_way: Rc<Answer>,
+    ) -> http::Response<AnswerBody<EitherBody<B>>> {
         let asked = Asked {
             head: request.method() == http::Method::HEAD,
             http2: self.connection.http2,
+            timeout: self.context.limits.answer_timeout,
         };
         let request = match self.translate(request) {
             Ok(request) => request,

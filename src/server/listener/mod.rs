@@ -9,9 +9,10 @@
 //! certificates), [`Upgrade`] (when the client asks to leave HTTP) and [`Shutdown`] (so that a watch can end).
 //!
 //! Invariants: a handler whose client went away is dropped; a panic costs one request, never a worker; every limit is
-//! in [`Limits`]. What is absent: HTTP/3, trailers in answers, WebSocket framing (an upgrade gives the raw bytes).
+//! in [`Limits`]; an answer that is not read is given up ([`AnswerDeadline`]). What is absent: HTTP/3, trailers in answers, WebSocket framing (an upgrade gives the raw bytes).
 
 mod accept;
+mod answer;
 mod config;
 mod connection;
 mod conversation;
@@ -27,6 +28,7 @@ mod upgrade;
 mod worker;
 
 pub use accept::{Bound, Serving, bind};
+pub use answer::AnswerDeadline;
 pub use config::{Bind, Goaway, Limits, ListenerConfig};
 pub use connection::Connection;
 pub use descriptors::raise_descriptor_limit;

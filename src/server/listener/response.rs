@@ -4,7 +4,9 @@ use std::any::Any;
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use actix_http::ConnectionType;
 use actix_http::body::{BodySize, MessageBody};
@@ -12,22 +14,30 @@ use actix_http::{Response, StatusCode};
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use http_body::{Frame, SizeHint};
+use tokio::time::Instant;
 
-use super::connection::UnderWay;
+use super::answer::{Answer, AnswerDeadline};
+
+/// Bytes of an answer that are handed over at once, at most: a client that does not read holds no more than that beside
+/// the answer itself.
+const PART: usize = 256 << 10;
 
 /// What the listener must know of a request to write its answer.
 pub(super) struct Asked {
     pub(super) head: bool,
     pub(super) http2: bool,
+    /// How long an answer that is not made while it is sent may take to be read.
+    pub(super) timeout: Duration,
 }
 
 /// Turns an answer over. The second value says that the connection shall end after it.
 pub(super) fn into_hyper<B: MessageBody + 'static>(
     response: Response<B>,
     asked: &Asked,
-    under_way: UnderWay,
+    under_way: Rc<Answer>,
 ) -> (http::Response<AnswerBody<B>>, bool) {
     let (head, body) = response.into_parts();
+    let deadline = head.extensions().get::<AnswerDeadline>().cloned();
     let mut answer = http::Response::new(());
     *answer.status_mut() =
         http::StatusCode::from_u16(head.status().as_u16()).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
@@ -42,6 +52,10 @@ pub(super) fn into_hyper<B: MessageBody + 'static>(
     } else {
         AnswerBody::new(body, size, under_way)
     };
+    match body.is_whole() {
+        true => body.under_way.begins_whole(Instant::now() + asked.timeout),
+        false => body.under_way.begins(deadline),
+    }
     (answer.map(|()| body), close)
 }
 
@@ -49,7 +63,7 @@ pub(super) fn into_hyper<B: MessageBody + 'static>(
 pub(super) fn refusal<B: MessageBody + 'static>(
     status: http::StatusCode,
     text: &'static str,
-    under_way: UnderWay,
+    under_way: Rc<Answer>,
 ) -> http::Response<AnswerBody<B>> {
     let mut answer = http::Response::new(AnswerBody::whole(Bytes::from_static(text.as_bytes()), under_way));
     *answer.status_mut() = status;
@@ -99,7 +113,7 @@ fn connection_header(head: &Response<()>, asked: &Asked, into: &mut http::Header
 /// An answer's body, and with it the request's place among those under way.
 pub(super) struct AnswerBody<B> {
     kind: Kind<B>,
-    _under_way: UnderWay,
+    under_way: Rc<Answer>,
 }
 
 enum Kind<B> {
@@ -109,7 +123,7 @@ enum Kind<B> {
 }
 
 impl<B: MessageBody + 'static> AnswerBody<B> {
-    fn new(body: B, size: BodySize, under_way: UnderWay) -> Self {
+    fn new(body: B, size: BodySize, under_way: Rc<Answer>) -> Self {
         let length = match size {
             BodySize::None | BodySize::Sized(0) => return Self::empty(under_way),
             BodySize::Sized(length) => Some(length),
@@ -122,23 +136,64 @@ impl<B: MessageBody + 'static> AnswerBody<B> {
                 length,
             },
         };
-        AnswerBody {
-            kind,
-            _under_way: under_way,
-        }
+        AnswerBody { kind, under_way }
     }
 
-    fn empty(under_way: UnderWay) -> Self {
+    /// Whether nothing is left to be made.
+    fn is_whole(&self) -> bool {
+        matches!(self.kind, Kind::Whole(_))
+    }
+
+    fn empty(under_way: Rc<Answer>) -> Self {
         AnswerBody {
             kind: Kind::Empty,
-            _under_way: under_way,
+            under_way,
         }
     }
 
-    fn whole(bytes: Bytes, under_way: UnderWay) -> Self {
+    fn whole(bytes: Bytes, under_way: Rc<Answer>) -> Self {
         AnswerBody {
             kind: Kind::Whole(bytes),
-            _under_way: under_way,
+            under_way,
+        }
+    }
+}
+
+impl<B: MessageBody + 'static> Kind<B> {
+    /// The next part. After a panic or an error the body is replaced by nothing and is not asked again.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, AnswerError>>> {
+        match std::mem::replace(self, Kind::Empty) {
+            Kind::Empty => Poll::Ready(None),
+            Kind::Whole(mut bytes) => {
+                let part = bytes.split_to(bytes.len().min(PART));
+                if !bytes.is_empty() {
+                    *self = Kind::Whole(bytes);
+                }
+                Poll::Ready(Some(Ok(part)))
+            }
+            Kind::Stream { mut body, length } => {
+                let polled = catch_unwind(AssertUnwindSafe(|| body.as_mut().poll_next(cx)));
+                let next = match polled {
+                    Ok(Poll::Pending) => {
+                        *self = Kind::Stream { body, length };
+                        return Poll::Pending;
+                    }
+                    Ok(Poll::Ready(next)) => next,
+                    Err(panic) => return Poll::Ready(Some(Err(AnswerError::Panic(panic_text(panic.as_ref()))))),
+                };
+                match next {
+                    Some(Ok(bytes)) => {
+                        let length = length.map(|length| length.saturating_sub(bytes.len() as u64));
+                        *self = Kind::Stream { body, length };
+                        Poll::Ready(Some(Ok(bytes)))
+                    }
+                    Some(Err(error)) => {
+                        let error: Box<dyn Error> = error.into();
+                        Poll::Ready(Some(Err(AnswerError::Body(error.to_string()))))
+                    }
+                    None => Poll::Ready(None),
+                }
+            }
         }
     }
 }
@@ -157,34 +212,9 @@ impl<B: MessageBody + 'static> http_body::Body for AnswerBody<B> {
     type Error = AnswerError;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        match std::mem::replace(&mut self.kind, Kind::Empty) {
-            Kind::Empty => Poll::Ready(None),
-            Kind::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
-            Kind::Stream { mut body, length } => {
-                // After a panic or an error the body stays replaced by nothing and is not polled again.
-                let polled = catch_unwind(AssertUnwindSafe(|| body.as_mut().poll_next(cx)));
-                let next = match polled {
-                    Ok(Poll::Pending) => {
-                        self.kind = Kind::Stream { body, length };
-                        return Poll::Pending;
-                    }
-                    Ok(Poll::Ready(next)) => next,
-                    Err(panic) => return Poll::Ready(Some(Err(AnswerError::Panic(panic_text(panic.as_ref()))))),
-                };
-                match next {
-                    Some(Ok(bytes)) => {
-                        let length = length.map(|length| length.saturating_sub(bytes.len() as u64));
-                        self.kind = Kind::Stream { body, length };
-                        Poll::Ready(Some(Ok(Frame::data(bytes))))
-                    }
-                    Some(Err(error)) => {
-                        let error: Box<dyn Error> = error.into();
-                        Poll::Ready(Some(Err(AnswerError::Body(error.to_string()))))
-                    }
-                    None => Poll::Ready(None),
-                }
-            }
-        }
+        let next = self.kind.poll_next(cx);
+        self.under_way.asked(next.is_ready());
+        next.map(|part| part.map(|part| part.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {

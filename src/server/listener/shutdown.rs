@@ -75,7 +75,8 @@ impl Shutdown {
         self.reach(Phase::Refusing)
     }
 
-    fn reach(&self, phase: Phase) -> impl Future<Output = ()> + Send + Sync + use<> {
+    /// Returns when this phase has come.
+    pub(super) fn reach(&self, phase: Phase) -> impl Future<Output = ()> + Send + Sync + use<> {
         let mut receiver = self.sender.subscribe();
         // The sender lives on in this future, so waiting cannot fail.
         let sender = Arc::clone(&self.sender);

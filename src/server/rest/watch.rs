@@ -62,14 +62,18 @@ impl Rest {
             events,
             self.ends(&options),
         );
-        let watch = watch.seated(request.seat.take());
+        let (watch, deadline) = watch.begun(request.seat.take(), Instant::now() + self.requests.timeout);
         let content_type = match accepted.format {
             Format::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
             _ => "application/json",
         };
-        Ok(HttpResponse::Ok()
+        let mut answer = HttpResponse::Ok()
             .insert_header((header::CONTENT_TYPE, content_type))
-            .body(BoxBody::new(watch)))
+            .body(BoxBody::new(watch));
+        if let Some(deadline) = deadline {
+            answer.extensions_mut().insert(deadline);
+        }
+        Ok(answer)
     }
 
     /// When a watch ends by itself, and how long after the server began to end.

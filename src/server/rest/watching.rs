@@ -1,9 +1,11 @@
 //! An open watch: a collection's events as the body of an answer.
 //!
-//! An idle watch is one small allocation with one timer: there may be very many. A client that does not read costs
-//! nobody else: its body is not asked for more, the store then takes its watch off the list of those it feeds, and when
+//! An idle watch is one small allocation with one timer: there may be very many. A client that does not read the present
+//! objects in the time of a request loses its watch, which has a seat and a snapshot as long as it shows them. One that does
+//! not read what follows costs nobody else: its body is not asked for more, the store then takes its watch off the list of those it feeds, and when
 //! the client reads again the watch goes on from history, or ends with a 410 where history does not reach back so far.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -21,9 +23,11 @@ use super::events::{self, Encoder};
 use super::options::ListOptions;
 use crate::cache::Items;
 use crate::filters::priority_and_fairness::WatchSeat;
-use crate::listener::Shutdown;
+use crate::listener::{AnswerDeadline, Shutdown};
 use crate::registry::Endpoint;
 
+/// Bytes of present objects in a chunk, about.
+const CHUNK: usize = 64 * 1024;
 /// How often a watch that asked for them gets a bookmark.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
 
@@ -53,7 +57,7 @@ pub(super) struct Watch {
     /// `None`: nothing comes any more.
     events: Option<WatchStream>,
     /// Present objects that are still to be sent, before any event.
-    initial: Option<Items>,
+    initial: Option<Initial>,
     /// The mark of the initial objects' end is wanted.
     mark: bool,
     ends_at: Instant,
@@ -62,8 +66,10 @@ pub(super) struct Watch {
     /// Runs until the earlier of the two.
     timer: Pin<Box<Sleep>>,
     farewell: LocalBoxFuture<'static, ()>,
-    /// It has begun when the present objects are sent.
+    /// It has begun when the present objects are sent: then it gives back what only its beginning needs.
     seat: Option<WatchSeat>,
+    /// By when the present objects have to be read.
+    deadline: Option<AnswerDeadline>,
 }
 
 impl Watch {
@@ -96,13 +102,17 @@ impl Watch {
         Watch {
             writer,
             events,
-            initial,
+            initial: initial.map(|items| Initial {
+                items,
+                batch: VecDeque::new(),
+            }),
             mark: options.send_initial_events == Some(true) && options.bookmarks,
             ends_at: ends.at,
             bookmark_at,
             timer: Box::pin(sleep_until(bookmark_at.map_or(ends.at, |at| at.min(ends.at)))),
             farewell: ends.farewell(),
             seat: None,
+            deadline: None,
         }
     }
 
@@ -124,18 +134,24 @@ impl Watch {
         (false, due)
     }
 
-    /// With what flow control gave it.
-    pub(super) fn seated(mut self, seat: Option<WatchSeat>) -> Watch {
+    /// With what flow control gave it, and the time that its client has to read the present objects, if it shows them.
+    pub(super) fn begun(mut self, seat: Option<WatchSeat>, by: Instant) -> (Watch, Option<AnswerDeadline>) {
         self.seat = seat;
-        self.release_seat();
-        self
+        self.deadline = self.initial.is_some().then(|| AnswerDeadline::at(by));
+        self.go_on_without_initial();
+        let deadline = self.deadline.clone();
+        (self, deadline)
     }
 
-    fn release_seat(&mut self) {
-        if self.initial.is_none()
-            && let Some(seat) = &mut self.seat
-        {
+    fn go_on_without_initial(&mut self) {
+        if self.initial.is_some() {
+            return;
+        }
+        if let Some(seat) = &mut self.seat {
             seat.release();
+        }
+        if let Some(deadline) = self.deadline.take() {
+            deadline.lift();
         }
     }
 
@@ -148,7 +164,7 @@ impl Watch {
         loop {
             if let Some(items) = self.initial.take() {
                 self.initial = self.writer.state(items, self.mark);
-                self.release_seat();
+                self.go_on_without_initial();
             } else if let Some(events) = self.events.as_mut().filter(|_| !self.writer.ended) {
                 match events.poll_next_unpin(cx) {
                     Poll::Ready(item) => self.writer.item(item),
@@ -186,6 +202,21 @@ impl MessageBody for Watch {
     }
 }
 
+/// The present objects that are still to be sent.
+struct Initial {
+    items: Items,
+    batch: VecDeque<Entry>,
+}
+
+impl Initial {
+    fn next(&mut self) -> Option<Entry> {
+        if self.batch.is_empty() {
+            self.batch = self.items.batch();
+        }
+        self.batch.pop_front()
+    }
+}
+
 /// What of a collection is watched; `None`: all of it.
 struct Selection(Option<Box<(LabelSelector, FieldSelector)>>);
 
@@ -217,24 +248,23 @@ struct Writer {
 
 impl Writer {
     /// Some of the present objects, and gives back the rest; after the last one the mark of their end.
-    fn state(&mut self, mut items: Items, mark: bool) -> Option<Items> {
-        let batch = items.batch();
-        if batch.is_empty() {
-            if mark {
-                self.bookmark(true);
-            }
-            return None;
-        }
-        for entry in &batch {
+    fn state(&mut self, mut initial: Initial, mark: bool) -> Option<Initial> {
+        while self.chunk.len() < CHUNK {
+            let Some(entry) = initial.next() else {
+                if mark {
+                    self.bookmark(true);
+                }
+                return None;
+            };
             let written = self
                 .encoder
-                .event(&self.endpoint, "ADDED", entry, None, &mut self.chunk);
+                .event(&self.endpoint, "ADDED", &entry, None, &mut self.chunk);
             self.end_if(written);
             if self.ended {
                 return None;
             }
         }
-        Some(items)
+        Some(initial)
     }
 
     fn item(&mut self, item: Option<Result<WatchItem, StoreError>>) {

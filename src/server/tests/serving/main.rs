@@ -38,6 +38,8 @@ mod swapped;
 #[cfg(test)]
 mod timelines;
 #[cfg(test)]
+mod unread;
+#[cfg(test)]
 mod upserts;
 #[cfg(test)]
 mod watches;
