@@ -248,7 +248,7 @@ async fn what_is_absent_is_made() {
     let update = UpdateRequest {
         name,
         part: Part::Named("finalize"),
-        may_create: false,
+        creation: None,
         uid_is_precondition: true,
     };
     let mut without_finalizer = |old: Option<&dyn keelson_machinery::object::Object>| {

@@ -27,7 +27,7 @@ pub use decision::{Answer, Decision, Verdict};
 pub use everybody::Everybody;
 pub use fixed::{AlwaysAllow, AlwaysDeny, PrivilegedGroup};
 pub use metrics::{AuthorizationMetrics, Label};
-pub use refusal::{refusal, resource_path};
+pub use refusal::{refusal, refused, resource_path};
 pub use rules::{PathRule, ResourceRule, Rules};
 pub use union::{Authorization, Labeled, aggregate};
 

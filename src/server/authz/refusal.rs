@@ -1,9 +1,15 @@
 //! The sentence of a refusal, as kube-apiserver writes it.
 
 use keelson_machinery::field::text::quote;
+use keelson_machinery::status::StatusError;
 
 use crate::request_info::RequestInfo;
 use crate::user::User;
+
+/// 403 for what was decided about a request, and why.
+pub fn refused(user: &User, info: &RequestInfo, reason: &str) -> StatusError {
+    StatusError::forbidden(&info.group, &info.resource, &info.name, refusal(user, info, reason))
+}
 
 /// `User "a" cannot get resource "pods" in API group "" in the namespace "b": why`.
 pub fn refusal(user: &User, info: &RequestInfo, reason: &str) -> String {
@@ -21,6 +27,10 @@ pub fn refusal(user: &User, info: &RequestInfo, reason: &str) -> String {
     } else {
         format!("User {name} cannot {} path {}", info.verb, quote(&info.path))
     };
+    // What a client chose must not look like markup to whoever shows it.
+    if text.contains(['&', '<', '>']) {
+        text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    }
     if !reason.is_empty() {
         text.push_str(": ");
         text.push_str(reason);

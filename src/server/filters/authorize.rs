@@ -3,11 +3,10 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
 use keelson_machinery::field::text::quote;
-use keelson_machinery::status::StatusError;
 use tokio::time::Instant;
 
 use super::{Next, refuse};
-use crate::authz::refusal;
+use crate::authz::refused;
 use crate::rest::request::Request;
 use crate::state::ServerState;
 
@@ -30,9 +29,7 @@ pub async fn authorize(state: &ServerState, request: &mut Request, next: impl Ne
         None => {
             request.audit.annotate(DECISION, || "forbid");
             request.audit.annotate(REASON, || verdict.reason.clone());
-            let why = refusal(user, info, &verdict.reason);
-            let error = StatusError::forbidden(&info.group, &info.resource, &info.name, why);
-            refuse(request, &error)
+            refuse(request, &refused(user, info, &verdict.reason))
         }
         Some(error) => {
             request.audit.annotate(REASON, || "internal error");

@@ -34,7 +34,12 @@ impl Call {
     }
 
     pub fn post(url: impl Into<String>, content_type: &'static str, body: impl Into<Bytes>) -> Call {
-        let call = Call::new(Method::POST, url);
+        Call::sending(Method::POST, url, content_type, body)
+    }
+
+    /// A request of any method with a body.
+    pub fn sending(method: Method, url: impl Into<String>, content_type: &'static str, body: impl Into<Bytes>) -> Call {
+        let call = Call::new(method, url);
         Call {
             body: body.into(),
             ..call.header(http::header::CONTENT_TYPE, HeaderValue::from_static(content_type))

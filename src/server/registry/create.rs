@@ -11,6 +11,7 @@ use keelson_storage::{Expect, Revision, Written};
 use super::managed::Tracking;
 use super::write::{Lease, standard_finalizers};
 use super::{Context, Resource, Stored, parse_revision};
+use crate::request_info::RequestInfo;
 
 /// How many generated names are tried.
 const MAX_GENERATED_NAMES: usize = 8;
@@ -26,17 +27,19 @@ pub(super) struct Taken(String);
 impl Resource {
     /// Creates an object (hub version); the answer has its final metadata.
     pub async fn create(&self, context: &Context, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
-        match self.create_unless_there(context, object).await? {
+        match self.create_unless_there(context, object, None).await? {
             Ok(object) => Ok(object),
             Err(Taken(name)) => Err(self.exists_already(&context.namespace, &name).await),
         }
     }
 
-    /// Creates an object whose name nobody else has taken.
+    /// Creates an object whose name nobody else has taken. With `creation` the request was let through as another one:
+    /// whether its sender may do this too is asked when the object is known to be a valid one.
     pub(super) async fn create_unless_there(
         &self,
         context: &Context,
         mut object: Box<dyn Object>,
+        creation: Option<&RequestInfo>,
     ) -> Result<Result<Box<dyn Object>, Taken>, StatusError> {
         if let Some(answer) = self.strategy.authorize(context, &*object, None) {
             answer.await?;
@@ -67,6 +70,9 @@ impl Resource {
             self.check_create(context, &*object)?;
             let warnings = self.strategy.warnings(&*object, None);
             context.warnings.borrow_mut().extend(warnings);
+            if let Some(creation) = creation {
+                context.confirm(creation).await?;
+            }
             match self.insert(context, &mut *object).await? {
                 Ok(revision) => {
                     // It stays where nothing is written.

@@ -6,12 +6,14 @@ use std::rc::Rc;
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
+use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
 
 use super::Answer;
 use super::managed::Tracking;
 use super::write::Part;
-use crate::authz::Authorization;
+use crate::authz::{Authorization, refused};
+use crate::request_info::RequestInfo;
 use crate::user::User;
 
 /// Texts for `Warning` headers of an answer.
@@ -31,6 +33,18 @@ pub struct Context {
     pub tracking: Tracking,
     /// Where what is odd, but no fault, is told.
     pub warnings: Warnings,
+}
+
+impl Context {
+    /// Whether the sender may do this too; 403 in the words of the first decision on a request.
+    pub async fn confirm(&self, info: &RequestInfo) -> Result<(), StatusError> {
+        let verdict = self.authorization.decide(&self.user, info).await;
+        match verdict.error {
+            _ if verdict.allowed => Ok(()),
+            Some(error) => Err(StatusError::internal_error(error)),
+            None => Err(refused(&self.user, info, &verdict.reason)),
+        }
+    }
 }
 
 /// What an admission plug-in makes of an object of the hub version that a client writes.

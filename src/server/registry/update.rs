@@ -16,6 +16,7 @@ use super::write::{
     Attempt, Lease, OBJECT_MODIFIED, Part, UpdateRequest, Updated, Updater, precondition_text, standard_finalizers,
 };
 use super::{Context, Resource, parse_revision};
+use crate::request_info::RequestInfo;
 
 /// How often a write is tried again when another writer was faster, before the client is told to retry.
 const MAX_ATTEMPTS: usize = 64;
@@ -61,9 +62,9 @@ impl Resource {
         request: &UpdateRequest<'_>,
         updater: Updater<'_>,
     ) -> Result<Result<Updated, Taken>, StatusError> {
-        if !request.may_create {
+        let Some(asked) = request.creation else {
             return Err(self.not_found(request.name));
-        }
+        };
         let mut object = updater(None)?;
         if !object.meta().uid.is_empty() {
             let uid = &object.meta().uid;
@@ -76,7 +77,13 @@ impl Resource {
         }
         parse_revision(&object.meta().resource_version).map_err(StatusError::unknown)?;
         let named = std::mem::take(&mut object.meta_mut().resource_version);
-        Ok(self.create_unless_there(context, object).await?.map(|mut object| {
+        let creation = RequestInfo {
+            verb: "create".to_owned(),
+            namespace: context.namespace.clone(),
+            ..asked.clone()
+        };
+        let created = self.create_unless_there(context, object, Some(&creation)).await?;
+        Ok(created.map(|mut object| {
             if context.dry_run {
                 object.meta_mut().resource_version = named;
             }

@@ -10,6 +10,7 @@ use keelson_storage::{Entry, Expect, LeaseId, StoreError, Write, Written};
 
 use super::delete::{FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
 use super::{Context, Resource};
+use crate::request_info::RequestInfo;
 
 /// Leases that are tried for one write.
 const MAX_LEASES: usize = 4;
@@ -31,8 +32,9 @@ pub enum Part {
 pub struct UpdateRequest<'a> {
     pub name: &'a str,
     pub part: Part,
-    /// May make the object if it is absent.
-    pub may_create: bool,
+    /// Makes the object if it is absent, for a sender who may create it too: what the request asks for, as it was let
+    /// through. `None`: the object has to be there.
+    pub creation: Option<&'a RequestInfo>,
     /// Another uid than the stored one is a conflict (PUT), not a change of an immutable field (PATCH).
     pub uid_is_precondition: bool,
 }
@@ -43,7 +45,7 @@ impl<'a> UpdateRequest<'a> {
         UpdateRequest {
             name,
             part: Part::Main,
-            may_create: false,
+            creation: None,
             uid_is_precondition: true,
         }
     }

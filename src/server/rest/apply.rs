@@ -155,12 +155,12 @@ impl Rest {
         let wanted = UpdateRequest {
             name: request.info.name.as_str(),
             part,
-            may_create: subresource.is_none(),
+            creation: subresource.is_none().then_some(&*request.info),
             uid_is_precondition: false,
         };
         let namespace = namespace(request, endpoint);
         let mut make = |current: Option<&dyn Object>| {
-            if current.is_none() && !wanted.may_create {
+            if current.is_none() && wanted.creation.is_none() {
                 return Err(endpoint.resource.not_found(wanted.name));
             }
             let mut new = endpoint.resource.apply(current, &applying)?;

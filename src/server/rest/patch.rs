@@ -77,7 +77,7 @@ impl Rest {
         let wanted = UpdateRequest {
             name,
             part: part(subresource),
-            may_create: false,
+            creation: None,
             uid_is_precondition: false,
         };
         let mut updater = |current: Option<&dyn Object>| {

@@ -78,7 +78,7 @@ impl Rest {
         let wanted = UpdateRequest {
             name,
             part: Part::Main,
-            may_create: false,
+            creation: None,
             uid_is_precondition: true,
         };
         let writer = request.writer(endpoint, self.now());

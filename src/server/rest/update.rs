@@ -42,7 +42,7 @@ impl Rest {
         let wanted = UpdateRequest {
             name,
             part: part(subresource),
-            may_create,
+            creation: may_create.then_some(&*request.info),
             uid_is_precondition: true,
         };
         let mut make = |_: Option<&dyn Object>| Ok(hub.clone_object());

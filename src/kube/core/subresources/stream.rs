@@ -4,6 +4,7 @@ use actix_web::http::header;
 use keelson_machinery::status::StatusError;
 use keelson_server::outgoing::dial;
 use keelson_server::registry::{Answer, Call, Handler, Reply};
+use keelson_server::request_info::RequestInfo;
 
 use super::kubelet::{self, unspoken};
 use super::log_options;
@@ -29,13 +30,38 @@ impl Handler for PortForward {
     fn connect<'a>(&'a self, call: &'a Call<'a>) -> Answer<'a, Reply> {
         Box::pin(async move {
             log_options::ports(&call.request.query)?;
+            may_create(call).await?;
             let pod = kubelet::pod(call).await?;
             stream(call, &pod).await
         })
     }
 }
 
+/// Whoever opens a stream acts on the pod, also with a GET: that needs the right to `create` too.
+async fn may_create(call: &Call<'_>) -> Result<(), StatusError> {
+    let info = &call.request.info;
+    if info.verb == "create" {
+        return Ok(());
+    }
+    let creation = RequestInfo {
+        verb: "create".to_owned(),
+        ..(**info).clone()
+    };
+    let verdict = call.authorization.decide(&call.request.user, &creation).await;
+    match verdict.error {
+        _ if verdict.allowed => Ok(()),
+        Some(error) => Err(StatusError::unknown(error)),
+        None => Err(StatusError::forbidden(
+            &info.group,
+            &info.resource,
+            &info.name,
+            verdict.reason,
+        )),
+    }
+}
+
 async fn of_container(call: &Call<'_>) -> Result<Reply, StatusError> {
+    may_create(call).await?;
     let pod = kubelet::pod(call).await?;
     kubelet::container(&pod, call.request.query.get("container").unwrap_or_default())?;
     stream(call, &pod).await
