@@ -39,7 +39,7 @@ use crate::lease_pool::LeasePool;
 use crate::maintenance::{Maintenance, Schedule};
 use crate::{
     Clock, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store,
-    StoreCopy, StoreError, SystemClock, WatchStream, Write, Written,
+    StoreCopy, StoreError, SystemClock, Timeline, WatchStream, Write, Written,
 };
 
 /// Writes that wait for the writer at most; more wait in their callers.
@@ -51,6 +51,7 @@ const PASSES: u32 = 4;
 pub struct EmbeddedStore {
     shared: Arc<Shared>,
     path: PathBuf,
+    /// See [`Database::timeline`].
     timeline: u64,
     queue: mpsc::Sender<Command>,
     upkeep: Maintenance,
@@ -87,12 +88,6 @@ impl EmbeddedStore {
             leases: Mutex::default(),
             copying: Arc::new(Semaphore::new(1)),
         })
-    }
-
-    /// Names the past that the store's revisions belong to: stays the same when the store is opened again, and is another
-    /// one when a snapshot was put back or keys were imported.
-    pub fn timeline(&self) -> u64 {
-        self.timeline
     }
 
     async fn ask<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Result<T, StoreError> {
@@ -235,6 +230,10 @@ impl Store for EmbeddedStore {
         let bytes = |path: PathBuf| path.metadata().map_or(0, |file| file.len());
         let log = self.path.with_extension("db-wal");
         ready(Ok(Some(bytes(self.path.clone()) + bytes(log)))).boxed()
+    }
+
+    fn timeline(&self) -> Option<Timeline> {
+        Some(Timeline::of(self.timeline))
     }
 
     fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {

@@ -19,7 +19,9 @@ use super::super::database::{CommitFault, Database};
 use super::super::writer::{Command, Writer};
 use super::super::{offline, repair};
 use crate::maintenance::{Due, Schedule};
-use crate::{Clock, Entry, Event, Expect, HistoryLimits, LeaseId, ListOptions, Revision, StoreError, Write, Written};
+use crate::{
+    Clock, Entry, Event, Expect, HistoryLimits, LeaseId, ListOptions, Position, Revision, StoreError, Write, Written,
+};
 
 const SEQUENCES: u64 = 2_000;
 const STEPS: u32 = 14;
@@ -244,7 +246,7 @@ impl Sequence {
         }
         if fault == Some(CommitFault::Undone) && failed {
             assert_eq!(
-                self.writer().shared.mvcc.revision(),
+                self.writer().shared.mvcc.current_revision().ok(),
                 Some(Revision(before)),
                 "{}",
                 self.context
@@ -339,10 +341,13 @@ impl Sequence {
     /// Beyond the writes, only keys under a lease whose time was over may have gone.
     fn expire(&mut self) {
         let mvcc = self.writer().shared.mvcc.clone();
-        let (known, now) = (Revision(self.model.revision), mvcc.revision().unwrap());
-        let events = mvcc.view().map(|_| mvcc.events("", known, now, usize::MAX)).unwrap();
-        let Some(events) = events else {
-            panic!("{}: {known} to {now} is forgotten", self.context)
+        let now = mvcc.position().unwrap();
+        let known = Position {
+            revision: Revision(self.model.revision),
+            ..now
+        };
+        let Some(events) = mvcc.events("", known, now.revision, usize::MAX) else {
+            panic!("{}: {known:?} to {now:?} is forgotten", self.context)
         };
         for event in events {
             let Event::Delete { key, revision, .. } = event else {
