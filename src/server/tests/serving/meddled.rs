@@ -9,8 +9,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use keelson_server::server::Config;
 use keelson_storage::{
-    Entry, Event, Expect, Got, LeaseId, ListOptions, Listed, Revision, Snapshot, Store, StoreError, WatchStream, Write,
-    Written,
+    Entry, Event, Expect, Got, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store, StoreError,
+    WatchStream, Write, Written,
 };
 
 /// What becomes of a write.
@@ -104,7 +104,7 @@ impl Store for Meddled {
     fn held(&self, prefix: &str) -> Option<Snapshot> {
         self.store.held(prefix)
     }
-    fn events(&self, prefix: &str, after: Revision, until: Revision, limit: usize) -> Option<Vec<Event>> {
+    fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.store.events(prefix, after, until, limit)
     }
     fn watch<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<WatchStream, StoreError>> {
