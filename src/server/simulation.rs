@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
@@ -13,6 +12,7 @@ use keelson_storage::encryption::Encryption;
 use keelson_storage::etcd::EtcdStore;
 use keelson_storage::simulation::Outcome;
 use keelson_storage::simulation::plan::Shape;
+use keelson_storage::simulation::seeds::{one_seed, run, sweep};
 use keelson_storage::simulation::servers::Server;
 use keelson_storage::simulation::shared_etcd::{Run, run_with};
 use keelson_storage::simulation::truth::{self, Now, Truth};
@@ -24,7 +24,7 @@ use crate::cache::{Budget, Items};
 use crate::env::{SystemClock, SystemEntropy};
 use crate::registry::{Backend, KindCode, Query, Registry, Resource};
 
-const PREFIX: &str = "/registry/shop.example.com/orders/";
+const PREFIX: &str = "/registry/shop/orders/";
 
 /// Orders, enough of them for indexes.
 const ORDERS: Shape = Shape {
@@ -178,7 +178,7 @@ impl Guest {
     }
 }
 
-fn run(seed: u64, talks: bool) -> Outcome {
+fn play(seed: u64, talks: bool) -> Outcome {
     run_with(seed, talks, ORDERS, |run: &Run| {
         for number in 0..run.plan.servers {
             let guest = Guest {
@@ -192,54 +192,15 @@ fn run(seed: u64, talks: bool) -> Outcome {
     })
 }
 
-fn number(variable: &str) -> Option<u64> {
-    let value = std::env::var(variable).ok()?;
-    Some(
-        value
-            .parse()
-            .unwrap_or_else(|_| panic!("{variable}: {value} is no number")),
-    )
-}
-
 #[test]
 fn what_is_derived_is_right() {
-    let (first, count) = (
-        number("KEELSON_FIRST_SEED").unwrap_or(1),
-        number("KEELSON_SEEDS").unwrap_or(1000),
-    );
-    let (next, found) = (AtomicU64::new(first), std::sync::Mutex::new(Vec::new()));
-    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + count {
-                        return;
-                    }
-                    if let Some(violation) = run(seed, false).violation {
-                        found.lock().unwrap().push((seed, violation));
-                    }
-                }
-            });
-        }
-    });
-    let found = found.into_inner().unwrap();
-    for (seed, violation) in &found {
-        println!("KEELSON_SEED={seed} cargo test -p keelson-server simulation::one -- --nocapture");
-        println!("  {violation}");
-    }
-    assert!(
-        found.is_empty(),
-        "promises were broken by {} of {count} seeds",
-        found.len()
-    );
+    sweep(play, 1000, "keelson-server", "simulation::one");
 }
 
 #[test]
 fn one() {
-    let Some(seed) = number("KEELSON_SEED") else { return };
-    let outcome = run(seed, true);
+    let Some(seed) = one_seed() else { return };
+    let outcome = run(play, seed, true);
     println!("{}", outcome.plan);
     assert_eq!(outcome.violation, None);
 }

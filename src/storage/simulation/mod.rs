@@ -22,6 +22,7 @@ pub mod etcd;
 pub mod executor;
 pub mod local;
 pub mod plan;
+pub mod seeds;
 pub mod servers;
 pub mod shared_etcd;
 #[cfg(test)]
