@@ -18,6 +18,7 @@ mod coordination;
 mod core;
 mod discovery;
 pub mod flowcontrol;
+mod kept;
 mod metadata;
 mod networking;
 mod node;
@@ -44,6 +45,7 @@ use keelson_server::registry::{CodeDefaults, KindCode};
 pub fn code() -> KindCode {
     let mut code = KindCode::default();
     metadata::register(&mut code);
+    kept::register(&mut code);
     admission::register(&mut code);
     core_kinds(&mut code);
     events(&mut code, &core::event::EventStrategy::default());
@@ -92,6 +94,7 @@ fn core_kinds(code: &mut KindCode) {
     code.strategy("", "nodes", core::node::NodeStrategy);
     code.strategy("", "pods", core::pod::PodStrategy);
     code.strategy("", "podtemplates", core::pod_template::PodTemplateStrategy);
+    code.strategy("", "resourcequotas", core::resource_quota::ResourceQuotaStrategy);
     code.strategy("", "secrets", core::secret::SecretStrategy);
     code.strategy("", "services", core::service::ServiceStrategy);
     code.strategy("", "serviceaccounts", core::service_account::ServiceAccountStrategy);
@@ -136,6 +139,7 @@ fn volume_kinds(code: &mut KindCode) {
     );
     let group = "storage.k8s.io";
     code.strategy(group, "csidrivers", storage::csi_driver::CsiDriverStrategy);
+    code.strategy(group, "csinodes", storage::csi_node::CsiNodeStrategy);
     code.defaults(group, "v1", "volumeattachments", storage::volume_attachment::defaults);
 }
 
@@ -173,6 +177,11 @@ fn cluster_kinds(code: &mut KindCode) {
         "endpointslices",
         discovery::endpoint_slice::EndpointSliceStrategy,
     );
+    code.strategy(
+        "networking.k8s.io",
+        "servicecidrs",
+        networking::service_cidr::ServiceCidrStrategy,
+    );
     code.strategy("networking.k8s.io", "ingresses", networking::ingress::IngressStrategy);
     code.defaults(
         "networking.k8s.io",
@@ -191,13 +200,15 @@ fn cluster_kinds(code: &mut KindCode) {
 }
 
 /// Kinds whose only rule is about their status.
-const STATUS_ALONE: [(&str, &str); 6] = [
+const STATUS_ALONE: [(&str, &str); 8] = [
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
     ("certificates.k8s.io", "podcertificaterequests"),
-    ("networking.k8s.io", "servicecidrs"),
+    ("internal.apiserver.k8s.io", "storageversions"),
     ("resource.k8s.io", "resourceclaims"),
     ("resource.k8s.io", "resourcepoolstatusrequests"),
+    ("scheduling.k8s.io", "podgroups"),
     ("storage.k8s.io", "volumeattachments"),
+    ("storagemigration.k8s.io", "storageversionmigrations"),
 ];
 
 fn resource_kinds(code: &mut KindCode) {

@@ -4,7 +4,7 @@ use keelson_machinery::object::Object;
 use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, Strategy};
 
-use super::typed::keep_metadata;
+use super::typed::keep_all_metadata;
 
 /// Of most kinds a write to the status may change labels and annotations too; of these it may not.
 pub struct StatusAlone;
@@ -18,7 +18,7 @@ impl Strategy for StatusAlone {
     }
 
     fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        keep_metadata(new, old);
+        keep_all_metadata(new, old);
     }
 }
 

@@ -34,6 +34,14 @@ pub fn keep_metadata(new: &mut dyn Object, old: &dyn Object) {
     new.owner_references.clone_from(&old.owner_references);
 }
 
+/// The same of kinds that leave nothing of it to the writer of a status.
+pub fn keep_all_metadata(new: &mut dyn Object, old: &dyn Object) {
+    keep_metadata(new, old);
+    let (new, old) = (new.meta_mut(), old.meta());
+    new.deletion_timestamp = old.deletion_timestamp;
+    new.self_link.clone_from(&old.self_link);
+}
+
 /// The typed body of a request; an error would be a handler that is registered for another kind.
 pub fn body<T: Reflect>(object: Box<dyn Kind>) -> Result<Box<T>, StatusError> {
     let found = object.gvk();

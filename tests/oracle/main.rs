@@ -13,7 +13,9 @@
     reason = "what fails here fails a test, as it should"
 )]
 
+mod changes;
 mod decisions;
+mod keepers;
 mod samples;
 mod server;
 

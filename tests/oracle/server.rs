@@ -179,6 +179,7 @@ pub fn version_path(group: &str, version: &str) -> String {
 fn config() -> Config {
     let admin = User {
         name: "admin".to_owned(),
+        uid: "uid-admin".to_owned(),
         groups: vec![GROUP_MASTERS.to_owned()],
         ..User::default()
     };

@@ -1,10 +1,11 @@
 //! Definitions of custom resources: names that follow from the kind, and the versions that objects were stored in.
 
+use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
 use keelson_server::registry::{Context, Strategy};
 
-use crate::api::apiextensions_k8s_io::v1::CustomResourceDefinition;
-use crate::kube::typed::typed_mut;
+use crate::api::apiextensions_k8s_io::v1::{CustomResourceDefinition, CustomResourceDefinitionCondition};
+use crate::kube::typed::{IMMUTABLE, typed, typed_mut};
 
 /// The rules of definitions.
 pub struct CustomResourceDefinitionStrategy;
@@ -17,7 +18,33 @@ impl Strategy for CustomResourceDefinitionStrategy {
     fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, _old: &dyn Object) {
         add_stored_version(new);
     }
+
+    /// What names the resource stays; what its objects are, as soon as there may be any.
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let (Some(new), Some(old)) = (
+            typed::<CustomResourceDefinition>(new),
+            typed::<CustomResourceDefinition>(old),
+        ) else {
+            return ErrorList::default();
+        };
+        let established = |c: &CustomResourceDefinitionCondition| c.r#type == ESTABLISHED && c.status == "True";
+        let is_served = old.status.conditions.iter().any(established);
+        let (now, was) = (&new.spec, &old.spec);
+        let fields = [
+            ("scope", is_served, &now.scope, &was.scope),
+            ("names.kind", is_served, &now.names.kind, &was.names.kind),
+            ("group", true, &now.group, &was.group),
+            ("names.plural", true, &now.names.plural, &was.names.plural),
+        ];
+        let changed = fields.into_iter().filter(|(_, kept, now, was)| *kept && now != was);
+        changed
+            .map(|(name, _, now, _)| FieldError::invalid(&Path::new("spec").child(name), now, IMMUTABLE))
+            .collect()
+    }
 }
+
+/// Objects of the definition are served.
+const ESTABLISHED: &str = "Established";
 
 /// Objects will be stored in this version from now on; the list only grows.
 fn add_stored_version(object: &mut dyn Object) {
@@ -48,7 +75,7 @@ pub fn defaults(object: &mut dyn Object) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, read_defaulted, text};
+    use crate::kube::testing::{context, lines, read_defaulted, text};
 
     #[test]
     fn names_follow_from_the_kind() {
@@ -60,6 +87,31 @@ mod tests {
             r#"{"plural":"things","singular":"thing","kind":"Thing","listKind":"ThingList"}"#
         );
         assert_eq!(o.spec.conversion.unwrap().strategy, "None");
+    }
+
+    #[test]
+    fn names_of_the_resource_stay() {
+        let definition = |spec: &str, established: &str| -> CustomResourceDefinition {
+            read_defaulted(&format!(
+                r#"{{"spec":{spec},"status":{{"conditions":[{{"type":"Established","status":"{established}"}}]}}}}"#
+            ))
+        };
+        let spec = r#"{"group":"g","scope":"Cluster","names":{"plural":"p","kind":"K"}}"#;
+        for (from, to, before, after) in [
+            ("\"g\"", "\"h\"", "spec.group", "spec.group"),
+            ("\"p\"", "\"q\"", "spec.names.plural", "spec.names.plural"),
+            ("\"K\"", "\"L\"", "", "spec.names.kind"),
+            ("Cluster", "Namespaced", "", "spec.scope"),
+        ] {
+            for (established, expected) in [("False", before), ("True", after)] {
+                let (old, new) = (
+                    definition(spec, established),
+                    definition(&spec.replace(from, to), established),
+                );
+                let found = lines(&CustomResourceDefinitionStrategy.validate_update(&context(), &new, &old));
+                assert_eq!(found.split(": ").next().unwrap(), expected, "{to} {established}");
+            }
+        }
     }
 
     #[test]

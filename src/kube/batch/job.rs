@@ -1,5 +1,7 @@
 //! Jobs: how often a job runs its pods, and how it knows them.
 
+mod keep;
+
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
@@ -47,6 +49,13 @@ impl Strategy for JobStrategy {
             select_own_pods(job);
         }
         label_like_pods(job);
+    }
+
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        match (typed::<Job>(new), typed::<Job>(old)) {
+            (Some(new), Some(old)) => keep::faults(new, old),
+            _ => ErrorList::default(),
+        }
     }
 
     fn validate_status_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {

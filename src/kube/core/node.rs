@@ -54,6 +54,9 @@ impl Strategy for NodeStrategy {
             let text = "node updates may not change providerID except from \"\" to valid";
             errors.push(FieldError::forbidden(&spec.child("providerID"), text));
         }
+        if new.spec.external_id != old.spec.external_id {
+            errors.push(FieldError::forbidden(&spec.child("externalID"), "may not be updated"));
+        }
         errors
     }
 }
@@ -126,6 +129,11 @@ mod tests {
             lines(&NodeStrategy.validate_update(&context(), &new, &old)),
             "spec.podCIDRs: Forbidden: node updates may not change podCIDR except from \"\" to valid\n\
              spec.providerID: Forbidden: node updates may not change providerID except from \"\" to valid"
+        );
+        let named: Node = read(r#"{"spec":{"externalID":"e"}}"#);
+        assert_eq!(
+            lines(&NodeStrategy.validate_update(&context(), &named, &Node::default())),
+            "spec.externalID: Forbidden: may not be updated"
         );
         assert_eq!(
             lines(&NodeStrategy.validate_update(&context(), &new, &Node::default())),

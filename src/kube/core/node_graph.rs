@@ -83,7 +83,9 @@ fn references(pod: &Pod) -> Vec<Reference> {
     for volume in ephemeral {
         add(ReferenceKind::Claim, &format!("{}-{}", pod.metadata.name, volume.name));
     }
-    let generated = pod.status.resource_claim_statuses.iter();
+    // What a status says is its node's word: it counts only for claims that the pod asks for.
+    let asked = |name: &str| pod.spec.resource_claims.iter().any(|claim| claim.name == name);
+    let generated = pod.status.resource_claim_statuses.iter().filter(|s| asked(&s.name));
     for name in generated.filter_map(|status| status.resource_claim_name.as_ref()) {
         add(ReferenceKind::ResourceClaim, name);
     }
@@ -201,6 +203,17 @@ mod tests {
         assert!(Reader.pod(&pod).unwrap().references.is_empty());
         pod.spec.node_name.clear();
         assert!(Reader.pod(&pod).is_none());
+    }
+
+    #[test]
+    fn a_status_names_only_claims_that_the_pod_asks_for() {
+        let pod: Pod = read(
+            r#"{"spec":{"nodeName":"n","resourceClaims":[{"name":"a","resourceClaimTemplateName":"t"}]},
+            "status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"own"},
+            {"name":"b","resourceClaimName":"victim"}]}}"#,
+        );
+        let names: Vec<String> = references(&pod).into_iter().map(|r| r.name).collect();
+        assert_eq!(names, ["own"]);
     }
 
     #[test]

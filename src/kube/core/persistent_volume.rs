@@ -1,6 +1,8 @@
 //! Persistent volumes: they start pending, and know since when they are in their phase.
 
-use keelson_machinery::field::Path;
+mod keep;
+
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_machinery::object::Object;
 use keelson_server::registry::{Context, Strategy};
 
@@ -34,6 +36,13 @@ impl Strategy for PersistentVolumeStrategy {
                 last_phase_transition_time: Some(context.now.truncate_to_seconds()),
                 ..PersistentVolumeStatus::default()
             };
+        }
+    }
+
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        match (typed::<PersistentVolume>(new), typed::<PersistentVolume>(old)) {
+            (Some(new), Some(old)) => keep::faults(&new.spec, &old.spec),
+            _ => ErrorList::default(),
         }
     }
 

@@ -1,6 +1,8 @@
 //! Claims of persistent volumes: the two forms of their data source say the same.
 
-use keelson_machinery::field::Path;
+mod keep;
+
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_machinery::object::Object;
 use keelson_server::registry::{Context, Strategy};
 
@@ -50,6 +52,13 @@ impl Strategy for PersistentVolumeClaimStrategy {
             drop_other_namespace(&mut new.spec);
         }
         join_data_sources(&mut new.spec);
+    }
+
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        match (typed::<PersistentVolumeClaim>(new), typed::<PersistentVolumeClaim>(old)) {
+            (Some(new), Some(old)) => keep::faults(new, old),
+            _ => ErrorList::default(),
+        }
     }
 }
 

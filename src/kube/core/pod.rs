@@ -1,5 +1,8 @@
 //! Pods: what a new one starts with, which of its fields may change, how long it gets to end.
 
+mod annotations;
+mod status;
+
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::DeleteOptions;
@@ -58,6 +61,10 @@ impl Strategy for PodStrategy {
             return;
         };
         new.metadata.owner_references.clone_from(&old.metadata.owner_references);
+        // Of a feature that is switched off.
+        if old.status.node_allocatable_resource_claim_statuses.is_empty() {
+            new.status.node_allocatable_resource_claim_statuses.clear();
+        }
         if new.status.qos_class.is_empty() {
             new.status.qos_class.clone_from(&old.status.qos_class);
         }
@@ -68,7 +75,8 @@ impl Strategy for PodStrategy {
             return ErrorList::default();
         };
         let path = Path::new("spec");
-        let mut errors = pod_spec::validate(&pod.spec, &path);
+        let mut errors = annotations::validate(pod, &Path::new("metadata").child("annotations"));
+        errors.extend(pod_spec::validate(&pod.spec, &path));
         if !pod.spec.ephemeral_containers.is_empty() {
             errors.push(FieldError::forbidden(
                 &path.child("ephemeralContainers"),
@@ -83,7 +91,7 @@ impl Strategy for PodStrategy {
             return ErrorList::default();
         };
         let path = Path::new("spec");
-        let mut errors = ErrorList::default();
+        let mut errors = annotations::validate_change(new, old);
         if !equality::equal(&new.spec, &old.spec) {
             errors.extend(pod_spec::validate(&new.spec, &path));
             errors.extend(validate_change(&new.spec, &old.spec, &path));
@@ -105,22 +113,22 @@ impl Strategy for PodStrategy {
         let (Some(pod), Some(was)) = (typed::<Pod>(new), typed::<Pod>(old)) else {
             return ErrorList::default();
         };
-        match name {
+        let mut errors = annotations::validate_change(pod, was);
+        errors.extend(match name {
             "ephemeralcontainers" => ephemeral::validate(pod, was),
             "resize" => resize::validate(pod, was),
-            _ => self.validate_update(context, new, old),
-        }
+            _ => return self.validate_update(context, new, old),
+        });
+        errors
     }
 
     fn validate_status_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
         let (Some(new), Some(old)) = (typed::<Pod>(new), typed::<Pod>(old)) else {
             return ErrorList::default();
         };
-        let path = Path::new("status").child("qosClass");
-        match old.status.qos_class.is_empty() || new.status.qos_class == old.status.qos_class {
-            true => ErrorList::default(),
-            false => FieldError::invalid(&path, &new.status.qos_class, "field is immutable").into(),
-        }
+        let mut errors = annotations::validate_change(new, old);
+        errors.extend(status::validate(new, old));
+        errors
     }
 
     /// Someone has to end the containers of a pod that is bound to a node and not over; all others go at once.

@@ -1,10 +1,32 @@
 //! Resource quotas.
 
+use std::collections::BTreeSet;
+
+use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
+use keelson_server::registry::{Context, Strategy};
 
 use super::resource_list::round;
 use crate::api::core::v1::ResourceQuota;
-use crate::kube::typed::typed_mut;
+use crate::kube::typed::{IMMUTABLE, typed, typed_mut};
+
+/// The rules of quotas.
+pub struct ResourceQuotaStrategy;
+
+impl Strategy for ResourceQuotaStrategy {
+    /// What a quota counts stays, in whatever order it is said.
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let (Some(new), Some(old)) = (typed::<ResourceQuota>(new), typed::<ResourceQuota>(old)) else {
+            return ErrorList::default();
+        };
+        let scopes = |quota: &ResourceQuota| quota.spec.scopes.iter().cloned().collect::<BTreeSet<_>>();
+        if scopes(new) == scopes(old) {
+            return ErrorList::default();
+        }
+        let shown = BadValue::json(serde_json::Value::from(new.spec.scopes.clone()).to_string());
+        FieldError::invalid(&Path::new("spec").child("scopes"), shown, IMMUTABLE).into()
+    }
+}
 
 /// Defaults in code of resource quotas.
 pub fn defaults(object: &mut dyn Object) {
@@ -14,4 +36,24 @@ pub fn defaults(object: &mut dyn Object) {
     round(&mut o.spec.hard);
     round(&mut o.status.hard);
     round(&mut o.status.used);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, lines, read};
+
+    #[test]
+    fn scopes_stay() {
+        let changed = |new: &str| {
+            let read = |scopes: &str| read::<ResourceQuota>(&format!(r#"{{"spec":{{"scopes":[{scopes}]}}}}"#));
+            let old = read(r#""a","b""#);
+            lines(&ResourceQuotaStrategy.validate_update(&context(), &read(new), &old))
+        };
+        assert_eq!(changed(r#""b","a","b""#), "");
+        assert_eq!(
+            changed(r#""b""#),
+            "spec.scopes: Invalid value: [\"b\"]: field is immutable"
+        );
+    }
 }

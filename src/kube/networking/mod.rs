@@ -2,3 +2,4 @@
 
 pub mod ingress;
 pub mod network_policy;
+pub mod service_cidr;

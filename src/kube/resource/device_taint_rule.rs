@@ -6,7 +6,7 @@ use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, Strategy};
 
 use crate::api::resource_k8s_io::v1beta2::DeviceTaintRule;
-use crate::kube::typed::{keep_metadata, typed_mut};
+use crate::kube::typed::{keep_all_metadata, typed_mut};
 
 /// The rules of taint rules.
 pub struct DeviceTaintRuleStrategy;
@@ -28,7 +28,7 @@ impl Strategy for DeviceTaintRuleStrategy {
     }
 
     fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        keep_metadata(new, old);
+        keep_all_metadata(new, old);
     }
 }
 

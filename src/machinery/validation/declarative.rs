@@ -387,7 +387,7 @@ fn find<'a>(old: Option<Value<'a>>, field: &FieldDesc, item: Value<'_>, index: u
 }
 
 /// A value as error texts show it.
-fn shown(value: Value<'_>) -> BadValue {
+pub fn shown(value: Value<'_>) -> BadValue {
     match value {
         Value::Absent => BadValue::null(),
         Value::Bool(v) => v.into(),

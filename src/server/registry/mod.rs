@@ -5,6 +5,7 @@ pub mod codec;
 mod create;
 pub mod delete;
 pub mod handler;
+mod kept;
 pub mod managed;
 mod own_request;
 pub mod strategy;
@@ -35,6 +36,7 @@ use crate::cache::{Budget, Indexes};
 
 pub(crate) use derive::LIST_ITEMS;
 pub use handler::{Answer, Call, Handler, Reply};
+pub use kept::Kept;
 pub use placement::{Media, Placement, StoreOverride};
 pub use read::{Stored, parse_revision};
 pub(crate) use select::{Next, Query};
@@ -76,6 +78,7 @@ pub struct Resource {
     pub strategy: Arc<dyn Strategy>,
     pub(crate) metadata_checks: MetadataChecks,
     pub(crate) mutations: Vec<Mutation>,
+    kept: &'static [Kept],
     /// Defaults in code, by version.
     code_defaults: HashMap<&'static str, CodeDefaults>,
     /// Code that answers instead of storage, by subresource; "" is the resource itself.
@@ -154,6 +157,7 @@ pub struct KindCode {
     strategies: HashMap<(&'static str, &'static str), Arc<dyn Strategy>>,
     metadata_checks: HashMap<(&'static str, &'static str), MetadataChecks>,
     mutations: HashMap<(&'static str, &'static str), Vec<Mutation>>,
+    kept: HashMap<(&'static str, &'static str), &'static [Kept]>,
     defaults: HashMap<(&'static str, &'static str, &'static str), CodeDefaults>,
     /// By group, plural and subresource.
     handlers: BTreeMap<(&'static str, &'static str, &'static str), Arc<dyn Handler>>,
@@ -169,6 +173,11 @@ impl KindCode {
     /// Sets what a resource checks of its metadata beside the rules that every resource has; without it nothing.
     pub fn metadata_checks(&mut self, group: &'static str, plural: &'static str, checks: MetadataChecks) {
         self.metadata_checks.insert((group, plural), checks);
+    }
+
+    /// Sets the fields that an object of a resource keeps from its making on.
+    pub fn kept(&mut self, group: &'static str, plural: &'static str, fields: &'static [Kept]) {
+        self.kept.insert((group, plural), fields);
     }
 
     /// Adds an admission plug-in for objects of a resource. They act in the order in which they were added, before the
@@ -199,6 +208,7 @@ impl KindCode {
         self.handlers.extend(other.handlers);
         self.strategies.extend(other.strategies);
         self.metadata_checks.extend(other.metadata_checks);
+        self.kept.extend(other.kept);
         for (resource, mutations) in other.mutations {
             self.mutations.entry(resource).or_default().extend(mutations);
         }
@@ -356,6 +366,7 @@ impl Registry {
             strategy,
             metadata_checks: checks.copied().unwrap_or(MetadataChecks::ONCE),
             mutations: code.mutations.get(&(group, plural)).cloned().unwrap_or_default(),
+            kept: code.kept.get(&(group, plural)).copied().unwrap_or_default(),
             code_defaults,
             handlers: code.handlers_of(group, plural),
             key_prefix: format!("{prefix}/{}/", storage.storage_path),

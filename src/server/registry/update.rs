@@ -15,7 +15,7 @@ use super::create::Taken;
 use super::write::{
     Attempt, Lease, OBJECT_MODIFIED, Part, UpdateRequest, Updated, Updater, precondition_text, standard_finalizers,
 };
-use super::{Context, Resource, parse_revision};
+use super::{Context, Resource, kept, parse_revision};
 use crate::request_info::RequestInfo;
 
 /// How often a write is tried again when another writer was faster, before the client is told to retry.
@@ -241,6 +241,7 @@ impl Resource {
             Some(old.as_reflect()),
             &Path::root(),
         ));
+        errors.extend(kept::faults(self.kept, new, old));
         errors.extend(match part {
             Part::Status => self.strategy.validate_status_update(context, new, old),
             Part::Named(name) => self.strategy.validate_subresource(context, name, new, old),

@@ -1,0 +1,198 @@
+//! What a job keeps: whose pods are its own, how it counts them, and what they are made from. Of a suspended job without
+//! pods, where they run and what they need may still change.
+
+use keelson_machinery::equality;
+use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
+use keelson_machinery::reflect::Reflect;
+use keelson_machinery::validation::declarative::shown;
+
+use crate::api::batch::v1::{Job, JobSpec};
+use crate::api::core::v1::{Affinity, Container, PodSpec, PodTemplateSpec};
+use crate::kube::typed::{self, IMMUTABLE};
+
+const SUSPENDED: &str = "Suspended";
+const INDEXED: &str = "Indexed";
+/// Fields that never change, in the order in which faults are told.
+const KEPT: [&str; 5] = [
+    "completionMode",
+    "podFailurePolicy",
+    "backoffLimitPerIndex",
+    "managedBy",
+    "successPolicy",
+];
+
+/// Faults of a changed specification.
+pub fn faults(new: &Job, old: &Job) -> ErrorList {
+    let path = Path::new("spec");
+    let mut errors = ErrorList::default();
+    errors.extend(completions(&new.spec, &old.spec, &path.child("completions")));
+    errors.extend(changed(&new.spec, &old.spec, "selector", &path));
+    errors.extend(template(new, old, &path));
+    errors.extend(KEPT.iter().flat_map(|name| changed(&new.spec, &old.spec, name, &path)));
+    errors
+}
+
+fn changed(new: &JobSpec, old: &JobSpec, name: &'static str, path: &Path) -> Option<FieldError> {
+    let (index, _) = new.desc().field(name)?;
+    let (now, was) = (new.get(index), old.get(index));
+    (!equality::equal_values(now, was)).then(|| FieldError::invalid(&path.child(name), shown(now), IMMUTABLE))
+}
+
+/// Of a job that counts its pods by index, the number may grow and shrink with that of its pods.
+fn completions(new: &JobSpec, old: &JobSpec, path: &Path) -> Option<FieldError> {
+    if new.completions == old.completions {
+        return None;
+    }
+    let number = |number: Option<i32>| number.map_or_else(BadValue::null, Into::into);
+    if new.completion_mode.as_deref() != Some(INDEXED) {
+        return Some(FieldError::invalid(path, number(new.completions), IMMUTABLE));
+    }
+    let text = "can only be modified in tandem with spec.parallelism";
+    (new.completions.is_some() && new.completions != new.parallelism)
+        .then(|| FieldError::invalid(path, number(new.completions), text))
+}
+
+fn template(new: &Job, old: &Job, path: &Path) -> Option<FieldError> {
+    let (now, mut was) = (&new.spec.template, old.spec.template.clone());
+    let is_suspended = old.spec.suspend == Some(true);
+    let is_noted = |c: &crate::api::batch::v1::JobCondition| c.r#type == SUSPENDED && c.status == "True";
+    let has_stopped = old.status.start_time.is_none() || old.status.conditions.iter().any(is_noted);
+    if !is_suspended || !has_stopped || old.status.active != 0 {
+        return refused(now, &was, &path.child("template"));
+    }
+    take_places(&mut was, now);
+    // Nothing outside of the specification of the pods is looked at.
+    take_needs(&mut was.spec.containers, &now.spec.containers);
+    take_needs(&mut was.spec.init_containers, &now.spec.init_containers);
+    refused(&now.spec, &was.spec, &path.child("template.spec"))
+}
+
+fn refused<T: Reflect>(now: &T, was: &T, path: &Path) -> Option<FieldError> {
+    (!equality::equal(now, was)).then(|| FieldError::invalid(path, typed::shown(now), IMMUTABLE))
+}
+
+/// Where pods may run.
+fn take_places(was: &mut PodTemplateSpec, now: &PodTemplateSpec) {
+    take_node_affinity(&mut was.spec, &now.spec);
+    was.spec.node_selector.clone_from(&now.spec.node_selector);
+    was.spec.tolerations.clone_from(&now.spec.tolerations);
+    was.spec.scheduling_gates.clone_from(&now.spec.scheduling_gates);
+    was.metadata.annotations.clone_from(&now.metadata.annotations);
+    was.metadata.labels.clone_from(&now.metadata.labels);
+}
+
+fn take_node_affinity(was: &mut PodSpec, now: &PodSpec) {
+    match (&mut was.affinity, &now.affinity) {
+        (Some(was), Some(now)) => was.node_affinity.clone_from(&now.node_affinity),
+        (Some(affinity), None) => {
+            affinity.node_affinity = None;
+            if equality::is_zero(&**affinity) {
+                was.affinity = None;
+            }
+        }
+        (None, Some(now)) => {
+            was.affinity = Some(Box::new(Affinity {
+                node_affinity: now.node_affinity.clone(),
+                ..Affinity::default()
+            }));
+        }
+        (None, None) => {}
+    }
+}
+
+fn take_needs(was: &mut [Container], now: &[Container]) {
+    if was.len() != now.len() {
+        return;
+    }
+    for (was, now) in was.iter_mut().zip(now).filter(|(was, now)| was.name == now.name) {
+        was.resources.clone_from(&now.resources);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{lines, read};
+
+    fn changed(old: &str, new: &str) -> String {
+        let fields = lines(&faults(&read(new), &read(old)));
+        fields
+            .lines()
+            .map(|line| line.split(": Invalid").next().unwrap())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn pods_and_their_count_stay() {
+        for (old, new, expected) in [
+            ("{}", r#"{"selector":{"matchLabels":{"a":"b"}}}"#, "spec.selector"),
+            (r#"{"completions":1}"#, r#"{"completions":2}"#, "spec.completions"),
+            ("{}", r#"{"completionMode":"Indexed"}"#, "spec.completionMode"),
+            ("{}", r#"{"managedBy":"a/b"}"#, "spec.managedBy"),
+            ("{}", r#"{"parallelism":3,"backoffLimit":1,"suspend":true}"#, ""),
+            (
+                "{}",
+                r#"{"template":{"spec":{"serviceAccountName":"x"}}}"#,
+                "spec.template",
+            ),
+            (
+                "{}",
+                r#"{"template":{"metadata":{"labels":{"a":"b"}}}}"#,
+                "spec.template",
+            ),
+            (
+                r#"{"completionMode":"Indexed","completions":1}"#,
+                r#"{"completionMode":"Indexed","completions":2,"parallelism":2}"#,
+                "",
+            ),
+            (
+                r#"{"completionMode":"Indexed","completions":1}"#,
+                r#"{"completionMode":"Indexed","completions":2,"parallelism":1}"#,
+                "spec.completions",
+            ),
+        ] {
+            let job = |spec: &str| format!(r#"{{"spec":{spec}}}"#);
+            assert_eq!(changed(&job(old), &job(new)), expected, "{old} {new}");
+        }
+    }
+
+    #[test]
+    fn a_suspended_job_may_still_move() {
+        let job = |template: &str, status: &str| {
+            format!(r#"{{"spec":{{"suspend":true,"template":{template}}},"status":{status}}}"#)
+        };
+        let plain = r#"{"spec":{"containers":[{"name":"c"}]}}"#;
+        let affinity = r#"{"spec":{"containers":[{"name":"c"}],"affinity":{"nodeAffinity":{}}}}"#;
+        let pods = r#"{"spec":{"containers":[{"name":"c"}],"affinity":{"podAffinity":{}}}}"#;
+        for (new, expected) in [
+            (
+                r#"{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c"}],"nodeSelector":{"a":"b"}}}"#,
+                "",
+            ),
+            (
+                r#"{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]}}"#,
+                "",
+            ),
+            (affinity, ""),
+            (pods, "spec.template.spec"),
+            (
+                r#"{"spec":{"containers":[{"name":"c","image":"i"}]}}"#,
+                "spec.template.spec",
+            ),
+            (
+                r#"{"spec":{"containers":[{"name":"c"}],"serviceAccountName":"x"}}"#,
+                "spec.template.spec",
+            ),
+        ] {
+            assert_eq!(changed(&job(plain, "{}"), &job(new, "{}")), expected, "{new}");
+        }
+        assert_eq!(changed(&job(affinity, "{}"), &job(plain, "{}")), "");
+        let started = r#"{"startTime":"2020-01-01T00:00:00Z"}"#;
+        assert_eq!(changed(&job(plain, started), &job(affinity, started)), "spec.template");
+        let stopped = r#"{"startTime":"2020-01-01T00:00:00Z","conditions":[{"type":"Suspended","status":"True"}]}"#;
+        assert_eq!(changed(&job(plain, stopped), &job(affinity, stopped)), "");
+        let active = stopped.replacen('{', r#"{"active":1,"#, 1);
+        assert_eq!(changed(&job(plain, &active), &job(affinity, &active)), "spec.template");
+    }
+}

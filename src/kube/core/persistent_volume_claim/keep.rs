@@ -1,0 +1,174 @@
+//! What a claim keeps: all of its specification but the volume that it is bound to once, and what a bound one may ask for.
+
+use keelson_machinery::equality;
+use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::quantity::Quantity;
+
+use super::CLASS_ANNOTATION;
+use crate::api::core::v1::PersistentVolumeClaim;
+use crate::kube::typed::IMMUTABLE;
+
+const CHANGED: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
+    bound claims";
+const BOUND: &str = "Bound";
+const STORAGE: &str = "storage";
+
+/// Faults of a change.
+pub fn faults(new: &PersistentVolumeClaim, old: &PersistentVolumeClaim) -> ErrorList {
+    let mut errors = ErrorList::default();
+    let is_moved = moves_class(new, old);
+    let class = |claim: &PersistentVolumeClaim| claim.metadata.annotations.get(CLASS_ANNOTATION).cloned();
+    if !is_moved && class(new).unwrap_or_default() != class(old).unwrap_or_default() {
+        let path = Path::new("metadata").child("annotations").child(CLASS_ANNOTATION);
+        errors.push(FieldError::invalid(&path, class(new).unwrap_or_default(), IMMUTABLE));
+    }
+    if !keeps_spec(new, old, is_moved) {
+        errors.push(FieldError::forbidden(&Path::new("spec"), CHANGED));
+    }
+    errors.extend(smaller(new, old));
+    if new.spec.volume_mode != old.spec.volume_mode {
+        let mode = new.spec.volume_mode.as_deref();
+        errors.push(FieldError::invalid(&Path::new("volumeMode"), mode, IMMUTABLE));
+    }
+    errors.extend(class_taken_back(new, old));
+    errors
+}
+
+/// Whether the name of the class moves from the annotation, where it was once, to its field.
+fn moves_class(new: &PersistentVolumeClaim, old: &PersistentVolumeClaim) -> bool {
+    let annotated = |claim: &PersistentVolumeClaim| claim.metadata.annotations.get(CLASS_ANNOTATION).cloned();
+    let was = annotated(old);
+    was.is_some()
+        && old.spec.storage_class_name.is_none()
+        && new.spec.storage_class_name == was
+        && annotated(new).is_none_or(|now| Some(now) == was)
+}
+
+fn keeps_spec(new: &PersistentVolumeClaim, old: &PersistentVolumeClaim, is_moved: bool) -> bool {
+    let mut now = new.spec.clone();
+    if old.spec.volume_name.is_empty() {
+        now.volume_name.clear();
+    }
+    let annotated = old.metadata.annotations.get(CLASS_ANNOTATION);
+    let is_given = old.spec.storage_class_name.is_none()
+        && annotated.is_none_or(|class| now.storage_class_name.as_ref() == Some(class));
+    if is_moved || is_given {
+        now.storage_class_name.clone_from(&old.spec.storage_class_name);
+    }
+    if new.status.phase == BOUND {
+        if !now.resources.requests.is_empty() {
+            let was = old.spec.resources.requests.get(STORAGE).cloned();
+            now.resources
+                .requests
+                .insert(STORAGE.to_owned(), was.unwrap_or_default());
+        }
+        now.volume_attributes_class_name
+            .clone_from(&old.spec.volume_attributes_class_name);
+    }
+    equality::equal(&now, &old.spec)
+}
+
+/// A claim may ask for less only as long as the volume has not grown to that.
+fn smaller(new: &PersistentVolumeClaim, old: &PersistentVolumeClaim) -> Option<FieldError> {
+    let zero = Quantity::default();
+    let asked = |claim: &PersistentVolumeClaim| claim.spec.resources.requests.get(STORAGE).cloned();
+    let (now, was) = (asked(new).unwrap_or_default(), asked(old).unwrap_or_default());
+    let capacity = old.status.capacity.get(STORAGE).unwrap_or(&zero);
+    let path = Path::new("spec").child("resources").child("requests").child(STORAGE);
+    (now < was && now <= *capacity).then(|| FieldError::forbidden(&path, "field can not be less than status.capacity"))
+}
+
+/// A class that was applied can't be taken back, only changed for another.
+fn class_taken_back(new: &PersistentVolumeClaim, old: &PersistentVolumeClaim) -> Option<FieldError> {
+    let class = &new.spec.volume_attributes_class_name;
+    if *class == old.spec.volume_attributes_class_name || old.status.current_volume_attributes_class_name.is_none() {
+        return None;
+    }
+    let what = match class.as_deref() {
+        None => "nil",
+        Some("") => "empty string",
+        Some(_) => return None,
+    };
+    let text = format!("update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil");
+    let path = Path::new("spec").child("volumeAttributesClassName");
+    Some(FieldError::forbidden(&path, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{lines, read};
+
+    fn changed(old: &str, new: &str) -> String {
+        lines(&faults(&read(new), &read(old)))
+    }
+
+    #[test]
+    fn a_volume_is_named_once() {
+        let named = |name: &str| format!(r#"{{"spec":{{"volumeName":"{name}"}}}}"#);
+        let refused = format!("spec: Forbidden: {CHANGED}");
+        assert_eq!(changed("{}", &named("a")), "");
+        assert_eq!(changed(&named("a"), &named("b")), refused);
+        assert_eq!(changed(&named("a"), "{}"), refused);
+        assert_eq!(changed("{}", r#"{"spec":{"accessModes":["ReadWriteMany"]}}"#), refused);
+    }
+
+    #[test]
+    fn a_bound_claim_may_ask_for_more() {
+        let claim = |phase: &str, asked: &str| {
+            format!(
+                r#"{{"spec":{{"resources":{{"requests":{{"storage":"{asked}"}}}}}},
+                "status":{{"phase":"{phase}","capacity":{{"storage":"1Gi"}}}}}}"#
+            )
+        };
+        let (refused, less) = (
+            format!("spec: Forbidden: {CHANGED}"),
+            "spec.resources.requests.storage: Forbidden: field can not be less than status.capacity",
+        );
+        assert_eq!(changed(&claim("Bound", "1Gi"), &claim("Bound", "2Gi")), "");
+        assert_eq!(changed(&claim("Bound", "3Gi"), &claim("Bound", "2Gi")), "");
+        assert_eq!(changed(&claim("Bound", "3Gi"), &claim("Bound", "1Gi")), less);
+        assert_eq!(changed(&claim("Pending", "1Gi"), &claim("Pending", "2Gi")), refused);
+    }
+
+    #[test]
+    fn a_class_is_given_once() {
+        let claim = |annotation: Option<&str>, class: Option<&str>| {
+            let mut claim = PersistentVolumeClaim::default();
+            let annotations = annotation.map(|a| (CLASS_ANNOTATION.to_owned(), a.to_owned()));
+            claim.metadata.annotations.extend(annotations);
+            claim.spec.storage_class_name = class.map(str::to_owned);
+            claim
+        };
+        for (old, new, is_fine) in [
+            (claim(None, None), claim(None, Some("a")), true),
+            (claim(Some("a"), None), claim(None, Some("a")), true),
+            (claim(Some("a"), None), claim(Some("a"), Some("a")), true),
+            (claim(Some("a"), None), claim(Some("b"), None), false),
+            (claim(Some("a"), None), claim(Some("a"), Some("b")), false),
+            (claim(None, Some("a")), claim(None, Some("b")), false),
+            (claim(None, Some("a")), claim(None, None), false),
+        ] {
+            assert_eq!(
+                faults(&new, &old).is_empty(),
+                is_fine,
+                "{:?}",
+                lines(&faults(&new, &old))
+            );
+        }
+    }
+
+    #[test]
+    fn a_class_that_was_applied_stays_one() {
+        let old = r#"{"spec":{"volumeAttributesClassName":"a"},"status":{"phase":"Bound","currentVolumeAttributesClassName":"a"}}"#;
+        let with = |class: &str| old.replacen("\"a\"", class, 1);
+        assert_eq!(changed(old, &with("\"b\"")), "");
+        for (class, what) in [("null", "nil"), ("\"\"", "empty string")] {
+            let text = format!(
+                "spec.volumeAttributesClassName: Forbidden: update to {what} is forbidden when \
+                 status.currentVolumeAttributesClassName is not nil"
+            );
+            assert_eq!(changed(old, &with(class)), text);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Annotations of a pod that say what it is: they come with it and stay.
+
+use keelson_machinery::field::{ErrorList, FieldError, Path};
+
+use crate::api::core::v1::Pod;
+
+/// Marks a pod that mirrors a file of its node, which reaches less than one that a client made.
+const MIRROR: &str = "kubernetes.io/config.mirror";
+/// Begins the names of profiles of containers.
+const PROFILE: &str = "container.apparmor.security.beta.kubernetes.io/";
+
+/// Faults of a pod's annotations, as those of a new one.
+pub fn validate(pod: &Pod, path: &Path) -> ErrorList {
+    let mirror = pod.metadata.annotations.get(MIRROR);
+    let unbound = mirror.filter(|_| pod.spec.node_name.is_empty());
+    let text = "must set spec.nodeName if mirror pod annotation is set";
+    let faults = unbound.map(|value| FieldError::invalid(&path.key(MIRROR), value, text));
+    faults.into_iter().collect()
+}
+
+/// Faults of a change, through whatever path.
+pub fn validate_change(new: &Pod, old: &Pod) -> ErrorList {
+    let path = Path::new("metadata").child("annotations");
+    let (now, was) = (&new.metadata.annotations, &old.metadata.annotations);
+    let mut errors = ErrorList::default();
+    for (key, _) in was.iter().filter(|(key, value)| now.get(*key) != Some(value)) {
+        errors.extend(fault(key, "may not remove or update", &path));
+    }
+    for key in now.keys().filter(|key| !was.contains_key(*key)) {
+        errors.extend(fault(key, "may not add", &path));
+    }
+    errors.extend(validate(new, &path));
+    errors
+}
+
+fn fault(key: &str, what: &str, path: &Path) -> Option<FieldError> {
+    let of = match key {
+        MIRROR => "mirror pod annotation",
+        _ if key.starts_with(PROFILE) => "AppArmor annotations",
+        _ => return None,
+    };
+    Some(FieldError::forbidden(&path.key(key), format!("{what} {of}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::lines;
+
+    fn pod(annotations: &[(&str, &str)], node: &str) -> Pod {
+        let mut pod = Pod::default();
+        pod.metadata.annotations = annotations
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        pod.spec.node_name = node.to_owned();
+        pod
+    }
+
+    #[test]
+    fn a_mirror_stays_one_and_nothing_becomes_one() {
+        let (mirror, plain) = (pod(&[(MIRROR, "x")], "n"), pod(&[("a", "b")], "n"));
+        let at = |text: &str| format!("metadata.annotations[{MIRROR}]: Forbidden: {text} mirror pod annotation");
+        assert_eq!(lines(&validate_change(&mirror, &mirror)), "");
+        assert_eq!(lines(&validate_change(&pod(&[("c", "d")], "n"), &plain)), "");
+        assert_eq!(lines(&validate_change(&mirror, &plain)), at("may not add"));
+        for new in [&plain, &pod(&[(MIRROR, "y")], "n")] {
+            assert_eq!(lines(&validate_change(new, &mirror)), at("may not remove or update"));
+        }
+    }
+
+    #[test]
+    fn a_mirror_is_on_a_node() {
+        let path = Path::new("metadata").child("annotations");
+        assert_eq!(lines(&validate(&pod(&[(MIRROR, "x")], "n"), &path)), "");
+        assert_eq!(
+            lines(&validate(&pod(&[(MIRROR, "x")], ""), &path)),
+            "metadata.annotations[kubernetes.io/config.mirror]: Invalid value: \"x\": must set spec.nodeName if mirror pod \
+             annotation is set"
+        );
+    }
+
+    #[test]
+    fn profiles_stay() {
+        let key = format!("{PROFILE}c");
+        let (with, without) = (pod(&[(&key, "unconfined")], ""), pod(&[], ""));
+        let at = |text: &str| format!("metadata.annotations[{key}]: Forbidden: {text} AppArmor annotations");
+        assert_eq!(lines(&validate_change(&with, &without)), at("may not add"));
+        assert_eq!(lines(&validate_change(&without, &with)), at("may not remove or update"));
+    }
+}

@@ -1,0 +1,66 @@
+//! Ranges of service addresses.
+
+use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::object::Object;
+use keelson_server::registry::write::Part;
+use keelson_server::registry::{Context, Strategy};
+
+use crate::api::networking_k8s_io::v1::ServiceCIDR;
+use crate::kube::typed::{IMMUTABLE, keep_all_metadata, typed};
+
+/// The rules of ranges.
+pub struct ServiceCidrStrategy;
+
+impl Strategy for ServiceCidrStrategy {
+    /// A range of one family may get one of the other beside it; else nothing changes.
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let (Some(new), Some(old)) = (typed::<ServiceCIDR>(new), typed::<ServiceCIDR>(old)) else {
+            return ErrorList::default();
+        };
+        let (now, was) = (&new.spec.cidrs, &old.spec.cidrs);
+        let path = Path::new("spec").child("cidrs");
+        if now.len() != was.len() && (was.len(), now.len()) != (1, 2) {
+            return FieldError::invalid(&path, shown(now), IMMUTABLE).into();
+        }
+        let changed = now.iter().zip(was).enumerate().filter(|(_, (now, was))| now != was);
+        changed
+            .map(|(place, (now, _))| FieldError::invalid(&path.index(place), now, IMMUTABLE))
+            .collect()
+    }
+
+    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+        match part {
+            Part::Status => &[&["metadata"]],
+            _ => &[],
+        }
+    }
+
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        keep_all_metadata(new, old);
+    }
+}
+
+fn shown(ranges: &[String]) -> keelson_machinery::field::BadValue {
+    keelson_machinery::field::BadValue::json(serde_json::Value::from(ranges.to_vec()).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, lines, read};
+
+    #[test]
+    fn a_range_stays() {
+        let changed = |old: &str, new: &str| {
+            let read = |ranges: &str| read::<ServiceCIDR>(&format!(r#"{{"spec":{{"cidrs":[{ranges}]}}}}"#));
+            lines(&ServiceCidrStrategy.validate_update(&context(), &read(new), &read(old)))
+        };
+        let at = |place: &str, value: &str| format!("spec.cidrs{place}: Invalid value: {value}: field is immutable");
+        assert_eq!(changed(r#""a""#, r#""a""#), "");
+        assert_eq!(changed(r#""a""#, r#""a","b""#), "");
+        assert_eq!(changed(r#""a""#, r#""b","a""#), at("[0]", "\"b\""));
+        assert_eq!(changed(r#""a""#, r#""b""#), at("[0]", "\"b\""));
+        assert_eq!(changed(r#""a","b""#, r#""a","c""#), at("[1]", "\"c\""));
+        assert_eq!(changed(r#""a","b""#, r#""a""#), at("", "[\"a\"]"));
+    }
+}

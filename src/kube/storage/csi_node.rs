@@ -1,0 +1,56 @@
+//! Nodes as drivers of volumes know them.
+
+use keelson_machinery::equality;
+use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::object::Object;
+use keelson_server::registry::{Context, Strategy};
+
+use crate::api::storage_k8s_io::v1::{CSINode, CSINodeDriver};
+use crate::kube::typed::{IMMUTABLE, shown, typed};
+
+/// The rules of these nodes.
+pub struct CsiNodeStrategy;
+
+impl Strategy for CsiNodeStrategy {
+    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let (Some(new), Some(old)) = (typed::<CSINode>(new), typed::<CSINode>(old)) else {
+            return ErrorList::default();
+        };
+        let path = Path::new("spec").child("drivers");
+        let pairs = old.spec.drivers.iter().flat_map(|old| {
+            let of_name = new.spec.drivers.iter().filter(|new| new.name == old.name);
+            of_name.map(move |new| (lasting(new), lasting(old)))
+        });
+        pairs
+            .filter(|(new, old)| !equality::equal(new, old))
+            .map(|(new, _)| FieldError::invalid(&path, shown(&new), IMMUTABLE))
+            .collect()
+    }
+}
+
+/// What a driver that comes and goes always says of the node: all but how many volumes it still takes.
+fn lasting(driver: &CSINodeDriver) -> CSINodeDriver {
+    CSINodeDriver {
+        allocatable: None,
+        ..driver.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, lines, read};
+
+    #[test]
+    fn a_driver_knows_a_node_by_one_name() {
+        let changed = |new: &str| {
+            let read = |drivers: &str| read::<CSINode>(&format!(r#"{{"spec":{{"drivers":[{drivers}]}}}}"#));
+            let old = read(r#"{"name":"d","nodeID":"n"}"#);
+            lines(&CsiNodeStrategy.validate_update(&context(), &read(new), &old))
+        };
+        assert_eq!(changed(r#"{"name":"d","nodeID":"n","allocatable":{"count":3}}"#), "");
+        assert_eq!(changed(r#"{"name":"e","nodeID":"m"}"#), "");
+        assert!(changed(r#"{"name":"d","nodeID":"m"}"#).starts_with("spec.drivers: Invalid value: "));
+        assert!(changed(r#"{"name":"d","nodeID":"n","topologyKeys":["k"]}"#).starts_with("spec.drivers: "));
+    }
+}
