@@ -10,7 +10,7 @@ use keelson_machinery::env::{Clock, Entropy};
 use keelson_machinery::scheme::Scheme;
 use keelson_machinery::table::CellFunctions;
 use keelson_storage::Store;
-use keelson_storage::encryption::Encryption;
+use keelson_storage::encryption::{Encryption, Transformer};
 
 use crate::admission::Admission;
 use crate::app::app;
@@ -244,9 +244,23 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
 /// Has stores hold in memory what decisions read there. A store that lies elsewhere tries on by itself.
 fn hold(followed: Vec<Followed>) {
     tokio::task::spawn_local(async move {
-        for Followed { store, prefix } in followed {
-            if let Err(error) = store.snapshot(&prefix).await {
-                tracing::warn!(%error, prefix, "reading what decisions need");
+        for Followed {
+            store,
+            prefix,
+            transformer,
+        } in followed
+        {
+            match store.snapshot(&prefix).await {
+                Ok(held) => {
+                    // So that no decision has to wait for a key management service.
+                    for asked in held
+                        .range(&prefix, &prefix)
+                        .filter_map(|e| transformer.prepare(&e.value))
+                    {
+                        asked.await;
+                    }
+                }
+                Err(error) => tracing::warn!(%error, prefix, "reading what decisions need"),
             }
         }
     });

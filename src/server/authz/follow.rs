@@ -89,14 +89,16 @@ impl Follower {
         let Some(to) = held.position().filter(|to| !is_current(*to)) else {
             return;
         };
-        let changes = self.since(to, &held);
+        let Some(changes) = self.since(to, &held) else { return };
         if !changes.is_empty() {
             take(changes);
         }
         self.at.set(to);
     }
 
-    fn since(&self, to: Position, held: &Snapshot) -> Vec<Change> {
+    /// `None`: something of that can't be read before a key management service has answered, which is asked now. What was
+    /// told stays in force until then.
+    fn since(&self, to: Position, held: &Snapshot) -> Option<Vec<Change>> {
         let at = self.at.get();
         let goes_on = at.epoch == to.epoch && at.revision <= to.revision;
         let events = || {
@@ -104,11 +106,23 @@ impl Follower {
             store.events(self.prefix(), at, to.revision, MAX_EVENTS)
         };
         match goes_on.then(events).flatten() {
-            Some(events) => events.iter().filter_map(|event| self.change(event)).collect(),
+            Some(events) => {
+                let mut puts = events.iter().filter_map(|event| match event {
+                    Event::Put { entry, .. } => Some(entry),
+                    Event::Delete { .. } => None,
+                });
+                let ready = puts.all(|entry| self.resource.unprepared(entry).is_none());
+                ready.then(|| events.iter().filter_map(|event| self.change(event)).collect())
+            }
             None => {
-                let all = held.range(self.prefix(), self.prefix());
-                let puts = all.filter_map(|entry| self.put(&entry));
-                std::iter::once(Change::Reset).chain(puts).collect()
+                let all = || held.range(self.prefix(), self.prefix());
+                // Nothing is in force before the first time: then it has to be waited for.
+                let told = at != Position::default();
+                if told && all().any(|entry| self.resource.unprepared(&entry).is_some()) {
+                    return None;
+                }
+                let puts = all().filter_map(|entry| self.put(&entry));
+                Some(std::iter::once(Change::Reset).chain(puts).collect())
             }
         }
     }

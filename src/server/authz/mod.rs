@@ -17,6 +17,7 @@ pub mod webhook;
 use std::sync::Arc;
 
 use keelson_storage::Store;
+use keelson_storage::encryption::ForResource;
 
 use crate::registry::{Registry, Resource};
 use crate::request_info::RequestInfo;
@@ -36,6 +37,8 @@ pub use union::{Authorization, Labeled, aggregate};
 pub struct Followed {
     pub store: Arc<dyn Store>,
     pub prefix: String,
+    /// What decrypts their values.
+    pub transformer: ForResource,
 }
 
 impl Followed {
@@ -44,6 +47,7 @@ impl Followed {
         Followed {
             store: resource.backend.store.clone(),
             prefix: resource.key_prefix.clone(),
+            transformer: resource.transformer().clone(),
         }
     }
 }

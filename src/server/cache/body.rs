@@ -56,6 +56,19 @@ impl Items {
     }
 }
 
+impl Items {
+    /// One after the other.
+    pub fn entries(mut self) -> impl Iterator<Item = Entry> {
+        let mut batch = VecDeque::new();
+        std::iter::from_fn(move || {
+            if batch.is_empty() {
+                batch = self.batch();
+            }
+            batch.pop_front()
+        })
+    }
+}
+
 /// Writes entries.
 pub(crate) trait Write {
     fn item(&mut self, entry: &Entry, first: bool, out: &mut BytesMut) -> Result<(), String>;

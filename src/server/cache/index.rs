@@ -1,16 +1,18 @@
 //! Which objects have a certain label or field value, without looking at the others.
 //!
 //! An index is made when a term was asked for often enough, and brought up to the revision of the list that asks: so a
-//! list through it shows what a list without it would. Nothing runs when nobody asks.
+//! list through it shows what a list without it would. Nothing runs when nobody asks. What takes long, reading the
+//! objects, is done a slice at a time and while nothing is locked; what came of it is taken over in short steps.
 
-use std::collections::{BTreeSet, HashMap};
-use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::BoxFuture;
 use keelson_machinery::status::StatusError;
-use keelson_storage::{Entry, Event, Position, Snapshot};
+use keelson_storage::{Entry, Event, Position, Revision, Snapshot};
 
 use super::Meta;
+use super::term::{Index, Term, halves};
+use crate::turn::Slices;
 
 /// A smaller collection is looked through.
 const MIN_OBJECTS: usize = 200;
@@ -22,23 +24,10 @@ const MAX_INDEXES: usize = 8;
 const MAX_COUNTED: usize = 64;
 /// Events that bring indexes up to date; when there are more, they are made anew.
 const MAX_EVENTS: usize = 10_000;
-
-/// What can be indexed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Term {
-    Label(Box<str>),
-    /// By place among the resource's selectable fields.
-    Field(usize),
-}
-
-impl Term {
-    fn value<'a>(&self, meta: &'a Meta) -> Option<&'a str> {
-        match self {
-            Term::Label(key) => meta.label(key),
-            Term::Field(place) => meta.fields.get(*place).map(|value| &**value),
-        }
-    }
-}
+/// Events that are taken in while the indexes are locked, about.
+const EVENTS_PER_STEP: usize = 256;
+/// How often somebody who brings the indexes up to date begins anew because others do too.
+const ATTEMPTS: usize = 8;
 
 /// A term that must have one of these values.
 pub(crate) struct Wanted<'a> {
@@ -61,7 +50,39 @@ pub(crate) enum Found {
 pub(crate) trait Source {
     /// Events after a position up to the snapshot's; `None`: too many, forgotten, or of another timeline.
     fn events(&self, after: Position, limit: usize) -> Option<Vec<Event>>;
+    /// What is to be awaited before [`Source::meta`].
+    fn unprepared(&self, entry: &Entry) -> Option<BoxFuture<'static, ()>>;
     fn meta<'e>(&self, entry: &'e Entry) -> Result<&'e Meta, StatusError>;
+}
+
+/// The objects that are asked about.
+pub(crate) struct Objects<'a> {
+    pub snapshot: &'a Snapshot,
+    /// The prefix of all objects.
+    pub root: &'a str,
+    pub source: &'a dyn Source,
+}
+
+impl Objects<'_> {
+    /// Makes what will be asked of an entry, for [`Source::meta`] to be quick.
+    async fn read(&self, entry: &Entry) -> Result<(), StatusError> {
+        if let Some(asked) = self.source.unprepared(entry) {
+            asked.await;
+        }
+        self.source.meta(entry).map(drop)
+    }
+
+    async fn read_all(&self, events: &[Event]) -> Result<(), StatusError> {
+        let mut slices = Slices::begin();
+        for event in events {
+            let (now, before) = halves(event);
+            for entry in now.into_iter().chain(before) {
+                self.read(entry).await?;
+            }
+            slices.between().await;
+        }
+        Ok(())
+    }
 }
 
 /// The indexes of one resource.
@@ -72,93 +93,186 @@ pub(crate) struct Indexes {
 
 #[derive(Default)]
 struct Inner {
-    /// What the indexes show.
-    at: Position,
     indexes: Vec<Index>,
     counted: Vec<(Term, u32)>,
+    /// Of these somebody makes an index.
+    in_the_making: Vec<Term>,
 }
 
-struct Index {
-    term: Term,
-    requests: u64,
-    keys: HashMap<Box<str>, BTreeSet<Arc<str>>>,
-}
-
-impl Index {
-    fn add(&mut self, key: &Arc<str>, meta: &Meta) {
-        let Some(value) = self.term.value(meta) else { return };
-        match self.keys.get_mut(value) {
-            Some(keys) => drop(keys.insert(key.clone())),
-            None => drop(self.keys.insert(value.into(), BTreeSet::from([key.clone()]))),
-        }
-    }
-
-    fn remove(&mut self, key: &Arc<str>, meta: &Meta) {
-        let Some(value) = self.term.value(meta) else { return };
-        let Some(keys) = self.keys.get_mut(value) else { return };
-        keys.remove(key);
-        if keys.is_empty() {
-            self.keys.remove(value);
-        }
-    }
-
-    fn count(&self, values: &[&str]) -> usize {
-        values
-            .iter()
-            .filter_map(|value| self.keys.get(*value).map(BTreeSet::len))
-            .sum()
-    }
+/// What there is of a term for one who wants to look at a position.
+enum State<'a> {
+    /// It has no index, and needs none yet or has somebody who makes it.
+    None,
+    /// Its index is to be made.
+    Due(Making<'a>),
+    There,
+    /// The index has to be brought forward from here.
+    Behind(Position),
+    /// The index is beyond it.
+    Beyond,
 }
 
 impl Indexes {
-    /// Keys of `prefix` in `snapshot`, all of whose keys below `root` the indexes cover.
-    pub fn find(
-        &self,
-        wanted: &[Wanted<'_>],
-        snapshot: &Snapshot,
-        root: &str,
-        prefix: &str,
-        source: &dyn Source,
-    ) -> Result<Found, StatusError> {
-        if wanted.is_empty() || snapshot.count(prefix) < MIN_OBJECTS {
+    /// Keys of `prefix` in a snapshot, all of whose objects the indexes cover.
+    pub async fn find(&self, wanted: &[Wanted<'_>], objects: &Objects<'_>, prefix: &str) -> Result<Found, StatusError> {
+        if wanted.is_empty() || objects.snapshot.count(prefix) < MIN_OBJECTS {
             return Ok(Found::Scan);
         }
         // What was read for this list alone is looked through: it says nothing about the snapshots of others.
-        let Some(to) = snapshot.position() else {
+        let Some(at) = objects.snapshot.position() else {
             return Ok(Found::Scan);
         };
-        let mut inner = self.lock();
-        if !inner.indexes.is_empty() && is_before(to, inner.at) {
-            return Ok(Found::Stale);
-        }
-        inner.catch_up(to, snapshot, root, source)?;
         for wanted in wanted {
-            inner.ask(&wanted.term, snapshot, root, source)?;
+            self.count(&wanted.term);
+            if !self.bring(&wanted.term, at, objects).await? {
+                return Ok(Found::Stale);
+            }
         }
+        Ok(self.keys(wanted, at, prefix))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self, term: &Term) {
+        let mut inner = self.lock();
+        match inner.indexes.iter_mut().find(|index| index.term == *term) {
+            Some(index) => index.requests += 1,
+            None => inner.count(term),
+        }
+    }
+
+    /// Keys of `prefix` that the best of the indexes has.
+    fn keys(&self, wanted: &[Wanted<'_>], at: Position, prefix: &str) -> Found {
+        let inner = self.lock();
         let best = wanted
             .iter()
             .filter_map(|wanted| Some((inner.index(&wanted.term)?, &wanted.values)))
             .min_by_key(|(index, values)| index.count(values));
         let Some((index, values)) = best else {
-            return Ok(Found::Scan);
+            return Found::Scan;
         };
-        let mut keys: Vec<Arc<str>> = values
-            .iter()
-            .filter_map(|value| index.keys.get(*value))
-            .flat_map(|keys| {
-                keys.range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
-                    .take_while(|key| key.starts_with(prefix))
-            })
-            .cloned()
-            .collect();
+        if index.at != at {
+            return Found::Stale;
+        }
+        let mut keys = index.keys(values, prefix);
+        drop(inner);
         if values.len() > 1 {
             keys.sort_unstable();
         }
-        Ok(Found::Keys(keys))
+        Found::Keys(keys)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Brings the index of a term to where the snapshot is, if it has one or is to have one; false: it is beyond that.
+    async fn bring(&self, term: &Term, to: Position, objects: &Objects<'_>) -> Result<bool, StatusError> {
+        for _ in 0..ATTEMPTS {
+            let from = match self.state(term, to) {
+                State::None | State::There => return Ok(true),
+                State::Beyond => return Ok(false),
+                State::Due(making) => {
+                    let index = made(&making, to, objects).await?;
+                    self.lock().put(index);
+                    return Ok(true);
+                }
+                State::Behind(from) => from,
+            };
+            let events = (from.epoch == to.epoch).then(|| objects.source.events(from, MAX_EVENTS));
+            match events.flatten() {
+                Some(events) => self.follow(term, (from, to), &events, objects).await?,
+                // They can't bring it there: it is made again.
+                None => self.lock().drop_index(term, from),
+            }
+        }
+        Ok(false)
+    }
+
+    fn state(&self, term: &Term, to: Position) -> State<'_> {
+        let mut inner = self.lock();
+        match inner.index(term).map(|index| index.at) {
+            Some(at) if at == to => State::There,
+            Some(at) if is_before(to, at) => State::Beyond,
+            Some(at) => State::Behind(at),
+            None if inner.in_the_making.contains(term) || !inner.take_due(term) => State::None,
+            None => {
+                inner.in_the_making.push(term.clone());
+                State::Due(Making {
+                    indexes: self,
+                    term: term.clone(),
+                })
+            }
+        }
+    }
+
+    /// Takes in the events between two positions, as long as nobody else does.
+    async fn follow(
+        &self,
+        term: &Term,
+        (mut from, to): (Position, Position),
+        events: &[Event],
+        objects: &Objects<'_>,
+    ) -> Result<(), StatusError> {
+        objects.read_all(events).await?;
+        let mut slices = Slices::begin();
+        let mut rest = events;
+        loop {
+            let (step, later) = rest.split_at(whole_revisions(rest));
+            let until = match step.last() {
+                Some(last) if !later.is_empty() => Position {
+                    revision: revision(last),
+                    ..to
+                },
+                _ => to,
+            };
+            if !self.lock().follow(term, (from, until), step, objects.source)? || until == to {
+                return Ok(());
+            }
+            (from, rest) = (until, later);
+            slices.between().await;
+        }
+    }
+}
+
+/// The index of all objects.
+async fn made(making: &Making<'_>, at: Position, objects: &Objects<'_>) -> Result<Index, StatusError> {
+    let mut index = Index::new(making.term.clone(), at);
+    let mut slices = Slices::begin();
+    for entry in objects.snapshot.range(objects.root, objects.root) {
+        objects.read(&entry).await?;
+        index.add(&entry.key, objects.source.meta(&entry)?);
+        slices.between().await;
+    }
+    Ok(index)
+}
+
+/// Events of whole revisions at the beginning of these, about as many as make a step.
+fn whole_revisions(events: &[Event]) -> usize {
+    let Some(last) = events.get(EVENTS_PER_STEP - 1).map(revision) else {
+        return events.len();
+    };
+    let same = events
+        .iter()
+        .skip(EVENTS_PER_STEP)
+        .take_while(|event| revision(event) == last);
+    EVENTS_PER_STEP + same.count()
+}
+
+fn revision(event: &Event) -> Revision {
+    match event {
+        Event::Put { entry, .. } => entry.mod_revision,
+        Event::Delete { revision, .. } => *revision,
+    }
+}
+
+/// Whoever makes an index, until it is made or given up.
+struct Making<'a> {
+    indexes: &'a Indexes,
+    term: Term,
+}
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        self.indexes.lock().in_the_making.retain(|term| *term != self.term);
     }
 }
 
@@ -172,74 +286,37 @@ impl Inner {
         self.indexes.iter().find(|index| index.term == *term)
     }
 
-    /// Brings the indexes to where the snapshot is.
-    fn catch_up(
+    /// The index of a term, if it is still at this position, goes; it is due again at once.
+    fn drop_index(&mut self, term: &Term, at: Position) {
+        let before = self.indexes.len();
+        self.indexes.retain(|index| index.term != *term || index.at != at);
+        if self.indexes.len() < before {
+            self.counted.push((term.clone(), MIN_REQUESTS));
+        }
+    }
+
+    /// Takes in all events between two positions; false: somebody else did.
+    fn follow(
         &mut self,
-        to: Position,
-        snapshot: &Snapshot,
-        root: &str,
+        term: &Term,
+        (from, to): (Position, Position),
+        events: &[Event],
         source: &dyn Source,
-    ) -> Result<(), StatusError> {
-        let from = std::mem::replace(&mut self.at, to);
-        if self.indexes.is_empty() || from == to {
-            return Ok(());
-        }
-        let events = (from.epoch == to.epoch).then(|| source.events(from, MAX_EVENTS));
-        let done = match events.flatten() {
-            Some(events) => events.iter().try_for_each(|event| self.follow(event, source)),
-            None => self.rebuild(snapshot, root, source),
+    ) -> Result<bool, StatusError> {
+        let behind = |index: &&mut Index| index.term == *term && index.at == from;
+        let Some(index) = self.indexes.iter_mut().find(behind) else {
+            return Ok(false);
         };
+        let done = index.follow(events, to, source);
         if done.is_err() {
-            // Half a step is worse than none: they are made again when they are asked for.
-            self.indexes.clear();
+            // Half a step is worse than none: it is made again when it is asked for.
+            self.indexes.retain(|index| index.term != *term);
         }
-        done
+        done.map(|()| true)
     }
 
-    fn follow(&mut self, event: &Event, source: &dyn Source) -> Result<(), StatusError> {
-        let (now, before) = match event {
-            Event::Put { entry, previous } => (Some(entry), previous),
-            Event::Delete { previous, .. } => (None, previous),
-        };
-        if let Some(before) = before {
-            let meta = source.meta(before)?;
-            self.indexes
-                .iter_mut()
-                .for_each(|index| index.remove(&before.key, meta));
-        }
-        if let Some(now) = now {
-            let meta = source.meta(now)?;
-            self.indexes.iter_mut().for_each(|index| index.add(&now.key, meta));
-        }
-        Ok(())
-    }
-
-    fn rebuild(&mut self, snapshot: &Snapshot, root: &str, source: &dyn Source) -> Result<(), StatusError> {
-        self.indexes.iter_mut().for_each(|index| index.keys.clear());
-        for entry in snapshot.range(root, root) {
-            let meta = source.meta(&entry)?;
-            self.indexes.iter_mut().for_each(|index| index.add(&entry.key, meta));
-        }
-        Ok(())
-    }
-
-    /// Counts a request for a term, and makes its index if it is time to.
-    fn ask(&mut self, term: &Term, snapshot: &Snapshot, root: &str, source: &dyn Source) -> Result<(), StatusError> {
-        if let Some(index) = self.indexes.iter_mut().find(|index| index.term == *term) {
-            index.requests += 1;
-            return Ok(());
-        }
-        if !self.is_due(term) {
-            return Ok(());
-        }
-        let mut index = Index {
-            term: term.clone(),
-            requests: 1,
-            keys: HashMap::new(),
-        };
-        for entry in snapshot.range(root, root) {
-            index.add(&entry.key, source.meta(&entry)?);
-        }
+    /// Puts an index to the others, or in the place of the one that was asked for least.
+    fn put(&mut self, index: Index) {
         if self.indexes.len() >= MAX_INDEXES {
             let least = (0..self.indexes.len()).min_by_key(|place| self.indexes.get(*place).map(|i| i.requests));
             if let Some(least) = least {
@@ -247,30 +324,27 @@ impl Inner {
             }
         }
         self.indexes.push(index);
-        Ok(())
     }
 
-    fn is_due(&mut self, term: &Term) -> bool {
-        if matches!(term, Term::Field(_)) {
-            return true;
+    fn count(&mut self, term: &Term) {
+        if let Some((_, requests)) = self.counted.iter_mut().find(|(counted, _)| counted == term) {
+            *requests += 1;
+            return;
         }
-        match self.counted.iter().position(|(counted, _)| counted == term) {
-            Some(place) => {
-                let (_, requests) = &mut self.counted[place];
-                *requests += 1;
-                let due = *requests >= MIN_REQUESTS;
-                if due {
-                    self.counted.swap_remove(place);
-                }
-                due
-            }
-            None => {
-                if self.counted.len() >= MAX_COUNTED {
-                    self.counted.remove(0);
-                }
-                self.counted.push((term.clone(), 1));
-                false
-            }
+        if self.counted.len() >= MAX_COUNTED {
+            self.counted.remove(0);
         }
+        self.counted.push((term.clone(), 1));
+    }
+
+    /// Whether a term has been asked for so often that it is to have an index; it is counted anew then.
+    fn take_due(&mut self, term: &Term) -> bool {
+        let wanted = match term {
+            Term::Field(_) => 1,
+            Term::Label(_) => MIN_REQUESTS,
+        };
+        let due = |(counted, requests): &(Term, u32)| counted == term && *requests >= wanted;
+        let place = self.counted.iter().position(due);
+        place.map(|place| self.counted.swap_remove(place)).is_some()
     }
 }

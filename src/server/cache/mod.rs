@@ -10,9 +10,11 @@ mod budget;
 mod derived;
 mod gzip;
 mod index;
+mod term;
 
 pub(crate) use body::{Body, Items, Write};
 pub use budget::Budget;
 pub(crate) use derived::{Derived, KindKey, Made, Meta, Rendition, Shape};
 pub(crate) use gzip::{Block, HEAD as GZIP_HEAD, Joined};
-pub(crate) use index::{Found, Indexes, Source, Term, Wanted};
+pub(crate) use index::{Found, Indexes, Objects, Source, Wanted};
+pub(crate) use term::Term;

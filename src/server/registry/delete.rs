@@ -174,7 +174,10 @@ impl Resource {
     ) -> Result<Attempt<Deleted>, StatusError> {
         for _ in 0..MAX_ATTEMPTS {
             let now = match &current {
-                Some(entry) => Some((entry, self.decode(entry)?)),
+                Some(entry) => {
+                    self.prepare(entry).await;
+                    Some((entry, self.decode(entry)?))
+                }
                 None => None,
             };
             let Some((entry, mut now)) = now.filter(|(_, now)| now.meta().uid == marked.meta().uid) else {

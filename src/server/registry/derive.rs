@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
@@ -213,6 +214,10 @@ impl Source for History<'_> {
     fn events(&self, after: Position, limit: usize) -> Option<Vec<Event>> {
         let store = &self.resource.backend.store;
         store.events(&self.resource.key_prefix, after, self.snapshot.revision(), limit)
+    }
+
+    fn unprepared(&self, entry: &Entry) -> Option<BoxFuture<'static, ()>> {
+        self.resource.unprepared(entry)
     }
 
     fn meta<'e>(&self, entry: &'e Entry) -> Result<&'e Meta, StatusError> {

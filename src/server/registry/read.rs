@@ -8,6 +8,7 @@ use keelson_machinery::status::StatusError;
 use keelson_storage::{Entry, ListOptions, Revision, StoreError, WatchStream};
 
 use super::Resource;
+use crate::turn::Slices;
 
 /// How long a read waits for a revision that has not come yet, in seconds, as kube-apiserver's watch cache does.
 const FUTURE_REVISION_WAIT: Duration = Duration::from_secs(3);
@@ -110,11 +111,11 @@ impl Resource {
     /// moment ago, before another server marked it (see [`keelson_storage::Store::recall`]).
     pub(crate) async fn find_deleted(&self, namespace: &str, name: &str) -> Result<Option<bool>, StatusError> {
         let recalled = self.backend.store.recall(&self.key_prefix, &self.key(namespace, name)?);
-        if let Some(entry) = recalled
-            && let Ok(meta) = self.meta(&entry)
-            && !meta.deleted
-        {
-            return Ok(Some(false));
+        if let Some(entry) = recalled {
+            self.prepare(&entry).await;
+            if self.meta(&entry).is_ok_and(|meta| !meta.deleted) {
+                return Ok(Some(false));
+            }
         }
         let entry = self.find_entry(namespace, name).await?;
         entry
@@ -126,6 +127,7 @@ impl Resource {
         let key = self.key(namespace, name)?;
         let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
         if let Some(entry) = &got.entry {
+            self.prepare(entry).await;
             self.check_readable(entry)?;
         }
         Ok(got.entry)
@@ -157,7 +159,14 @@ impl Resource {
         let prefix = self.prefix(namespace)?;
         let listed = self.backend.store.list(&prefix, ListOptions::default()).await;
         let listed = listed.map_err(|e| self.store_error(e))?;
-        listed.entries.iter().map(|entry| self.decode(entry)).collect()
+        let mut slices = Slices::begin();
+        let mut all = Vec::with_capacity(listed.entries.len());
+        for entry in &listed.entries {
+            self.prepare(entry).await;
+            all.push(self.decode(entry)?);
+            slices.between().await;
+        }
+        Ok(all)
     }
 
     /// Whether there is an object of this name, as far as memory knows at this moment; `None`: it knows nothing now.

@@ -1,15 +1,54 @@
 //! Between what a store keeps and the bytes of objects: encryption, where it is configured.
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use keelson_machinery::field::text::quote;
 use keelson_machinery::status::StatusError;
 use keelson_storage::Entry;
-use keelson_storage::encryption::{PREFIX, TransformError, Transformer};
+use keelson_storage::encryption::{ForResource, PREFIX, TransformError, Transformer};
 
 use super::Resource;
 use crate::cache::{Derived, Items, KindKey, Made, Rendition};
+use crate::turn::Slices;
 
 impl Resource {
+    /// What stands between this resource's objects and what the store keeps of them.
+    pub(crate) fn transformer(&self) -> &ForResource {
+        &self.transformer
+    }
+
+    /// What is to be awaited before an entry is read, so that a key management service that has not answered yet holds up
+    /// nobody but who needs it. `None`: nothing.
+    pub(crate) fn unprepared(&self, entry: &Entry) -> Option<BoxFuture<'static, ()>> {
+        if !self.backend.encryption.has_services() || !entry.value.starts_with(PREFIX) {
+            return None;
+        }
+        let derived = Derived::of(entry);
+        if derived.is_some_and(|derived| derived.rendition(KindKey::of(self.storage), Made::Decrypted).is_some()) {
+            return None;
+        }
+        self.transformer.prepare(&entry.value)
+    }
+
+    /// Returns when an entry can be read at once, or can't be.
+    pub(crate) async fn prepare(&self, entry: &Entry) {
+        if let Some(asked) = self.unprepared(entry) {
+            asked.await;
+        }
+    }
+
+    /// The same for each of many.
+    pub(crate) async fn prepare_all(&self, entries: impl Iterator<Item = Entry>) {
+        if !self.backend.encryption.has_services() {
+            return;
+        }
+        let mut slices = Slices::begin();
+        for entry in entries {
+            self.prepare(&entry).await;
+            slices.between().await;
+        }
+    }
+
     /// The bytes of the object that an entry holds. What is decrypted is kept in memory with the renditions of its
     /// version, so that this is done once.
     pub(super) fn plain_value(&self, entry: &Entry) -> Result<Bytes, TransformError> {
@@ -51,20 +90,17 @@ impl Resource {
     }
 
     /// Refuses a list with an entry that can't be decrypted, before anything of it is sent.
-    pub(crate) fn check_all_readable(&self, items: &Items) -> Result<(), StatusError> {
+    pub(crate) async fn check_all_readable(&self, items: &Items) -> Result<(), StatusError> {
         if !self.backend.encryption.is_configured() {
             return Ok(());
         }
-        let mut items = items.clone();
-        loop {
-            let batch = items.batch();
-            if batch.is_empty() {
-                return Ok(());
-            }
-            for entry in &batch {
-                self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
-            }
+        let mut slices = Slices::begin();
+        for entry in items.clone().entries() {
+            self.prepare(&entry).await;
+            self.plain_value(&entry).map_err(|error| unreadable(&entry, &error))?;
+            slices.between().await;
         }
+        Ok(())
     }
 }
 

@@ -9,7 +9,8 @@ use keelson_storage::{Entry, ListOptions, Revision, Snapshot};
 
 use super::Resource;
 use super::derive::History;
-use crate::cache::{Found, Items, Term, Wanted};
+use crate::cache::{Found, Items, Objects, Term, Wanted};
+use crate::turn::Slices;
 
 /// How often a newer snapshot is taken because indexes had gone beyond it.
 const SNAPSHOTS: usize = 4;
@@ -64,7 +65,7 @@ impl Resource {
             if query.revision.is_some_and(|revision| revision != snapshot.revision()) {
                 return self.select_past(query).await;
             }
-            if let Some(chosen) = self.select_in(query, &snapshot)? {
+            if let Some(chosen) = self.select_in(query, &snapshot).await? {
                 return Ok(chosen);
             }
         }
@@ -73,11 +74,11 @@ impl Resource {
             .snapshot(&self.key_prefix)
             .await
             .map_err(|e| self.store_error(e))?;
-        self.scan(query, &snapshot)
+        self.scan(query, &snapshot).await
     }
 
     /// `None`: a newer snapshot is needed.
-    fn select_in(&self, query: &Query<'_>, snapshot: &Snapshot) -> Result<Option<Chosen>, StatusError> {
+    async fn select_in(&self, query: &Query<'_>, snapshot: &Snapshot) -> Result<Option<Chosen>, StatusError> {
         if !query.is_selective() {
             return self.page(query, snapshot).map(Some);
         }
@@ -86,22 +87,23 @@ impl Resource {
             && (!self.hub.namespaced || !query.namespace.is_empty())
         {
             let entry = snapshot.get(&format!("{prefix}{name}"));
-            return self.filter(query, snapshot, entry.into_iter()).map(Some);
+            return self.filter(query, snapshot, entry.into_iter()).await.map(Some);
         }
         let history = History {
             resource: self,
             snapshot,
         };
-        let wanted = self.wanted(query);
-        match self
-            .indexes
-            .find(&wanted, snapshot, &self.key_prefix, &prefix, &history)?
-        {
+        let objects = Objects {
+            snapshot,
+            root: &self.key_prefix,
+            source: &history,
+        };
+        match self.indexes.find(&self.wanted(query), &objects, &prefix).await? {
             Found::Keys(keys) => {
                 let entries = keys.iter().filter_map(|key| snapshot.get(key));
-                self.filter(query, snapshot, entries).map(Some)
+                self.filter(query, snapshot, entries).await.map(Some)
             }
-            Found::Scan => self.scan(query, snapshot).map(Some),
+            Found::Scan => self.scan(query, snapshot).await.map(Some),
             Found::Stale => Ok(None),
         }
     }
@@ -137,14 +139,14 @@ impl Resource {
         })
     }
 
-    fn scan(&self, query: &Query<'_>, snapshot: &Snapshot) -> Result<Chosen, StatusError> {
+    async fn scan(&self, query: &Query<'_>, snapshot: &Snapshot) -> Result<Chosen, StatusError> {
         let prefix = self.prefix(query.namespace)?;
         let from = query.from.as_deref().unwrap_or(&prefix);
-        self.filter(query, snapshot, snapshot.range(&prefix, from))
+        self.filter(query, snapshot, snapshot.range(&prefix, from)).await
     }
 
     /// The selected ones among entries in the order of their keys.
-    fn filter(
+    async fn filter(
         &self,
         query: &Query<'_>,
         snapshot: &Snapshot,
@@ -152,8 +154,14 @@ impl Resource {
     ) -> Result<Chosen, StatusError> {
         let mut chosen = VecDeque::new();
         let mut next = None;
+        let mut slices = Slices::begin();
         for entry in entries {
-            if query.from.as_deref().is_some_and(|from| *entry.key < *from) || !self.selects(query, &entry)? {
+            slices.between().await;
+            if query.from.as_deref().is_some_and(|from| *entry.key < *from) {
+                continue;
+            }
+            self.prepare(&entry).await;
+            if !self.selects(query, &entry)? {
                 continue;
             }
             chosen.push_back(entry);
@@ -236,11 +244,14 @@ impl Resource {
             .map_err(|e| self.store_error(e))?;
         let mut chosen = VecDeque::new();
         let mut looked_at = 0;
+        let mut slices = Slices::begin();
         for entry in &listed.entries {
             if query.limit > 0 && chosen.len() == query.limit {
                 break;
             }
             looked_at += 1;
+            slices.between().await;
+            self.prepare(entry).await;
             if !query.is_selective() || self.selects(query, entry)? {
                 chosen.push_back(entry.clone());
             }
@@ -258,3 +269,6 @@ impl Resource {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -105,6 +105,7 @@ impl Resource {
         if !context.dry_run
             && let Some(entry) = self.backend.store.recall(&self.key_prefix, key)
         {
+            self.prepare(&entry).await;
             return Ok(Base {
                 entry: Some(entry),
                 confirmed: false,
@@ -116,6 +117,9 @@ impl Resource {
     /// What the store holds of a key.
     pub(super) async fn confirmed_base(&self, key: &str) -> Result<Base, StatusError> {
         let got = self.backend.store.get(key).await.map_err(|e| self.store_error(e))?;
+        if let Some(entry) = &got.entry {
+            self.prepare(entry).await;
+        }
         Ok(Base {
             entry: got.entry,
             confirmed: true,
@@ -133,6 +137,9 @@ impl Resource {
         let told = match attempt {
             Ok(Attempt::Written(what)) => return Ok(ControlFlow::Break(what)),
             Ok(Attempt::Overtaken(entry)) => {
+                if let Some(entry) = &entry {
+                    self.prepare(entry).await;
+                }
                 return Ok(ControlFlow::Continue(Base { entry, confirmed: true }));
             }
             Ok(Attempt::Uncertain(error)) => return Err(error),

@@ -1,12 +1,10 @@
 //! GET of a collection: selectors, pages, resource versions.
 
-use std::collections::VecDeque;
-
 use actix_web::HttpResponse;
 use keelson_machinery::meta::v1::ListMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_storage::{Entry, Revision, Timeline};
+use keelson_storage::{Revision, Timeline};
 
 use super::continue_token::Token;
 use super::options::{self, ListOptions, Match};
@@ -33,7 +31,7 @@ impl Rest {
         }
         if let Shape::PartialMetadataList(version) = accepted.shape {
             let shown = (accepted.format, version);
-            let mut found = entries(items).map(|entry| endpoint.resource.decode_metadata(&entry));
+            let mut found = items.entries().map(|entry| endpoint.resource.decode_metadata(&entry));
             return metadata_list(request, endpoint, shown, &meta, &mut found);
         }
         self.list_response(request, endpoint, accepted, &meta, &mut objects(endpoint, items))
@@ -80,7 +78,7 @@ impl Rest {
             Err(e) if e.code == 410 => return Err(expired(&query, &prefix)),
             done => done?,
         };
-        resource.check_all_readable(&chosen.items)?;
+        resource.check_all_readable(&chosen.items).await?;
         Ok(Selection {
             meta: list_meta(chosen.revision, timeline, &prefix, chosen.next),
             items: chosen.items,
@@ -93,17 +91,7 @@ pub(super) fn objects(
     endpoint: &Endpoint,
     items: Items,
 ) -> impl Iterator<Item = Result<Box<dyn Object>, StatusError>> + use<'_> {
-    entries(items).map(|entry| endpoint.resource.decode(&entry))
-}
-
-fn entries(mut items: Items) -> impl Iterator<Item = Entry> {
-    let mut batch = VecDeque::new();
-    std::iter::from_fn(move || {
-        if batch.is_empty() {
-            batch = items.batch();
-        }
-        batch.pop_front()
-    })
+    items.entries().map(|entry| endpoint.resource.decode(&entry))
 }
 
 /// 410: for a continue token whose revision is gone, with a token that goes on at the newest one.

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use actix_web::body::{BodySize, MessageBody};
 use bytes::Bytes;
-use futures_util::StreamExt;
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::{BoxFuture, LocalBoxFuture};
+use futures_util::{FutureExt, StreamExt};
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_machinery::status::StatusError;
 use keelson_storage::{Entry, Event, Revision, StoreError, WatchItem, WatchStream};
@@ -56,6 +56,10 @@ pub(super) struct Watch {
     writer: Writer,
     /// `None`: nothing comes any more.
     events: Option<WatchStream>,
+    /// What came and can't be read before somebody else has answered; see [`Transformer::prepare`].
+    ///
+    /// [`Transformer::prepare`]: keelson_storage::encryption::Transformer::prepare
+    held_up: Option<Box<HeldUp>>,
     /// Present objects that are still to be sent, before any event.
     initial: Option<Initial>,
     /// The mark of the initial objects' end is wanted.
@@ -102,6 +106,7 @@ impl Watch {
         Watch {
             writer,
             events,
+            held_up: None,
             initial: initial.map(|items| Initial {
                 items,
                 batch: VecDeque::new(),
@@ -155,6 +160,16 @@ impl Watch {
         }
     }
 
+    /// Writes what came, or holds it up.
+    fn take_in(&mut self, item: Option<Result<WatchItem, StoreError>>) {
+        match item {
+            Some(Ok(item)) if let Some(until) = self.writer.unprepared(&item) => {
+                self.held_up = Some(Box::new(HeldUp { until, item }));
+            }
+            item => self.writer.item(item),
+        }
+    }
+
     /// What there is to send now; `None` at the end.
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let (time_is_up, mut bookmark) = self.look_at_the_clock(cx);
@@ -165,9 +180,13 @@ impl Watch {
             if let Some(items) = self.initial.take() {
                 self.initial = self.writer.state(items, self.mark);
                 self.go_on_without_initial();
+            } else if let Some(held_up) = &mut self.held_up {
+                ready!(held_up.until.poll_unpin(cx));
+                let item = self.held_up.take().map(|held_up| held_up.item);
+                self.take_in(item.map(Ok));
             } else if let Some(events) = self.events.as_mut().filter(|_| !self.writer.ended) {
                 match events.poll_next_unpin(cx) {
-                    Poll::Ready(item) => self.writer.item(item),
+                    Poll::Ready(item) => self.take_in(item),
                     Poll::Pending if bookmark => {
                         bookmark = false;
                         self.writer.bookmark(false);
@@ -200,6 +219,12 @@ impl MessageBody for Watch {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
         Poll::Ready(ready!(self.poll_chunk(cx)).map(Ok))
     }
+}
+
+/// What came, and what is to be awaited before it can be read.
+struct HeldUp {
+    until: BoxFuture<'static, ()>,
+    item: WatchItem,
 }
 
 /// The present objects that are still to be sent.
@@ -265,6 +290,17 @@ impl Writer {
             }
         }
         Some(initial)
+    }
+
+    /// What is to be awaited before all that came can be read.
+    fn unprepared(&self, item: &WatchItem) -> Option<BoxFuture<'static, ()>> {
+        let WatchItem::Events(events) = item else { return None };
+        let resource = &self.endpoint.resource;
+        let mut entries = events.iter().flat_map(|event| match event {
+            Event::Put { entry, previous } => [Some(entry), previous.as_ref()],
+            Event::Delete { previous, .. } => [None, previous.as_ref()],
+        });
+        entries.find_map(|entry| resource.unprepared(entry?))
     }
 
     fn item(&mut self, item: Option<Result<WatchItem, StoreError>>) {

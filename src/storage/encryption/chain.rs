@@ -1,6 +1,8 @@
 //! Transformers behind prefixes: the first one writes, any one reads.
 
 use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
 
 use super::{Opened, TransformError, Transformer};
 
@@ -24,6 +26,14 @@ impl Chain {
 }
 
 impl Transformer for Chain {
+    fn prepare(&self, stored: &Bytes) -> Option<BoxFuture<'static, ()>> {
+        let fit = self.links.iter().filter(|link| stored.starts_with(&link.prefix));
+        let asked: Vec<_> = fit
+            .filter_map(|link| link.transformer.prepare(&stored.slice(link.prefix.len()..)))
+            .collect();
+        (!asked.is_empty()).then(|| join_all(asked).map(drop).boxed())
+    }
+
     fn open(&self, stored: &Bytes, key: &str) -> Result<Opened, TransformError> {
         let mut errors: Vec<TransformError> = Vec::new();
         for (n, link) in self.links.iter().enumerate() {

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 
 use super::aes_cbc::AesCbc;
 use super::aes_gcm::AesGcm;
@@ -219,6 +220,10 @@ impl ForResource {
 }
 
 impl Transformer for ForResource {
+    fn prepare(&self, stored: &Bytes) -> Option<BoxFuture<'static, ()>> {
+        self.with(|transformer| transformer.prepare(stored))
+    }
+
     fn open(&self, stored: &Bytes, key: &str) -> Result<Opened, TransformError> {
         self.with(|transformer| transformer.open(stored, key))
     }

@@ -1,6 +1,7 @@
 //! The contract of a provider.
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 
 /// What a stored value holds.
 #[derive(Clone, PartialEq, Eq)]
@@ -13,6 +14,12 @@ pub struct Opened {
 /// Between values as objects have them and as the store keeps them. `key` is the key in the store, to which most
 /// providers bind the value, so that it can't be moved to another one.
 pub trait Transformer: Send + Sync {
+    /// What is to be awaited before [`Transformer::open`], which would hold up its thread until somebody else has
+    /// answered. `None`: nothing.
+    fn prepare(&self, _stored: &Bytes) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
     fn open(&self, stored: &Bytes, key: &str) -> Result<Opened, TransformError>;
 
     fn seal(&self, value: &[u8], key: &str) -> Result<Vec<u8>, TransformError>;

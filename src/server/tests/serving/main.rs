@@ -38,6 +38,8 @@ mod swapped;
 #[cfg(test)]
 mod timelines;
 #[cfg(test)]
+mod undecrypted;
+#[cfg(test)]
 mod unread;
 #[cfg(test)]
 mod upserts;

@@ -25,7 +25,8 @@ const DECRYPT: &str = "/v2.KeyManagementService/Decrypt";
 
 use super::message::{DecryptRequest, DecryptResponse, EncryptRequest, EncryptResponse, StatusRequest, StatusResponse};
 
-/// A service, connected to when it is called.
+/// A service, connected to when it is called. Clones share the connection.
+#[derive(Clone)]
 pub(super) struct Client {
     channel: Channel,
     timeout: Duration,

@@ -26,6 +26,8 @@ pub(crate) struct Script {
     pub healthz: String,
     /// Keys that it can't decrypt with any more.
     pub lost: Vec<String>,
+    /// Keys that it never answers about.
+    pub silent: Vec<String>,
     pub delay: Duration,
     pub encrypted: usize,
     pub decrypted: usize,
@@ -57,6 +59,7 @@ impl FakeKms {
             key_id: "key-1".to_owned(),
             healthz: "ok".to_owned(),
             lost: Vec::new(),
+            silent: Vec::new(),
             delay: Duration::ZERO,
             encrypted: 0,
             decrypted: 0,
@@ -169,6 +172,10 @@ impl UnaryService<DecryptRequest> for Plugin {
         Box::pin(async move {
             plugin.wait().await;
             let request = request.into_inner();
+            let silent = plugin.0.lock().unwrap().silent.contains(&request.key_id);
+            if silent {
+                std::future::pending::<()>().await;
+            }
             let mut script = plugin.0.lock().unwrap();
             script.decrypted += 1;
             if script.lost.contains(&request.key_id) {

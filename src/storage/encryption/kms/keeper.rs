@@ -2,7 +2,6 @@
 //! are met.
 
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -10,6 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::call::Client;
 use super::message::{DecryptRequest, EncryptRequest, StatusResponse};
+use super::seeds::{Key, Question};
 use super::service::{Sealing, Shared};
 use super::stored::{check_answer, check_key_id};
 use crate::encryption::seeded::{SEED, Seeded};
@@ -24,10 +24,11 @@ const FAILING: Duration = Duration::from_secs(10);
 pub(super) const LIFETIME: Duration = Duration::from_secs(3 * 60);
 
 pub(super) enum Command {
-    /// Decrypt a seed.
+    /// Decrypt a seed, or a key: `make` says what decrypts with it.
     Decrypt {
         request: DecryptRequest,
-        answer: SyncSender<Result<Secret, String>>,
+        question: Question,
+        make: fn(Secret) -> Key,
     },
     /// Look how the service is.
     Look { answer: oneshot::Sender<()> },
@@ -54,10 +55,17 @@ impl Keeper {
                 () = sleep_until(next) => None,
             };
             match command {
-                Some(Command::Decrypt { request, answer }) => {
-                    let decrypted = client.decrypt(request).await;
-                    // Whoever has given up waiting asks again.
-                    let _ = answer.try_send(decrypted.map(|answer| Secret::new(answer.plaintext)));
+                Some(Command::Decrypt {
+                    request,
+                    question,
+                    make,
+                }) => {
+                    // Beside the others: one that the service does not answer holds up none of them.
+                    let client = client.clone();
+                    tokio::spawn(async move {
+                        let decrypted = client.decrypt(request).await;
+                        question.answer(decrypted.map(|answer| make(Secret::new(answer.plaintext))));
+                    });
                 }
                 Some(Command::Look { answer }) => {
                     next = self.look(&client).await;

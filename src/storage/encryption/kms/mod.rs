@@ -6,6 +6,7 @@ mod call;
 mod fake;
 mod keeper;
 mod message;
+mod seeds;
 mod service;
 mod stored;
 #[cfg(test)]

@@ -1,41 +1,35 @@
 //! A service as a provider: values are encrypted with a seed that it knows.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use prost::Message;
 use tokio::sync::{mpsc, oneshot};
 
 use super::keeper::{Command, Keeper, LIFETIME, new_uid};
 use super::message::{DecryptRequest, EncryptedObject, SOURCE_KEY, SOURCE_SEED};
+use super::seeds::{Found, Key, Seeds};
 use super::stored;
 use crate::encryption::aes_gcm::AesGcm;
 use crate::encryption::seeded::Seeded;
-use crate::encryption::{Kms, Opened, TransformError, Transformer};
+use crate::encryption::{Kms, Opened, Secret, TransformError, Transformer};
 
 /// Commands that wait for a service at most; more wait in their callers.
 const QUEUE: usize = 64;
-/// Seeds in memory at most. Servers make one at each start and for each key.
-const SEEDS: usize = 1000;
 /// What a health check may say of the past: so old if it is good …
 const GOOD_NEWS: Duration = Duration::from_secs(20);
 /// … and so old if it is not.
 const BAD_NEWS: Duration = Duration::from_secs(3);
-/// A seed that could not be decrypted is asked for again after so many times the time that this took, so that a
-/// service that does not answer can't hold up everything …
-const PATIENCE: u32 = 10;
-/// … but after this time at the latest.
-const LONGEST_PATIENCE: Duration = Duration::from_secs(30);
 
 /// One key management service. Ends with its last owner.
 pub struct Service {
     kms: Kms,
     shared: Arc<Shared>,
     commands: mpsc::Sender<Command>,
-    seeds: Mutex<Seeds>,
+    seeds: Arc<Seeds>,
 }
 
 /// What new values are encrypted with.
@@ -101,13 +95,6 @@ impl Shared {
     }
 }
 
-/// Seeds (and keys) that were decrypted, by what is stored of them, and those that could not be.
-#[derive(Default)]
-struct Seeds {
-    known: HashMap<Vec<u8>, Arc<dyn Transformer>>,
-    refused: HashMap<Vec<u8>, (Instant, String)>,
-}
-
 impl Service {
     /// Begins to ask the service how it is, in a thread that ends with the last owner of what this returns.
     pub fn start(kms: &Kms) -> std::io::Result<Arc<Service>> {
@@ -133,7 +120,7 @@ impl Service {
             kms: kms.clone(),
             shared,
             commands,
-            seeds: Mutex::default(),
+            seeds: Arc::default(),
         }))
     }
 
@@ -149,72 +136,63 @@ impl Service {
         self.shared.state().health.clone()
     }
 
-    fn seeds(&self) -> MutexGuard<'_, Seeds> {
-        self.seeds.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What decrypts the data of an object. Asks the service for a seed that is met for the first time, and holds up the
-    /// calling thread meanwhile: that is rare, since all values of a server's run share one.
-    fn seed(&self, object: &EncryptedObject) -> Result<Arc<dyn Transformer>, TransformError> {
-        let sealing = self.shared.sealing();
-        if let Some(sealing) = sealing.filter(|sealing| is_own(sealing, object)) {
-            return Ok(sealing.seeded.clone());
-        }
-        let place = place(object);
-        // Held while the service is asked, so that it is asked once.
-        let mut seeds = self.seeds();
-        if let Some(known) = seeds.known.get(&place) {
-            return Ok(known.clone());
-        }
-        if let Some((until, reason)) = seeds.refused.get(&place)
-            && Instant::now() < *until
-        {
-            return Err(TransformError::Kms(reason.clone()));
-        }
-        let began = Instant::now();
-        match self.decrypt(object) {
-            Ok(found) => {
-                if seeds.known.len() >= SEEDS {
-                    seeds.known.clear();
-                }
-                seeds.refused.remove(&place);
-                seeds.known.insert(place, found.clone());
-                Ok(found)
-            }
+    /// What is known of the seed of an object. If it is met for the first time, the service is asked, once: that is rare,
+    /// since all values of a server's run share one.
+    fn found(&self, object: &EncryptedObject, place: Vec<u8>) -> Found {
+        let question = match self.seeds.find(place) {
+            Found::New(question) => question,
+            known => return known,
+        };
+        let waiting = question.waiting();
+        let uid = match new_uid() {
+            Ok(uid) => uid,
             Err(reason) => {
-                if seeds.refused.len() >= SEEDS {
-                    seeds.refused.clear();
-                }
-                let until = Instant::now() + (began.elapsed() * PATIENCE).min(LONGEST_PATIENCE);
-                seeds.refused.insert(place, (until, reason.clone()));
-                Err(TransformError::Kms(reason))
+                question.answer(Err(reason));
+                return Found::Asked(waiting);
             }
-        }
-    }
-
-    fn decrypt(&self, object: &EncryptedObject) -> Result<Arc<dyn Transformer>, String> {
-        let failed = |reason: &str| format!("failed to decrypt DEK, error: {reason}");
+        };
         let request = DecryptRequest {
             ciphertext: object.source.clone(),
-            uid: new_uid()?,
+            uid,
             key_id: object.key_id.clone(),
             annotations: object.annotations.clone(),
         };
-        let (answer, answered) = sync_channel(1);
-        let sent = self.commands.try_send(Command::Decrypt { request, answer });
-        sent.map_err(|_| failed("the KMS is busy"))?;
-        // The thread may have to finish a look at the service first.
-        let decrypted = answered
-            .recv_timeout(3 * self.kms.timeout)
-            .map_err(|error| match error {
-                RecvTimeoutError::Timeout => failed("context deadline exceeded"),
-                RecvTimeoutError::Disconnected => failed("the thread of the KMS has ended"),
-            })?;
-        let secret = decrypted.map_err(|reason| failed(&reason))?;
-        Ok(match object.source_type {
-            SOURCE_KEY => Arc::new(AesGcm(secret)),
-            _ => Arc::new(Seeded::new(&secret)),
-        })
+        let make: fn(Secret) -> Key = match object.source_type {
+            SOURCE_KEY => |secret| Arc::new(AesGcm(secret)),
+            _ => |secret| Arc::new(Seeded::new(&secret)),
+        };
+        let command = Command::Decrypt {
+            request,
+            question,
+            make,
+        };
+        if let Err(unsent) = self.commands.try_send(command)
+            && let Command::Decrypt { question, .. } = unsent.into_inner()
+        {
+            question.answer(Err("the KMS is busy".to_owned()));
+        }
+        Found::Asked(waiting)
+    }
+
+    /// The seed that this server encrypts with, if an object is under it.
+    fn own(&self, object: &EncryptedObject) -> Option<Arc<Seeded>> {
+        let sealing = self.shared.sealing().filter(|sealing| is_own(sealing, object))?;
+        Some(sealing.seeded.clone())
+    }
+
+    /// What decrypts the data of an object. Holds up the calling thread while the service is asked for its seed:
+    /// [`Transformer::prepare`] is there to be awaited first.
+    fn seed(&self, object: &EncryptedObject) -> Result<Key, TransformError> {
+        if let Some(own) = self.own(object) {
+            return Ok(own);
+        }
+        let place = place(object);
+        match self.found(object, place.clone()) {
+            Found::Known(key) => Ok(key),
+            Found::Refused(reason) => Err(TransformError::Kms(reason)),
+            // The thread may have to finish a look at the service first.
+            Found::Asked(_) | Found::New(_) => self.seeds.wait(&place, 3 * self.kms.timeout),
+        }
     }
 }
 
@@ -232,6 +210,20 @@ fn is_own(sealing: &Sealing, object: &EncryptedObject) -> bool {
 }
 
 impl Transformer for Arc<Service> {
+    fn prepare(&self, stored: &Bytes) -> Option<BoxFuture<'static, ()>> {
+        let object = stored::decode(stored).ok()?;
+        if self.own(&object).is_some() {
+            return None;
+        }
+        let Found::Asked(mut waiting) = self.found(&object, place(&object)) else {
+            return None;
+        };
+        Some(Box::pin(async move {
+            // Its sender goes when there is an answer.
+            let _ = waiting.changed().await;
+        }))
+    }
+
     fn open(&self, stored: &Bytes, key: &str) -> Result<Opened, TransformError> {
         let object = stored::decode(stored).map_err(TransformError::Kms)?;
         let opened = self.seed(&object)?.open(&object.data, key)?;

@@ -113,6 +113,64 @@ async fn a_service_that_hangs_is_not_asked_for_every_value() {
     assert!(began.elapsed() < Duration::from_secs(5));
 }
 
+/// Values of three servers, under a key each, and a service that does not know their seeds and gets no answer about the
+/// second one.
+async fn of_three_keys(fake: &FakeKms) -> ([Bytes; 3], std::sync::Arc<Service>) {
+    let mut values = Vec::new();
+    for key in ["key-1", "key-2", "key-3"] {
+        fake.script().key_id = key.to_owned();
+        values.push(seal(&started(fake).await, key));
+    }
+    fake.script().silent.push("key-2".to_owned());
+    fake.script().key_id = "key-4".to_owned();
+    (values.try_into().unwrap(), started(fake).await)
+}
+
+/// What no wait for the service may take.
+const SOON: Duration = Duration::from_secs(2);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_seed_that_is_waited_for_holds_up_no_other() {
+    let fake = FakeKms::start();
+    let ([known, silent, new], service) = of_three_keys(&fake).await;
+    assert_eq!(service.open(&known, "/k").unwrap().value, "key-1");
+    let waiting = {
+        let service = service.clone();
+        std::thread::spawn(move || service.open(&silent, "/k").err())
+    };
+    // It is asked by then.
+    std::thread::sleep(Duration::from_millis(200));
+    let began = std::time::Instant::now();
+    assert_eq!(service.open(&known, "/k").unwrap().value, "key-1");
+    assert_eq!(service.open(&new, "/k").unwrap().value, "key-3");
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    let refused = waiting.join().unwrap().unwrap().to_string();
+    assert!(refused.contains("context deadline exceeded"), "{refused}");
+}
+
+/// On one thread: others have their turn while the service is asked, and it is asked once.
+#[tokio::test]
+async fn a_seed_can_be_awaited() {
+    let fake = FakeKms::start();
+    let ([known, silent, _], service) = of_three_keys(&fake).await;
+    let (first, second) = (service.prepare(&known).unwrap(), service.prepare(&known));
+    first.await;
+    if let Some(second) = second {
+        second.await;
+    }
+    assert!(service.prepare(&known).is_none());
+    assert_eq!(service.open(&known, "/k").unwrap().value, "key-1");
+    assert_eq!(fake.script().decrypted, 1);
+    let mut hanging = service.prepare(&silent).unwrap();
+    let others = tokio::time::timeout(Duration::from_millis(50), &mut hanging).await;
+    assert!(others.is_err());
+    hanging.await;
+    let began = std::time::Instant::now();
+    let refused = service.open(&silent, "/k").err().unwrap().to_string();
+    assert!(refused.contains("context deadline exceeded"), "{refused}");
+    assert!(began.elapsed() < SOON, "it was told before");
+}
+
 /// Written by kube-apiserver v1.36.3, with this fake as its service; in base64, without the prefix.
 const RECORDED: &str = include_str!("recorded.txt");
 

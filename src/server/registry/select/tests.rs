@@ -1,0 +1,208 @@
+//! Lists by selectors that are interrupted anywhere, while others list and write.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::task::{Context, Waker};
+
+use keelson_machinery::selector::{FieldSelector, LabelSelector};
+use keelson_storage::memory::MemoryStore;
+use keelson_storage::{Expect, HistoryLimits, Revision, Store, Write, Written};
+
+use std::sync::Arc;
+
+use super::*;
+use crate::cache::Budget;
+use crate::env::{SystemClock, SystemEntropy};
+use crate::registry::{Backend, KindCode, Registry};
+
+/// More than are looked through one by one.
+const COUNT: usize = 230;
+const VALUES: [&str; 3] = ["a", "b", "c"];
+
+/// The same numbers for the same seed (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+}
+
+struct Setting {
+    store: Arc<MemoryStore>,
+    resource: Arc<Resource>,
+    /// The label of each order, by the revisions of the store.
+    past: BTreeMap<Revision, BTreeMap<String, &'static str>>,
+}
+
+impl Setting {
+    fn new() -> Setting {
+        let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
+        let backend = Backend {
+            store: store.clone(),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            budget: Budget::new(0),
+            encryption: keelson_storage::encryption::Encryption::none(),
+            placement: Arc::default(),
+        };
+        let schemes = [&keelson_codegen_sample::api::SCHEME];
+        let registry = Registry::new(&schemes, &KindCode::default(), &backend, "/registry", &|_, _, _| true).unwrap();
+        Setting {
+            store,
+            resource: registry.resource("shop.example.com", "orders").unwrap().clone(),
+            past: BTreeMap::new(),
+        }
+    }
+
+    fn present(&self) -> BTreeMap<String, &'static str> {
+        self.past.values().next_back().cloned().unwrap_or_default()
+    }
+
+    /// Gives an order a label, or removes the order.
+    async fn write(&mut self, number: usize, label: Option<&'static str>) {
+        let name = format!("order-{number:03}");
+        let key = format!("{}default/{name}", self.resource.key_prefix);
+        let there = self.store.get(&key).await.unwrap().entry;
+        let expect = there.map_or(Expect::Absent, |entry| Expect::Revision(entry.mod_revision));
+        let write = match label {
+            None => Write::Delete,
+            Some(label) => Write::Put {
+                value: format!(
+                    r#"{{"apiVersion":"shop.example.com/v1","kind":"Order","metadata":{{"name":"{name}","namespace":"default","labels":{{"l":"{label}","m":"{label}"}}}},"spec":{{"customer":"{label}"}}}}"#
+                )
+                .into(),
+                lease: None,
+            },
+        };
+        let Written::Done { revision } = self.store.write(&key, expect, write).await.unwrap() else {
+            panic!("nobody else writes");
+        };
+        let mut present = self.present();
+        match label {
+            Some(label) => drop(present.insert(name, label)),
+            None => drop(present.remove(&name)),
+        }
+        self.past.insert(revision, present);
+    }
+}
+
+/// What a list selects by, and the values that it wants.
+type Wanted = (&'static str, &'static str, &'static [&'static str]);
+
+const LISTS: [Wanted; 6] = [
+    ("l=a", "", &["a"]),
+    ("l in (a,b)", "", &["a", "b"]),
+    ("m=b", "", &["b"]),
+    ("", "spec.customer=c", &["c"]),
+    ("l=a", "spec.customer=a", &["a"]),
+    ("l!=a", "", &["b", "c"]),
+];
+
+type List = (Wanted, Pin<Box<dyn Future<Output = (Revision, Vec<String>)>>>);
+
+fn list(resource: Arc<Resource>, wanted: Wanted) -> List {
+    let listing = async move {
+        let (labels, fields) = (
+            LabelSelector::parse(wanted.0).unwrap(),
+            FieldSelector::parse(wanted.1).unwrap(),
+        );
+        let query = Query {
+            namespace: "default",
+            labels: &labels,
+            fields: &fields,
+            limit: 0,
+            revision: None,
+            from: None,
+            left: None,
+        };
+        let chosen = resource.select(&query).await.unwrap();
+        let names = chosen
+            .items
+            .entries()
+            .map(|entry| entry.key.rsplit('/').next().unwrap().to_owned());
+        (chosen.revision, names.collect())
+    };
+    (wanted, Box::pin(listing))
+}
+
+async fn interleaved(seed: u64) {
+    let mut random = Random(seed);
+    let mut setting = Setting::new();
+    for number in 0..COUNT {
+        setting.write(number, Some(VALUES[number % VALUES.len()])).await;
+    }
+    let mut lists: Vec<List> = Vec::new();
+    let mut done = 0;
+    while done < 60 {
+        match random.below(10) {
+            0..3 => {
+                let label = VALUES.get(random.below(VALUES.len() + 1)).copied();
+                for _ in 0..1 + random.below(20) {
+                    let (number, label) = (random.below(COUNT + 20), label);
+                    if label.is_some() || setting.present().contains_key(&format!("order-{number:03}")) {
+                        setting.write(number, label).await;
+                    }
+                }
+            }
+            3 if lists.len() < 8 => {
+                let wanted = LISTS[random.below(LISTS.len())];
+                lists.push(list(setting.resource.clone(), wanted));
+            }
+            // A client that leaves.
+            4 if random.below(10) == 0 && !lists.is_empty() => drop(lists.swap_remove(0)),
+            _ if !lists.is_empty() => {
+                let at = random.below(lists.len());
+                for _ in 0..1 + random.below(400) {
+                    let polled = lists[at].1.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                    let std::task::Poll::Ready((revision, names)) = polled else {
+                        continue;
+                    };
+                    let wanted = lists.swap_remove(at).0;
+                    let present = &setting.past[&revision];
+                    let expected = present.iter().filter(|(_, label)| wanted.2.contains(*label));
+                    let expected: Vec<&String> = expected.map(|(name, _)| name).collect();
+                    assert_eq!(names.iter().collect::<Vec<_>>(), expected, "seed {seed}, {wanted:?}");
+                    done += 1;
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Each list shows what there was at its revision, whoever has made or brought forward the indexes, and how far.
+#[tokio::test]
+async fn lists_by_selectors_show_their_revision_whatever_happens_meanwhile() {
+    for seed in 0..30 {
+        interleaved(seed).await;
+    }
+}
+
+/// Reading many objects lets others in, also while an index is made of them; nobody else waits for that.
+#[tokio::test]
+async fn an_index_is_made_in_slices() {
+    let mut setting = Setting::new();
+    for number in 0..COUNT {
+        setting.write(number, Some("a")).await;
+    }
+    let (by_field, by_label) = (LISTS[3], LISTS[0]);
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut making = list(setting.resource.clone(), by_field).1;
+    assert!(making.as_mut().poll(&mut cx).is_pending());
+    let mut beside = list(setting.resource.clone(), by_label).1;
+    let mut polls = 0;
+    while beside.as_mut().poll(&mut cx).is_pending() {
+        polls += 1;
+    }
+    assert!(polls >= COUNT, "{polls}");
+    assert!(making.as_mut().poll(&mut cx).is_pending());
+}
