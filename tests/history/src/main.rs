@@ -42,12 +42,15 @@ struct Args {
 enum What {
     /// Random traffic with faults on each store, and a check of what clients saw.
     Traffic(Traffic),
-    /// kill -9 of a server with an embedded store, again and again.
+    /// A server with an embedded store that is killed and ended, again and again, after loads of all kinds.
     Crash {
-        /// Kills.
+        /// How often it is ended.
         #[arg(long, default_value_t = 50)]
         rounds: u64,
-        /// The restarts that are measured at the end have so many objects; 0: none are measured.
+        /// So many objects are there from the beginning, and no round touches them.
+        #[arg(long, default_value_t = 0)]
+        held: u64,
+        /// The restarts that are measured at the end have so many objects more; 0: none are measured.
         #[arg(long, default_value_t = 10_000)]
         objects: u64,
     },
@@ -86,8 +89,14 @@ fn main() -> ExitCode {
         .unwrap();
     match args.what {
         What::Traffic(args) => runtime.block_on(traffic(program, args, seed)),
-        What::Crash { rounds, objects } => {
-            runtime.block_on(crash::run(&program, rounds, objects, seed));
+        What::Crash { rounds, held, objects } => {
+            let plan = crash::Plan {
+                rounds,
+                held,
+                objects,
+                seed,
+            };
+            runtime.block_on(crash::run(&program, plan));
             ExitCode::SUCCESS
         }
         What::Disk => {

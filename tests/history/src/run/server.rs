@@ -20,7 +20,7 @@ pub struct Server {
     program: PathBuf,
     folder: PathBuf,
     port: u16,
-    flags: Vec<String>,
+    flags: Mutex<Vec<String>>,
     environment: Environment,
     child: Mutex<Child>,
 }
@@ -41,7 +41,7 @@ impl Server {
             program: program.to_owned(),
             folder: folder.to_owned(),
             port,
-            flags,
+            flags: Mutex::new(flags),
             environment,
         }
     }
@@ -84,6 +84,32 @@ impl Server {
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     }
 
+    /// Whether it has ended by itself, or was ended and not started again.
+    pub fn has_ended(&self) -> bool {
+        self.child.lock().unwrap().try_wait().unwrap().is_some()
+    }
+
+    /// Reads the embedded store of a server that has ended, and compares it with its checksums. An error is what the
+    /// server's program says.
+    pub fn check(&self) -> Result<(), String> {
+        self.store(&["check"]).map(drop)
+    }
+
+    /// `store` of the server's program, on its data. What it prints.
+    pub fn store(&self, args: &[&str]) -> Result<String, String> {
+        let output = Command::new(&self.program)
+            .arg("store")
+            .args(args)
+            .arg(format!("--data-dir={}", self.folder.join("data").display()))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    }
+
     pub fn kill(&self) {
         let mut child = self.child.lock().unwrap();
         child.kill().unwrap();
@@ -103,8 +129,15 @@ impl Server {
         }
     }
 
+    /// As [`Server::start_again`], with other flags.
+    pub fn start_again_with(&self, flags: Vec<String>) {
+        *self.flags.lock().unwrap() = flags;
+        self.start_again();
+    }
+
     pub fn start_again(&self) {
-        let child = spawn(&self.program, &self.folder, self.port, &self.flags, &self.environment);
+        let flags = self.flags.lock().unwrap().clone();
+        let child = spawn(&self.program, &self.folder, self.port, &flags, &self.environment);
         *self.child.lock().unwrap() = child;
     }
 
