@@ -4,19 +4,29 @@
 //! The promises: operations on a key are linearizable; revisions rise in the order of real time, whichever server
 //! answers and however often it was restarted; a list shows exactly the state at its revision; a watch delivers every
 //! change after its start, once, in order, with the right type; a bookmark comes after everything up to its revision;
-//! history is gone only where it may be. Nothing here does I/O: a history is data, and so are its violations.
+//! history is gone only where it may be; lists by selector leave out, and do nothing else; what a watcher makes of its
+//! events is what a list shows; upserts never collide; a deletion that was answered ends; when a store is put back to an
+//! earlier state, nothing of the later one is taken for the one that is left. Nothing here does I/O: a history is data, and so are its violations.
 
+mod borders;
+mod deletions;
 mod linear;
 mod lists;
 mod recency;
 mod record;
 mod timeline;
+mod upserts;
+mod views;
 mod watches;
 
 #[cfg(test)]
 mod tests;
 
-pub use record::{Action, Ask, Delivery, Filter, History, Id, Key, List, Listed, Moment, Operation, Outcome, Start};
+pub use borders::LATEST;
+pub use deletions::{Act, Grace, Life, State, Step, check as check_deletions};
+pub use record::{
+    Action, Ask, Border, Delivery, Filter, History, Id, Key, List, Listed, Moment, Operation, Outcome, Start,
+};
 pub use record::{COLORS, Stream, Version, color_of};
 pub use timeline::Timeline;
 
@@ -41,10 +51,22 @@ impl Violation {
 /// Everything that is wrong with a history; empty: nothing.
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
-    let timeline = Timeline::of(history, &mut violations);
-    linear::check(history, &timeline, &mut violations);
-    recency::check(history, &timeline, &mut violations);
-    lists::check(history, &timeline, &mut violations);
-    watches::check(history, &timeline, &mut violations);
+    if history.borders.is_empty() {
+        check_timeline(history, &mut violations);
+        return violations;
+    }
+    for timeline in borders::timelines(history, &mut violations) {
+        check_timeline(&timeline, &mut violations);
+    }
     violations
+}
+
+fn check_timeline(history: &History, violations: &mut Vec<Violation>) {
+    let timeline = Timeline::of(history, violations);
+    linear::check(history, &timeline, violations);
+    upserts::check(history, violations);
+    recency::check(history, &timeline, violations);
+    lists::check(history, &timeline, violations);
+    watches::check(history, &timeline, violations);
+    views::check(history, violations);
 }

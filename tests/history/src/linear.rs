@@ -12,23 +12,51 @@ const STEPS_PER_OPERATION: usize = 20_000;
 
 pub(crate) fn check(history: &History, timeline: &Timeline, violations: &mut Vec<Violation>) {
     let mut by_key: BTreeMap<Key, Vec<&Operation>> = BTreeMap::new();
-    for operation in &history.operations {
+    let ends = ends(history, timeline);
+    for operation in history.operations.iter().chain(&ends) {
         if matters(operation, history, timeline) {
             by_key.entry(operation.key).or_default().push(operation);
         }
     }
+    let mut held: BTreeMap<Key, Option<Id>> = BTreeMap::new();
+    for (_, key, id) in &history.before {
+        held.insert(*key, *id);
+    }
     for (key, operations) in by_key {
-        if let Err(text) = Search::new(operations, timeline).run() {
+        let held = held.get(&key).copied().flatten();
+        if let Err(text) = Search::new(operations, timeline).run(held) {
             violations.push(Violation::new("linearizable", format!("key {key}: {text}")));
         }
     }
+}
+
+/// Objects that end by themselves: a deletion that nobody asked for, when their time is over.
+fn ends(history: &History, timeline: &Timeline) -> Vec<Operation> {
+    let Some(lifetime) = history.lifetime else {
+        return Vec::new();
+    };
+    let made = history
+        .operations
+        .iter()
+        .filter_map(|operation| match operation.action {
+            Action::Create(id) if timeline.revision_of(id).is_some() => Some((operation, operation.begin + lifetime)),
+            _ => None,
+        });
+    made.map(|(operation, begin)| Operation {
+        action: Action::Delete { expected: None },
+        outcome: Outcome::Unknown,
+        begin,
+        end: begin,
+        ..operation.clone()
+    })
+    .collect()
 }
 
 /// Whether an operation can have had an effect, or tells something.
 fn matters(operation: &Operation, history: &History, timeline: &Timeline) -> bool {
     match (operation.outcome, operation.action) {
         (Outcome::Refused, _) | (Outcome::Unknown, Action::Read) => false,
-        (Outcome::Unknown, Action::Create(id) | Action::Update { id, .. }) => {
+        (Outcome::Unknown, Action::Create(id) | Action::Update { id, .. } | Action::Apply(id)) => {
             !history.complete || timeline.revision_of(id).is_some()
         }
         _ => true,
@@ -45,6 +73,7 @@ fn step(held: Option<Id>, operation: &Operation, timeline: &Timeline) -> Option<
     match (operation.outcome, operation.action) {
         (Outcome::Done(_) | Outcome::Unknown, Action::Create(id)) => held.is_none().then_some(Some(id)),
         (Outcome::Done(_) | Outcome::Unknown, Action::Update { id, expected }) => at(expected).then_some(Some(id)),
+        (Outcome::Done(_) | Outcome::Unknown, Action::Apply(id)) => Some(Some(id)),
         (Outcome::Done(_) | Outcome::Unknown, Action::Delete { expected }) => at(expected).then_some(None),
         (Outcome::Done(found), Action::Read) => (found.map(|version| version.id) == held).then_some(held),
         (Outcome::Absent, _) => held.is_none().then_some(held),
@@ -116,11 +145,10 @@ impl<'a> Search<'a> {
         search
     }
 
-    fn run(mut self) -> Result<(), String> {
+    fn run(mut self, mut held: Option<Id>) -> Result<(), String> {
         let mut done = vec![0u64; self.operations.len().div_ceil(64)];
         let mut tried: HashSet<(Vec<u64>, Option<Id>)> = HashSet::new();
         let mut order: Vec<(usize, Option<Id>)> = Vec::new();
-        let mut held = None;
         let mut place = self.entries[0].next;
         let (mut longest, mut stuck) = (0, None);
         let mut budget = STEPS_PER_OPERATION * self.operations.len();

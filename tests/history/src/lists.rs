@@ -1,16 +1,13 @@
 //! A list shows the state at its revision, whole; and history is gone only where it may be.
 
-use crate::record::{Ask, History, Key, Listed, Moment, Version};
+use crate::record::{Ask, Filter, History, Key, Listed, Moment, Version};
 use crate::{Timeline, Violation};
 
 pub(crate) fn check(history: &History, timeline: &Timeline, violations: &mut Vec<Violation>) {
     for list in &history.lists {
         match (&list.listed, list.ask) {
             (Listed::Done { revision, items }, _) => {
-                let mut items = items.clone();
-                items.sort_unstable_by_key(|(key, _)| *key);
-                let expected = timeline.state(&list.filter, *revision);
-                if let Some(text) = difference(&items, &expected) {
+                if let Some(text) = wrong(timeline, list.filter, *revision, items) {
                     let (client, server, end) = (list.client, list.server, list.end);
                     let text = format!("client {client} of server {server} at {end}, revision {revision}: {text}");
                     violations.push(Violation::new("a list is the state at its revision", text));
@@ -22,6 +19,8 @@ pub(crate) fn check(history: &History, timeline: &Timeline, violations: &mut Vec
                     violations.push(Violation::new("410 only for compacted history", text));
                 }
             }
+            // A revision of another timeline may be ahead of this one.
+            (Listed::Gone, Ask::AtLeast(revision)) if revision <= history.floor => {}
             (Listed::Gone, ask) => {
                 let text = format!("a list of {ask:?}, at {}", list.end);
                 violations.push(Violation::new("410 only for compacted history", text));
@@ -29,6 +28,13 @@ pub(crate) fn check(history: &History, timeline: &Timeline, violations: &mut Vec
             (Listed::Failed, _) => {}
         }
     }
+}
+
+/// What is wrong with a list; `None`: it is the state at its revision.
+pub(crate) fn wrong(timeline: &Timeline, filter: Filter, revision: u64, items: &[(Key, Version)]) -> Option<String> {
+    let mut items = items.to_vec();
+    items.sort_unstable_by_key(|(key, _)| *key);
+    difference(&items, &timeline.state(&filter, revision))
 }
 
 /// What a list shows too much or too little; `None`: nothing.
@@ -53,5 +59,5 @@ pub(crate) fn may_be_gone(history: &History, timeline: &Timeline, after: u64, at
             .first_seen_after(after)
             .is_some_and(|seen| seen + retention <= at)
     });
-    asked || aged
+    asked || aged || after < history.floor
 }

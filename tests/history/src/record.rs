@@ -2,8 +2,8 @@
 
 /// Microseconds since the run began.
 pub type Moment = u64;
-/// One of a few objects that all clients work on.
-pub type Key = u16;
+/// An object, by number.
+pub type Key = u32;
 /// What a write puts; no two writes put the same.
 pub type Id = u32;
 
@@ -21,9 +21,26 @@ pub struct Version {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     Create(Id),
-    Update { id: Id, expected: Option<u64> },
-    Delete { expected: Option<u64> },
+    Update {
+        id: Id,
+        expected: Option<u64>,
+    },
+    /// Makes the object what this write puts, whether it is there or not (server-side apply by force).
+    Apply(Id),
+    Delete {
+        expected: Option<u64>,
+    },
     Read,
+}
+
+impl Action {
+    /// What it puts.
+    pub fn puts(&self) -> Option<Id> {
+        match self {
+            Action::Create(id) | Action::Update { id, .. } | Action::Apply(id) => Some(*id),
+            Action::Delete { .. } | Action::Read => None,
+        }
+    }
 }
 
 /// What the server answered.
@@ -33,7 +50,7 @@ pub enum Outcome {
     Done(Option<Version>),
     /// The object is absent.
     Absent,
-    /// A creation found an object.
+    /// A creation found an object, or an upsert that it had lost a race.
     Exists,
     /// The object is not at the revision that was expected.
     Conflict,
@@ -134,11 +151,27 @@ pub struct Stream {
     pub server: usize,
     pub filter: Filter,
     pub start: Start,
+    /// When the client learned where to begin; of no matter where a watch begins with the state.
+    pub from: Moment,
     pub begin: Moment,
+    /// When the client stopped reading, whoever ended the stream.
+    pub end: Moment,
     pub deliveries: Vec<(Moment, Delivery)>,
 }
 
-/// All that happened in a run.
+/// The store was put back to an earlier state: one timeline of it ends, and another one begins, with revisions that the
+/// earlier one may have used for other changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Border {
+    /// What was done by now is of the earlier timeline.
+    pub down: Moment,
+    /// What begins from now on sees the later one. Between the two, either may be seen.
+    pub up: Moment,
+    /// Up to this revision both are the same; 0: they have nothing in common.
+    pub common: u64,
+}
+
+/// All that happened to the objects of one kind in a run.
 #[derive(Clone, Default, Debug)]
 pub struct History {
     pub operations: Vec<Operation>,
@@ -151,4 +184,12 @@ pub struct History {
     /// A watch of everything was followed from the first write to the last, so that a change that no watch told of did
     /// not happen.
     pub complete: bool,
+    /// Objects end by themselves this long after their creation, or later.
+    pub lifetime: Option<Moment>,
+    /// In the order of time.
+    pub borders: Vec<Border>,
+    /// Changes before the first operation: revision, object, and what was put; `None`: it was deleted.
+    pub before: Vec<(u64, Key, Option<Id>)>,
+    /// What lies before this revision may be gone at any time.
+    pub floor: u64,
 }

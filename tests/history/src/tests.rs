@@ -1,5 +1,9 @@
 //! Hand-made histories: a good one, and what each rule says of one thing changed in it.
 
+mod ends;
+mod timelines;
+mod views;
+
 use super::*;
 
 const GREEN: u32 = 1;
@@ -45,7 +49,9 @@ fn stream(filter: Filter, start: Start, begin: Moment, deliveries: &[Delivery]) 
         server: 0,
         filter,
         start,
+        from: begin,
         begin,
+        end: begin + 1000,
         deliveries: moments.collect(),
     }
 }
@@ -156,7 +162,10 @@ fn good() -> History {
 
 /// The rules that a changed history breaks.
 fn rules(change: impl FnOnce(&mut History)) -> Vec<&'static str> {
-    let mut history = good();
+    rules_of(good(), change)
+}
+
+fn rules_of(mut history: History, change: impl FnOnce(&mut History)) -> Vec<&'static str> {
     change(&mut history);
     let mut rules: Vec<_> = check(&history).into_iter().map(|violation| violation.rule).collect();
     rules.dedup();
@@ -165,7 +174,12 @@ fn rules(change: impl FnOnce(&mut History)) -> Vec<&'static str> {
 
 #[track_caller]
 fn breaks(rule: &str, change: impl FnOnce(&mut History)) {
-    let rules = rules(change);
+    breaks_of(good(), rule, change);
+}
+
+#[track_caller]
+fn breaks_of(history: History, rule: &str, change: impl FnOnce(&mut History)) {
+    let rules = rules_of(history, change);
     assert!(rules.contains(&rule), "{rule}: {rules:?}");
 }
 

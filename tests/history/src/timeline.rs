@@ -1,9 +1,9 @@
 //! The order of all changes, put together from everything that clients were told.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::Violation;
-use crate::record::{Action, Delivery, Filter, History, Id, Key, Listed, Moment, Outcome, Version};
+use crate::record::{Delivery, Filter, History, Id, Key, Listed, Moment, Outcome, Version};
 
 /// What happened to an object at a revision; no content: it was deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,7 +15,8 @@ pub struct Change {
 /// See the module's description. Objects are absent before their first change.
 #[derive(Default)]
 pub struct Timeline {
-    changes: BTreeMap<u64, Change>,
+    /// By revision and key: what ends together has one revision.
+    changes: BTreeMap<(u64, Key), Change>,
     by_key: BTreeMap<Key, Vec<(u64, Option<Id>)>>,
     revisions: HashMap<Id, u64>,
     /// When a client first knew that a revision had come.
@@ -26,16 +27,18 @@ impl Timeline {
     /// Violations are revisions and contents that were told in two ways, and contents that nobody wrote.
     pub fn of(history: &History, violations: &mut Vec<Violation>) -> Timeline {
         let mut timeline = Timeline::default();
+        for (revision, key, id) in &history.before {
+            let change = Change { key: *key, id: *id };
+            timeline.take(0, *revision, change, violations);
+        }
         for (at, revision, change) in told(history) {
             timeline.take(at, revision, change, violations);
         }
-        for (revision, change) in &timeline.changes {
-            timeline
-                .by_key
-                .entry(change.key)
-                .or_default()
-                .push((*revision, change.id));
+        for ((revision, key), change) in &timeline.changes {
+            let of_key = timeline.by_key.entry(*key).or_default();
+            of_key.push((*revision, change.id));
         }
+        timeline.check_shared_revisions(history, violations);
         timeline.check_origins(history, violations);
         timeline
     }
@@ -43,7 +46,7 @@ impl Timeline {
     fn take(&mut self, at: Moment, revision: u64, change: Change, violations: &mut Vec<Violation>) {
         let seen = self.seen.entry(revision).or_insert(at);
         *seen = at.min(*seen);
-        let known = self.changes.entry(revision).or_insert(change);
+        let known = self.changes.entry((revision, change.key)).or_insert(change);
         if *known != change {
             let text = format!("revision {revision} is {known:?}, and then {change:?}");
             return violations.push(Violation::new("one change per revision", text));
@@ -56,16 +59,33 @@ impl Timeline {
         }
     }
 
+    /// Only objects that end by themselves change together.
+    fn check_shared_revisions(&self, history: &History, violations: &mut Vec<Violation>) {
+        let mut last: Option<(u64, Change)> = None;
+        for ((revision, _), change) in &self.changes {
+            let shared = last.filter(|(before, _)| before == revision);
+            let together = |other: Change| history.lifetime.is_some() && change.id.is_none() && other.id.is_none();
+            if let Some((_, other)) = shared.filter(|(_, other)| !together(*other)) {
+                let text = format!("revision {revision} is {other:?}, and {change:?}");
+                violations.push(Violation::new("one change per revision", text));
+            }
+            last = Some((*revision, *change));
+        }
+    }
+
     /// Every content must come from a write of its key that had begun, and that was not told to have failed.
     fn check_origins(&self, history: &History, violations: &mut Vec<Violation>) {
         let mut writers = HashMap::new();
         for operation in &history.operations {
-            if let Action::Create(id) | Action::Update { id, .. } = operation.action {
+            if let Some(id) = operation.action.puts() {
                 writers.insert(id, operation);
             }
         }
-        for (revision, change) in &self.changes {
-            let Some(id) = change.id else { continue };
+        let before: HashSet<Id> = history.before.iter().filter_map(|(_, _, id)| *id).collect();
+        for ((revision, _), change) in &self.changes {
+            let Some(id) = change.id.filter(|id| !before.contains(id)) else {
+                continue;
+            };
             let wrong = match writers.get(&id) {
                 None => "which nobody wrote",
                 Some(writer) if writer.key != change.key => "which was written to another key",
@@ -99,13 +119,11 @@ impl Timeline {
         held.filter(|(key, held)| filter.selects(*key, held.id)).collect()
     }
 
-    /// Changes after a revision, up to and including another.
+    /// Changes after a revision, up to and including another, in the order of revisions.
     pub fn between(&self, after: u64, until: u64) -> impl Iterator<Item = (u64, Change)> + '_ {
-        let range = (after < until).then(|| self.changes.range(after + 1..=until));
-        range
-            .into_iter()
-            .flatten()
-            .map(|(revision, change)| (*revision, *change))
+        let range = (after < until).then(|| self.changes.range((after + 1, 0)..=(until, Key::MAX)));
+        let changes = range.into_iter().flatten();
+        changes.map(|((revision, _), change)| (*revision, *change))
     }
 
     /// Whether a key is absent at some revision from `from` on.
@@ -126,7 +144,7 @@ impl Timeline {
 
     /// The newest change.
     pub fn last(&self) -> u64 {
-        self.changes.keys().next_back().copied().unwrap_or(0)
+        self.changes.keys().next_back().map_or(0, |(revision, _)| *revision)
     }
 
     /// Every change with when it was first known.

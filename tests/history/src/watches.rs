@@ -1,6 +1,6 @@
 //! A watch delivers every change that concerns it after its start: once, in order, as what it is for this watch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lists::{difference, may_be_gone};
 use crate::record::{Delivery, History, Key, Moment, Start, Stream, Version};
@@ -9,23 +9,31 @@ use crate::{Timeline, Violation};
 
 pub(crate) fn check(history: &History, timeline: &Timeline, violations: &mut Vec<Violation>) {
     for stream in &history.streams {
-        let mut walk = Walk {
-            stream,
-            timeline,
-            reached: 0,
-            violations: Vec::new(),
-        };
-        walk.run(history);
         // What follows from a first violation says nothing new.
-        violations.extend(walk.violations.into_iter().take(3));
+        violations.extend(follow(stream, history, timeline).into_iter().take(3));
     }
+}
+
+/// What is wrong with a watch.
+pub(crate) fn follow(stream: &Stream, history: &History, timeline: &Timeline) -> Vec<Violation> {
+    let mut walk = Walk {
+        stream,
+        timeline,
+        reached: 0,
+        partly: None,
+        violations: Vec::new(),
+    };
+    walk.run(history);
+    walk.violations
 }
 
 struct Walk<'a> {
     stream: &'a Stream,
     timeline: &'a Timeline,
-    /// Everything up to here has been delivered.
+    /// Everything up to here has been delivered, …
     reached: u64,
+    /// … but of this revision, the next one that has changes, only those of some keys.
+    partly: Option<(u64, BTreeSet<Key>)>,
     violations: Vec<Violation>,
 }
 
@@ -87,29 +95,45 @@ impl Walk<'_> {
     }
 
     fn bookmark(&mut self, at: Moment, revision: u64) {
-        if revision < self.reached {
-            let text = format!("{revision} after {}", self.reached);
+        let last = self.partly.as_ref().map_or(self.reached, |(revision, _)| *revision);
+        if revision < last {
+            let text = format!("{revision} after {last}");
             return self.found("bookmarks are true", at, text);
         }
         self.nothing_before(at, revision + 1, "bookmarks are true");
         self.reached = revision;
+        self.partly = None;
     }
 
     fn event(&mut self, at: Moment, event: Delivery) {
-        let (Delivery::Added(_, version) | Delivery::Modified(_, version) | Delivery::Deleted(_, version)) = event
+        let (Delivery::Added(key, version) | Delivery::Modified(key, version) | Delivery::Deleted(key, version)) =
+            event
         else {
             return;
         };
         let revision = version.revision;
-        if revision <= self.reached {
-            let text = format!("{event:?} after revision {}", self.reached);
+        let mut told = BTreeSet::new();
+        match self.partly.take() {
+            Some((same, keys)) if same == revision => told = keys,
+            partly => {
+                self.partly = partly;
+                self.nothing_before(at, revision, "watches are complete");
+                self.reached = self
+                    .partly
+                    .take()
+                    .map_or(self.reached, |(before, _)| before.max(self.reached));
+            }
+        }
+        if revision <= self.reached || !told.insert(key) {
+            let text = format!("{event:?} after revision {}", self.reached.max(revision));
             return self.found("watches are ordered and tell once", at, text);
         }
-        self.nothing_before(at, revision, "watches are complete");
-        self.reached = revision;
+        self.reached = revision - 1;
+        self.partly = Some((revision, told));
         let expected = self
             .timeline
             .between(revision - 1, revision)
+            .filter(|(_, change)| change.key == key)
             .find_map(|(revision, change)| self.expected(revision, change));
         if expected != Some(event) {
             let text = format!("{event:?} instead of {expected:?}");
@@ -119,9 +143,14 @@ impl Walk<'_> {
 
     /// Nothing that concerns the watch lies between what it was told last and this revision.
     fn nothing_before(&mut self, at: Moment, revision: u64, rule: &'static str) {
+        let untold = |(at, change): &(u64, Change)| {
+            let partly = self.partly.as_ref().filter(|(revision, _)| revision == at);
+            partly.is_none_or(|(_, told)| !told.contains(&change.key))
+        };
         let missed = self
             .timeline
             .between(self.reached, revision - 1)
+            .filter(untold)
             .find_map(|(revision, change)| self.expected(revision, change));
         if let Some(missed) = missed {
             self.found(rule, at, format!("at {revision}, without {missed:?}"));

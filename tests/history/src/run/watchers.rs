@@ -122,7 +122,9 @@ impl Watcher {
             server,
             filter: self.filter,
             start,
+            from: begin,
             begin,
+            end: self.world.now(),
             deliveries,
         };
         self.world.history.lock().unwrap().streams.push(stream);

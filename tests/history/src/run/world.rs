@@ -167,7 +167,7 @@ impl World {
     /// The revision of the last event that a watch must hear of; `None`: the last writes are not done.
     pub fn last_for(&self, filter: &Filter) -> Option<u64> {
         let finals = self.finals.lock().unwrap();
-        if finals.len() < usize::from(KEYS) * COLORS as usize {
+        if finals.len() < (KEYS * COLORS) as usize {
             return None;
         }
         let selected = finals.iter().filter(|(key, version)| filter.selects(*key, version.id));
