@@ -22,6 +22,7 @@ pub(crate) fn timelines(history: &History, violations: &mut Vec<Violation>) -> V
         let mut part = History {
             lifetime: history.lifetime,
             retention: history.retention,
+            untracked: history.untracked,
             complete: history.complete,
             compactions: history.compactions.clone(),
             ..History::default()

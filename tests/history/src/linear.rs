@@ -23,8 +23,13 @@ pub(crate) fn check(history: &History, timeline: &Timeline, violations: &mut Vec
         held.insert(*key, *id);
     }
     for (key, operations) in by_key {
-        let held = held.get(&key).copied().flatten();
-        if let Err(text) = Search::new(operations, timeline).run(held) {
+        let before = history.before.iter().map(|(revision, _, _)| *revision).max();
+        let changes = history.complete.then(|| timeline.contents(key, before.unwrap_or(0)));
+        let begin = State {
+            held: held.get(&key).copied().flatten(),
+            changed: 0,
+        };
+        if let Err(text) = Search::new(operations, timeline, changes).run(begin) {
             violations.push(Violation::new("linearizable", format!("key {key}: {text}")));
         }
     }
@@ -85,6 +90,13 @@ fn step(held: Option<Id>, operation: &Operation, timeline: &Timeline) -> Option<
     }
 }
 
+/// What the key holds, and after how many changes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct State {
+    held: Option<Id>,
+    changed: usize,
+}
+
 /// A begin or an end in the list of what is still to be put in order.
 #[derive(Clone, Copy)]
 struct Entry {
@@ -97,6 +109,11 @@ struct Entry {
 struct Search<'a> {
     operations: Vec<&'a Operation>,
     timeline: &'a Timeline,
+    /// What the key held after each of its changes, if all are known: then each write has its place among them.
+    changes: Option<Vec<Option<Id>>>,
+    /// Deletions without a condition and without an answer, in the order of time. They are all alike but for their begin: it
+    /// is enough to try the first that is left.
+    alike: Vec<usize>,
     /// A doubly linked list in the order of time; 0 is its head, which is no entry.
     entries: Vec<Entry>,
     /// Ends that are in the list.
@@ -106,7 +123,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(operations: Vec<&'a Operation>, timeline: &'a Timeline) -> Self {
+    fn new(operations: Vec<&'a Operation>, timeline: &'a Timeline, changes: Option<Vec<Option<Id>>>) -> Self {
         let mut moments = Vec::new();
         for (index, operation) in operations.iter().enumerate() {
             moments.push((operation.begin, false, index));
@@ -115,6 +132,12 @@ impl<'a> Search<'a> {
             }
         }
         moments.sort_unstable();
+        let alike = |index: &usize| {
+            let Operation { action, outcome, .. } = operations[*index];
+            *action == Action::Delete { expected: None } && *outcome == Outcome::Unknown
+        };
+        let begins = moments.iter().filter(|(_, is_end, _)| !is_end);
+        let alike = begins.map(|(_, _, index)| *index).filter(alike).collect();
         let head = Entry {
             operation: usize::MAX,
             is_end: false,
@@ -125,6 +148,8 @@ impl<'a> Search<'a> {
             places: vec![(0, 0); operations.len()],
             operations,
             timeline,
+            changes,
+            alike,
             entries: vec![head; moments.len() + 1],
             ends: 0,
         };
@@ -145,10 +170,29 @@ impl<'a> Search<'a> {
         search
     }
 
-    fn run(mut self, mut held: Option<Id>) -> Result<(), String> {
+    /// The state after an operation; `None`: it can't have been answered like this then, or another is to be tried.
+    fn step(&self, state: State, index: usize, done: &[u64]) -> Option<State> {
+        let operation = self.operations[index];
+        let is_left = |one: &&usize| done[**one / 64] & 1 << (**one % 64) == 0;
+        if self.alike.contains(&index) && self.alike.iter().find(is_left) != Some(&index) {
+            return None;
+        }
+        let held = step(state.held, operation, self.timeline)?;
+        let writes = operation.action != Action::Read && matches!(operation.outcome, Outcome::Done(_) | Outcome::Unknown);
+        if !writes {
+            return Some(state);
+        }
+        let changed = state.changed + 1;
+        let known = self.changes.as_ref();
+        known
+            .is_none_or(|changes| changes.get(state.changed) == Some(&held))
+            .then_some(State { held, changed })
+    }
+
+    fn run(mut self, mut state: State) -> Result<(), String> {
         let mut done = vec![0u64; self.operations.len().div_ceil(64)];
-        let mut tried: HashSet<(Vec<u64>, Option<Id>)> = HashSet::new();
-        let mut order: Vec<(usize, Option<Id>)> = Vec::new();
+        let mut tried: HashSet<(Vec<u64>, State)> = HashSet::new();
+        let mut order: Vec<(usize, State)> = Vec::new();
         let mut place = self.entries[0].next;
         let (mut longest, mut stuck) = (0, None);
         let mut budget = STEPS_PER_OPERATION * self.operations.len();
@@ -158,13 +202,13 @@ impl<'a> Search<'a> {
                 .ok_or("the search took too long; use a shorter run")?;
             let entry = self.entries[place];
             if !entry.is_end && place != 0 {
-                let after = step(held, self.operations[entry.operation], self.timeline);
+                let after = self.step(state, entry.operation, &done);
                 let mark = |done: &mut Vec<u64>| done[entry.operation / 64] ^= 1 << (entry.operation % 64);
                 if let Some(after) = after {
                     mark(&mut done);
                     if tried.insert((done.clone(), after)) {
-                        order.push((entry.operation, held));
-                        held = after;
+                        order.push((entry.operation, state));
+                        state = after;
                         self.take_out(entry.operation);
                         place = self.entries[0].next;
                         continue;
@@ -176,12 +220,12 @@ impl<'a> Search<'a> {
             }
             if stuck.is_none() || order.len() > longest {
                 longest = order.len();
-                stuck = Some((entry.operation, held));
+                stuck = Some((entry.operation, state.held));
             }
             let Some((last, before)) = order.pop() else {
                 return Err(self.describe(longest, stuck));
             };
-            held = before;
+            state = before;
             done[last / 64] ^= 1 << (last % 64);
             self.put_back(last);
             place = self.entries[self.places[last].0].next;

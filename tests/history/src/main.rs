@@ -23,6 +23,7 @@ use clap::Parser;
 use rand::rngs::SmallRng;
 use rand::{RngCore, SeedableRng};
 
+use run::situations::Situation;
 use run::{Settings, Store};
 
 /// Traffic and faults against servers that this program starts, and a check of everything that their clients saw.
@@ -69,6 +70,9 @@ struct Traffic {
     /// Seconds of traffic of each run.
     #[arg(long, default_value_t = 15)]
     seconds: u64,
+    /// What is not to happen beside the ordinary traffic.
+    #[arg(long, value_delimiter = ',')]
+    without: Vec<Situation>,
     /// So many seeds, one after the other, on each store.
     #[arg(long, default_value_t = 1)]
     seeds: u64,
@@ -123,6 +127,7 @@ async fn traffic(program: PathBuf, args: Traffic, first: u64) -> ExitCode {
                 store: *store,
                 time: Duration::from_secs(args.seconds),
                 seed,
+                situations: Situation::all_but(&args.without),
             };
             failed += usize::from(!run::run(settings).await);
         }

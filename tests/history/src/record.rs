@@ -186,6 +186,8 @@ pub struct History {
     pub complete: bool,
     /// Objects end by themselves this long after their creation, or later.
     pub lifetime: Option<Moment>,
+    /// Contents follow from more than what was put: who wrote them is not checked.
+    pub untracked: bool,
     /// In the order of time.
     pub borders: Vec<Border>,
     /// Changes before the first operation: revision, object, and what was put; `None`: it was deleted.

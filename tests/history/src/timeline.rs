@@ -39,7 +39,9 @@ impl Timeline {
             of_key.push((*revision, change.id));
         }
         timeline.check_shared_revisions(history, violations);
-        timeline.check_origins(history, violations);
+        if !history.untracked {
+            timeline.check_origins(history, violations);
+        }
         timeline
     }
 
@@ -130,6 +132,13 @@ impl Timeline {
     pub fn absent_since(&self, key: Key, from: u64) -> bool {
         let changes = self.by_key.get(&key).map_or(&[][..], Vec::as_slice);
         self.at(key, from).is_none() || changes.iter().any(|(changed, id)| *changed > from && id.is_none())
+    }
+
+    /// What a key held after each of its changes that came after a revision.
+    pub fn contents(&self, key: Key, after: u64) -> Vec<Option<Id>> {
+        let changes = self.by_key.get(&key).map_or(&[][..], Vec::as_slice);
+        let later = changes.iter().filter(|(changed, _)| *changed > after);
+        later.map(|(_, id)| *id).collect()
     }
 
     /// The revision that a write made, if anyone was told of it.

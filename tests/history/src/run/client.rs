@@ -75,8 +75,13 @@ pub struct Client {
     http2: bool,
     /// Whether the connection's buffers are small.
     small: bool,
+    /// Asks as this user, who has no rights but those that are given.
+    user: Option<&'static str>,
     sender: Option<Sender>,
 }
+
+/// A connection on which nothing was said yet.
+pub type Connection = tokio_rustls::client::TlsStream<TcpStream>;
 
 impl Client {
     pub fn new(target: Arc<Target>, http2: bool) -> Client {
@@ -84,7 +89,16 @@ impl Client {
             target,
             http2,
             small: false,
+            user: None,
             sender: None,
+        }
+    }
+
+    /// A client that asks as another user.
+    pub fn of(target: Arc<Target>, user: &'static str) -> Client {
+        Client {
+            user: Some(user),
+            ..Client::new(target, false)
         }
     }
 
@@ -96,7 +110,8 @@ impl Client {
         }
     }
 
-    async fn connect(&self) -> Option<Sender> {
+    /// Connects; with small buffers if that is what the client is like.
+    pub async fn open(&self) -> Option<Connection> {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).ok()?;
         if self.small {
             socket.set_recv_buffer_size(SMALL).ok()?;
@@ -112,8 +127,11 @@ impl Client {
             b"http/1.1".to_vec()
         }];
         let name = ServerName::try_from("127.0.0.1").ok()?;
-        let stream = TlsConnector::from(Arc::new(tls)).connect(name, stream).await.ok()?;
-        let stream = TokioIo::new(stream);
+        TlsConnector::from(Arc::new(tls)).connect(name, stream).await.ok()
+    }
+
+    async fn connect(&self) -> Option<Sender> {
+        let stream = TokioIo::new(self.open().await?);
         if self.http2 {
             let (sender, connection) = http2::handshake(TokioExecutor::new(), stream).await.ok()?;
             tokio::spawn(connection);
@@ -146,14 +164,16 @@ impl Client {
             true => format!("https://127.0.0.1{path}"),
             false => path.to_owned(),
         };
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(uri)
             .header("host", "127.0.0.1")
             .header("accept", "application/json")
-            .header("content-type", kind)
-            .body(Full::new(Bytes::from(body)))
-            .unwrap();
+            .header("content-type", kind);
+        if let Some(user) = self.user {
+            request = request.header("impersonate-user", user);
+        }
+        let request = request.body(Full::new(Bytes::from(body))).unwrap();
         let answer = match &mut self.sender {
             None => return Err(Failure::NotSent),
             Some(Sender::One(sender)) => tokio::time::timeout(PATIENCE, sender.send_request(request)).await,

@@ -7,7 +7,11 @@ use std::time::{Duration, Instant};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::proxy::Mode;
+use super::client::{Client, Failure};
+use super::proxy::{Mode, Proxy};
+use super::put_back::{self, Copy};
+use super::server::Server;
+use super::situations::Situation;
 use super::world::World;
 use super::{Shared, Site, Store};
 
@@ -17,6 +21,10 @@ const QUIET: u64 = 2500;
 const LONGEST: u64 = 3000;
 /// One fault in so many lasts longer, beyond the time limits of requests.
 const LONG_ONE_IN: u32 = 25;
+/// In a long run the store is put back once in this time.
+const SPAN: Duration = Duration::from_secs(40);
+/// Generous: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
 const LONG: Duration = Duration::from_secs(13);
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -30,11 +38,17 @@ enum Fault {
     Refuse,
     Hole,
     Delay,
+    Mute,
 }
 
 impl Fault {
     /// What a store is made to suffer, the frequent ones more than once. Memory forgets what it holds at a restart.
-    fn of(store: Store) -> &'static [Fault] {
+    fn of(site: &Site) -> Vec<Fault> {
+        let faults = Fault::of_store(site.store).iter().copied();
+        faults.filter(|fault| *fault != Fault::Mute || site.has(Situation::Mute)).collect()
+    }
+
+    fn of_store(store: Store) -> &'static [Fault] {
         match store {
             Store::Memory => &[Fault::Freeze],
             Store::Embedded => &[Fault::Kill, Fault::Kill, Fault::Terminate, Fault::Freeze],
@@ -48,6 +62,7 @@ impl Fault {
                 Fault::Refuse,
                 Fault::Hole,
                 Fault::Delay,
+                Fault::Mute,
             ],
         }
     }
@@ -56,23 +71,101 @@ impl Fault {
 /// Makes faults for some time and leaves everything healthy. What there was, in words.
 pub async fn make(site: &Site, world: &Shared, time: Duration, mut rng: SmallRng) -> String {
     let begin = Instant::now();
-    let mut counts: BTreeMap<Fault, u32> = BTreeMap::new();
-    loop {
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    let mut past = Past::new(site.has(Situation::PutBack));
+    while !world.is_broken() {
         let quiet = Duration::from_millis(rng.random_range(200..=QUIET));
         tokio::time::sleep(quiet.min(time.saturating_sub(begin.elapsed()))).await;
         if begin.elapsed() >= time {
             break;
         }
-        let faults = Fault::of(site.store);
+        let _calm = world.calm.lock().await;
+        if past.is_due(begin.elapsed(), time) {
+            past.go_on(site, world, &mut rng).await;
+            continue;
+        }
+        let faults = Fault::of(site);
         let fault = faults[rng.random_range(0..faults.len())];
-        *counts.entry(fault).or_default() += 1;
+        *counts.entry(format!("{fault:?}")).or_default() += 1;
         suffer(site, world, fault, &mut rng).await;
     }
-    counts
-        .iter()
-        .map(|(fault, count)| format!("{count} {fault:?}"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    if past.backs > 0 {
+        counts.insert("PutBack".to_owned(), past.backs);
+    }
+    if site.has(Situation::Mute) && !world.is_broken() {
+        // No other fault comes to the help of who hears nothing.
+        site.proxies.iter().for_each(Proxy::mute);
+    }
+    let told = counts.iter().map(|(fault, count)| format!("{count} {fault}"));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// When the store is copied, and when it is put back to the copy.
+struct Past {
+    wanted: bool,
+    copied: bool,
+    copy: Option<Copy>,
+    backs: u32,
+}
+
+impl Past {
+    fn new(wanted: bool) -> Past {
+        Past {
+            wanted,
+            copied: false,
+            copy: None,
+            backs: 0,
+        }
+    }
+
+    /// In a quarter and in the middle of each span, and once in a run that is shorter.
+    fn is_due(&self, elapsed: Duration, time: Duration) -> bool {
+        let span = time.min(SPAN);
+        let from = span * self.backs + if self.copied { span / 2 } else { span / 4 };
+        self.wanted && elapsed >= from
+    }
+
+    async fn go_on(&mut self, site: &Site, world: &World, rng: &mut SmallRng) {
+        if !self.copied {
+            self.copy = put_back::take(site, world).await;
+            self.copied = true;
+        } else {
+            put_back::put_back(site, world, self.copy.as_ref(), rng).await;
+            self.copied = false;
+            self.backs += 1;
+        }
+        for server in &site.servers {
+            revive(server, world).await;
+        }
+    }
+}
+
+/// Returns when a server serves.
+async fn revive(server: &Server, world: &World) {
+    let since = Instant::now();
+    loop {
+        let mut client = Client::new(server.target(), false);
+        let answer = tokio::time::timeout(Duration::from_secs(1), client.get("/livez/ping")).await;
+        // An answer that is no JSON is one nevertheless.
+        if matches!(answer, Ok(Ok(_) | Err(Failure::Lost))) && !server.has_ended() {
+            return;
+        }
+        if server.has_ended() || since.elapsed() > PATIENCE {
+            return world.breaks("a server starts again", server.last_words());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Looks at the folder of a server that has ended, starts it again, and waits until it serves.
+async fn start_again(site: &Site, world: &World, server: &Server) {
+    if site.store == Store::Embedded
+        && let Err(error) = server.check()
+    {
+        world.violation("a folder at rest is whole", error);
+    }
+    server.start_again();
+    revive(server, world).await;
 }
 
 async fn suffer(site: &Site, world: &World, fault: Fault, rng: &mut SmallRng) {
@@ -93,13 +186,14 @@ async fn suffer(site: &Site, world: &World, fault: Fault, rng: &mut SmallRng) {
         Fault::Kill => {
             server.kill();
             tokio::time::sleep(time / 10).await;
-            server.start_again();
+            start_again(site, world, server).await;
         }
         Fault::Terminate => {
             server.terminate().await;
-            server.start_again();
+            start_again(site, world, server).await;
         }
         Fault::Freeze => server.freeze(time).await,
+        Fault::Mute => site.proxies[which].mute(),
         Fault::Refuse => misbehave(Mode::Refuse).await,
         Fault::Hole => misbehave(Mode::Hole).await,
         Fault::Delay => misbehave(Mode::Delay(time / 20)).await,
@@ -110,9 +204,11 @@ async fn suffer(site: &Site, world: &World, fault: Fault, rng: &mut SmallRng) {
                 Fault::KillEtcd => etcd.restart(),
                 // not beyond what the first watcher has heard, which is to tell of everything
                 _ => {
-                    let revision = world.recorded.load(Ordering::Relaxed);
-                    let asked = (world.now(), revision);
-                    world.history.lock().unwrap().compactions.push(asked);
+                    let recorded = world.lanes.iter().map(|lane| lane.recorded.load(Ordering::Relaxed));
+                    let revision = recorded.min().unwrap_or(0);
+                    for lane in &world.lanes {
+                        lane.history.lock().unwrap().compactions.push((world.now(), revision));
+                    }
                     // a refusal says that it is compacted, or that etcd is starting: both are fine
                     let _ = etcd.compact(revision).await;
                 }

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::Shared;
 use super::client::Client;
-use super::object::{self, KEYS, PATH};
+use super::lane::Lane;
+use super::object::{self, KEYS, Kind};
 use super::world::{Phase, World};
 
 /// The pause between two lists is up to so many milliseconds.
@@ -17,14 +18,18 @@ const PAUSE: u64 = 60;
 /// A list of the past goes back up to so many revisions.
 const PAST: u64 = 300;
 
-pub async fn read(world: Shared, number: usize, mut rng: SmallRng) {
+/// One list by a selector in so many is followed by the list without it, at the same revision.
+const COMPARED: u32 = 3;
+
+pub async fn read(world: Shared, number: usize, kind: Kind, mut rng: SmallRng) {
     let targets = world.targets.iter();
     let mut clients: Vec<_> = targets
         .map(|target| Client::new(target.clone(), rng.random()))
         .collect();
-    while world.phase() == Phase::Running {
+    // They go on while watches are to hear of the last writes: nobody may be kept from it by who reads.
+    while world.phase() < Phase::Done {
         let server = rng.random_range(0..clients.len());
-        let newest = world.newest();
+        let newest = world.lane(kind).newest();
         let ask = match rng.random_range(0..10) {
             0..4 => Ask::Newest,
             4..6 => Ask::AtLeast(newest),
@@ -35,15 +40,21 @@ pub async fn read(world: Shared, number: usize, mut rng: SmallRng) {
             Ask::Newest | Ask::Exactly(_) if rng.random_ratio(1, 3) => rng.random_range(1..5),
             _ => 0,
         };
-        let filter = random_filter(&mut rng);
-        list(&world, &mut clients[server], (number, server), filter, ask, limit).await;
+        let filter = random_filter(kind, &mut rng);
+        let (client, who) = (&mut clients[server], (number, server));
+        let listed = list(&world, kind, client, who, filter, ask, limit).await;
+        if let Some(Seen { revision, .. }) = listed.filter(|_| filter != Filter::default() && rng.random_ratio(1, COMPARED)) {
+            let ask = Ask::Exactly(revision);
+            list(&world, kind, client, who, Filter::default(), ask, 0).await;
+        }
         tokio::time::sleep(Duration::from_millis(rng.random_range(0..=PAUSE))).await;
     }
 }
 
-/// Everything, one color or one key.
-pub fn random_filter(rng: &mut SmallRng) -> Filter {
-    match rng.random_range(0..3) {
+/// Everything, one color or (where there are few) one key.
+pub fn random_filter(kind: Kind, rng: &mut SmallRng) -> Filter {
+    let choices = if kind == Kind::Map { 3 } else { 2 };
+    match rng.random_range(0..choices) {
         0 => Filter::default(),
         1 => Filter {
             color: Some(rng.random_range(0..COLORS)),
@@ -56,18 +67,25 @@ pub fn random_filter(rng: &mut SmallRng) -> Filter {
     }
 }
 
-/// Lists and records it; the revision, if there is one.
+/// What a list came to.
+pub struct Seen {
+    pub revision: u64,
+    pub count: usize,
+}
+
+/// Lists and records it; `None`: there is no list.
 pub async fn list(
     world: &World,
+    kind: Kind,
     client: &mut Client,
     (number, server): (usize, usize),
     filter: Filter,
     ask: Ask,
     limit: u32,
-) -> Option<u64> {
-    let begin = world.now();
+) -> Option<Seen> {
+    let (begin, lane) = (world.now(), world.lane(kind));
     let record = |end, ask, listed| {
-        world.history.lock().unwrap().lists.push(List {
+        lane.history.lock().unwrap().lists.push(List {
             client: number,
             server,
             filter,
@@ -77,14 +95,14 @@ pub async fn list(
             listed,
         });
     };
-    let selectors = object::selectors(&filter);
+    let selectors = object::selectors(kind, &filter);
     let revision = match ask {
         Ask::Newest => String::new(),
         Ask::Any => "&resourceVersion=0".to_owned(),
         Ask::AtLeast(least) => format!("&resourceVersion={least}&resourceVersionMatch=NotOlderThan"),
         Ask::Exactly(exact) => format!("&resourceVersion={exact}&resourceVersionMatch=Exact"),
     };
-    let mut page = page(world, client, &format!("limit={limit}{selectors}{revision}")).await;
+    let mut page = page(world, lane, client, &format!("limit={limit}{selectors}{revision}")).await;
     let end = world.now();
     let mut all = Vec::new();
     let mut first = None;
@@ -105,11 +123,12 @@ pub async fn list(
         }
         all.extend(items);
         let Some(next) = next else {
+            let count = all.len();
             record(end, ask, Listed::Done { revision, items: all });
-            world.saw_revision(revision);
-            return Some(revision);
+            lane.saw_revision(revision);
+            return Some(Seen { revision, count });
         };
-        page = self::page(world, client, &format!("limit={limit}{selectors}&continue={next}")).await;
+        page = self::page(world, lane, client, &format!("limit={limit}{selectors}&continue={next}")).await;
     }
 }
 
@@ -120,9 +139,9 @@ enum Refusal {
 
 type Page = (u64, Vec<(Key, Version)>, Option<String>);
 
-async fn page(world: &World, client: &mut Client, query: &str) -> Result<Page, Refusal> {
+async fn page(world: &World, lane: &Lane, client: &mut Client, query: &str) -> Result<Page, Refusal> {
     let (status, body) = client
-        .get(&format!("{PATH}?{query}"))
+        .get(&format!("{}?{query}", lane.kind.path()))
         .await
         .map_err(|_| Refusal::Other)?;
     match status {
@@ -132,7 +151,7 @@ async fn page(world: &World, client: &mut Client, query: &str) -> Result<Page, R
     }
     let revision = object::revision(&body).ok_or(Refusal::Other)?;
     let items = body["items"].as_array().map_or(&[][..], Vec::as_slice);
-    let items = items.iter().filter_map(|item: &Value| world.read(item)).collect();
+    let items = items.iter().filter_map(|item: &Value| lane.read(world, item)).collect();
     let next = body["metadata"]["continue"].as_str().filter(|next| !next.is_empty());
     Ok((revision, items, next.map(str::to_owned)))
 }

@@ -100,7 +100,7 @@ impl Server {
         let output = Command::new(&self.program)
             .arg("store")
             .args(args)
-            .arg(format!("--data-dir={}", self.folder.join("data").display()))
+            .arg(format!("--data-dir={}", self.data().display()))
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -119,14 +119,26 @@ impl Server {
     /// Asks the server to end, and waits until it has; kills it when that takes too long, as who runs servers does:
     /// a reader that is slow to take what was sent keeps it for as long as requests may last.
     pub async fn terminate(&self) {
+        self.terminate_within(GRACE).await;
+    }
+
+    /// False: it did not end in time, and was killed.
+    pub async fn terminate_within(&self, grace: Duration) -> bool {
         signal(&self.child.lock().unwrap(), "TERM");
         let since = Instant::now();
-        while self.child.lock().unwrap().try_wait().unwrap().is_none() {
-            if since.elapsed() > GRACE {
-                return self.kill();
+        while !self.has_ended() {
+            if since.elapsed() > grace {
+                self.kill();
+                return false;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+        true
+    }
+
+    /// Where its data are.
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
     }
 
     /// As [`Server::start_again`], with other flags.

@@ -1,18 +1,18 @@
 //! What the tasks of a run share: the servers, the time, what they know, and what they have seen.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use http::Method;
-use keelson_history::{COLORS, Filter, History, Id, Key, Moment, Outcome, Version, Violation};
+use keelson_history::{Border, History, Id, Key, Moment, Step, Violation};
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::{RwLock, watch};
 
+use super::Shared;
 use super::client::{Client, Target};
-use super::object::{self, KEYS, NAMESPACE};
-use super::{Shared, writers};
+use super::lane::Lane;
+use super::object::{Kind, NAMESPACE};
 
 /// Generous: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,38 +29,48 @@ pub enum Phase {
 
 pub struct World {
     pub targets: Vec<Arc<Target>>,
+    pub lanes: Vec<Lane>,
     begin: Instant,
     phase: watch::Sender<Phase>,
     ids: AtomicU32,
-    /// The newest revision that any client was told of.
-    newest: AtomicU64,
-    /// The first watcher, which watches everything, has heard of everything up to this revision.
-    pub recorded: AtomicU64,
-    /// By key, the newest revision that any client was told of.
-    latest: Mutex<HashMap<Key, u64>>,
-    /// The last writes of the run.
-    finals: Mutex<Vec<(Key, Version)>>,
-    pub history: Mutex<History>,
+    keys: AtomicU32,
+    /// Who writes holds it for reading, one request at a time; who needs that nobody writes, for writing.
+    pub gate: RwLock<()>,
+    /// Who holds it is not disturbed by faults.
+    pub calm: tokio::sync::Mutex<()>,
+    /// The store is being put back, since this moment.
+    down: watch::Sender<Option<Moment>>,
+    /// A server does not start again: nothing more is to be seen.
+    broken: AtomicBool,
+    /// The last time that it was.
+    border: Mutex<Option<Border>>,
+    /// What clients did with pods.
+    pub steps: Mutex<Vec<Step>>,
     pub violations: Mutex<Vec<Violation>>,
 }
 
 impl World {
-    pub fn new(targets: Vec<Arc<Target>>) -> Shared {
+    pub fn new(targets: Vec<Arc<Target>>, lanes: Vec<Lane>) -> Shared {
         Arc::new(World {
             targets,
+            lanes,
             begin: Instant::now(),
             phase: watch::Sender::new(Phase::Running),
             ids: AtomicU32::new(1),
-            newest: AtomicU64::new(1),
-            recorded: AtomicU64::new(0),
-            latest: Mutex::default(),
-            finals: Mutex::default(),
-            history: Mutex::new(History {
-                complete: true,
-                ..History::default()
-            }),
+            keys: AtomicU32::new(0),
+            gate: RwLock::default(),
+            calm: tokio::sync::Mutex::default(),
+            down: watch::Sender::new(None),
+            broken: AtomicBool::new(false),
+            border: Mutex::default(),
+            steps: Mutex::default(),
             violations: Mutex::default(),
         })
+    }
+
+    /// The objects of a kind that the run has.
+    pub fn lane(&self, kind: Kind) -> &Lane {
+        self.lanes.iter().find(|lane| lane.kind == kind).unwrap()
     }
 
     pub fn now(&self) -> Moment {
@@ -71,8 +81,13 @@ impl World {
         *self.phase.borrow()
     }
 
+    /// Phases only go on.
     pub fn set(&self, phase: Phase) {
-        self.phase.send_replace(phase);
+        self.phase.send_if_modified(|now| {
+            let goes_on = phase > *now;
+            *now = if goes_on { phase } else { *now };
+            goes_on
+        });
     }
 
     /// Returns when the phase is this one or a later one.
@@ -84,28 +99,64 @@ impl World {
         self.ids.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub fn newest(&self) -> u64 {
-        self.newest.load(Ordering::Relaxed)
-    }
-
-    pub fn saw_revision(&self, revision: u64) {
-        self.newest.fetch_max(revision, Ordering::Relaxed);
-    }
-
-    pub fn saw(&self, key: Key, version: Version) {
-        self.saw_revision(version.revision);
-        let mut latest = self.latest.lock().unwrap();
-        let held = latest.entry(key).or_default();
-        *held = version.revision.max(*held);
-    }
-
-    /// The newest revision of a key that anybody saw.
-    pub fn latest(&self, key: Key) -> u64 {
-        self.latest.lock().unwrap().get(&key).copied().unwrap_or(1)
+    /// The number of an object that nobody has made yet.
+    pub fn new_key(&self) -> Key {
+        self.keys.fetch_add(1, Ordering::Relaxed)
     }
 
     pub fn violation(&self, rule: &'static str, text: String) {
         self.violations.lock().unwrap().push(Violation { rule, text });
+    }
+
+    /// The run is over, for this reason.
+    pub fn breaks(&self, rule: &'static str, text: String) {
+        self.violation(rule, text);
+        self.broken.store(true, Ordering::Relaxed);
+        self.set(Phase::Done);
+    }
+
+    pub fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
+    }
+
+    /// From now on nothing of what is there may last.
+    pub fn goes_down(&self) -> Moment {
+        let down = self.now();
+        self.down.send_replace(Some(down));
+        down
+    }
+
+    /// The store is put back.
+    pub fn is_put_back(&self, border: Border) {
+        for lane in &self.lanes {
+            lane.forget(border);
+        }
+        *self.border.lock().unwrap() = Some(border);
+        self.down.send_replace(None);
+    }
+
+    /// It was not, in the end.
+    pub fn nothing_was_put_back(&self) {
+        self.down.send_replace(None);
+    }
+
+    pub fn border(&self) -> Option<Border> {
+        *self.border.lock().unwrap()
+    }
+
+    /// Whether a request that began then may have seen either of two timelines.
+    pub fn is_between(&self, moment: Moment) -> bool {
+        let passed = self.border().is_some_and(|border| (border.down..border.up).contains(&moment));
+        passed || self.down.borrow().is_some_and(|down| down <= moment)
+    }
+
+    /// Returns when the store is not being put back: what is read before may be of either timeline.
+    pub async fn steady(&self) {
+        let _ = self.down.subscribe().wait_for(Option::is_none).await;
+        if let Some(border) = self.border() {
+            let left = border.up.saturating_sub(self.now());
+            tokio::time::sleep(Duration::from_micros(left)).await;
+        }
     }
 
     /// Waits for the servers and makes the namespace.
@@ -125,72 +176,19 @@ impl World {
         }
     }
 
-    /// Returns when the first watcher has begun.
+    /// Returns when every recorder has begun.
     pub async fn recording(&self) {
         let since = Instant::now();
-        while self.recorded.load(Ordering::Relaxed) == 0 {
+        while self.lanes.iter().any(|lane| lane.recorded.load(Ordering::Relaxed) == 0) {
             assert!(since.elapsed() < PATIENCE, "no watch can be opened");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// Writes every key in every color, so that each watch has a last event to hear of.
-    pub async fn finish(&self) {
-        for key in 0..KEYS {
-            for _ in 0..COLORS {
-                let last = self.write_for_sure(key).await;
-                self.finals.lock().unwrap().push((key, last));
-            }
-        }
-    }
-
-    async fn write_for_sure(&self, key: Key) -> Version {
-        let since = Instant::now();
-        let mut clients: Vec<_> = self
-            .targets
-            .iter()
-            .map(|target| Client::new(target.clone(), false))
-            .collect();
-        let server = key as usize % clients.len();
-        loop {
-            for create in [false, true] {
-                let outcome = writers::put(self, &mut clients[server], server, key, create).await;
-                if let Outcome::Done(Some(version)) = outcome {
-                    return version;
-                }
-                assert!(since.elapsed() < PATIENCE, "no write succeeds: {outcome:?}");
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    /// The revision of the last event that a watch must hear of; `None`: the last writes are not done.
-    pub fn last_for(&self, filter: &Filter) -> Option<u64> {
-        let finals = self.finals.lock().unwrap();
-        if finals.len() < (KEYS * COLORS) as usize {
-            return None;
-        }
-        let selected = finals.iter().filter(|(key, version)| filter.selects(*key, version.id));
-        selected.map(|(_, version)| version.revision).max()
-    }
-
-    pub fn read(&self, object: &serde_json::Value) -> Option<(Key, Version)> {
-        match object::read(object) {
-            Ok((key, version)) => {
-                self.saw(key, version);
-                Some((key, version))
-            }
-            Err(text) => {
-                self.violation("objects are whole", text.chars().take(2000).collect());
-                None
-            }
-        }
-    }
-
-    pub fn take(&self) -> (History, Vec<Violation>) {
-        (
-            std::mem::take(&mut self.history.lock().unwrap()),
-            std::mem::take(&mut self.violations.lock().unwrap()),
-        )
+    /// What clients saw, of each kind.
+    pub fn take(&self) -> (Vec<(Kind, History)>, Vec<Violation>) {
+        let histories = self.lanes.iter();
+        let histories = histories.map(|lane| (lane.kind, std::mem::take(&mut *lane.history.lock().unwrap())));
+        (histories.collect(), std::mem::take(&mut self.violations.lock().unwrap()))
     }
 }
