@@ -97,7 +97,7 @@ async fn play(dice: Dice, spawner: Spawner, talks: bool) -> Option<Violation> {
         truth: Arc::new(Truth::new()),
         store: Arc::new(store),
         ledger: Mutex::default(),
-        burst: *dice.pick(&[0, 0, 0, 0, 0, 400, 1500]),
+        burst: if dice.chance(40) { *dice.pick(&[400, 1200]) } else { 0 },
     });
     let ticking = run.clone();
     world.spawner.spawn(async move {
@@ -124,7 +124,7 @@ impl Run {
         }
         let watchers = dice.between(2, 5);
         let places: Vec<_> = (0..watchers).map(|_| self.watcher()).collect();
-        sleep(Duration::from_secs(dice.between(3, 20) as u64)).await;
+        sleep(Duration::from_secs(dice.between(3, 15) as u64)).await;
         self.world.rest();
         self.recover(&places).await;
     }

@@ -88,7 +88,11 @@ impl Plan {
             writers: dice.between(1, 2),
             readers: dice.between(0, 2),
             watchers: dice.between(1, 4),
-            many: *dice.pick(&[0, 0, 0, 0, 0, 0, 0, 300, 700, 1300]),
+            many: if dice.chance(60) {
+                *dice.pick(&[300, 700, 1300])
+            } else {
+                0
+            },
             greedy: dice.chance(150),
             mutes: dice.chance(300),
             lags: dice.chance(500),
@@ -98,7 +102,7 @@ impl Plan {
                 .chance(300)
                 .then(|| Duration::from_secs(dice.between(3, 10) as u64)),
             notices: dice.chance(300).then(|| Duration::from_secs(5)),
-            length: Duration::from_secs(dice.between(5, 25) as u64),
+            length: Duration::from_secs(*dice.pick(&[3, 5, 8, 12, 25])),
         }
     }
 

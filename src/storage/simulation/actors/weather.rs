@@ -27,8 +27,11 @@ impl Sky {
     /// Changes the weather until the run comes to rest.
     pub async fn run(self) {
         let mut restores = usize::from(self.plan.restore);
-        while self.world.is_busy() {
+        loop {
             sleep(Duration::from_millis(100) + self.world.dice.millis(3000)).await;
+            if !self.world.is_busy() {
+                break;
+            }
             match self.world.dice.below(9) {
                 0 | 1 => self.change(),
                 2 => self.calm(),
