@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use super::api::{Api, ApiError, Condition, Range, Ranged, Refusal, Txn, TxnDone};
 use super::grpc::Grpc;
+use super::members::Members;
 use super::tasks::Tasks;
+use super::witness::Witness;
 use crate::{Entry, EtcdConfig, Expect, LeaseId, ListOptions, Listed, Revision, StoreError, Write, Written};
 
 /// A request is given up after this time, retries included …
-const REQUEST: Duration = Duration::from_secs(5);
+pub(super) const REQUEST: Duration = Duration::from_secs(5);
 /// … and a page of a list, which may be large, after this one.
-const PAGE_REQUEST: Duration = Duration::from_secs(10);
+pub(super) const PAGE_REQUEST: Duration = Duration::from_secs(10);
 /// The first pause before another attempt; each one doubles it.
 const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -61,7 +63,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    fn refusal(&self) -> Refusal {
+    pub fn refusal(&self) -> Refusal {
         match self {
             Failure::Etcd(error) => error.refusal(),
             Failure::Timeout(_) => Refusal::Other,
@@ -81,20 +83,41 @@ impl Failure {
 pub(crate) struct Calls {
     pub api: Arc<dyn Api>,
     pub tasks: Tasks,
+    /// Sees the answers.
+    pub witness: Arc<Witness>,
+    pub members: Arc<Members>,
 }
 
 impl Calls {
     /// To the members of a configuration, none of which is reached yet. What goes on in the background does so on the
     /// runtime that calls this.
     pub async fn connect(config: &EtcdConfig) -> Result<Self, StoreError> {
-        Ok(Calls {
-            api: Arc::new(Grpc::connect(config).await?),
-            tasks: Tasks::of_this_runtime(),
-        })
+        let api = Arc::new(Grpc::connect(config).await?);
+        Ok(Calls::over(api, Tasks::of_this_runtime()))
     }
 
-    async fn range(&self, limit: Duration, range: &Range<'_>) -> Result<Ranged, Failure> {
-        call_within(limit, ApiError::worth_a_retry, || self.api.range(range)).await
+    /// By any other way.
+    pub fn over(api: Arc<dyn Api>, tasks: Tasks) -> Self {
+        Calls {
+            api,
+            tasks,
+            witness: Arc::new(Witness::new()),
+            members: Arc::default(),
+        }
+    }
+
+    pub(super) async fn range(&self, limit: Duration, range: &Range<'_>) -> Result<Ranged, Failure> {
+        let mark = self.witness.mark();
+        let got = call_within(limit, ApiError::worth_a_retry, || self.api.range(range)).await?;
+        self.witness.look(mark, &got.header);
+        Ok(got)
+    }
+
+    async fn txn(&self, txn: &Txn<'_>) -> Result<TxnDone, Failure> {
+        let mark = self.witness.mark();
+        let done = call(ApiError::never_sent, || self.api.txn(txn)).await?;
+        self.witness.look(mark, &done.header);
+        Ok(done)
     }
 
     pub async fn get(&self, key: &str) -> Result<(Option<Entry>, Revision), StoreError> {
@@ -191,7 +214,7 @@ impl Calls {
             when: Condition::Modified(expected),
             write,
         };
-        let done = call(ApiError::never_sent, || self.api.txn(&txn)).await;
+        let done = self.txn(&txn).await;
         match (done, write) {
             (Ok(done), _) => Ok(written(done)),
             (Err(failure), Write::Put { lease: Some(lease), .. }) if failure.refusal() == Refusal::LeaseNotFound => {
@@ -225,7 +248,7 @@ impl Calls {
             when: Condition::Version(version),
             write: &write,
         };
-        let done = call(ApiError::never_sent, || self.api.txn(&txn)).await;
+        let done = self.txn(&txn).await;
         let done = done.map_err(|failure| failure.store_error())?;
         let version = match done.succeeded {
             true => version + 1,
@@ -293,7 +316,7 @@ pub(crate) enum ListFailure {
 }
 
 /// The first key after all those with a prefix.
-fn end_of(prefix: &str) -> Vec<u8> {
+pub(super) fn end_of(prefix: &str) -> Vec<u8> {
     let mut end = prefix.as_bytes().to_vec();
     while let Some(last) = end.pop() {
         if last < u8::MAX {

@@ -1,5 +1,7 @@
 //! etcd's API over gRPC, by the crate etcd-client.
 
+use std::time::Duration;
+
 use etcd_client::{AlarmAction, AlarmType, Client, Error, WatchOptions, WatchStream};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
@@ -11,6 +13,9 @@ use super::api::{
 use super::connect::{self, Connections};
 use super::convert;
 use crate::{EtcdConfig, LeaseId, Revision, StoreError};
+
+/// How long a member may take to say how it is.
+const STATUS: Duration = Duration::from_secs(3);
 
 /// Connections to the members of a configuration.
 pub(super) struct Grpc {
@@ -40,8 +45,11 @@ impl Grpc {
         };
         let client = connect::client(&config).await;
         let client = client.map_err(|error| ApiError::new(FailureKind::Refused(Refusal::Other), error.to_string()))?;
-        let status = client.maintenance_client().status().await;
-        status.map(|status| convert::status(&status)).map_err(failed)
+        let mut maintenance = client.maintenance_client();
+        match tokio::time::timeout(STATUS, maintenance.status()).await {
+            Ok(status) => status.map(|status| convert::status(&status)).map_err(failed),
+            Err(_) => Err(ApiError::new(FailureKind::Unavailable, "no answer in time")),
+        }
     }
 }
 

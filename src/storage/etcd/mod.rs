@@ -9,11 +9,16 @@ mod compactor;
 pub(crate) mod connect;
 mod convert;
 mod grpc;
+mod keeper;
+mod members;
 mod mirror;
+mod past;
+mod silence;
 pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;
 mod watch;
+pub(crate) mod witness;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,7 +34,7 @@ use self::watch::Signal;
 use crate::lease_pool::LeasePool;
 use crate::{
     Clock, Entry, EtcdConfig, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Position, Revision,
-    Snapshot, Store, StoreError, SystemClock, WatchStream, Write, Written,
+    Snapshot, Store, StoreError, SystemClock, Timeline, WatchStream, Write, Written,
 };
 
 /// History of a mirror beyond this many bytes is cut to half of it.
@@ -65,6 +70,7 @@ impl EtcdStore {
     pub(crate) async fn begin(calls: Calls, compaction_interval: Option<Duration>) -> Result<Self, StoreError> {
         calls.current_revision().await?;
         let (signal, signals) = signals::channel(Signal::default());
+        members::begin(&calls, signals.clone()).await;
         if let Some(interval) = compaction_interval {
             calls.tasks.spawn(compactor::run(calls.clone(), interval, signals));
         }
@@ -169,7 +175,7 @@ impl EtcdStore {
         {
             return Ok(stream);
         }
-        watch::start(self.calls.clone(), prefix, true, after, self.signal.subscribe()).await
+        watch::start(self.calls.clone(), prefix, after, self.signal.subscribe()).await
     }
 
     /// An error for a revision that etcd has no number for: it would read that as none at all.
@@ -258,6 +264,14 @@ impl Store for EtcdStore {
             return ready(Ok(stream)).boxed();
         }
         self.unless_closed(self.watch_now(prefix, after)).boxed()
+    }
+
+    fn timeline(&self) -> Option<Timeline> {
+        Some(self.calls.witness.timeline())
+    }
+
+    fn is_other_timeline(&self, other: Timeline) -> bool {
+        self.calls.witness.is_other_timeline(other)
     }
 
     fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -1,7 +1,9 @@
 //! What the etcd store promises beyond the contract: members and connections come and go.
 
+mod gone_back;
 mod silence;
 mod simulated;
+mod versions;
 mod whole_revisions;
 
 use std::ffi::OsString;

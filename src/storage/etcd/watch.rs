@@ -11,18 +11,16 @@ use futures_util::stream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::api::{Answers, ApiError, FailureKind, Refusal, WatchAnswer, WatchRequest};
+use super::api::{Answers, ApiError, FailureKind, Header, Refusal, WatchAnswer, WatchRequest};
 use super::calls::Calls;
-use crate::{Event, Revision, StoreError, WatchItem, WatchStream};
+use super::past::Told;
+use super::silence::Silence;
+use crate::{Revision, StoreError, WatchItem, WatchStream};
 
 /// So often a new watch tries to reach a member.
 const OPENINGS: usize = 6;
 /// Answers of etcd that wait for the reader at most.
 const QUEUE: usize = 64;
-/// After this time without an answer a watch asks how far it is.
-const PROGRESS: Duration = Duration::from_secs(5);
-/// A stream that leaves so many of these questions unanswered counts as broken, whatever the connection says.
-const UNANSWERED: u32 = 2;
 /// The first pause before a stream is opened again; each one doubles it.
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -46,10 +44,24 @@ struct Pump {
     prefix: String,
     /// Events say what their keys held before.
     previous: bool,
+    /// Whether the pump takes a stream that broke up again, or leaves that to whoever reads.
+    resumes: bool,
     /// Everything up to this revision is in the queue.
     after: Revision,
+    /// The last change that is, if the pump resumes.
+    last: Option<Told>,
+    /// How often etcd had gone back before.
+    falls: u64,
+    /// The member that sends.
+    member: u64,
     signal: watch::Receiver<Signal>,
     queue: mpsc::Sender<Item>,
+}
+
+/// A stream of etcd, and what the member said that opened it.
+struct Opened {
+    stream: Box<dyn Answers>,
+    header: Header,
 }
 
 /// Why reading from a stream of etcd ended.
@@ -62,32 +74,43 @@ enum End {
     Over(Option<StoreError>),
 }
 
-/// A watch that etcd has confirmed. Without `previous` its events don't say what their keys held before, which saves
-/// etcd and whoever knows it anyway half of the work.
+/// Where a watch begins.
+#[derive(Clone, Copy)]
+pub(super) enum From {
+    /// With what happens after the confirmation.
+    Now,
+    After(Revision),
+}
+
+/// A watch that etcd has confirmed, after a revision that has come. It outlives its streams.
 pub(super) async fn start(
     calls: Calls,
     prefix: &str,
-    previous: bool,
     after: Revision,
-    mut signal: watch::Receiver<Signal>,
+    signal: watch::Receiver<Signal>,
 ) -> Result<WatchStream, StoreError> {
-    signal.mark_unchanged();
-    let (queue, items) = mpsc::channel(QUEUE);
+    let falls = calls.witness.falls();
+    let (pump, items) = Pump::new(calls, prefix, falls, signal);
+    pump.start(items, From::After(after)).await
+}
+
+/// One stream of etcd, begun when etcd had gone back so often, for whoever keeps the prefix in memory: it ends with
+/// [`StoreError::Unavailable`] when it breaks, so that its reader can see whether etcd is still what it was. Its events don't
+/// say what their keys held before, which saves etcd half of the work.
+pub(super) async fn one_stream(
+    calls: Calls,
+    prefix: &str,
+    from: From,
+    falls: u64,
+    signal: watch::Receiver<Signal>,
+) -> Result<WatchStream, StoreError> {
+    let (pump, items) = Pump::new(calls, prefix, falls, signal);
     let pump = Pump {
-        calls,
-        prefix: prefix.to_owned(),
-        previous,
-        after,
-        signal,
-        queue,
+        previous: false,
+        resumes: false,
+        ..pump
     };
-    let opened = pump.open_first().await.map_err(|error| error.store_error())?;
-    let tasks = pump.calls.tasks.clone();
-    tasks.spawn(pump.run(opened.stream));
-    Ok(stream::unfold(items, |mut items| async {
-        items.recv().await.map(|item| (item, items))
-    })
-    .boxed())
+    pump.start(items, from).await
 }
 
 /// The oldest revision that etcd can show; 0 if it does not tell.
@@ -115,18 +138,53 @@ pub(super) async fn oldest(calls: &Calls) -> Revision {
         .unwrap_or_default()
 }
 
-/// A stream of etcd, and how far the member was that opened it.
-struct Opened {
-    stream: Box<dyn Answers>,
-    revision: Revision,
-}
-
 impl Pump {
-    async fn open(&self) -> Result<Opened, ApiError> {
+    fn new(
+        calls: Calls,
+        prefix: &str,
+        falls: u64,
+        mut signal: watch::Receiver<Signal>,
+    ) -> (Pump, mpsc::Receiver<Item>) {
+        signal.mark_unchanged();
+        let (queue, items) = mpsc::channel(QUEUE);
+        let pump = Pump {
+            calls,
+            prefix: prefix.to_owned(),
+            previous: true,
+            resumes: true,
+            after: Revision::default(),
+            last: None,
+            falls,
+            member: 0,
+            signal,
+            queue,
+        };
+        (pump, items)
+    }
+
+    /// Begins to pump, when etcd has confirmed the watch.
+    async fn start(mut self, items: mpsc::Receiver<Item>, from: From) -> Result<WatchStream, StoreError> {
+        let opened = self.open_first(from).await.map_err(|error| error.store_error())?;
+        self.after = match from {
+            From::Now => opened.header.revision,
+            From::After(after) => after,
+        };
+        let tasks = self.calls.tasks.clone();
+        tasks.spawn(self.run(opened));
+        let items = stream::unfold(items, |mut items| async {
+            items.recv().await.map(|item| (item, items))
+        });
+        Ok(items.boxed())
+    }
+
+    async fn open(&self, from: From) -> Result<Opened, ApiError> {
         let request = WatchRequest {
             key: &self.prefix,
             prefix: true,
-            start: Revision(self.after.0.saturating_add(1)),
+            start: match from {
+                From::Now => Revision(0),
+                From::After(after) => Revision(after.0.saturating_add(1)),
+            },
             previous: self.previous,
             progress: true,
         };
@@ -136,7 +194,7 @@ impl Pump {
             match stream.message().await? {
                 Some(answer) if answer.created => Ok(Opened {
                     stream,
-                    revision: answer.header.revision,
+                    header: answer.header,
                 }),
                 _ => Err(refused("the watch was not confirmed")),
             }
@@ -146,56 +204,68 @@ impl Pump {
     }
 
     /// The first opening. A member that is away is no reason to refuse the watch: another attempt may find another one.
-    async fn open_first(&self) -> Result<Opened, ApiError> {
+    async fn open_first(&self, from: From) -> Result<Opened, ApiError> {
         let mut pause = PAUSE;
         for _ in 1..OPENINGS {
-            match self.open().await {
+            match self.open(from).await {
                 Err(error) if error.worth_a_retry() => tokio::time::sleep(pause).await,
                 done => return done,
             }
             pause = (2 * pause).min(LONGEST_PAUSE);
         }
-        self.open().await
+        self.open(from).await
     }
 
-    async fn run(mut self, mut stream: Box<dyn Answers>) {
+    /// Pumps until the watch is over, which the end of the queue tells.
+    async fn run(self, opened: Opened) {
+        let (witness, falls, queue) = (self.calls.witness.clone(), self.falls, self.queue.clone());
+        let end = tokio::select! {
+            biased;
+            () = witness.fallen(falls) => Some(witness.compacted()),
+            end = self.pump(opened) => end,
+        };
+        if let Some(error) = end {
+            let _ = queue.send(Err(error)).await;
+        }
+    }
+
+    /// Why the watch is over; `None`: nobody is interested any more.
+    async fn pump(mut self, mut opened: Opened) -> Option<StoreError> {
         loop {
-            let end = self.read(&mut *stream).await;
-            drop(stream);
-            let opened = match end {
-                End::Over(error) => Err(error),
-                End::Full(item) => match self.enqueue(item).await {
-                    true => self.reopen().await,
-                    false => return,
-                },
+            self.member = opened.header.member_id;
+            self.calls.members.met(self.member);
+            let end = self.read(&mut *opened.stream).await;
+            drop(opened);
+            let why = match end {
+                End::Over(error) => return error,
+                End::Full(item) => {
+                    if self.enqueue(item).await.is_none() {
+                        return self.signal.borrow().closed.then_some(StoreError::Closed);
+                    }
+                    StoreError::Unavailable("etcd: what it sent was not taken in time".to_owned())
+                }
                 End::Broken(error) => {
                     tracing::debug!(%error, prefix = self.prefix, after = %self.after, "watch of etcd broke");
-                    self.reopen().await
+                    error
                 }
             };
-            match opened {
-                Ok(again) => stream = again,
-                Err(None) => return,
-                Err(Some(error)) => {
-                    let _ = self.queue.send(Err(error)).await;
-                    return;
-                }
+            if !self.resumes {
+                return Some(why);
             }
+            opened = match self.reopen().await {
+                Ok(again) => again,
+                Err(end) => return end,
+            };
         }
     }
 
-    /// Waits for room in the queue. False: the watch is over.
-    async fn enqueue(&mut self, item: WatchItem) -> bool {
-        let closed = over(&self.queue, self.signal.clone());
-        let sent = tokio::select! {
+    /// Waits for room in the queue. `None`: the watch is over.
+    async fn enqueue(&mut self, item: WatchItem) -> Option<()> {
+        tokio::select! {
             biased;
-            sent = self.queue.send(Ok(item)) => sent.is_ok(),
-            () = closed => false,
-        };
-        if !sent {
-            let _ = self.queue.send(Err(StoreError::Closed)).await;
+            sent = self.queue.send(Ok(item)) => sent.ok(),
+            () = over(&self.queue, self.signal.clone()) => None,
         }
-        sent
     }
 
     async fn read(&mut self, stream: &mut dyn Answers) -> End {
@@ -216,7 +286,11 @@ impl Pump {
                     if changed.is_err() || self.signal.borrow_and_update().closed {
                         return End::Over(Some(StoreError::Closed));
                     }
-                    silence.ask(stream).await
+                    // A member that may tell it too early is not asked, but for a sign of life.
+                    match self.calls.members.answers_in_order(self.member) {
+                        true => silence.ask(stream).await,
+                        false => Ok(None),
+                    }
                 }
                 answer = stream.message() => {
                     silence = Silence::begin();
@@ -258,80 +332,72 @@ impl Pump {
             let oldest = event.revision();
             return Err(End::Over(Some(StoreError::Compacted { oldest })));
         }
-        let (item, reached) = match events.last().map(Event::revision) {
-            Some(last) => (WatchItem::Events(events), last),
-            None => (WatchItem::Progress(answer.header.revision), answer.header.revision),
+        let (item, reached) = match events.last() {
+            Some(last) => {
+                if self.resumes {
+                    self.last = Some(Told::of(last));
+                }
+                let reached = last.revision();
+                (WatchItem::Events(events), reached)
+            }
+            None => {
+                let reached = answer.header.revision;
+                // A member may lag behind what another one told.
+                if reached < self.after || !self.calls.members.answers_in_order(self.member) {
+                    return Ok(());
+                }
+                (WatchItem::Progress(reached), reached)
+            }
         };
         self.after = self.after.max(reached);
+        self.calls.witness.told(self.falls, reached);
         match self.queue.try_send(Ok(item)) {
             Err(mpsc::error::TrySendError::Full(Ok(item))) => Err(End::Full(item)),
             _ => Ok(()),
         }
     }
 
-    /// Opens the stream again after what is in the queue. `None`: nobody is interested any more.
-    async fn reopen(&mut self) -> Result<Box<dyn Answers>, Option<StoreError>> {
+    /// Opens the stream again after what is in the queue, if etcd is still what it was. An error says why the watch is over;
+    /// `None`: nobody is interested any more.
+    async fn reopen(&self) -> Result<Opened, Option<StoreError>> {
         let mut pause = PAUSE;
         let since = Instant::now();
         loop {
-            let (queue, signal) = (self.queue.clone(), self.signal.clone());
             let attempt = async {
                 tokio::time::sleep(pause).await;
-                self.open().await
+                let opened = self.open(From::After(self.after)).await;
+                let opened = opened.map_err(|error| error.store_error())?;
+                // Not before: etcd may go back as long as no stream is open that would break.
+                let same = self.is_same_etcd().await?;
+                Ok(same.then_some(opened))
             };
-            let opened = tokio::select! {
+            let reopened: Result<_, StoreError> = tokio::select! {
                 biased;
-                opened = attempt => opened.map_err(|error| error.store_error()),
-                () = over(&queue, signal) => Err(StoreError::Closed),
+                done = attempt => done,
+                () = over(&self.queue, self.signal.clone()) => {
+                    let closed = self.signal.borrow().closed;
+                    return Err(closed.then_some(StoreError::Closed));
+                }
             };
-            match opened {
-                Ok(opened) if opened.revision >= self.after => return Ok(opened.stream),
-                // The member lags behind, or etcd has gone back.
-                Ok(opened) => match self.calls.current_revision().await {
-                    Ok(current) if current < self.after => {
-                        let after = self.after;
-                        tracing::error!(%current, %after, "etcd has gone back; what was read from it is read again");
-                        return Err(Some(StoreError::Compacted { oldest: current }));
-                    }
-                    Ok(_) => return Ok(opened.stream),
-                    Err(_) => pause = (2 * pause).min(LONGEST_PAUSE),
-                },
-                Err(StoreError::Closed) if self.queue.is_closed() => return Err(None),
-                Err(StoreError::Closed) => return Err(Some(StoreError::Closed)),
+            match reopened {
+                Ok(Some(opened)) => return Ok(opened),
+                Ok(None) => return Err(Some(self.calls.witness.compacted())),
                 Err(error) if since.elapsed() >= AWAY => return Err(Some(error)),
                 Err(_) => pause = (2 * pause).min(LONGEST_PAUSE),
             }
         }
     }
-}
 
-/// How long a stream has not answered, whatever it was asked meanwhile, and however often.
-struct Silence {
-    /// When it is asked again, or given up.
-    due: Instant,
-    asked: u32,
-}
-
-impl Silence {
-    fn begin() -> Silence {
-        Silence {
-            due: Instant::now() + PROGRESS,
-            asked: 0,
+    /// Whether the last change that was told is still part of etcd's past. Nothing that is certain says that it is not.
+    async fn is_same_etcd(&self) -> Result<bool, StoreError> {
+        let same = match &self.last {
+            Some(told) => self.calls.has_changed(told).await?,
+            None => self.calls.current_revision().await.map(|_| Some(true))?,
+        };
+        if same == Some(false) {
+            self.calls.witness.gone_back(self.falls);
         }
-    }
-
-    /// Begins to wait for another answer; false: there were enough.
-    fn goes_on(&mut self) -> bool {
-        self.asked += 1;
-        self.due += PROGRESS;
-        self.asked <= UNANSWERED
-    }
-
-    /// Asks how far the watch is, if the question goes out before the time is up: a connection that hangs takes no more
-    /// at some point.
-    async fn ask<T>(&self, stream: &mut dyn Answers) -> Result<Option<T>, ApiError> {
-        let asked = tokio::time::timeout_at(self.due, stream.request_progress()).await;
-        asked.unwrap_or(Ok(())).map(|()| None)
+        Ok(same == Some(true) && self.calls.witness.falls() == self.falls)
     }
 }
 

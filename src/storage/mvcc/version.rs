@@ -40,6 +40,19 @@ impl Change {
         }
     }
 
+    /// Whether nothing was missed between the version before and the one after. (In a store that numbers them.)
+    pub fn goes_on(&self) -> bool {
+        match (&self.before, &self.after) {
+            (None, None) => false,
+            (Some(before), None) => before.mod_revision.0 < self.revision,
+            (None, Some(after)) => after.version == 1 && after.create_revision == after.mod_revision,
+            (Some(before), Some(after)) => {
+                let follows = after.version == before.version + 1 && after.create_revision == before.create_revision;
+                follows && before.mod_revision < after.mod_revision
+            }
+        }
+    }
+
     /// Bytes that keeping this change costs, about.
     pub fn size(&self) -> usize {
         const OVERHEAD: usize = 256;

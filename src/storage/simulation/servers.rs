@@ -8,12 +8,12 @@ use tokio::time::sleep;
 
 use super::etcd::cluster::Cluster;
 use super::etcd::network::{Network, Reached};
-use super::truth::Now;
+use super::truth::{self, Now, Truth};
 use super::world::World;
+use crate::Store;
 use crate::etcd::EtcdStore;
 use crate::etcd::calls::Calls;
 use crate::etcd::tasks::Tasks;
-use crate::{Revision, Store};
 
 pub struct Server {
     inner: Mutex<Inner>,
@@ -68,11 +68,15 @@ impl Server {
         inner.wrote.get(key).copied()
     }
 
-    /// What memory holds of a prefix is the newest there is.
-    pub fn is_current(&self, prefix: &str, revision: Revision) -> bool {
-        self.store()
-            .held_position(prefix)
-            .is_none_or(|held| held.revision == revision)
+    /// What memory holds of a prefix is what there is now. (It may not know that this is so: members that can't be asked
+    /// don't tell.)
+    pub fn is_current(&self, prefix: &str, truth: &Truth) -> bool {
+        let Some(held) = self.store().held(prefix) else {
+            return true;
+        };
+        let now = truth.now();
+        let keys = truth.keys(now.timeline, now.revision).unwrap_or_default();
+        held.range(prefix, prefix).eq(truth::below(&keys, prefix))
     }
 }
 
@@ -84,13 +88,11 @@ async fn connect(
 ) -> Arc<EtcdStore> {
     loop {
         let spawner = world.spawner.clone();
-        let calls = Calls {
-            api: Arc::new(Reached {
-                cluster: cluster.clone(),
-                network: network.clone(),
-            }),
-            tasks: Tasks::Own(Arc::new(move |task| spawner.spawn(task))),
-        };
+        let api = Arc::new(Reached {
+            cluster: cluster.clone(),
+            network: network.clone(),
+        });
+        let calls = Calls::over(api, Tasks::Own(Arc::new(move |task| spawner.spawn(task))));
         match EtcdStore::begin(calls, compacts).await {
             Ok(store) => return Arc::new(store),
             Err(_) => sleep(Duration::from_millis(200)).await,

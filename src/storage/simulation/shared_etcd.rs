@@ -197,7 +197,7 @@ impl Run {
                     }
                     Err(error) => missing.push(format!("server {number} lists {prefix}: {error}")),
                 }
-                if !server.is_current(prefix, self.cluster.revision()) {
+                if !server.is_current(prefix, &self.cluster.truth) {
                     missing.push(format!("memory of server {number} for {prefix}"));
                 }
             }

@@ -13,6 +13,8 @@ pub(crate) struct EtcdServer {
     program: OsString,
     dir: tempfile::TempDir,
     port: u16,
+    /// Where it is not now.
+    was_at: Option<u16>,
     peer_port: u16,
     scheme: &'static str,
     more: Vec<OsString>,
@@ -36,6 +38,7 @@ impl EtcdServer {
             program,
             dir,
             port,
+            was_at: None,
             peer_port,
             scheme,
             more,
@@ -78,6 +81,19 @@ impl EtcdServer {
     fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+
+    /// Starts what was stopped again, where nobody looks for it but who asks for the endpoint.
+    pub fn restart_elsewhere(&mut self) {
+        let port = std::mem::replace(&mut self.port, free_port());
+        self.was_at.get_or_insert(port);
+        self.restart();
+    }
+
+    /// As [`EtcdServer::restart`], where it was before that.
+    pub fn restart_where_it_was(&mut self) {
+        self.port = self.was_at.take().unwrap_or(self.port);
+        self.restart();
     }
 
     /// Starts again what was stopped.
@@ -126,6 +142,7 @@ impl EtcdCluster {
                 program: program.clone(),
                 dir,
                 port,
+                was_at: None,
                 peer_port,
                 scheme: "http",
                 more: more.into(),

@@ -30,13 +30,11 @@ impl Simulated {
             tokio::spawn(cluster.clone().apply(member));
         }
         let network = Network::new(dice, None);
-        let calls = Calls {
-            api: Arc::new(Reached {
-                cluster: cluster.clone(),
-                network: network.clone(),
-            }),
-            tasks: Tasks::of_this_runtime(),
-        };
+        let api = Arc::new(Reached {
+            cluster: cluster.clone(),
+            network: network.clone(),
+        });
+        let calls = Calls::over(api, Tasks::of_this_runtime());
         let store = Arc::new(EtcdStore::begin(calls, None).await.unwrap());
         Simulated {
             cluster,

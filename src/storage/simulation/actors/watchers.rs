@@ -142,8 +142,12 @@ impl Watcher {
             ));
         }
         let newest = self.truth.now().timeline;
+        // On another timeline a watch may go on too, if the prefix holds the same there.
+        let known = self.truth.keys(place.timeline, place.told);
+        let known = known.map(|keys| truth::below(&keys, &self.prefix));
         let possible = (place.timeline..=newest).filter(|timeline| {
-            *timeline == place.timeline || self.truth.shared(place.timeline, *timeline) >= place.told
+            let there = self.truth.keys(*timeline, place.told);
+            *timeline == place.timeline || there.map(|keys| truth::below(&keys, &self.prefix)) == known
         });
         let possible: Vec<usize> = possible.collect();
         for &timeline in &possible {
