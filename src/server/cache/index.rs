@@ -47,7 +47,7 @@ pub(crate) enum Found {
 }
 
 /// How to learn what happened, and what an entry is.
-pub(crate) trait Source {
+pub(crate) trait Source: Send + Sync {
     /// Events after a position up to the snapshot's; `None`: too many, forgotten, or of another timeline.
     fn events(&self, after: Position, limit: usize) -> Option<Vec<Event>>;
     /// What is to be awaited before [`Source::meta`].
