@@ -113,6 +113,8 @@ fn registry() -> (Registry, Backend) {
 fn context(kind: &KindDesc, backend: &Backend) -> Context {
     let namespace = if kind.namespaced { NAMESPACE } else { "" };
     Context {
+        asked: Default::default(),
+        registry: None,
         authorization: Default::default(),
         now: backend.clock.now(),
         namespace: namespace.to_owned(),

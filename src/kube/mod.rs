@@ -4,6 +4,7 @@
 //! A kind's rules stand in its definition; here is only what no definition can say.
 
 mod admission;
+mod admissionregistration;
 pub mod apiextensions;
 mod apiregistration;
 mod apps;
@@ -57,6 +58,7 @@ pub fn code() -> KindCode {
         code.strategy(group, plural, status_alone::StatusAlone);
     }
     resource_kinds(&mut code);
+    admissionregistration::register(&mut code);
     authentication::register(&mut code);
     authorization::register(&mut code);
     core::subresources::register(&mut code);
@@ -200,11 +202,9 @@ fn cluster_kinds(code: &mut KindCode) {
 }
 
 /// Kinds whose only rule is about their status.
-const STATUS_ALONE: [(&str, &str); 8] = [
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+const STATUS_ALONE: [(&str, &str); 6] = [
     ("certificates.k8s.io", "podcertificaterequests"),
     ("internal.apiserver.k8s.io", "storageversions"),
-    ("resource.k8s.io", "resourceclaims"),
     ("resource.k8s.io", "resourcepoolstatusrequests"),
     ("scheduling.k8s.io", "podgroups"),
     ("storage.k8s.io", "volumeattachments"),
@@ -214,6 +214,12 @@ const STATUS_ALONE: [(&str, &str); 8] = [
 fn resource_kinds(code: &mut KindCode) {
     use resource::claim;
     let group = "resource.k8s.io";
+    code.strategy(group, "resourceclaims", resource::claim_strategy::ClaimStrategy);
+    code.strategy(
+        group,
+        "resourceclaimtemplates",
+        resource::claim_strategy::ClaimTemplateStrategy,
+    );
     code.strategy(group, "resourceslices", resource::slice::ResourceSliceStrategy);
     code.strategy(
         group,

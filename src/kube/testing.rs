@@ -16,6 +16,8 @@ pub fn context() -> Context {
         now: Time::from_unix(1_700_000_000, 0),
         namespace: "default".to_owned(),
         user: User::anonymous(),
+        asked: Default::default(),
+        registry: None,
         authorization: Authorization::default(),
         dry_run: false,
         tracking: Tracking::default(),

@@ -24,6 +24,22 @@ pub struct User {
 }
 
 impl User {
+    /// The identity in the words of kube-apiserver's refusals: name, uid, groups and extra values.
+    pub fn described(&self) -> String {
+        let extra = self
+            .extra
+            .iter()
+            .map(|(key, values)| format!("{key}:[{}]", values.join(" ")));
+        let extra: Vec<String> = extra.collect();
+        format!(
+            "&{{{} {} [{}] map[{}]}}",
+            self.name,
+            self.uid,
+            self.groups.join(" "),
+            extra.join(" ")
+        )
+    }
+
     /// The identity of requests without credentials.
     pub fn anonymous() -> User {
         User {

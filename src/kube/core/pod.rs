@@ -113,6 +113,9 @@ impl Strategy for PodStrategy {
         let (Some(pod), Some(was)) = (typed::<Pod>(new), typed::<Pod>(old)) else {
             return ErrorList::default();
         };
+        if let Some(fault) = annotations::unfit_for(name, was) {
+            return fault.into();
+        }
         let mut errors = annotations::validate_change(pod, was);
         errors.extend(match name {
             "ephemeralcontainers" => ephemeral::validate(pod, was),

@@ -9,8 +9,8 @@ use keelson_machinery::validation::{declarative, meta};
 use keelson_storage::{Expect, Revision, Written};
 
 use super::managed::Tracking;
-use super::write::{Lease, standard_finalizers};
-use super::{Context, Resource, Stored, parse_revision};
+use super::write::{Lease, Part, standard_finalizers};
+use super::{Confirming, Context, Resource, Stored, parse_revision};
 use crate::request_info::RequestInfo;
 
 /// How many generated names are tried.
@@ -67,7 +67,7 @@ impl Resource {
                 self.generate_name(&mut *object);
             }
             self.strategy.prepare_for_create(context, &mut *object);
-            self.check_create(context, &*object)?;
+            self.check_create(context, &*object).await?;
             let warnings = self.strategy.warnings(&*object, None);
             context.warnings.borrow_mut().extend(warnings);
             if let Some(creation) = creation {
@@ -118,7 +118,7 @@ impl Resource {
         }
     }
 
-    fn check_create(&self, context: &Context, object: &dyn Object) -> Result<(), StatusError> {
+    async fn check_create(&self, context: &Context, object: &dyn Object) -> Result<(), StatusError> {
         let mut errors = meta::validate_object_meta(
             object.meta(),
             self.hub.namespaced,
@@ -130,6 +130,12 @@ impl Resource {
         }
         errors.extend(declarative::validate(object.as_reflect(), None, &Path::root()));
         errors.extend(self.strategy.validate(context, object));
+        let write = Confirming {
+            part: Part::Main,
+            new: object,
+            old: None,
+        };
+        let errors = self.confirmed(context, write, errors).await?;
         self.verdict(object, errors)
     }
 

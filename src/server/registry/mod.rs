@@ -41,7 +41,9 @@ pub use placement::{Media, Placement, StoreOverride};
 pub use read::{Stored, parse_revision};
 pub(crate) use select::{Next, Query};
 pub(crate) use shown::Shown;
-pub use strategy::{Again, CodeDefaults, Context, DefaultStrategy, MetadataChecks, Mutation, Strategy, Warnings};
+pub use strategy::{
+    Again, CodeDefaults, Confirming, Context, DefaultStrategy, MetadataChecks, Mutation, Strategy, Warnings,
+};
 
 /// Kinds that every version of every group has.
 pub const SHARED_KINDS: [&str; 10] = [
@@ -400,6 +402,13 @@ impl Registry {
             .get(plural)?
             .iter()
             .find(|e| e.kind.group == group && e.kind.version == version)
+    }
+
+    /// The plural under which a kind is served.
+    pub fn plural_of(&self, group: &str, version: &str, kind: &str) -> Option<&'static str> {
+        let mut all = self.endpoints.values().flatten();
+        let served = all.find(|e| (e.kind.group, e.kind.version, e.kind.kind) == (group, version, kind));
+        served.map(|e| e.kind.plural)
     }
 
     /// Whether anything of this group is served, in any version.

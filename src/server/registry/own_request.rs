@@ -1,6 +1,7 @@
 //! Requests of the server to itself.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use keelson_machinery::managed::Writer;
 use keelson_machinery::object::api_version;
@@ -32,6 +33,8 @@ impl Resource {
                 groups: vec![GROUP_MASTERS.to_owned()],
                 ..User::default()
             },
+            asked: Arc::default(),
+            registry: None,
             authorization: Authorization::default(),
             dry_run: false,
             tracking: Tracking::Update(RequestWriter {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::meta::v1::DeleteOptions;
@@ -9,9 +10,9 @@ use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
 
-use super::Answer;
 use super::managed::Tracking;
 use super::write::Part;
+use super::{Answer, Registry};
 use crate::authz::{Authorization, refused};
 use crate::request_info::RequestInfo;
 use crate::user::User;
@@ -26,6 +27,10 @@ pub struct Context {
     /// Namespace of the request; empty for cluster-scoped kinds.
     pub namespace: String,
     pub user: User,
+    /// What the request asks for, as it was let through; of the server's own requests nothing.
+    pub asked: Arc<RequestInfo>,
+    /// The other resources of the server, for kinds whose rules look at them.
+    pub registry: Option<Arc<Registry>>,
     /// Who may do what, for kinds whose writes give rights.
     pub authorization: Authorization,
     pub dry_run: bool,
@@ -33,6 +38,15 @@ pub struct Context {
     pub tracking: Tracking,
     /// Where what is odd, but no fault, is told.
     pub warnings: Warnings,
+}
+
+/// A write that is about to be confirmed, with objects of the hub version.
+#[derive(Clone, Copy)]
+pub struct Confirming<'a> {
+    pub part: Part,
+    pub new: &'a dyn Object,
+    /// `None`: the object is new.
+    pub old: Option<&'a dyn Object>,
 }
 
 impl Context {
@@ -114,6 +128,17 @@ pub trait Strategy: Send + Sync {
         _new: &'a dyn Object,
         _old: Option<&'a dyn Object>,
     ) -> Option<Answer<'a, ()>> {
+        None
+    }
+
+    /// Faults that only authorizers or other objects know of, such as what the sender may not name: asked when all else
+    /// was validated, and told first. `faulty`: something else was found. `None`: there are none, as with most kinds.
+    fn confirm<'a>(
+        &'a self,
+        _context: &'a Context,
+        _write: Confirming<'a>,
+        _faulty: bool,
+    ) -> Option<Answer<'a, ErrorList>> {
         None
     }
 

@@ -15,7 +15,7 @@ use super::create::Taken;
 use super::write::{
     Attempt, Lease, OBJECT_MODIFIED, Part, UpdateRequest, Updated, Updater, precondition_text, standard_finalizers,
 };
-use super::{Context, Resource, kept, parse_revision};
+use super::{Confirming, Context, Resource, kept, parse_revision};
 use crate::request_info::RequestInfo;
 
 /// How often a write is tried again when another writer was faster, before the client is told to retry.
@@ -115,7 +115,7 @@ impl Resource {
         // An update that names no version is one of the newest.
         new.meta_mut().resource_version = entry.mod_revision.to_string();
         self.prepare_update(context, request.part, &mut *new, &*old);
-        self.check_update(context, request.part, &*new, &*old)?;
+        self.check_update(context, request.part, &*new, &*old).await?;
         if request.part == Part::Main {
             let warnings = self.strategy.warnings(&*new, Some(&*old));
             context.warnings.borrow_mut().extend(warnings);
@@ -204,7 +204,7 @@ impl Resource {
         }
     }
 
-    fn check_update(
+    async fn check_update(
         &self,
         context: &Context,
         part: Part,
@@ -247,6 +247,12 @@ impl Resource {
             Part::Named(name) => self.strategy.validate_subresource(context, name, new, old),
             Part::Main | Part::Internal => self.strategy.validate_update(context, new, old),
         });
+        let write = Confirming {
+            part,
+            new,
+            old: Some(old),
+        };
+        let errors = self.confirmed(context, write, errors).await?;
         self.verdict(new, errors)
     }
 

@@ -9,7 +9,7 @@ use keelson_machinery::status::StatusError;
 use keelson_storage::{Entry, Expect, LeaseId, StoreError, Write, Written};
 
 use super::delete::{FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
-use super::{Context, Resource};
+use super::{Confirming, Context, Resource};
 use crate::request_info::RequestInfo;
 
 /// Leases that are tried for one write.
@@ -153,6 +153,21 @@ impl Resource {
             }
         }
         told.map(ControlFlow::Break)
+    }
+
+    /// What validation found, behind what only authorizers and other objects know.
+    pub(super) async fn confirmed(
+        &self,
+        context: &Context,
+        write: Confirming<'_>,
+        found: ErrorList,
+    ) -> Result<ErrorList, StatusError> {
+        let Some(answer) = self.strategy.confirm(context, write, !found.is_empty()) else {
+            return Ok(found);
+        };
+        let mut errors = answer.await?;
+        errors.extend(found);
+        Ok(errors)
     }
 
     pub(super) fn verdict(&self, object: &dyn Object, errors: ErrorList) -> Result<(), StatusError> {

@@ -141,7 +141,7 @@ impl Rest {
         let writer = request.writer(endpoint, self.now());
         let context = Context {
             tracking: Tracking::Done,
-            ..request.context(endpoint, self.now(), options.dry_run)
+            ..self.context(request, endpoint, options.dry_run)
         };
         let part = part(subresource);
         let applying = Applying {

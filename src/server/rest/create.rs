@@ -26,7 +26,7 @@ impl Rest {
         take_namespace(request, endpoint, &mut *object)?;
         drop_repeated_owners(request, &mut *object, OwnersRead::Sent);
         let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
-        let context = request.context(endpoint, self.now(), options.dry_run);
+        let context = self.context(request, endpoint, options.dry_run);
         let meta = hub.meta();
         let name = match meta.name.is_empty() {
             true => &meta.generate_name,

@@ -39,7 +39,7 @@ use crate::authn::Authentication;
 use crate::authz::Authorization;
 use crate::listener::Shutdown;
 use crate::negotiate::route;
-use crate::registry::{Backend, Endpoint, Registry};
+use crate::registry::{Backend, Context, Endpoint, Registry};
 use crate::settings::RequestSettings;
 use request::Request;
 
@@ -192,6 +192,14 @@ impl Rest {
             .subresource(&info.subresource)
             .map(Target::Subresource)
             .ok_or_else(StatusError::no_such_resource)
+    }
+
+    /// What strategies may know of a write.
+    fn context(&self, request: &Request, endpoint: &Endpoint, dry_run: bool) -> Context {
+        Context {
+            registry: Some(self.registry.clone()),
+            ..request.context(endpoint, self.now(), dry_run)
+        }
     }
 
     pub(crate) fn now(&self) -> Time {

@@ -63,7 +63,7 @@ impl Rest {
         let options = WriteOptions::parse(&request.query, Writing::Patch)?;
         let body = request.body().await?;
         request.audit.sent_patch(&body);
-        let context = request.context(endpoint, self.now(), options.dry_run);
+        let context = self.context(request, endpoint, options.dry_run);
         let name = request.info.name.as_str();
         self.admission
             .admit(

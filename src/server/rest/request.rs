@@ -119,6 +119,8 @@ impl Request {
             now,
             namespace,
             user: (*self.user).clone(),
+            asked: self.info.clone(),
+            registry: None,
             authorization: self.authorization.clone().unwrap_or_default(),
             dry_run,
             tracking: Tracking::Update(self.writer(endpoint, now)),

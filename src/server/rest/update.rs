@@ -35,7 +35,7 @@ impl Rest {
         check_name(request, endpoint, &mut *object)?;
         drop_repeated_owners(request, &mut *object, OwnersRead::Sent);
         let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
-        let context = request.context(endpoint, self.now(), options.dry_run);
+        let context = self.context(request, endpoint, options.dry_run);
         let name = request.info.name.as_str();
         let namespace = namespace(request, endpoint);
         let may_create = subresource.is_none() && endpoint.kind.create_on_update;

@@ -18,6 +18,17 @@ pub fn validate(pod: &Pod, path: &Path) -> ErrorList {
     faults.into_iter().collect()
 }
 
+/// Why a mirror can't be changed through a subresource: its file is what says how it is.
+pub fn unfit_for(subresource: &str, pod: &Pod) -> Option<FieldError> {
+    let text = match subresource {
+        "ephemeralcontainers" => "static pods do not support ephemeral containers",
+        "resize" => "static pods cannot be resized",
+        _ => return None,
+    };
+    let is_mirror = pod.metadata.annotations.contains_key(MIRROR);
+    is_mirror.then(|| FieldError::forbidden(&Path::new("[]"), text))
+}
+
 /// Faults of a change, through whatever path.
 pub fn validate_change(new: &Pod, old: &Pod) -> ErrorList {
     let path = Path::new("metadata").child("annotations");
@@ -78,6 +89,15 @@ mod tests {
             "metadata.annotations[kubernetes.io/config.mirror]: Invalid value: \"x\": must set spec.nodeName if mirror pod \
              annotation is set"
         );
+    }
+
+    #[test]
+    fn a_mirror_is_as_its_file_says() {
+        let (mirror, plain) = (pod(&[(MIRROR, "x")], "n"), pod(&[], "n"));
+        for subresource in ["ephemeralcontainers", "resize"] {
+            assert!(unfit_for(subresource, &mirror).is_some() && unfit_for(subresource, &plain).is_none());
+        }
+        assert!(unfit_for("status", &mirror).is_none());
     }
 
     #[test]

@@ -1,0 +1,168 @@
+//! Admission policies and what binds them: what they name, their writer must be allowed to read.
+
+use keelson_machinery::field::{ErrorList, FieldError};
+use keelson_machinery::object::Object;
+use keelson_machinery::status::StatusError;
+use keelson_server::registry::write::Part;
+use keelson_server::registry::{Answer, Confirming, Context, Strategy};
+
+use super::GROUP;
+use super::parameters::{ParameterKind, Reference, of_binding, of_policy};
+use crate::api::admissionregistration_k8s_io::v1::{
+    MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ParamKind, ParamRef, ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+};
+use crate::kube::status_alone::StatusAlone;
+use crate::kube::typed::{same, typed};
+
+pub const VALIDATING: &str = "validatingadmissionpolicies";
+pub const MUTATING: &str = "mutatingadmissionpolicies";
+
+/// The rules of validating policies.
+pub struct ValidatingPolicy;
+/// The rules of mutating policies.
+pub struct MutatingPolicy;
+/// The rules of bindings of validating policies.
+pub struct ValidatingBinding;
+/// The rules of bindings of mutating policies.
+pub struct MutatingBinding;
+
+fn told(fault: Option<FieldError>) -> Result<ErrorList, StatusError> {
+    Ok(fault.into_iter().collect())
+}
+
+fn shown(kind: &ParamKind) -> ParameterKind<'_> {
+    ParameterKind {
+        api_version: &kind.api_version,
+        kind: &kind.kind,
+    }
+}
+
+/// Asks about the kind that a policy names, unless it named the same before.
+fn confirm_policy<'a>(
+    context: &'a Context,
+    new: Option<&'a ParamKind>,
+    old: Option<&'a ParamKind>,
+) -> Option<Answer<'a, ErrorList>> {
+    let kind = new.filter(|_| !same(new, old))?;
+    Some(Box::pin(async move { told(of_policy(context, &shown(kind)).await) }))
+}
+
+/// What a binding says of its parameters.
+struct Bound<'a> {
+    policy: &'a str,
+    reference: Option<&'a ParamRef>,
+}
+
+impl<'a> Bound<'a> {
+    /// Asks about what a binding names: always, since what it names may be another object of the same name by now.
+    fn confirm<K>(self, context: &'a Context, plural: &'static str, kind_of: K) -> Option<Answer<'a, ErrorList>>
+    where
+        K: Fn(&dyn Object) -> Option<ParamKind> + 'a,
+    {
+        let reference = self.reference?;
+        Some(Box::pin(async move {
+            let policy = find(context, plural, self.policy).await;
+            let kind = policy.map(|policy| kind_of(&*policy)).ok_or(());
+            let reference = Reference {
+                policy: self.policy,
+                name: &reference.name,
+                namespace: &reference.namespace,
+                mutates: plural == MUTATING,
+            };
+            let kind = kind.as_ref().map(|kind| kind.as_ref().map(shown)).map_err(|()| ());
+            told(of_binding(context, &reference, kind).await)
+        }))
+    }
+}
+
+/// The policy of this name; who can't find it out learns what an absent one brings.
+async fn find(context: &Context, plural: &str, name: &str) -> Option<Box<dyn Object>> {
+    let registry = context.registry.as_ref()?;
+    let found = registry.resource(GROUP, plural)?.find("", name).await;
+    found.ok().flatten().map(|stored| stored.object)
+}
+
+fn is_main(write: &Confirming<'_>, faulty: bool) -> bool {
+    write.part == Part::Main && !faulty
+}
+
+impl Strategy for ValidatingPolicy {
+    fn confirm<'a>(
+        &'a self,
+        context: &'a Context,
+        write: Confirming<'a>,
+        faulty: bool,
+    ) -> Option<Answer<'a, ErrorList>> {
+        let kind = |o: &'a dyn Object| typed::<ValidatingAdmissionPolicy>(o)?.spec.param_kind.as_deref();
+        is_main(&write, faulty).then(|| confirm_policy(context, kind(write.new), write.old.and_then(kind)))?
+    }
+
+    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+        StatusAlone.reset_fields(part)
+    }
+
+    fn prepare_for_status_update(&self, context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        StatusAlone.prepare_for_status_update(context, new, old);
+    }
+}
+
+impl Strategy for MutatingPolicy {
+    fn confirm<'a>(
+        &'a self,
+        context: &'a Context,
+        write: Confirming<'a>,
+        faulty: bool,
+    ) -> Option<Answer<'a, ErrorList>> {
+        let kind = |o: &'a dyn Object| typed::<MutatingAdmissionPolicy>(o)?.spec.param_kind.as_deref();
+        is_main(&write, faulty).then(|| confirm_policy(context, kind(write.new), write.old.and_then(kind)))?
+    }
+}
+
+impl Strategy for ValidatingBinding {
+    fn confirm<'a>(
+        &'a self,
+        context: &'a Context,
+        write: Confirming<'a>,
+        faulty: bool,
+    ) -> Option<Answer<'a, ErrorList>> {
+        let spec = &typed::<ValidatingAdmissionPolicyBinding>(write.new)
+            .filter(|_| is_main(&write, faulty))?
+            .spec;
+        let bound = Bound {
+            policy: &spec.policy_name,
+            reference: spec.param_ref.as_deref(),
+        };
+        bound.confirm(context, VALIDATING, |policy| {
+            typed::<ValidatingAdmissionPolicy>(policy)?
+                .spec
+                .param_kind
+                .as_deref()
+                .cloned()
+        })
+    }
+}
+
+impl Strategy for MutatingBinding {
+    fn confirm<'a>(
+        &'a self,
+        context: &'a Context,
+        write: Confirming<'a>,
+        faulty: bool,
+    ) -> Option<Answer<'a, ErrorList>> {
+        let spec = &typed::<MutatingAdmissionPolicyBinding>(write.new)
+            .filter(|_| is_main(&write, faulty))?
+            .spec;
+        let bound = Bound {
+            policy: &spec.policy_name,
+            reference: spec.param_ref.as_deref(),
+        };
+        bound.confirm(context, MUTATING, |policy| {
+            typed::<MutatingAdmissionPolicy>(policy)?
+                .spec
+                .param_kind
+                .as_deref()
+                .cloned()
+        })
+    }
+}

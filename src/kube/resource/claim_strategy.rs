@@ -1,0 +1,214 @@
+//! The rules of claims of devices and of templates of them.
+
+use keelson_machinery::equality;
+use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
+use keelson_machinery::object::Object;
+use keelson_server::registry::write::Part;
+use keelson_server::registry::{Answer, Confirming, Context, Strategy};
+
+use super::claim_access::{of_binding, of_drivers, of_requests, of_results};
+use crate::api::resource_k8s_io::v1::{
+    AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim, ResourceClaimStatus, ResourceClaimTemplate,
+};
+use crate::kube::status_alone::StatusAlone;
+use crate::kube::typed::{self, IMMUTABLE, typed, typed_mut};
+
+/// The rules of claims.
+pub struct ClaimStrategy;
+/// The rules of templates.
+pub struct ClaimTemplateStrategy;
+
+impl Strategy for ClaimStrategy {
+    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+        StatusAlone.reset_fields(part)
+    }
+
+    fn prepare_for_status_update(&self, context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        StatusAlone.prepare_for_status_update(context, new, old);
+        if let (Some(new), Some(old)) = (typed_mut::<ResourceClaim>(new), typed::<ResourceClaim>(old)) {
+            drop_given_back(&mut new.status, &old.status);
+        }
+    }
+
+    fn validate_status_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        match (typed::<ResourceClaim>(new), typed::<ResourceClaim>(old)) {
+            (Some(new), Some(old)) => validate_status(new, old),
+            _ => ErrorList::default(),
+        }
+    }
+
+    fn confirm<'a>(
+        &'a self,
+        context: &'a Context,
+        write: Confirming<'a>,
+        _faulty: bool,
+    ) -> Option<Answer<'a, ErrorList>> {
+        let new = typed::<ResourceClaim>(write.new)?;
+        match (write.part, write.old) {
+            (Part::Main, None) => Some(Box::pin(async move {
+                let fault = of_requests(context, &new.spec.devices.requests).await;
+                Ok(fault.into_iter().collect())
+            })),
+            (Part::Status, Some(old)) => {
+                let (now, was) = (&new.status, &typed::<ResourceClaim>(old)?.status);
+                Some(Box::pin(async move { Ok(of_status(context, now, was).await) }))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Strategy for ClaimTemplateStrategy {
+    fn confirm<'a>(
+        &'a self,
+        context: &'a Context,
+        write: Confirming<'a>,
+        _faulty: bool,
+    ) -> Option<Answer<'a, ErrorList>> {
+        let new = typed::<ResourceClaimTemplate>(write.new).filter(|_| write.old.is_none())?;
+        Some(Box::pin(async move {
+            let fault = of_requests(context, &new.spec.spec.devices.requests).await;
+            Ok(fault.into_iter().collect())
+        }))
+    }
+}
+
+async fn of_status(context: &Context, new: &ResourceClaimStatus, old: &ResourceClaimStatus) -> ErrorList {
+    let mut errors = ErrorList::default();
+    errors.extend(of_results(context, results(new), results(old)).await);
+    errors.extend(of_binding(context, new, old).await);
+    if new.allocation.is_some() {
+        errors.extend(of_drivers(context, new, old).await);
+    }
+    errors
+}
+
+fn results(status: &ResourceClaimStatus) -> &[DeviceRequestAllocationResult] {
+    let allocation = status.allocation.as_ref();
+    allocation.map_or(&[], |allocation| &allocation.devices.results)
+}
+
+/// A status speaks of devices that the claim has, and a claim that is bound stays so until it is given back.
+fn validate_status(new: &ResourceClaim, old: &ResourceClaim) -> ErrorList {
+    let (now, was, path) = (&new.status, &old.status, Path::new("status"));
+    let mut errors = ErrorList::default();
+    let allocated: Vec<DeviceKey> = results(now).iter().map(key_of_result).collect();
+    for (place, device) in now.devices.iter().enumerate() {
+        let key = key_of_device(device);
+        if !allocated.contains(&key) {
+            let text = "must be an allocated device in the claim";
+            errors.push(FieldError::invalid(
+                &path.child("devices").index(place),
+                shown(&key),
+                text,
+            ));
+        }
+    }
+    let reserved = path.child("reservedFor");
+    if now.allocation.is_none() && !now.reserved_for.is_empty() {
+        let text = "may not be specified when `allocated` is not set";
+        errors.push(FieldError::forbidden(&reserved, text));
+    } else if new.metadata.deletion_timestamp.is_some()
+        && now
+            .reserved_for
+            .iter()
+            .any(|one| !was.reserved_for.iter().any(|old| equality::equal(one, old)))
+    {
+        let text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set";
+        errors.push(FieldError::forbidden(&reserved, text));
+    }
+    if let (Some(now), Some(was)) = (&now.allocation, &was.allocation)
+        && !equality::equal(&**now, &**was)
+    {
+        errors.push(FieldError::invalid(
+            &path.child("allocation"),
+            typed::shown(&**now),
+            IMMUTABLE,
+        ));
+    }
+    errors
+}
+
+/// Driver, pool, device and share.
+type DeviceKey = (String, String, String, Option<String>);
+
+fn key_of_result(result: &DeviceRequestAllocationResult) -> DeviceKey {
+    let share = result.share_id.clone();
+    (result.driver.clone(), result.pool.clone(), result.device.clone(), share)
+}
+
+fn key_of_device(device: &AllocatedDeviceStatus) -> DeviceKey {
+    let share = device.share_id.clone();
+    (device.driver.clone(), device.pool.clone(), device.device.clone(), share)
+}
+
+fn shown((driver, pool, device, share): &DeviceKey) -> BadValue {
+    let share = share.as_deref().unwrap_or_default();
+    BadValue::json(serde_json::json!({"Driver": driver, "Pool": pool, "Device": device, "ShareID": share}).to_string())
+}
+
+/// What was said of devices that the claim no longer has.
+fn drop_given_back(new: &mut ResourceClaimStatus, old: &ResourceClaimStatus) {
+    let still: Vec<DeviceKey> = results(new).iter().map(key_of_result).collect();
+    let mut gone: Vec<DeviceKey> = results(old).iter().map(key_of_result).collect();
+    gone.retain(|device| !still.contains(device));
+    new.devices.retain(|device| !gone.contains(&key_of_device(device)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube::testing::{context, lines, read};
+
+    #[test]
+    fn a_status_speaks_of_devices_that_the_claim_has() {
+        let bound = r#""allocation":{"devices":{"results":[{"driver":"d","pool":"p","device":"a"}]}}"#;
+        let other = bound.replace("\"a\"", "\"b\"");
+        let device = |name: &str| format!(r#""devices":[{{"driver":"d","pool":"p","device":"{name}"}}]"#);
+        let reserved = r#""reservedFor":[{"resource":"pods","name":"p","uid":"u"}]"#;
+        for (old, new, expected) in [
+            (String::new(), bound.to_owned(), ""),
+            (bound.to_owned(), String::new(), ""),
+            (bound.to_owned(), other, "status.allocation"),
+            (bound.to_owned(), format!("{bound},{}", device("a")), ""),
+            (
+                bound.to_owned(),
+                format!("{bound},{}", device("b")),
+                "status.devices[0]",
+            ),
+            (String::new(), reserved.to_owned(), "status.reservedFor"),
+            (bound.to_owned(), format!("{bound},{reserved}"), ""),
+        ] {
+            let claim = |status: &str, metadata: &str| -> ResourceClaim {
+                read(&format!(r#"{{"metadata":{metadata},"status":{{{status}}}}}"#))
+            };
+            let found = |metadata: &str| {
+                let (new, old) = (claim(&new, metadata), claim(&old, "{}"));
+                lines(&ClaimStrategy.validate_status_update(&context(), &new, &old))
+            };
+            assert_eq!(found("{}").split(": ").next().unwrap(), expected, "{new}");
+            let ending = found(r#"{"deletionTimestamp":"2020-01-01T00:00:00Z"}"#);
+            assert_eq!(
+                ending.contains("status.reservedFor"),
+                new.contains("reservedFor"),
+                "{new}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_given_back_is_no_longer_described() {
+        let device = |name: &str| format!(r#"{{"driver":"d","pool":"p","device":"{name}"}}"#);
+        let status = |results: &str, devices: &str| -> ResourceClaim {
+            read(&format!(
+                r#"{{"status":{{"allocation":{{"devices":{{"results":[{results}]}}}},"devices":[{devices}]}}}}"#
+            ))
+        };
+        let both = format!("{},{}", device("a"), device("b"));
+        let old = status(&both, &both);
+        let mut new = status(&device("b"), &both);
+        ClaimStrategy.prepare_for_status_update(&context(), &mut new, &old);
+        let left: Vec<&str> = new.status.devices.iter().map(|d| d.device.as_str()).collect();
+        assert_eq!(left, ["b"]);
+    }
+}
