@@ -154,7 +154,7 @@ impl RequestInfo {
         const STREAMS: [&str; 5] = ["attach", "exec", "proxy", "log", "portforward"];
         match self.is_resource {
             true => matches!(self.verb.as_str(), "watch" | "proxy") || STREAMS.contains(&self.subresource.as_str()),
-            false => self.path.starts_with("/debug/pprof/") || self.path == crate::snapshot::PATH,
+            false => self.path.starts_with("/debug/pprof/"),
         }
     }
 

@@ -34,6 +34,8 @@ mod setting;
 #[cfg(test)]
 mod shapes;
 #[cfg(test)]
+mod snapshot;
+#[cfg(test)]
 mod swapped;
 #[cfg(test)]
 mod timelines;
@@ -43,5 +45,6 @@ mod undecrypted;
 mod unread;
 #[cfg(test)]
 mod upserts;
+#[cfg(test)]
 #[cfg(test)]
 mod watches;
