@@ -14,7 +14,7 @@ use std::sync::Mutex;
 
 use keelson_machinery::status::StatusError;
 
-use crate::authz::{Authorization, refusal};
+use crate::authz::{Authorization, refused};
 use crate::request_info::RequestInfo;
 use crate::user::{GROUP_AUTHENTICATED, GROUP_NODES, GROUP_UNAUTHENTICATED, USER_ANONYMOUS, User};
 
@@ -96,20 +96,28 @@ impl Impersonation {
 }
 
 async fn check_all(authorization: &Authorization, user: &User, checks: Vec<Check>) -> Result<(), StatusError> {
-    for check in checks {
+    let mut checks = checks.into_iter();
+    while let Some(check) = checks.next() {
         let info = &check.info;
         let reason = match check.impossible {
             Some(why) => why,
             None => {
                 let verdict = authorization.decide(user, info).await;
                 if verdict.allowed {
+                    checks.by_ref().take(check.stands_for).for_each(drop);
                     continue;
                 }
-                verdict.reason
+                if check.stands_for > 0 {
+                    continue;
+                }
+                match verdict.error {
+                    Some(error) if verdict.reason.is_empty() => error,
+                    Some(error) => format!("{error}: {}", verdict.reason),
+                    None => verdict.reason,
+                }
             }
         };
-        let why = refusal(user, info, &reason);
-        return Err(StatusError::forbidden(&info.group, &info.resource, &info.name, why));
+        return Err(refused(user, info, &reason));
     }
     Ok(())
 }

@@ -203,3 +203,102 @@ fn the_memory_is_bounded() {
     assert!(impersonation.remembers(&format!("user-{}", 2 * REMEMBERED - 1)));
     assert_eq!(impersonation.legacy.lock().unwrap().len(), REMEMBERED);
 }
+
+#[test]
+fn what_is_no_group_no_extra_and_no_node_is_given_by_no_constrained_permission() {
+    let on = "impersonate-on:user-info:list pods *";
+    let grants = ["impersonate:user-info users *", "impersonate:user-info groups *", on];
+    let extras = "impersonate:user-info userextras/a.b/c *";
+    let extra = |key: &str, values: &[&str]| {
+        let mut bob = user("bob", &[]);
+        bob.extra
+            .insert(key.to_owned(), values.iter().map(|v| (*v).to_owned()).collect());
+        bob
+    };
+    for (wanted, why) in [
+        (
+            user("bob", &["g", ""]),
+            "impersonating the empty string group is not allowed",
+        ),
+        (
+            user("bob", &["g", "system:masters"]),
+            "impersonating the system:masters group is not allowed",
+        ),
+        (
+            extra("a.b/c", &["v", ""]),
+            "impersonating the empty string value in extra is not allowed",
+        ),
+        (
+            extra("", &["v"]),
+            "impersonating the empty string key in extra is not allowed",
+        ),
+        (
+            extra("a.b/C", &["v"]),
+            r#"impersonating a non-lowercase key in extra is not allowed: "a.b/C""#,
+        ),
+        (
+            extra("a.b/c d", &["v"]),
+            r#"impersonating an invalid key in extra is not allowed: extra.key: Invalid value: "c d": Invalid path"#,
+        ),
+    ] {
+        let mut grants = grants.to_vec();
+        grants.push(extras);
+        let error = try_as(&Impersonation::default(), &grants, wanted).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    }
+    assert!(
+        try_as(
+            &Impersonation::default(),
+            &[&grants[..], &[extras]].concat(),
+            extra("a.b/c", &["v"])
+        )
+        .is_ok()
+    );
+    for name in [
+        "system:node:*",
+        "system:node:a:b",
+        "system:node:A",
+        "system:node:a/b",
+        "system:node:",
+    ] {
+        let node = [
+            "impersonate:arbitrary-node nodes *",
+            "impersonate-on:arbitrary-node:list pods *",
+        ];
+        assert!(
+            try_as(&Impersonation::default(), &node, user(name, &[])).is_err(),
+            "{name}"
+        );
+        let groups = try_as(&Impersonation::default(), &grants, user(name, &[]));
+        assert_eq!(groups, Ok(vec!["system:authenticated".to_owned()]), "{name}");
+    }
+}
+
+#[test]
+fn many_groups_may_be_had_at_once_or_one_by_one() {
+    let on = [
+        "impersonate-on:user-info:list pods *",
+        "impersonate:user-info users bob",
+    ];
+    let each = ["a", "b", "c", "d"].map(|g| match g {
+        "a" => "impersonate:user-info groups a",
+        "b" => "impersonate:user-info groups b",
+        "c" => "impersonate:user-info groups c",
+        _ => "impersonate:user-info groups d",
+    });
+    let bob = || user("bob", &["a", "b", "c", "d"]);
+    assert!(try_as(&Impersonation::default(), &[&on[..], &each].concat(), bob()).is_ok());
+    assert!(
+        try_as(
+            &Impersonation::default(),
+            &[&on[..], &["impersonate:user-info groups *"]].concat(),
+            bob()
+        )
+        .is_ok()
+    );
+    let error = try_as(&Impersonation::default(), &[&on[..], &each[..3]].concat(), bob()).unwrap_err();
+    assert!(
+        error.starts_with(r#"groups.authentication.k8s.io "d" is forbidden"#),
+        "{error}"
+    );
+}
