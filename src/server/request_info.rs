@@ -77,7 +77,6 @@ impl RequestInfo {
         }
         info.take_resource(&parts);
         info.refine_verb(query);
-        info.take_selectors(query);
         Some(info)
     }
 
@@ -117,36 +116,36 @@ impl RequestInfo {
     }
 
     /// A `get` without a name lists or watches; a `delete` without one deletes the collection. A field selector on
-    /// `metadata.name` names the object, so that rules on names apply to such lists and watches.
+    /// `metadata.name` names the object, so that rules on names apply to such lists and watches, unless there is an option
+    /// that can't be read. What narrows down a request for several objects counts too: who may read only some of them
+    /// says so here. The old paths of watches know no selectors that decide.
     fn refine_verb(&mut self, query: &Query) {
-        if self.name.is_empty() && self.verb == "get" {
+        let is_get = self.name.is_empty() && self.verb == "get";
+        if is_get {
             self.verb = if query.flag("watch") { "watch" } else { "list" }.to_owned();
         }
         if self.name.is_empty() && self.verb == "delete" {
             self.verb = "deletecollection".to_owned();
         }
-        if self.name.is_empty() && matches!(self.verb.as_str(), "list" | "watch") {
-            let exact = query
-                .get("fieldSelector")
-                .and_then(|s| s.split(',').find_map(name_term));
-            if let Some(name) = exact.filter(|n| !n.is_empty() && !n.contains('/') && *n != "." && *n != "..") {
-                self.name = name.to_owned();
-                self.name_selected = true;
-            }
-        }
-    }
-
-    /// What narrows down a request for several objects; who may read only some of them says so here.
-    fn take_selectors(&mut self, query: &Query) {
-        if !matches!(self.verb.as_str(), "list" | "watch" | "deletecollection") {
+        if self.legacy_watch || !matches!(self.verb.as_str(), "list" | "watch" | "deletecollection") {
             return;
         }
-        if let Some(Ok(selector)) = query.get("fieldSelector").map(FieldSelector::parse) {
-            self.fields = selector.terms().to_vec();
+        let given = |name: &str| query.get(name).filter(|text| !text.is_empty());
+        let fields = given("fieldSelector").map(FieldSelector::parse).transpose();
+        let labels = given("labelSelector").map(LabelSelector::parse).transpose();
+        if is_get
+            && let (Ok(Some(fields)), Ok(_), true) = (&fields, &labels, has_numbers(query))
+            && let Some(name) = fields.required_value("metadata.name").filter(|name| may_be_name(name))
+        {
+            self.name = name.to_owned();
+            self.name_selected = true;
         }
-        if let Some(Ok(selector)) = query.get("labelSelector").map(LabelSelector::parse) {
-            self.labels = selector.requirements().to_vec();
-        }
+        self.fields = fields.ok().flatten().map(|s| s.terms().to_vec()).unwrap_or_default();
+        self.labels = labels
+            .ok()
+            .flatten()
+            .map(|s| s.requirements().to_vec())
+            .unwrap_or_default();
     }
 
     /// Whether the request may go on for as long as its client likes: no timeout ends it.
@@ -164,9 +163,17 @@ impl RequestInfo {
     }
 }
 
-fn name_term(term: &str) -> Option<&str> {
-    let rest = term.trim().strip_prefix("metadata.name")?;
-    rest.strip_prefix("==").or_else(|| rest.strip_prefix('='))
+/// Whether the options that are numbers are some.
+fn has_numbers(query: &Query) -> bool {
+    let given = ["limit", "timeoutSeconds"]
+        .into_iter()
+        .filter_map(|name| query.get(name));
+    given.into_iter().all(|text| text.parse::<i64>().is_ok())
+}
+
+/// Whether a text can be a segment of a path, as names are.
+fn may_be_name(text: &str) -> bool {
+    !text.is_empty() && !matches!(text, "." | "..") && !text.contains(['/', '%'])
 }
 
 fn verb_of(method: &str) -> &'static str {
@@ -345,6 +352,44 @@ mod tests {
         let odd = Query::parse("fieldSelector=%3D%3D&labelSelector=%21%21");
         let info = RequestInfo::parse("GET", "/api/v1/pods", &odd).unwrap();
         assert!(info.labels.is_empty());
+    }
+
+    #[test]
+    fn names_that_are_selected_are_those_of_the_first_term_as_they_stand() {
+        let name = |url: &str| row("GET", url)[6].clone();
+        for (query, expected) in [
+            ("fieldSelector=metadata.name%3Dx", "x"),
+            ("fieldSelector=metadata.name%3D%3Dx", "x"),
+            ("fieldSelector=metadata.name%3Dx%20", "x "),
+            ("fieldSelector=metadata.name%3Dx%0A", "x\n"),
+            ("fieldSelector=%20metadata.name%3Dx", ""),
+            ("fieldSelector=metadata.name%3Dy,metadata.name%3Dx", "x"),
+            ("fieldSelector=metadata.name%3D%3Dy,metadata.name%3Dx", "y"),
+            ("fieldSelector=metadata.name!%3Dx", ""),
+            ("fieldSelector=metadata.name%3Da%25b", ""),
+            ("fieldSelector=metadata.name%3Da%2Fb", ""),
+            ("fieldSelector=metadata.name%3D..", ""),
+            ("fieldSelector=metadata.name%3Dx,a", ""),
+            ("fieldSelector=metadata.name%3Dx&fieldSelector=metadata.name%3Dy", "x"),
+            ("fieldSelector=metadata.name%3Dx&limit=abc", ""),
+            ("fieldSelector=metadata.name%3Dx&limit=", ""),
+            ("fieldSelector=metadata.name%3Dx&limit=7", "x"),
+            ("fieldSelector=metadata.name%3Dx&timeoutSeconds=1s", ""),
+            ("fieldSelector=metadata.name%3Dx&labelSelector=!!", ""),
+            ("fieldSelector=metadata.name%3Dx&labelSelector=a", "x"),
+        ] {
+            assert_eq!(name(&format!("/api/v1/pods?{query}")), expected, "{query}");
+            assert_eq!(name(&format!("/api/v1/pods?watch=1&{query}")), expected, "{query}");
+        }
+        assert_eq!(row("DELETE", "/api/v1/pods?fieldSelector=metadata.name%3Dx")[6], "");
+    }
+
+    #[test]
+    fn old_watch_paths_have_no_selectors_that_decide() {
+        let query = Query::parse("fieldSelector=metadata.name%3Dx&labelSelector=a");
+        let info = RequestInfo::parse("GET", "/api/v1/watch/pods", &query).unwrap();
+        assert_eq!((info.verb.as_str(), info.name.as_str()), ("watch", ""));
+        assert!(info.fields.is_empty() && info.labels.is_empty());
     }
 
     #[test]
