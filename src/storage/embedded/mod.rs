@@ -18,6 +18,8 @@ mod repair;
 mod reserve;
 mod shared;
 #[cfg(test)]
+pub(crate) mod stepped;
+#[cfg(test)]
 mod tests;
 mod writer;
 mod writing;
@@ -54,7 +56,8 @@ pub struct EmbeddedStore {
     /// See [`Database::timeline`].
     timeline: u64,
     queue: mpsc::Sender<Command>,
-    upkeep: Maintenance,
+    /// `None`: somebody else does it.
+    upkeep: Option<Maintenance>,
     leases: Mutex<LeasePool>,
     /// One copy at a time: each takes as much room as the store.
     copying: Arc<Semaphore>,
@@ -72,22 +75,28 @@ impl EmbeddedStore {
     pub fn with_clock(dir: &Path, limits: HistoryLimits, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let (queue, commands) = mpsc::channel(QUEUE);
         let mut writer = Writer::open(dir, clock, commands)?;
-        let (shared, path, timeline) = (writer.shared.clone(), writer.path.clone(), writer.timeline);
-        let upkeep = Maintenance::spawn(upkeep(&shared, &queue, limits, &path)?)?;
+        let mut store = Self::over(&writer, queue);
+        let upkeep = Maintenance::spawn(upkeep(&store.shared, &store.queue, limits, &store.path)?)?;
         writer.upkeep = Some(upkeep.waker());
+        store.upkeep = Some(upkeep);
         std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || writer.run())
             .map_err(|error| StoreError::Unavailable(format!("starting a thread: {error}")))?;
-        Ok(EmbeddedStore {
-            shared,
-            path,
-            timeline,
+        Ok(store)
+    }
+
+    /// A store that a writer answers for.
+    fn over(writer: &Writer, queue: mpsc::Sender<Command>) -> Self {
+        EmbeddedStore {
+            shared: writer.shared.clone(),
+            path: writer.path.clone(),
+            timeline: writer.timeline,
             queue,
-            upkeep,
+            upkeep: None,
             leases: Mutex::default(),
             copying: Arc::new(Semaphore::new(1)),
-        })
+        }
     }
 
     async fn ask<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Result<T, StoreError> {
@@ -96,6 +105,12 @@ impl EmbeddedStore {
             return Err(self.ended());
         }
         answered.await.unwrap_or_else(|_| Err(self.ended()))
+    }
+
+    fn stop_upkeep(&self) {
+        if let Some(upkeep) = &self.upkeep {
+            upkeep.stop();
+        }
     }
 
     /// Why the writer answers no more.
@@ -275,7 +290,7 @@ impl Store for EmbeddedStore {
     fn close(&self) -> BoxFuture<'_, ()> {
         async move {
             self.shared.mvcc.close();
-            self.upkeep.stop();
+            self.stop_upkeep();
             let (answer, closed) = oneshot::channel();
             if self.queue.send(Command::Close { answer }).await.is_ok() {
                 let _ = closed.await;

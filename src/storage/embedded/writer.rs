@@ -122,23 +122,31 @@ impl Writer {
     pub fn run(mut self) {
         let mut closing = None;
         while closing.is_none() {
-            let (mut commands, mut bytes) = (Vec::new(), 0);
+            let mut first = None;
             if self.expiring.is_empty() {
-                let Some(first) = self.queue.blocking_recv() else { break };
-                bytes += first.bytes();
-                commands.push(first);
+                first = self.queue.blocking_recv();
+                if first.is_none() {
+                    break;
+                }
             }
-            while commands.len() < BATCH && bytes < BATCH_BYTES {
-                let Ok(command) = self.queue.try_recv() else { break };
-                bytes += command.bytes();
-                commands.push(command);
-            }
-            closing = self.handle(commands);
+            closing = self.turn(first);
         }
         self.close();
         if let Some(answer) = closing {
             let _ = answer.send(());
         }
+    }
+
+    /// One round with what is queued, after `first`.
+    pub(super) fn turn(&mut self, first: Option<Command>) -> Option<oneshot::Sender<()>> {
+        let mut bytes = first.as_ref().map_or(0, Command::bytes);
+        let mut commands: Vec<Command> = first.into_iter().collect();
+        while commands.len() < BATCH && bytes < BATCH_BYTES {
+            let Ok(command) = self.queue.try_recv() else { break };
+            bytes += command.bytes();
+            commands.push(command);
+        }
+        self.handle(commands)
     }
 
     /// Leaves a folder whose database file has everything.

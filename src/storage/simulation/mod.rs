@@ -20,6 +20,7 @@ pub mod actors;
 pub mod dice;
 pub mod etcd;
 pub mod executor;
+#[cfg(test)]
 pub mod local;
 pub mod plan;
 pub mod seeds;

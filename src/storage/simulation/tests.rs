@@ -3,10 +3,11 @@
 use super::seeds::{one_seed, run, sweep};
 use super::{Outcome, local, shared_etcd};
 
-/// Every fourth seed is of a store in memory.
+/// Most seeds are of etcd; some of a store in memory, and some of one in a folder.
 fn play(seed: u64, talks: bool) -> Outcome {
-    match seed % 4 {
-        0 => local::run(seed, talks),
+    match seed % 8 {
+        0 => local::in_memory(seed, talks),
+        4 => local::in_folder(seed, talks),
         _ => shared_etcd::run(seed, talks),
     }
 }

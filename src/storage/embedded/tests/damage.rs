@@ -29,7 +29,7 @@ impl Original {
     async fn new(log: bool) -> Original {
         let dir = tempfile::tempdir().unwrap();
         let store = open(dir.path()).unwrap();
-        store.upkeep.stop(); // no checkpoint but ours
+        store.stop_upkeep(); // no checkpoint but ours
         let lease = store.grant(Duration::from_secs(3600)).await.unwrap();
         let leased = Write::Put {
             value: "leased".into(),

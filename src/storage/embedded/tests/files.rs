@@ -84,7 +84,7 @@ impl Scene {
         let (live, other) = (dir.path().join("live"), dir.path().join("live-other"));
         let mut states = vec![(Revision(1), vec![])];
         let store = open(&live).unwrap();
-        store.upkeep.stop();
+        store.stop_upkeep();
         fill(&store, 0..40, &mut states).await;
         copy(&live, &dir.path().join("older"));
         fill(&store, 40..60, &mut states).await;
@@ -94,7 +94,7 @@ impl Scene {
         copy(&live, &dir.path().join("newest"));
         store.close().await;
         let store = open(&other).unwrap();
-        store.upkeep.stop();
+        store.stop_upkeep();
         fill(&store, 7..190, &mut Vec::new()).await;
         copy(&other, &dir.path().join("other"));
         store.close().await;

@@ -146,7 +146,7 @@ async fn a_snapshot_never_meets_the_log_of_another_store() {
     let dir = tempfile::tempdir().unwrap();
     let (live, file) = (dir.path().join("live"), dir.path().join("snapshot"));
     let store = open(&live).unwrap();
-    store.upkeep.stop(); // what follows stays in the log
+    store.stop_upkeep(); // what follows stays in the log
     write(&store, "/old", Expect::Absent, Some("1")).await;
     store.snapshot_to(&file).await.unwrap();
     for n in 0..100 {

@@ -170,7 +170,7 @@ async fn one_process_at_a_time_and_nobody_else_reads_the_files() {
 async fn a_torn_log_opens_at_a_whole_transaction() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).unwrap();
-    store.upkeep.stop(); // no checkpoint, so that everything is in the log
+    store.stop_upkeep(); // no checkpoint, so that everything is in the log
     let mut states: Vec<Vec<Entry>> = vec![vec![]];
     let mut last = Expect::Absent;
     for n in 0..40 {

@@ -1,7 +1,10 @@
-//! Runs of a store that one server has for itself: the one in memory.
+//! Runs of a store that one server has for itself: in memory, forgotten now and then, or in a folder, whose writer may
+//! be killed and whose commits may fail.
 //!
 //! What was written is learned from the store's own events, each of which has to be what somebody asked for (values tell
 //! them apart) or the end of a lease.
+
+mod engine;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,19 +16,15 @@ use super::actors::readers::check_all;
 use super::actors::watchers::{Place, Watcher};
 use super::dice::Dice;
 use super::executor::{self, Spawner};
-use super::truth::{self, Truth};
+use super::truth::{self, Now, Truth};
 use super::world::{Violation, World};
 use super::{Outcome, PROMISES};
 use crate::lease_pool::LeasePool;
-use crate::memory::MemoryStore;
 use crate::{
-    Entry, Event, Expect, HistoryLimits, LeaseId, ListOptions, Position, Revision, Store, StoreError, SystemClock,
-    Write, Written,
+    Entry, Event, Expect, HistoryLimits, LeaseId, ListOptions, Position, Revision, Store, StoreError, Write, Written,
 };
 
 const PREFIXES: &[&str] = &["/a/", "/b/"];
-/// Leases and history are looked at so often.
-const TICK: Duration = Duration::from_millis(500);
 /// All is in order again this long after the last write.
 const RECOVERY: Duration = Duration::from_secs(12);
 
@@ -65,25 +64,42 @@ struct Ledger {
 struct Run {
     world: Arc<World>,
     truth: Arc<Truth>,
-    store: Arc<dyn Store>,
+    /// `None`: not yet.
+    store: Mutex<Option<Arc<dyn Store>>>,
     ledger: Mutex<Ledger>,
     /// Writes at once, now and then: more than a watch's queue holds.
     burst: usize,
+    /// Requests may fail.
+    fails: bool,
 }
 
-/// Runs what a seed makes of it.
-pub fn run(seed: u64, talks: bool) -> Outcome {
+/// Runs what a seed makes of it, with a store in memory.
+pub fn in_memory(seed: u64, talks: bool) -> Outcome {
+    run(seed, talks, false)
+}
+
+/// Runs what a seed makes of it, with the store of a folder.
+pub fn in_folder(seed: u64, talks: bool) -> Outcome {
+    run(seed, talks, true)
+}
+
+fn run(seed: u64, talks: bool, folder: bool) -> Outcome {
     let dice = Dice::new(seed);
-    let done = executor::run(dice.clone(), move |spawner| play(dice, spawner, talks));
+    let done = executor::run(dice.clone(), move |spawner| play(dice, spawner, talks, folder));
     Outcome {
         violation: done.output,
         trace: done.trace,
         steps: done.steps,
-        plan: "a store in memory".to_owned(),
+        plan: if folder {
+            "a store in a folder"
+        } else {
+            "a store in memory"
+        }
+        .to_owned(),
     }
 }
 
-async fn play(dice: Dice, spawner: Spawner, talks: bool) -> Option<Violation> {
+async fn play(dice: Dice, spawner: Spawner, talks: bool, folder: bool) -> Option<Violation> {
     let world = World::new(dice.clone(), spawner, talks);
     let limits = HistoryLimits {
         age: dice
@@ -91,23 +107,22 @@ async fn play(dice: Dice, spawner: Spawner, talks: bool) -> Option<Violation> {
             .then(|| Duration::from_secs(dice.between(2, 10) as u64)),
         bytes: *dice.pick(&[usize::MAX, 400_000, 20_000]),
     };
-    let (store, mut upkeep) = MemoryStore::without_upkeep(limits, Arc::new(SystemClock::new()));
+    let burst = dice.chance(40) && !folder;
     let run = Arc::new(Run {
         world: world.clone(),
         truth: Arc::new(Truth::new()),
-        store: Arc::new(store),
+        store: Mutex::default(),
         ledger: Mutex::default(),
-        burst: if dice.chance(40) { *dice.pick(&[400, 1200]) } else { 0 },
+        burst: if burst { *dice.pick(&[400, 1200]) } else { 0 },
+        fails: folder,
     });
-    let ticking = run.clone();
-    world.spawner.spawn(async move {
-        loop {
-            sleep(TICK).await;
-            ticking.learn();
-            upkeep();
-            ticking.learn();
-        }
-    });
+    match folder {
+        true => world.spawner.spawn(engine::in_folder(run.clone(), limits)),
+        false => world.spawner.spawn(engine::in_memory(run.clone(), limits)),
+    }
+    while run.store().is_none() && world.violation().is_none() {
+        sleep(Duration::from_millis(1)).await;
+    }
     tokio::select! {
         biased;
         () = world.failed() => {}
@@ -129,10 +144,29 @@ impl Run {
         self.recover(&places).await;
     }
 
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The one that there is, once there is any.
+    fn current(&self) -> Arc<dyn Store> {
+        self.store().unwrap()
+    }
+
+    fn begin(&self, store: Arc<dyn Store>) {
+        *self.store.lock().unwrap_or_else(PoisonError::into_inner) = Some(store);
+    }
+
+    /// Nothing of what was written is there any more.
+    fn forget(&self) {
+        self.truth.fork(Revision(1));
+        *self.ledger() = Ledger::default();
+    }
+
     fn watcher(self: &Arc<Self>) -> (String, Arc<Mutex<Option<Place>>>) {
         let dice = &self.world.dice;
         let prefix = dice.pick(&["/a/", "/b/", "/", "/a/1"]).to_string();
-        let (learning, store) = (self.clone(), self.store.clone());
+        let (learning, served) = (self.clone(), self.clone());
         let watcher = Watcher {
             world: self.world.clone(),
             truth: self.truth.clone(),
@@ -143,7 +177,7 @@ impl Run {
             place: Arc::default(),
         };
         let place = watcher.place.clone();
-        self.world.spawner.spawn(watcher.run(move || store.clone()));
+        self.world.spawner.spawn(watcher.run(move || served.current()));
         (prefix, place)
     }
 
@@ -154,13 +188,14 @@ impl Run {
     /// Takes in what has happened since the last call.
     fn learn(&self) {
         let known = self.truth.now().revision;
-        let held = self.store.held_position("").filter(|held| held.revision > known);
+        let store = self.current();
+        let held = store.held_position("").filter(|held| held.revision > known);
         let Some(now) = held else {
             return;
         };
         let from = Position { revision: known, ..now };
         let now = now.revision;
-        let Some(events) = self.store.events("", from, now, usize::MAX) else {
+        let Some(events) = store.events("", from, now, usize::MAX) else {
             return self
                 .world
                 .fail("memory has its newest events", format!("{known} to {now}"));
@@ -195,7 +230,7 @@ impl Run {
             match self.world.dice.below(12) {
                 0 => self.read().await,
                 1 => self.compact().await,
-                2 => drop(self.store.request_progress().await),
+                2 => drop(self.current().request_progress().await),
                 3 if self.burst > 0 => {
                     for _ in 0..self.burst {
                         count += 1;
@@ -209,10 +244,32 @@ impl Run {
     }
 
     async fn write(&self, value: String) {
+        let asked = self.a_write(value).await;
+        let number = {
+            let mut ledger = self.ledger();
+            ledger.last += 1;
+            let number = ledger.last;
+            ledger.asked.insert(number, asked.clone());
+            number
+        };
+        let store = self.current();
+        let written = store.write(&asked.key, asked.expect, asked.write.clone()).await;
+        self.world.say(|| format!("{asked:?}: {written:?}"));
+        self.learn();
+        // After a failure it may still happen, or have happened.
+        if written.is_ok() {
+            self.ledger().asked.remove(&number);
+        }
+        if let Err(what) = self.check(&asked, &written) {
+            let what = format!("{asked:?}: {written:?}: {what}");
+            self.world.fail("a write is answered as it happened", what);
+        }
+    }
+
+    async fn a_write(&self, value: String) -> Asked {
         let dice = &self.world.dice;
         let key = format!("{}{}", dice.pick(PREFIXES), dice.below(14));
-        let held = self.store.recall("", &key).or(self.truth.get(&key));
-        let expect = match held {
+        let expect = match self.truth.get(&key) {
             Some(entry) if dice.chance(900) => Expect::Revision(entry.mod_revision),
             None if dice.chance(100) => Expect::Revision(Revision(2)),
             _ => Expect::Absent,
@@ -221,55 +278,42 @@ impl Run {
             true => self.grant().await,
             false => None,
         };
+        let value = value.into();
         let write = match dice.chance(200) {
             true => Write::Delete,
-            false => Write::Put {
-                value: value.into(),
-                lease,
-            },
+            false => Write::Put { value, lease },
         };
-        let asked = Asked {
-            key: key.clone(),
-            expect,
-            write: write.clone(),
-        };
-        let number = {
-            let mut ledger = self.ledger();
-            ledger.last += 1;
-            let number = ledger.last;
-            ledger.asked.insert(number, asked.clone());
-            number
-        };
-        let written = self.store.write(&key, expect, write).await;
-        self.learn();
-        let open = self.ledger().asked.remove(&number).is_some();
-        if let Err(what) = self.check(&asked, &written, open) {
-            self.world
-                .fail("a write is answered as it happened", format!("{asked:?}: {what}"));
-        }
+        Asked { key, expect, write }
     }
 
-    /// `open`: nothing was seen to happen.
-    fn check(&self, asked: &Asked, written: &Result<Written, StoreError>, open: bool) -> Result<(), String> {
+    fn check(&self, asked: &Asked, written: &Result<Written, StoreError>) -> Result<(), String> {
+        let timeline = self.truth.now().timeline;
         let nothing_to_do = matches!(asked.write, Write::Delete) && asked.expect == Expect::Absent;
-        let right = match written {
-            Ok(Written::Done { .. }) => open == nothing_to_do,
-            Ok(Written::Conflict { current, revision }) => {
-                let keys = self.truth.keys(0, *revision).unwrap_or_default();
-                open && keys.get(&*asked.key) == current.as_ref()
+        match written {
+            Ok(Written::Done { revision }) if !nothing_to_do => {
+                let before = Revision(revision.0.saturating_sub(1));
+                let events = self.truth.events(timeline, &asked.key, before, *revision);
+                match events.iter().any(|event| asked.explains(event)) {
+                    true => Ok(()),
+                    false => Err("it did not happen then".to_owned()),
+                }
             }
-            Err(StoreError::LeaseNotFound(_)) => open,
-            Err(_) => false,
-        };
-        match right {
-            true => Ok(()),
-            false => Err(format!("{written:?}, nothing happened: {open}")),
+            Ok(Written::Conflict { current, revision }) => {
+                let keys = self.truth.keys(timeline, *revision).unwrap_or_default();
+                match keys.get(&*asked.key) == current.as_ref() {
+                    true => Ok(()),
+                    false => Err(format!("it held {:?}", keys.get(&*asked.key))),
+                }
+            }
+            Ok(Written::Done { .. }) | Err(StoreError::LeaseNotFound(_)) => Ok(()),
+            Err(_) if self.fails => Ok(()),
+            Err(error) => Err(error.to_string()),
         }
     }
 
     async fn grant(&self) -> Option<LeaseId> {
         let ttl = Duration::from_secs(self.world.dice.between(1, 12) as u64);
-        let lease = self.store.grant(ttl).await.ok()?;
+        let lease = self.current().grant(ttl).await.ok()?;
         let expires = Instant::now() + LeasePool::lifetime(ttl);
         self.ledger().leases.entry(lease).or_insert(expires);
         Some(lease)
@@ -279,15 +323,17 @@ impl Run {
         self.learn();
         let back = self.world.dice.below(60) as u64;
         let revision = Revision(self.truth.now().revision.0.saturating_sub(back));
-        if let Err(error) = self.store.compact(revision).await {
+        if let Err(error) = self.current().compact(revision).await
+            && !self.fails
+        {
             self.world.fail("history can be forgotten", error.to_string());
         }
     }
 
-    /// A list of now or of the past, and events.
+    /// A list of now or of the past, events, and what has not come yet.
     async fn read(&self) {
         self.learn();
-        let now = self.truth.now();
+        let (now, store) = (self.truth.now(), self.current());
         let prefix = *self.world.dice.pick(PREFIXES);
         let back = self.world.dice.below(40) as u64;
         let past = Revision(now.revision.0.saturating_sub(back).max(1));
@@ -295,20 +341,32 @@ impl Run {
             revision: self.world.dice.chance(500).then_some(past),
             ..ListOptions::default()
         };
-        match self.store.list(prefix, options.clone()).await {
+        match store.list(prefix, options.clone()).await {
             Ok(listed) if options.revision.is_none() => {
                 check_all(&self.world, &self.truth, now, prefix, listed.revision, &listed.entries);
             }
             Ok(listed) => self.check_past(prefix, past, &listed.entries),
             Err(StoreError::Compacted { oldest }) if past < oldest => {}
+            Err(StoreError::Closed) if self.fails => {}
             Err(error) => self
                 .world
                 .fail("what is kept can be listed", format!("{past}: {error}")),
         }
-        let held = self.store.held_position(prefix).unwrap_or_default();
+        self.check_events(&*store, prefix, past, now);
+        let ahead = Revision(now.revision.0 + 1 + back);
+        if store.watch(prefix, ahead).await.is_ok() {
+            let what = format!("{ahead}, now {now:?}");
+            self.world.fail("a revision that has not come is refused", what);
+        }
+    }
+
+    fn check_events(&self, store: &dyn Store, prefix: &str, past: Revision, now: Now) {
+        let Some(held) = store.held_position(prefix) else {
+            return;
+        };
         let from = Position { revision: past, ..held };
-        if let Some(events) = self.store.events(prefix, from, now.revision, 10_000)
-            && events != self.truth.events(0, prefix, past, now.revision)
+        if let Some(events) = store.events(prefix, from, now.revision, 10_000)
+            && events != self.truth.events(now.timeline, prefix, past, now.revision)
         {
             let what = format!("{prefix} from {past} to {now:?}");
             self.world.fail("events from memory are those that were", what);
@@ -316,7 +374,8 @@ impl Run {
     }
 
     fn check_past(&self, prefix: &str, past: Revision, entries: &[Entry]) {
-        let keys = self.truth.keys(0, past).unwrap_or_default();
+        let timeline = self.truth.now().timeline;
+        let keys = self.truth.keys(timeline, past).unwrap_or_default();
         if truth::below(&keys, prefix) != entries {
             let what = format!("{prefix} at {past}: {} keys", entries.len());
             self.world.fail("a list shows one revision whole", what);
@@ -331,8 +390,9 @@ impl Run {
             self.learn();
             let behind = places.iter().filter_map(|(prefix, place)| {
                 let place = *place.lock().unwrap_or_else(PoisonError::into_inner);
-                let left = place.map(|place| self.truth.count_after(0, prefix, place.told));
-                (left != Some(0)).then(|| format!("watch of {prefix} at {place:?}"))
+                let now = self.truth.now().timeline;
+                let left = place.map(|place| (place.timeline, self.truth.count_after(now, prefix, place.told)));
+                (left != Some((now, 0))).then(|| format!("watch of {prefix} at {place:?}"))
             });
             let behind: Vec<String> = behind.collect();
             if behind.is_empty() {
