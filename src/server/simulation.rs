@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
@@ -18,6 +19,7 @@ use keelson_storage::simulation::shared_etcd::{Run, run_with};
 use keelson_storage::simulation::truth::{self, Now, Truth};
 use keelson_storage::simulation::world::World;
 use keelson_storage::{Entry, Store};
+use tokio::time::sleep;
 
 use crate::authz::follow::{Change, Follower, Place};
 use crate::cache::{Budget, Items};
@@ -118,8 +120,11 @@ impl Guest {
                 false => self.follow(&mut derived),
             }
             match self.world.is_busy() {
-                true => self.world.pause().await,
-                false => tokio::time::sleep(std::time::Duration::from_secs(1)).await,
+                true => {
+                    sleep(Duration::from_millis(20)).await;
+                    self.world.pause().await;
+                }
+                false => sleep(Duration::from_secs(1)).await,
             }
         }
     }

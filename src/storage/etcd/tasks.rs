@@ -1,10 +1,11 @@
 //! Where a store's work in the background runs.
 
 use std::future::Future;
+#[cfg(any(test, feature = "simulation"))]
 use std::sync::Arc;
 
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+#[cfg(any(test, feature = "simulation"))]
+use futures_util::{FutureExt, future::BoxFuture};
 use tokio::runtime::Handle;
 
 /// What runs tasks. Clones share it.

@@ -70,7 +70,7 @@ pub fn sweep(play: Play, count: u64, package: &str, test: &str) {
         let numbers: Vec<u64> = seeds.iter().map(|(seed, _)| *seed).take(12).collect();
         println!("{promise}: {} seeds, such as {numbers:?}", seeds.len());
         // The shortest run is the easiest to read.
-        for (seed, outcome) in seeds.iter().min_by_key(|(_, outcome)| outcome.steps) {
+        if let Some((seed, outcome)) = seeds.iter().min_by_key(|(_, outcome)| outcome.steps) {
             println!("  {}", line(*seed, outcome).trim_end());
             println!("  KEELSON_SEED={seed} cargo test -p {package} {test} -- --nocapture");
         }

@@ -57,8 +57,8 @@ pub struct Now {
 }
 
 impl Truth {
-    /// An empty store.
-    pub fn new() -> Truth {
+    /// Of an empty store.
+    pub fn of_nothing() -> Truth {
         let first = Point {
             keys: Keys::new(),
             events: Vec::new(),

@@ -46,5 +46,4 @@ mod unread;
 #[cfg(test)]
 mod upserts;
 #[cfg(test)]
-#[cfg(test)]
 mod watches;

@@ -1,7 +1,7 @@
 //! The simulated cluster: one history, members that come up to it in their own time, leases, compaction, elections, and
 //! the day on which it is put back to a snapshot.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ impl Cluster {
             last_stream: 0,
         };
         Arc::new(Cluster {
-            truth: Arc::new(Truth::new()),
+            truth: Arc::new(Truth::of_nothing()),
             dice,
             state: Mutex::new(state),
             changed: watch::Sender::new(0),
@@ -178,7 +178,7 @@ impl Cluster {
                 let mut state = self.state();
                 let ended = state.leases.iter().filter(|(_, lease)| lease.expires <= now);
                 let ended: Vec<LeaseId> = ended.map(|(id, _)| *id).collect();
-                ended.iter().for_each(|id| drop(state.leases.remove(id)));
+                state.leases.retain(|_, lease| lease.expires > now);
                 ended
             };
             for id in ended {
@@ -275,11 +275,6 @@ impl Cluster {
     /// Revisions that a snapshot may have.
     pub fn restorable(&self) -> (Revision, Revision) {
         (self.state().compacted.max(Revision(1)), self.revision())
-    }
-
-    /// Leases that keys are under, for whoever restores.
-    pub fn leases(&self) -> BTreeSet<LeaseId> {
-        self.state().leases.keys().copied().collect()
     }
 }
 

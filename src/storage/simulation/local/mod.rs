@@ -110,7 +110,7 @@ async fn play(dice: Dice, spawner: Spawner, talks: bool, folder: bool) -> Option
     let burst = dice.chance(40) && !folder;
     let run = Arc::new(Run {
         world: world.clone(),
-        truth: Arc::new(Truth::new()),
+        truth: Arc::new(Truth::of_nothing()),
         store: Mutex::default(),
         ledger: Mutex::default(),
         burst: if burst { *dice.pick(&[400, 1200]) } else { 0 },
