@@ -84,11 +84,11 @@ fn wrong(step: &Step, all: &[&Step]) -> Option<(&'static str, String)> {
     let because = |rule, why: &Step| Some((rule, format!("{step:?} after {why:?}")));
     match (step.life, step.act) {
         (Life::Absent, _) => {
-            let deleted = |one: &&&Step| matches!(one.act, Act::Delete(_)) && one.begin < step.end && **one != step;
-            match all.iter().find(deleted) {
-                None => Some(("nothing goes by itself", format!("{step:?}, and nobody deleted it"))),
-                Some(_) => None,
-            }
+            let deleted = |one: &&Step| matches!(one.act, Act::Delete(_)) && one.begin < step.end && *one != step;
+            let was_there = before().find(|one| matches!(one.life, Life::Shown(_)))?;
+            let lost = !all.iter().any(deleted);
+            lost.then_some(was_there)
+                .and_then(|there| because("nothing goes by itself", there))
         }
         // These answers show the object as it was, and it may have gone with them.
         (Life::Shown(_), Act::Delete(_) | Act::Release) => before()

@@ -178,7 +178,8 @@ impl<'a> Search<'a> {
             return None;
         }
         let held = step(state.held, operation, self.timeline)?;
-        let writes = operation.action != Action::Read && matches!(operation.outcome, Outcome::Done(_) | Outcome::Unknown);
+        let writes =
+            operation.action != Action::Read && matches!(operation.outcome, Outcome::Done(_) | Outcome::Unknown);
         if !writes {
             return Some(state);
         }

@@ -65,7 +65,9 @@ async fn make(world: &Shared, server: usize, round: u32, twice: bool) {
                 }
                 let body = json!({"metadata": {"name": format!("burst-{round}-{n}")}}).to_string();
                 for _ in 0..if twice { 2 } else { 1 } {
-                    let made = client.call(Method::POST, &path(), "application/json", body.clone()).await;
+                    let made = client
+                        .call(Method::POST, &path(), "application/json", body.clone())
+                        .await;
                     if made.is_err() {
                         return;
                     }
@@ -81,7 +83,9 @@ async fn forget(world: &Shared) {
     let _turn = world.gate.read().await;
     let mut client = Client::new(world.targets[0].clone(), false);
     // whether it is done is no matter: the next one does the rest
-    let _ = client.call(Method::DELETE, &path(), "application/json", String::new()).await;
+    let _ = client
+        .call(Method::DELETE, &path(), "application/json", String::new())
+        .await;
 }
 
 /// Nobody looks at them: service accounts, of which the run has no others.

@@ -102,7 +102,10 @@ impl Owner<'_> {
     }
 
     async fn delete_and_touch(&mut self, grace: Grace, manner: Manner) {
-        let (delete, touch) = (self.plan(Act::Delete(grace), manner, false), self.plan(Act::Touch, Manner::Patient, false));
+        let (delete, touch) = (
+            self.plan(Act::Delete(grace), manner, false),
+            self.plan(Act::Touch, Manner::Patient, false),
+        );
         let server = self.rng.random_range(0..self.clients.len());
         let mut other = Client::new(self.world.targets[server].clone(), false);
         // connected before the deletion is sent
@@ -214,7 +217,9 @@ pub async fn look_back(world: &World) {
     let since = world.border().map_or(0, |border| border.up);
     let keys: Vec<Key> = {
         let steps = world.steps.lock().unwrap();
-        let made = steps.iter().filter(|step| step.act == Act::Create && step.begin >= since);
+        let made = steps
+            .iter()
+            .filter(|step| step.act == Act::Create && step.begin >= since);
         made.map(|step| step.key).collect()
     };
     for key in keys {

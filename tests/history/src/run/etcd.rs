@@ -129,13 +129,23 @@ impl Gateway {
             .body(Full::new(Bytes::from(body.to_string())))
             .unwrap();
         let answer = async {
-            let response = self.sender.send_request(request).await.map_err(|error| error.to_string())?;
+            let response = self
+                .sender
+                .send_request(request)
+                .await
+                .map_err(|error| error.to_string())?;
             let status = response.status().as_u16();
-            let body = response.into_body().collect().await.map_err(|error| error.to_string())?;
+            let body = response
+                .into_body()
+                .collect()
+                .await
+                .map_err(|error| error.to_string())?;
             Ok((status, body.to_bytes()))
         };
         let answered = tokio::time::timeout(Duration::from_secs(5), answer).await;
-        let (status, body) = answered.map_err(|error| error.to_string())?.map_err(|error: String| error)?;
+        let (status, body) = answered
+            .map_err(|error| error.to_string())?
+            .map_err(|error: String| error)?;
         match status {
             200 => serde_json::from_slice(&body).map_err(|error| error.to_string()),
             other => Err(format!("status {other}")),

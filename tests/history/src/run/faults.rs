@@ -45,7 +45,9 @@ impl Fault {
     /// What a store is made to suffer, the frequent ones more than once. Memory forgets what it holds at a restart.
     fn of(site: &Site) -> Vec<Fault> {
         let faults = Fault::of_store(site.store).iter().copied();
-        faults.filter(|fault| *fault != Fault::Mute || site.has(Situation::Mute)).collect()
+        faults
+            .filter(|fault| *fault != Fault::Mute || site.has(Situation::Mute))
+            .collect()
     }
 
     fn of_store(store: Store) -> &'static [Fault] {

@@ -8,12 +8,12 @@ use http::Method;
 use keelson_history::{Action, Key, Operation, Outcome, Version};
 use rand::Rng;
 use rand::rngs::SmallRng;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::client::{Client, Failure};
-use super::etcd::Etcd;
-use super::object::{self, Kind};
+use super::etcd::{Etcd, Gateway};
+use super::object::{self, Kind, NAMESPACE};
 use super::world::{Phase, World};
 use super::{Shared, Site};
 
@@ -30,7 +30,9 @@ const BURSTS: [u32; 3] = [300, 1100, 2500];
 /// Connections that make a burst.
 const CONNECTIONS: usize = 8;
 /// What is put into etcd takes up to so long; the lease is longer by that.
-const PUTTING: Duration = Duration::from_secs(3);
+const PUTTING: Duration = Duration::from_secs(4);
+/// Nothing is put in the last part of that time.
+const MARGIN: Duration = Duration::from_millis(500);
 
 /// Single events, again and again.
 pub async fn trickle(world: Shared, number: usize, mut rng: SmallRng) {
@@ -110,37 +112,53 @@ pub async fn create(world: &World, client: &mut Client, who: (usize, usize)) -> 
 }
 
 /// Puts so many events into etcd under one lease, as another server would.
-async fn put(world: &World, etcd: &Etcd, number: usize, count: u32) -> Result<(), String> {
+async fn put(world: &Shared, etcd: &Etcd, number: usize, count: u32) -> Result<(), String> {
     let time = LIFETIME + PUTTING;
+    let end = Instant::now() + PUTTING;
     let lease = etcd.ask("/v3/lease/grant", json!({"TTL": time.as_secs()})).await?;
-    let (lease, since) = (lease["ID"].clone(), Instant::now());
-    let mut connection = etcd.connect().await?;
-    for _ in 0..count {
-        if since.elapsed() + Duration::from_secs(1) > PUTTING {
-            break;
-        }
-        let (key, id, begin) = (world.new_key(), world.new_id(), world.now());
-        let mut event = object::event(key, id);
-        event["metadata"]["uid"] = format!("00000000-0000-4000-8000-{key:012}").into();
-        event["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z".into();
-        let name = Kind::Event.name(key);
-        let done = connection.put(&format!("/registry/events/history/{name}"), &event.to_string(), &lease).await;
-        let outcome = done.as_ref().map_or(Outcome::Unknown, |revision| {
-            let version = Version { revision: *revision, id };
-            world.lane(Kind::Event).saw(key, version);
-            Outcome::Done(Some(version))
+    let (made, mut makers) = (Arc::new(AtomicU32::new(0)), JoinSet::new());
+    for _ in 0..CONNECTIONS {
+        let (world, made, lease) = (world.clone(), made.clone(), lease["ID"].clone());
+        let mut connection = etcd.connect().await?;
+        makers.spawn(async move {
+            let mut goes_on = true;
+            while goes_on && made.fetch_add(1, Ordering::Relaxed) < count {
+                // what is put later would end too early
+                let put =
+                    tokio::time::timeout_at((end - MARGIN).into(), put_one(&world, &mut connection, number, &lease));
+                goes_on = put.await.is_ok_and(|done| done.is_ok());
+            }
         });
-        let lane = world.lane(Kind::Event);
-        lane.history.lock().unwrap().operations.push(Operation {
-            client: number,
-            server: usize::MAX,
-            key,
-            action: Action::Create(id),
-            begin,
-            end: world.now(),
-            outcome,
-        });
-        done?;
     }
+    while makers.join_next().await.is_some() {}
+    Ok(())
+}
+
+async fn put_one(world: &World, connection: &mut Gateway, number: usize, lease: &Value) -> Result<(), String> {
+    let (key, id, begin) = (world.new_key(), world.new_id(), world.now());
+    let lane = world.lane(Kind::Event);
+    let record = |end, outcome| Operation {
+        client: number,
+        server: usize::MAX,
+        key,
+        action: Action::Create(id),
+        begin,
+        end,
+        outcome,
+    };
+    // Who is not answered in time is not heard again.
+    let index = {
+        let mut history = lane.history.lock().unwrap();
+        history.operations.push(record(begin, Outcome::Unknown));
+        history.operations.len() - 1
+    };
+    let mut event = object::event(key, id);
+    event["metadata"]["uid"] = format!("00000000-0000-4000-8000-{key:012}").into();
+    event["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z".into();
+    let name = format!("/registry/events/{NAMESPACE}/{}", Kind::Event.name(key));
+    let revision = connection.put(&name, &event.to_string(), lease).await?;
+    let version = Version { revision, id };
+    lane.saw(key, version);
+    lane.history.lock().unwrap().operations[index] = record(world.now(), Outcome::Done(Some(version)));
     Ok(())
 }

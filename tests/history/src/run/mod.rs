@@ -196,6 +196,7 @@ impl Crowd {
                     recorder: n == 0,
                     slow: n > 0 && n.is_multiple_of(3),
                     with_state: n % 3 == 1,
+                    fickle: n % 3 == 2,
                 };
                 let (world, number, rng) = self.next();
                 self.watchers.spawn(watchers::watch(world, number, style, rng));

@@ -37,7 +37,9 @@ pub async fn take(site: &Site, world: &World) -> Option<Copy> {
             let _ = std::fs::remove_file(&path);
             let said = server.store(&["snapshot", path.to_str()?]);
             server.start_again();
-            let said = said.map_err(|error| world.violation("a folder at rest is copied", error)).ok()?;
+            let said = said
+                .map_err(|error| world.violation("a folder at rest is copied", error))
+                .ok()?;
             Some(Copy {
                 path,
                 revision: revision(&said)?,

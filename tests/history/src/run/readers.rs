@@ -43,7 +43,9 @@ pub async fn read(world: Shared, number: usize, kind: Kind, mut rng: SmallRng) {
         let filter = random_filter(kind, &mut rng);
         let (client, who) = (&mut clients[server], (number, server));
         let listed = list(&world, kind, client, who, filter, ask, limit).await;
-        if let Some(Seen { revision, .. }) = listed.filter(|_| filter != Filter::default() && rng.random_ratio(1, COMPARED)) {
+        if let Some(Seen { revision, .. }) =
+            listed.filter(|_| filter != Filter::default() && rng.random_ratio(1, COMPARED))
+        {
             let ask = Ask::Exactly(revision);
             list(&world, kind, client, who, Filter::default(), ask, 0).await;
         }
@@ -128,7 +130,13 @@ pub async fn list(
             lane.saw_revision(revision);
             return Some(Seen { revision, count });
         };
-        page = self::page(world, lane, client, &format!("limit={limit}{selectors}&continue={next}")).await;
+        page = self::page(
+            world,
+            lane,
+            client,
+            &format!("limit={limit}{selectors}&continue={next}"),
+        )
+        .await;
     }
 }
 

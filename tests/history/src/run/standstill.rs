@@ -34,7 +34,10 @@ pub async fn probe(world: &World) {
         prepare(target).await;
         let standing = stand(target).await;
         if standing.len() < CLIENTS {
-            world.violation("clients are let in", format!("server {server}: {} of {CLIENTS}", standing.len()));
+            world.violation(
+                "clients are let in",
+                format!("server {server}: {} of {CLIENTS}", standing.len()),
+            );
         }
         tokio::time::sleep(Duration::from_secs(DEADLINE)).await;
         let begin = Instant::now();
@@ -82,7 +85,10 @@ async fn prepare(target: &Arc<Target>) {
         "subjects": [{"kind": "User", "name": USER, "apiGroup": "rbac.authorization.k8s.io"}]});
     let rbac = "/apis/rbac.authorization.k8s.io/v1";
     let mut all = vec![
-        ("/api/v1/namespaces".to_owned(), json!({"metadata": {"name": NAMESPACE}})),
+        (
+            "/api/v1/namespaces".to_owned(),
+            json!({"metadata": {"name": NAMESPACE}}),
+        ),
         (format!("{rbac}/clusterroles"), role),
         (format!("{rbac}/clusterrolebindings"), binding),
     ];
@@ -105,7 +111,9 @@ async fn stand(target: &Arc<Target>) -> Vec<Connection> {
     let mut standing = Vec::new();
     for _ in 0..CLIENTS {
         let client = Client::small(target.clone(), false);
-        let Some(mut stream) = client.open().await else { continue };
+        let Some(mut stream) = client.open().await else {
+            continue;
+        };
         if stream.write_all(request.as_bytes()).await.is_ok() && stream.flush().await.is_ok() {
             standing.push(stream);
         }

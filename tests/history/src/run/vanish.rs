@@ -101,7 +101,12 @@ pub async fn read(world: Shared, mut rng: SmallRng) {
     while world.phase() == Phase::Running {
         let target = &world.targets[rng.random_range(0..world.targets.len())];
         let kind = kinds[rng.random_range(0..kinds.len())];
-        let query = ["", "?watch=1", "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "?limit=2"];
+        let query = [
+            "",
+            "?watch=1",
+            "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+            "?limit=2",
+        ];
         let sent = Sent {
             method: Method::GET,
             path: format!("{}{}", kind.path(), query[rng.random_range(0..query.len())]),

@@ -19,8 +19,12 @@ use super::object::{self, Kind};
 use super::readers::{list, random_filter};
 use super::world::Phase;
 
-/// A watch lasts up to so many seconds.
+/// A watch lasts up to so many seconds …
 const LONGEST: u32 = 90;
+/// … or so many, if its client comes and goes.
+const SHORT: u32 = 4;
+/// Such a client stays away for up to so many milliseconds: less than history is kept.
+const AWAY: u64 = 3500;
 /// One pause of a slow reader in so many is up to so many milliseconds long.
 const STANDSTILLS: u32 = 60;
 const STANDSTILL: u64 = 3000;
@@ -44,6 +48,8 @@ struct Watcher {
     slow: bool,
     /// Begins with the state, rather than with a list.
     with_state: bool,
+    /// It comes and goes: much has happened when it comes back.
+    fickle: bool,
     /// Everything up to here was heard.
     heard: Option<u64>,
     /// Where a watch goes on: of a later revision more may come.
@@ -57,6 +63,7 @@ pub struct Style {
     pub recorder: bool,
     pub slow: bool,
     pub with_state: bool,
+    pub fickle: bool,
 }
 
 pub async fn watch(world: Shared, number: usize, style: Style, mut rng: SmallRng) {
@@ -65,6 +72,7 @@ pub async fn watch(world: Shared, number: usize, style: Style, mut rng: SmallRng
         recorder,
         slow,
         with_state,
+        fickle,
     } = style;
     let mut watcher = Watcher {
         filter: match recorder {
@@ -78,10 +86,14 @@ pub async fn watch(world: Shared, number: usize, style: Style, mut rng: SmallRng
         recorder,
         slow,
         with_state,
+        fickle,
         heard: None,
         position: None,
     };
     while !watcher.satisfied() {
+        if watcher.world.is_broken() {
+            break;
+        }
         if watcher.world.phase() == Phase::Done {
             let text = format!(
                 "client {number}, {kind:?} by {:?}, has heard of {:?} only",
@@ -91,8 +103,7 @@ pub async fn watch(world: Shared, number: usize, style: Style, mut rng: SmallRng
             break;
         }
         watcher.once().await;
-        let pause = watcher.rng.random_range(0..=PAUSE);
-        tokio::time::sleep(Duration::from_millis(pause)).await;
+        watcher.pause().await;
     }
     watcher.lane().leave(number);
 }
@@ -112,6 +123,16 @@ impl Watcher {
         self.position = position;
         if let Some(position) = position {
             self.lane().stand(self.number, position);
+        }
+    }
+
+    /// Before the next watch. Who hears nothing is waited for at the end, so nobody stays away then.
+    async fn pause(&mut self) {
+        let longest = if self.fickle { AWAY } else { PAUSE };
+        let pause = Duration::from_millis(self.rng.random_range(0..=longest));
+        match self.fickle {
+            true => drop(tokio::time::timeout(pause, self.world.until(Phase::Settling)).await.is_ok()),
+            false => tokio::time::sleep(pause).await,
         }
     }
 
@@ -139,7 +160,7 @@ impl Watcher {
             self.world.steady().await;
             (self.heard, self.position) = (None, None);
         }
-        let seconds = self.rng.random_range(1..=LONGEST);
+        let seconds = self.rng.random_range(1..=if self.fickle { SHORT } else { LONGEST });
         let query = match start {
             Start::After(revision) => format!("resourceVersion={revision}"),
             Start::State => "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
@@ -216,7 +237,11 @@ impl Watcher {
                 return;
             }
             if self.slow && self.world.phase() == Phase::Running {
-                let longest = if self.rng.random_ratio(1, STANDSTILLS) { STANDSTILL } else { SLOW };
+                let longest = if self.rng.random_ratio(1, STANDSTILLS) {
+                    STANDSTILL
+                } else {
+                    SLOW
+                };
                 let pause = self.rng.random_range(0..=longest);
                 tokio::time::sleep(Duration::from_millis(pause)).await;
             }
@@ -225,7 +250,9 @@ impl Watcher {
 
     /// Whether a watch of a store that was put back has gone on for so long that nothing is to be hoped for.
     fn is_hopeless(&self, stream: &Stream) -> bool {
-        let Some(border) = self.world.border() else { return false };
+        let Some(border) = self.world.border() else {
+            return false;
+        };
         let is_lost = |position: Position| position.is_lost(border);
         let old = stream.begin < border.up && self.position.is_none_or(is_lost);
         let lost = old || self.position.is_some_and(is_lost);

@@ -146,7 +146,9 @@ impl World {
 
     /// Whether a request that began then may have seen either of two timelines.
     pub fn is_between(&self, moment: Moment) -> bool {
-        let passed = self.border().is_some_and(|border| (border.down..border.up).contains(&moment));
+        let passed = self
+            .border()
+            .is_some_and(|border| (border.down..border.up).contains(&moment));
         passed || self.down.borrow().is_some_and(|down| down <= moment)
     }
 
@@ -189,6 +191,9 @@ impl World {
     pub fn take(&self) -> (Vec<(Kind, History)>, Vec<Violation>) {
         let histories = self.lanes.iter();
         let histories = histories.map(|lane| (lane.kind, std::mem::take(&mut *lane.history.lock().unwrap())));
-        (histories.collect(), std::mem::take(&mut self.violations.lock().unwrap()))
+        (
+            histories.collect(),
+            std::mem::take(&mut self.violations.lock().unwrap()),
+        )
     }
 }

@@ -141,6 +141,7 @@ fn deletions_that_end() {
             (Delete(Grace::Now), Life::Absent),
         ],
         vec![fresh, (Delete(Grace::Now), Life::Unknown), (Read, Life::Shown(FRESH))],
+        vec![(Create, Life::Unknown), (Read, Life::Absent)],
         vec![
             (Create, Life::Shown(HELD)),
             (Delete(Grace::Now), marked(HELD, 0)),
