@@ -131,7 +131,11 @@ impl Watcher {
         let longest = if self.fickle { AWAY } else { PAUSE };
         let pause = Duration::from_millis(self.rng.random_range(0..=longest));
         match self.fickle {
-            true => drop(tokio::time::timeout(pause, self.world.until(Phase::Settling)).await.is_ok()),
+            true => drop(
+                tokio::time::timeout(pause, self.world.until(Phase::Settling))
+                    .await
+                    .is_ok(),
+            ),
             false => tokio::time::sleep(pause).await,
         }
     }
