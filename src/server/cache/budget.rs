@@ -10,6 +10,9 @@ use super::Derived;
 
 /// Entries of the queue that may belong to versions that are gone, beyond as many as there are living ones.
 const SLACK: usize = 1024;
+/// Entries that are looked at when one more has come, at most: nobody may be held up by very many. What that leaves over
+/// the limit goes when the next ones come.
+const LOOKS: usize = 256;
 
 /// How much memory renditions may take, and which are there. When they are too many, those go that were not used since
 /// the last look at them.
@@ -48,7 +51,8 @@ impl Budget {
         let mut queue = self.queue();
         queue.push_back(Arc::downgrade(version));
         if queue.len() > 2 * living + SLACK {
-            queue.retain(|version| version.strong_count() > 0);
+            let oldest: Vec<_> = queue.drain(..LOOKS).collect();
+            queue.extend(oldest.into_iter().filter(|version| version.strong_count() > 0));
         }
     }
 
@@ -72,7 +76,7 @@ impl Budget {
 
     fn make_room(&self) {
         // A version that was used since the last look has a second chance; after one round all chances are used up.
-        let mut looks = 2 * self.queue().len();
+        let mut looks = LOOKS.min(2 * self.queue().len());
         while self.used() > self.limit && looks > 0 {
             looks -= 1;
             let Some(next) = self.queue().pop_front() else { return };

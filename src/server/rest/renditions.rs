@@ -21,11 +21,10 @@ use crate::compress::THRESHOLD_BYTES;
 use crate::negotiate::{Accepted, Format, Shape as Wanted};
 use crate::registry::{Endpoint, LIST_ITEMS};
 use crate::respond::{self, Rendering};
+use crate::turn::Slices;
 
 /// Number of the protobuf field that holds a list's metadata.
 const LIST_METADATA: u32 = 1;
-/// Entries whose size is added up before other requests have a turn.
-const ENTRIES_PER_TURN: usize = 64;
 impl Rest {
     /// `None`: the answer is not made of renditions. What is recorded as JSON beside is made the other way.
     fn form(
@@ -102,9 +101,9 @@ impl Rest {
         let head = head(endpoint, form, meta, items).await?;
         let mut body = Body::new(head.clone(), items.clone(), Plain::new(endpoint, form));
         let broken = |reason: String| StatusError::internal_error(reason);
-        let begin = body.chunk().transpose().map_err(broken)?.unwrap_or_default();
+        let begin = body.chunk().await.transpose().map_err(broken)?.unwrap_or_default();
         // Two chunks are more than what is never compressed; what fits into one goes out with its length.
-        let Some(more) = body.chunk().transpose().map_err(broken)? else {
+        let Some(more) = body.chunk().await.transpose().map_err(broken)? else {
             return Ok(Some(respond::bytes(rendering, 200, begin.into())));
         };
         let mut builder = HttpResponse::Ok();
@@ -170,22 +169,15 @@ async fn protobuf_head(
     form: Form,
     shape: Shape,
     meta: &ListMeta,
-    mut items: Items,
+    items: Items,
 ) -> Result<Bytes, StatusError> {
     let mut metadata = Vec::new();
     protobuf::write_message(meta, &mut metadata);
     let mut length = protobuf::tagged_len(LIST_METADATA, metadata.len());
-    loop {
-        let batch = items.batch();
-        if batch.is_empty() {
-            break;
-        }
-        for (n, entry) in batch.iter().enumerate() {
-            length += protobuf::tagged_len(LIST_ITEMS, endpoint.plain(entry, shape, None)?.len());
-            if n % ENTRIES_PER_TURN == 0 {
-                tokio::task::yield_now().await;
-            }
-        }
+    let mut slices = Slices::begin();
+    for entry in items.entries() {
+        length += protobuf::tagged_len(LIST_ITEMS, endpoint.plain(&entry, shape, None)?.len());
+        slices.between().await;
     }
     let mut out = Vec::with_capacity(64 + metadata.len());
     let (version, kind) = form.list_type(endpoint);

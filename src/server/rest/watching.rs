@@ -25,6 +25,7 @@ use crate::cache::Items;
 use crate::filters::priority_and_fairness::WatchSeat;
 use crate::listener::{AnswerDeadline, Shutdown};
 use crate::registry::Endpoint;
+use crate::turn::Slices;
 
 /// Bytes of present objects in a chunk, about.
 const CHUNK: usize = 64 * 1024;
@@ -56,10 +57,9 @@ pub(super) struct Watch {
     writer: Writer,
     /// `None`: nothing comes any more.
     events: Option<WatchStream>,
-    /// What came and can't be read before somebody else has answered; see [`Transformer::prepare`].
-    ///
-    /// [`Transformer::prepare`]: keelson_storage::encryption::Transformer::prepare
-    held_up: Option<Box<HeldUp>>,
+    /// What came and is not all written.
+    came: Came,
+    slices: Slices,
     /// Present objects that are still to be sent, before any event.
     initial: Option<Initial>,
     /// The mark of the initial objects' end is wanted.
@@ -106,7 +106,8 @@ impl Watch {
         Watch {
             writer,
             events,
-            held_up: None,
+            came: Came::default(),
+            slices: Slices::begin(),
             initial: initial.map(|items| Initial {
                 items,
                 batch: VecDeque::new(),
@@ -160,14 +161,29 @@ impl Watch {
         }
     }
 
-    /// Writes what came, or holds it up.
-    fn take_in(&mut self, item: Option<Result<WatchItem, StoreError>>) {
-        match item {
-            Some(Ok(item)) if let Some(until) = self.writer.unprepared(&item) => {
-                self.held_up = Some(Box::new(HeldUp { until, item }));
-            }
-            item => self.writer.item(item),
+    /// Writes what came, as far as it can be read, until there is a chunk of it or a slice is over.
+    fn poll_came(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(until) = &mut self.came.until {
+            ready!(until.poll_unpin(cx));
+            self.came.until = None;
         }
+        ready!(self.slices.poll_between(cx));
+        let end = Slices::end_of_piece();
+        while self.writer.chunk.len() < CHUNK && !self.writer.ended {
+            let Some(event) = self.came.events.as_slice().first() else {
+                break;
+            };
+            if let Some(until) = self.writer.unprepared(event) {
+                self.came.until = Some(until);
+                break;
+            }
+            self.writer.event(event);
+            self.came.events.next();
+            if std::time::Instant::now() >= end {
+                break;
+            }
+        }
+        Poll::Ready(())
     }
 
     /// What there is to send now; `None` at the end.
@@ -177,16 +193,16 @@ impl Watch {
             return Poll::Ready(None);
         }
         loop {
-            if let Some(items) = self.initial.take() {
-                self.initial = self.writer.state(items, self.mark);
+            if self.initial.is_some() {
+                ready!(self.slices.poll_between(cx));
+                self.initial = self.initial.take().and_then(|rest| self.writer.state(rest, self.mark));
                 self.go_on_without_initial();
-            } else if let Some(held_up) = &mut self.held_up {
-                ready!(held_up.until.poll_unpin(cx));
-                let item = self.held_up.take().map(|held_up| held_up.item);
-                self.take_in(item.map(Ok));
+            } else if !self.came.is_empty() && !self.writer.ended {
+                ready!(self.poll_came(cx));
             } else if let Some(events) = self.events.as_mut().filter(|_| !self.writer.ended) {
                 match events.poll_next_unpin(cx) {
-                    Poll::Ready(item) => self.take_in(item),
+                    Poll::Ready(Some(Ok(WatchItem::Events(events)))) => self.came.events = events.into_iter(),
+                    Poll::Ready(item) => self.writer.item(item),
                     Poll::Pending if bookmark => {
                         bookmark = false;
                         self.writer.bookmark(false);
@@ -200,7 +216,9 @@ impl Watch {
                 return Poll::Ready(None);
             }
             if !self.writer.chunk.is_empty() {
-                if std::mem::take(&mut bookmark) && self.initial.is_none() && !self.writer.ended {
+                // Of the events of one revision all are sent before a bookmark says so.
+                let complete = self.initial.is_none() && self.came.is_empty();
+                if complete && !self.writer.ended && std::mem::take(&mut bookmark) {
                     self.writer.bookmark(false);
                 }
                 return Poll::Ready(Some(std::mem::take(&mut self.writer.chunk).into()));
@@ -221,10 +239,20 @@ impl MessageBody for Watch {
     }
 }
 
-/// What came, and what is to be awaited before it can be read.
-struct HeldUp {
-    until: BoxFuture<'static, ()>,
-    item: WatchItem,
+/// Events that came and are still to be written.
+#[derive(Default)]
+struct Came {
+    events: std::vec::IntoIter<Event>,
+    /// Before the next one can be read; see [`Transformer::prepare`].
+    ///
+    /// [`Transformer::prepare`]: keelson_storage::encryption::Transformer::prepare
+    until: Option<BoxFuture<'static, ()>>,
+}
+
+impl Came {
+    fn is_empty(&self) -> bool {
+        self.events.as_slice().is_empty()
+    }
 }
 
 /// The present objects that are still to be sent.
@@ -274,7 +302,8 @@ struct Writer {
 impl Writer {
     /// Some of the present objects, and gives back the rest; after the last one the mark of their end.
     fn state(&mut self, mut initial: Initial, mark: bool) -> Option<Initial> {
-        while self.chunk.len() < CHUNK {
+        let end = Slices::end_of_piece();
+        while self.chunk.len() < CHUNK && (self.chunk.is_empty() || std::time::Instant::now() < end) {
             let Some(entry) = initial.next() else {
                 if mark {
                     self.bookmark(true);
@@ -292,43 +321,40 @@ impl Writer {
         Some(initial)
     }
 
-    /// What is to be awaited before all that came can be read.
-    fn unprepared(&self, item: &WatchItem) -> Option<BoxFuture<'static, ()>> {
-        let WatchItem::Events(events) = item else { return None };
+    /// What is to be awaited before an event can be read.
+    fn unprepared(&self, event: &Event) -> Option<BoxFuture<'static, ()>> {
         let resource = &self.endpoint.resource;
-        let mut entries = events.iter().flat_map(|event| match event {
+        let entries = match event {
             Event::Put { entry, previous } => [Some(entry), previous.as_ref()],
             Event::Delete { previous, .. } => [None, previous.as_ref()],
-        });
-        entries.find_map(|entry| resource.unprepared(entry?))
+        };
+        entries
+            .into_iter()
+            .flatten()
+            .find_map(|entry| resource.unprepared(entry))
     }
 
     fn item(&mut self, item: Option<Result<WatchItem, StoreError>>) {
         match item {
-            Some(Ok(WatchItem::Events(events))) => self.events(&events),
+            Some(Ok(WatchItem::Events(events))) => events.iter().for_each(|event| self.event(event)),
             Some(Ok(WatchItem::Progress(revision))) => self.seen = self.seen.max(revision),
             Some(Err(error)) => self.fail(error),
             None => self.ended = true,
         }
     }
 
-    fn events(&mut self, events: &[Event]) {
-        for event in events {
-            let written = match event {
-                Event::Put { entry, previous } => {
-                    self.seen = self.seen.max(entry.mod_revision);
-                    self.put(entry, previous.as_ref())
-                }
-                Event::Delete { revision, previous, .. } => {
-                    self.seen = self.seen.max(*revision);
-                    previous.as_ref().map_or(Ok(()), |p| self.deleted(p, *revision))
-                }
-            };
-            self.end_if(written);
-            if self.ended {
-                return;
+    fn event(&mut self, event: &Event) {
+        let written = match event {
+            Event::Put { entry, previous } => {
+                self.seen = self.seen.max(entry.mod_revision);
+                self.put(entry, previous.as_ref())
             }
-        }
+            Event::Delete { revision, previous, .. } => {
+                self.seen = self.seen.max(*revision);
+                previous.as_ref().map_or(Ok(()), |p| self.deleted(p, *revision))
+            }
+        };
+        self.end_if(written);
     }
 
     /// A change shows as ADDED or DELETED when it moves the object into or out of the selection.
