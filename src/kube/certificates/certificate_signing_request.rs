@@ -6,7 +6,7 @@ use keelson_machinery::time::Time;
 use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, Strategy};
 
-use super::conditions;
+use super::{conditions, issued};
 use crate::api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestCondition as Condition};
 
 use crate::kube::typed::{typed, typed_mut};
@@ -62,8 +62,9 @@ impl Strategy for CertificateSigningRequestStrategy {
 
     fn validate_status_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
         let mut errors = faults(new, old);
-        if let (Some(new), Some(old)) = (typed(new), typed(old)) {
+        if let (Some(new), Some(old)) = (typed::<CertificateSigningRequest>(new), typed(old)) {
             errors.extend(conditions::decisions_added(new, old));
+            errors.extend(issued::validate(&new.status.certificate, &old.status.certificate));
         }
         errors
     }

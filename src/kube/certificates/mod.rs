@@ -2,3 +2,4 @@
 
 pub mod certificate_signing_request;
 mod conditions;
+mod issued;
