@@ -50,7 +50,7 @@ impl RegisteredClaims {
     }
 }
 
-/// Whom a token is for: a text, or a list of texts.
+/// Whom a token is for: a text, or a list of texts. A token that names nobody has no such claim; `null` is no list.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Audience(pub Vec<String>);
 
@@ -58,7 +58,6 @@ impl<'de> Deserialize<'de> for Audience {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let wrong = || D::Error::custom("expected string or array value to unmarshal to Audience");
         match Value::deserialize(deserializer)? {
-            Value::Null => Ok(Audience::default()),
             Value::String(text) => Ok(Audience(vec![text])),
             Value::Array(texts) => {
                 let texts = texts.into_iter().map(|text| match text {
@@ -128,8 +127,8 @@ mod tests {
         let of = |json: &str| read(&format!("{{\"aud\":{json}}}")).map(|claims| claims.aud.0);
         assert_eq!(of("\"a\"").unwrap(), ["a"]);
         assert_eq!(of("[\"a\",\"b\"]").unwrap(), ["a", "b"]);
-        assert!(of("null").unwrap().is_empty() && of("[]").unwrap().is_empty());
-        for wrong in ["5", "{}", "[1]"] {
+        assert!(read("{}").unwrap().aud.0.is_empty() && of("[]").unwrap().is_empty());
+        for wrong in ["null", "5", "{}", "[1]"] {
             assert!(of(wrong).is_err(), "{wrong}");
         }
     }

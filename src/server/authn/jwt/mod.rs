@@ -9,6 +9,8 @@ use base64::Engine;
 use base64::alphabet::URL_SAFE;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use serde::Deserialize;
+use serde_json::Value;
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 pub use algorithm::Algorithm;
 pub use claims::{Audience, Moment, RegisteredClaims, Untimely};
@@ -38,6 +40,46 @@ pub struct Header {
     /// Whether what was signed is in base64 (RFC 7797). It always is here.
     #[serde(default = "yes")]
     b64: bool,
+    /// The sender's idea of the key, which nobody asks for; a token with one that is none is none either.
+    #[serde(default)]
+    jwk: Option<Value>,
+    #[serde(default)]
+    nonce: Option<Value>,
+    /// A chain of certificates, likewise.
+    #[serde(default)]
+    x5c: Option<Value>,
+}
+
+impl Header {
+    /// Whether what is passed over could be what it says.
+    fn is_sound(&self) -> bool {
+        let certificates = |chain: &Value| {
+            let chain = chain.as_array()?.iter().map(Value::as_str);
+            chain
+                .collect::<Option<Vec<&str>>>()
+                .map(|chain| chain.iter().all(|one| is_certificate(one)))
+        };
+        self.jwk.as_ref().is_none_or(is_public_key)
+            && self.nonce.as_ref().is_none_or(Value::is_string)
+            && self.x5c.as_ref().is_none_or(|chain| certificates(chain) == Some(true))
+    }
+}
+
+/// Whether this is a public key, and no private one.
+fn is_public_key(jwk: &Value) -> bool {
+    let has = |name: &str| jwk.get(name).is_some_and(|value| !value.is_null());
+    // A key of the kind that signs no token here, but may stand there.
+    let is_edwards = || {
+        let x = jwk.get("x").and_then(Value::as_str);
+        let length = x.and_then(|x| BASE64.decode(x).ok()).map(|x| x.len());
+        jwk["kty"] == "OKP" && jwk["crv"] == "Ed25519" && length == Some(32)
+    };
+    !has("d") && (VerifyingKey::from_jwk(jwk).is_some() || is_edwards())
+}
+
+fn is_certificate(base64: &str) -> bool {
+    let der = base64::engine::general_purpose::STANDARD.decode(base64);
+    der.is_ok_and(|der| X509Certificate::from_der(&der).is_ok())
 }
 
 fn yes() -> bool {
@@ -58,8 +100,12 @@ impl<'a> Token<'a> {
         if claims.contains('.') {
             return None;
         }
+        let header: Header = serde_json::from_slice(&BASE64.decode(header).ok()?).ok()?;
+        if !header.is_sound() {
+            return None;
+        }
         Some(Token {
-            header: serde_json::from_slice(&BASE64.decode(header).ok()?).ok()?,
+            header,
             signed,
             claims: BASE64.decode(claims).ok()?,
             signature: BASE64.decode(signature).ok()?,

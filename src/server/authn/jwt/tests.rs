@@ -107,3 +107,36 @@ fn a_named_key_is_the_only_candidate() {
     assert_eq!(set.candidates(key("rsa").id()).count(), 1);
     assert_eq!(set.candidates("other").count(), 0);
 }
+
+#[test]
+fn what_a_header_brings_along_is_what_it_says_or_there_is_no_token() {
+    let samples = samples();
+    let sample = samples["tokens"][0]["token"].as_str().unwrap();
+    let parts: Vec<&str> = sample.split('.').collect();
+    let key = &samples["keys"]["rsa"];
+    let mut private = key.clone();
+    private["d"] = "AQAB".into();
+    let edwards = json!({"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"});
+    for (more, is_token) in [
+        (json!({"jwk": key}), true),
+        (json!({"jwk": null, "nonce": null, "x5c": null}), true),
+        (
+            json!({"jwk": edwards, "nonce": "n", "x5c": [], "other": {"a": [1]}}),
+            true,
+        ),
+        (json!({"jwk": private}), false),
+        (json!({"jwk": {"kty": "oct", "k": "AQAB"}}), false),
+        (json!({"jwk": {"kty": "RSA"}}), false),
+        (json!({"jwk": "x"}), false),
+        (json!({"jwk": {}}), false),
+        (json!({"nonce": 5}), false),
+        (json!({"x5c": "x"}), false),
+        (json!({"x5c": ["AAAA"]}), false),
+        (json!({"kid": 5}), false),
+    ] {
+        let mut header = more.clone();
+        header["alg"] = "RS256".into();
+        let token = format!("{}.{}.{}", BASE64.encode(header.to_string()), parts[1], parts[2]);
+        assert_eq!(Token::parse(&token).is_some(), is_token, "{more}");
+    }
+}
