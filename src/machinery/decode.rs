@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::budget::EXHAUSTED;
 use crate::field::text::quote;
 
 /// Why a document could not be decoded. The texts are those a client of kube-apiserver sees.
@@ -19,6 +20,9 @@ pub enum DecodeError {
     /// Not protobuf, or not of this message.
     #[error("{0}")]
     Protobuf(String),
+    /// More than the decoder's [`Budget`](crate::budget::Budget).
+    #[error("{EXHAUSTED}")]
+    TooLarge,
 }
 
 /// What a strict decoder objects to.

@@ -2,6 +2,7 @@
 extern crate self as keelson_machinery;
 
 pub mod apply;
+pub mod budget;
 pub mod cel;
 pub mod copy;
 pub mod decode;

@@ -10,6 +10,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 
+use crate::budget::Budget;
 use crate::object::Gvk;
 
 /// The bytes of a `bytes` field.
@@ -45,6 +46,8 @@ pub struct MessageDesc {
     pub new: fn() -> Box<dyn Reflect>,
     /// What it is, if it is a kind: then `apiVersion` and `kind` may stand in its object wherever it is.
     pub gvk: Option<Gvk>,
+    /// Bytes of an empty one in memory.
+    pub size: usize,
 }
 
 impl MessageDesc {
@@ -323,9 +326,17 @@ pub trait Leaf: Send + Sync {
     fn write_json(&self, out: &mut Vec<u8>);
     /// Takes one whole JSON value (valid JSON, no white space around it; may be `null`).
     fn read_json(&mut self, json: &[u8]) -> Result<(), String>;
+    /// As `read_json`, of a leaf that may hold messages: takes what it becomes in memory out of the budget.
+    fn read_json_within(&mut self, json: &[u8], _budget: &Budget) -> Result<(), String> {
+        self.read_json(json)
+    }
     /// Appends the body of the protobuf message, without tag and length.
     fn write_protobuf(&self, out: &mut Vec<u8>);
     fn read_protobuf(&mut self, body: &[u8]) -> Result<(), String>;
+    /// As `read_protobuf`, of a leaf that may hold messages: takes what it becomes in memory out of the budget.
+    fn read_protobuf_within(&mut self, body: &[u8], _budget: &Budget) -> Result<(), String> {
+        self.read_protobuf(body)
+    }
     fn as_any(&self) -> &dyn Any;
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }

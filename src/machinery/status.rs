@@ -432,5 +432,6 @@ fn generic_text(code: u16, message: &str) -> (&'static str, String) {
     (reason, text.to_owned())
 }
 
+mod bound;
 #[cfg(test)]
 mod tests;

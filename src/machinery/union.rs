@@ -9,10 +9,11 @@ mod tests;
 
 use nesting::Nesting;
 
+use crate::budget::{self, Budget};
 use crate::equality;
 use crate::json;
 use crate::protobuf::wire::{self, Reader, Wire};
-use crate::protobuf::{read_message, write_message};
+use crate::protobuf::{read_message_within, write_message};
 use crate::reflect::{Field, Leaf, LeafKind, Reflect, Slot, Type, Value};
 
 /// A message, or `true` or `false`: JSONSchemaPropsOrBool. `false` is the zero value.
@@ -74,6 +75,12 @@ macro_rules! leaf_parts {
         fn kind(&self) -> LeafKind {
             LeafKind::Union
         }
+        fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
+            self.read_json_within(json, &Budget::unlimited())
+        }
+        fn read_protobuf(&mut self, body: &[u8]) -> Result<(), String> {
+            self.read_protobuf_within(body, &Budget::unlimited())
+        }
         fn clear(&mut self) {
             *self = Self::default();
         }
@@ -92,16 +99,19 @@ macro_rules! leaf_parts {
     };
 }
 
-fn read_json<T: Reflect + Default>(json: &[u8]) -> Result<Box<T>, String> {
+fn read_json<T: Reflect + Default>(json: &[u8], budget: &Budget) -> Result<Box<T>, String> {
     let _level = Nesting::enter()?;
     let mut message = Box::<T>::default();
-    json::read(json, &mut *message).map_err(|e| e.to_string())?;
+    json::read_within(json, &mut *message, budget).map_err(|e| e.to_string())?;
     Ok(message)
 }
 
-fn read_protobuf<T: Reflect + Default>(body: &[u8], message: &mut T) -> Result<(), String> {
+fn read_protobuf<T: Reflect + Default>(body: &[u8], message: &mut T, budget: &Budget) -> Result<(), String> {
     let _level = Nesting::enter()?;
-    read_message(body, message).map_err(|e| e.to_string())
+    if !budget.take(message.desc().size) {
+        return Err(budget::EXHAUSTED.to_owned());
+    }
+    read_message_within(body, message, budget).map_err(|e| e.to_string())
 }
 
 fn write_field<T: Reflect>(number: u32, message: &T, out: &mut Vec<u8>) {
@@ -138,9 +148,9 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrBool<T> {
         }
     }
 
-    fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
+    fn read_json_within(&mut self, json: &[u8], budget: &Budget) -> Result<(), String> {
         *self = match json.first() {
-            Some(b'{') => OrBool::Message(read_json(json)?),
+            Some(b'{') => OrBool::Message(read_json(json, budget)?),
             Some(b't') => OrBool::Bool(true),
             Some(b'f') => OrBool::Bool(false),
             _ => return Err("boolean or JSON schema expected".to_owned()),
@@ -156,13 +166,13 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrBool<T> {
         }
     }
 
-    fn read_protobuf(&mut self, body: &[u8]) -> Result<(), String> {
+    fn read_protobuf_within(&mut self, body: &[u8], budget: &Budget) -> Result<(), String> {
         let (mut allows, mut message) = (false, None);
         let mut fields = Reader::new(body);
         while let Some(field) = fields.next()? {
             match field {
                 (1, Wire::Varint(n)) => allows = n != 0,
-                (2, Wire::Bytes(b)) => read_protobuf(b, message.get_or_insert_with(T::default))?,
+                (2, Wire::Bytes(b)) => read_protobuf(b, message.get_or_insert_with(T::default), budget)?,
                 (1, other) => return Err(other.mismatch("Allows")),
                 (2, other) => return Err(other.mismatch("Schema")),
                 _ => {}
@@ -209,13 +219,13 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrArray<T> {
         }
     }
 
-    fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
+    fn read_json_within(&mut self, json: &[u8], budget: &Budget) -> Result<(), String> {
         *self = match json.first() {
-            Some(b'{') => OrArray::Message(read_json(json)?),
+            Some(b'{') => OrArray::Message(read_json(json, budget)?),
             Some(b'[') => {
                 let _level = Nesting::enter()?;
                 let mut list = Vec::<T>::new();
-                json::read_value(json, list.slot()).map_err(|e| e.to_string())?;
+                json::read_value_within(json, list.slot(), budget).map_err(|e| e.to_string())?;
                 OrArray::Array(list)
             }
             _ => OrArray::Empty,
@@ -231,15 +241,15 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrArray<T> {
         }
     }
 
-    fn read_protobuf(&mut self, body: &[u8]) -> Result<(), String> {
+    fn read_protobuf_within(&mut self, body: &[u8], budget: &Budget) -> Result<(), String> {
         let (mut message, mut list) = (None, Vec::new());
         let mut fields = Reader::new(body);
         while let Some(field) = fields.next()? {
             match field {
-                (1, Wire::Bytes(b)) => read_protobuf(b, message.get_or_insert_with(T::default))?,
+                (1, Wire::Bytes(b)) => read_protobuf(b, message.get_or_insert_with(T::default), budget)?,
                 (2, Wire::Bytes(b)) => {
                     let mut element = T::default();
-                    read_protobuf(b, &mut element)?;
+                    read_protobuf(b, &mut element, budget)?;
                     list.push(element);
                 }
                 (1, other) => return Err(other.mismatch("Schema")),
@@ -289,12 +299,12 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrStringArray<T> {
         }
     }
 
-    fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
+    fn read_json_within(&mut self, json: &[u8], budget: &Budget) -> Result<(), String> {
         *self = match json.first() {
-            Some(b'{') => OrStringArray::Message(read_json(json)?),
+            Some(b'{') => OrStringArray::Message(read_json(json, budget)?),
             Some(b'[') => {
                 let mut list = Vec::<String>::new();
-                json::read_value(json, list.slot()).map_err(|e| e.to_string())?;
+                json::read_value_within(json, list.slot(), budget).map_err(|e| e.to_string())?;
                 OrStringArray::Array(list)
             }
             _ => OrStringArray::default(),
@@ -311,13 +321,18 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrStringArray<T> {
         }
     }
 
-    fn read_protobuf(&mut self, body: &[u8]) -> Result<(), String> {
+    fn read_protobuf_within(&mut self, body: &[u8], budget: &Budget) -> Result<(), String> {
         let (mut message, mut list) = (None, Vec::new());
         let mut fields = Reader::new(body);
         while let Some(field) = fields.next()? {
             match field {
-                (1, Wire::Bytes(b)) => read_protobuf(b, message.get_or_insert_with(T::default))?,
-                (2, Wire::Bytes(b)) => list.push(String::from_utf8_lossy(b).into_owned()),
+                (1, Wire::Bytes(b)) => read_protobuf(b, message.get_or_insert_with(T::default), budget)?,
+                (2, Wire::Bytes(b)) => {
+                    if !budget.take(budget::item(Type::String)) {
+                        return Err(budget::EXHAUSTED.to_owned());
+                    }
+                    list.push(String::from_utf8_lossy(b).into_owned());
+                }
                 (1, other) => return Err(other.mismatch("Schema")),
                 (2, other) => return Err(other.mismatch("Property")),
                 _ => {}

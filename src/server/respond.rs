@@ -1,5 +1,7 @@
 //! Answers: bytes with a media type, and errors as a `Status`. This is the one place where an error becomes HTTP.
 
+use std::collections::HashSet;
+
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderValue};
@@ -48,6 +50,7 @@ pub fn header_text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Opt
 
 /// An error as the client sees it.
 pub fn error(request: &Request, error: &StatusError) -> HttpResponse {
+    let error = error.bounded();
     let status = error.to_status();
     let mut response = kind(Rendering::of_status(request), error.code, &status);
     if let Some(seconds) = error.details.as_ref().map(|d| d.retry_after_seconds).filter(|s| *s > 0)
@@ -162,12 +165,8 @@ pub fn add_warnings(response: &mut HttpResponse, warnings: &[String]) {
 
 /// The warnings as far as they fit, each once.
 fn fitting(warnings: &[String]) -> Vec<String> {
-    let mut texts: Vec<&String> = Vec::new();
-    for warning in warnings {
-        if !texts.contains(&warning) {
-            texts.push(warning);
-        }
-    }
+    let mut seen = HashSet::new();
+    let texts: Vec<&String> = warnings.iter().filter(|text| seen.insert(*text)).collect();
     let length = |text: &str| text.chars().count();
     let all: usize = texts.iter().map(|text| length(text)).sum();
     let limit = if all > MAX_WARNINGS { MAX_WARNING } else { all };

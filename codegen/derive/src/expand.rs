@@ -136,6 +136,7 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
             by_number: &[#(#by_number),*],
             new: || ::std::boxed::Box::new(<#ident as ::core::default::Default>::default()),
             gvk: #gvk,
+            size: ::core::mem::size_of::<#ident>(),
         };
         impl #ident {
             /// The table of this message's fields.

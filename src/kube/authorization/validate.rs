@@ -97,6 +97,9 @@ fn selectors(resource: &ResourceAttributes, path: &Path) -> ErrorList {
         let path = path.child("fieldSelector");
         errors.extend(form(&selector.raw_selector, selector.requirements.is_empty(), &path));
         for (place, term) in selector.requirements.iter().enumerate() {
+            if errors.is_full() {
+                break;
+            }
             let path = path.child("requirements").index(place);
             errors.extend(values(&term.operator, term.values.is_empty(), &path));
             if term.key.is_empty() {
@@ -108,6 +111,9 @@ fn selectors(resource: &ResourceAttributes, path: &Path) -> ErrorList {
         let path = path.child("labelSelector");
         errors.extend(form(&selector.raw_selector, selector.requirements.is_empty(), &path));
         for (place, term) in selector.requirements.iter().enumerate() {
+            if errors.is_full() {
+                break;
+            }
             let path = path.child("requirements").index(place);
             errors.extend(values(&term.operator, term.values.is_empty(), &path));
             let name = path.child("key");
@@ -117,14 +123,18 @@ fn selectors(resource: &ResourceAttributes, path: &Path) -> ErrorList {
                     .into_iter()
                     .map(|text| FieldError::invalid(&name, &term.key, text)),
             );
-            for (place, value) in term.values.iter().enumerate() {
-                let at = path.child("values").index(place);
-                let faults = labels::label_value(value);
-                errors.extend(faults.into_iter().map(|text| FieldError::invalid(&at, value, text)));
-            }
+            errors.extend(invalid_values(&term.values, path.child("values")));
         }
     }
     errors
+}
+
+/// The values of labels that are none, looked for as far as somebody wants them.
+fn invalid_values(values: &[String], path: Path) -> impl Iterator<Item = FieldError> {
+    values.iter().enumerate().flat_map(move |(place, value)| {
+        let faults = labels::label_value(value).into_iter();
+        faults.map(move |text| FieldError::invalid(&path.index(place), value, text))
+    })
 }
 
 /// Text or requirements, not both and not none.

@@ -5,6 +5,7 @@
 
 use super::shown::{is_unshown, shows_more};
 use super::view::{Shape, absent_key, scalar_of_json};
+use crate::budget::Budget;
 use crate::fieldset::{Entry, FieldSet, Growing, KeyField, Name, PathElement};
 use crate::json::route::{Route, Seen, find};
 use crate::json::{self, Cursor};
@@ -13,6 +14,10 @@ use crate::reflect::{FieldDesc, ListType, MessageDesc, Reflect, Type};
 
 /// How deep a document may nest.
 const MAX_DEPTH: usize = 200;
+/// Problems that are kept of one document.
+const MAX_PROBLEMS: usize = 256;
+/// Bytes of a problem's path that nothing more is put in front of.
+const MAX_PATH: usize = 4 * 1024;
 
 /// What an apply request says.
 #[derive(Debug, Default)]
@@ -61,7 +66,7 @@ pub fn read_document(text: &[u8], message: &mut dyn Reflect) -> Result<Document,
     let restated = restated.difference(untracked());
     // Also where it can't be read to the end: failures name the object.
     let edited = gather.edits.apply(text);
-    let outcome = json::read(edited.as_deref().unwrap_or(text), message);
+    let outcome = json::read_within(edited.as_deref().unwrap_or(text), message, &Budget::of_request());
     let unfit = gather.unfit.or(outcome.err().map(|e| match e.to_string() {
         text if text.starts_with("illegal base64") => format!("error decoding from json: {text}"),
         text => text,
@@ -193,6 +198,9 @@ impl<'a> Gather<'a> {
         }
         let element = element();
         for problem in self.problems.iter_mut().skip(problems) {
+            if problem.path.len() > MAX_PATH {
+                continue;
+            }
             problem.path.insert_str(0, &element.to_string());
         }
         for odd in self.odd.iter_mut().skip(odd) {
@@ -201,10 +209,10 @@ impl<'a> Gather<'a> {
     }
 
     pub(super) fn problem(&mut self, text: String) {
-        self.problems.push(Problem {
-            path: String::new(),
-            text,
-        });
+        if self.problems.len() < MAX_PROBLEMS {
+            let path = String::new();
+            self.problems.push(Problem { path, text });
+        }
     }
 
     /// The object at hand as a message of `desc`; `keys` are the fields whose values the caller wants.

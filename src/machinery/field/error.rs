@@ -1,7 +1,6 @@
-//! One wrong field, and lists of them. Reasons and wording are those of the Kubernetes API, which clients compare with.
+//! One wrong field. Reasons and wording are those of the Kubernetes API, which clients compare with.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 
 use super::Path;
 use super::text;
@@ -148,15 +147,36 @@ pub struct FieldError {
     pub detail: String,
 }
 
+/// Bytes of a path, of a refused value and of a detail that an error keeps. Longer ones are cut: an error is for people,
+/// and what a client sends is up to a thousand times as long.
+const MAX_FIELD: usize = 1024;
+const MAX_VALUE: usize = 8 * 1024;
+const MAX_DETAIL: usize = 16 * 1024;
+
 impl FieldError {
-    /// An error of any type; the functions below are the usual way.
+    /// An error of any type; the functions below are the usual way. Long texts are cut.
     pub fn new(kind: ErrorType, path: &Path, value: impl Into<BadValue>, detail: impl Into<String>) -> FieldError {
+        let (mut field, mut value, mut detail) = (path.to_string(), value.into(), detail.into());
+        text::cut(&mut field, MAX_FIELD);
+        text::cut(&mut detail, MAX_DETAIL);
+        if let BadValue::Str(shown) | BadValue::Text(shown) = &mut value {
+            text::cut(shown, MAX_VALUE);
+        }
         FieldError {
             kind,
-            field: path.to_string(),
-            value: value.into(),
-            detail: detail.into(),
+            field,
+            value,
+            detail,
         }
+    }
+
+    /// Bytes of its texts.
+    pub(super) fn size(&self) -> usize {
+        let value = match &self.value {
+            BadValue::Omitted => 0,
+            BadValue::Str(shown) | BadValue::Text(shown) => shown.len(),
+        };
+        self.field.len() + value + self.detail.len()
     }
 
     /// The value is malformed or out of bounds.
@@ -265,74 +285,6 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
-/// Everything that is wrong with an object, in the order in which it was found.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ErrorList(pub Vec<FieldError>);
-
-impl ErrorList {
-    pub fn new() -> ErrorList {
-        ErrorList::default()
-    }
-
-    /// `Ok` if nothing is wrong.
-    pub fn into_result(self) -> Result<(), ErrorList> {
-        if self.is_empty() { Ok(()) } else { Err(self) }
-    }
-}
-
-impl Deref for ErrorList {
-    type Target = Vec<FieldError>;
-    fn deref(&self) -> &Vec<FieldError> {
-        &self.0
-    }
-}
-
-impl DerefMut for ErrorList {
-    fn deref_mut(&mut self) -> &mut Vec<FieldError> {
-        &mut self.0
-    }
-}
-
-impl From<FieldError> for ErrorList {
-    fn from(error: FieldError) -> ErrorList {
-        ErrorList(vec![error])
-    }
-}
-
-impl FromIterator<FieldError> for ErrorList {
-    fn from_iter<I: IntoIterator<Item = FieldError>>(errors: I) -> ErrorList {
-        ErrorList(errors.into_iter().collect())
-    }
-}
-
-impl IntoIterator for ErrorList {
-    type Item = FieldError;
-    type IntoIter = std::vec::IntoIter<FieldError>;
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
-}
-
-/// One error as it is; several as `[a, b]`, each text once.
-impl fmt::Display for ErrorList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut texts: Vec<String> = Vec::with_capacity(self.len());
-        let mut seen = std::collections::BTreeSet::new();
-        for error in &self.0 {
-            let text = error.to_string();
-            if seen.insert(text.clone()) {
-                texts.push(text);
-            }
-        }
-        match texts.as_slice() {
-            [one] => f.write_str(one),
-            several => write!(f, "[{}]", several.join(", ")),
-        }
-    }
-}
-
-impl std::error::Error for ErrorList {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -407,16 +359,15 @@ mod tests {
     }
 
     #[test]
-    fn lists_name_each_text_once() {
-        let (a, b) = (
-            FieldError::required(&Path::new("a"), ""),
-            FieldError::required(&Path::new("b"), ""),
-        );
-        assert_eq!(ErrorList::from(a.clone()).to_string(), "a: Required value");
-        assert_eq!(ErrorList(vec![a.clone(), a.clone()]).to_string(), "a: Required value");
+    fn long_texts_are_cut_between_characters() {
+        let long = "é".repeat(1 << 20);
+        let error = FieldError::invalid(&Path::new("spec").key(&long), &long, &long);
+        assert!(error.field.len() <= MAX_FIELD + 3 && error.field.ends_with("..."));
+        assert!(error.size() <= MAX_FIELD + MAX_VALUE + MAX_DETAIL + 9);
+        let whole = "x".repeat(MAX_VALUE);
         assert_eq!(
-            ErrorList(vec![a.clone(), b, a]).to_string(),
-            "[a: Required value, b: Required value]"
+            FieldError::invalid(&Path::root(), &whole, "").value,
+            BadValue::Str(whole)
         );
     }
 }

@@ -1,8 +1,10 @@
 //! Where in an object something is wrong, and what: field paths, field errors and their texts.
 
 mod error;
+mod list;
 mod path;
 pub mod text;
 
-pub use error::{BadValue, ErrorList, ErrorType, FieldError};
+pub use error::{BadValue, ErrorType, FieldError};
+pub use list::ErrorList;
 pub use path::Path;

@@ -25,6 +25,16 @@ pub fn quote(s: &str) -> String {
     out
 }
 
+/// Cuts a text that is longer than `max` bytes between characters, and marks the place with `...`.
+pub fn cut(text: &mut String, max: usize) {
+    if text.len() > max {
+        text.truncate(text.floor_char_boundary(max));
+        text.push_str("...");
+        // What was cut may have been millions of bytes.
+        text.shrink_to_fit();
+    }
+}
+
 /// Whether Go takes the character for printable. `str::escape_debug` decides alike for any but the first character,
 /// ASCII apart.
 pub fn printable(c: char) -> bool {

@@ -18,8 +18,8 @@ mod write;
 
 pub(crate) use cursor::Cursor;
 pub use member::read_member;
-pub(crate) use read::read_value;
-pub use read::{read, restore};
+pub use read::{read, read_within, restore};
+pub(crate) use read::{read_value, read_value_within};
 pub use scan::validate;
 pub(crate) use scan::{Scanner, Shape, Text, is_empty, parse_shape};
 pub use sorted::sorted;

@@ -11,6 +11,7 @@ mod scalar;
 use super::route::{Route, Seen, find};
 use super::scan::{AFTER_PAIR, Failure, Scanner, Text};
 use super::validate;
+use crate::budget::Budget;
 use crate::decode::{DecodeError, StrictKind, StrictProblem};
 use crate::reflect::{MessageDesc, Reflect, Slot};
 
@@ -25,7 +26,12 @@ const MAX_MESSAGE_DEPTH: u32 = 200;
 ///
 /// Returns what a strict decoder objects to, in the order of the document.
 pub fn read(json: &[u8], message: &mut dyn Reflect) -> Result<Vec<StrictProblem>, DecodeError> {
-    let mut reader = Reader::new(json, Style::Decode);
+    read_within(json, message, &Budget::unlimited())
+}
+
+/// As [`read`], of a document that somebody sent: [`DecodeError::TooLarge`] as soon as it becomes more than the budget.
+pub fn read_within(json: &[u8], message: &mut dyn Reflect, budget: &Budget) -> Result<Vec<StrictProblem>, DecodeError> {
+    let mut reader = Reader::new(json, Style::Decode, budget);
     let outcome = reader.run(message.desc(), message);
     reader.finish(json, outcome)
 }
@@ -33,9 +39,10 @@ pub fn read(json: &[u8], message: &mut dyn Reflect) -> Result<Vec<StrictProblem>
 /// Reads what a strategic merge patch has made, as kube-apiserver does it: there the patch works on a tree of values,
 /// which is turned into an object by other rules than the decoder's. Whole numbers may be written as fractions and
 /// lose what does not fit into 32 bits, errors have other words and name no field, raw JSON gets sorted keys, and
-/// unknown fields are told in alphabetical order.
+/// unknown fields are told in alphabetical order. [`DecodeError::TooLarge`] where it is more than a request may make.
 pub fn restore(json: &[u8], message: &mut dyn Reflect) -> Result<Vec<StrictProblem>, DecodeError> {
-    let mut reader = Reader::new(json, Style::Restore);
+    let budget = Budget::of_request();
+    let mut reader = Reader::new(json, Style::Restore, &budget);
     let outcome = reader.run(message.desc(), message);
     let mut problems = reader.finish(json, outcome)?;
     problems.sort_by(|a, b| a.path.cmp(&b.path));
@@ -44,7 +51,16 @@ pub fn restore(json: &[u8], message: &mut dyn Reflect) -> Result<Vec<StrictProbl
 
 /// Reads one JSON value into a field of any type.
 pub(crate) fn read_value(json: &[u8], slot: Slot<'_>) -> Result<Vec<StrictProblem>, DecodeError> {
-    let mut reader = Reader::new(json, Style::Decode);
+    read_value_within(json, slot, &Budget::unlimited())
+}
+
+/// As [`read_value`], within a budget.
+pub(crate) fn read_value_within(
+    json: &[u8],
+    slot: Slot<'_>,
+    budget: &Budget,
+) -> Result<Vec<StrictProblem>, DecodeError> {
+    let mut reader = Reader::new(json, Style::Decode, budget);
     let outcome = reader.value(slot).and_then(|()| reader.scan.end());
     reader.finish(json, outcome)
 }
@@ -76,12 +92,13 @@ struct Reader<'a> {
     problems: Vec<StrictProblem>,
     /// The first value of a wrong type.
     wrong_value: Option<String>,
+    budget: &'a Budget,
 }
 
 type Outcome = Result<(), Failure>;
 
 impl<'a> Reader<'a> {
-    fn new(json: &'a [u8], style: Style) -> Self {
+    fn new(json: &'a [u8], style: Style, budget: &'a Budget) -> Self {
         Reader {
             scan: Scanner::new(json),
             style,
@@ -89,6 +106,7 @@ impl<'a> Reader<'a> {
             path: Vec::with_capacity(16),
             problems: Vec::new(),
             wrong_value: None,
+            budget,
         }
     }
 
@@ -97,7 +115,7 @@ impl<'a> Reader<'a> {
             Ok(()) => self
                 .wrong_value
                 .map_or(Ok(self.problems), |text| Err(DecodeError::Value(text))),
-            Err(error @ DecodeError::Syntax { .. }) => Err(error),
+            Err(error @ (DecodeError::Syntax { .. } | DecodeError::TooLarge)) => Err(error),
             // The rest has not been looked at yet.
             Err(error) => Err(validate(json).err().unwrap_or(match self.wrong_value {
                 Some(text) if self.style == Style::Restore => DecodeError::Value(text),
@@ -115,11 +133,21 @@ impl<'a> Reader<'a> {
         self.scan.end()
     }
 
+    /// Takes what a value becomes in memory out of the budget.
+    #[inline]
+    fn spend(&self, bytes: usize) -> Outcome {
+        match self.budget.take(bytes) {
+            true => Ok(()),
+            false => Err(Box::new(DecodeError::TooLarge)),
+        }
+    }
+
     /// An object whose brace is at hand.
     fn object(&mut self, desc: &'static MessageDesc, message: &mut dyn Reflect) -> Outcome {
         if self.depth == MAX_MESSAGE_DEPTH {
             return Err(self.scan.too_deep());
         }
+        self.spend(desc.size)?;
         self.depth += 1;
         self.scan.pos += 1;
         if self.scan.peek() == Some(b'}') {

@@ -1,7 +1,8 @@
 //! Reading a part of an encoded message: whoever knows what it will look at need not have the rest decoded.
 
-use super::read::{MAX_DEPTH, Outcome, read_each, read_slot};
+use super::read::{Outcome, Room, read_each, read_slot};
 use super::wire::Wire;
+use crate::budget::Budget;
 use crate::decode::DecodeError;
 use crate::reflect::{FieldDesc, MessageDesc, Reflect, Slot, Type};
 
@@ -83,24 +84,24 @@ fn message_of(field: &FieldDesc) -> Option<&'static MessageDesc> {
 
 /// Reads those fields of the body of a message into `message`, over what it holds; `mask` was made for such messages.
 pub fn read_masked(body: &[u8], message: &mut dyn Reflect, mask: &Mask) -> Result<(), DecodeError> {
-    read_part(body, message, mask, MAX_DEPTH).map_err(DecodeError::Protobuf)
+    read_part(body, message, mask, Room::new(&Budget::unlimited())).map_err(DecodeError::Protobuf)
 }
 
-fn read_part(body: &[u8], message: &mut dyn Reflect, mask: &Mask, depth: u32) -> Outcome {
-    read_each(body, message, depth, |index, slot, wire, field, depth| {
+fn read_part(body: &[u8], message: &mut dyn Reflect, mask: &Mask, room: Room<'_>) -> Outcome {
+    read_each(body, message, room, |index, slot, wire, field, room| {
         match mask.fields.get(index) {
-            Some(Keep::Everything) => read_slot(slot, wire, field, depth),
-            Some(Keep::Part(mask)) => read_inner(slot, wire, field, mask, depth),
+            Some(Keep::Everything) => read_slot(slot, wire, field, room),
+            Some(Keep::Part(mask)) => read_inner(slot, wire, field, mask, room),
             Some(Keep::Nothing) | None => Ok(()),
         }
     })
 }
 
-fn read_inner(slot: Slot<'_>, wire: Wire<'_>, field: &FieldDesc, mask: &Mask, depth: u32) -> Outcome {
+fn read_inner(slot: Slot<'_>, wire: Wire<'_>, field: &FieldDesc, mask: &Mask, room: Room<'_>) -> Outcome {
     match (slot, wire) {
-        (Slot::Optional(o), wire) => read_inner(o.fill(), wire, field, mask, depth),
-        (Slot::List(l), wire) => read_inner(l.push(), wire, field, mask, depth),
-        (Slot::Message(m), Wire::Bytes(body)) => read_part(body, m, mask, depth),
-        (slot, wire) => read_slot(slot, wire, field, depth),
+        (Slot::Optional(o), wire) => read_inner(o.fill(), wire, field, mask, room),
+        (Slot::List(l), wire) => read_inner(l.push(), wire, field, mask, room),
+        (Slot::Message(m), Wire::Bytes(body)) => read_part(body, m, mask, room),
+        (slot, wire) => read_slot(slot, wire, field, room),
     }
 }

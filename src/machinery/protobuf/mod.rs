@@ -16,7 +16,7 @@ pub use envelope::{
 };
 pub use mask::{Mask, read_masked};
 pub use part::{field, with_string};
-pub use read::read_message;
+pub use read::{read_message, read_message_within};
 pub use write::{tagged_len, write_message, write_tag_bytes, write_tag_len};
 
 #[cfg(test)]

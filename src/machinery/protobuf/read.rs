@@ -4,37 +4,72 @@
 use bytes::Bytes;
 
 use super::wire::{Reader, Wire};
+use crate::budget::{self, Budget, EXHAUSTED};
 use crate::decode::DecodeError;
 use crate::reflect::{FieldDesc, List, Map, MessageDesc, Reflect, Slot, Type};
 
 /// How deep messages may nest.
-pub(super) const MAX_DEPTH: u32 = 200;
+const MAX_DEPTH: u32 = 200;
 
 pub(super) type Outcome = Result<(), String>;
 
 /// Reads the body of a message into `message`, over what it holds.
 pub fn read_message(body: &[u8], message: &mut dyn Reflect) -> Result<(), DecodeError> {
-    read_fields(body, message, MAX_DEPTH).map_err(DecodeError::Protobuf)
+    read_message_within(body, message, &Budget::unlimited())
 }
 
-/// `depth` is how many levels may follow.
-fn read_fields(body: &[u8], message: &mut dyn Reflect, depth: u32) -> Outcome {
-    read_each(body, message, depth, |_, slot, wire, field, depth| {
-        read_slot(slot, wire, field, depth)
+/// As [`read_message`], of a body that somebody sent: [`DecodeError::TooLarge`] as soon as it becomes more than the budget.
+pub fn read_message_within(body: &[u8], message: &mut dyn Reflect, budget: &Budget) -> Result<(), DecodeError> {
+    read_fields(body, message, Room::new(budget)).map_err(|text| match budget.is_exhausted() {
+        true => DecodeError::TooLarge,
+        false => DecodeError::Protobuf(text),
     })
 }
 
-/// Calls `read` for each field that the message knows: its index, its place, what is to be read, its description and how
-/// many levels may follow.
+/// What the messages within one may have.
+#[derive(Clone, Copy)]
+pub(super) struct Room<'a> {
+    levels: u32,
+    budget: &'a Budget,
+}
+
+impl<'a> Room<'a> {
+    pub(super) fn new(budget: &'a Budget) -> Room<'a> {
+        let levels = MAX_DEPTH;
+        Room { levels, budget }
+    }
+
+    /// One level further in.
+    fn deeper(self) -> Result<Room<'a>, String> {
+        let levels = self.levels.checked_sub(1).ok_or("proto: messages nest too deeply")?;
+        Ok(Room { levels, ..self })
+    }
+
+    fn spend(self, bytes: usize) -> Outcome {
+        match self.budget.take(bytes) {
+            true => Ok(()),
+            false => Err(EXHAUSTED.to_owned()),
+        }
+    }
+}
+
+fn read_fields(body: &[u8], message: &mut dyn Reflect, room: Room<'_>) -> Outcome {
+    read_each(body, message, room, |_, slot, wire, field, room| {
+        read_slot(slot, wire, field, room)
+    })
+}
+
+/// Calls `read` for each field that the message knows: its index, its place, what is to be read, its description and
+/// what may be in it.
 #[inline]
 pub(super) fn read_each(
     body: &[u8],
     message: &mut dyn Reflect,
-    depth: u32,
-    read: impl Fn(usize, Slot<'_>, Wire<'_>, &FieldDesc, u32) -> Outcome,
+    room: Room<'_>,
+    read: impl Fn(usize, Slot<'_>, Wire<'_>, &FieldDesc, Room<'_>) -> Outcome,
 ) -> Outcome {
-    let depth = depth.checked_sub(1).ok_or("proto: messages nest too deeply")?;
-    let desc = message.desc();
+    let (room, desc) = (room.deeper()?, message.desc());
+    room.spend(desc.size)?;
     let mut fields = Reader::new(body);
     let mut next = 0;
     while let Some((number, wire)) = fields.next()? {
@@ -43,7 +78,7 @@ pub(super) fn read_each(
         };
         next = place;
         if let (Some(slot), Some(field)) = (message.get_mut(index), desc.fields.get(index)) {
-            read(index, slot, wire, field, depth)?;
+            read(index, slot, wire, field, room)?;
         }
     }
     Ok(())
@@ -64,14 +99,14 @@ fn find(desc: &'static MessageDesc, number: u32, next: usize) -> Option<(usize, 
     (next..len).find_map(at).or_else(|| (0..next.min(len)).find_map(at))
 }
 
-pub(super) fn read_slot(slot: Slot<'_>, wire: Wire<'_>, field: &FieldDesc, depth: u32) -> Outcome {
+pub(super) fn read_slot(slot: Slot<'_>, wire: Wire<'_>, field: &FieldDesc, room: Room<'_>) -> Outcome {
     match (slot, wire) {
-        (Slot::Optional(o), wire) => read_slot(o.fill(), wire, field, depth)?,
+        (Slot::Optional(o), wire) => read_slot(o.fill(), wire, field, room)?,
         (Slot::Str(s), Wire::Bytes(b)) => *s = text(b),
-        (Slot::Message(m), Wire::Bytes(b)) => read_fields(b, m, depth)?,
-        (Slot::Leaf(l), Wire::Bytes(b)) => l.read_protobuf(b)?,
-        (Slot::List(l), wire) => read_element(l, wire, field, depth)?,
-        (Slot::Map(m), Wire::Bytes(b)) => read_entry(m, b, field, depth)?,
+        (Slot::Message(m), Wire::Bytes(b)) => read_fields(b, m, room)?,
+        (Slot::Leaf(l), Wire::Bytes(b)) => l.read_protobuf_within(b, room.budget)?,
+        (Slot::List(l), wire) => read_element(l, wire, field, room)?,
+        (Slot::Map(m), Wire::Bytes(b)) => read_entry(m, b, field, room)?,
         (Slot::Bool(b), Wire::Varint(n)) => *b = n != 0,
         (Slot::Int32(place), Wire::Varint(n)) => *place = n as i32,
         (Slot::Int64(place), Wire::Varint(n)) => *place = n as i64,
@@ -101,36 +136,39 @@ fn text(bytes: &[u8]) -> String {
     }
 }
 
-fn read_element(list: &mut dyn List, wire: Wire<'_>, field: &FieldDesc, depth: u32) -> Outcome {
+fn read_element(list: &mut dyn List, wire: Wire<'_>, field: &FieldDesc, room: Room<'_>) -> Outcome {
+    let cost = budget::item(list.element_type());
+    room.spend(cost)?;
     match (list.push(), wire) {
         // Numbers may come packed.
         (Slot::Bool(_) | Slot::Int32(_) | Slot::Int64(_), Wire::Bytes(packed)) => {
             list.remove(list.len() - 1);
             let mut numbers = Reader::new(packed);
             while let Some(n) = numbers.next_packed()? {
-                read_slot(list.push(), Wire::Varint(n), field, depth)?;
+                room.spend(cost)?;
+                read_slot(list.push(), Wire::Varint(n), field, room)?;
             }
             Ok(())
         }
-        (Slot::List(inner), Wire::Bytes(b)) => read_wrapped(inner, b, field, depth),
-        (slot, wire) => read_slot(slot, wire, field, depth),
+        (Slot::List(inner), Wire::Bytes(b)) => read_wrapped(inner, b, field, room),
+        (slot, wire) => read_slot(slot, wire, field, room),
     }
 }
 
 /// A list within a list or map: a message whose first field is repeated.
-fn read_wrapped(list: &mut dyn List, body: &[u8], field: &FieldDesc, depth: u32) -> Outcome {
-    let depth = depth.checked_sub(1).ok_or("proto: messages nest too deeply")?;
+fn read_wrapped(list: &mut dyn List, body: &[u8], field: &FieldDesc, room: Room<'_>) -> Outcome {
+    let room = room.deeper()?;
     let mut fields = Reader::new(body);
     while let Some((number, wire)) = fields.next()? {
         if number == 1 {
-            read_element(list, wire, field, depth)?;
+            read_element(list, wire, field, room)?;
         }
     }
     Ok(())
 }
 
 /// An entry of a map: a message of key and value.
-fn read_entry(map: &mut dyn Map, entry: &[u8], field: &FieldDesc, depth: u32) -> Outcome {
+fn read_entry(map: &mut dyn Map, entry: &[u8], field: &FieldDesc, room: Room<'_>) -> Outcome {
     let (mut key, mut value) = (String::new(), None);
     let mut fields = Reader::new(entry);
     while let Some(part) = fields.next()? {
@@ -144,10 +182,11 @@ fn read_entry(map: &mut dyn Map, entry: &[u8], field: &FieldDesc, depth: u32) ->
     if map.get(&key).is_some() {
         map.remove(&key);
     }
+    room.spend(budget::entry(map.element_type()))?;
     let slot = map.entry(&key);
     match (slot, value) {
         (_, None) => Ok(()),
-        (Slot::List(list), Some(Wire::Bytes(b))) => read_wrapped(list, b, field, depth),
-        (slot, Some(wire)) => read_slot(slot, wire, field, depth),
+        (Slot::List(list), Some(Wire::Bytes(b))) => read_wrapped(list, b, field, room),
+        (slot, Some(wire)) => read_slot(slot, wire, field, room),
     }
 }

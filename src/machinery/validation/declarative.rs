@@ -141,6 +141,9 @@ impl Check {
         let unique = self.extent == Extent::All && matches!(field.list, ListType::Map | ListType::Set);
         let mut seen: Option<BTreeSet<String>> = (unique && list.len() > FEW_ITEMS).then(BTreeSet::new);
         for index in 0..list.len() {
+            if self.errors.is_full() {
+                break;
+            }
             let value = list.get(index);
             let place = Place::Index(place, index);
             let repeats = match &mut seen {
@@ -165,6 +168,9 @@ impl Check {
 
     fn map(&mut self, rules: &Rules, map: &dyn Map, old: Option<Value<'_>>, place: &Place<'_>) {
         map.for_each(&mut |key, value| {
+            if self.errors.is_full() {
+                return;
+            }
             let place = Place::Key(place, key);
             self.item_enum(rules, value, &place);
             if let Value::Message(message) = value {

@@ -79,6 +79,9 @@ pub fn label_value(value: &str) -> Vec<String> {
 pub fn validate_labels(labels: &BTreeMap<String, String>, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     for (key, value) in labels {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(
             qualified_name(key)
                 .into_iter()
@@ -97,6 +100,9 @@ pub fn validate_labels(labels: &BTreeMap<String, String>, path: &Path) -> ErrorL
 pub fn validate_annotations(annotations: &BTreeMap<String, String>, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     for key in annotations.keys() {
+        if errors.is_full() {
+            break;
+        }
         let texts = qualified_name(&key.to_lowercase());
         errors.extend(texts.into_iter().map(|t| FieldError::invalid(path, key, t)));
     }

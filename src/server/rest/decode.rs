@@ -1,5 +1,6 @@
 //! From the body of a request to an object, with the answers that kube-apiserver has for bodies that are none.
 
+use keelson_machinery::budget::Budget;
 use keelson_machinery::decode::{DecodeError, StrictProblem, TypeMeta};
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
@@ -108,8 +109,8 @@ impl Body<'_> {
             kind: unknown.kind.into_owned(),
         };
         self.check_type(&named)?;
-        protobuf::read_message(unknown.raw, object.as_reflect_mut())
-            .map_err(|e| self.unhandled(&named, &e.to_string()))?;
+        protobuf::read_message_within(unknown.raw, object.as_reflect_mut(), &Budget::of_request())
+            .map_err(|e| self.unread(&named, &e))?;
         Ok(named)
     }
 
@@ -117,18 +118,20 @@ impl Body<'_> {
     fn json(&self, json: &[u8], object: &mut dyn Kind) -> Result<(TypeMeta, Vec<String>), StatusError> {
         let first = json::type_meta(json);
         let usual = first.and_then(|named| {
-            let problems = json::read(json, object.as_reflect_mut())?;
+            let problems = json::read_within(json, object.as_reflect_mut(), &Budget::of_request())?;
             managed::mark_reset(json, object.as_reflect_mut());
             Ok((named, problems))
         });
         let named = match &usual {
             Ok((named, problems)) if !names_type_oddly(problems) => named.clone(),
+            // The rest is not even looked at.
+            Err(error @ DecodeError::TooLarge) => return Err(StatusError::entity_too_large(error)),
             _ => self.type_of_all(json)?,
         };
         self.check_type(&named)?;
         match usual {
             Ok((_, problems)) => Ok((named, problems.iter().map(ToString::to_string).collect())),
-            Err(e) => Err(self.unhandled(&named, &e.to_string())),
+            Err(e) => Err(self.unread(&named, &e)),
         }
     }
 
@@ -146,6 +149,13 @@ impl Body<'_> {
             )),
             TypeFault::Unknown(why) | TypeFault::OtherKind(why) => self.unhandled(named, &why),
         })
+    }
+
+    fn unread(&self, named: &TypeMeta, error: &DecodeError) -> StatusError {
+        match error {
+            DecodeError::TooLarge => StatusError::entity_too_large(error),
+            error => self.unhandled(named, &error.to_string()),
+        }
     }
 
     fn unhandled(&self, named: &TypeMeta, why: &str) -> StatusError {

@@ -2,6 +2,7 @@
 
 use std::num::{IntErrorKind, ParseIntError};
 
+use keelson_machinery::budget::Budget;
 use keelson_machinery::decode::DecodeError;
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::field::text::quote;
@@ -220,11 +221,12 @@ pub fn delete_options_of_query(query: &Query) -> Result<DeleteOptions, StatusErr
 /// The options of a deletion in a JSON body.
 pub fn delete_options_of_json(json: &[u8]) -> Result<DeleteOptions, StatusError> {
     let mut options = DeleteOptions::default();
-    json::read(json, &mut options).map_err(|e| {
-        StatusError::bad_request(match e {
-            DecodeError::Syntax { message, .. } => format!("couldn't get version/kind; json parse error: {message}"),
-            e => e.to_string(),
-        })
+    json::read_within(json, &mut options, &Budget::of_request()).map_err(|e| match e {
+        DecodeError::Syntax { message, .. } => {
+            StatusError::bad_request(format!("couldn't get version/kind; json parse error: {message}"))
+        }
+        e @ DecodeError::TooLarge => StatusError::entity_too_large(e),
+        e => StatusError::bad_request(e.to_string()),
     })?;
     checked_delete_options(options)
 }

@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header;
+use keelson_machinery::budget::Budget;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
@@ -162,7 +163,7 @@ fn patched_in_part(
     reach.clear(object.as_reflect_mut());
     let found = match patch_type {
         PatchType::Strategic => json::restore(&text, object.as_reflect_mut()),
-        _ => json::read(&text, object.as_reflect_mut()),
+        _ => json::read_within(&text, object.as_reflect_mut(), &Budget::of_request()),
     };
     if !problems.is_empty() || !found.ok()?.is_empty() {
         return None;
@@ -217,7 +218,7 @@ fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Pat
         // Without a version it is an object of the internal one, where no field has the name that it has in JSON.
         json::no_fields(text)
     } else {
-        json::read(text, object.as_reflect_mut())
+        json::read_within(text, object.as_reflect_mut(), &Budget::of_request())
     };
     let problems = problems.map_err(|e| e.to_string())?;
     Ok((

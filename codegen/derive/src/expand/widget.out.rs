@@ -58,6 +58,7 @@ const _: () = {
             version: "v1",
             kind: "Widget",
         }),
+        size: ::core::mem::size_of::<Widget>(),
     };
     impl Widget {
         /// The table of this message's fields.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Outcome, Reader, Segment};
+use crate::budget;
 use crate::decode::StrictKind;
 use crate::json::scan::{AFTER_ELEMENT, AFTER_PAIR, Failure};
 use crate::reflect::{List, Map};
@@ -21,8 +22,9 @@ impl<'a> Reader<'a> {
                 return self.no_list(|| super::fault::list_type(element));
             }
         }
-        let before = list.len();
+        let (before, cost) = (list.len(), budget::item(list.element_type()));
         let len = self.elements_of(|reader, index| {
+            reader.spend(cost)?;
             let slot = if index < before {
                 list.get_mut(index)
             } else {
@@ -83,7 +85,9 @@ impl<'a> Reader<'a> {
         }
         // A repeated field adds to the map, and its keys are no duplicates of those that were there.
         let mut seen = (!map.is_empty()).then(BTreeSet::new);
+        let cost = budget::entry(map.element_type());
         loop {
+            self.spend(cost)?;
             let key = self.scan.key()?;
             let name = key.decode();
             if map.get(&name).is_some() {

@@ -9,6 +9,8 @@ use crate::reflect::{LeafKind, MessageDesc, Type};
 
 /// The Go struct that holds the type of a kind.
 const TYPE_META: &str = "TypeMeta";
+/// Bytes of the path of a problem: keys are as long as who sends them likes.
+const MAX_PATH: usize = 4 * 1024;
 
 impl Reader<'_> {
     /// `null` where a plain value stands changes nothing; anything else is of a wrong type.
@@ -99,6 +101,9 @@ impl Reader<'_> {
 
     #[cold]
     pub(super) fn problem(&mut self, kind: StrictKind, key: Text<'_>) {
+        if self.problems.len() >= MAX_PROBLEMS {
+            return;
+        }
         let mut path = String::new();
         for segment in &self.path {
             match segment {
@@ -110,7 +115,7 @@ impl Reader<'_> {
         }
         push_key(&mut path, &key.decode());
         let problem = StrictProblem { kind, path };
-        if self.problems.len() < MAX_PROBLEMS && !self.problems.contains(&problem) {
+        if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
     }
@@ -121,6 +126,7 @@ fn push_key(path: &mut String, key: &str) {
         path.push('.');
     }
     path.push_str(key);
+    crate::field::text::cut(path, MAX_PATH);
 }
 
 /// The Go type that a value has in a tree.

@@ -97,9 +97,12 @@ impl Reader<'_> {
             Style::Decode => Cow::Borrowed(json),
             Style::Restore => printed(json, leaf.kind()),
         };
-        let Err(reason) = leaf.read_json(&json) else {
+        let Err(reason) = leaf.read_json_within(&json, self.budget) else {
             return Ok(());
         };
+        if self.budget.is_exhausted() {
+            return Err(Box::new(DecodeError::TooLarge));
+        }
         if self.style != Style::Decode {
             return Err(Box::new(DecodeError::Value(reason)));
         }

@@ -30,6 +30,21 @@ pub struct LogSettings {
     pub rotation: Rotation,
 }
 
+impl LogSettings {
+    /// What a line may have: what the settings say of large events, and never more than a file has room for.
+    pub(super) fn line_limit(&self) -> Option<Truncation> {
+        let file = self
+            .path
+            .is_some()
+            .then(|| usize::try_from(self.rotation.max_bytes).unwrap_or(usize::MAX));
+        // Behind the event stands the end of its line.
+        let file = file.map(|bytes| bytes.saturating_sub(1));
+        let wanted = self.truncation.map(|truncation| truncation.max_event);
+        let max_event = file.into_iter().chain(wanted).min()?;
+        Some(Truncation { max_event })
+    }
+}
+
 /// Opens the log, and starts the thread that writes what is in the queue until that is closed.
 pub fn start(settings: LogSettings, clock: Arc<dyn Clock>, queue: Arc<Queue>) -> io::Result<()> {
     let target = match settings.path {

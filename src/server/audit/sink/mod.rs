@@ -100,7 +100,7 @@ impl Sink {
     /// A file, or standard output, with a thread of its own.
     pub(super) fn log(settings: LogSettings, clock: Arc<dyn Clock>, errors: Counter) -> io::Result<Sink> {
         let mut sink = Sink::queued(Sink::LOG, settings.mode, &settings.batching, errors);
-        (sink.format, sink.truncation) = (settings.format, settings.truncation);
+        (sink.format, sink.truncation) = (settings.format, settings.line_limit());
         log::start(settings, clock, sink.queue.clone())?;
         Ok(sink)
     }
@@ -133,7 +133,7 @@ impl Sink {
         text.clear();
         if self.format == Format::Legacy {
             event.write_line(text);
-            return true;
+            return self.truncation.is_none_or(|t| text.len() <= t.max_event);
         }
         event.write_json(true, text);
         let Some(Truncation { max_event }) = self.truncation.filter(|t| text.len() > t.max_event) else {

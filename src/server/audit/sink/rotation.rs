@@ -28,7 +28,7 @@ const SECONDS_OF_A_DAY: i64 = 24 * 60 * 60;
 /// When a file is put aside, and which of those are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// Bytes of a file; a line that is larger has a file of its own.
+    /// Bytes of a file.
     pub max_bytes: u64,
     /// Days that old files are kept; 0: no matter how old they are.
     pub max_days: u32,
@@ -69,14 +69,21 @@ impl LogFile {
         Ok(log)
     }
 
-    /// Appends whole lines.
-    pub fn write(&mut self, lines: &[u8]) -> io::Result<()> {
-        let more = u64::try_from(lines.len()).unwrap_or(u64::MAX);
-        if self.bytes > 0 && self.bytes.saturating_add(more) > self.rotation.max_bytes {
-            self.rotate()?;
+    /// Appends whole lines, to as many files as they need.
+    pub fn write(&mut self, mut lines: &[u8]) -> io::Result<()> {
+        while !lines.is_empty() {
+            let fitting = fitting(lines, self.rotation.max_bytes.saturating_sub(self.bytes));
+            if fitting == 0 && self.bytes > 0 {
+                self.rotate()?;
+                continue;
+            }
+            // A line that no file has room for has one of its own; who makes lines sees to it that there is none.
+            let end = fitting.max(line_len(lines));
+            let (now, later) = lines.split_at(end);
+            self.file.write_all(now)?;
+            self.bytes = self.bytes.saturating_add(length(now));
+            lines = later;
         }
-        self.file.write_all(lines)?;
-        self.bytes = self.bytes.saturating_add(more);
         Ok(())
     }
 
@@ -116,6 +123,29 @@ impl LogFile {
         let thread = std::thread::Builder::new().name("keelson-clean".to_owned());
         self.cleaning = thread.spawn(cleaning).ok();
     }
+}
+
+fn length(lines: &[u8]) -> u64 {
+    u64::try_from(lines.len()).unwrap_or(u64::MAX)
+}
+
+/// Bytes of the first line.
+fn line_len(lines: &[u8]) -> usize {
+    lines
+        .iter()
+        .position(|b| *b == b'\n')
+        .map_or(lines.len(), |end| end + 1)
+}
+
+/// Bytes of those first lines that take no more than `room`.
+fn fitting(lines: &[u8], room: u64) -> usize {
+    if length(lines) <= room {
+        return lines.len();
+    }
+    // Less than the length of something in memory.
+    let room = usize::try_from(room).unwrap_or(usize::MAX);
+    let whole = lines.get(..room).unwrap_or(lines);
+    whole.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1)
 }
 
 /// A file that is no file would be renamed, or never end.
@@ -343,6 +373,18 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(path.parent().unwrap()), 0o700);
+    }
+
+    #[test]
+    fn lines_that_come_together_are_spread_over_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = log(&folder.path().join("audit.log"), KEEP_ALL);
+        file.write(b"one\n").unwrap();
+        file.write(b"two\nthree\nfour\nfive\n").unwrap();
+        rest(file);
+        let found = files(folder.path());
+        let texts: Vec<&str> = found.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(texts, ["one\ntwo\n", "three\n", "four\nfive\n"]);
     }
 
     #[test]
