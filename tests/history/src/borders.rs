@@ -67,6 +67,7 @@ fn fill(
 ) {
     let from = before.map_or(0, |border| border.up);
     let until = after.map_or(Moment::MAX, |border| border.down);
+    part.until = after.map(|border| border.down);
     part.operations = history
         .operations
         .iter()
@@ -82,7 +83,9 @@ fn fill(
         if let Some(border) = before
             && is_foreign(stream, border)
         {
-            violations.extend(not_refused(stream, border));
+            // Later it can't be told from a position of this timeline.
+            let judged = stream.begin < border.written;
+            violations.extend(not_refused(stream, border).filter(|_| judged));
             continue;
         }
         let mut stream = stream.clone();
@@ -146,14 +149,19 @@ fn crossing(stream: &mut Stream, later: &HashSet<Id>, border: Border) -> Option<
         stream.deliveries.truncate(mixed);
         return Some(Violation::new(MIXED, text));
     }
+    lasts(stream, border).then(|| too_long(stream, border))
+}
+
+/// Whether a watch that was open at a border goes on as if nothing had happened.
+fn lasts(stream: &Stream, border: Border) -> bool {
     let ended = stream.end <= border.up + LATEST || stream.deliveries.iter().any(|(_, one)| *one == Delivery::Gone);
-    let text = format!(
-        "{}: it went on until {}, {} µs after the store was put back",
-        named(stream),
-        stream.end,
-        stream.end.saturating_sub(border.up)
-    );
-    (!ended && reached(stream) > border.common).then(|| Violation::new(GONE, text))
+    !ended && reached(stream) > border.common
+}
+
+fn too_long(stream: &Stream, border: Border) -> Violation {
+    let after = stream.end.saturating_sub(border.up);
+    let text = format!("{}: it goes on {after} µs after the store was put back", named(stream));
+    Violation::new(GONE, text)
 }
 
 /// The newest revision that a watch has told of.
@@ -192,6 +200,9 @@ fn between(history: &History, parts: &[History], violations: &mut Vec<Violation>
         }
         for stream in &history.streams {
             let about = stream.begin > border.down && stream.begin < border.up;
+            if about && lasts(stream, *border) {
+                violations.push(too_long(stream, *border));
+            }
             let fits = |(part, timeline)| watches::follow(stream, part, timeline).is_empty();
             if about && !parts.iter().zip(&timelines).any(fits) {
                 violations.push(Violation::new(MIXED, named(stream)));

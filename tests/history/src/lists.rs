@@ -56,8 +56,8 @@ pub(crate) fn may_be_gone(history: &History, timeline: &Timeline, after: u64, at
         .any(|(begun, revision)| *begun <= at && after + 1 < *revision);
     let aged = history.retention.is_some_and(|retention| {
         timeline
-            .first_seen_after(after)
+            .first_heard_after(after)
             .is_some_and(|seen| seen + retention <= at)
     });
-    asked || aged || after < history.floor
+    asked || aged || after < history.floor || history.until.is_some_and(|until| until <= at)
 }

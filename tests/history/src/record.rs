@@ -167,6 +167,9 @@ pub struct Border {
     pub down: Moment,
     /// What begins from now on sees the later one. Between the two, either may be seen.
     pub up: Moment,
+    /// From now on the later one has changes of its own. Its revisions may reach those of the earlier one, so that no server
+    /// can tell of which a position is.
+    pub written: Moment,
     /// Up to this revision both are the same; 0: they have nothing in common.
     pub common: u64,
 }
@@ -192,6 +195,8 @@ pub struct History {
     pub borders: Vec<Border>,
     /// Changes before the first operation: revision, object, and what was put; `None`: it was deleted.
     pub before: Vec<(u64, Key, Option<Id>)>,
-    /// What lies before this revision may be gone at any time.
+    /// What lies before this revision may be gone at any time, …
     pub floor: u64,
+    /// … and from this moment on everything may.
+    pub until: Option<Moment>,
 }

@@ -21,6 +21,8 @@ pub struct Timeline {
     revisions: HashMap<Id, u64>,
     /// When a client first knew that a revision had come.
     seen: BTreeMap<u64, Moment>,
+    /// The same of revisions that may be changes of something else.
+    heard: BTreeMap<u64, Moment>,
 }
 
 impl Timeline {
@@ -38,11 +40,30 @@ impl Timeline {
             let of_key = timeline.by_key.entry(*key).or_default();
             of_key.push((*revision, change.id));
         }
+        timeline.hear(history);
         timeline.check_shared_revisions(history, violations);
         if !history.untracked {
             timeline.check_origins(history, violations);
         }
         timeline
+    }
+
+    /// Notes which revisions lists and bookmarks told of, and when.
+    fn hear(&mut self, history: &History) {
+        self.heard = self.seen.clone();
+        let lists = history.lists.iter().filter_map(|list| match list.listed {
+            Listed::Done { revision, .. } => Some((list.end, revision)),
+            Listed::Gone | Listed::Failed => None,
+        });
+        let deliveries = history.streams.iter().flat_map(|stream| &stream.deliveries);
+        let bookmarks = deliveries.filter_map(|(at, delivery)| match delivery {
+            Delivery::Bookmark(revision) | Delivery::InitialEnd(revision) => Some((*at, *revision)),
+            _ => None,
+        });
+        for (at, revision) in lists.chain(bookmarks) {
+            let heard = self.heard.entry(revision).or_insert(at);
+            *heard = at.min(*heard);
+        }
     }
 
     fn take(&mut self, at: Moment, revision: u64, change: Change, violations: &mut Vec<Violation>) {
@@ -146,9 +167,9 @@ impl Timeline {
         self.revisions.get(&id).copied()
     }
 
-    /// When somebody first knew of the first change after a revision.
-    pub fn first_seen_after(&self, revision: u64) -> Option<Moment> {
-        self.seen.range(revision + 1..).next().map(|(_, seen)| *seen)
+    /// When somebody first knew that a later revision than this had come.
+    pub fn first_heard_after(&self, revision: u64) -> Option<Moment> {
+        self.heard.range(revision + 1..).map(|(_, heard)| *heard).min()
     }
 
     /// The newest change.

@@ -23,6 +23,8 @@ const LONGEST: u64 = 3000;
 const LONG_ONE_IN: u32 = 25;
 /// In a long run the store is put back once in this time.
 const SPAN: Duration = Duration::from_secs(40);
+/// Traffic before and after what a run must not end without.
+const BRIEF: Duration = Duration::from_secs(1);
 /// Generous: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LONG: Duration = Duration::from_secs(13);
@@ -90,6 +92,12 @@ pub async fn make(site: &Site, world: &Shared, time: Duration, mut rng: SmallRng
         let fault = faults[rng.random_range(0..faults.len())];
         *counts.entry(format!("{fault:?}")).or_default() += 1;
         suffer(site, world, fault, &mut rng).await;
+    }
+    // Faults that lasted have left no time for it.
+    while past.wanted && past.backs == 0 && !world.is_broken() {
+        tokio::time::sleep(BRIEF).await;
+        past.go_on(site, world, &mut rng).await;
+        tokio::time::sleep(BRIEF).await;
     }
     if past.backs > 0 {
         counts.insert("PutBack".to_owned(), past.backs);

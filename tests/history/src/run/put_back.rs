@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use keelson_history::{Border, LATEST};
 use rand::Rng;
 use rand::rngs::SmallRng;
+use serde_json::Value;
 
+use super::etcd::Etcd;
 use super::proxy::Mode;
 use super::world::World;
 use super::{Site, Store};
@@ -90,6 +92,7 @@ pub async fn put_back(site: &Site, world: &World, copy: Option<&Copy>, rng: &mut
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     world.recording().await;
+    world.is_written();
     drop(quiet);
 }
 
@@ -98,6 +101,7 @@ async fn memory(site: &Site, world: &World, down: u64) -> Option<Border> {
     Some(Border {
         down,
         up: world.now(),
+        written: u64::MAX,
         common: 0,
     })
 }
@@ -121,6 +125,7 @@ async fn embedded(site: &Site, world: &World, down: u64, copy: &Copy, rng: &mut 
     Some(Border {
         down,
         up: world.now(),
+        written: u64::MAX,
         common: copy.revision,
     })
 }
@@ -134,16 +139,26 @@ async fn etcd(site: &Site, world: &World, down: u64, copy: &Copy, rng: &mut Smal
     let common = asked_again(async || etcd.revision().await).await;
     if let (Ok(before), true) = (before, rng.random()) {
         let wanted = before + rng.random_range(0..5);
-        let mut connection = asked_again(async || etcd.connect().await).await;
-        let mut reached = common;
-        while reached < wanted {
-            let put = connection.put("/elsewhere", "", &serde_json::Value::Null).await;
-            reached = put.expect("etcd takes writes");
-        }
+        asked_again(async || fill(etcd, wanted).await).await;
     }
     let up = world.now() + SLACK;
     site.proxies.iter().for_each(|proxy| proxy.set(Mode::Pass));
-    Some(Border { down, up, common })
+    Some(Border {
+        down,
+        up,
+        written: u64::MAX,
+        common,
+    })
+}
+
+/// Makes etcd reach a revision, by changes that concern nobody.
+async fn fill(etcd: &Etcd, wanted: u64) -> Result<(), String> {
+    let mut connection = etcd.connect().await?;
+    let mut reached = etcd.revision().await?;
+    while reached < wanted {
+        reached = connection.put("/elsewhere", "", &Value::Null).await?;
+    }
+    Ok(())
 }
 
 /// etcd needs a moment before it answers.

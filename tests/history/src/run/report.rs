@@ -1,14 +1,16 @@
 //! What a run has to say.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use keelson_history::{Delivery, History, Operation, Outcome, Violation};
 
 use super::object::Kind;
+use super::situations::Situation;
 use super::{Settings, Site};
 
-/// How many violations are shown.
-const SHOWN: usize = 20;
+/// How many violations of a rule are shown.
+const SHOWN: usize = 3;
 
 fn is_done(operation: &&Operation) -> bool {
     matches!(operation.outcome, Outcome::Done(_))
@@ -48,8 +50,13 @@ pub fn summary(histories: &[(Kind, History)]) -> String {
 
 /// Shows the violations, and keeps what a search for their cause needs.
 pub fn keep(settings: &Settings, mut site: Site, histories: &[(Kind, History)], violations: &[Violation]) {
-    for violation in violations.iter().take(SHOWN) {
-        println!("  {}: {}", violation.rule, violation.text);
+    let mut by_rule: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for violation in violations {
+        by_rule.entry(violation.rule).or_default().push(&violation.text);
+    }
+    for (rule, texts) in by_rule {
+        println!("  {rule}: {} times", texts.len());
+        texts.iter().take(SHOWN).for_each(|text| println!("    {text}"));
     }
     site.folder.disable_cleanup(true);
     let folder = site.folder.path();
@@ -57,10 +64,22 @@ pub fn keep(settings: &Settings, mut site: Site, histories: &[(Kind, History)], 
     // Who searches finds out when there is none.
     let _ = std::fs::write(&file, format!("{histories:#?}\n{violations:#?}\n"));
     println!(
-        "  history, logs and data are in {}; again: traffic --stores {} --seconds {} --seed {}",
+        "  history, logs and data are in {}; again: traffic --stores {} --seconds {} --seed {}{}",
         folder.display(),
         format!("{:?}", settings.store).to_lowercase(),
         settings.time.as_secs(),
-        settings.seed
+        settings.seed,
+        without(settings)
     );
+}
+
+/// The option that leaves out what this run left out.
+fn without(settings: &Settings) -> String {
+    let left = Situation::all_but(&settings.situations);
+    let names = left.iter().filter_map(clap::ValueEnum::to_possible_value);
+    let names: Vec<_> = names.map(|name| name.get_name().to_owned()).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(" --without {}", names.join(",")),
+    }
 }

@@ -135,6 +135,16 @@ impl World {
         self.down.send_replace(None);
     }
 
+    /// Now the later timeline begins to differ from what both have in common.
+    pub fn is_written(&self) {
+        let now = self.now();
+        for lane in &self.lanes {
+            if let Some(border) = lane.history.lock().unwrap().borders.last_mut() {
+                border.written = now;
+            }
+        }
+    }
+
     /// It was not, in the end.
     pub fn nothing_was_put_back(&self) {
         self.down.send_replace(None);

@@ -14,6 +14,7 @@ fn put_back() -> History {
     history.borders = vec![Border {
         down: 300,
         up: 400,
+        written: 408,
         common: 12,
     }];
     history.operations.extend([
@@ -125,26 +126,31 @@ fn positions_of_another_timeline_are_gone() {
     breaks_of(put_back(), rule, |h| {
         h.streams[5].deliveries = vec![(450, Delivery::Bookmark(14))]
     });
-    breaks_of(put_back(), rule, |h| {
+    let mixed = |h: &mut History| {
+        let told = [Delivery::Added(2, version(14, 22))];
         h.streams[5] = Stream {
             from: 200,
-            ..stream(
-                Filter::default(),
-                Start::After(13),
-                450,
-                &[Delivery::Added(2, version(14, 22))],
-            )
+            ..stream(Filter::default(), Start::After(13), 450, &told)
         };
+    };
+    breaks_of(put_back(), rule, |h| {
+        mixed(h);
+        h.borders[0].written = 451;
     });
+    // who comes later brings a position that may be one of either
+    assert_eq!(rules_of(put_back(), mixed), [""; 0]);
     // a watch of the earlier timeline that goes on
     breaks_of(put_back(), rule, |h| h.streams[0].end = 401 + LATEST);
     let ended = rules_of(put_back(), |h| {
         h.streams[0].end = 401 + LATEST;
         h.streams[0].deliveries.push((410, Delivery::Gone));
-        h.streams[0].deliveries.pop();
-        h.streams[0].end = 399 + LATEST;
     });
     assert_eq!(ended, [""; 0]);
+    breaks_of(put_back(), rule, |h| {
+        h.streams[9].deliveries.clear();
+        h.streams[9].start = Start::After(13);
+        h.streams[9].end = 401 + LATEST;
+    });
 }
 
 #[test]
