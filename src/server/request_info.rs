@@ -60,7 +60,7 @@ impl RequestInfo {
         } else {
             trimmed.split('/').collect()
         };
-        if !info.take_group_version(&mut parts) || parts.is_empty() {
+        if !info.take_group_version(&mut parts) {
             return Some(info);
         }
         info.is_resource = true;
@@ -80,14 +80,14 @@ impl RequestInfo {
         Some(info)
     }
 
-    /// `["api", "v1", …]` or `["apis", group, version, …]`; false where there is no resource path.
+    /// `["api", "v1", …]` or `["apis", group, version, …]`; false where nothing follows, and there is no resource path.
     fn take_group_version(&mut self, parts: &mut Vec<&str>) -> bool {
         let used = match parts.first().copied() {
-            Some("api") if parts.len() >= 2 => {
+            Some("api") if parts.len() >= 3 => {
                 self.version = parts[1].to_owned();
                 2
             }
-            Some("apis") if parts.len() >= 3 => {
+            Some("apis") if parts.len() >= 4 => {
                 self.group = parts[1].to_owned();
                 self.version = parts[2].to_owned();
                 3
@@ -395,8 +395,9 @@ mod tests {
     #[test]
     fn other_paths_are_no_resources() {
         for path in ["/", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1", "/healthz"] {
+            let info = RequestInfo::parse("GET", path, &Query::default()).unwrap();
             assert!(
-                !RequestInfo::parse("GET", path, &Query::default()).unwrap().is_resource,
+                !info.is_resource && info.group.is_empty() && info.version.is_empty(),
                 "{path}"
             );
         }

@@ -244,7 +244,7 @@ fn domain_prefix_fault(key: &str) -> Option<String> {
     let mut faults: Vec<FieldError> = texts.map(|text| FieldError::invalid(&path, domain, text)).collect();
     let fits = |b: u8| b.is_ascii_alphanumeric() || PATH_MARKS.contains(&b);
     if !rest.bytes().all(fits) {
-        let text = "Invalid path (regex used for validation is                     '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
+        let text = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
         faults.push(FieldError::invalid(&path, rest, text));
     }
     let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();

@@ -40,6 +40,7 @@ async fn issue(call: &Call<'_>, mut request: TokenRequest) -> Result<TokenReques
     check_name(&request.metadata, name)?;
     let accounts = call.stored("", "serviceaccounts")?;
     let account = accounts.get(&call.context.namespace, name).await?.object;
+    check_uid(&request.metadata, account.meta())?;
     let spec = &mut request.spec;
     let issuer = call
         .authentication
@@ -93,6 +94,18 @@ fn check_name(meta: &ObjectMeta, name: &str) -> Result<(), StatusError> {
     let text = "must match the service account name if specified";
     let errors: ErrorList = FieldError::invalid(&path, &meta.name, text).into();
     Err(StatusError::invalid(GROUP, KIND, name, &errors))
+}
+
+/// Whoever means an account that was there before gets no token of the one that took its place.
+fn check_uid(meta: &ObjectMeta, account: &ObjectMeta) -> Result<(), StatusError> {
+    if meta.uid.is_empty() || meta.uid == account.uid {
+        return Ok(());
+    }
+    let text = format!(
+        "the UID in the token request ({}) does not match the UID of the service account ({})",
+        meta.uid, account.uid
+    );
+    Err(StatusError::conflict(GROUP, KIND, &account.name, &text))
 }
 
 fn check_seconds(seconds: i64) -> Result<(), StatusError> {
@@ -214,6 +227,26 @@ impl Claims<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_is_of_the_account_that_is_meant() {
+        let of = |uid: &str| ObjectMeta {
+            name: "a".to_owned(),
+            uid: uid.to_owned(),
+            ..ObjectMeta::default()
+        };
+        assert_eq!(check_uid(&of(""), &of("u")), Ok(()));
+        assert_eq!(check_uid(&of("u"), &of("u")), Ok(()));
+        let error = check_uid(&of("v"), &of("u")).unwrap_err();
+        assert_eq!(
+            (error.code, error.message.as_str()),
+            (
+                409,
+                "Operation cannot be fulfilled on TokenRequest.authentication.k8s.io \"a\": the UID in the token request (v) \
+                 does not match the UID of the service account (u)"
+            )
+        );
+    }
 
     fn claims(extended: bool) -> Value {
         let account = ObjectMeta {
