@@ -163,6 +163,11 @@ fn is_public(path: &str, sender: Sender) -> bool {
                 .any(|prefix| path == *prefix || path.starts_with(&format!("{prefix}/"))))
 }
 
+fn is_stream(group: &str, parts: &[&str]) -> bool {
+    let subresource = parts.get(2).copied().unwrap_or_default();
+    group.is_empty() && parts[0] == "pods" && matches!(subresource, "attach" | "exec" | "portforward")
+}
+
 /// What everybody may ask about themselves.
 fn is_about_oneself(operation: &Operation, group: &str, resource: &str) -> bool {
     let reviews = [
@@ -235,7 +240,8 @@ fn may(sender: Sender, operation: &Operation) -> bool {
         return true;
     }
     match sender {
-        Reader | Impersonator => in_namespace && (operation.reads() || watch),
+        // A stream acts on its pod, also where it is got.
+        Reader | Impersonator => in_namespace && (operation.reads() || watch) && !is_stream(group, &parts),
         Writer => in_namespace,
         Node => {
             let resource = parts.join(" ");
