@@ -40,6 +40,8 @@ pub struct Got {
 pub struct ListOptions {
     /// As of this revision; `None`: now.
     pub revision: Option<Revision>,
+    /// Without a revision: what others have read meanwhile will do too, if it shows this revision or a later one.
+    pub at_least: Option<Revision>,
     /// At most so many; 0: all.
     pub limit: usize,
     /// Only keys at or after this one.
@@ -56,6 +58,15 @@ pub struct Listed {
     pub count: usize,
     /// More keys follow the last entry.
     pub more: bool,
+}
+
+/// The answer of [`Store::recent`].
+#[derive(Clone)]
+pub enum Recent {
+    /// All of the prefix as it is now.
+    Held(Snapshot),
+    /// Memory lags behind this revision, which has come.
+    Behind(Revision),
 }
 
 /// What must hold for a write to happen. Revision 0 means the same as `Absent`.
@@ -148,6 +159,12 @@ pub trait Store: Send + Sync + 'static {
     /// All of a prefix as it is now, from memory as far as possible; linearizable as the other reads. A store that lies
     /// elsewhere keeps in memory from then on what it was asked for here: so ask for few, large prefixes.
     fn snapshot<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, StoreError>>;
+
+    /// As [`Store::snapshot`], if memory can say what is there now; whoever needs a part alone reads that part otherwise, with
+    /// [`ListOptions::at_least`], instead of having all of a large prefix read for it.
+    fn recent<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Recent, StoreError>> {
+        async move { self.snapshot(prefix).await.map(Recent::Held) }.boxed()
+    }
 
     /// What memory holds of a prefix at this moment, without asking anybody: it may lag behind a store that lies elsewhere.
     /// `None`: nothing is held yet (see [`Store::snapshot`]), or not now.

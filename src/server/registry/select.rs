@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use keelson_machinery::selector::label::Operator;
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_machinery::status::StatusError;
-use keelson_storage::{Entry, ListOptions, Revision, Snapshot};
+use keelson_storage::{Entry, ListOptions, Recent, Revision, Snapshot};
 
 use super::Resource;
 use super::derive::History;
@@ -58,10 +58,11 @@ impl Resource {
     pub(crate) async fn select(&self, query: &Query<'_>) -> Result<Chosen, StatusError> {
         let store = &self.backend.store;
         for _ in 0..SNAPSHOTS {
-            let snapshot = store
-                .snapshot(&self.key_prefix)
-                .await
-                .map_err(|e| self.store_error(e))?;
+            let recent = store.recent(&self.key_prefix).await;
+            let snapshot = match recent.map_err(|e| self.store_error(e))? {
+                Recent::Held(snapshot) => snapshot,
+                Recent::Behind(revision) => return self.select_elsewhere(query, revision).await,
+            };
             if query.revision.is_some_and(|revision| revision != snapshot.revision()) {
                 return self.select_past(query).await;
             }
@@ -228,11 +229,46 @@ impl Resource {
         fields.chain(labels).collect()
     }
 
+    /// What memory can't say: the store reads where it lies, and no more than is asked for. A list of the newest state may
+    /// be one that others have read meanwhile, if it shows `at_least` this revision.
+    async fn select_elsewhere(&self, query: &Query<'_>, at_least: Revision) -> Result<Chosen, StatusError> {
+        let name = query.fields.required_value("metadata.name");
+        let in_place = !self.hub.namespaced || !query.namespace.is_empty();
+        match name.filter(|_| in_place && query.revision.is_none()) {
+            Some(name) => self.select_one(query, name).await,
+            None => self.select_listed(query, Some(at_least)).await,
+        }
+    }
+
+    /// The object of a name, if it is selected.
+    async fn select_one(&self, query: &Query<'_>, name: &str) -> Result<Chosen, StatusError> {
+        let key = format!("{}{name}", self.prefix(query.namespace)?);
+        let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
+        let mut items = VecDeque::new();
+        if let Some(entry) = got.entry {
+            self.prepare(&entry).await;
+            let is_wanted = query.from.as_deref().is_none_or(|from| *entry.key >= *from);
+            if is_wanted && self.selects(query, &entry)? {
+                items.push_back(entry);
+            }
+        }
+        Ok(Chosen {
+            items: Items::These(items),
+            revision: got.revision,
+            next: None,
+        })
+    }
+
     /// A list at a revision that is not the newest: the store looks into its history.
     async fn select_past(&self, query: &Query<'_>) -> Result<Chosen, StatusError> {
+        self.select_listed(query, None).await
+    }
+
+    async fn select_listed(&self, query: &Query<'_>, at_least: Option<Revision>) -> Result<Chosen, StatusError> {
         let prefix = self.prefix(query.namespace)?;
         let options = ListOptions {
             revision: query.revision,
+            at_least,
             limit: if query.is_selective() { 0 } else { query.limit },
             from: query.from.clone(),
         };

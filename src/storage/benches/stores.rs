@@ -159,7 +159,7 @@ fn reads(criterion: &mut Criterion) {
         let options = ListOptions {
             limit,
             revision,
-            from: None,
+            ..ListOptions::default()
         };
         runtime
             .block_on(store.list("/registry/pods/default/", options))

@@ -40,12 +40,25 @@ pub(super) struct Mirror {
 /// Writes of the store itself that the mirror may not have seen.
 #[derive(Default)]
 struct OwnWrites {
+    /// How often etcd had gone back before.
+    falls: u64,
     of_keys: HashMap<String, Revision>,
     /// Of any key.
     of_all: Revision,
 }
 
 impl OwnWrites {
+    /// Forgets writes of a past that is no more.
+    fn since(&mut self, falls: u64) -> &mut OwnWrites {
+        if self.falls != falls {
+            *self = OwnWrites {
+                falls,
+                ..OwnWrites::default()
+            };
+        }
+        self
+    }
+
     fn note(&mut self, key: &str, revision: Revision, seen: Revision) {
         if self.of_keys.len() >= OWN_WRITES {
             self.of_keys.retain(|_, written| *written > seen);
@@ -101,14 +114,16 @@ impl Mirror {
         let seen = self.position().unwrap_or_default().revision;
         if seen < revision {
             let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-            own.note(key, revision, seen);
+            own.since(self.calls.witness.falls()).note(key, revision, seen);
         }
     }
 
     /// See [`crate::Store::recall`].
     pub fn recall(&self, key: &str) -> Option<Entry> {
         // Before the mirror is looked at: what is forgotten here it has.
-        let written = self.own.lock().unwrap_or_else(PoisonError::into_inner).of(key);
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = own.since(self.calls.witness.falls()).of(key);
+        drop(own);
         if !self.reached.borrow().followed || self.heard.silence() > SILENCE {
             return None;
         }

@@ -13,6 +13,7 @@ mod keeper;
 mod members;
 mod mirror;
 mod past;
+mod reads;
 mod silence;
 pub(crate) mod tasks;
 #[cfg(test)]
@@ -30,11 +31,12 @@ use tokio::sync::watch as signals;
 
 use self::calls::{Calls, ListFailure};
 use self::mirror::Mirror;
+use self::reads::Reads;
 use self::watch::Signal;
 use crate::lease_pool::LeasePool;
 use crate::{
-    Clock, Entry, EtcdConfig, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Position, Revision,
-    Snapshot, Store, StoreError, SystemClock, Timeline, WatchStream, Write, Written,
+    Clock, Entry, EtcdConfig, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Position, Recent,
+    Revision, Snapshot, Store, StoreError, SystemClock, Timeline, WatchStream, Write, Written,
 };
 
 /// History of a mirror beyond this many bytes is cut to half of it.
@@ -47,6 +49,8 @@ pub struct EtcdStore {
     clock: SystemClock,
     /// By prefix.
     mirrors: Mutex<HashMap<String, Arc<Mirror>>>,
+    /// What is read where they lag.
+    reads: Arc<Reads>,
     /// How much history the mirrors keep.
     history: HistoryLimits,
     signal: signals::Sender<Signal>,
@@ -79,6 +83,7 @@ impl EtcdStore {
             leases: Mutex::default(),
             clock: SystemClock::new(),
             mirrors: Mutex::default(),
+            reads: Arc::default(),
             history: HistoryLimits {
                 bytes: MIRROR_HISTORY_BYTES,
                 ..HistoryLimits::default()
@@ -126,14 +131,22 @@ impl EtcdStore {
         }
     }
 
-    async fn snapshot_now(&self, prefix: &str) -> Result<Snapshot, StoreError> {
+    async fn recent_now(&self, prefix: &str) -> Result<Recent, StoreError> {
         let mirror = self.mirror(prefix);
         let revision = self.calls.current_revision().await?;
-        if let Some(snapshot) = mirror.snapshot(revision).await {
-            return Ok(snapshot);
+        let held = mirror.snapshot(revision).await;
+        Ok(held.map_or(Recent::Behind(revision), Recent::Held))
+    }
+
+    async fn snapshot_now(&self, prefix: &str) -> Result<Snapshot, StoreError> {
+        match self.recent_now(prefix).await? {
+            Recent::Held(snapshot) => Ok(snapshot),
+            Recent::Behind(revision) => {
+                let all = ListOptions::default();
+                let read = self.reads.list(&self.calls, prefix, &all, revision).await?;
+                Ok(read.snapshot())
+            }
         }
-        let listed = self.list_now(prefix, &ListOptions::default()).await?;
-        Ok(Snapshot::of(listed.entries, listed.revision))
     }
 
     fn end(&self) {
@@ -146,6 +159,10 @@ impl EtcdStore {
     }
 
     async fn list_now(&self, prefix: &str, options: &ListOptions) -> Result<Listed, StoreError> {
+        if let (None, Some(at_least)) = (options.revision, options.at_least) {
+            let read = self.reads.list(&self.calls, prefix, options, at_least).await?;
+            return Ok(read.listed.clone());
+        }
         self.check_number(options.revision.unwrap_or_default()).await?;
         match self.calls.list(prefix, options).await {
             Ok(listed) => Ok(listed),
@@ -227,6 +244,10 @@ impl Store for EtcdStore {
 
     fn snapshot<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, StoreError>> {
         self.unless_closed(self.snapshot_now(prefix)).boxed()
+    }
+
+    fn recent<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Recent, StoreError>> {
+        self.unless_closed(self.recent_now(prefix)).boxed()
     }
 
     fn held(&self, prefix: &str) -> Option<Snapshot> {

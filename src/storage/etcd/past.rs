@@ -60,8 +60,9 @@ impl Calls {
         }
     }
 
-    /// Whether a key changed at a revision as it was told. `None`: etcd has forgotten.
-    pub async fn has_changed(&self, told: &Told) -> Result<Option<bool>, StoreError> {
+    /// Whether an event is part of etcd's past; `None`: it has forgotten.
+    pub async fn has_told(&self, event: &Event) -> Result<Option<bool>, StoreError> {
+        let told = Told::of(event);
         let held = match self.held_at(&told.key, told.revision, true).await? {
             Past::Known(held) => held,
             Past::Future => return Ok(Some(false)),
@@ -111,7 +112,7 @@ enum Past {
 
 /// A change that was told of, by what tells it from others.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+struct Told {
     key: Arc<str>,
     revision: Revision,
     /// `None`: the key was deleted.
@@ -142,7 +143,7 @@ impl Mark {
 }
 
 impl Told {
-    pub fn of(event: &Event) -> Told {
+    fn of(event: &Event) -> Told {
         match event {
             Event::Put { entry, .. } => Told::of_entry(entry),
             Event::Delete { key, revision, .. } => Told {

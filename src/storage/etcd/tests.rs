@@ -1,6 +1,7 @@
 //! What the etcd store promises beyond the contract: members and connections come and go.
 
 mod gone_back;
+mod lagging;
 mod silence;
 mod simulated;
 mod versions;

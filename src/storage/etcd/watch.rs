@@ -13,14 +13,15 @@ use tokio::time::{Instant, sleep_until};
 
 use super::api::{Answers, ApiError, FailureKind, Header, Refusal, WatchAnswer, WatchRequest};
 use super::calls::Calls;
-use super::past::Told;
 use super::silence::Silence;
-use crate::{Revision, StoreError, WatchItem, WatchStream};
+use crate::{Event, Revision, StoreError, WatchItem, WatchStream};
 
 /// So often a new watch tries to reach a member.
 const OPENINGS: usize = 6;
-/// Answers of etcd that wait for the reader at most.
+/// Answers of etcd that wait for the reader at most …
 const QUEUE: usize = 64;
+/// … and for one who keeps them in memory anyway, but looks at etcd's past first.
+const KEEPERS_QUEUE: usize = 1024;
 /// The first pause before a stream is opened again; each one doubles it.
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -44,12 +45,12 @@ struct Pump {
     prefix: String,
     /// Events say what their keys held before.
     previous: bool,
-    /// Whether the pump takes a stream that broke up again, or leaves that to whoever reads.
+    /// Whether the pump goes on when a stream broke, or leaves that to whoever reads.
     resumes: bool,
     /// Everything up to this revision is in the queue.
     after: Revision,
-    /// The last change that is, if the pump resumes.
-    last: Option<Told>,
+    /// The last change that is.
+    last: Option<Event>,
     /// How often etcd had gone back before.
     falls: u64,
     /// The member that sends.
@@ -90,7 +91,7 @@ pub(super) async fn start(
     signal: watch::Receiver<Signal>,
 ) -> Result<WatchStream, StoreError> {
     let falls = calls.witness.falls();
-    let (pump, items) = Pump::new(calls, prefix, falls, signal);
+    let (pump, items) = Pump::new(calls, prefix, falls, signal, QUEUE);
     pump.start(items, From::After(after)).await
 }
 
@@ -104,7 +105,7 @@ pub(super) async fn one_stream(
     falls: u64,
     signal: watch::Receiver<Signal>,
 ) -> Result<WatchStream, StoreError> {
-    let (pump, items) = Pump::new(calls, prefix, falls, signal);
+    let (pump, items) = Pump::new(calls, prefix, falls, signal, KEEPERS_QUEUE);
     let pump = Pump {
         previous: false,
         resumes: false,
@@ -144,9 +145,10 @@ impl Pump {
         prefix: &str,
         falls: u64,
         mut signal: watch::Receiver<Signal>,
+        length: usize,
     ) -> (Pump, mpsc::Receiver<Item>) {
         signal.mark_unchanged();
-        let (queue, items) = mpsc::channel(QUEUE);
+        let (queue, items) = mpsc::channel(length);
         let pump = Pump {
             calls,
             prefix: prefix.to_owned(),
@@ -236,21 +238,20 @@ impl Pump {
             self.calls.members.met(self.member);
             let end = self.read(&mut *opened.stream).await;
             drop(opened);
-            let why = match end {
+            match end {
                 End::Over(error) => return error,
+                // Not the stream's fault.
                 End::Full(item) => {
                     if self.enqueue(item).await.is_none() {
                         return self.signal.borrow().closed.then_some(StoreError::Closed);
                     }
-                    StoreError::Unavailable("etcd: what it sent was not taken in time".to_owned())
                 }
                 End::Broken(error) => {
                     tracing::debug!(%error, prefix = self.prefix, after = %self.after, "watch of etcd broke");
-                    error
+                    if !self.resumes {
+                        return Some(error);
+                    }
                 }
-            };
-            if !self.resumes {
-                return Some(why);
             }
             opened = match self.reopen().await {
                 Ok(again) => again,
@@ -334,9 +335,7 @@ impl Pump {
         }
         let (item, reached) = match events.last() {
             Some(last) => {
-                if self.resumes {
-                    self.last = Some(Told::of(last));
-                }
+                self.last = Some(last.clone());
                 let reached = last.revision();
                 (WatchItem::Events(events), reached)
             }
@@ -391,7 +390,7 @@ impl Pump {
     /// Whether the last change that was told is still part of etcd's past. Nothing that is certain says that it is not.
     async fn is_same_etcd(&self) -> Result<bool, StoreError> {
         let same = match &self.last {
-            Some(told) => self.calls.has_changed(told).await?,
+            Some(last) => self.calls.has_told(last).await?,
             None => self.calls.current_revision().await.map(|_| Some(true))?,
         };
         if same == Some(false) {

@@ -83,6 +83,7 @@ fn check_lists(mvcc: &Mvcc, model: &Model, dice: &mut Dice) {
                 revision: Some(Revision(revision)),
                 limit,
                 from: Some(from.to_owned()),
+                ..ListOptions::default()
             };
             let listed = mvcc.list(prefix, &options);
             if revision < model.oldest {

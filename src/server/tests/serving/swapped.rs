@@ -1,25 +1,41 @@
-//! A store that is put back to another state while it is served, as etcd restored from a backup is.
+//! A store that is put back to another state while it is served, as etcd restored from a backup is, or whose memory lags
+//! behind it.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use keelson_storage::{
-    Entry, Event, Expect, Got, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store, StoreError, Timeline,
-    WatchStream, Write, Written,
+    Entry, Event, Expect, Got, LeaseId, ListOptions, Listed, Position, Recent, Revision, Snapshot, Store, StoreError,
+    Timeline, WatchStream, Write, Written,
 };
 
 /// One store in the place of another.
 pub struct Swapped {
     now: RwLock<Arc<dyn Store>>,
+    lags: AtomicBool,
+    listed: Mutex<Vec<(String, usize)>>,
 }
 
 impl Swapped {
     pub fn new(store: Arc<dyn Store>) -> Self {
         Swapped {
             now: RwLock::new(store),
+            lags: AtomicBool::new(false),
+            listed: Mutex::default(),
         }
+    }
+
+    /// Whether memory lags behind from now on.
+    pub fn set_lags(&self, lags: bool) {
+        self.lags.store(lags, Ordering::Relaxed);
+    }
+
+    /// Prefixes and limits of lists since the last call.
+    pub fn listed(&self) -> Vec<(String, usize)> {
+        std::mem::take(&mut self.listed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// From now on this is the store.
@@ -37,7 +53,18 @@ impl Store for Swapped {
         async move { self.now().get(key).await }.boxed()
     }
     fn list<'a>(&'a self, prefix: &'a str, options: ListOptions) -> BoxFuture<'a, Result<Listed, StoreError>> {
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.push((prefix.to_owned(), options.limit));
         async move { self.now().list(prefix, options).await }.boxed()
+    }
+    fn recent<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Recent, StoreError>> {
+        async move {
+            match self.lags.load(Ordering::Relaxed) {
+                true => self.now().current_revision().await.map(Recent::Behind),
+                false => self.now().recent(prefix).await,
+            }
+        }
+        .boxed()
     }
     fn snapshot<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, StoreError>> {
         async move { self.now().snapshot(prefix).await }.boxed()

@@ -1,4 +1,5 @@
-//! Stores that go back to an older state, and clients that come with what they know of the newer one.
+//! Stores that go back to an older state, and clients that come with what they know of the newer one; stores whose memory
+//! lags behind.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -160,5 +161,45 @@ async fn a_page_of_another_timeline_is_refused() {
         let token = refused["metadata"]["continue"].as_str().unwrap();
         let (status, _) = read(&mut client, &format!("limit=2&continue={token}")).await;
         assert_eq!(status, 200);
+    }
+}
+
+/// Where memory lags behind the store, no more of it is read than is asked for, and the answers are the same.
+#[tokio::test]
+async fn a_lagging_memory_costs_only_what_is_asked_for() {
+    let (_server, mut client, store) = setting().await;
+    for n in 0..9 {
+        create(&mut client, &format!("o-{n}"), if n % 3 == 0 { "a" } else { "b" }).await;
+    }
+    let token = |list: &serde_json::Value| list["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+    let (_, first) = read(&mut client, "limit=2").await;
+    let page = format!("limit=2&continue={}", token(&first));
+    // The query, and the limit of what is read: none for one object, that is got.
+    for (query, limit) in [
+        ("", Some(0)),
+        ("limit=1", Some(1)),
+        ("limit=4", Some(4)),
+        ("limit=100", Some(100)),
+        (&page, Some(2)),
+        ("labelSelector=half%3Da", Some(0)),
+        ("labelSelector=half%3Da&limit=2", Some(0)),
+        ("fieldSelector=metadata.name%3Do-3", None),
+        ("fieldSelector=metadata.name%3Dnone", None),
+        ("fieldSelector=metadata.name%3Do-3&labelSelector=half%3Db", None),
+        ("resourceVersion=0", Some(0)),
+    ] {
+        let held = read(&mut client, query).await;
+        store.listed();
+        store.set_lags(true);
+        let lagging = read(&mut client, query).await;
+        store.set_lags(false);
+        assert_eq!(lagging, held, "{query}");
+        let listed = store.listed();
+        let parts: Vec<_> = listed
+            .iter()
+            .map(|(prefix, limit)| (prefix.ends_with("/default/"), *limit))
+            .collect();
+        let expected: Vec<_> = limit.map(|limit| (true, limit)).into_iter().collect();
+        assert_eq!(parts, expected, "{query}: {listed:?}");
     }
 }
