@@ -120,8 +120,6 @@ pub(crate) struct Status {
     pub version: String,
     /// Of the database file.
     pub bytes: u64,
-    /// The leader's member id; 0: the member knows of none.
-    pub leader: u64,
 }
 
 #[derive(Clone, Debug)]

@@ -110,7 +110,6 @@ pub(super) fn status(status: &etcd_client::StatusResponse) -> Status {
         header: header(status.header()),
         version: status.version().to_owned(),
         bytes: u64::try_from(status.db_size()).unwrap_or(0),
-        leader: status.leader(),
     }
 }
 

@@ -183,13 +183,12 @@ impl Reached {
     fn status_of(&self, member: usize) -> Status {
         let state = self.cluster.state();
         let found = &state.members[member];
-        let (version, applied, leader) = (found.version.to_owned(), found.applied, state.members[0].id);
+        let (version, applied) = (found.version.to_owned(), found.applied);
         drop(state);
         Status {
             header: self.cluster.header(member, applied),
             version,
             bytes: 4096,
-            leader,
         }
     }
 }
