@@ -175,6 +175,11 @@ fn cluster_kinds(code: &mut KindCode) {
         certificates::certificate_signing_request::CertificateSigningRequestStrategy,
     );
     code.strategy(
+        "certificates.k8s.io",
+        "clustertrustbundles",
+        certificates::signers::TrustBundleStrategy,
+    );
+    code.strategy(
         "discovery.k8s.io",
         "endpointslices",
         discovery::endpoint_slice::EndpointSliceStrategy,

@@ -3,3 +3,4 @@
 pub mod certificate_signing_request;
 mod conditions;
 mod issued;
+pub mod signers;

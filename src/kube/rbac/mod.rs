@@ -57,7 +57,7 @@ async fn may(context: &Context, verb: &str, plural: &str, name: &str) -> bool {
 }
 
 /// Whether a write only lets go of an object, or holds it: what the garbage collector does, who need not hold its rights.
-fn is_only_collected(new: &dyn Object, old: Option<&dyn Object>) -> bool {
+pub(in crate::kube) fn is_only_collected(new: &dyn Object, old: Option<&dyn Object>) -> bool {
     let Some(old) = old else { return false };
     let mut with_old = new.clone_object();
     let (meta, old_meta) = (with_old.meta_mut(), old.meta());

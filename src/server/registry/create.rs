@@ -73,6 +73,7 @@ impl Resource {
             if let Some(creation) = creation {
                 context.confirm(creation).await?;
             }
+            self.admit_creation(context, &*object).await?;
             match self.insert(context, &mut *object).await? {
                 Ok(revision) => {
                     // It stays where nothing is written.
@@ -115,6 +116,18 @@ impl Resource {
         }
         if self.has_status() && !self.strategy.keeps_new_status() {
             clear_field(object, "status");
+        }
+    }
+
+    async fn admit_creation(&self, context: &Context, object: &dyn Object) -> Result<(), StatusError> {
+        let write = Confirming {
+            part: Part::Main,
+            new: object,
+            old: None,
+        };
+        match self.strategy.admit(context, write) {
+            Some(answer) => answer.await,
+            None => Ok(()),
         }
     }
 

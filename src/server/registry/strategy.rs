@@ -142,6 +142,12 @@ pub trait Strategy: Send + Sync {
         None
     }
 
+    /// Refuses a valid write that the sender has no right to because of what the object is about: asked last, behind the
+    /// right to make the object. `None`: nothing is to be asked, as with most kinds.
+    fn admit<'a>(&'a self, _context: &'a Context, _write: Confirming<'a>) -> Option<Answer<'a, ()>> {
+        None
+    }
+
     /// Before validation of a new object: resets what clients may not set. Called again with each generated name that
     /// is tried.
     fn prepare_for_create(&self, _context: &Context, _object: &mut dyn Object) {}

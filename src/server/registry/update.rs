@@ -253,7 +253,11 @@ impl Resource {
             old: Some(old),
         };
         let errors = self.confirmed(context, write, errors).await?;
-        self.verdict(new, errors)
+        self.verdict(new, errors)?;
+        match self.strategy.admit(context, write) {
+            Some(answer) => answer.await,
+            None => Ok(()),
+        }
     }
 
     async fn remove_finished(
