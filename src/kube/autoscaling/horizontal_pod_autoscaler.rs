@@ -102,6 +102,9 @@ fn validate(spec: &HorizontalPodAutoscalerSpec) -> ErrorList {
         &path.child("scaleTargetRef"),
     ));
     for (place, metric) in spec.metrics.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(validate_metric(metric, &path.child("metrics").index(place)));
     }
     if let Some(behavior) = &spec.behavior {
@@ -211,6 +214,9 @@ fn validate_rules(rules: &HPAScalingRules, path: &Path) -> ErrorList {
         ));
     }
     for (place, policy) in rules.policies.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(validate_policy(policy, &path.child("policies").index(place)));
     }
     if let Some(tolerance) = rules.tolerance.as_ref().filter(|t| t.is_negative()) {

@@ -42,6 +42,9 @@ fn alone(conditions: &[Condition], path: &Path) -> ErrorList {
     let mut seen = BTreeSet::new();
     let mut decision = "";
     for (place, condition) in conditions.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let at = path.index(place);
         let ty = condition.r#type.as_str();
         if ty.is_empty() {

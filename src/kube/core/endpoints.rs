@@ -36,6 +36,9 @@ fn addresses(endpoints: &Endpoints) -> Vec<&str> {
 fn validate(endpoints: &Endpoints, stored: &[&str]) -> ErrorList {
     let mut errors = ErrorList::default();
     for (place, subset) in endpoints.subsets.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(validate_subset(subset, stored, &Path::new("subsets").index(place)));
     }
     errors
@@ -54,10 +57,16 @@ fn validate_subset(subset: &EndpointSubset, stored: &[&str], path: &Path) -> Err
         ("notReadyAddresses", &subset.not_ready_addresses),
     ] {
         for (place, address) in list.iter().enumerate() {
+            if errors.is_full() {
+                break;
+            }
             errors.extend(validate_address(address, stored, &path.child(field).index(place)));
         }
     }
     for (place, entry) in subset.ports.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(validate_port(
             entry,
             subset.ports.len() > 1,

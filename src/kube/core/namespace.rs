@@ -134,6 +134,9 @@ fn label(namespace: &mut Namespace) {
 fn validate_finalizers(namespace: &Namespace, path: impl Fn(usize) -> Path) -> ErrorList {
     let mut errors = ErrorList::default();
     for (index, name) in namespace.spec.finalizers.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path(index);
         errors.extend(
             labels::qualified_name(name)

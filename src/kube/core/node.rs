@@ -1,5 +1,7 @@
 //! Nodes: what is fixed once it is known.
 
+use std::collections::HashSet;
+
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
 use keelson_machinery::validation::labels;
@@ -88,8 +90,11 @@ fn forget_configuration(object: &mut dyn Object) {
 
 fn validate_taints(node: &Node) -> ErrorList {
     let mut errors = ErrorList::default();
-    let mut seen: Vec<(&str, &str)> = Vec::new();
+    let mut seen: HashSet<(&str, &str)> = HashSet::new();
     for (place, taint) in node.spec.taints.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = Path::new("spec").child("taints").index(place);
         let (key, value) = (&taint.key, &taint.value);
         let texts = labels::qualified_name(key);
@@ -104,10 +109,10 @@ fn validate_taints(node: &Node) -> ErrorList {
         }
         if taint.effect.is_empty() {
             errors.push(FieldError::required(&path.child("effect"), ""));
-        } else if seen.contains(&(key, &taint.effect)) {
+        } else if seen.contains(&(key.as_str(), taint.effect.as_str())) {
             errors.push(FieldError::duplicate(&path, crate::kube::typed::shown(taint)));
         }
-        seen.push((key, &taint.effect));
+        seen.insert((key, &taint.effect));
     }
     errors
 }

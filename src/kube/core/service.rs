@@ -230,6 +230,9 @@ fn validate(service: &Service, stored: &[&str]) -> ErrorList {
     errors.extend(validate_ports(&spec.ports, &path.child("ports")));
     errors.extend(labels::validate_labels(&spec.selector, &path.child("selector")));
     for (place, text) in spec.external_ips.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.child("externalIPs").index(place);
         let written = ip::validate(text, stored, &path);
         if written.is_empty() {
@@ -258,6 +261,9 @@ fn validate_ports(ports: &[ServicePort], path: &Path) -> ErrorList {
     let mut errors = ErrorList::default();
     let mut seen = BTreeSet::new();
     for (place, entry) in ports.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.index(place);
         let name = path.child("name");
         if entry.name.is_empty() {

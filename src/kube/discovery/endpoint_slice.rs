@@ -65,11 +65,17 @@ fn addresses(slice: &EndpointSlice) -> Vec<&str> {
 fn validate(slice: &EndpointSlice, stored: &[&str]) -> ErrorList {
     let mut errors = ErrorList::default();
     for (place, endpoint) in slice.endpoints.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = Path::new("endpoints").index(place).child("addresses");
         if endpoint.addresses.is_empty() {
             errors.push(FieldError::required(&path, "must contain at least 1 address"));
         }
         for (place, text) in endpoint.addresses.iter().enumerate() {
+            if errors.is_full() {
+                break;
+            }
             errors.extend(validate_address(text, &slice.address_type, stored, &path, place));
         }
     }

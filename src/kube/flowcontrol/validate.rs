@@ -58,6 +58,9 @@ pub fn schema(schema: &FlowSchema) -> ErrorList {
         errors.push(FieldError::not_supported(&path, shown, &["ByNamespace", "ByUser"]));
     }
     for (place, one) in spec.rules.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(rule(one, &path.child("rules").index(place)));
     }
     let fixed = Schema::mandatory()
@@ -92,6 +95,9 @@ fn rule(rule: &PolicyRulesWithSubjects, path: &Path) -> ErrorList {
         ));
     }
     for (place, one) in rule.subjects.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(subject(one, &subjects.index(place)));
     }
     if rule.resource_rules.is_empty() && rule.non_resource_rules.is_empty() {
@@ -99,9 +105,15 @@ fn rule(rule: &PolicyRulesWithSubjects, path: &Path) -> ErrorList {
         errors.push(FieldError::required(path, why));
     }
     for (place, one) in rule.resource_rules.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(resource_rule(one, &path.child("resourceRules").index(place)));
     }
     for (place, one) in rule.non_resource_rules.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(path_rule(one, &path.child("nonResourceRules").index(place)));
     }
     errors
@@ -216,6 +228,9 @@ fn resource_rule(rule: &ResourcePolicyRule, path: &Path) -> ErrorList {
     let is_fit = unfit.is_empty();
     errors.extend(unfit);
     for (place, namespace) in namespaces.iter().enumerate().filter(|(_, n)| is_fit && *n != ANY) {
+        if errors.is_full() {
+            break;
+        }
         for fault in names::dns_label(namespace) {
             let why = format!("each member of this list must be '*' or a DNS-1123 label; {fault}");
             errors.push(FieldError::invalid(&path.index(place), namespace.as_str(), why));
@@ -236,6 +251,9 @@ fn path_rule(rule: &NonResourcePolicyRule, path: &Path) -> ErrorList {
     let is_fit = unfit.is_empty();
     errors.extend(unfit);
     for (place, url) in urls.iter().enumerate().filter(|(_, url)| is_fit && *url != ANY) {
+        if errors.is_full() {
+            break;
+        }
         if let Some(why) = unfit_path(url) {
             errors.push(FieldError::invalid(&path.index(place), url.as_str(), why));
         }

@@ -25,6 +25,9 @@ pub fn cluster_role(role: &ClusterRole) -> ErrorList {
         errors.push(FieldError::required(&path, text));
     }
     for (place, selector) in aggregation.cluster_role_selectors.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.index(place);
         errors.extend(validate_label_selector(selector, &path));
         if LabelSelector::from_message(Some(selector)).is_err() {
@@ -57,6 +60,9 @@ fn rules(rules: &[PolicyRule], namespaced: bool) -> ErrorList {
     let path = Path::new("rules");
     let mut errors = ErrorList::new();
     for (place, one) in rules.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(rule(one, namespaced, &path.index(place)));
     }
     errors
@@ -121,6 +127,9 @@ fn subjects(subjects: &[Subject], namespaced: bool) -> ErrorList {
     let path = Path::new("subjects");
     let mut errors = ErrorList::new();
     for (place, one) in subjects.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(subject(one, namespaced, &path.index(place)));
     }
     errors

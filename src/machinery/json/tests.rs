@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::budget::Budget;
 use crate::decode::{DecodeError, TypeMeta};
+use crate::meta::v1::ObjectMeta;
 use crate::sample::{FULL, Widget, WidgetSpec};
 
 fn json_of(widget: &Widget) -> String {
@@ -19,6 +21,41 @@ fn everything_comes_back() {
     let mut widget = Widget::default();
     assert_eq!(read(FULL.as_bytes(), &mut widget), Ok(vec![]));
     assert_eq!(json_of(&widget), FULL);
+}
+
+#[test]
+fn what_a_document_becomes_is_bounded() {
+    let item = |count: usize, item: &str, field: &str| format!("{{\"{field}\":[{}]}}", vec![item; count].join(","));
+    let keys = |count: usize| {
+        (0..count)
+            .map(|n| format!("\"{n}\":\"\""))
+            .collect::<Vec<_>>()
+            .join(",")
+    };
+    for (text, fits) in [
+        (item(100_000, "\"\"", "tags"), true),
+        (item(140_000, "\"\"", "tags"), false),
+        (item(20_000, "{}", "parts"), true),
+        (item(140_000, "{}", "parts"), false),
+        (item(140_000, "null", "parts"), false),
+    ] {
+        let shown = &text[..20];
+        let budget = Budget::of_request();
+        let found = read_within(text.as_bytes(), &mut WidgetSpec::default(), &budget);
+        assert_eq!(found.is_ok(), fits, "{shown}");
+        assert_eq!(budget.is_exhausted(), !fits, "{shown}");
+        assert!(fits || found == Err(DecodeError::TooLarge), "{shown}");
+        // What is stored is read, however it came there.
+        assert!(read(text.as_bytes(), &mut WidgetSpec::default()).is_ok(), "{shown}");
+    }
+    // A map as large as a body.
+    let labels = format!("{{\"labels\":{{{}}}}}", keys(250_000));
+    assert!(labels.len() > 2 << 20);
+    assert!(read_within(labels.as_bytes(), &mut ObjectMeta::default(), &Budget::of_request()).is_ok());
+    // The rest is not looked at.
+    let broken = item(140_000, "{}", "parts").replace("]}", "");
+    let found = read_within(broken.as_bytes(), &mut WidgetSpec::default(), &Budget::of_request());
+    assert_eq!(found, Err(DecodeError::TooLarge));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::budget::Budget;
+use crate::decode::DecodeError;
 use crate::json;
 use crate::meta::v1::ListMeta;
 use crate::reflect::Reflect;
@@ -30,6 +32,23 @@ fn everything_comes_back() {
     read_message(envelope.raw, &mut widget).unwrap();
     assert_eq!(String::from_utf8(json::to_vec(&widget)).unwrap(), FULL);
     assert_eq!(body_of(&widget), envelope.raw);
+}
+
+#[test]
+fn what_a_body_becomes_is_bounded() {
+    let desc = WidgetSpec::default().desc();
+    for (name, fits) in [("tags", 100_000), ("parts", 20_000)] {
+        let number = desc.field(name).unwrap().1.number;
+        for (count, fits) in [(fits, true), (140_000, false)] {
+            let mut body = Vec::new();
+            (0..count).for_each(|_| wire::write_bytes_field(number, b"", &mut body));
+            let budget = Budget::of_request();
+            let found = read_message_within(&body, &mut WidgetSpec::default(), &budget);
+            assert_eq!(found.is_ok(), fits, "{name}");
+            assert!(fits || found == Err(DecodeError::TooLarge), "{name}");
+            assert_eq!(read_message(&body, &mut WidgetSpec::default()), Ok(()));
+        }
+    }
 }
 
 #[test]

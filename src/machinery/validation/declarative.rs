@@ -4,7 +4,7 @@
 //! numbers and booleans that are not optional `required` cannot be told and is taken for granted.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{format, leaf_value, message_value};
 use crate::field::{BadValue, ErrorList, FieldError, Path};
@@ -139,6 +139,7 @@ impl Check {
     ) {
         let keyed = field.list == ListType::Map;
         let unique = self.extent == Extent::All && matches!(field.list, ListType::Map | ListType::Set);
+        let mut before = Before::of(old);
         let mut seen: Option<BTreeSet<String>> = (unique && list.len() > FEW_ITEMS).then(BTreeSet::new);
         for index in 0..list.len() {
             if self.errors.is_full() {
@@ -160,7 +161,7 @@ impl Check {
             }
             self.item_enum(rules, value, &place);
             if let Value::Message(message) = value {
-                let before = if keyed { find(old, field, value, index) } else { None };
+                let before = keyed.then(|| before.find(field, value, index)).flatten();
                 self.message(message, before, &place);
             }
         }
@@ -382,14 +383,44 @@ fn value_text(value: Value<'_>) -> String {
     }
 }
 
-/// The item of the old list with the same keys, most likely in the same place.
-fn find<'a>(old: Option<Value<'a>>, field: &FieldDesc, item: Value<'_>, index: usize) -> Option<&'a dyn Reflect> {
-    let Some(Value::List(list)) = old else { return None };
-    std::iter::once(index)
-        .chain(0..list.len())
-        .map(|i| list.get(i))
-        .find(|before| same_identity(field, *before, item))
-        .and_then(message_of)
+/// The old list, to find items by their keys in.
+struct Before<'a> {
+    list: Option<&'a dyn List>,
+    /// Where the items of a long list are, by their keys; made when an item has changed its place.
+    places: Option<BTreeMap<String, usize>>,
+}
+
+impl<'a> Before<'a> {
+    fn of(old: Option<Value<'a>>) -> Before<'a> {
+        let list = match old {
+            Some(Value::List(list)) => Some(list),
+            _ => None,
+        };
+        Before { list, places: None }
+    }
+
+    /// The first item with the same keys, most likely in the same place.
+    fn find(&mut self, field: &FieldDesc, item: Value<'_>, index: usize) -> Option<&'a dyn Reflect> {
+        let list = self.list?;
+        let is_same = |i: &usize| same_identity(field, list.get(*i), item);
+        let place = match Some(index).filter(is_same) {
+            Some(index) => Some(index),
+            None if list.len() <= FEW_ITEMS => (0..list.len()).find(is_same),
+            None => {
+                let places = self.places.get_or_insert_with(|| places(field, list));
+                places.get(identity_text(field, item).as_ref()).copied()
+            }
+        };
+        place.and_then(|i| message_of(list.get(i)))
+    }
+}
+
+/// The first place of each identity.
+fn places(field: &FieldDesc, list: &dyn List) -> BTreeMap<String, usize> {
+    let places = (0..list.len()).rev();
+    places
+        .map(|i| (identity_text(field, list.get(i)).into_owned(), i))
+        .collect()
 }
 
 /// A value as error texts show it.

@@ -1,6 +1,6 @@
 //! Rules of `metadata` that every object follows, on creation and on update.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::labels::{qualified_name, validate_annotations, validate_labels};
 use super::names::{self, NamePart};
@@ -141,6 +141,9 @@ pub fn validate_owner_references(owners: &[OwnerReference], path: &Path) -> Erro
     let mut errors = ErrorList::new();
     let mut controller: Option<String> = None;
     for owner in owners {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(validate_owner_reference(owner, path));
         if owner.controller != Some(true) {
             continue;
@@ -211,6 +214,7 @@ pub fn validate_finalizer_name(finalizer: &str, path: &Path) -> ErrorList {
 
 /// An object that is being deleted gets no new finalizers.
 pub fn validate_no_new_finalizers(new: &[String], old: &[String], path: &Path) -> ErrorList {
+    let old: HashSet<&String> = old.iter().collect();
     let extra: BTreeSet<&String> = new.iter().filter(|f| !old.contains(f)).collect();
     if extra.is_empty() {
         return ErrorList::new();
@@ -226,6 +230,9 @@ pub fn validate_no_new_finalizers(new: &[String], old: &[String], path: &Path) -
 pub fn validate_managed_fields(entries: &[ManagedFieldsEntry], path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     for (i, entry) in entries.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.index(i);
         if !matches!(entry.operation.as_str(), "Apply" | "Update") {
             let text = "must be `Apply` or `Update`";
@@ -253,6 +260,9 @@ pub fn validate_field_manager(manager: &str, path: &Path) -> ErrorList {
         errors.push(FieldError::too_long(path, FIELD_MANAGER_MAX));
     }
     for (at, c) in manager.char_indices() {
+        if errors.is_full() {
+            break;
+        }
         if !crate::field::text::printable(c) {
             let text = format!("invalid character U+{:04X} (at position {at})", u32::from(c));
             errors.push(FieldError::invalid(path, manager, text));

@@ -117,6 +117,9 @@ fn addresses(new: &[String], old: &[String], path: &Path) -> ErrorList {
     let stored: Vec<&str> = old.iter().map(String::as_str).collect();
     let mut errors = ErrorList::default();
     for (place, address) in new.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(ip::validate(address, &stored, &path.index(place)));
     }
     if new.len() < 2 {

@@ -39,6 +39,9 @@ fn ports(ports: &[ContainerPort], host_network: bool, path: &Path) -> ErrorList 
     let mut errors = ErrorList::default();
     let mut names = BTreeSet::new();
     for (place, entry) in ports.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.index(place);
         if !entry.name.is_empty() {
             let texts = port::name_faults(&entry.name);
@@ -74,6 +77,9 @@ fn ports(ports: &[ContainerPort], host_network: bool, path: &Path) -> ErrorList 
 fn env(variables: &[EnvVar], path: &Path) -> ErrorList {
     let mut errors = ErrorList::default();
     for (place, variable) in variables.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.index(place);
         let name = &variable.name;
         if name.is_empty() {
@@ -113,6 +119,9 @@ fn mounts(mounts: &[VolumeMount], around: &Surroundings<'_>, path: &Path) -> Err
     let mut errors = ErrorList::default();
     let mut places = BTreeSet::new();
     for (place, mount) in mounts.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.index(place);
         if mount.name.is_empty() {
             errors.push(FieldError::required(&path.child("name"), ""));

@@ -45,6 +45,9 @@ pub fn validate(spec: &PodSpec, path: &Path) -> ErrorList {
         errors.push(FieldError::invalid(&path.child("activeDeadlineSeconds"), seconds, text));
     }
     for (place, gate) in spec.readiness_gates.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.child("readinessGates").index(place).child("conditionType");
         let texts = labels::qualified_name(&gate.condition_type);
         errors.extend(
@@ -62,6 +65,9 @@ fn volumes(volumes: &[Volume], path: &Path) -> ErrorList {
     let mut errors = ErrorList::default();
     let mut seen = BTreeSet::new();
     for (place, volume) in volumes.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.index(place);
         errors.extend(sources(volume, &path));
         errors.extend(unique_name(&volume.name, &mut seen, &path.child("name")));
@@ -97,6 +103,9 @@ fn containers(spec: &PodSpec, path: &Path) -> ErrorList {
     let mut seen = BTreeSet::new();
     let mut check = |list: &[Container], path: Path| {
         for (place, entry) in list.iter().enumerate() {
+            if errors.is_full() {
+                break;
+            }
             let path = path.index(place);
             errors.extend(unique_name(&entry.name, &mut seen, &path.child("name")));
             errors.extend(container::validate(entry, &around, &path));
@@ -148,6 +157,9 @@ fn scheduling_gates(spec: &PodSpec, path: &Path) -> ErrorList {
     let mut errors = ErrorList::default();
     let mut seen = BTreeSet::new();
     for (place, gate) in spec.scheduling_gates.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.child("schedulingGates").index(place);
         let texts = labels::qualified_name(&gate.name);
         errors.extend(texts.into_iter().map(|t| FieldError::invalid(&path, &gate.name, t)));
@@ -166,6 +178,9 @@ fn scheduling_gates(spec: &PodSpec, path: &Path) -> ErrorList {
 fn tolerations(tolerations: &[Toleration], path: &Path) -> ErrorList {
     let mut errors = ErrorList::default();
     for (place, toleration) in tolerations.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.index(place);
         let (key, operator, value) = (&toleration.key, toleration.operator.as_str(), &toleration.value);
         if key.is_empty() && operator != "Exists" {

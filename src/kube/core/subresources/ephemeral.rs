@@ -61,6 +61,9 @@ fn containers(spec: &PodSpec, path: &Path) -> ErrorList {
     let mut seen: BTreeSet<&str> = proper().collect();
     let mut errors = ErrorList::default();
     for (place, container) in spec.ephemeral_containers.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.index(place);
         errors.extend(name(&common(container).name, &mut seen, &path.child("name")));
         errors.extend(one(container, spec, &path));
@@ -90,6 +93,9 @@ fn one(container: &EphemeralContainer, spec: &PodSpec, path: &Path) -> ErrorList
         errors.push(FieldError::required(&path.child("image"), ""));
     }
     for (place, mount) in container.volume_mounts.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         let path = path.child("volumeMounts").index(place);
         if !spec.volumes.iter().any(|v| v.name == mount.name) {
             errors.push(FieldError::not_found(&path.child("name"), &mount.name));
@@ -97,6 +103,9 @@ fn one(container: &EphemeralContainer, spec: &PodSpec, path: &Path) -> ErrorList
     }
     let empty = EphemeralContainerCommon::default();
     for (index, field) in container.desc().fields.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         if FORBIDDEN.contains(&field.json) && !equality::equal_field(container, &empty, index) {
             let text = "cannot be set for an Ephemeral Container";
             errors.push(FieldError::forbidden(&path.child(field.json), text));

@@ -333,6 +333,42 @@ async fn large_events_lose_their_objects() {
     assert_eq!(object(&cut)["name"], "large");
 }
 
+/// Also where nothing is said of large events, and of many that come together.
+#[tokio::test]
+async fn no_line_is_longer_than_a_file() {
+    const FILE: u64 = 2000;
+    let audited = audited_as("[{level: RequestResponse}]", |log| {
+        log.rotation.max_bytes = FILE;
+        log.mode = Mode::Batch;
+        log.batching.max_events = 100;
+        log.batching.max_wait = Duration::from_millis(200);
+    });
+    let mut client = audited.server.client().await;
+    for n in 0..8 {
+        client.create(&format!("large{n}"), 5000).await;
+    }
+    let files = || {
+        let found = std::fs::read_dir(audited.log.parent().unwrap()).unwrap();
+        found.map(|file| file.unwrap().path()).collect::<Vec<_>>()
+    };
+    let text = |path: &PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+    soon(async {
+        while files().iter().map(|path| text(path).lines().count()).sum::<usize>() < 16 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    assert!(files().len() > 4);
+    for path in files() {
+        let text = text(&path);
+        assert!(text.len() <= usize::try_from(FILE).unwrap(), "{}", text.len());
+        assert!(
+            text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()),
+            "{text}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn the_form_of_old_has_one_line_of_words() {
     let audited = audited_as("[{level: Metadata}]", |log| log.format = Format::Legacy);

@@ -6,6 +6,10 @@ use keelson_machinery::field::Path;
 
 use crate::api::core::v1::{ContainerPort, PodSpec};
 
+/// Pairs of ports that are compared. Their number grows with the square of that of the ports, and of so many warnings
+/// none is shown.
+const MAX_PAIRS: usize = 10_000;
+
 /// Of all containers, those that initialize first: ports that others have too, then names that others have too.
 pub(super) fn of_ports(spec: &PodSpec, at: &Path) -> Vec<String> {
     let mut ports: Vec<(&ContainerPort, String)> = Vec::new();
@@ -27,7 +31,11 @@ pub(super) fn of_ports(spec: &PodSpec, at: &Path) -> Vec<String> {
 fn repeated_ports(ports: &[(&ContainerPort, String)]) -> Vec<String> {
     let mut found = Vec::new();
     let mut known: BTreeMap<(i32, &str), Vec<usize>> = BTreeMap::new();
+    let mut pairs = 0;
     for (place, (port, path)) in ports.iter().enumerate() {
+        if pairs > MAX_PAIRS {
+            break;
+        }
         if !port.host_ip.is_empty() && port.host_port == 0 {
             found.push(format!(
                 "{path}: hostIP set without hostPort: {{Name:{} HostPort:0 ContainerPort:{} Protocol:{} HostIP:{}}}",
@@ -35,6 +43,7 @@ fn repeated_ports(ports: &[(&ContainerPort, String)]) -> Vec<String> {
             ));
         }
         let same = known.entry((port.container_port, &port.protocol)).or_default();
+        pairs += same.len();
         for (other, other_path) in same.iter().filter_map(|i| ports.get(*i)) {
             if let Some(how) = relation(port, other) {
                 found.push(format!("{path}: {how} port definition with {other_path}"));
@@ -76,6 +85,14 @@ fn repeated_names(ports: &[(&ContainerPort, String)]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::kube::testing::read;
+
+    #[test]
+    fn a_port_that_is_said_very_often_costs_little() {
+        let ports = vec![r#"{"containerPort":80}"#; 20_000].join(",");
+        let spec: PodSpec = read(&format!(r#"{{"containers":[{{"ports":[{ports}]}}]}}"#));
+        let found = of_ports(&spec, &Path::new("s")).len();
+        assert!((1_000..=MAX_PAIRS + 200).contains(&found), "{found}");
+    }
 
     #[test]
     fn ports_that_are_said_twice() {

@@ -1,0 +1,224 @@
+//! Growth: each place of each kind that a client can make large, grown with empty, small, wrong and null items, is sent
+//! to a server in this process. Fails where CPU time, memory, the answer or the audit's line is more than a body of 3 MiB
+//! may cost.
+//!
+//! A run takes a sample, chosen by a seed that it prints. `KEELSON_GROWTH=<number>` is the run with this seed;
+//! `KEELSON_GROWTH=all` goes through everything, each field of each message once, with figures (best with `--release`).
+
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what fails here fails a test, as it should"
+)]
+
+mod measure;
+mod places;
+mod serving;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use keelson::api::SCHEME;
+use keelson_machinery::scheme::KindDesc;
+
+use measure::{Cost, Limits};
+use places::{Place, Shape};
+use serving::Server;
+
+/// The largest body of a request; a third of it where code is slow.
+const MAX: usize = if cfg!(debug_assertions) {
+    1 << 20
+} else {
+    (3 << 20) - 1024
+};
+/// Items of a grown place; the last is as many as a body holds.
+const COUNTS: [usize; 4] = [10, 1_000, 100_000, usize::MAX];
+/// Requests of a sample, and how long it may take.
+const SAMPLE: usize = 60;
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// The kinds that can be created, in each version.
+fn kinds() -> Vec<&'static KindDesc> {
+    let all = SCHEME.groups.iter().flat_map(|g| g.versions).filter(|v| v.served);
+    all.flat_map(|v| v.kinds)
+        .filter(|kind| kind.verbs.contains(&"create"))
+        .collect()
+}
+
+/// Numbers that follow from a seed (splitmix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % u64::try_from(end).unwrap()).unwrap()
+    }
+
+    fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len())]
+    }
+}
+
+/// The ways of a body to an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Create,
+    CreateYaml,
+    Apply,
+    Put,
+}
+
+impl Way {
+    const ALL: [Way; 4] = [Way::Create, Way::CreateYaml, Way::Apply, Way::Put];
+
+    /// Method, what follows the path of the collection, and the media type.
+    fn parts(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Way::Create => ("POST", "", "application/json"),
+            Way::CreateYaml => ("POST", "", "application/yaml"),
+            Way::Apply => ("PATCH", "/grown?fieldManager=growth", "application/apply-patch+yaml"),
+            Way::Put => ("PUT", "/grown", "application/json"),
+        }
+    }
+}
+
+fn collection(kind: &KindDesc) -> String {
+    let root = match kind.group {
+        "" => format!("/api/{}", kind.version),
+        group => format!("/apis/{group}/{}", kind.version),
+    };
+    match kind.namespaced {
+        true => format!("{root}/namespaces/default/{}", kind.plural),
+        false => format!("{root}/{}", kind.plural),
+    }
+}
+
+struct Run {
+    server: Server,
+    wrong: Vec<String>,
+    costs: Vec<(Cost, String)>,
+}
+
+impl Run {
+    fn new() -> Run {
+        Run {
+            server: Server::start(),
+            wrong: Vec::new(),
+            costs: Vec::new(),
+        }
+    }
+
+    fn one(&mut self, place: &Place, way: Way, shape: Shape, count: usize) {
+        let name = format!("{way:?} {} {shape:?} {count}", place.name());
+        let (method, rest, media_type) = way.parts();
+        let path = format!("{}{rest}", collection(place.kind));
+        let body = place.body(shape, count, MAX);
+        let cost = self.server.send(method, &path, media_type, body);
+        self.judge(name, cost);
+    }
+
+    fn judge(&mut self, name: String, cost: Cost) {
+        if let Some(why) = Limits::BAR.broken_by(&cost) {
+            println!("{name}: {why}: {cost:?}");
+            self.wrong.push(format!("{name}: {why}: {cost:?}"));
+        }
+        self.costs.push((cost, name));
+    }
+
+    /// What cost most, and the verdict.
+    fn finish(mut self) {
+        self.costs.sort_by_key(|(cost, _)| std::cmp::Reverse(cost.milliseconds));
+        for (cost, name) in self.costs.iter().take(12) {
+            println!("{name}: {cost:?}");
+        }
+        println!("{} requests", self.costs.len());
+        let (count, wrong) = (self.wrong.len(), self.wrong.join("\n"));
+        assert!(self.wrong.is_empty(), "{count} of {}:\n{wrong}", self.costs.len());
+    }
+}
+
+#[test]
+fn nothing_costs_more_than_a_request_may() {
+    let asked = std::env::var("KEELSON_GROWTH").unwrap_or_default();
+    let mut run = Run::new();
+    let all: Vec<Place> = kinds().into_iter().flat_map(places::of_kind).collect();
+    assert!(all.len() > 2_000, "{} places", all.len());
+    match asked.as_str() {
+        "all" => everything(&mut run, &all),
+        seed => sample(&mut run, &all, seed.parse().unwrap_or_else(|_| now())),
+    }
+    run.finish();
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+fn sample(run: &mut Run, all: &[Place], seed: u64) {
+    println!("KEELSON_GROWTH={seed}");
+    let (mut numbers, begin) = (Numbers(seed), Instant::now());
+    for _ in 0..SAMPLE {
+        let (place, way) = (numbers.one_of(all), *numbers.one_of(&Way::ALL));
+        run.one(place, way, *numbers.one_of(&Shape::ALL), *numbers.one_of(&COUNTS));
+        if begin.elapsed() > PATIENCE {
+            break;
+        }
+    }
+}
+
+/// Each field of each message once by each way, in the first kind that has it.
+fn everything(run: &mut Run, all: &[Place]) {
+    let mut seen = BTreeSet::new();
+    for place in all.iter().filter(|p| seen.insert((p.owner, p.field()))) {
+        for shape in Shape::ALL {
+            for way in [Way::Create, Way::Apply] {
+                run.one(place, way, shape, usize::MAX);
+            }
+        }
+    }
+}
+
+fn body_of(head: &str, unit: &str, tail: &str) -> String {
+    let units = (MAX - head.len() - tail.len()) / unit.len();
+    format!("{head}{}{tail}", unit.repeat(units))
+}
+
+/// What was seen to cost seconds and gigabytes: three bytes of a request for an error, or for a container.
+#[test]
+fn the_requests_of_which_three_bytes_made_an_error_are_cheap() {
+    let review = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let attributes =
+        r#"{"spec":{"resourceAttributes":{"verb":"get","resource":"pods","labelSelector":{"requirements":["#;
+    let mut run = Run::new();
+    for (name, path, body) in [
+        ("empty requirements", review, body_of(attributes, "{},", "{}]}}}}")),
+        (
+            "wrong values",
+            review,
+            body_of(
+                &format!(r#"{attributes}{{"key":"a","operator":"In","values":["#),
+                "\"!\",",
+                "\"!\"]}]}}}}",
+            ),
+        ),
+        (
+            "empty containers",
+            "/api/v1/namespaces/default/pods",
+            body_of(r#"{"metadata":{"name":"a"},"spec":{"containers":["#, "{},", "{}]}}"),
+        ),
+        (
+            "fewer requirements",
+            review,
+            format!("{attributes}{}{{}}]}}}}}}}}", "{},".repeat(20_000)),
+        ),
+    ] {
+        let cost = run.server.send("POST", path, "application/json", body);
+        println!("{name}: {cost:?}");
+        run.judge(name.to_owned(), cost);
+    }
+    run.finish();
+}

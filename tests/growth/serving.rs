@@ -1,0 +1,151 @@
+//! The server that is measured, with all kinds and an audit, in this process.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use keelson::api::SCHEME;
+use keelson::kube;
+use keelson_server::audit::sink::{Batching, Format, LogSettings, Mode, Rotation};
+use keelson_server::audit::{Audit, AuditSettings, Policy};
+use keelson_server::authn::{Anonymous, Authentication};
+use keelson_server::authz::{AlwaysAllow, Authorization};
+use keelson_server::discovery::RuntimeConfig;
+use keelson_server::env::SystemClock;
+use keelson_server::listener::ListenerConfig;
+use keelson_server::server::{Config, start};
+use keelson_storage::HistoryLimits;
+use keelson_storage::memory::MemoryStore;
+
+use crate::measure::{Cost, cpu, forget_peak, memory};
+
+/// No request takes longer, whatever else the machine does.
+const PATIENCE: Duration = Duration::from_secs(120);
+const POLICY: &[u8] =
+    b"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\nomitStages: [RequestReceived]\n";
+
+pub struct Server {
+    runtime: tokio::runtime::Runtime,
+    sender: SendRequest<Full<Bytes>>,
+    log: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Server {
+    pub fn start() -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("audit.log");
+        let address = serve(log.clone());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let sender = runtime.block_on(connect(address));
+        Server {
+            runtime,
+            sender,
+            log,
+            _folder: folder,
+        }
+    }
+
+    /// Sends a body and measures what that costs this process.
+    pub fn send(&mut self, method: &str, path: &str, media_type: &str, body: String) -> Cost {
+        let request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "localhost")
+            .header("content-type", media_type)
+            .header("accept", "application/json")
+            .body(Full::from(body))
+            .unwrap();
+        forget_peak();
+        let (memory_before, cpu_before, audit_before) = (memory("VmRSS:"), cpu(), self.audited());
+        let (status, answer) = self.runtime.block_on(async {
+            let answer = self.sender.send_request(request);
+            let answer = tokio::time::timeout(PATIENCE, answer).await.expect("no answer in time");
+            let (parts, body) = answer.unwrap().into_parts();
+            (parts.status.as_u16(), body.collect().await.unwrap().to_bytes())
+        });
+        Cost {
+            status,
+            milliseconds: cpu() - cpu_before,
+            mib: memory("VmHWM:").saturating_sub(memory_before) >> 10,
+            answer: answer.len(),
+            audit: self.audited() - audit_before,
+        }
+    }
+
+    /// Bytes of the audit's log.
+    fn audited(&self) -> u64 {
+        std::fs::metadata(&self.log).unwrap().len()
+    }
+}
+
+async fn connect(server: SocketAddr) -> SendRequest<Full<Bytes>> {
+    let stream = tokio::net::TcpStream::connect(server).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+fn audit(log: PathBuf) -> Audit {
+    let settings = LogSettings {
+        path: Some(log),
+        format: Format::Json,
+        mode: Mode::Blocking,
+        batching: Batching {
+            buffer: 100,
+            max_events: 1,
+            max_wait: Duration::ZERO,
+            throttle: None,
+        },
+        truncation: None,
+        rotation: Rotation {
+            max_bytes: 1 << 40,
+            max_days: 0,
+            max_files: 0,
+            compress: false,
+        },
+    };
+    let settings = AuditSettings {
+        policy: Some(Policy::read(POLICY).unwrap().0),
+        log: Some(settings),
+        webhook: None,
+    };
+    Audit::start(settings, Arc::new(SystemClock)).unwrap()
+}
+
+fn serve(log: PathBuf) -> SocketAddr {
+    let (started, is_started) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, async move {
+            let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
+            let mut listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), None);
+            listener.workers = 1;
+            let config = Config {
+                code: kube::code(),
+                cells: kube::cells(),
+                audit: audit(log),
+                runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
+                authentication: Authentication::default().with_anonymous(Anonymous::Everywhere),
+                authorization: Authorization::new(vec![Arc::new(AlwaysAllow)]),
+                ..Config::new(vec![&SCHEME], store, listener)
+            };
+            let running = start(config).unwrap();
+            started.send(running.local_addr()).unwrap();
+            std::future::pending::<()>().await;
+        });
+    });
+    is_started.recv().unwrap()
+}
