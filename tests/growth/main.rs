@@ -17,7 +17,7 @@ mod measure;
 mod places;
 mod serving;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use keelson::api::SCHEME;
@@ -135,7 +135,11 @@ impl Run {
         for (cost, name) in self.costs.iter().take(12) {
             println!("{name}: {cost:?}");
         }
-        println!("{} requests", self.costs.len());
+        let mut ends = BTreeMap::new();
+        for (cost, _) in &self.costs {
+            *ends.entry(cost.status).or_insert(0) += 1;
+        }
+        println!("{} requests, by status: {ends:?}", self.costs.len());
         let (count, wrong) = (self.wrong.len(), self.wrong.join("\n"));
         assert!(self.wrong.is_empty(), "{count} of {}:\n{wrong}", self.costs.len());
     }

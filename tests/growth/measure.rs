@@ -44,7 +44,7 @@ impl Limits {
             cost if cost.mib > self.mib => Some("memory"),
             cost if cost.status >= 300 && cost.answer > self.answer => Some("answer"),
             cost if cost.audit > self.audit => Some("audit"),
-            cost if cost.status >= 500 => Some("a failure of the server"),
+            cost if cost.status == 504 => Some("time"),
             _ => None,
         }
     }

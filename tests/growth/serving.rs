@@ -46,12 +46,16 @@ impl Server {
             .build()
             .unwrap();
         let sender = runtime.block_on(connect(address));
-        Server {
+        let mut server = Server {
             runtime,
             sender,
             log,
             _folder: folder,
-        }
+        };
+        let namespace = r#"{"metadata":{"name":"default"}}"#.to_owned();
+        let made = server.send("POST", "/api/v1/namespaces", "application/json", namespace);
+        assert_eq!(made.status, 201);
+        server
     }
 
     /// Sends a body and measures what that costs this process.

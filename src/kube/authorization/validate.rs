@@ -132,9 +132,9 @@ fn selectors(resource: &ResourceAttributes, path: &Path) -> ErrorList {
 /// The values of labels that are none, looked for as far as somebody wants them.
 fn invalid_values(values: &[String], path: Path) -> impl Iterator<Item = FieldError> {
     values.iter().enumerate().flat_map(move |(place, value)| {
-        let place = path.index(place);
+        let at = path.index(place);
         let faults = labels::label_value(value).into_iter();
-        faults.map(move |text| FieldError::invalid(&place, value, text))
+        faults.map(move |text| FieldError::invalid(&at, value, text))
     })
 }
 
