@@ -23,6 +23,20 @@ use crate::request_info::RequestInfo;
 use crate::rest::request::Request;
 use crate::user::User;
 
+/// Bytes of a name that an event shows. Nothing has checked what was sent; no name that is one is longer.
+const MAX_NAME: usize = 1024;
+
+fn shortened(sent: &str) -> String {
+    let mut text = sent
+        .get(..sent.floor_char_boundary(MAX_NAME))
+        .unwrap_or(sent)
+        .to_owned();
+    if text.len() < sent.len() {
+        text.push_str("...");
+    }
+    text
+}
+
 /// Bytes of a client's own name for itself; more is cut off.
 const MAX_AGENT_BYTES: usize = 1024;
 const CUT: &str = "...TRUNCATED";
@@ -141,10 +155,10 @@ impl Record {
     /// An object was sent; of its metadata the event names what the path does not.
     pub(super) fn sent_about(&self, meta: &ObjectMeta) {
         let mut learned = self.learned.borrow_mut();
-        learned.namespace.clone_from(&meta.namespace);
-        learned.name.clone_from(&meta.name);
-        learned.uid.clone_from(&meta.uid);
-        learned.resource_version.clone_from(&meta.resource_version);
+        learned.namespace = shortened(&meta.namespace);
+        learned.name = shortened(&meta.name);
+        learned.uid = shortened(&meta.uid);
+        learned.resource_version = shortened(&meta.resource_version);
     }
 
     pub(super) fn sent(&self, json: Vec<u8>) {
