@@ -78,8 +78,7 @@ impl Walk {
 
 fn grows(ty: Type) -> bool {
     match ty {
-        Type::String | Type::Bytes | Type::List(_) | Type::Map(_) => true,
-        Type::Leaf(_) => true,
+        Type::String | Type::Bytes | Type::List(_) | Type::Map(_) | Type::Leaf(_) => true,
         Type::Bool | Type::Int32 | Type::Int64 | Type::Double | Type::Message(_) => false,
     }
 }
@@ -222,7 +221,7 @@ fn value(ty: Option<Type>, shape: Shape, n: usize, out: &mut String) {
         return;
     };
     match (ty, shape) {
-        (Type::Message(desc), Shape::Empty) => drop((desc, out.push_str("{}"))),
+        (Type::Message(_), Shape::Empty) => out.push_str("{}"),
         (Type::Message(desc), _) => message(desc(), shape, n, out),
         (Type::List(_), _) => out.push_str("[]"),
         (Type::Map(_), _) => out.push_str("{}"),
