@@ -68,16 +68,15 @@ impl Rest {
             from: start.from,
             left: start.left,
         };
-        if start
-            .timeline
-            .is_some_and(|of| resource.backend.store.is_other_timeline(of))
-        {
-            return Err(expired(&query, &prefix));
-        }
         let chosen = match resource.select(&query).await {
             Err(e) if e.code == 410 => return Err(expired(&query, &prefix)),
             done => done?,
         };
+        // Asked after the page is read, since that may be what finds out that the store has gone back.
+        let is_other = |of| resource.backend.store.is_other_timeline(of);
+        if start.timeline.is_some_and(is_other) {
+            return Err(expired(&query, &prefix));
+        }
         resource.check_all_readable(&chosen.items).await?;
         Ok(Selection {
             meta: list_meta(chosen.revision, timeline, &prefix, chosen.next),

@@ -418,7 +418,7 @@ async fn only_a_strict_log_that_fails_stops_requests() {
             "[{level: None, nonResourceURLs: [/metrics]}, {level: Metadata}]",
             |log| {
                 log.mode = mode;
-                log.rotation.max_bytes = 1;
+                log.rotation.max_bytes = 900;
             },
         );
         let mut client = audited.server.client().await;

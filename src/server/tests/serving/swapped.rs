@@ -17,6 +17,8 @@ pub struct Swapped {
     now: RwLock<Arc<dyn Store>>,
     lags: AtomicBool,
     listed: Mutex<Vec<(String, usize)>>,
+    /// The store from the next snapshot on.
+    next: Mutex<Option<Arc<dyn Store>>>,
 }
 
 impl Swapped {
@@ -25,6 +27,7 @@ impl Swapped {
             now: RwLock::new(store),
             lags: AtomicBool::new(false),
             listed: Mutex::default(),
+            next: Mutex::default(),
         }
     }
 
@@ -36,6 +39,18 @@ impl Swapped {
     /// Prefixes and limits of lists since the last call.
     pub fn listed(&self) -> Vec<(String, usize)> {
         std::mem::take(&mut self.listed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The next read of a prefix is what finds out that this is the store.
+    pub fn put_back_unseen(&self, store: Arc<dyn Store>) {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(store);
+    }
+
+    fn take_next(&self) {
+        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(next) = next {
+            self.put_back(next);
+        }
     }
 
     /// From now on this is the store.
@@ -59,6 +74,7 @@ impl Store for Swapped {
     }
     fn recent<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Recent, StoreError>> {
         async move {
+            self.take_next();
             match self.lags.load(Ordering::Relaxed) {
                 true => self.now().current_revision().await.map(Recent::Behind),
                 false => self.now().recent(prefix).await,
@@ -67,7 +83,11 @@ impl Store for Swapped {
         .boxed()
     }
     fn snapshot<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, StoreError>> {
-        async move { self.now().snapshot(prefix).await }.boxed()
+        async move {
+            self.take_next();
+            self.now().snapshot(prefix).await
+        }
+        .boxed()
     }
     fn held(&self, prefix: &str) -> Option<Snapshot> {
         self.now().held(prefix)

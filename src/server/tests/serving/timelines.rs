@@ -203,3 +203,24 @@ async fn a_lagging_memory_costs_only_what_is_asked_for() {
         assert_eq!(parts, expected, "{query}: {listed:?}");
     }
 }
+
+/// Nobody may know that the store was put back before the page is read.
+#[tokio::test]
+async fn a_page_whose_reading_finds_another_timeline_is_refused() {
+    let (_server, mut client, store) = setting().await;
+    let other = empty().await;
+    let old = store.now();
+    store.put_back(other.clone());
+    for n in 0..9 {
+        create(&mut client, &format!("new-{n}"), "a").await;
+    }
+    store.put_back(old);
+    for n in 0..6 {
+        create(&mut client, &format!("old-{n}"), "a").await;
+    }
+    let (_, first) = read(&mut client, "limit=2").await;
+    let token = first["metadata"]["continue"].as_str().unwrap().to_owned();
+    store.put_back_unseen(other);
+    let (status, refused) = read(&mut client, &format!("limit=2&continue={token}")).await;
+    assert_eq!((status, &refused["reason"]), (410, &"Expired".into()), "{refused}");
+}
