@@ -60,7 +60,11 @@ fn has_test(file: &str, test: &str) -> bool {
     let before: Vec<&str> = text[..at].lines().rev().take(4).collect();
     let cases =
         file.ends_with("/tests/cases.rs") && read("src/storage/tests/contract.rs").contains(&format!("    {test},"));
-    before.iter().any(|line| line.contains("test]") || line.contains("::test(")) || cases || file.starts_with("tests/history/src/")
+    before
+        .iter()
+        .any(|line| line.contains("test]") || line.contains("::test("))
+        || cases
+        || file.starts_with("tests/history/src/")
 }
 
 #[test]
