@@ -153,7 +153,7 @@ mod tests {
             // A list that takes over another one says so too, once.
             let mut outer = ErrorList::from_iter(full.clone());
             outer.extend(full.clone());
-            assert_eq!(outer, full);
+            assert_eq!(*outer, *full);
         }
         assert_eq!(
             too_many().to_string(),

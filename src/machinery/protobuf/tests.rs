@@ -36,17 +36,19 @@ fn everything_comes_back() {
 
 #[test]
 fn what_a_body_becomes_is_bounded() {
-    let desc = WidgetSpec::default().desc();
-    for (name, fits) in [("tags", 100_000), ("parts", 20_000)] {
-        let number = desc.field(name).unwrap().1.number;
-        for (count, fits) in [(fits, true), (140_000, false)] {
+    let new: [(&str, usize, fn() -> Box<dyn Reflect>); 2] = [
+        ("args", 100_000, || Box::<Part>::default()),
+        ("parts", 20_000, || Box::<WidgetSpec>::default()),
+    ];
+    for (name, few, new) in new {
+        let number = new().desc().field(name).unwrap().1.number;
+        for (count, fits) in [(few, true), (140_000, false)] {
             let mut body = Vec::new();
             (0..count).for_each(|_| wire::write_bytes_field(number, b"", &mut body));
-            let budget = Budget::of_request();
-            let found = read_message_within(&body, &mut WidgetSpec::default(), &budget);
+            let found = read_message_within(&body, &mut *new(), &Budget::of_request());
             assert_eq!(found.is_ok(), fits, "{name}");
             assert!(fits || found == Err(DecodeError::TooLarge), "{name}");
-            assert_eq!(read_message(&body, &mut WidgetSpec::default()), Ok(()));
+            assert_eq!(read_message(&body, &mut *new()), Ok(()));
         }
     }
 }

@@ -110,17 +110,17 @@ mod tests {
     #[test]
     fn a_status_has_at_most_64_kib_whatever_it_quotes() {
         for text in ["x", "\u{1}", "\"", "<", "é", "日", "\n", "\u{2028}", "😀"] {
-            let long = text.repeat(3 << 20);
+            let long = text.repeat(1 << 17);
             let list = ErrorList::from_iter(vec![FieldError::invalid(&Path::new("a").key(&long), &long, &long); 300]);
             let short = FieldError::invalid(&Path::new("a"), text, "no");
             let mut causes = StatusError::internal_error("no");
-            causes.details_mut().causes = vec![Cause::default(); 100_000];
+            causes.details_mut().causes = vec![Cause::default(); 20_000];
             for error in [
                 StatusError::bad_request(&*long),
                 StatusError::internal_error(&long),
                 StatusError::not_found(&long, &long, &long),
                 StatusError::invalid("apps", "Deployment", &long, &list),
-                StatusError::invalid("apps", "Deployment", "a", &ErrorList::from_iter(vec![short; 900_000])),
+                StatusError::invalid("apps", "Deployment", "a", &ErrorList::from_iter(vec![short; 20_000])),
                 causes,
             ] {
                 let length = length(&error);
