@@ -8,7 +8,7 @@ use crate::record::{Action, Border, Delivery, History, Id, List, Listed, Moment,
 use crate::{Timeline, Violation, lists, watches};
 
 /// A watch of the earlier timeline may take so long to end, and one that is begun at a position of it to say 410.
-pub const LATEST: Moment = 10_000_000;
+pub const LATEST: Moment = 20_000_000;
 
 const GONE: &str = "what comes from another timeline is 410";
 const MIXED: &str = "a watch tells of one timeline";

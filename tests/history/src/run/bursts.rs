@@ -21,9 +21,9 @@ const CONNECTIONS: usize = 8;
 /// Nothing happens for up to so many milliseconds, and at least two rounds of upkeep.
 const REST: std::ops::Range<u64> = 1100..1500;
 /// The pause between two bursts, in milliseconds.
-const PAUSE: std::ops::Range<u64> = 500..4000;
-/// Longer than any request.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: std::ops::Range<u64> = 1000..10_000;
+/// A burst that takes longer ends early.
+const LONGEST: Duration = Duration::from_secs(8);
 
 /// Every other burst has each object made twice, one request after the other: each second request has nothing to write.
 /// What that may have brought into disorder shows when the next burst has none such. No faults come in between.
@@ -41,7 +41,7 @@ pub async fn burst(world: Shared, mut rng: SmallRng) {
             let server = rng.random_range(0..world.targets.len());
             let round = round.fetch_add(1, Ordering::Relaxed);
             let made = make(&world, server, round, twice);
-            let _ = tokio::time::timeout(PATIENCE, made).await;
+            let _ = tokio::time::timeout(LONGEST, made).await;
             tokio::time::sleep(Duration::from_millis(rng.random_range(REST))).await;
             drop(quiet);
         }

@@ -13,7 +13,7 @@ use super::{deletions, leases, writers};
 /// Generous: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Objects with a time to live may end so much later.
-const LATE: Duration = Duration::from_secs(12);
+const LATE: Duration = Duration::from_secs(30);
 
 /// Makes the last writes of every kind.
 pub async fn finish(world: &World) {

@@ -51,9 +51,11 @@ const OTHER_WATCHERS: usize = 5;
 /// Clients that make pods and delete them.
 const DELETERS: usize = 3;
 /// After the faults, every watch has so long to hear of the last writes.
-const SETTLING: Duration = Duration::from_secs(30);
+const SETTLING: Duration = Duration::from_secs(60);
+/// What the last readers have seen, recorders hear within this time.
+const HEARING: Duration = Duration::from_millis(500);
 /// History that embedded and memory stores keep in a run.
-const RETENTION: Duration = Duration::from_secs(5);
+const RETENTION: Duration = Duration::from_secs(12);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Store {
@@ -164,8 +166,10 @@ struct Crowd {
     writers: JoinSet<()>,
     /// They end when all is over.
     readers: JoinSet<()>,
-    /// They end when they have heard of the last writes.
+    /// They end when they have heard of the last writes …
     watchers: JoinSet<()>,
+    /// … and these when all is over.
+    recorders: JoinSet<()>,
 }
 
 impl Crowd {
@@ -178,6 +182,7 @@ impl Crowd {
             writers: JoinSet::new(),
             readers: JoinSet::new(),
             watchers: JoinSet::new(),
+            recorders: JoinSet::new(),
         }
     }
 
@@ -199,7 +204,12 @@ impl Crowd {
                     fickle: n % 3 == 2,
                 };
                 let (world, number, rng) = self.next();
-                self.watchers.spawn(watchers::watch(world, number, style, rng));
+                let crowd = if style.recorder {
+                    &mut self.recorders
+                } else {
+                    &mut self.watchers
+                };
+                crowd.spawn(watchers::watch(world, number, style, rng));
             }
         }
     }
@@ -263,10 +273,17 @@ impl Crowd {
             };
             tokio::join!(finish::finish(&world), probe);
         }
-        let _ = tokio::time::timeout(SETTLING, async { while self.watchers.join_next().await.is_some() {} }).await;
-        world.set(Phase::Done);
+        let heard = async {
+            while self.watchers.join_next().await.is_some() {}
+            world.heard().await;
+        };
+        let _ = tokio::time::timeout(SETTLING, heard).await;
+        world.set(Phase::Quiet);
         while self.watchers.join_next().await.is_some() {}
         while self.readers.join_next().await.is_some() {}
+        tokio::time::sleep(HEARING).await;
+        world.set(Phase::Done);
+        while self.recorders.join_next().await.is_some() {}
         if self.site.has(Situation::Standstill) && !world.is_broken() {
             standstill::end(&self.site, &world).await;
         }
@@ -289,7 +306,6 @@ pub async fn run(settings: Settings) -> bool {
     let told = faults::make(&site, &world, settings.time, rng).await;
     crowd.settle().await;
     drop(crowd);
-
     let (mut histories, mut violations) = world.take();
     for (kind, history) in &mut histories {
         history.retention = (settings.store != Store::Etcd).then_some(RETENTION.as_micros() as u64);

@@ -16,7 +16,7 @@ use super::world::{Phase, World};
 /// The pause between two lists is up to so many milliseconds.
 const PAUSE: u64 = 60;
 /// A list of the past goes back up to so many revisions.
-const PAST: u64 = 300;
+const PAST: u64 = 2500;
 
 /// One list by a selector in so many is followed by the list without it, at the same revision.
 const COMPARED: u32 = 3;
@@ -27,7 +27,7 @@ pub async fn read(world: Shared, number: usize, kind: Kind, mut rng: SmallRng) {
         .map(|target| Client::new(target.clone(), rng.random()))
         .collect();
     // They go on while watches are to hear of the last writes: nobody may be kept from it by who reads.
-    while world.phase() < Phase::Done {
+    while world.phase() < Phase::Quiet {
         let server = rng.random_range(0..clients.len());
         let newest = world.lane(kind).newest();
         let ask = match rng.random_range(0..10) {

@@ -35,8 +35,12 @@ pub fn summary(histories: &[(Kind, History)]) -> String {
         deliveries().filter(|(_, delivery)| matches!(delivery, Delivery::Bookmark(_) | Delivery::InitialEnd(_)));
     let unknown = operations().filter(|operation| operation.outcome == Outcome::Unknown);
     let gone = deliveries().filter(|(_, delivery)| *delivery == Delivery::Gone);
+    let lost = histories
+        .iter()
+        .filter(|(_, history)| !history.complete)
+        .map(|(kind, _)| format!(", {kind:?} incomplete"));
     format!(
-        "{} operations ({} done, {} unknown), {} lists, {} watches with {} deliveries ({} bookmarks, {} gone)",
+        "{} operations ({} done, {} unknown), {} lists, {} watches with {} deliveries ({} bookmarks, {} gone){}",
         operations().count(),
         operations().filter(is_done).count(),
         unknown.count(),
@@ -45,6 +49,7 @@ pub fn summary(histories: &[(Kind, History)]) -> String {
         deliveries().count(),
         bookmarks.count(),
         gone.count(),
+        lost.collect::<String>(),
     )
 }
 

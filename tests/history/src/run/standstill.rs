@@ -19,7 +19,7 @@ const CLIENTS: usize = 40;
 /// How long their requests may last, in seconds.
 const DEADLINE: u64 = 3;
 /// After that, somebody else is served within this time.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(15);
 /// Who asks: a user whose requests need seats.
 const USER: &str = "stander";
 /// The answer is longer than what the system takes in for a client that does not read.

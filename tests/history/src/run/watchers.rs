@@ -90,11 +90,11 @@ pub async fn watch(world: Shared, number: usize, style: Style, mut rng: SmallRng
         heard: None,
         position: None,
     };
-    while !watcher.satisfied() {
+    while !watcher.may_leave() {
         if watcher.world.is_broken() {
             break;
         }
-        if watcher.world.phase() == Phase::Done {
+        if watcher.world.phase() >= watcher.last_phase() {
             let text = format!(
                 "client {number}, {kind:?} by {:?}, has heard of {:?} only",
                 watcher.filter, watcher.heard
@@ -117,6 +117,15 @@ impl Watcher {
     fn satisfied(&self) -> bool {
         let last = self.lane().last_for(&self.filter);
         last.is_some_and(|last| self.heard.is_some_and(|heard| heard >= last))
+    }
+
+    /// A recorder hears what others see until nobody sees anything any more.
+    fn last_phase(&self) -> Phase {
+        if self.recorder { Phase::Done } else { Phase::Quiet }
+    }
+
+    fn may_leave(&self) -> bool {
+        self.satisfied() && (!self.recorder || self.world.phase() == Phase::Done)
     }
 
     fn stand(&mut self, position: Option<Position>) {
@@ -237,10 +246,11 @@ impl Watcher {
             }
             assert!(pending.len() < LINE, "an event without an end");
             self.record();
-            if self.satisfied() {
+            if self.may_leave() {
                 return;
             }
-            if self.slow && self.world.phase() == Phase::Running {
+            // What was sent before a store was put back is read at once: whoever is slow then would seem to be told late.
+            if self.slow && self.world.phase() == Phase::Running && !self.world.was_put_back_since(stream.begin) {
                 let longest = if self.rng.random_ratio(1, STANDSTILLS) {
                     STANDSTILL
                 } else {
@@ -268,14 +278,14 @@ impl Watcher {
         loop {
             let frame = tokio::select! {
                 frame = body.frame() => frame,
-                () = self.world.until(Phase::Done) => return None,
+                () = self.world.until(self.last_phase()) => return None,
                 () = tokio::time::sleep(Duration::from_secs(1)) => {
                     if self.is_hopeless(stream) {
                         self.position = None;
                         return None;
                     }
                     // the last writes may have been heard before they were known to be the last
-                    match self.satisfied() {
+                    match self.may_leave() {
                         true => return None,
                         false => continue,
                     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use http::Method;
-use keelson_history::{Border, History, Id, Key, Moment, Step, Violation};
+use keelson_history::{Border, Filter, History, Id, Key, Moment, Step, Violation};
 use serde_json::json;
 use tokio::sync::{RwLock, watch};
 
@@ -23,7 +23,9 @@ pub enum Phase {
     Running,
     /// The faults are over; watches shall hear of the last writes.
     Settling,
-    /// Whoever has not is deaf.
+    /// They have, or are deaf. Nobody reads any more; recorders still hear what comes.
+    Quiet,
+    /// All is over.
     Done,
 }
 
@@ -162,6 +164,11 @@ impl World {
         passed || self.down.borrow().is_some_and(|down| down <= moment)
     }
 
+    /// Whether what began then may belong to an earlier timeline.
+    pub fn was_put_back_since(&self, moment: Moment) -> bool {
+        self.down.borrow().is_some() || self.border().is_some_and(|border| moment < border.up)
+    }
+
     /// Returns when the store is not being put back: what is read before may be of either timeline.
     pub async fn steady(&self) {
         let _ = self.down.subscribe().wait_for(Option::is_none).await;
@@ -193,6 +200,17 @@ impl World {
         let since = Instant::now();
         while self.lanes.iter().any(|lane| lane.recorded.load(Ordering::Relaxed) == 0) {
             assert!(since.elapsed() < PATIENCE, "no watch can be opened");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Returns when every recorder has heard of the last writes.
+    pub async fn heard(&self) {
+        let has_heard = |lane: &Lane| {
+            let last = lane.last_for(&Filter::default());
+            last.is_some_and(|last| lane.recorded.load(Ordering::Relaxed) >= last)
+        };
+        while !self.lanes.iter().all(has_heard) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
