@@ -107,7 +107,8 @@ async fn unmuxed(state: &ServerState, request: &Request) -> HttpResponse {
     if let Some(response) = dump::serve(state, request) {
         return response;
     }
-    root::serve(state, request).unwrap_or_else(|| not_found(state, request))
+    let found = root::serve(state, request).await;
+    found.unwrap_or_else(|| not_found(state, request))
 }
 
 /// Below a served group the API answers, elsewhere nobody does.

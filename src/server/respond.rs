@@ -17,6 +17,7 @@ use crate::compress;
 use crate::negotiate::{Format, Offer};
 use crate::rest::pretty;
 use crate::rest::request::Request;
+use crate::turn::aside;
 
 /// How an answer is to be written.
 #[derive(Clone, Copy, Debug)]
@@ -98,28 +99,79 @@ pub fn recorded_as(outcome: Option<Outcome>, mut response: HttpResponse) -> Http
     response
 }
 
-fn json_text(rendering: Rendering, code: u16, mut json: Vec<u8>) -> HttpResponse {
-    let body = match rendering.format {
+/// As [`json_bytes`], for text that may be long: then it is turned and compressed on another thread.
+pub async fn long_json(rendering: Rendering, code: u16, json: Vec<u8>) -> HttpResponse {
+    if json.len() <= compress::THRESHOLD_BYTES {
+        return json_bytes(rendering, code, json);
+    }
+    let outcome = rendering.recording.of_json(&json);
+    let body = aside(move || Body::of(rendering, turned(rendering, json))).await;
+    recorded_as(outcome, body.response(rendering, code))
+}
+
+/// As [`protobuf_bytes`], of what may be long.
+pub async fn long_protobuf(
+    rendering: Rendering,
+    code: u16,
+    body: Vec<u8>,
+    json: impl FnOnce() -> Vec<u8>,
+) -> HttpResponse {
+    let recorded = rendering.recording.objects();
+    let outcome = recorded.then(json).and_then(|json| rendering.recording.of_json(&json));
+    let body = match body.len() > compress::THRESHOLD_BYTES {
+        true => aside(move || Body::of(rendering, body)).await,
+        false => Body::of(rendering, body),
+    };
+    recorded_as(outcome, body.response(rendering, code))
+}
+
+fn json_text(rendering: Rendering, code: u16, json: Vec<u8>) -> HttpResponse {
+    bytes(rendering, code, turned(rendering, json))
+}
+
+/// JSON in the format asked for.
+fn turned(rendering: Rendering, mut json: Vec<u8>) -> Vec<u8> {
+    match rendering.format {
         Format::Yaml => yaml::from_json(&json).unwrap_or(json),
         _ if rendering.pretty => pretty::indent(&json),
         _ => {
             json.push(b'\n');
             json
         }
-    };
-    bytes(rendering, code, body)
+    }
 }
 
 /// A finished body.
 pub fn bytes(rendering: Rendering, code: u16, body: Vec<u8>) -> HttpResponse {
-    let mut builder = HttpResponse::build(StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
-    builder.insert_header((header::CONTENT_TYPE, rendering.format.media_type()));
-    if rendering.gzip && body.len() > compress::THRESHOLD_BYTES {
-        builder.insert_header((header::CONTENT_ENCODING, "gzip"));
-        builder.insert_header((header::VARY, "Accept-Encoding"));
-        return builder.body(Bytes::from(compress::gzip(&body)));
+    Body::of(rendering, body).response(rendering, code)
+}
+
+/// A body as it goes out.
+struct Body {
+    bytes: Vec<u8>,
+    gzip: bool,
+}
+
+impl Body {
+    fn of(rendering: Rendering, bytes: Vec<u8>) -> Body {
+        match rendering.gzip && bytes.len() > compress::THRESHOLD_BYTES {
+            true => Body {
+                bytes: compress::gzip(&bytes),
+                gzip: true,
+            },
+            false => Body { bytes, gzip: false },
+        }
     }
-    builder.body(Bytes::from(body))
+
+    fn response(self, rendering: Rendering, code: u16) -> HttpResponse {
+        let mut builder = HttpResponse::build(StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+        builder.insert_header((header::CONTENT_TYPE, rendering.format.media_type()));
+        if self.gzip {
+            builder.insert_header((header::CONTENT_ENCODING, "gzip"));
+            builder.insert_header((header::VARY, "Accept-Encoding"));
+        }
+        builder.body(Bytes::from(self.bytes))
+    }
 }
 
 /// Plain text, as health checks and unknown paths answer.

@@ -11,9 +11,10 @@ use crate::respond;
 use crate::rest::pretty;
 use crate::rest::request::Request;
 use crate::state::ServerState;
+use crate::turn::aside;
 
 /// Serves one of these paths; `None` for any other.
-pub fn serve(state: &ServerState, request: &Request) -> Option<HttpResponse> {
+pub async fn serve(state: &ServerState, request: &Request) -> Option<HttpResponse> {
     let http = &request.http;
     match request.info.path.as_str() {
         "/" | "/index.html" => Some(index(state)),
@@ -27,7 +28,9 @@ pub fn serve(state: &ServerState, request: &Request) -> Option<HttpResponse> {
         }
         path => {
             let headers = http_headers(&request.headers);
-            if let Some(document) = state.openapi.answer(path, http.query_string(), &headers) {
+            if path.starts_with("/openapi/")
+                && let Some(document) = openapi(state, path, http.query_string(), &headers).await
+            {
                 return Some(answer(document));
             }
             let found = state.discovery.answer(Ask {
@@ -39,6 +42,18 @@ pub fn serve(state: &ServerState, request: &Request) -> Option<HttpResponse> {
             Some(found.map_or_else(|error| respond::error(request, &error), answer))
         }
     }
+}
+
+/// A document is made when it is asked for first, which takes long.
+async fn openapi(
+    state: &ServerState,
+    path: &str,
+    query: &str,
+    headers: &http::HeaderMap,
+) -> Option<http::Response<bytes::Bytes>> {
+    let (openapi, path, query) = (state.openapi.clone(), path.to_owned(), query.to_owned());
+    let headers = headers.clone();
+    aside(move || openapi.answer(&path, &query, &headers)).await
 }
 
 /// The version, by a router that knows only GET and only JSON.

@@ -214,7 +214,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         authorization: config.authorization,
         impersonation: Default::default(),
         discovery: Discovery::new(served.clone(), advertise).with_issuer(issuer),
-        openapi: OpenApi::new(&config.schemes, served, info, backend.clock.clone()),
+        openapi: Arc::new(OpenApi::new(&config.schemes, served, info, backend.clock.clone())),
         hooks: Hooks::default(),
         metrics,
         audit: config.audit,

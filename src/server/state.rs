@@ -35,7 +35,7 @@ pub struct ServerState {
     pub authorization: Authorization,
     pub(crate) impersonation: Impersonation,
     pub discovery: Discovery,
-    pub openapi: OpenApi,
+    pub openapi: Arc<OpenApi>,
     pub hooks: Hooks,
     pub metrics: Metrics,
     pub version: Version,

@@ -3,41 +3,43 @@
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::LazyLock;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// How long tasks that work for long do so, all together, before the others of their thread have their turn.
+use tokio::sync::Semaphore;
+
+/// How long a task works before the others of its thread have their turn. Several that have more to do share it.
 const TURN: Duration = match cfg!(test) {
     // Everywhere where they could have it.
     true => Duration::ZERO,
     false => Duration::from_millis(1),
 };
 /// What each of many such tasks gets done in a turn at least.
-const LEAST: Duration = Duration::from_micros(250);
+const LEAST: Duration = Duration::from_micros(100);
 
 thread_local! {
-    /// The turn of this thread's long tasks.
-    static NOW: Cell<Turn> = const { Cell::new(Turn { number: 0, until: None }) };
-}
-
-#[derive(Clone, Copy)]
-struct Turn {
-    number: u64,
-    /// `None`: none has begun.
-    until: Option<Instant>,
+    /// Tasks of this thread whose work has taken longer than a turn.
+    static LONG: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Work that may be long, done a slice at a time.
-#[derive(Default)]
 pub(crate) struct Slices {
-    /// The turn in which it stepped back.
-    rested: Option<u64>,
+    until: Instant,
+    /// It has taken longer than a turn, and counts among those that share one.
+    long: bool,
+    /// It has stepped back.
+    rests: bool,
 }
 
 impl Slices {
     /// Work that begins now.
     pub fn begin() -> Slices {
-        Slices::default()
+        Slices {
+            until: Instant::now() + TURN,
+            long: false,
+            rests: false,
+        }
     }
 
     /// To be called between small pieces of the work, each far below a millisecond.
@@ -47,31 +49,55 @@ impl Slices {
 
     /// The same. Pending when the turn is over: then the task is woken after the network was looked at.
     pub fn poll_between(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let (turn, now) = (NOW.get(), Instant::now());
-        let begin = |number| {
-            NOW.set(Turn {
-                number,
-                until: Some(now + TURN),
-            });
-        };
-        match (self.rested.take(), turn.until) {
-            (_, None) => begin(turn.number),
-            (None, Some(until)) if now >= until => {
-                self.rested = Some(turn.number);
-                // Ready at once outside of a runtime, where nobody else waits.
-                return pin!(tokio::task::yield_now()).poll(cx);
-            }
-            // The first one back begins the next turn; the others have what is left of it.
-            (Some(number), _) if number == turn.number => begin(number + 1),
-            _ => {}
+        let now = Instant::now();
+        if std::mem::take(&mut self.rests) {
+            self.until = now + share();
+            return Poll::Ready(());
         }
-        Poll::Ready(())
+        if now < self.until {
+            return Poll::Ready(());
+        }
+        self.rests = true;
+        if !std::mem::replace(&mut self.long, true) {
+            LONG.set(LONG.get() + 1);
+        }
+        pin!(tokio::task::yield_now()).poll(cx)
     }
 
     /// Until when a piece of work may go on that can be cut anywhere.
-    pub fn end_of_piece() -> Instant {
-        let least = Instant::now() + LEAST;
-        NOW.get().until.map_or(least, |until| until.max(least))
+    pub fn end_of_piece(&self) -> Instant {
+        self.until.max(Instant::now() + LEAST)
+    }
+}
+
+/// What of a turn each task gets.
+fn share() -> Duration {
+    match TURN {
+        Duration::ZERO => TURN,
+        turn => (turn / LONG.get().max(1)).max(LEAST),
+    }
+}
+
+impl Drop for Slices {
+    fn drop(&mut self) {
+        if self.long {
+            LONG.set(LONG.get().saturating_sub(1));
+        }
+    }
+}
+
+/// Work that is long and can't be cut, on a thread made for such work. Nobody can stop it once it has begun.
+pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    /// As many at a time as there are processors.
+    static PLACES: LazyLock<Semaphore> =
+        LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
+    // Never closed.
+    let _place = PLACES.acquire().await;
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+        // The thread that asked is ending too.
+        Err(_) => std::future::pending().await,
     }
 }
 

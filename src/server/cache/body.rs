@@ -144,7 +144,7 @@ impl<W: Write> Body<W> {
 
     /// Goes on until the chunk is full, or a slice is over.
     fn piece(&mut self) -> Result<(), String> {
-        let end = Slices::end_of_piece();
+        let end = self.slices.end_of_piece();
         let (mut entries, mut looked) = (0, self.out.len());
         while self.out.len() < CHUNK && !self.ended {
             self.step()?;

@@ -14,6 +14,7 @@ use crate::admission::Operation;
 use crate::negotiate::{Format, Offer};
 use crate::registry::{Endpoint, SHARED_KINDS};
 use crate::respond;
+use crate::turn::Slices;
 
 impl Rest {
     pub(super) async fn delete(&self, request: &Request, endpoint: &Endpoint) -> Result<HttpResponse, StatusError> {
@@ -63,7 +64,11 @@ impl Rest {
         let options = self.delete_options(request, endpoint).await?;
         let context = request.context(endpoint, self.now(), !options.dry_run.is_empty());
         let found = self.select(request, endpoint, &list).await?;
-        let found_objects: Vec<_> = objects(endpoint, found.items).collect::<Result<_, _>>()?;
+        let (mut found_objects, mut slices) = (Vec::new(), Slices::begin());
+        for object in objects(endpoint, found.items) {
+            found_objects.push(object?);
+            slices.between().await;
+        }
         for object in &found_objects {
             match endpoint.resource.delete(&context, &object.meta().name, &options).await {
                 // Someone else was faster; that is what was asked for.
@@ -74,6 +79,7 @@ impl Rest {
         // They are shown as they were found.
         let mut shown = found_objects.into_iter().map(Ok);
         self.list_response(request, endpoint, accepted, &found.meta, &mut shown)
+            .await
     }
 
     /// Those of the body if there is one: it makes the query's void.

@@ -82,9 +82,8 @@ impl Rest {
             let made = self.registry.new_type(gvk.group, gvk.version, gvk.kind);
             made.ok_or_else(|| StatusError::internal_error(format!("no kind is registered for {gvk}")))
         };
-        let mut object = new()?;
-        request
-            .kind(&self.registry, gvk, options.field_validation, &mut *object)
+        let mut object = request
+            .kind(&self.registry, gvk, options.field_validation, new()?)
             .await?;
         keelson_machinery::defaults::apply(object.as_reflect_mut());
         request.audit.sent(&*object, metadata_of(&*object));
@@ -122,6 +121,7 @@ impl Rest {
         }
         let mut shown = objects.into_iter().map(Ok);
         self.list_response(request, endpoint, accepted, &ListMeta::default(), &mut shown)
+            .await
     }
 
     fn reply(&self, call: &Call<'_>, reply: Reply) -> Result<HttpResponse, StatusError> {

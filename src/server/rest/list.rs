@@ -32,9 +32,10 @@ impl Rest {
         if let Shape::PartialMetadataList(version) = accepted.shape {
             let shown = (accepted.format, version);
             let mut found = items.entries().map(|entry| endpoint.resource.decode_metadata(&entry));
-            return metadata_list(request, endpoint, shown, &meta, &mut found);
+            return metadata_list(request, endpoint, shown, &meta, &mut found).await;
         }
         self.list_response(request, endpoint, accepted, &meta, &mut objects(endpoint, items))
+            .await
     }
 
     /// What the options select, in the order of keys.

@@ -16,6 +16,7 @@ use super::request::Request;
 use crate::negotiate::{Accepted, Format, MetaVersion, Shape};
 use crate::registry::{Endpoint, Shown};
 use crate::respond;
+use crate::turn::Slices;
 
 /// Numbers of protobuf fields in every list kind, and in PartialObjectMetadata.
 const LIST_METADATA: u32 = 1;
@@ -56,7 +57,11 @@ impl Rest {
             Shape::Table(version) => {
                 let list_meta = single(object.meta());
                 let writer = self.table_writer(request, &endpoint.columns, accepted, version)?;
-                let out = table(endpoint, &writer, &list_meta, &mut [Ok(object)].into_iter())?;
+                let versioned = needs_version(writer.columns, writer.include);
+                let mut out = Vec::with_capacity(4096);
+                writer.begin(&list_meta, &mut out);
+                writer.row(&Shown::new(endpoint, object, versioned)?.row(), &mut out);
+                writer.end(&mut out);
                 Ok(respond::json_bytes(request.rendering(accepted.format), code, out))
             }
             Shape::PartialMetadata(version) => {
@@ -106,7 +111,7 @@ impl Rest {
     }
 
     /// A list of hub objects, as the request wants it.
-    pub(super) fn list_response(
+    pub(super) async fn list_response(
         &self,
         request: &Request,
         endpoint: &Endpoint,
@@ -115,15 +120,15 @@ impl Rest {
         objects: Found<'_, Box<dyn Object>>,
     ) -> Result<HttpResponse, StatusError> {
         match accepted.shape {
-            Shape::Object => whole_list(request, endpoint, accepted.format, meta, objects),
+            Shape::Object => whole_list(request, endpoint, accepted.format, meta, objects).await,
             Shape::Table(version) => {
                 let writer = self.table_writer(request, &endpoint.columns, accepted, version)?;
-                let out = table(endpoint, &writer, meta, objects)?;
-                Ok(respond::json_bytes(request.rendering(accepted.format), 200, out))
+                let out = table(endpoint, &writer, meta, objects).await?;
+                Ok(respond::long_json(request.rendering(accepted.format), 200, out).await)
             }
             Shape::PartialMetadataList(version) => {
                 let mut found = objects.map(|object| object.map(|mut object| std::mem::take(object.meta_mut())));
-                metadata_list(request, endpoint, (accepted.format, version), meta, &mut found)
+                metadata_list(request, endpoint, (accepted.format, version), meta, &mut found).await
             }
             Shape::PartialMetadata(_) => {
                 let found = internal_type(endpoint.kind.group, endpoint.kind.list_kind);
@@ -152,7 +157,7 @@ impl Rest {
 }
 
 /// A Table of hub objects.
-fn table(
+async fn table(
     endpoint: &Endpoint,
     writer: &TableWriter<'_>,
     meta: &ListMeta,
@@ -161,8 +166,10 @@ fn table(
     let versioned = needs_version(writer.columns, writer.include);
     let mut out = Vec::with_capacity(4096);
     writer.begin(meta, &mut out);
+    let mut slices = Slices::begin();
     for object in objects {
         writer.row(&Shown::new(endpoint, object?, versioned)?.row(), &mut out);
+        slices.between().await;
     }
     writer.end(&mut out);
     Ok(out)
@@ -206,7 +213,7 @@ fn metadata_response(
     respond::json_bytes(rendering, code, text())
 }
 
-fn whole_list(
+async fn whole_list(
     request: &Request,
     endpoint: &Endpoint,
     format: Format,
@@ -215,24 +222,40 @@ fn whole_list(
 ) -> Result<HttpResponse, StatusError> {
     let kind = endpoint.kind;
     let version = api_version(kind.group, kind.version);
-    let objects = objects
-        .map(|o| endpoint.resource.from_hub(kind, o?))
-        .collect::<Result<Vec<_>, StatusError>>()?;
     let rendering = request.rendering(format);
-    let text = || list_json(&version, kind.list_kind, meta, &objects);
-    if format == Format::Protobuf {
-        let raw = list_protobuf(meta, &objects);
-        let body = protobuf::wrap(&version, kind.list_kind, &raw);
-        return Ok(respond::protobuf_bytes(rendering, 200, body, text));
+    let is_protobuf = format == Format::Protobuf;
+    let wants_text = !is_protobuf || rendering.recording.objects();
+    let (mut text, mut raw, mut part) = (Vec::new(), Vec::new(), Vec::new());
+    begin_list_json(&version, kind.list_kind, meta, &mut text);
+    begin_list_protobuf(meta, &mut raw);
+    let (mut slices, mut empty) = (Slices::begin(), true);
+    for object in objects {
+        let object = endpoint.resource.from_hub(kind, object?)?;
+        if wants_text {
+            text.extend_from_slice(if empty { b"" } else { b"," });
+            json::write(object.as_reflect(), &mut text);
+        }
+        if is_protobuf {
+            part.clear();
+            protobuf::write_message(object.as_reflect(), &mut part);
+            protobuf::write_tag_bytes(LIST_ITEMS, &part, &mut raw);
+        }
+        empty = false;
+        slices.between().await;
     }
-    Ok(respond::json_bytes(rendering, 200, text()))
+    text.extend_from_slice(b"]}");
+    if is_protobuf {
+        let body = protobuf::wrap(&version, kind.list_kind, &raw);
+        return Ok(respond::long_protobuf(rendering, 200, body, || text).await);
+    }
+    Ok(respond::long_json(rendering, 200, text).await)
 }
 
 /// What a list shows, one after the other, so that few are in memory at once.
 type Found<'a, T> = &'a mut dyn Iterator<Item = Result<T, StatusError>>;
 
 /// A list of objects' metadata (of the hub version).
-pub(super) fn metadata_list(
+pub(super) async fn metadata_list(
     request: &Request,
     endpoint: &Endpoint,
     (format, version): (Format, MetaVersion),
@@ -248,7 +271,9 @@ pub(super) fn metadata_list(
     begin_list_json(version, KIND, meta, &mut text);
     begin_list_protobuf(meta, &mut raw);
     let (mut part, mut empty) = (Vec::new(), true);
+    let mut slices = Slices::begin();
     for metadata in found {
+        slices.between().await;
         let mut metadata = metadata?;
         for name in hidden {
             metadata.annotations.remove(*name);
@@ -273,9 +298,9 @@ pub(super) fn metadata_list(
     }
     if is_protobuf {
         let body = protobuf::wrap(version, KIND, &raw);
-        return Ok(respond::protobuf_bytes(rendering, 200, body, || text));
+        return Ok(respond::long_protobuf(rendering, 200, body, || text).await);
     }
-    Ok(respond::json_bytes(rendering, 200, text))
+    Ok(respond::long_json(rendering, 200, text).await)
 }
 
 fn no_list(group: &str, kind: &str) -> StatusError {
@@ -310,35 +335,10 @@ fn begin_list_json(version: &str, kind: &str, meta: &ListMeta, out: &mut Vec<u8>
     out.extend_from_slice(b",\"items\":[");
 }
 
-fn list_json(version: &str, kind: &str, meta: &ListMeta, objects: &[Box<dyn Object>]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(256 + objects.len() * 512);
-    begin_list_json(version, kind, meta, &mut out);
-    for (i, object) in objects.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        json::write(object.as_reflect(), &mut out);
-    }
-    out.extend_from_slice(b"]}");
-    out
-}
-
 fn begin_list_protobuf(meta: &ListMeta, out: &mut Vec<u8>) {
     let mut part = Vec::new();
     protobuf::write_message(meta, &mut part);
     protobuf::write_tag_bytes(LIST_METADATA, &part, out);
-}
-
-fn list_protobuf(meta: &ListMeta, objects: &[Box<dyn Object>]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(64 + objects.len() * 256);
-    begin_list_protobuf(meta, &mut out);
-    let mut part = Vec::new();
-    for object in objects {
-        part.clear();
-        protobuf::write_message(object.as_reflect(), &mut part);
-        protobuf::write_tag_bytes(LIST_ITEMS, &part, &mut out);
-    }
-    out
 }
 
 /// PartialObjectMetadata in protobuf.

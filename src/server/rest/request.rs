@@ -31,7 +31,11 @@ use crate::registry::managed::{RequestWriter, Tracking};
 use crate::registry::{Context, Endpoint, Registry, Warnings};
 use crate::request_info::{Query, RequestInfo};
 use crate::respond::{Rendering, header_text};
+use crate::turn::aside;
 use crate::user::User;
+
+/// A larger body is decoded on another thread.
+const LARGE_BODY_BYTES: usize = 64 * 1024;
 
 /// Largest request body, in bytes, as in kube-apiserver.
 pub const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
@@ -179,13 +183,19 @@ impl Request {
     /// Decodes the body as an object of `kind`, with defaults not yet applied.
     pub async fn object(
         &self,
-        registry: &Registry,
-        kind: &KindDesc,
+        registry: &Arc<Registry>,
+        kind: &'static KindDesc,
         validation: FieldValidation,
     ) -> Result<Box<dyn Object>, StatusError> {
         let format = self.body_format()?;
         let body = self.body().await?;
-        let (object, told) = decode_object(registry, kind, format, &body, validation)?;
+        let (object, told) = match body.len() > LARGE_BODY_BYTES {
+            false => decode_object(registry, kind, format, &body, validation)?,
+            true => {
+                let registry = registry.clone();
+                aside(move || decode_object(&registry, kind, format, &body, validation)).await?
+            }
+        };
         self.warnings.borrow_mut().extend(told.problems);
         self.written_empty.replace(told.written_empty);
         Ok(object)
@@ -194,15 +204,24 @@ impl Request {
     /// Decodes the body as a `kind` that need not be a resource, into an empty message of it.
     pub async fn kind(
         &self,
-        registry: &Registry,
+        registry: &Arc<Registry>,
         kind: Gvk,
         validation: FieldValidation,
-        message: &mut dyn Kind,
-    ) -> Result<(), StatusError> {
+        mut message: Box<dyn Kind>,
+    ) -> Result<Box<dyn Kind>, StatusError> {
         let format = self.body_format()?;
         let body = self.body().await?;
-        let told = decode_kind(registry, kind, format, &body, validation, message)?;
+        let large = body.len() > LARGE_BODY_BYTES;
+        let registry = registry.clone();
+        let decode = move || {
+            let told = decode_kind(&registry, kind, format, &body, validation, &mut *message)?;
+            Ok((message, told))
+        };
+        let (message, told) = match large {
+            false => decode()?,
+            true => aside(decode).await?,
+        };
         self.warnings.borrow_mut().extend(told.problems);
-        Ok(())
+        Ok(message)
     }
 }

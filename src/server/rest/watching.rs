@@ -168,7 +168,7 @@ impl Watch {
             self.came.until = None;
         }
         ready!(self.slices.poll_between(cx));
-        let end = Slices::end_of_piece();
+        let end = self.slices.end_of_piece();
         while self.writer.chunk.len() < CHUNK && !self.writer.ended {
             let Some(event) = self.came.events.as_slice().first() else {
                 break;
@@ -195,13 +195,18 @@ impl Watch {
         loop {
             if self.initial.is_some() {
                 ready!(self.slices.poll_between(cx));
-                self.initial = self.initial.take().and_then(|rest| self.writer.state(rest, self.mark));
+                let end = self.slices.end_of_piece();
+                let rest = self.initial.take();
+                self.initial = rest.and_then(|rest| self.writer.state(rest, self.mark, end));
                 self.go_on_without_initial();
             } else if !self.came.is_empty() && !self.writer.ended {
                 ready!(self.poll_came(cx));
             } else if let Some(events) = self.events.as_mut().filter(|_| !self.writer.ended) {
                 match events.poll_next_unpin(cx) {
-                    Poll::Ready(Some(Ok(WatchItem::Events(events)))) => self.came.events = events.into_iter(),
+                    Poll::Ready(Some(Ok(WatchItem::Events(events)))) => {
+                        self.came.events = events.into_iter();
+                        self.slices = Slices::begin();
+                    }
                     Poll::Ready(item) => self.writer.item(item),
                     Poll::Pending if bookmark => {
                         bookmark = false;
@@ -301,8 +306,7 @@ struct Writer {
 
 impl Writer {
     /// Some of the present objects, and gives back the rest; after the last one the mark of their end.
-    fn state(&mut self, mut initial: Initial, mark: bool) -> Option<Initial> {
-        let end = Slices::end_of_piece();
+    fn state(&mut self, mut initial: Initial, mark: bool, end: std::time::Instant) -> Option<Initial> {
         while self.chunk.len() < CHUNK && (self.chunk.is_empty() || std::time::Instant::now() < end) {
             let Some(entry) = initial.next() else {
                 if mark {

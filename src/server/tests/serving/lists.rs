@@ -1,5 +1,7 @@
 //! What lists cost while they are sent.
 
+use std::time::Duration;
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -23,7 +25,8 @@ fn resident() -> usize {
 /// Many whole lists at once, to clients that stop reading at their beginning: no answer stands in memory as a whole.
 #[tokio::test]
 async fn lists_in_flight_hold_little_each() {
-    let server = Server::with(|_| {});
+    // The last one is read when all the others have been.
+    let server = Server::with(|requests| requests.timeout = Duration::from_secs(600));
     let mut writer = server.client().await;
     for number in 0..ORDER_COUNT {
         writer.create(&format!("order-{number}"), NOTE).await;

@@ -98,7 +98,7 @@ impl Deaf {
 /// more.
 #[tokio::test]
 async fn a_list_that_is_not_read_gives_its_place_back() {
-    const TIME: Duration = Duration::from_millis(1500);
+    const TIME: Duration = Duration::from_secs(2);
     let server = setting(|requests| {
         requests.timeout = TIME;
         requests.max_reads = 1;
@@ -127,10 +127,12 @@ async fn a_list_that_is_not_read_gives_its_place_back() {
 /// The present objects have to be read in the time of a request.
 #[tokio::test]
 async fn a_watch_whose_beginning_is_not_read_ends() {
-    let server = setting(|requests| requests.timeout = Duration::from_millis(500)).await;
+    const TIME: Duration = Duration::from_secs(2);
+    let server = setting(|requests| requests.timeout = TIME).await;
     for query in [WATCH, WATCH_LIST] {
-        for deaf in Deaf::each(&server, &format!("{ORDERS}{query}")).await {
-            tokio::time::sleep(Duration::from_millis(700)).await;
+        let deaf = Deaf::each(&server, &format!("{ORDERS}{query}")).await;
+        tokio::time::sleep(TIME + TIME / 2).await;
+        for deaf in deaf {
             assert!(deaf.is_cut_off().await, "{query}");
         }
     }
@@ -139,7 +141,7 @@ async fn a_watch_whose_beginning_is_not_read_ends() {
 /// What comes after that may wait for its reader, or not come at all.
 #[tokio::test]
 async fn a_watch_that_has_begun_goes_on() {
-    let server = Server::with(|requests| requests.timeout = Duration::from_millis(300));
+    let server = Server::with(|requests| requests.timeout = Duration::from_secs(1));
     let mut client = server.client().await;
     client.create("first", 0).await;
     let mut idle = server.client().await.watch("").await;
@@ -148,7 +150,7 @@ async fn a_watch_that_has_begun_goes_on() {
     for number in 0..5 {
         client.create(&format!("order-{number}"), NOTE).await;
     }
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
     for number in 0..5 {
         assert_eq!(idle.next_name().await, format!("order-{number}"));
     }
@@ -189,10 +191,13 @@ async fn the_end_waits_for_readers_who_read() {
         unreachable!()
     };
     server.begin_to_stop();
-    let mut read = Vec::new();
+    let (mut read, mut pauses) = (Vec::new(), 0);
     while let Some(frame) = soon(body.frame()).await {
         read.extend_from_slice(&frame.unwrap().into_data().unwrap());
-        tokio::time::sleep(Duration::from_millis(3)).await;
+        if read.len() > pauses << 20 {
+            pauses += 1;
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
     }
     let list: serde_json::Value = serde_json::from_slice(&read).unwrap();
     assert_eq!(list["items"].as_array().unwrap().len(), COUNT);
