@@ -9,6 +9,7 @@ use std::sync::Arc;
 use facts::facts;
 use keelson_machinery::json;
 use keelson_machinery::scheme::KindDesc;
+use keelson_server::authz::{Authorization, PrivilegedGroup};
 use keelson_server::cache::Budget;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::registry::managed::Tracking;
@@ -115,7 +116,8 @@ fn context(kind: &KindDesc, backend: &Backend) -> Context {
     Context {
         asked: Default::default(),
         registry: None,
-        authorization: Default::default(),
+        // Some objects say what their maker is allowed to elsewhere.
+        authorization: Authorization::new(vec![Arc::new(PrivilegedGroup)]),
         now: backend.clock.now(),
         namespace: namespace.to_owned(),
         user: User {
