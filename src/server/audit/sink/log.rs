@@ -31,17 +31,10 @@ pub struct LogSettings {
 }
 
 impl LogSettings {
-    /// What a line may have: what the settings say of large events, and never more than a file has room for.
-    pub(super) fn line_limit(&self) -> Option<Truncation> {
-        let file = self
-            .path
-            .is_some()
-            .then(|| usize::try_from(self.rotation.max_bytes).unwrap_or(usize::MAX));
-        // Behind the event stands the end of its line.
-        let file = file.map(|bytes| bytes.saturating_sub(1));
-        let wanted = self.truncation.map(|truncation| truncation.max_event);
-        let max_event = file.into_iter().chain(wanted).min()?;
-        Some(Truncation { max_event })
+    /// Bytes of an event that a file has room for, beside the end of its line.
+    pub(super) fn room(&self) -> usize {
+        let file = self.path.as_ref().map(|_| self.rotation.max_bytes.saturating_sub(1));
+        file.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX)
     }
 }
 

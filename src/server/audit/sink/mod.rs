@@ -69,6 +69,8 @@ pub struct Sink {
     mode: Mode,
     format: Format,
     truncation: Option<Truncation>,
+    /// Bytes that the place of an event has: the objects of a larger one are left out.
+    room: usize,
     queue: Arc<Queue>,
     /// Events lost.
     errors: Counter,
@@ -100,7 +102,8 @@ impl Sink {
     /// A file, or standard output, with a thread of its own.
     pub(super) fn log(settings: LogSettings, clock: Arc<dyn Clock>, errors: Counter) -> io::Result<Sink> {
         let mut sink = Sink::queued(Sink::LOG, settings.mode, &settings.batching, errors);
-        (sink.format, sink.truncation) = (settings.format, settings.line_limit());
+        (sink.format, sink.truncation) = (settings.format, settings.truncation);
+        sink.room = settings.room();
         log::start(settings, clock, sink.queue.clone())?;
         Ok(sink)
     }
@@ -119,6 +122,7 @@ impl Sink {
             mode,
             format: Format::Json,
             truncation: None,
+            room: usize::MAX,
             queue: Arc::new(Queue::new(mode, batching, errors.clone())),
             errors,
         }
@@ -133,15 +137,15 @@ impl Sink {
         text.clear();
         if self.format == Format::Legacy {
             event.write_line(text);
-            return self.truncation.is_none_or(|t| text.len() <= t.max_event);
+            return true;
         }
         event.write_json(true, text);
-        let Some(Truncation { max_event }) = self.truncation.filter(|t| text.len() > t.max_event) else {
-            return true;
-        };
-        text.clear();
-        event.write_json(false, text);
-        text.len() <= max_event
+        let limit = self.truncation.map_or(usize::MAX, |truncation| truncation.max_event);
+        if text.len() > limit.min(self.room) {
+            text.clear();
+            event.write_json(false, text);
+        }
+        text.len() <= limit
     }
 
     /// An event is lost. The answer is that of [`Sink::send`].
