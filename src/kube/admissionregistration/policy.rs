@@ -70,7 +70,7 @@ impl<'a> Bound<'a> {
                 namespace: &reference.namespace,
                 mutates: plural == MUTATING,
             };
-            let kind = kind.as_ref().map(|kind| kind.as_ref().map(shown)).map_err(|()| ());
+            let kind = kind.as_ref().map(|kind| kind.as_ref().map(shown)).map_err(|none| *none);
             told(of_binding(context, &reference, kind).await)
         }))
     }

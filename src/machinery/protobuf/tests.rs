@@ -36,7 +36,8 @@ fn everything_comes_back() {
 
 #[test]
 fn what_a_body_becomes_is_bounded() {
-    let new: [(&str, usize, fn() -> Box<dyn Reflect>); 2] = [
+    type New = fn() -> Box<dyn Reflect>;
+    let new: [(&str, usize, New); 2] = [
         ("args", 100_000, || Box::<Part>::default()),
         ("parts", 20_000, || Box::<WidgetSpec>::default()),
     ];

@@ -161,6 +161,7 @@ impl Follower {
 
 #[cfg(test)]
 #[path = "../tests/serving/swapped.rs"]
+#[allow(dead_code, reason = "some of it is for tests of lists")]
 mod swapped;
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ fn extended_claim(pod: &Pod, status: &PodExtendedResourceClaimStatus, path: &Pat
         let (container, resource, request) = (&mapping.container_name, &mapping.resource_name, &mapping.request_name);
         // Of containers of one name the last counts.
         let all = pod.spec.init_containers.iter().chain(&pod.spec.containers);
-        match all.filter(|c| c.name == *container).last() {
+        match all.rev().find(|c| c.name == *container) {
             None => {
                 let text = "must match the name of an entry in spec.initContainers.name or spec.containers.name";
                 errors.push(FieldError::invalid(&at.child("containerName"), container, text));

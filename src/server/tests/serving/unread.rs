@@ -76,7 +76,7 @@ impl Deaf {
     }
 
     /// Reads what there is, until the answer is broken off.
-    async fn is_cut_off(self) -> bool {
+    async fn was_cut_off(self) -> bool {
         match self {
             Deaf::Http2(mut body) => loop {
                 match soon(body.frame()).await {
@@ -120,7 +120,7 @@ async fn a_list_that_is_not_read_gives_its_place_back() {
         })
         .await;
         assert!(begun.elapsed() >= TIME, "{way}: {:?}", begun.elapsed());
-        assert!(deaf.is_cut_off().await, "{way}");
+        assert!(deaf.was_cut_off().await, "{way}");
     }
 }
 
@@ -133,7 +133,7 @@ async fn a_watch_whose_beginning_is_not_read_ends() {
         let deaf = Deaf::each(&server, &format!("{ORDERS}{query}")).await;
         tokio::time::sleep(TIME + TIME / 2).await;
         for deaf in deaf {
-            assert!(deaf.is_cut_off().await, "{query}");
+            assert!(deaf.was_cut_off().await, "{query}");
         }
     }
 }

@@ -218,10 +218,10 @@ impl Watcher {
 
     /// The recorder tells how far it is.
     fn record(&self) {
-        if let (true, Some(position), Some(heard)) = (self.recorder, self.position, self.heard) {
-            if !self.world.border().is_some_and(|border| position.is_lost(border)) {
-                self.lane().recorded.fetch_max(heard, Ordering::Relaxed);
-            }
+        if let (true, Some(position), Some(heard)) = (self.recorder, self.position, self.heard)
+            && !self.world.border().is_some_and(|border| position.is_lost(border))
+        {
+            self.lane().recorded.fetch_max(heard, Ordering::Relaxed);
         }
     }
 
