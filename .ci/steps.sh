@@ -35,13 +35,14 @@ step_seeds() {
     KEELSON_SEQUENCES=100000 cargo test --quiet --locked -p keelson-storage embedded::tests::sequences
 }
 
-# Traffic and faults on each store with a check of what clients saw, and kill -9 under load; both are longer by hand.
+# Traffic and faults on each store with a check of what clients saw, and servers that are killed and ended under load; both
+# are longer by hand.
 step_history() {
     name_tools
     cargo build --quiet --locked
     cargo build --quiet --locked -p keelson-history
     "$CARGO_TARGET_DIR/debug/keelson-history" traffic --seconds 15
-    "$CARGO_TARGET_DIR/debug/keelson-history" crash --rounds 50
+    "$CARGO_TARGET_DIR/debug/keelson-history" crash --rounds 24 --objects 2000
     "$CARGO_TARGET_DIR/debug/keelson-history" disk
 }
 

@@ -17,7 +17,7 @@ mod run;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 use rand::rngs::SmallRng;
@@ -76,6 +76,9 @@ struct Traffic {
     /// So many seeds, one after the other, on each store.
     #[arg(long, default_value_t = 1)]
     seeds: u64,
+    /// Goes on with further seeds until so many minutes are over.
+    #[arg(long, default_value_t = 0)]
+    minutes: u64,
 }
 
 fn main() -> ExitCode {
@@ -114,7 +117,10 @@ async fn traffic(program: PathBuf, args: Traffic, first: u64) -> ExitCode {
     let required = std::env::var_os("KEELSON_REQUIRE_ETCD").is_some_and(|value| value == "1");
     let etcd = args.etcd.or_else(|| std::env::var_os("ETCD_BIN").map(PathBuf::from));
     let mut failed = 0;
-    for seed in first..first + args.seeds {
+    let begin = Instant::now();
+    let goes_on = |seed: &u64| *seed < first + args.seeds || begin.elapsed() < Duration::from_secs(60 * args.minutes);
+    let mut runs = 0;
+    for seed in (first..).take_while(goes_on) {
         for store in &args.stores {
             if *store == Store::Etcd && etcd.is_none() {
                 assert!(!required, "etcd is missing, and it must not be: set ETCD_BIN");
@@ -129,9 +135,11 @@ async fn traffic(program: PathBuf, args: Traffic, first: u64) -> ExitCode {
                 seed,
                 situations: Situation::all_but(&args.without),
             };
+            runs += 1;
             failed += usize::from(!run::run(settings).await);
         }
     }
-    println!("{failed} runs with violations");
+    let minutes = begin.elapsed().as_secs() / 60;
+    println!("{failed} of {runs} runs with violations, {minutes} minutes");
     ExitCode::from(u8::from(failed > 0))
 }
