@@ -12,6 +12,7 @@
     clippy::panic,
     reason = "what fails here fails a test, as it should"
 )]
+#![allow(clippy::print_stdout, reason = "figures, and how a sample is repeated")]
 
 mod measure;
 mod places;

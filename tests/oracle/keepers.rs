@@ -125,9 +125,6 @@ async fn part(server: &Server, sample: &Sample, path: &str, sub: &str) -> BTreeM
             object = server.must(Ask::new("GET", path)).await;
             told = server.ask(&ask(&object)).await;
         }
-        if std::env::var_os("VERBOSE").is_some() {
-            eprintln!("{target} {name}: {} {}", told.0, told.1["message"]);
-        }
         found.insert(name, outcome(&change, &object, &told));
     }
     found

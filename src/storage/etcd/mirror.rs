@@ -124,7 +124,7 @@ impl Mirror {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         let written = own.since(self.calls.witness.falls()).of(key);
         drop(own);
-        if !self.reached.borrow().followed || self.heard.silence() > SILENCE {
+        if !self.is_followed() || self.heard.silence() > SILENCE {
             return None;
         }
         let got = self.now()?.get(key).ok()?;
@@ -161,10 +161,15 @@ impl Mirror {
         self.now()?.position()
     }
 
+    /// Whether a stream keeps it up to date now.
+    pub fn is_followed(&self) -> bool {
+        self.reached.borrow().followed
+    }
+
     /// A watch from memory; `None`: history does not reach back so far here, `after` has not come here yet, or nobody has
     /// heard of etcd for a while.
     pub fn watch(&self, prefix: &str, after: Revision) -> Option<WatchStream> {
-        if !self.reached.borrow().followed || self.heard.silence() > FRESH {
+        if !self.is_followed() || self.heard.silence() > FRESH {
             return None;
         }
         self.now()?.watch(prefix, after).ok()
@@ -172,7 +177,7 @@ impl Mirror {
 
     /// As [`Mirror::watch`], when etcd has just confirmed that the revision has come.
     pub fn watch_ahead(&self, prefix: &str, after: Revision) -> Option<WatchStream> {
-        if !self.reached.borrow().followed {
+        if !self.is_followed() {
             return None;
         }
         self.now()?.watch_ahead(prefix, after).ok()

@@ -182,17 +182,32 @@ impl EtcdStore {
 
     /// A watch that memory can't serve, or not before etcd has confirmed that its revision has come.
     async fn watch_now(&self, prefix: &str, after: Revision) -> Result<WatchStream, StoreError> {
+        let falls = self.calls.witness.falls();
+        if let Some(mirror) = self.mirror_of(prefix).filter(|mirror| mirror.is_followed()) {
+            self.confirm(after, falls).await?;
+            if let Some(stream) = mirror.watch_ahead(prefix, after) {
+                return Ok(stream);
+            }
+        }
+        let started = watch::start(self.calls.clone(), prefix, after, falls, self.signal.subscribe()).await?;
+        // Not before: etcd may go back as long as no stream is open that would break.
+        self.confirm(after, falls).await?;
+        Ok(started)
+    }
+
+    /// An error for a revision that has not come, or may be of a past that was lost since etcd had gone back so often.
+    async fn confirm(&self, revision: Revision, falls: u64) -> Result<(), StoreError> {
         let current = self.calls.current_revision().await?;
-        if after > current {
-            return Err(StoreError::Future { wanted: after, current });
+        if self.calls.witness.falls() != falls {
+            return Err(self.calls.witness.compacted());
         }
-        if let Some(stream) = self
-            .mirror_of(prefix)
-            .and_then(|mirror| mirror.watch_ahead(prefix, after))
-        {
-            return Ok(stream);
+        match revision > current {
+            true => Err(StoreError::Future {
+                wanted: revision,
+                current,
+            }),
+            false => Ok(()),
         }
-        watch::start(self.calls.clone(), prefix, after, self.signal.subscribe()).await
     }
 
     /// An error for a revision that etcd has no number for: it would read that as none at all.

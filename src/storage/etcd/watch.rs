@@ -83,14 +83,14 @@ pub(super) enum From {
     After(Revision),
 }
 
-/// A watch that etcd has confirmed, after a revision that has come. It outlives its streams.
+/// A watch that etcd has confirmed, after a revision that had come when etcd had gone back so often. It outlives its streams.
 pub(super) async fn start(
     calls: Calls,
     prefix: &str,
     after: Revision,
+    falls: u64,
     signal: watch::Receiver<Signal>,
 ) -> Result<WatchStream, StoreError> {
-    let falls = calls.witness.falls();
     let (pump, items) = Pump::new(calls, prefix, falls, signal, QUEUE);
     pump.start(items, From::After(after)).await
 }

@@ -184,6 +184,23 @@ async fn whoever_sees_it_first_tells_all() {
     assert!(matches!(ended, StoreError::Compacted { .. }), "{ended:?}");
 }
 
+/// A watch that is asked for while etcd goes back does not go on from a revision that is lost.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_opened_meanwhile_is_refused() {
+    let etcd = Simulated::begin(1, ORDERLY).await;
+    let kept = etcd.put("/a/kept", "x");
+    let last = etcd.put("/a/lost", "x");
+    assert_eq!(etcd.store.current_revision().await.unwrap(), last);
+    etcd.cluster.restore(kept, Duration::from_secs(1), 2);
+    let store = etcd.store.clone();
+    let watch = tokio::spawn(async move { store.watch("/", last).await });
+    for n in 0..5 {
+        etcd.put(&format!("/a/new-{n}"), "x");
+    }
+    let refused = watch.await.unwrap().err();
+    assert!(matches!(refused, Some(StoreError::Compacted { .. })), "{refused:?}");
+}
+
 async fn put(client: &Client, key: &str) {
     client.kv_client().put(key, "other", None).await.unwrap();
 }
