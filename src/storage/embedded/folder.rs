@@ -3,6 +3,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::log::{self, Log};
 use super::reserve::Reserve;
@@ -23,6 +24,10 @@ const SHARED: &str = "store.db-shm";
 /// Why a store does not open that has no log. (Another program that reads the file after a crash may have moved the log
 /// into it; nobody can tell.)
 pub(super) const LOG_MISSING: &str = "the file is missing, though the store was not closed";
+
+/// So often a lock that somebody has is tried again, with a pause before each.
+const LOCK_ATTEMPTS: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// What the lock file holds while a server uses the store, and after one that ended without closing it.
 const OPEN: &[u8] = b"open\n";
@@ -45,7 +50,7 @@ impl Folder {
             .create(dir)
             .map_err(|e| failed("making the folder", e))?;
         let lock = open(&dir.join("lock")).map_err(|e| failed("opening its lock file", e))?;
-        lock.try_lock().map_err(|error| match error {
+        take_lock(&lock).map_err(|error| match error {
             TryLockError::WouldBlock => {
                 StoreError::Unavailable(format!("{} is in use by another process", dir.display()))
             }
@@ -183,6 +188,18 @@ impl Folder {
         self.note_closed()?;
         self.sync()
     }
+}
+
+/// Takes the lock, or waits a moment for it: a child process has what its parent holds until it runs its own program, so
+/// that a folder which is given up may still seem to be in use.
+fn take_lock(lock: &File) -> Result<(), TryLockError> {
+    for _ in 0..LOCK_ATTEMPTS {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            done => return done,
+        }
+    }
+    lock.try_lock()
 }
 
 /// Bytes of a file; none if it is missing.
