@@ -199,7 +199,7 @@ fn play(seed: u64, talks: bool) -> Outcome {
 
 #[test]
 fn what_is_derived_is_right() {
-    sweep(play, 1000, "keelson-server", "simulation::one");
+    sweep(play, 500, "keelson-server", "simulation::one");
 }
 
 #[test]

@@ -164,7 +164,15 @@ impl EtcdStore {
             return Ok(read.listed.clone());
         }
         self.check_number(options.revision.unwrap_or_default()).await?;
-        match self.calls.list(prefix, options).await {
+        let listed = self.calls.list(prefix, options).await;
+        // Not before: the answer may be the first to show that etcd has gone back.
+        if options
+            .revision
+            .is_some_and(|revision| self.calls.witness.may_be_lost(revision))
+        {
+            return Err(self.calls.witness.compacted());
+        }
+        match listed {
             Ok(listed) => Ok(listed),
             Err(ListFailure::Compacted) => Err(StoreError::Compacted {
                 oldest: watch::oldest(&self.calls).await,
@@ -198,7 +206,7 @@ impl EtcdStore {
     /// An error for a revision that has not come, or may be of a past that was lost since etcd had gone back so often.
     async fn confirm(&self, revision: Revision, falls: u64) -> Result<(), StoreError> {
         let current = self.calls.current_revision().await?;
-        if self.calls.witness.falls() != falls {
+        if self.calls.witness.falls() != falls || self.calls.witness.may_be_lost(revision) {
             return Err(self.calls.witness.compacted());
         }
         match revision > current {

@@ -29,6 +29,8 @@ struct Seen {
     turn: u64,
     /// Those before it.
     former: Vec<u64>,
+    /// The revision at which this process saw it first. `None`: it has seen no other one.
+    begin: Option<Revision>,
 }
 
 /// How far etcd was at a moment; the default is before all.
@@ -89,6 +91,9 @@ impl Witness {
             self.fall(&mut seen, header);
         } else {
             seen.mark.raise(header);
+            if seen.begin == Some(Revision::default()) {
+                seen.begin = Some(header.revision);
+            }
         }
     }
 
@@ -118,6 +123,7 @@ impl Witness {
             ..Mark::default()
         };
         seen.mark.raise(now);
+        seen.begin = Some(now.revision);
         let turn = std::mem::replace(&mut seen.turn, timeline::random());
         if seen.former.len() >= FORMER {
             seen.former.remove(0);
@@ -142,6 +148,13 @@ impl Witness {
         StoreError::Compacted {
             oldest: self.lock().mark.revision,
         }
+    }
+
+    /// Whether a revision may be one of a timeline that was lost: it had come when the present one was seen first, so
+    /// nobody here has told it as the present state since. True until that has been seen.
+    pub fn may_be_lost(&self, revision: Revision) -> bool {
+        let begin = self.lock().begin;
+        begin.is_some_and(|begin| begin == Revision::default() || revision < begin)
     }
 
     pub fn timeline(&self) -> Timeline {
@@ -239,6 +252,21 @@ mod tests {
         assert_eq!(witness.falls(), 0);
         witness.look(witness.mark(), &header(10, 4));
         assert_eq!(witness.falls(), 0);
+    }
+
+    /// What had come when the present timeline was seen first may be of the one before it.
+    #[test]
+    fn revisions_that_were_told_before_a_fall_may_be_lost() {
+        let witness = Witness::new();
+        witness.look(witness.mark(), &header(10, 4));
+        assert!(!witness.may_be_lost(Revision(3)), "there is one timeline");
+        witness.look(witness.mark(), &header(8, 2));
+        assert!(witness.may_be_lost(Revision(7)));
+        assert!(!witness.may_be_lost(Revision(8)), "it is the present state");
+        witness.gone_back(1);
+        assert!(witness.may_be_lost(Revision(12)), "where the present one is has not been seen");
+        witness.look(witness.mark(), &header(9, 2));
+        assert!(witness.may_be_lost(Revision(8)) && !witness.may_be_lost(Revision(9)));
     }
 
     /// Siblings have turns of their own, and say nothing of each other's.

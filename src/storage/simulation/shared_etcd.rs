@@ -148,6 +148,8 @@ impl Run {
             truth: self.cluster.truth.clone(),
             prefix: prefix.clone(),
             direct,
+            // A server that was begun anew can't know of a time before it.
+            ignorant: !self.plan.restarts && dice.chance(500),
             learn: Arc::new(|| {}),
             slowness: *dice.pick(&[0, 0, 50, 1000]),
             place: Arc::default(),

@@ -34,6 +34,8 @@ struct Timeline {
     points: Vec<Point>,
     /// The timeline that this one shares its beginning with, and the last revision that they share.
     parent: Option<(usize, u64)>,
+    /// The revision when it could be reached first; 0: it can't yet.
+    begun: u64,
 }
 
 impl Timeline {
@@ -65,7 +67,12 @@ impl Truth {
             at: Instant::now(),
         };
         let points = vec![first];
-        Truth(Mutex::new(vec![Timeline { points, parent: None }]))
+        let timeline = Timeline {
+            points,
+            parent: None,
+            begun: 1,
+        };
+        Truth(Mutex::new(vec![timeline]))
     }
 
     pub fn now(&self) -> Now {
@@ -134,7 +141,23 @@ impl Truth {
         let current = timelines.len() - 1;
         let points = timelines[current].points[..after.0 as usize].to_vec();
         let parent = Some((current, after.0));
-        timelines.push(Timeline { points, parent });
+        timelines.push(Timeline {
+            points,
+            parent,
+            begun: 0,
+        });
+    }
+
+    /// The current timeline can be reached from now on.
+    pub fn begin(&self) {
+        if let Some(timeline) = self.lock().last_mut() {
+            timeline.begun = timeline.last();
+        }
+    }
+
+    /// Whether a revision was there before the current timeline could be reached.
+    pub fn is_before_begin(&self, revision: Revision) -> bool {
+        self.lock().last().is_some_and(|timeline| revision.0 < timeline.begun)
     }
 
     /// All keys at a revision, if there was one.

@@ -29,6 +29,8 @@ pub struct Watcher {
     pub prefix: String,
     /// It lists without having the prefix kept in memory.
     pub direct: bool,
+    /// It does not hear that a store was put back, and comes with what it knows.
+    pub ignorant: bool,
     /// Brings the truth up to what the store has.
     pub learn: Arc<dyn Fn() + Send + Sync>,
     /// Milliseconds that it takes over an item at most.
@@ -43,18 +45,34 @@ impl Watcher {
         loop {
             let at = store();
             let known = self.at().filter(|_| self.world.dice.chance(700));
-            let begin = match known.filter(|place| place.timeline == self.truth.now().timeline) {
+            let begin = match known.filter(|place| self.goes_on_from(place)) {
                 Some(place) => Some(place),
                 None => self.list(&*at).await,
             };
             if let Some(place) = begin {
                 self.set(Some(place));
-                if let Err(StoreError::Compacted { .. }) = self.watch(&*at, place).await {
+                let end = self.watch(&*at, place).await;
+                self.world
+                    .say(|| format!("watch of {} from {place:?} ended: {end:?}", self.prefix));
+                if matches!(end, Err(StoreError::Compacted { .. } | StoreError::Future { .. })) {
                     self.set(None);
                 }
             }
-            sleep(self.world.dice.millis(300)).await;
+            // Now and then a client is away for so long that much happens meanwhile.
+            let away = if self.world.is_busy() && self.world.dice.chance(200) {
+                6000
+            } else {
+                300
+            };
+            sleep(self.world.dice.millis(away)).await;
         }
+    }
+
+    /// Whether a watch may be asked for from there. What is of another timeline is told by a revision that this one had
+    /// when it was reached first; a later one may be of either.
+    fn goes_on_from(&self, place: &Place) -> bool {
+        let same = place.timeline == self.truth.now().timeline;
+        same || (self.ignorant && self.truth.is_before_begin(place.told))
     }
 
     pub fn at(&self) -> Option<Place> {

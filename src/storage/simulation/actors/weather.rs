@@ -1,16 +1,17 @@
 //! What goes wrong, and when.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::Revision;
+use super::watchers::{Place, Watcher};
 use crate::simulation::etcd::cluster::Cluster;
 use crate::simulation::etcd::network::{Network, Weather};
 use crate::simulation::plan::Plan;
 use crate::simulation::servers::Server;
 use crate::simulation::world::World;
+use crate::{Revision, Store};
 
 /// Writes that others may do while the stores can't reach etcd.
 const MOST_MEANWHILE: usize = 120;
@@ -127,6 +128,33 @@ impl Sky {
                 .put(self.plan.prefix(dice), &name, &format!("r-{number}"), None);
             self.cluster.commit(&[put]);
         }
+        self.cluster.truth.begin();
         sleep(away).await;
+        if !self.plan.restarts && lost > 0 {
+            let told = Revision(snapshot.0 + dice.between(1, lost) as u64);
+            self.come_late(told);
+        }
+    }
+
+    /// A client that knows a revision of the timeline that was lost watches from there. (A server that was begun anew
+    /// could not tell.)
+    fn come_late(&self, told: Revision) {
+        let dice = self.world.dice.clone();
+        let timeline = self.cluster.truth.now().timeline - 1;
+        let watcher = Watcher {
+            world: self.world.clone(),
+            truth: self.cluster.truth.clone(),
+            prefix: self.plan.prefix(&dice).to_owned(),
+            direct: false,
+            ignorant: true,
+            learn: Arc::new(|| {}),
+            slowness: 0,
+            place: Arc::new(Mutex::new(Some(Place { timeline, told }))),
+        };
+        let servers = self.servers.clone();
+        self.world.spawner.spawn(async move {
+            sleep(dice.millis(5000)).await;
+            watcher.run(move || dice.pick(&servers).store() as Arc<dyn Store>).await;
+        });
     }
 }

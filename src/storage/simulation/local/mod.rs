@@ -172,6 +172,7 @@ impl Run {
             truth: self.truth.clone(),
             prefix: prefix.clone(),
             direct: dice.chance(300),
+            ignorant: false,
             learn: Arc::new(move || learning.learn()),
             slowness: *dice.pick(&[0, 0, 50, 2000]),
             place: Arc::default(),
