@@ -41,9 +41,7 @@ step_history() {
     name_tools
     cargo build --quiet --locked
     cargo build --quiet --locked -p keelson-history
-    # Stores that are put back are left to the long runs: beside the faults of so short a run, their watches may come too
-    # late to be judged.
-    "$CARGO_TARGET_DIR/debug/keelson-history" traffic --seconds 15 --without put-back
+    "$CARGO_TARGET_DIR/debug/keelson-history" traffic --seconds 15
     "$CARGO_TARGET_DIR/debug/keelson-history" crash --rounds 24 --objects 2000
     "$CARGO_TARGET_DIR/debug/keelson-history" disk
 }

@@ -133,7 +133,8 @@ pub fn restore(file: &Path, dir: &Path, replace: bool) -> Result<(Report, Option
     let replaces = folder.holds_store();
     if replaces && !replace {
         let dir = dir.display();
-        return Err(StoreError::Unavailable(format!("{dir} holds a store already")));
+        let refused = format!("{dir} holds a store already; --force replaces it and keeps its files");
+        return Err(StoreError::Unavailable(refused));
     }
     let part = part(&path);
     let made = copy_checked(file, &part).and_then(|()| {

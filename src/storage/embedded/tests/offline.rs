@@ -28,7 +28,7 @@ async fn a_snapshot_of_a_serving_store_is_restored_elsewhere() {
     assert_eq!(all(&restored, None).await, taken, "keys, values and revisions");
     restored.close().await;
     let refused = offline::restore(&file, &copy, false).unwrap_err().to_string();
-    assert!(refused.ends_with("holds a store already"), "{refused}");
+    assert!(refused.contains("holds a store already"), "{refused}");
     store.close().await;
 }
 
@@ -165,7 +165,7 @@ async fn a_snapshot_never_meets_the_log_of_another_store() {
     );
     assert!(!crashed.join("store.db").exists(), "nothing is made beside the log");
     let refused = offline::restore(&file, &crashed, false).unwrap_err().to_string();
-    assert!(refused.ends_with("holds a store already"), "{refused}");
+    assert!(refused.contains("holds a store already"), "{refused}");
     let (report, replaced) = offline::restore(&file, &crashed, true).unwrap();
     assert_eq!((report.keys, report.revision), (1, Revision(2)));
     assert!(

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use http::Method;
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::client::Client;
 use super::proxy::{Mode, Proxy};
 use super::put_back::{self, Copy};
 use super::server::Server;
@@ -26,8 +24,6 @@ const LONG_ONE_IN: u32 = 25;
 const SPAN: Duration = Duration::from_secs(40);
 /// Traffic before and after what a run must not end without.
 const BRIEF: Duration = Duration::from_secs(1);
-/// Generous: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
 const LONG: Duration = Duration::from_secs(13);
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -151,22 +147,10 @@ impl Past {
     }
 }
 
-/// Returns when a server serves.
+/// Returns when a server serves; the run is over if it does not.
 async fn revive(server: &Server, world: &World) {
-    let since = Instant::now();
-    loop {
-        let mut client = Client::new(server.target(), false);
-        // Any answer will do, and none need be whole.
-        let answer = client
-            .send(Method::GET, "/livez/ping", "application/json", String::new())
-            .await;
-        if answer.is_ok() && !server.has_ended() {
-            return;
-        }
-        if server.has_ended() || since.elapsed() > PATIENCE {
-            return world.breaks("a server starts again", server.last_words());
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    if let Err(log) = server.serves().await {
+        world.breaks("a server starts again", log);
     }
 }
 

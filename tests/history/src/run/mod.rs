@@ -299,7 +299,7 @@ pub async fn run(settings: Settings) -> bool {
     let begin = Instant::now();
     let mut crowd = Crowd::new(&site, &world, settings.seed);
     crowd.watch();
-    world.recording().await;
+    world.recording(&site.servers).await;
     crowd.write();
     crowd.read();
     let (_, _, rng) = crowd.next();

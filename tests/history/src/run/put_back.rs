@@ -82,6 +82,9 @@ pub async fn put_back(site: &Site, world: &World, copy: Option<&Copy>, rng: &mut
     world.is_put_back(border);
     if site.store != Store::Etcd {
         site.servers[0].start_again();
+        if let Err(log) = site.servers[0].serves().await {
+            return world.breaks("a server starts again", log);
+        }
     }
     world.steady().await;
     if site.store == Store::Memory {
@@ -91,7 +94,7 @@ pub async fn put_back(site: &Site, world: &World, copy: Option<&Copy>, rng: &mut
     while !world.lanes.iter().all(|lane| lane.has_crossed(border)) && since.elapsed() < CROSSING {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    world.recording().await;
+    world.recording(&site.servers).await;
     world.is_written();
     drop(quiet);
 }
@@ -111,12 +114,19 @@ async fn embedded(site: &Site, world: &World, down: u64, copy: &Copy, rng: &mut 
     let server = &site.servers[0];
     server.kill();
     let store = server.data().join("store");
-    let removed = match rng.random() {
-        true => std::fs::remove_dir_all(&store),
-        false => std::fs::remove_file(store.join("store.db")),
+    // The log of a lost file may hold what is nowhere else, so it is replaced only on demand.
+    let is_all: bool = rng.random();
+    let (removed, demand) = match is_all {
+        true => (std::fs::remove_dir_all(&store), None),
+        false => (std::fs::remove_file(store.join("store.db")), Some("--force")),
     };
     removed.unwrap();
-    if let Err(error) = server.store(&["restore", copy.path.to_str()?]) {
+    let copy_path = copy.path.to_str()?;
+    if let (false, Ok(said)) = (is_all, server.store(&["restore", copy_path])) {
+        world.violation("a folder with a log is not replaced unasked", said);
+    }
+    let args: Vec<&str> = ["restore", copy_path].into_iter().chain(demand).collect();
+    if let Err(error) = server.store(&args) {
         world.violation("a folder without a store takes a copy", error);
     }
     if let Err(error) = server.check() {

@@ -7,7 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::client::Target;
+use http::Method;
+
+use super::client::{Client, Target};
 
 /// Generous: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -74,6 +76,25 @@ impl Server {
                 self.last_words()
             );
             std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Returns when it answers. The error is the end of its log: it has ended, or answers nothing.
+    pub async fn serves(&self) -> Result<(), String> {
+        let since = Instant::now();
+        loop {
+            let mut client = Client::new(self.target(), false);
+            // Any answer will do, and none need be whole.
+            let answer = client
+                .send(Method::GET, "/livez/ping", "application/json", String::new())
+                .await;
+            if answer.is_ok() && !self.has_ended() {
+                return Ok(());
+            }
+            if self.has_ended() || since.elapsed() > PATIENCE {
+                return Err(self.last_words());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 

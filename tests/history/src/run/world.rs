@@ -13,6 +13,7 @@ use super::Shared;
 use super::client::{Client, Target};
 use super::lane::Lane;
 use super::object::{Kind, NAMESPACE};
+use super::server::Server;
 
 /// Generous: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -195,11 +196,23 @@ impl World {
         }
     }
 
-    /// Returns when every recorder has begun.
-    pub async fn recording(&self) {
+    /// Returns when every recorder has begun; the run is over if one can't.
+    pub async fn recording(&self, servers: &[Server]) {
         let since = Instant::now();
-        while self.lanes.iter().any(|lane| lane.recorded.load(Ordering::Relaxed) == 0) {
-            assert!(since.elapsed() < PATIENCE, "no watch can be opened");
+        let is_silent = |lane: &&Lane| lane.recorded.load(Ordering::Relaxed) == 0;
+        while let Some(lane) = self.lanes.iter().find(is_silent) {
+            if self.is_broken() {
+                return;
+            }
+            if since.elapsed() > PATIENCE {
+                let logs: Vec<_> = servers.iter().map(Server::last_words).collect();
+                let text = format!(
+                    "nobody hears of every {:?}; the servers say:\n{}",
+                    lane.kind,
+                    logs.join("\n")
+                );
+                return self.breaks("a watch can be opened", text);
+            }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
