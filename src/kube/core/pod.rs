@@ -31,6 +31,11 @@ impl Strategy for PodStrategy {
         pod.map(pod_spec::warnings::of_pod).unwrap_or_default()
     }
 
+    /// Every kubelet lists the pods of its node.
+    fn is_indexed(&self) -> bool {
+        true
+    }
+
     fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
         let Some(pod) = typed_mut::<Pod>(object) else { return };
         pod.status = PodStatus {

@@ -11,6 +11,11 @@ use crate::kube::typed::typed_mut;
 pub struct ResourceSliceStrategy;
 
 impl Strategy for ResourceSliceStrategy {
+    /// Every kubelet lists the slices of its node.
+    fn is_indexed(&self) -> bool {
+        true
+    }
+
     fn prepare_for_create(&self, context: &Context, object: &mut dyn Object) {
         set_taint_times(object, context.now);
         drop_disabled(object);

@@ -168,7 +168,10 @@ impl Resource {
         let value = self.seal(&key, &value)?;
         let written = self.put(&key, Expect::Absent, value, Lease::New).await;
         match written.map_err(|e| self.store_error(e))? {
-            Written::Done { revision, .. } => Ok(Ok(Some(revision))),
+            Written::Done { revision, .. } => {
+                self.index_written(&key, revision, object);
+                Ok(Ok(Some(revision)))
+            }
             Written::Conflict { .. } => Ok(Err(name)),
         }
     }

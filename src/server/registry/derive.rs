@@ -30,6 +30,18 @@ impl Resource {
         Ok(derived.set_meta(self.read_meta(&*object)))
     }
 
+    /// Keeps what selectors will ask of an object that was written at a revision, if memory has it already.
+    pub(super) fn index_written(&self, key: &str, revision: Revision, object: &dyn Object) {
+        if !self.strategy.is_indexed() {
+            return;
+        }
+        let entry = self.backend.store.recall(&self.key_prefix, key);
+        let entry = entry.filter(|entry| entry.mod_revision == revision);
+        if let Some(derived) = entry.as_ref().and_then(Derived::of) {
+            derived.set_meta(self.read_meta(object));
+        }
+    }
+
     fn read_meta(&self, object: &dyn Object) -> Meta {
         let labels = object.meta().labels.iter();
         let fields = self.selectable.iter();

@@ -249,6 +249,12 @@ pub trait Strategy: Send + Sync {
         &[]
     }
 
+    /// Whether many clients list by a field from the first minute on, as kubelets do by `spec.nodeName`: what selectors ask
+    /// of an object is then kept when it is written, so that the first such list need not read them all.
+    fn is_indexed(&self) -> bool {
+        false
+    }
+
     /// How long an object lives after its last write; `None`: for ever.
     fn time_to_live(&self) -> Option<std::time::Duration> {
         None

@@ -220,6 +220,9 @@ impl Resource {
     ) -> Attempt<()> {
         let expect = Expect::Revision(entry.mod_revision);
         let written = self.put(&entry.key, expect, value, lease).await;
+        if let Ok(Written::Done { revision }) = &written {
+            self.index_written(&entry.key, *revision, object);
+        }
         self.attempt(written, object)
     }
 

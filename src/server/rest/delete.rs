@@ -105,10 +105,7 @@ impl Rest {
             Format::Protobuf => {
                 let unknown = protobuf::decode_envelope(&body).map_err(|e| StatusError::bad_request(e.to_string()))?;
                 check_type(&unknown.api_version, &unknown.kind)?;
-                let mut decoded = DeleteOptions::default();
-                protobuf::read_message(unknown.raw, &mut decoded)
-                    .map_err(|e| StatusError::bad_request(e.to_string()))?;
-                options::checked_delete_options(decoded)
+                options::delete_options_of_protobuf(unknown.raw)
             }
         }?;
         request.audit.sent_options(&options);

@@ -9,6 +9,7 @@ use keelson_machinery::field::text::quote;
 use keelson_machinery::json;
 use keelson_machinery::meta::v1;
 use keelson_machinery::meta::v1::{DeleteOptions, Preconditions};
+use keelson_machinery::protobuf;
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::options as rules;
@@ -231,10 +232,33 @@ pub fn delete_options_of_json(json: &[u8]) -> Result<DeleteOptions, StatusError>
     checked_delete_options(options)
 }
 
+/// The same of a message in protobuf.
+pub fn delete_options_of_protobuf(raw: &[u8]) -> Result<DeleteOptions, StatusError> {
+    let mut options = DeleteOptions::default();
+    protobuf::read_message_within(raw, &mut options, &Budget::of_request()).map_err(|e| match e {
+        e @ DecodeError::TooLarge => StatusError::entity_too_large(e),
+        e => StatusError::bad_request(e.to_string()),
+    })?;
+    checked_delete_options(options)
+}
+
 /// Refuses options that contradict themselves.
 pub fn checked_delete_options(mut options: DeleteOptions) -> Result<DeleteOptions, StatusError> {
     // An option of a feature that is not enabled.
     options.ignore_store_read_error_with_cluster_breaking_potential = None;
     verdict("DeleteOptions", rules::validate_delete_options(&options))?;
     Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::delete_options_of_protobuf;
+
+    /// Two bytes an item: `dryRun` is field 5.
+    #[test]
+    fn options_in_protobuf_are_read_within_the_budget_of_a_request() {
+        let read = |items: usize| delete_options_of_protobuf(&[0x2a, 0].repeat(items)).map(|_| ());
+        assert_eq!(read(1_000_000).unwrap_err().code, 413);
+        assert_ne!(read(1000).unwrap_err().code, 413, "these are wrong in another way");
+    }
 }

@@ -66,8 +66,10 @@ impl CertifiedKeyPem {
     /// # Errors
     /// [`TlsError::File`].
     pub fn write(&self, certificate: &Path, key: &Path) -> Result<(), TlsError> {
-        files::write_private(key, self.key_pem.as_bytes())?;
-        files::write_public(certificate, self.certificate_pem.as_bytes())
+        files::write_pair(
+            (key, self.key_pem.as_bytes()),
+            (certificate, self.certificate_pem.as_bytes()),
+        )
     }
 
     /// Reads a pair written by [`write`](Self::write).

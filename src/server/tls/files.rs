@@ -45,6 +45,19 @@ pub fn write_public(path: &Path, content: &[u8]) -> Result<(), TlsError> {
     write(path, content, PUBLIC_FILE)
 }
 
+/// Writes a secret as [`write_private`] does, then a file as [`write_public`] does. Their folders are synced once, at the
+/// end: each is slow, and there are several pairs at the first start.
+///
+/// # Errors
+/// [`TlsError::File`]; the file that it names is untouched then.
+pub fn write_pair((private, secret): (&Path, &[u8]), (public, content): (&Path, &[u8])) -> Result<(), TlsError> {
+    replace(private, secret, PRIVATE_FILE)?;
+    if private.parent() != public.parent() {
+        sync_folder_of(private)?;
+    }
+    write(public, content, PUBLIC_FILE)
+}
+
 /// Reads a PEM file as text.
 ///
 /// # Errors
@@ -54,6 +67,12 @@ pub fn read_pem(path: &Path) -> Result<String, TlsError> {
 }
 
 fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), TlsError> {
+    replace(path, content, mode)?;
+    sync_folder_of(path)
+}
+
+/// The folder is not synced.
+fn replace(path: &Path, content: &[u8], mode: u32) -> Result<(), TlsError> {
     let temporary = temporary_beside(path);
     let written = write_new(&temporary, content, mode).and_then(|()| fs::rename(&temporary, path));
     if let Err(source) = written {
@@ -61,7 +80,7 @@ fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), TlsError> {
         let _ = fs::remove_file(&temporary);
         return Err(at(path, source));
     }
-    sync_folder_of(path).map_err(|source| at(path, source))
+    Ok(())
 }
 
 /// A name in the same folder (a rename must not cross file systems), different for each process.
@@ -81,11 +100,13 @@ fn write_new(path: &Path, content: &[u8], mode: u32) -> std::io::Result<()> {
     file.sync_all()
 }
 
-fn sync_folder_of(path: &Path) -> std::io::Result<()> {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
-        _ => File::open(".")?.sync_all(),
-    }
+fn sync_folder_of(path: &Path) -> Result<(), TlsError> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|source| at(path, source))
 }
 
 fn at(path: &Path, source: std::io::Error) -> TlsError {

@@ -78,6 +78,9 @@ impl Folder {
 
     /// Makes an empty database file where there is none. After [`Folder::check`].
     pub fn make_database(&self) -> Result<(), StoreError> {
+        if self.database().exists() {
+            return Ok(());
+        }
         let made = open(&self.database()).and_then(|_| self.sync());
         made.map_err(|error| {
             let dir = self.dir.display();
