@@ -264,7 +264,10 @@ mod tests {
         assert!(witness.may_be_lost(Revision(7)));
         assert!(!witness.may_be_lost(Revision(8)), "it is the present state");
         witness.gone_back(1);
-        assert!(witness.may_be_lost(Revision(12)), "where the present one is has not been seen");
+        assert!(
+            witness.may_be_lost(Revision(12)),
+            "where the present one is has not been seen"
+        );
         witness.look(witness.mark(), &header(9, 2));
         assert!(witness.may_be_lost(Revision(8)) && !witness.may_be_lost(Revision(9)));
     }

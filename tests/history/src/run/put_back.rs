@@ -122,7 +122,7 @@ async fn embedded(site: &Site, world: &World, down: u64, copy: &Copy, rng: &mut 
     };
     removed.unwrap();
     let copy_path = copy.path.to_str()?;
-    if let (false, Ok(said)) = (is_all, server.store(&["restore", copy_path])) {
+    if !is_all && let Ok(said) = server.store(&["restore", copy_path]) {
         world.violation("a folder with a log is not replaced unasked", said);
     }
     let args: Vec<&str> = ["restore", copy_path].into_iter().chain(demand).collect();
