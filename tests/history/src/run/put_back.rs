@@ -121,8 +121,10 @@ async fn embedded(site: &Site, world: &World, down: u64, copy: &Copy, rng: &mut 
         false => (std::fs::remove_file(store.join("store.db")), Some("--force")),
     };
     removed.unwrap();
+    let log = std::fs::metadata(store.join("store.db-wal"));
+    let has_log = log.is_ok_and(|log| log.len() > 0);
     let copy_path = copy.path.to_str()?;
-    if !is_all && let Ok(said) = server.store(&["restore", copy_path]) {
+    if has_log && let Ok(said) = server.store(&["restore", copy_path]) {
         world.violation("a folder with a log is not replaced unasked", said);
     }
     let args: Vec<&str> = ["restore", copy_path].into_iter().chain(demand).collect();
