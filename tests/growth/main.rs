@@ -21,6 +21,7 @@ mod serving;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use keelson::api::SCHEME;
 use keelson_machinery::scheme::KindDesc;
 
@@ -122,6 +123,23 @@ impl Run {
         self.judge(name, cost);
     }
 
+    /// Where every item is as small as it can be.
+    fn protobuf(&mut self, place: &Place) {
+        let Some(body) = place.protobuf(MAX) else { return };
+        let path = collection(place.kind);
+        let cost = self
+            .server
+            .send("POST", &path, "application/vnd.kubernetes.protobuf", body);
+        self.judge(format!("protobuf {}", place.name()), cost);
+    }
+
+    /// One that is not about a place of an object.
+    fn request(&mut self, name: &str, (method, path): (&str, &str), media_type: &str, body: impl Into<Bytes>) {
+        let cost = self.server.send(method, path, media_type, body);
+        println!("{name}: {cost:?}");
+        self.judge(name.to_owned(), cost);
+    }
+
     fn judge(&mut self, name: String, cost: Cost) {
         if let Some(why) = Limits::BAR.broken_by(&cost) {
             println!("{name}: {why}: {cost:?}");
@@ -169,6 +187,7 @@ fn sample(run: &mut Run, all: &[Place], seed: u64) {
     for _ in 0..SAMPLE {
         let (place, way) = (numbers.one_of(all), *numbers.one_of(&Way::ALL));
         run.one(place, way, *numbers.one_of(&Shape::ALL), *numbers.one_of(&COUNTS));
+        run.protobuf(place);
         if begin.elapsed() > PATIENCE {
             break;
         }
@@ -184,6 +203,7 @@ fn everything(run: &mut Run, all: &[Place]) {
                 run.one(place, way, shape, usize::MAX);
             }
         }
+        run.protobuf(place);
     }
 }
 
@@ -225,5 +245,89 @@ fn the_requests_of_which_three_bytes_made_an_error_are_cheap() {
         println!("{name}: {cost:?}");
         run.judge(name.to_owned(), cost);
     }
+    run.finish();
+}
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const JSON: &str = "application/json";
+
+/// Patches of an object that is there: many operations, large values, values that are copied into themselves.
+#[test]
+fn patches_are_cheap() {
+    let mut run = Run::new();
+    let base = r#"{"metadata":{"name":"grown"},"data":{"a":"b"}}"#;
+    run.request("the object", ("POST", MAPS), JSON, base);
+    let one = format!("{MAPS}/grown");
+    let patch = |run: &mut Run, name: &str, kind: &str, body: String| {
+        run.request(name, ("PATCH", &one), &format!("application/{kind}+json"), body);
+    };
+    let test = r#"{"op":"test","path":"/metadata/name","value":"grown"},"#;
+    let add = r#"{"op":"add","path":"/data/a","value":"c"},"#;
+    let copy = r#"{"op":"copy","from":"/metadata","path":"/metadata/annotations"},"#;
+    for (name, unit) in [("tests", test), ("additions", add), ("copies", copy)] {
+        let all = body_of("[", unit, &format!("{}]", unit.trim_end_matches(',')));
+        patch(&mut run, &format!("JSON patch, {name}"), "json-patch", all);
+    }
+    for (name, count) in [("ten thousand", 10_000), ("a thousand", 1000)] {
+        let all = format!("[{}]", vec![add.trim_end_matches(','); count].join(","));
+        patch(&mut run, &format!("JSON patch, {name} additions"), "json-patch", all);
+    }
+    let keys = |value: &str| {
+        let pairs: Vec<String> = (0..).take(MAX / 24).map(|n| format!("\"key-{n}\":{value}")).collect();
+        format!("{{\"data\":{{{}}}}}", pairs.join(","))
+    };
+    for kind in ["merge-patch", "strategic-merge-patch"] {
+        patch(&mut run, &format!("{kind}, many keys"), kind, keys("\"v\""));
+        patch(&mut run, &format!("{kind}, many removals"), kind, keys("null"));
+        let nested = format!("{}1{}", "{\"a\":".repeat(200_000), "}".repeat(200_000));
+        patch(&mut run, &format!("{kind}, nested"), kind, nested);
+    }
+    run.finish();
+}
+
+/// Options in queries, as long as a head may be, and in bodies.
+#[test]
+fn options_are_cheap() {
+    const LONGEST: usize = 60 << 10;
+    let mut run = Run::new();
+    let body = r#"{"metadata":{"generateName":"m-","labels":{"a":"b"}}}"#;
+    for _ in 0..200 {
+        let made = run.server.send("POST", MAPS, JSON, body);
+        assert_eq!(made.status, 201);
+    }
+    let many = |unit: &str| unit.repeat(LONGEST / unit.len());
+    for (name, query) in [
+        ("requirements", format!("labelSelector={}z", many("a,"))),
+        ("negations", format!("labelSelector={}z", many("!q,"))),
+        ("values", format!("labelSelector=a+in+({}z)", many("b,"))),
+        ("brackets", format!("labelSelector={}", many("("))),
+        (
+            "field terms",
+            format!("fieldSelector={}metadata.name!=z", many("metadata.name!=z,")),
+        ),
+        ("a long name", format!("fieldSelector=metadata.name={}", many("a"))),
+        ("parameters", many("x=1&")),
+        ("a continue token", format!("limit=1&continue={}", many("A"))),
+    ] {
+        run.request(name, ("GET", &format!("{MAPS}?{query}")), JSON, "");
+    }
+    let one = format!("{MAPS}/absent");
+    let items = body_of(r#"{"dryRun":["#, "\"\",", "\"\"]}");
+    run.request("options of a deletion", ("DELETE", &one), JSON, items.clone());
+    run.request("of all", ("DELETE", &format!("{MAPS}?dryRun=All")), JSON, items);
+    let types = [places::delimited(1, b"v1"), places::delimited(2, b"DeleteOptions")].concat();
+    let raw = [0x2a, 0].repeat(MAX / 4);
+    let envelope = [
+        b"k8s\0".to_vec(),
+        places::delimited(1, &types),
+        places::delimited(2, &raw),
+    ]
+    .concat();
+    run.request(
+        "in protobuf",
+        ("DELETE", &one),
+        "application/vnd.kubernetes.protobuf",
+        envelope,
+    );
     run.finish();
 }

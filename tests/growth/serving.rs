@@ -61,14 +61,14 @@ impl Server {
     }
 
     /// Sends a body and measures what that costs this process.
-    pub fn send(&mut self, method: &str, path: &str, media_type: &str, body: String) -> Cost {
+    pub fn send(&mut self, method: &str, path: &str, media_type: &str, body: impl Into<Bytes>) -> Cost {
         let request = http::Request::builder()
             .method(method)
             .uri(path)
             .header("host", "localhost")
             .header("content-type", media_type)
             .header("accept", "application/json")
-            .body(Full::from(body))
+            .body(Full::new(body.into()))
             .unwrap();
         forget_peak();
         let (memory_before, cpu_before, audit_before) = (memory("VmRSS:"), cpu(), self.audited());

@@ -166,6 +166,21 @@ impl Mirror {
         self.reached.borrow().followed
     }
 
+    /// Returns when it is known whether etcd is still what this mirror has read: not while its stream is broken and etcd's
+    /// past has not been looked at again. False: that takes too long.
+    pub async fn is_settled(&self) -> bool {
+        let mut reached = self.reached.clone();
+        let mut held = self.held.clone();
+        let in_doubt = |held: &Option<Arc<Held>>| held.as_ref().is_some_and(|held| self.is_current(held));
+        let settled = async {
+            tokio::select! {
+                _ = reached.wait_for(|reached| reached.followed) => {}
+                _ = held.wait_for(|held| !in_doubt(held)) => {}
+            }
+        };
+        tokio::time::timeout(LOADING, settled).await.is_ok()
+    }
+
     /// A watch from memory; `None`: history does not reach back so far here, `after` has not come here yet, or nobody has
     /// heard of etcd for a while.
     pub fn watch(&self, prefix: &str, after: Revision) -> Option<WatchStream> {

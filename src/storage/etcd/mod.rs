@@ -164,6 +164,9 @@ impl EtcdStore {
             return Ok(read.listed.clone());
         }
         self.check_number(options.revision.unwrap_or_default()).await?;
+        if options.revision.is_some() {
+            self.settled(prefix).await?;
+        }
         let listed = self.calls.list(prefix, options).await;
         // Not before: the answer may be the first to show that etcd has gone back.
         if options
@@ -190,6 +193,7 @@ impl EtcdStore {
 
     /// A watch that memory can't serve, or not before etcd has confirmed that its revision has come.
     async fn watch_now(&self, prefix: &str, after: Revision) -> Result<WatchStream, StoreError> {
+        self.settled(prefix).await?;
         let falls = self.calls.witness.falls();
         if let Some(mirror) = self.mirror_of(prefix).filter(|mirror| mirror.is_followed()) {
             self.confirm(after, falls).await?;
@@ -201,6 +205,17 @@ impl EtcdStore {
         // Not before: etcd may go back as long as no stream is open that would break.
         self.confirm(after, falls).await?;
         Ok(started)
+    }
+
+    /// Returns when nothing that is known of a prefix is in doubt: a revision could be one of a past that is lost, and
+    /// nobody has noticed yet.
+    async fn settled(&self, prefix: &str) -> Result<(), StoreError> {
+        match self.mirror_of(prefix) {
+            Some(mirror) if !mirror.is_settled().await => Err(StoreError::Unavailable(
+                "etcd: it can't be told whether it is still what it was".to_owned(),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// An error for a revision that has not come, or may be of a past that was lost since etcd had gone back so often.

@@ -70,6 +70,8 @@ pub struct Plan {
     pub restarts: bool,
     /// etcd is put back to a snapshot.
     pub restore: bool,
+    /// Then by its files, so that its elections count on: only what was read before can tell.
+    pub files: bool,
     /// Servers take turns at compaction so often.
     pub compacts: Option<Duration>,
     /// Members tell progress so often, unasked.
@@ -80,9 +82,11 @@ pub struct Plan {
 
 impl Plan {
     pub fn of(dice: &Dice, shape: Shape) -> Plan {
+        let files = dice.chance(300);
         Plan {
             shape,
-            servers: dice.between(1, 2),
+            // One that has read nothing could not tell.
+            servers: if files { 1 } else { dice.between(1, 2) },
             members: *dice.pick(&[1, 3]),
             hasty: dice.chance(100),
             writers: dice.between(1, 2),
@@ -96,8 +100,9 @@ impl Plan {
             greedy: dice.chance(150),
             mutes: dice.chance(300),
             lags: dice.chance(500),
-            restarts: dice.chance(300),
+            restarts: dice.chance(300) && !files,
             restore: dice.chance(200),
+            files,
             compacts: dice
                 .chance(300)
                 .then(|| Duration::from_secs(dice.between(3, 10) as u64)),

@@ -140,8 +140,8 @@ impl Run {
 
     fn watcher(&self) -> (String, Arc<Mutex<Option<Place>>>) {
         let dice = self.world.dice.clone();
-        // Of one resource from memory, or of all from etcd.
-        let direct = dice.chance(250);
+        // Of one resource from memory, or of all from etcd, which leaves nothing behind that could tell of lost files.
+        let direct = dice.chance(250) && !self.plan.files;
         let prefix = if direct { "/" } else { self.plan.prefix(&dice) }.to_owned();
         let watcher = Watcher {
             world: self.world.clone(),
@@ -149,7 +149,7 @@ impl Run {
             prefix: prefix.clone(),
             direct,
             // A server that was begun anew can't know of a time before it.
-            ignorant: !self.plan.restarts && dice.chance(500),
+            ignorant: !self.plan.restarts && !self.plan.files && dice.chance(500),
             learn: Arc::new(|| {}),
             slowness: *dice.pick(&[0, 0, 50, 1000]),
             place: Arc::default(),

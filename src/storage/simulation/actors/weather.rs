@@ -110,8 +110,16 @@ impl Sky {
         let back = *dice.pick(&[0, 1, 5, 30, 100]) as u64;
         let snapshot = Revision(newest.0.saturating_sub(back).max(oldest.0));
         let away = Duration::from_millis(200) + dice.millis(3000);
-        // A cluster that was put back begins to count its terms again.
-        self.cluster.restore(snapshot, away, 2);
+        // A cluster that is made from a backup begins to count its terms again; one whose files were put back does not.
+        let (before, prefix) = (self.cluster.term(), self.plan.prefix(dice).to_owned());
+        let term = if self.plan.files { before } else { 2 };
+        // Where no number tells, only what was read before does.
+        let held = |server: &Server| server.store().held(&prefix).map_or(Revision(0), |held| held.revision());
+        let known = match self.plan.files {
+            true => self.servers.iter().map(held).min().unwrap_or_default(),
+            false => newest,
+        };
+        self.cluster.restore(snapshot, away, term);
         let lost = (newest.0 - snapshot.0) as usize;
         let meanwhile = match dice.below(3) {
             0 => 0,
@@ -130,21 +138,21 @@ impl Sky {
         }
         self.cluster.truth.begin();
         sleep(away).await;
-        if !self.plan.restarts && lost > 0 {
+        if !self.plan.restarts && lost > 0 && known > snapshot {
             let told = Revision(snapshot.0 + dice.between(1, lost) as u64);
-            self.come_late(told);
+            self.come_late(told.min(known), prefix);
         }
     }
 
     /// A client that knows a revision of the timeline that was lost watches from there. (A server that was begun anew
     /// could not tell.)
-    fn come_late(&self, told: Revision) {
+    fn come_late(&self, told: Revision, prefix: String) {
         let dice = self.world.dice.clone();
         let timeline = self.cluster.truth.now().timeline - 1;
         let watcher = Watcher {
             world: self.world.clone(),
             truth: self.cluster.truth.clone(),
-            prefix: self.plan.prefix(&dice).to_owned(),
+            prefix,
             direct: false,
             ignorant: true,
             learn: Arc::new(|| {}),

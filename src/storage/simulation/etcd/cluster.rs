@@ -272,6 +272,11 @@ impl Cluster {
         self.tell();
     }
 
+    /// The number of its last election.
+    pub fn term(&self) -> u64 {
+        self.state().term
+    }
+
     /// Revisions that a snapshot may have.
     pub fn restorable(&self) -> (Revision, Revision) {
         (self.state().compacted.max(Revision(1)), self.revision())

@@ -20,6 +20,8 @@ const CLIENTS: usize = 40;
 const DEADLINE: u64 = 3;
 /// After that, somebody else is served within this time.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// A server knows of rights within this time: a mute stream is noticed after 15 s.
+const KNOWN: Duration = Duration::from_secs(30);
 /// Who asks: a user whose requests need seats.
 const USER: &str = "stander";
 /// The answer is longer than what the system takes in for a client that does not read.
@@ -32,6 +34,9 @@ const JSON: &str = "application/json";
 pub async fn probe(world: &World) {
     for (server, target) in world.targets.iter().enumerate() {
         prepare(target).await;
+        if !is_let_in(target).await {
+            world.violation("rights count after a while", format!("server {server}"));
+        }
         let standing = stand(target).await;
         if standing.len() < CLIENTS {
             world.violation(
@@ -100,6 +105,20 @@ async fn prepare(target: &Arc<Target>) {
         let made = client.call(Method::POST, &path, JSON, object.to_string()).await;
         assert!(matches!(made, Ok((201 | 409, _))), "{path}: {made:?}");
     }
+}
+
+/// Returns when the server knows of the user's rights: where a stream of etcd is mute, it hears of them when it has noticed.
+async fn is_let_in(target: &Arc<Target>) -> bool {
+    let since = Instant::now();
+    while since.elapsed() < KNOWN {
+        let mut client = Client::of(target.clone(), USER);
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps?limit=1");
+        if matches!(client.get(&path).await, Ok((200, _))) {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    false
 }
 
 /// Sends lists on connections of their own, and reads nothing.
