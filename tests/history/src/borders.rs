@@ -45,6 +45,7 @@ fn begin(part: &mut History, border: Border, earlier: &History) {
     part.before = common
         .map(|(revision, change)| (revision, change.key, change.id))
         .collect();
+    part.settled = Some(border.up + LATEST);
     part.floor = newest(earlier).max(timeline.last()).max(border.common);
 }
 

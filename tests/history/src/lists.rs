@@ -59,5 +59,8 @@ pub(crate) fn may_be_gone(history: &History, timeline: &Timeline, after: u64, at
             .first_heard_after(after)
             .is_some_and(|seen| seen + retention <= at)
     });
-    asked || aged || after < history.floor || history.until.is_some_and(|until| until <= at)
+    let unsettled = history.settled.is_some_and(|settled| {
+        at <= settled || timeline.first_heard_after(after).is_some_and(|heard| heard <= settled)
+    });
+    asked || aged || unsettled || after < history.floor || history.until.is_some_and(|until| until <= at)
 }

@@ -197,6 +197,9 @@ pub struct History {
     pub before: Vec<(u64, Key, Option<Id>)>,
     /// What lies before this revision may be gone at any time, …
     pub floor: u64,
-    /// … and from this moment on everything may.
+    /// … and what was heard of up to this moment: by then every server has noticed that the store was put back, and what it
+    /// told before that may be of either timeline.
+    pub settled: Option<Moment>,
+    /// From this moment on everything may be gone.
     pub until: Option<Moment>,
 }
