@@ -34,7 +34,7 @@ pub(crate) fn check(history: &History, timeline: &Timeline, violations: &mut Vec
 pub(crate) fn wrong(timeline: &Timeline, filter: Filter, revision: u64, items: &[(Key, Version)]) -> Option<String> {
     let mut items = items.to_vec();
     items.sort_unstable_by_key(|(key, _)| *key);
-    difference(&items, &timeline.state(&filter, revision))
+    difference(&items, &timeline.state_shown(&filter, revision, &items))
 }
 
 /// What a list shows too much or too little; `None`: nothing.

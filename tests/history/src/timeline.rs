@@ -23,6 +23,8 @@ pub struct Timeline {
     seen: BTreeMap<u64, Moment>,
     /// The same of revisions that may be changes of something else.
     heard: BTreeMap<u64, Moment>,
+    /// Objects of this revision and before may have ended by themselves while the store was put back and nobody watched.
+    fleeting: u64,
 }
 
 impl Timeline {
@@ -32,6 +34,9 @@ impl Timeline {
         for (revision, key, id) in &history.before {
             let change = Change { key: *key, id: *id };
             timeline.take(0, *revision, change, violations);
+        }
+        if history.lifetime.is_some() {
+            timeline.fleeting = history.before.iter().map(|(revision, ..)| *revision).max().unwrap_or(0);
         }
         for (at, revision, change) in told(history) {
             timeline.take(at, revision, change, violations);
@@ -140,6 +145,13 @@ impl Timeline {
             .keys()
             .filter_map(|key| Some((*key, self.at(*key, revision)?)));
         held.filter(|(key, held)| filter.selects(*key, held.id)).collect()
+    }
+
+    /// The state at a revision as far as somebody who was shown these items must have been shown it.
+    pub fn state_shown(&self, filter: &Filter, revision: u64, items: &[(Key, Version)]) -> Vec<(Key, Version)> {
+        let mut state = self.state(filter, revision);
+        state.retain(|item| item.1.revision > self.fleeting || items.contains(item));
+        state
     }
 
     /// Changes after a revision, up to and including another, in the order of revisions.

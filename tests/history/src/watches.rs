@@ -76,7 +76,7 @@ impl Walk<'_> {
                 }
                 Delivery::InitialEnd(revision) => {
                     let items: Vec<_> = items.into_iter().collect();
-                    let expected = self.timeline.state(&self.stream.filter, revision);
+                    let expected = self.timeline.state_shown(&self.stream.filter, revision, &items);
                     if let Some(text) = difference(&items, &expected) {
                         let text = format!("at revision {revision}: {text}");
                         self.found("initial objects are the state", *at, text);

@@ -16,7 +16,7 @@ use super::{Site, Store};
 /// Recorders have so long to hear of all that was written.
 const HEARING: Duration = Duration::from_secs(15);
 /// Servers that live on may show the earlier timeline for so many microseconds after etcd has the later one.
-const SLACK: u64 = 4_000_000;
+const SLACK: u64 = 3_000_000;
 /// Who waits for watchers to find their way gives up after this time.
 const CROSSING: Duration = Duration::from_micros(LATEST + 5_000_000);
 
