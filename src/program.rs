@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use keelson_machinery::scheme::Scheme;
 use keelson_machinery::table::CellFunctions;
-use keelson_server::admission::Admission;
+use keelson_server::admission;
 use keelson_server::audit::{Audit, AuditError};
 use keelson_server::authn::Authentication;
 use keelson_server::authz::Authorization;
@@ -16,6 +16,7 @@ use keelson_server::authz::rbac::Rbac;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::flowcontrol::spec::ReadFlowControl;
 use keelson_server::listener::{Goaway, ListenerConfig, raise_descriptor_limit};
+use keelson_server::registry::admission::{Admission, Plugin};
 use keelson_server::registry::{KindCode, Placement, StoreOverride};
 use keelson_server::server::{Config, Hook, Running, ServerError, start};
 use keelson_server::tls::TlsState;
@@ -47,6 +48,7 @@ pub struct Server {
     code: KindCode,
     cells: CellFunctions,
     hooks: Vec<Hook>,
+    plugins: Vec<Arc<dyn Plugin>>,
     /// Serves the kinds of Kubernetes itself.
     kubernetes: bool,
 }
@@ -61,6 +63,7 @@ impl Server {
             code: KindCode::default(),
             cells: CellFunctions::default(),
             hooks: Vec::new(),
+            plugins: Vec::new(),
             kubernetes: false,
         }
     }
@@ -100,6 +103,13 @@ impl Server {
     #[must_use]
     pub fn cells(mut self, cells: CellFunctions) -> Server {
         self.cells = cells;
+        self
+    }
+
+    /// Adds an admission plug-in, behind those that are built in.
+    #[must_use]
+    pub fn admission(mut self, plugin: impl Plugin + 'static) -> Server {
+        self.plugins.push(Arc::new(plugin));
         self
     }
 
@@ -192,6 +202,10 @@ impl Server {
             let hooks = crate::kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
             self.hooks.splice(0..0, hooks);
         }
+        let admission = Admission::new(match self.kubernetes {
+            true => crate::kube::admission::plugins(),
+            false => admission::plugins(),
+        });
         Ok(Config {
             authentication: access.authentication,
             authorization: access.authorization,
@@ -204,7 +218,7 @@ impl Server {
             prefix: settings.store_prefix.clone(),
             cache_bytes: settings.cache_bytes,
             runtime: settings.runtime.clone(),
-            admission: Admission::default(),
+            admission: self.plugins.into_iter().fold(admission, Admission::with_shared),
             audit: audit(settings)?,
             flow_control: self
                 .kubernetes

@@ -363,7 +363,7 @@ fn server() -> Running {
         .with_anonymous(authn::Anonymous::Everywhere),
         flow_control: Some(Box::new(kube::flowcontrol::Reader)),
         authorization: Authorization::with_roles(chain, Some(roles)),
-        admission: Default::default(),
+        admission: kube::admission::chain(),
         audit: Default::default(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),

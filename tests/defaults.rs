@@ -9,11 +9,12 @@ use std::sync::Arc;
 use facts::facts;
 use keelson_machinery::json;
 use keelson_machinery::scheme::KindDesc;
+use keelson_server::authn::Authentication;
 use keelson_server::authz::{Authorization, PrivilegedGroup};
 use keelson_server::cache::Budget;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::registry::managed::Tracking;
-use keelson_server::registry::{Backend, Context, Registry, Warnings};
+use keelson_server::registry::{Backend, Context, Registry, Target, Verbs, Warnings};
 use keelson_server::user::User;
 use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
@@ -96,7 +97,7 @@ fn comparable(mut value: Value, plural: &str) -> Value {
     value
 }
 
-fn registry() -> (Registry, Backend) {
+fn registry() -> Verbs {
     let backend = Backend {
         store: Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap()),
         clock: Arc::new(SystemClock),
@@ -108,7 +109,12 @@ fn registry() -> (Registry, Backend) {
     let mut code = keelson::kube::code();
     code.cells(keelson::kube::cells());
     let registry = Registry::new(&[&keelson::api::SCHEME], &code, &backend, "/registry", &|_, _, _| true).unwrap();
-    (registry, backend)
+    Verbs {
+        registry: Arc::new(registry),
+        backend,
+        authentication: Authentication::default(),
+        authorization: Authorization::default(),
+    }
 }
 
 fn context(kind: &KindDesc, backend: &Backend) -> Context {
@@ -129,21 +135,20 @@ fn context(kind: &KindDesc, backend: &Backend) -> Context {
         dry_run: false,
         tracking: Tracking::default(),
         warnings: Warnings::default(),
+        audit: None,
     }
 }
 
 /// What the server makes of a request: JSON of the object, or the error.
-async fn created(registry: &Registry, backend: &Backend, kind: &KindDesc, request: &Value) -> Result<Value, String> {
-    let endpoint = registry.endpoint(kind.group, kind.version, kind.plural).unwrap();
+async fn created(verbs: &Verbs, kind: &KindDesc, request: &Value) -> Result<Value, String> {
+    let endpoint = verbs.registry.endpoint(kind.group, kind.version, kind.plural).unwrap();
     let mut object = (kind.new)();
     json::read(request.to_string().as_bytes(), object.as_reflect_mut()).map_err(|e| e.to_string())?;
     endpoint.resource.apply_defaults(kind, &mut *object);
     let hub = endpoint.resource.to_hub(kind, object).map_err(|e| e.to_string())?;
-    let made = endpoint
-        .resource
-        .create(&context(kind, backend), hub)
-        .await
-        .map_err(|e| e.to_string())?;
+    let context = context(kind, &verbs.backend);
+    let made = verbs.create(&Target::of(endpoint, "", &context), hub).await;
+    let made = made.map_err(|e| e.to_string())?;
     let made = endpoint.resource.from_hub(kind, made).map_err(|e| e.to_string())?;
     Ok(serde_json::from_slice(&json::to_vec(&*made)).unwrap())
 }
@@ -157,10 +162,10 @@ async fn new_objects_are_those_of_kube_apiserver() {
             continue;
         };
         // Each on its own: the requests of several versions have the same names.
-        let (registry, backend) = registry();
+        let verbs = registry();
         let what = format!("{}/{} {}", kind.group, kind.version, kind.kind);
         let theirs = comparable(record["response"].clone(), kind.plural);
-        match created(&registry, &backend, kind, &record["request"]).await {
+        match created(&verbs, kind, &record["request"]).await {
             Err(error) => found.push(format!("{what}: {error}")),
             Ok(ours) => {
                 let ours = comparable(ours, kind.plural);

@@ -107,6 +107,7 @@ fn config() -> Config {
     let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
     Config {
         code: kube::code(),
+        admission: kube::admission::chain(),
         cells: kube::cells(),
         authentication: Authentication {
             chain: vec![Tokens::new(vec![Arc::new(StaticTokens::new(users))], None)],

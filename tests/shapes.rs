@@ -123,6 +123,7 @@ fn serve() -> SocketAddr {
             let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), None);
             let config = Config {
                 code: kube::code(),
+                admission: kube::admission::chain(),
                 cells: kube::cells(),
                 clock: Arc::new(Fixed),
                 runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),

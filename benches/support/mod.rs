@@ -62,6 +62,7 @@ pub fn serve_with(
             let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls));
             let mut config = Config {
                 code: keelson::kube::code(),
+                admission: keelson::kube::admission::chain(),
                 cells: keelson::kube::cells(),
                 known_versions: keelson::kube::KNOWN_VERSIONS,
                 authentication: Authentication {

@@ -3,7 +3,7 @@
 //!
 //! A kind's rules stand in its definition; here is only what no definition can say.
 
-mod admission;
+pub mod admission;
 mod admissionregistration;
 pub mod apiextensions;
 mod apiregistration;
@@ -47,7 +47,6 @@ pub fn code() -> KindCode {
     let mut code = KindCode::default();
     metadata::register(&mut code);
     kept::register(&mut code);
-    admission::register(&mut code);
     core_kinds(&mut code);
     events(&mut code, &core::event::EventStrategy::default());
     volume_kinds(&mut code);
@@ -173,11 +172,6 @@ fn cluster_kinds(code: &mut KindCode) {
         "certificates.k8s.io",
         "certificatesigningrequests",
         certificates::certificate_signing_request::CertificateSigningRequestStrategy,
-    );
-    code.strategy(
-        "certificates.k8s.io",
-        "clustertrustbundles",
-        certificates::signers::TrustBundleStrategy,
     );
     code.strategy(
         "discovery.k8s.io",

@@ -22,6 +22,7 @@ pub fn context() -> Context {
         dry_run: false,
         tracking: Tracking::default(),
         warnings: Warnings::default(),
+        audit: None,
     }
 }
 

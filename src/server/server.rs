@@ -12,7 +12,7 @@ use keelson_machinery::table::CellFunctions;
 use keelson_storage::Store;
 use keelson_storage::encryption::{Encryption, Transformer};
 
-use crate::admission::Admission;
+use crate::admission;
 use crate::app::app;
 use crate::audit::Audit;
 use crate::authn::Authentication;
@@ -29,7 +29,8 @@ use crate::lifecycle::Hooks;
 use crate::listener::{self, ListenerConfig, Phase, Serving, Shutdown};
 use crate::metrics::Metrics;
 use crate::openapi::{Info, OpenApi};
-use crate::registry::{Backend, KindCode, Placement, Registry};
+use crate::registry::admission::Admission;
+use crate::registry::{Backend, Client, KindCode, Placement, Registry, Verbs};
 use crate::rest::Rest;
 use crate::settings::RequestSettings;
 use crate::state::ServerState;
@@ -40,8 +41,16 @@ use crate::version::Version;
 pub struct HookContext {
     pub registry: Arc<Registry>,
     pub backend: Backend,
+    pub verbs: Arc<Verbs>,
     /// `host:port` by which clients elsewhere find this server.
     pub advertise: String,
+}
+
+impl HookContext {
+    /// A client that sends as the server itself. `manager` is who owns what it writes, in `managedFields`.
+    pub fn client(&self, manager: &str) -> Client {
+        Client::of_server(self.verbs.clone(), manager)
+    }
 }
 
 /// Runs once, after the listener is up; `/readyz` waits for it.
@@ -68,6 +77,7 @@ pub struct Config {
     pub runtime: RuntimeConfig,
     pub authentication: Authentication,
     pub authorization: Authorization,
+    /// The plug-ins that see every write and connection.
     pub admission: Admission,
     pub audit: Audit,
     /// Reads what priorities requests have; `None`: they have none.
@@ -99,7 +109,7 @@ impl Config {
             runtime: RuntimeConfig::default(),
             authentication: Authentication::default(),
             authorization: Authorization::new(Vec::new()),
-            admission: Admission::default(),
+            admission: Admission::new(admission::plugins()),
             audit: Audit::default(),
             flow_control: None,
             clock: Arc::new(SystemClock),
@@ -162,6 +172,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     let is_served = |group: &str, version: &str, plural: &str| served.kind(group, version, plural).is_some();
     let mut code = config.code;
     code.cells(config.cells);
+    code.admission(config.admission.clone());
     let registry = Arc::new(Registry::new(
         &config.schemes,
         &code,
@@ -169,19 +180,25 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         &config.prefix,
         &is_served,
     )?);
+    let verbs = Arc::new(Verbs {
+        registry: registry.clone(),
+        backend: backend.clone(),
+        authentication: config.authentication.clone(),
+        authorization: config.authorization.clone(),
+    });
     let mut followed = config.authorization.attach(&registry);
-    followed.extend(config.authentication.attach(&registry, &backend.clock));
+    followed.extend(config.authentication.attach(&verbs));
     if let Some(control) = &flow_control {
         followed.extend(control.attach(&registry));
     }
-    followed.extend(config.admission.followed(&registry));
+    let plugins = config.admission.follows();
+    let resources = plugins.filter_map(|(group, plural)| registry.resource(group, plural));
+    followed.extend(resources.map(|resource| Followed::of(resource)));
     hold(followed);
     let rest = Arc::new(Rest {
         registry: registry.clone(),
         backend: backend.clone(),
-        admission: config.admission,
-        authentication: config.authentication.clone(),
-        authorization: config.authorization.clone(),
+        verbs: verbs.clone(),
         shutdown: shutdown.clone(),
         requests: requests.clone(),
     });
@@ -228,6 +245,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     let context = HookContext {
         registry,
         backend,
+        verbs,
         advertise: advertised,
     };
     run_hooks(&state, config.hooks, &context);

@@ -149,6 +149,7 @@ fn serve(log: PathBuf) -> SocketAddr {
             listener.workers = 1;
             let config = Config {
                 code: kube::code(),
+                admission: kube::admission::chain(),
                 cells: kube::cells(),
                 audit: audit(log),
                 runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),

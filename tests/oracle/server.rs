@@ -190,6 +190,7 @@ fn config() -> Config {
     let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
     Config {
         code: kube::code(),
+        admission: kube::admission::chain(),
         cells: kube::cells(),
         runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
         authentication: Authentication {

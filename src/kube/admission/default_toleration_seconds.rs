@@ -1,22 +1,36 @@
 //! DefaultTolerationSeconds: a pod stays for a while on a node that is not ready or out of reach.
 
-use keelson_machinery::object::Object;
-use keelson_server::registry::Mutation;
+use keelson_server::registry::Outcome;
+use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_server::registry::outcome::now;
 
 use crate::api::core::v1::{Pod, Toleration};
-use crate::kube::typed::typed_mut;
 
 const NO_EXECUTE: &str = "NoExecute";
 const KEYS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 const SECONDS: i64 = 300;
 
-pub const PLUGIN: Mutation = Mutation {
-    updates: true,
-    mutate: admit,
-};
+pub struct DefaultTolerationSeconds;
 
-fn admit(object: &mut dyn Object) {
-    let Some(pod) = typed_mut::<Pod>(object) else { return };
+impl Plugin for DefaultTolerationSeconds {
+    fn name(&self) -> &'static str {
+        "DefaultTolerationSeconds"
+    }
+
+    fn handles(&self, scope: &Scope<'_>) -> Handles {
+        let writes = matches!(scope.operation, Operation::Create | Operation::Update);
+        Handles::MUTATES.when(writes && scope.is("", "pods"))
+    }
+
+    fn admit<'a>(&'a self, attributes: &'a mut Attributes<'_>) -> Outcome<'a, ()> {
+        if let Some(pod) = attributes.typed_mut() {
+            tolerate(pod);
+        }
+        now(Ok(()))
+    }
+}
+
+fn tolerate(pod: &mut Pod) {
     for key in KEYS {
         let tolerations = &mut pod.spec.tolerations;
         let tolerates =
@@ -54,7 +68,7 @@ mod tests {
             ),
         ] {
             let mut pod: Pod = read(&format!(r#"{{"spec":{{"tolerations":{given}}}}}"#));
-            admit(&mut pod);
+            tolerate(&mut pod);
             let found: Vec<&str> = pod.spec.tolerations.iter().map(|t| t.key.as_str()).collect();
             assert_eq!(found, keys, "{given}");
         }

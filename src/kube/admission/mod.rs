@@ -1,14 +1,34 @@
-//! Admission plug-ins that set something in new objects, each named as kube-apiserver names it.
+//! Admission plug-ins of Kubernetes, each named as kube-apiserver names it. Behind every one stands a file of its name.
 
+mod certificate_approval;
+mod certificate_signing;
+mod certificate_subject_restriction;
+mod cluster_trust_bundle_attest;
 mod default_toleration_seconds;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
 
-use keelson_server::registry::KindCode;
+use std::sync::Arc;
 
-/// Adds the plug-ins, in the order in which kube-apiserver has them.
-pub fn register(code: &mut KindCode) {
-    code.mutation("", "nodes", taint_nodes_by_condition::PLUGIN);
-    code.mutation("", "pods", default_toleration_seconds::PLUGIN);
-    storage_object_in_use_protection::register(code);
+use keelson_server::admission;
+use keelson_server::registry::admission::{Admission, Plugin};
+
+/// The plug-ins that are on where nobody says anything.
+pub fn chain() -> Admission {
+    Admission::new(plugins())
+}
+
+/// All plug-ins, generic ones too, in the order in which kube-apiserver calls them.
+pub fn plugins() -> Vec<Arc<dyn Plugin>> {
+    let mut plugins = admission::plugins();
+    plugins.extend([
+        Arc::new(taint_nodes_by_condition::TaintNodesByCondition) as Arc<dyn Plugin>,
+        Arc::new(default_toleration_seconds::DefaultTolerationSeconds),
+        Arc::new(storage_object_in_use_protection::StorageObjectInUseProtection),
+        Arc::new(certificate_approval::CertificateApproval),
+        Arc::new(certificate_signing::CertificateSigning),
+        Arc::new(cluster_trust_bundle_attest::ClusterTrustBundleAttest),
+        Arc::new(certificate_subject_restriction::CertificateSubjectRestriction),
+    ]);
+    plugins
 }

@@ -1,21 +1,45 @@
 //! StorageObjectInUseProtection: what may be in use gets a finalizer, which a controller takes away when it is not.
 
-use keelson_machinery::object::Object;
-use keelson_server::registry::{KindCode, Mutation};
+use keelson_machinery::meta::v1::ObjectMeta;
+use keelson_server::registry::Outcome;
+use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_server::registry::outcome::now;
 
-pub fn register(code: &mut KindCode) {
-    let mut add = |group, plural, mutate| code.mutation(group, plural, Mutation { updates: false, mutate });
-    add("", "persistentvolumeclaims", |o| {
-        protect(o, "kubernetes.io/pvc-protection")
-    });
-    add("", "persistentvolumes", |o| protect(o, "kubernetes.io/pv-protection"));
-    add("storage.k8s.io", "volumeattributesclasses", |o| {
-        protect(o, "kubernetes.io/vac-protection");
-    });
+/// Group, plural and finalizer of what may be in use.
+const PROTECTED: [(&str, &str, &str); 3] = [
+    ("", "persistentvolumeclaims", "kubernetes.io/pvc-protection"),
+    ("", "persistentvolumes", "kubernetes.io/pv-protection"),
+    (
+        "storage.k8s.io",
+        "volumeattributesclasses",
+        "kubernetes.io/vac-protection",
+    ),
+];
+
+pub struct StorageObjectInUseProtection;
+
+impl Plugin for StorageObjectInUseProtection {
+    fn name(&self) -> &'static str {
+        "StorageObjectInUseProtection"
+    }
+
+    fn handles(&self, scope: &Scope<'_>) -> Handles {
+        let protected = PROTECTED.iter().any(|(group, plural, _)| scope.is(group, plural));
+        Handles::MUTATES.when(protected && scope.operation == Operation::Create)
+    }
+
+    fn admit<'a>(&'a self, attributes: &'a mut Attributes<'_>) -> Outcome<'a, ()> {
+        let (group, plural) = (attributes.resource.group, attributes.resource.plural);
+        let found = PROTECTED.iter().find(|(g, p, _)| (*g, *p) == (group, plural));
+        if let (Some((_, _, finalizer)), Some(metadata)) = (found, attributes.metadata_mut()) {
+            protect(metadata, finalizer);
+        }
+        now(Ok(()))
+    }
 }
 
-fn protect(object: &mut dyn Object, finalizer: &str) {
-    let finalizers = &mut object.meta_mut().finalizers;
+fn protect(metadata: &mut ObjectMeta, finalizer: &str) {
+    let finalizers = &mut metadata.finalizers;
     if !finalizers.iter().any(|f| f == finalizer) {
         finalizers.push(finalizer.to_owned());
     }
@@ -24,18 +48,14 @@ fn protect(object: &mut dyn Object, finalizer: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::core::v1::PersistentVolume;
 
     #[test]
     fn a_finalizer_is_added_once() {
-        let mut volume = PersistentVolume::default();
-        volume.metadata.finalizers = vec!["example.com/own".to_owned()];
+        let mut metadata = ObjectMeta::default();
+        metadata.finalizers = vec!["example.com/own".to_owned()];
         for _ in 0..2 {
-            protect(&mut volume, "kubernetes.io/pv-protection");
-            assert_eq!(
-                volume.metadata.finalizers,
-                ["example.com/own", "kubernetes.io/pv-protection"]
-            );
+            protect(&mut metadata, "kubernetes.io/pv-protection");
+            assert_eq!(metadata.finalizers, ["example.com/own", "kubernetes.io/pv-protection"]);
         }
     }
 }

@@ -1,21 +1,34 @@
 //! TaintNodesByCondition: no pods go to a new node before it has said that it is ready.
 
-use keelson_machinery::object::Object;
-use keelson_server::registry::Mutation;
+use keelson_server::registry::Outcome;
+use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_server::registry::outcome::now;
 
 use crate::api::core::v1::{Node, Taint};
-use crate::kube::typed::typed_mut;
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const NO_SCHEDULE: &str = "NoSchedule";
 
-pub const PLUGIN: Mutation = Mutation {
-    updates: false,
-    mutate: admit,
-};
+pub struct TaintNodesByCondition;
 
-fn admit(object: &mut dyn Object) {
-    let Some(node) = typed_mut::<Node>(object) else { return };
+impl Plugin for TaintNodesByCondition {
+    fn name(&self) -> &'static str {
+        "TaintNodesByCondition"
+    }
+
+    fn handles(&self, scope: &Scope<'_>) -> Handles {
+        Handles::MUTATES.when(scope.operation == Operation::Create && scope.is("", "nodes"))
+    }
+
+    fn admit<'a>(&'a self, attributes: &'a mut Attributes<'_>) -> Outcome<'a, ()> {
+        if let Some(node) = attributes.typed_mut() {
+            taint(node);
+        }
+        now(Ok(()))
+    }
+}
+
+fn taint(node: &mut Node) {
     let taints = &mut node.spec.taints;
     if !taints.iter().any(|t| t.key == NOT_READY && t.effect == NO_SCHEDULE) {
         taints.push(Taint {
@@ -51,7 +64,7 @@ mod tests {
             ),
         ] {
             let mut node: Node = read(&format!(r#"{{"spec":{{"taints":{before}}}}}"#));
-            admit(&mut node);
+            taint(&mut node);
             assert_eq!(text(&node.spec), format!(r#"{{"taints":{after}}}"#));
         }
     }

@@ -12,7 +12,7 @@ impl Handler for Review {
     fn create<'a>(&'a self, call: &'a Call<'a>, _object: Box<dyn Kind>) -> Answer<'a, Reply> {
         let mut review = SelfSubjectReview::default();
         review.metadata.creation_timestamp = call.context.now.truncate_to_seconds();
-        review.status.user_info = user_info(&call.request.user);
+        review.status.user_info = user_info(&call.context.user);
         Box::pin(std::future::ready(Ok(Reply::Object(201, Box::new(review)))))
     }
 

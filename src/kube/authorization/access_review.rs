@@ -61,7 +61,7 @@ async fn of_sender(call: &Call<'_>, object: Box<dyn Kind>) -> Result<Reply, Stat
     let mut errors = validate::attributes(resource, path);
     errors.extend(validate::metadata(&review.metadata, ""));
     verdict(errors)?;
-    review.status = decide(call, &call.request.user, &Question::new(resource, path)).await;
+    review.status = decide(call, &call.context.user, &Question::new(resource, path)).await;
     Ok(Reply::Object(201, Box::new(review)))
 }
 

@@ -27,7 +27,7 @@ fn review(call: &Call<'_>, object: Box<dyn Kind>) -> Result<Reply, StatusError> 
     if asked.spec.namespace.is_empty() {
         return Err(StatusError::bad_request("no namespace on request"));
     }
-    let rules = call.authorization.rules(&call.request.user, &asked.spec.namespace);
+    let rules = call.authorization.rules(&call.context.user, &asked.spec.namespace);
     let review = SelfSubjectRulesReview {
         status: status(rules),
         ..SelfSubjectRulesReview::default()

@@ -102,16 +102,15 @@ pub(super) async fn ensure(context: &HookContext, wanted: &[Wanted]) -> Result<(
         maker.make(one).await?;
     }
     for plural in [SCHEMAS, LEVELS] {
-        let Some(resource) = context.registry.resource(GROUP, plural) else {
+        let Some(objects) = maker.objects(GROUP, plural, "") else {
             continue;
         };
-        for object in resource.all("").await? {
+        for object in objects.all().await? {
             let meta = object.meta();
             let is_ours = |one: &Wanted| one.plural == plural && one.object.meta().name == meta.name;
             let is_old = meta.annotations.get(AUTOUPDATE).is_some_and(|value| value == "true");
             if is_old && !wanted.iter().any(is_ours) {
-                let request = maker.request(resource, "", "");
-                match resource.delete(&request, &meta.name, &DeleteOptions::default()).await {
+                match objects.delete(&meta.name, &DeleteOptions::default()).await {
                     Err(error) if error.code == 404 => {}
                     done => drop(done?),
                 }

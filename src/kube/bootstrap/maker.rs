@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use futures_util::future::{LocalBoxFuture, try_join_all};
 use keelson_machinery::json;
+use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_server::registry::write::{Part, UpdateRequest};
-use keelson_server::registry::{Context, Resource};
+use keelson_server::registry::Objects;
 use keelson_server::server::HookContext;
+
+use crate::api::core::v1::Namespace;
 
 /// How often the objects of a hook are tried before it fails, and the pause between.
 const ATTEMPTS: usize = 30;
@@ -45,54 +47,74 @@ impl Maker<'_> {
     }
 
     pub async fn make(&self, wanted: &Wanted) -> Result<(), StatusError> {
+        let mut object = wanted.object.clone_object();
+        let (name, namespace) = (object.meta().name.clone(), object.meta().namespace.clone());
         // A server may be built without some kinds.
-        let Some(resource) = self.context.registry.resource(wanted.group, wanted.plural) else {
+        let Some(objects) = self.objects(wanted.group, wanted.plural, &namespace) else {
             return Ok(());
         };
-        let mut object = wanted.object.clone_object();
-        resource.apply_defaults(resource.hub, &mut *object);
-        let meta = object.meta();
-        let (name, request) = (meta.name.clone(), self.request(resource, &meta.namespace, ""));
-        let Some(stored) = resource.find(&meta.namespace, &name).await? else {
-            return match resource.create(&request, object).await {
-                // Another server was faster, which is as good.
-                Err(error) if error.reason == "AlreadyExists" => Ok(()),
-                made => made.map(drop),
-            };
+        let Some(stored) = objects.find(&name).await? else {
+            return self.create(&objects, object, &namespace).await;
         };
+        objects.resource.apply_defaults(objects.resource.hub, &mut *object);
         if (wanted.reconcile)(&*stored.object, &*object).is_none() {
             return Ok(());
         }
-        self.update(resource, &request, &name, Part::Main, &|stored| {
-            (wanted.reconcile)(stored, &*object)
-        })
-        .await
+        self.update(&objects, &name, &|stored| (wanted.reconcile)(stored, &*object))
+            .await
+    }
+
+    /// Makes an object that is absent, and before that its namespace, which whoever makes it may not have come to yet.
+    async fn create(&self, objects: &Objects, object: Box<dyn Object>, namespace: &str) -> Result<(), StatusError> {
+        let made = match objects.create(object.clone_object()).await {
+            Err(error) if error.code == 404 && !namespace.is_empty() => {
+                self.make_namespace(namespace).await?;
+                objects.create(object).await
+            }
+            made => made,
+        };
+        unless_there(made.map(drop))
+    }
+
+    async fn make_namespace(&self, name: &str) -> Result<(), StatusError> {
+        let namespace = Namespace {
+            metadata: ObjectMeta {
+                name: name.to_owned(),
+                ..ObjectMeta::default()
+            },
+            ..Namespace::default()
+        };
+        match self.objects("", "namespaces", "") {
+            Some(namespaces) => unless_there(namespaces.create(Box::new(namespace)).await.map(drop)),
+            None => Ok(()),
+        }
     }
 
     /// Writes what `change` makes of an object, if it makes something of it.
     pub async fn update(
         &self,
-        resource: &Resource,
-        request: &Context,
+        objects: &Objects,
         name: &str,
-        part: Part,
         change: &dyn Fn(&dyn Object) -> Changed,
     ) -> Result<(), StatusError> {
-        let update = UpdateRequest {
-            part,
-            ..UpdateRequest::of(name)
-        };
         let mut updater = |stored: Option<&dyn Object>| {
-            let stored = stored.ok_or_else(|| resource.not_found(name))?;
+            let stored = stored.ok_or_else(|| objects.resource.not_found(name))?;
             Ok(change(stored).unwrap_or_else(|| stored.clone_object()))
         };
-        resource.update(request, &update, &mut updater).await.map(drop)
+        objects.update(name, &mut updater).await.map(drop)
     }
 
-    /// A request of the server to itself.
-    pub fn request(&self, resource: &Resource, namespace: &str, subresource: &str) -> Context {
-        let now = self.context.backend.clock.now();
-        resource.own_request(self.manager, namespace, subresource, now)
+    /// Objects of a resource, as the server itself reads and writes them; `None`: there is no such resource.
+    pub fn objects(&self, group: &str, plural: &str, namespace: &str) -> Option<Objects> {
+        self.context.client(self.manager).objects(group, plural, namespace)
+    }
+}
+
+/// Another server was faster, which is as good.
+fn unless_there(made: Result<(), StatusError>) -> Result<(), StatusError> {
+    match made {
+        Err(error) if error.reason == "AlreadyExists" => Ok(()),
+        made => made,
     }
 }
 

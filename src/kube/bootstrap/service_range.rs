@@ -5,7 +5,6 @@ use std::rc::Rc;
 use keelson_machinery::meta::v1::{Condition, ObjectMeta};
 use keelson_machinery::object::Object;
 use keelson_machinery::time::Time;
-use keelson_server::registry::write::Part;
 use keelson_server::server::HookContext;
 
 use super::maker::{Maker, Wanted, leave, retried};
@@ -38,20 +37,18 @@ pub(super) async fn run(context: HookContext, setting: Rc<Setting>) -> Result<()
     };
     let (context, manager) = (&context, MANAGER);
     Maker { context, manager }.make_all(&[wanted]).await?;
-    let Some(resource) = context.registry.resource(GROUP, PLURAL) else {
-        return Ok(());
-    };
     let maker = &Maker {
         context,
         manager: CONTROLLER,
     };
+    let Some(ranges) = maker.objects(GROUP, PLURAL, "") else {
+        return Ok(());
+    };
+    let ranges = &ranges.subresource("status").map_err(|error| error.to_string())?;
     retried(|| {
         Box::pin(async {
-            let request = maker.request(resource, "", "status");
-            let now = request.now;
-            maker
-                .update(resource, &request, NAME, Part::Status, &|stored| ready(stored, now))
-                .await
+            let now = ranges.now();
+            maker.update(ranges, NAME, &|stored| ready(stored, now)).await
         })
     })
     .await

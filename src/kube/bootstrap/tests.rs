@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use keelson_machinery::meta::v1::{DeleteOptions, ObjectMeta};
+use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
+use keelson_server::authn::Authentication;
+use keelson_server::authz::Authorization;
 use keelson_server::env::{SystemClock, SystemEntropy};
-use keelson_server::registry::write::{Part, UpdateRequest};
-use keelson_server::registry::{Backend, Context, Registry};
+use keelson_server::registry::{Backend, Objects, Registry, Verbs};
 use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
 
@@ -16,7 +18,6 @@ use crate::api::core::v1::{ConfigMap, Endpoints, Namespace, Service};
 use crate::api::flowcontrol_apiserver_k8s_io::v1::FlowSchema;
 use crate::api::networking_k8s_io::v1::ServiceCIDR;
 use crate::api::rbac_authorization_k8s_io::v1::{ClusterRole, ClusterRoleBinding};
-use crate::kube::testing::context as request;
 
 fn context() -> HookContext {
     let backend = Backend {
@@ -29,10 +30,19 @@ fn context() -> HookContext {
     };
     let mut code = crate::kube::code();
     code.cells(crate::kube::cells());
+    code.admission(crate::kube::admission::chain());
     let registry = Registry::new(&[&crate::api::SCHEME], &code, &backend, "/registry", &|_, _, _| true).unwrap();
+    let registry = Arc::new(registry);
+    let verbs = Verbs {
+        registry: registry.clone(),
+        backend: backend.clone(),
+        authentication: Authentication::default(),
+        authorization: Authorization::default(),
+    };
     HookContext {
-        registry: Arc::new(registry),
+        registry,
         backend,
+        verbs: Arc::new(verbs),
         advertise: "192.0.2.2:6443".to_owned(),
     }
 }
@@ -72,24 +82,18 @@ async fn change<T: Reflect>(context: &HookContext, plural: &str, name: &str, cha
 }
 
 async fn change_in<T: Reflect>(context: &HookContext, group: &str, plural: &str, name: &str, change: impl Fn(&mut T)) {
-    let mut updater = |old: Option<&dyn keelson_machinery::object::Object>| {
+    let mut updater = |old: Option<&dyn Object>| {
         let mut new = old.unwrap().clone_object();
         change(new.downcast_mut::<T>().unwrap());
         Ok(new)
     };
-    let masters = Context {
-        namespace: String::new(),
-        user: keelson_server::user::User {
-            groups: vec![keelson_server::user::GROUP_MASTERS.to_owned()],
-            ..Default::default()
-        },
-        ..request()
-    };
-    let resource = context.registry.resource(group, plural).unwrap();
-    resource
-        .update(&masters, &UpdateRequest::of(name), &mut updater)
-        .await
-        .unwrap();
+    let masters = objects(context, group, plural);
+    masters.update(name, &mut updater).await.unwrap();
+}
+
+/// Cluster-scoped objects, for somebody who may do everything and leaves no trace in `managedFields`.
+fn objects(context: &HookContext, group: &str, plural: &str) -> Objects {
+    context.client("").untracked().objects(group, plural, "").unwrap()
 }
 
 #[tokio::test]
@@ -233,33 +237,19 @@ async fn what_is_absent_is_made() {
         first.push(namespace.metadata.uid.clone());
     }
     let name = NAMES[3];
-    let cluster = Context {
-        namespace: String::new(),
-        ..request()
-    };
-    namespaces
-        .delete(&cluster, name, &DeleteOptions::default())
-        .await
-        .unwrap();
+    let own = objects(&context, "", "namespaces");
+    own.delete(name, &DeleteOptions::default()).await.unwrap();
     assert!(
         namespaces.find("", name).await.unwrap().is_some(),
         "its finalizer holds it"
     );
-    let update = UpdateRequest {
-        name,
-        part: Part::Named("finalize"),
-        creation: None,
-        uid_is_precondition: true,
-    };
-    let mut without_finalizer = |old: Option<&dyn keelson_machinery::object::Object>| {
+    let mut without_finalizer = |old: Option<&dyn Object>| {
         let mut new = old.unwrap().clone_object();
         new.downcast_mut::<Namespace>().unwrap().spec.finalizers.clear();
         Ok(new)
     };
-    namespaces
-        .update(&cluster, &update, &mut without_finalizer)
-        .await
-        .unwrap();
+    let finalize = own.subresource("finalize").unwrap();
+    finalize.update(name, &mut without_finalizer).await.unwrap();
     assert!(namespaces.find("", name).await.unwrap().is_none());
     make_absent(&context).await.unwrap();
     let mut second = Vec::new();
@@ -283,7 +273,7 @@ async fn what_is_absent_is_made() {
 #[tokio::test]
 async fn generated_names_have_their_label() {
     let context = context();
-    let namespaces = context.registry.resource("", "namespaces").unwrap();
+    let namespaces = context.client("").of::<Namespace>("").unwrap();
     let metadata = ObjectMeta {
         generate_name: "a-".to_owned(),
         ..ObjectMeta::default()
@@ -292,16 +282,13 @@ async fn generated_names_have_their_label() {
         metadata,
         ..Namespace::default()
     };
-    let made = namespaces.create(&request(), Box::new(namespace)).await.unwrap();
-    assert_eq!(made.meta().labels["kubernetes.io/metadata.name"], made.meta().name);
+    let made = namespaces.create(namespace).await.unwrap();
+    assert_eq!(made.metadata.labels["kubernetes.io/metadata.name"], made.metadata.name);
 }
 
 /// A FlowSchema of somebody, from a wanted one.
 async fn write_schema(context: &HookContext, name: &str, annotation: Option<&str>) {
-    let resource = context
-        .registry
-        .resource("flowcontrol.apiserver.k8s.io", "flowschemas")
-        .unwrap();
+    let schemas = objects(context, "flowcontrol.apiserver.k8s.io", "flowschemas");
     let mut schema = FlowSchema::default();
     schema.metadata.name = name.to_owned();
     if let Some(value) = annotation {
@@ -310,7 +297,7 @@ async fn write_schema(context: &HookContext, name: &str, annotation: Option<&str
     }
     schema.spec.priority_level_configuration.name = "system".to_owned();
     schema.spec.matching_precedence = 77;
-    resource.create(&request(), Box::new(schema)).await.unwrap();
+    schemas.create(Box::new(schema)).await.unwrap();
 }
 
 /// As kube-apiserver was seen to do it.

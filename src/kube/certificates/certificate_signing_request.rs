@@ -4,9 +4,9 @@ use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Object;
 use keelson_machinery::time::Time;
 use keelson_server::registry::write::Part;
-use keelson_server::registry::{Answer, Confirming, Context, Strategy};
+use keelson_server::registry::{Context, Strategy};
 
-use super::{conditions, issued, signers};
+use super::{conditions, issued};
 use crate::api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestCondition as Condition};
 
 use crate::kube::typed::{typed, typed_mut};
@@ -67,10 +67,6 @@ impl Strategy for CertificateSigningRequestStrategy {
             errors.extend(issued::validate(&new.status.certificate, &old.status.certificate));
         }
         errors
-    }
-
-    fn admit<'a>(&'a self, context: &'a Context, write: Confirming<'a>) -> Option<Answer<'a, ()>> {
-        signers::of_request(context, write)
     }
 
     fn validate_subresource(&self, _context: &Context, _name: &str, new: &dyn Object, old: &dyn Object) -> ErrorList {

@@ -6,19 +6,14 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::select_all;
-use keelson_machinery::apply::read_document;
 use keelson_machinery::status::StatusError;
 use keelson_server::flowcontrol::spec::{GROUP, LEVELS, SCHEMAS};
 use keelson_server::registry::Resource;
-use keelson_server::registry::apply::Applying;
-use keelson_server::registry::managed::Tracking;
-use keelson_server::registry::write::{Part, UpdateRequest};
 use keelson_server::server::HookContext;
 use keelson_storage::{Entry, Event, Revision, StoreError, WatchItem, WatchStream};
 use serde_json::json;
 
 use crate::api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, FlowSchemaCondition};
-use crate::kube::bootstrap::maker::Maker;
 use crate::kube::typed::typed;
 
 /// Owns the condition.
@@ -101,47 +96,21 @@ async fn apply(
     name: &str,
     condition: &FlowSchemaCondition,
 ) -> Result<(), StatusError> {
-    let maker = Maker {
-        context,
-        manager: MANAGER,
-    };
-    let mut request = maker.request(schemas, "", "status");
-    let Tracking::Update(writer) = std::mem::replace(&mut request.tracking, Tracking::Done) else {
-        return Ok(());
-    };
-    let text = json!({
+    let objects = context.client(MANAGER).objects(GROUP, SCHEMAS, "");
+    let objects = objects.ok_or_else(|| schemas.not_found(name))?.subresource("status")?;
+    let document = json!({
         "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
         "kind": "FlowSchema",
         "metadata": {"name": name},
         "status": {"conditions": [{
             "type": condition.r#type,
             "status": condition.status,
-            "lastTransitionTime": request.now.to_string(),
+            "lastTransitionTime": objects.now().to_string(),
             "reason": condition.reason,
             "message": condition.message,
         }]},
     });
-    let text = text.to_string().into_bytes();
-    let mut applied = FlowSchema::default();
-    let document = read_document(&text, &mut applied);
-    let document = document.map_err(|_| StatusError::internal_error("a condition of a flow schema is no document"))?;
-    let applying = Applying {
-        request: &writer,
-        part: Part::Status,
-        force: true,
-        text: &text,
-        document: &document,
-        applied: &applied,
-    };
-    let update = UpdateRequest {
-        part: Part::Status,
-        ..UpdateRequest::of(name)
-    };
-    let mut updater = |stored: Option<&dyn keelson_machinery::object::Object>| match stored {
-        Some(stored) => schemas.apply(Some(stored), &applying),
-        None => Err(schemas.not_found(name)),
-    };
-    schemas.update(&request, &update, &mut updater).await.map(drop)
+    objects.apply(name, &document).await.map(drop)
 }
 
 /// Goes on doing that as schemas and levels change, until the store is closed.

@@ -1,54 +1,14 @@
-//! Checks between authorization and storage that look beyond the object itself.
+//! Generic admission plug-ins: those that know no kind but namespaces. The chain is [`crate::registry::admission`].
 
 mod namespace_lifecycle;
 
-use keelson_machinery::status::StatusError;
+use std::sync::Arc;
 
-use crate::authz::Followed;
-use crate::registry::{Endpoint, Registry};
+pub use namespace_lifecycle::NamespaceLifecycle;
 
-/// What is about to be done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Operation {
-    Create,
-    Update,
-    Delete,
-}
+use crate::registry::admission::Plugin;
 
-/// The plug-ins that are on, in their order.
-#[derive(Clone, Debug)]
-pub struct Admission {
-    pub namespace_lifecycle: bool,
-}
-
-impl Default for Admission {
-    fn default() -> Admission {
-        Admission {
-            namespace_lifecycle: true,
-        }
-    }
-}
-
-impl Admission {
-    /// What the store is to hold in memory for the plug-ins.
-    pub(crate) fn followed(&self, registry: &Registry) -> Option<Followed> {
-        let namespaces = registry.resource("", "namespaces");
-        let namespaces = namespaces.filter(|_| self.namespace_lifecycle)?;
-        Some(Followed::of(namespaces))
-    }
-
-    /// Refuses what a plug-in forbids.
-    pub async fn admit(
-        &self,
-        registry: &Registry,
-        endpoint: &Endpoint,
-        operation: Operation,
-        namespace: &str,
-        name: &str,
-    ) -> Result<(), StatusError> {
-        if self.namespace_lifecycle {
-            namespace_lifecycle::admit(registry, endpoint, operation, namespace, name).await?;
-        }
-        Ok(())
-    }
+/// The generic plug-ins, in their order.
+pub fn plugins() -> Vec<Arc<dyn Plugin>> {
+    vec![Arc::new(NamespaceLifecycle)]
 }

@@ -19,6 +19,7 @@ use super::level::Stage;
 use super::outcome::{Outcome, Recording};
 use super::policy::Decision;
 use super::sink::Wait;
+use crate::registry::Annotate;
 use crate::request_info::RequestInfo;
 use crate::rest::request::Request;
 use crate::user::User;
@@ -40,6 +41,12 @@ fn shortened(sent: &str) -> String {
 /// Bytes of a client's own name for itself; more is cut off.
 const MAX_AGENT_BYTES: usize = 1024;
 const CUT: &str = "...TRUNCATED";
+
+impl Annotate for Record {
+    fn annotate(&self, name: &'static str, text: String) {
+        Record::annotate(self, name, text.into());
+    }
+}
 
 /// What is known of a request from the beginning. Nothing of it is copied.
 pub struct Asked {

@@ -15,6 +15,7 @@ use super::annotations::Annotations;
 use super::level::Level;
 use super::outcome::Recording;
 use super::record::Record;
+use crate::registry::Annotate;
 use crate::user::User;
 
 /// The type that kube-apiserver writes over recorded options of deletions.
@@ -96,6 +97,12 @@ impl Trail {
             State::Undecided(early) => early.borrow_mut().set(name, text()),
             State::Off => {}
         }
+    }
+
+    /// Where annotations of the events that follow go; `None`: there are no events.
+    pub fn annotations(&self) -> Option<Rc<dyn Annotate>> {
+        let record = self.record()?;
+        Some(record.clone())
     }
 
     /// The request goes on as somebody else, by the permission named, if that is a constrained one.

@@ -32,7 +32,7 @@ use keelson_machinery::env::Clock;
 
 use crate::authz::Followed;
 use crate::listener::Connection;
-use crate::registry::Registry;
+use crate::registry::{Registry, Verbs};
 
 pub use anonymous::Anonymous;
 pub use answer::{Answer, Identity, Outcome, Refusal};
@@ -53,6 +53,8 @@ pub struct Credentials<'a> {
 pub struct Attachment<'a> {
     pub registry: &'a Registry,
     pub clock: &'a Arc<dyn Clock>,
+    /// To write; what outlives the server does not keep it.
+    pub verbs: &'a Arc<Verbs>,
     pub metrics: &'a Arc<AuthenticationMetrics>,
 }
 

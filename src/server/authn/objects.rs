@@ -34,11 +34,6 @@ impl Source {
         Some(Followed::of(resource))
     }
 
-    /// The resource; `None` for a server without such objects.
-    pub fn resource(&self) -> Option<&Arc<Resource>> {
-        self.resource.get()
-    }
-
     /// `Ok(None)`: there is no such object. An error is for the log.
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Box<dyn Object>>, String> {
         let Some(resource) = self.resource.get() else {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use arc_swap::ArcSwap;
-use keelson_machinery::env::Clock;
 
 use super::jwt::KeySet;
 use super::token_issuer::TokenIssuer;
@@ -13,7 +12,7 @@ use super::{
     request_header,
 };
 use crate::authz::Followed;
-use crate::registry::Registry;
+use crate::registry::Verbs;
 use crate::user::User;
 
 /// The authenticators in their order, then anonymous.
@@ -92,10 +91,11 @@ impl Authentication {
     }
 
     /// Hands what the server has to all authenticators and returns what these read.
-    pub fn attach(&self, registry: &Registry, clock: &Arc<dyn Clock>) -> Vec<Followed> {
+    pub fn attach(&self, verbs: &Arc<Verbs>) -> Vec<Followed> {
         let attachment = Attachment {
-            registry,
-            clock,
+            registry: &verbs.registry,
+            clock: &verbs.backend.clock,
+            verbs,
             metrics: &self.metrics,
         };
         let followed = self.chain.iter().flat_map(|one| one.attach(&attachment));

@@ -8,9 +8,10 @@ use keelson_machinery::time::Time;
 use keelson_machinery::validation::{declarative, meta};
 use keelson_storage::{Expect, Revision, Written};
 
+use super::admission::Operation;
 use super::managed::Tracking;
-use super::write::{Lease, Part, standard_finalizers};
-use super::{Confirming, Context, Resource, Stored, parse_revision};
+use super::write::{Attempt, Lease, Part, standard_finalizers};
+use super::{Confirming, Context, Reserving, Resource, Stored, Target, parse_revision};
 use crate::request_info::RequestInfo;
 
 /// How many generated names are tried.
@@ -26,10 +27,14 @@ pub(super) struct Taken(String);
 
 impl Resource {
     /// Creates an object (hub version); the answer has its final metadata.
-    pub async fn create(&self, context: &Context, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
-        match self.create_unless_there(context, object, None).await? {
+    pub(super) async fn create(
+        &self,
+        target: &Target<'_>,
+        object: Box<dyn Object>,
+    ) -> Result<Box<dyn Object>, StatusError> {
+        match self.create_unless_there(target, object, None).await? {
             Ok(object) => Ok(object),
-            Err(Taken(name)) => Err(self.exists_already(&context.namespace, &name).await),
+            Err(Taken(name)) => Err(self.exists_already(&target.context.namespace, &name).await),
         }
     }
 
@@ -37,10 +42,17 @@ impl Resource {
     /// whether its sender may do this too is asked when the object is known to be a valid one.
     pub(super) async fn create_unless_there(
         &self,
-        context: &Context,
+        target: &Target<'_>,
         mut object: Box<dyn Object>,
         creation: Option<&RequestInfo>,
     ) -> Result<Result<Box<dyn Object>, Taken>, StatusError> {
+        let context = target.context;
+        if !matches!(context.tracking, Tracking::Done) {
+            wipe_system_fields(&mut *object);
+        }
+        object.meta_mut().self_link.clear();
+        self.track_create(context, &mut *object)?;
+        self.admit(target, Operation::Create, &mut *object, None).await?;
         if let Some(answer) = self.strategy.authorize(context, &*object, None) {
             answer.await?;
         }
@@ -50,15 +62,7 @@ impl Resource {
                 "resourceVersion should not be set on objects to be created",
             ));
         }
-        if !matches!(context.tracking, Tracking::Done) {
-            wipe_system_fields(&mut *object);
-        }
-        object.meta_mut().self_link.clear();
-        self.track_create(context, &mut *object)?;
         let generated = object.meta().name.is_empty() && !object.meta().generate_name.is_empty();
-        for mutation in &self.mutations {
-            (mutation.mutate)(&mut *object);
-        }
         self.fill_metadata(context, &mut *object);
         let attempts = if generated { MAX_GENERATED_NAMES } else { 1 };
         let mut taken = String::new();
@@ -66,6 +70,13 @@ impl Resource {
             if generated {
                 self.generate_name(&mut *object);
             }
+            target.reserved.release();
+            let reserving = Reserving {
+                part: Part::Main,
+                new: &mut *object,
+                old: None,
+            };
+            self.reserve(target, reserving).await?;
             self.strategy.prepare_for_create(context, &mut *object);
             self.check_create(context, &*object).await?;
             let warnings = self.strategy.warnings(&*object, None);
@@ -73,8 +84,9 @@ impl Resource {
             if let Some(creation) = creation {
                 context.confirm(creation).await?;
             }
-            self.admit_creation(context, &*object).await?;
-            match self.insert(context, &mut *object).await? {
+            let validated = target.validate(Operation::Create, Some(&mut *object), None);
+            validated.await?;
+            match self.insert(target, &mut *object).await? {
                 Ok(revision) => {
                     // It stays where nothing is written.
                     if let Some(revision) = revision {
@@ -119,18 +131,6 @@ impl Resource {
         }
     }
 
-    async fn admit_creation(&self, context: &Context, object: &dyn Object) -> Result<(), StatusError> {
-        let write = Confirming {
-            part: Part::Main,
-            new: object,
-            old: None,
-        };
-        match self.strategy.admit(context, write) {
-            Some(answer) => answer.await,
-            None => Ok(()),
-        }
-    }
-
     async fn check_create(&self, context: &Context, object: &dyn Object) -> Result<(), StatusError> {
         let mut errors = meta::validate_object_meta(
             object.meta(),
@@ -155,24 +155,31 @@ impl Resource {
     /// Writes a new object. The inner error is the name that exists already; no revision for a dry run.
     async fn insert(
         &self,
-        context: &Context,
+        target: &Target<'_>,
         object: &mut dyn Object,
     ) -> Result<Result<Option<Revision>, String>, StatusError> {
         let name = object.meta().name.clone();
         let key = self.key(&object.meta().namespace, &name)?;
         let value = self.encode(object)?;
-        if context.dry_run {
+        if target.context.dry_run {
             let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
             return Ok(if got.entry.is_some() { Err(name) } else { Ok(None) });
         }
         let value = self.seal(&key, &value)?;
-        let written = self.put(&key, Expect::Absent, value, Lease::New).await;
-        match written.map_err(|e| self.store_error(e))? {
-            Written::Done { revision, .. } => {
+        let writing = target.reserved.writing();
+        let attempt = match self.put(&key, Expect::Absent, value, Lease::New).await {
+            Ok(Written::Done { revision, .. }) => Attempt::Written(revision),
+            Ok(Written::Conflict { current, .. }) => Attempt::Overtaken(current),
+            Err(error) => Attempt::Uncertain(self.store_error(error)),
+        };
+        writing.end(&attempt);
+        match attempt {
+            Attempt::Written(revision) | Attempt::Unwritten(revision) => {
                 self.index_written(&key, revision, object);
                 Ok(Ok(Some(revision)))
             }
-            Written::Conflict { .. } => Ok(Err(name)),
+            Attempt::Overtaken(_) => Ok(Err(name)),
+            Attempt::Uncertain(error) => Err(error),
         }
     }
 

@@ -7,9 +7,10 @@ use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_storage::{Entry, Write, Written};
 
+use super::admission::Operation;
 use super::mark_and_remove::mark_and_remove;
 use super::write::{Attempt, Base, Lease, OBJECT_MODIFIED};
-use super::{Context, Resource, grace};
+use super::{Context, Resource, Target, grace};
 
 /// Finalizer that asks the garbage collector to leave dependents alone.
 pub const FINALIZER_ORPHAN: &str = "orphan";
@@ -26,14 +27,6 @@ pub struct Deleted {
     pub gone: bool,
 }
 
-/// An object that is to be deleted.
-pub struct Found {
-    pub object: Box<dyn Object>,
-    entry: Entry,
-    /// See [`Base::confirmed`].
-    confirmed: bool,
-}
-
 /// What to do with an object that shall be deleted.
 enum Step {
     Remove,
@@ -46,87 +39,52 @@ enum Step {
 }
 
 impl Resource {
-    /// The object that is to be deleted, if the preconditions hold.
-    pub async fn find_to_delete(
-        &self,
-        context: &Context,
-        name: &str,
-        options: &DeleteOptions,
-    ) -> Result<Found, StatusError> {
-        let key = self.key(&context.namespace, name)?;
-        let read = |base| {
-            let found = self.found(name, base)?;
-            self.check_delete_preconditions(&*found.object, options)?;
-            Ok(found)
-        };
-        let base = self.base(context, &key).await?;
-        let confirmed = base.confirmed;
-        match read(base) {
-            Err(_) if !confirmed => read(self.confirmed_base(&key).await?),
-            told => told,
-        }
-    }
-
-    fn found(&self, name: &str, base: Base) -> Result<Found, StatusError> {
-        let entry = base.entry.ok_or_else(|| self.not_found(name))?;
-        self.check_readable(&entry)?;
-        Ok(Found {
-            object: self.decode(&entry)?,
-            entry,
-            confirmed: base.confirmed,
-        })
-    }
-
-    /// Deletes one object.
-    pub async fn delete(&self, context: &Context, name: &str, options: &DeleteOptions) -> Result<Deleted, StatusError> {
-        let found = self.find_to_delete(context, name, options).await?;
-        self.delete_found(context, found, options).await
-    }
-
-    /// Deletes what was found; tries again while others change it.
-    pub async fn delete_found(
-        &self,
-        context: &Context,
-        found: Found,
-        options: &DeleteOptions,
-    ) -> Result<Deleted, StatusError> {
-        let name = found.object.meta().name.clone();
-        let Found {
-            mut object,
-            mut entry,
-            mut confirmed,
-        } = found;
+    /// Deletes one object, trying again while others change it.
+    pub(super) async fn delete(&self, target: &Target<'_>, options: &DeleteOptions) -> Result<Deleted, StatusError> {
+        let name = target.name;
+        let key = self.key(&target.context.namespace, name)?;
+        let mut base = self.base(target.context, &key).await?;
         for _ in 0..MAX_ATTEMPTS {
-            let attempt = self.try_delete(context, &entry, object, options).await;
-            let now = match self.after(&entry, confirmed, attempt).await? {
-                ControlFlow::Break(deleted) => return Ok(deleted),
-                ControlFlow::Continue(now) => now,
-            };
-            Found {
-                object,
-                entry,
+            let Base {
+                entry: Some(entry),
                 confirmed,
-            } = self.found(&name, now)?;
+            } = &base
+            else {
+                return Err(self.not_found(name));
+            };
+            target.reserved.release();
+            let attempt = self.try_delete(target, entry, options).await;
+            match self.after(entry, *confirmed, attempt).await? {
+                ControlFlow::Break(deleted) => return Ok(deleted),
+                ControlFlow::Continue(now) => base = now,
+            }
         }
-        let name = name.as_str();
         Err(StatusError::conflict(self.group, self.plural, name, OBJECT_MODIFIED))
     }
 
     async fn try_delete(
         &self,
-        context: &Context,
+        target: &Target<'_>,
         entry: &Entry,
-        mut object: Box<dyn Object>,
         options: &DeleteOptions,
     ) -> Result<Attempt<Deleted>, StatusError> {
+        self.check_readable(entry)?;
+        let mut object = self.decode(entry)?;
         self.check_delete_preconditions(&*object, options)?;
-        let step = self.plan_delete(context, &mut *object, options);
-        match step {
-            Step::Leave => Ok(Attempt::Unwritten(Deleted { object, gone: false })),
-            Step::Remove => self.remove(context, entry, object).await,
-            Step::Mark { then_remove: false } => self.mark(context, entry, object).await,
-            Step::Mark { then_remove: true } => self.mark_and_remove(context, entry, object, options).await,
+        target.admit(Operation::Delete, None, Some(&*object)).await?;
+        target.validate(Operation::Delete, None, Some(&*object)).await?;
+        let step = self.plan_delete(target.context, &mut *object, options);
+        if let Step::Leave = step {
+            return Ok(Attempt::Unwritten(Deleted { object, gone: false }));
         }
+        let writing = target.reserved.writing();
+        let attempt = match step {
+            Step::Mark { then_remove: false } => self.mark(target.context, entry, object).await?,
+            Step::Mark { then_remove: true } => self.mark_and_remove(target.context, entry, object, options).await?,
+            _ => self.remove(target.context, entry, object).await,
+        };
+        writing.end(&attempt);
+        Ok(attempt)
     }
 
     /// Watchers see the mark before the object goes, as with a grace period that has run out.
@@ -318,17 +276,12 @@ impl Resource {
         }
     }
 
-    async fn remove(
-        &self,
-        context: &Context,
-        entry: &Entry,
-        mut object: Box<dyn Object>,
-    ) -> Result<Attempt<Deleted>, StatusError> {
+    async fn remove(&self, context: &Context, entry: &Entry, mut object: Box<dyn Object>) -> Attempt<Deleted> {
         let written = match context.dry_run {
             true => Attempt::Unwritten(()),
             false => self.remove_entry(entry, &mut *object).await,
         };
-        Ok(written.map(|()| Deleted { object, gone: true }))
+        written.map(|()| Deleted { object, gone: true })
     }
 
     async fn mark(

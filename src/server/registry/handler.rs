@@ -1,21 +1,22 @@
 //! Code that answers where no stored object does: for resources without storage, and for subresources that make or do
 //! something instead of showing their object.
 
-use actix_web::HttpResponse;
-use futures_util::future::LocalBoxFuture;
+use std::sync::Arc;
+
 use keelson_machinery::meta::v1::Status;
 use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 
-use super::{Backend, Context, Endpoint, Registry, Resource};
+use super::outcome::Answer;
+use super::{Backend, Context, Endpoint, Resource, Target, Verbs};
 use crate::authn::Authentication;
 use crate::authz::Authorization;
-use crate::rest::request::Request;
+use crate::request_info::Query;
 
-/// A request that a [`Handler`] answers. Its sender is known and may do what it asks.
+/// A request that a [`Handler`] answers. Its sender is known and may do what it asks, and admission has let it pass.
 pub struct Call<'a> {
-    pub registry: &'a Registry,
+    pub verbs: &'a Arc<Verbs>,
     pub backend: &'a Backend,
     pub authentication: &'a Authentication,
     pub authorization: &'a Authorization,
@@ -23,7 +24,12 @@ pub struct Call<'a> {
     pub endpoint: &'a Endpoint,
     /// `None`: the call is one of the resource itself.
     pub subresource: Option<&'static SubresourceDesc>,
-    pub request: &'a Request,
+    /// Name in the path; empty for a collection.
+    pub name: &'a str,
+    /// The parameters of the query.
+    pub query: &'a Query,
+    /// The client asks for another protocol on its connection.
+    pub upgrade: bool,
     /// Namespace, time, sender, and whether the request is a dry run.
     pub context: Context,
 }
@@ -31,15 +37,31 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// Name in the path; empty for a collection.
     pub fn name(&self) -> &str {
-        &self.request.info.name
+        self.name
     }
 
     /// Another resource of this server.
     pub fn stored(&self, group: &str, plural: &str) -> Result<&Resource, StatusError> {
-        self.registry
-            .resource(group, plural)
+        let resource = self.verbs.registry.resource(group, plural);
+        resource
             .map(|r| &**r)
             .ok_or_else(|| StatusError::internal_error(format!("{plural} are no resource of this server")))
+    }
+
+    /// An object that is written in the course of this call, through the subresource that the call is one of.
+    pub fn nested<'b>(
+        &self,
+        resource: &'b Resource,
+        subresource: &str,
+        name: &'b str,
+        context: &'b Context,
+    ) -> Target<'b> {
+        let mut subresources = resource.hub.subresources.iter();
+        let target = Target::own(resource, name, context);
+        Target {
+            nested: true,
+            ..target.subresource(subresources.find(|s| s.name == subresource))
+        }
     }
 }
 
@@ -49,8 +71,8 @@ pub enum Reply {
     Object(u16, Box<dyn Object>),
     /// Any other kind.
     Kind(u16, Box<dyn Kind>),
-    /// An answer that is no object.
-    Http(HttpResponse),
+    /// There is nothing to show: 204.
+    Empty,
 }
 
 impl Reply {
@@ -64,9 +86,6 @@ impl Reply {
         Reply::Kind(code, Box::new(status))
     }
 }
-
-/// The answer to a call; it need not be sent to another thread.
-pub type Answer<'a, T> = LocalBoxFuture<'a, Result<T, StatusError>>;
 
 /// What answers for a resource without storage or for a subresource. The verbs of the definition say which of these are
 /// called; the others answer 405.

@@ -1,15 +1,20 @@
 //! The resources that a server has: which kinds, in which versions, under which strategy, stored where.
 
+pub mod admission;
 pub mod apply;
+mod client;
 pub mod codec;
 mod create;
 pub mod delete;
 pub mod handler;
 mod kept;
 pub mod managed;
-mod own_request;
+pub mod outcome;
+pub(crate) mod owners;
+pub mod reservation;
 pub mod strategy;
 mod update;
+pub mod verbs;
 pub mod write;
 
 mod derive;
@@ -33,17 +38,21 @@ use keelson_storage::Store;
 use keelson_storage::encryption::{Encryption, ForResource};
 
 use crate::cache::{Budget, Indexes};
+use admission::{Admission, Chains, Operation, Scope};
 
+pub use client::{Client, Objects, TypedObjects};
 pub(crate) use derive::LIST_ITEMS;
-pub use handler::{Answer, Call, Handler, Reply};
+pub use handler::{Call, Handler, Reply};
 pub use kept::Kept;
+pub use outcome::{Answer, Outcome};
 pub use placement::{Media, Placement, StoreOverride};
 pub use read::{Stored, parse_revision};
 pub(crate) use select::{Next, Query};
 pub(crate) use shown::Shown;
 pub use strategy::{
-    Again, CodeDefaults, Confirming, Context, DefaultStrategy, MetadataChecks, Mutation, Strategy, Warnings,
+    Again, Annotate, CodeDefaults, Confirming, Context, DefaultStrategy, MetadataChecks, Reserving, Strategy, Warnings,
 };
+pub use verbs::{Target, Verbs};
 
 /// Kinds that every version of every group has.
 pub const SHARED_KINDS: [&str; 10] = [
@@ -79,7 +88,8 @@ pub struct Resource {
     pub versions: Vec<&'static KindDesc>,
     pub strategy: Arc<dyn Strategy>,
     pub(crate) metadata_checks: MetadataChecks,
-    pub(crate) mutations: Vec<Mutation>,
+    /// The admission plug-ins that handle something of it.
+    pub(crate) chains: Chains,
     kept: &'static [Kept],
     /// Defaults in code, by version.
     code_defaults: HashMap<&'static str, CodeDefaults>,
@@ -158,7 +168,7 @@ impl Endpoint {
 pub struct KindCode {
     strategies: HashMap<(&'static str, &'static str), Arc<dyn Strategy>>,
     metadata_checks: HashMap<(&'static str, &'static str), MetadataChecks>,
-    mutations: HashMap<(&'static str, &'static str), Vec<Mutation>>,
+    admission: Admission,
     kept: HashMap<(&'static str, &'static str), &'static [Kept]>,
     defaults: HashMap<(&'static str, &'static str, &'static str), CodeDefaults>,
     /// By group, plural and subresource.
@@ -182,10 +192,9 @@ impl KindCode {
         self.kept.insert((group, plural), fields);
     }
 
-    /// Adds an admission plug-in for objects of a resource. They act in the order in which they were added, before the
-    /// strategy; what they set has no owner.
-    pub fn mutation(&mut self, group: &'static str, plural: &'static str, mutation: Mutation) {
-        self.mutations.entry((group, plural)).or_default().push(mutation);
+    /// Sets the admission plug-ins of the server.
+    pub fn admission(&mut self, admission: Admission) {
+        self.admission = admission;
     }
 
     /// Makes a resource one without storage: `handler` answers for it.
@@ -211,9 +220,6 @@ impl KindCode {
         self.strategies.extend(other.strategies);
         self.metadata_checks.extend(other.metadata_checks);
         self.kept.extend(other.kept);
-        for (resource, mutations) in other.mutations {
-            self.mutations.entry(resource).or_default().extend(mutations);
-        }
         self.defaults.extend(other.defaults);
     }
 
@@ -256,6 +262,35 @@ fn selectable(of: &KindDesc, schemes: &[&'static Scheme]) -> Vec<&'static str> {
     fields.sort_unstable();
     fields.dedup();
     fields
+}
+
+/// The admission plug-ins that handle something of a resource, or of a subresource that it has in any version.
+fn chains(
+    code: &KindCode,
+    versions: &[&'static KindDesc],
+    handlers: &HashMap<&'static str, Arc<dyn Handler>>,
+) -> Chains {
+    let subresources = versions.iter().flat_map(|kind| kind.subresources);
+    let mut names: Vec<_> = subresources.map(|subresource| subresource.name).collect();
+    names.push("");
+    names.sort_unstable();
+    names.dedup();
+    let scopes = names.into_iter().filter_map(|subresource| {
+        let kind = versions.first()?;
+        let needs_namespace = handlers
+            .get(subresource)
+            .is_none_or(|handler| handler.needs_namespace());
+        let scope = Scope {
+            operation: Operation::Create,
+            group: kind.group,
+            plural: kind.plural,
+            subresource,
+            namespaced: kind.namespaced,
+            needs_namespace,
+        };
+        Some((subresource, scope))
+    });
+    code.admission.chains(scopes)
 }
 
 /// What all resources are made with; see [`Registry::new`].
@@ -360,6 +395,7 @@ impl Registry {
             .cloned()
             .unwrap_or_else(|| Arc::new(DefaultStrategy));
         let checks = code.metadata_checks.get(&(group, plural));
+        let handlers = code.handlers_of(group, plural);
         let resource = Arc::new(Resource {
             group,
             plural,
@@ -367,10 +403,10 @@ impl Registry {
             storage,
             strategy,
             metadata_checks: checks.copied().unwrap_or(MetadataChecks::ONCE),
-            mutations: code.mutations.get(&(group, plural)).cloned().unwrap_or_default(),
+            chains: chains(code, &versions, &handlers),
             kept: code.kept.get(&(group, plural)).copied().unwrap_or_default(),
             code_defaults,
-            handlers: code.handlers_of(group, plural),
+            handlers,
             key_prefix: format!("{prefix}/{}/", storage.storage_path),
             transformer: backend.encryption.resource(storage.group, storage.plural),
             backend: backend.of(storage.group, storage.plural),
@@ -419,6 +455,12 @@ impl Registry {
     /// The resource of a group, whatever versions of it are served.
     pub fn resource(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
         self.resources.iter().find(|r| r.group == group && r.plural == plural)
+    }
+
+    /// The resource whose hub version is this kind.
+    pub fn resource_of(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Resource>> {
+        let mut all = self.resources.iter();
+        all.find(|r| (r.hub.group, r.hub.version, r.hub.kind) == (group, version, kind))
     }
 
     /// A new object of a kind, with a resource or without one (Scale, DeleteOptions …).

@@ -10,15 +10,23 @@ use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
 
+use super::Registry;
 use super::managed::Tracking;
+use super::outcome::Answer;
+use super::reservation::Reservation;
 use super::write::Part;
-use super::{Answer, Registry};
 use crate::authz::{Authorization, refused};
 use crate::request_info::RequestInfo;
 use crate::user::User;
 
 /// Texts for `Warning` headers of an answer.
 pub type Warnings = Rc<RefCell<Vec<String>>>;
+
+/// Where annotations of a request go that is recorded.
+pub trait Annotate {
+    /// Notes a text under a name; what was noted under the same name before stays.
+    fn annotate(&self, name: &'static str, text: String);
+}
 
 /// What a strategy may know of the request.
 #[derive(Clone)]
@@ -38,6 +46,8 @@ pub struct Context {
     pub tracking: Tracking,
     /// Where what is odd, but no fault, is told.
     pub warnings: Warnings,
+    /// What is recorded of the request; `None`: nothing is.
+    pub audit: Option<Rc<dyn Annotate>>,
 }
 
 /// A write that is about to be confirmed, with objects of the hub version.
@@ -50,6 +60,18 @@ pub struct Confirming<'a> {
 }
 
 impl Context {
+    /// Tells the client something, once the request succeeds.
+    pub fn warn(&self, text: impl Into<String>) {
+        self.warnings.borrow_mut().push(text.into());
+    }
+
+    /// Adds an annotation to what is recorded of the request. `text` is called only where something is.
+    pub fn annotate(&self, name: &'static str, text: impl FnOnce() -> String) {
+        if let Some(audit) = &self.audit {
+            audit.annotate(name, text());
+        }
+    }
+
     /// Whether the sender may do this too; 403 in the words of the first decision on a request.
     pub async fn confirm(&self, info: &RequestInfo) -> Result<(), StatusError> {
         let verdict = self.authorization.decide(&self.user, info).await;
@@ -61,12 +83,13 @@ impl Context {
     }
 }
 
-/// What an admission plug-in makes of an object of the hub version that a client writes.
-#[derive(Clone, Copy)]
-pub struct Mutation {
-    /// It looks at updates too, not only at new objects.
-    pub updates: bool,
-    pub mutate: fn(&mut dyn Object),
+/// A write that something is reserved for, with objects of the hub version.
+pub struct Reserving<'a> {
+    pub part: Part,
+    /// What is taken may be written into it: the address that a Service gets.
+    pub new: &'a mut dyn Object,
+    /// `None`: the object is new.
+    pub old: Option<&'a dyn Object>,
 }
 
 /// Which checks of the metadata the rules of a kind repeat beside those that every kind has: clients see a cause for each
@@ -142,9 +165,10 @@ pub trait Strategy: Send + Sync {
         None
     }
 
-    /// Refuses a valid write that the sender has no right to because of what the object is about: asked last, behind the
-    /// right to make the object. `None`: nothing is to be asked, as with most kinds.
-    fn admit<'a>(&'a self, _context: &'a Context, _write: Confirming<'a>) -> Option<Answer<'a, ()>> {
+    /// Takes what the write needs and others must not get: addresses, ports. Called for each attempt, behind the plug-ins
+    /// that mutate and before the object is prepared, so that rules and plug-ins see what it was given. What is returned is
+    /// given back unless the attempt commits. `None`: nothing is to be reserved, as with most kinds.
+    fn reserve<'a>(&'a self, _context: &'a Context, _write: Reserving<'a>) -> Option<Answer<'a, Box<dyn Reservation>>> {
         None
     }
 

@@ -11,69 +11,69 @@ use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::{declarative, meta};
 use keelson_storage::Entry;
 
+use super::admission::Operation;
 use super::create::Taken;
 use super::write::{
-    Attempt, Lease, OBJECT_MODIFIED, Part, UpdateRequest, Updated, Updater, precondition_text, standard_finalizers,
+    Attempt, Lease, OBJECT_MODIFIED, Part, Show, UpdateRequest, Updated, Updater, precondition_text,
+    standard_finalizers,
 };
-use super::{Confirming, Context, Resource, kept, parse_revision};
+use super::{Confirming, Context, Reserving, Resource, Target, kept, parse_revision};
 use crate::request_info::RequestInfo;
 
 /// How often a write is tried again when another writer was faster, before the client is told to retry.
 const MAX_ATTEMPTS: usize = 64;
 impl Resource {
     /// Updates an object, trying again while other writers are faster.
-    pub async fn update(
+    pub(super) async fn update(
         &self,
-        context: &Context,
+        target: &Target<'_>,
         request: &UpdateRequest<'_>,
-        updater: Updater<'_>,
+        updater: &mut dyn Updater,
     ) -> Result<Updated, StatusError> {
-        let key = self.key(&context.namespace, request.name)?;
+        let (context, name) = (target.context, target.name);
+        let key = self.key(&context.namespace, name)?;
         let warnings = context.warnings.borrow().len();
         let mut base = self.base(context, &key).await?;
         for _ in 0..MAX_ATTEMPTS {
             // What an attempt before this one warned of is said again.
             context.warnings.borrow_mut().truncate(warnings);
+            target.reserved.release();
             let Some(entry) = &base.entry else {
-                if let Ok(created) = self.create_on_update(context, request, updater).await? {
+                if let Ok(created) = self.create_on_update(target, request, updater).await? {
                     return Ok(created);
                 }
                 // Another writer was faster: what it has made is there to be updated.
                 base = self.confirmed_base(&key).await?;
                 continue;
             };
-            let attempt = self.try_update(context, request, entry, updater).await;
+            let attempt = self.try_update(target, request, entry, updater).await;
             match self.after(entry, base.confirmed, attempt).await? {
                 ControlFlow::Break(object) => return Ok(Updated { object, created: false }),
                 ControlFlow::Continue(now) => base = now,
             }
         }
-        Err(StatusError::conflict(
-            self.group,
-            self.plural,
-            request.name,
-            OBJECT_MODIFIED,
-        ))
+        Err(StatusError::conflict(self.group, self.plural, name, OBJECT_MODIFIED))
     }
 
     async fn create_on_update(
         &self,
-        context: &Context,
+        target: &Target<'_>,
         request: &UpdateRequest<'_>,
-        updater: Updater<'_>,
+        updater: &mut dyn Updater,
     ) -> Result<Result<Updated, Taken>, StatusError> {
+        let (context, name) = (target.context, target.name);
         let Some(asked) = request.creation else {
-            return Err(self.not_found(request.name));
+            return Err(self.not_found(name));
         };
-        let mut object = updater(None)?;
+        let mut object = updater.make(None).await?;
         if !object.meta().uid.is_empty() {
             let uid = &object.meta().uid;
             let detail = if request.uid_is_precondition {
-                precondition_text(&self.key(&context.namespace, request.name)?, uid, "")
+                precondition_text(&self.key(&context.namespace, name)?, uid, "")
             } else {
                 format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found")
             };
-            return Err(StatusError::conflict(self.group, self.plural, request.name, &detail));
+            return Err(StatusError::conflict(self.group, self.plural, name, &detail));
         }
         parse_revision(&object.meta().resource_version).map_err(StatusError::unknown)?;
         let named = std::mem::take(&mut object.meta_mut().resource_version);
@@ -82,7 +82,7 @@ impl Resource {
             namespace: context.namespace.clone(),
             ..asked.clone()
         };
-        let created = self.create_unless_there(context, object, Some(&creation)).await?;
+        let created = self.create_unless_there(target, object, Some(&creation)).await?;
         Ok(created.map(|mut object| {
             if context.dry_run {
                 object.meta_mut().resource_version = named;
@@ -93,35 +93,43 @@ impl Resource {
 
     async fn try_update(
         &self,
-        context: &Context,
+        target: &Target<'_>,
         request: &UpdateRequest<'_>,
         entry: &Entry,
-        updater: Updater<'_>,
+        updater: &mut dyn Updater,
     ) -> Result<Attempt<Box<dyn Object>>, StatusError> {
+        let context = target.context;
         self.check_readable(entry)?;
         let old = self.decode(entry)?;
-        let mut new = updater(Some(&*old))?;
+        let mut new = updater.make(Some(&*old)).await?;
+        self.track_update(context, request.part, &mut *new, &*old)?;
+        if request.shown.is_none() {
+            self.admit(target, Operation::Update, &mut *new, Some(&*old)).await?;
+        }
         if request.part != Part::Internal
             && let Some(answer) = self.strategy.authorize(context, &*new, Some(&*old))
         {
             answer.await?;
         }
-        self.check_preconditions(request, &*new, &*old, entry)?;
-        self.track_update(context, request.part, &mut *new, &*old)?;
-        if request.part == Part::Main {
-            let of_updates = self.mutations.iter().filter(|m| m.updates);
-            of_updates.for_each(|m| (m.mutate)(&mut *new));
-        }
+        self.check_preconditions(target.name, request, (&*new, &*old), entry)?;
         // An update that names no version is one of the newest.
         new.meta_mut().resource_version = entry.mod_revision.to_string();
-        self.prepare_update(context, request.part, &mut *new, &*old);
-        self.check_update(context, request.part, &*new, &*old).await?;
+        let (part, old_object) = (request.part, Some(&*old));
+        let reserving = Reserving {
+            part,
+            new: &mut *new,
+            old: old_object,
+        };
+        self.reserve(target, reserving).await?;
+        self.prepare_update(context, part, &mut *new, &*old);
+        self.check_update(context, part, &*new, &*old).await?;
+        self.validate_update(target, request.shown, &mut *new, &*old).await?;
         if request.part == Part::Main {
             let warnings = self.strategy.warnings(&*new, Some(&*old));
             context.warnings.borrow_mut().extend(warnings);
         }
         if self.is_finished(&*new) {
-            return self.remove_finished(context, entry, new).await;
+            return self.remove_finished(target, entry, new).await;
         }
         let value = self.encode(&mut *new)?;
         if context.dry_run || self.holds(entry, &value)? {
@@ -133,22 +141,43 @@ impl Resource {
             None => Lease::Of(None),
         };
         let value = self.seal(&entry.key, &value)?;
-        match self.put_over(entry, value, lease, &mut *new).await {
+        let writing = target.reserved.writing();
+        let attempt = self.put_over(entry, value, lease, &mut *new).await;
+        writing.end(&attempt);
+        match attempt {
             // What is written must not be tried again, whatever becomes of the answer.
             Attempt::Written(()) => Ok(self.as_read(new).map_or_else(Attempt::Uncertain, Attempt::Written)),
             other => Ok(other.map(|()| new)),
         }
     }
 
+    /// Calls the plug-ins that validate, with the object or with what is shown in its place.
+    async fn validate_update(
+        &self,
+        target: &Target<'_>,
+        shown: Option<Show<'_>>,
+        new: &mut dyn Object,
+        old: &dyn Object,
+    ) -> Result<(), StatusError> {
+        let operation = Operation::Update;
+        if target.chain(operation)?.validating.is_empty() {
+            return Ok(());
+        }
+        let Some(show) = shown else {
+            return target.validate(operation, Some(new), Some(old)).await;
+        };
+        let (mut new, old) = (show(new)?, show(old)?);
+        target.validate(operation, Some(&mut *new), Some(&*old)).await
+    }
+
     /// The resource version and uid that the client named must be those of the stored object.
     fn check_preconditions(
         &self,
+        name: &str,
         request: &UpdateRequest<'_>,
-        new: &dyn Object,
-        old: &dyn Object,
+        (new, old): (&dyn Object, &dyn Object),
         entry: &Entry,
     ) -> Result<(), StatusError> {
-        let name = request.name;
         let (wanted, uid) = (&new.meta().resource_version, &new.meta().uid);
         if request.uid_is_precondition && !uid.is_empty() && *uid != old.meta().uid {
             let detail = precondition_text(&entry.key, uid, &old.meta().uid);
@@ -253,23 +282,22 @@ impl Resource {
             old: Some(old),
         };
         let errors = self.confirmed(context, write, errors).await?;
-        self.verdict(new, errors)?;
-        match self.strategy.admit(context, write) {
-            Some(answer) => answer.await,
-            None => Ok(()),
-        }
+        self.verdict(new, errors)
     }
 
     async fn remove_finished(
         &self,
-        context: &Context,
+        target: &Target<'_>,
         entry: &Entry,
         mut new: Box<dyn Object>,
     ) -> Result<Attempt<Box<dyn Object>>, StatusError> {
-        if context.dry_run {
+        if target.context.dry_run {
             return Ok(Attempt::Unwritten(new));
         }
-        Ok(match self.remove_entry(entry, &mut *new).await {
+        let writing = target.reserved.writing();
+        let attempt = self.remove_entry(entry, &mut *new).await;
+        writing.end(&attempt);
+        Ok(match attempt {
             // Another writer has removed it, which is what this write is for.
             Attempt::Overtaken(None) => Attempt::Written(new),
             done => done.map(|()| new),

@@ -4,12 +4,16 @@ use std::ops::ControlFlow;
 
 use bytes::Bytes;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
+use keelson_machinery::object::{Kind, Object};
+use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 use keelson_storage::{Entry, Expect, LeaseId, StoreError, Write, Written};
 
+use super::admission::Operation;
 use super::delete::{FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
-use super::{Confirming, Context, Resource};
+use super::outcome::{Outcome, now};
+use super::owners::{OwnersRead, drop_repeated_owners};
+use super::{Confirming, Context, Reserving, Resource, Target};
 use crate::request_info::RequestInfo;
 
 /// Leases that are tried for one write.
@@ -27,26 +31,41 @@ pub enum Part {
     Internal,
 }
 
+impl Part {
+    /// What a write through this subresource may change; `None`: the object itself is written.
+    pub fn of(subresource: Option<&'static SubresourceDesc>) -> Part {
+        match subresource {
+            None => Part::Main,
+            Some(sub) if sub.name == "status" => Part::Status,
+            Some(sub) => Part::Named(sub.name),
+        }
+    }
+}
+
+/// Shows an object as its subresource has it (Scale).
+pub type Show<'a> = &'a dyn Fn(&dyn Object) -> Result<Box<dyn Kind>, StatusError>;
+
 /// What an update asks for beside the new object.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy)]
 pub struct UpdateRequest<'a> {
-    pub name: &'a str,
     pub part: Part,
     /// Makes the object if it is absent, for a sender who may create it too: what the request asks for, as it was let
     /// through. `None`: the object has to be there.
     pub creation: Option<&'a RequestInfo>,
     /// Another uid than the stored one is a conflict (PUT), not a change of an immutable field (PATCH).
     pub uid_is_precondition: bool,
+    /// What validating plug-ins see in the place of the object. The updater has shown that to those that mutate.
+    pub shown: Option<Show<'a>>,
 }
 
-impl<'a> UpdateRequest<'a> {
-    /// A change of the main part of an object that is there.
-    pub fn of(name: &'a str) -> UpdateRequest<'a> {
+impl UpdateRequest<'_> {
+    /// A change of a part of an object that is there.
+    pub fn of(part: Part) -> UpdateRequest<'static> {
         UpdateRequest {
-            name,
-            part: Part::Main,
+            part,
             creation: None,
             uid_is_precondition: true,
+            shown: None,
         }
     }
 }
@@ -56,8 +75,21 @@ pub struct Updated {
     pub created: bool,
 }
 
-/// Makes the new object of an update from the stored one (`None`: there is none).
-pub type Updater<'a> = &'a mut dyn FnMut(Option<&dyn Object>) -> Result<Box<dyn Object>, StatusError>;
+/// Makes the new object of an update. Called for each attempt; nothing is locked meanwhile.
+pub trait Updater {
+    /// From the stored object; `None`: there is none.
+    fn make<'a>(&'a mut self, current: Option<&'a dyn Object>) -> Outcome<'a, Box<dyn Object>>;
+}
+
+/// A function that waits for nothing.
+impl<F> Updater for F
+where
+    F: FnMut(Option<&dyn Object>) -> Result<Box<dyn Object>, StatusError>,
+{
+    fn make<'a>(&'a mut self, current: Option<&'a dyn Object>) -> Outcome<'a, Box<dyn Object>> {
+        now(self(current))
+    }
+}
 
 /// What a write begins with.
 pub(super) struct Base {
@@ -168,6 +200,32 @@ impl Resource {
         let mut errors = answer.await?;
         errors.extend(found);
         Ok(errors)
+    }
+
+    /// Calls the plug-ins that mutate, with the object itself.
+    pub(super) async fn admit(
+        &self,
+        target: &Target<'_>,
+        operation: Operation,
+        new: &mut dyn Object,
+        old: Option<&dyn Object>,
+    ) -> Result<(), StatusError> {
+        if target.chain(operation)?.mutating.is_empty() {
+            return Ok(());
+        }
+        target
+            .admit(operation, Some(&mut *new), old.map(|o| o as &dyn Kind))
+            .await?;
+        drop_repeated_owners(&target.context.warnings, new, OwnersRead::Admitted);
+        Ok(())
+    }
+
+    /// Has the kind take what the write needs.
+    pub(super) async fn reserve(&self, target: &Target<'_>, write: Reserving<'_>) -> Result<(), StatusError> {
+        if let Some(answer) = self.strategy.reserve(target.context, write) {
+            target.reserved.hold(answer.await?);
+        }
+        Ok(())
     }
 
     pub(super) fn verdict(&self, object: &dyn Object, errors: ErrorList) -> Result<(), StatusError> {

@@ -12,14 +12,14 @@ use keelson_machinery::status::StatusError;
 use keelson_machinery::yaml;
 
 use super::options::{FieldValidation, WriteOptions, Writing};
-use super::place::{check_name, check_namespace, nameless};
+use super::place::{check_name, check_namespace};
 use super::request::Request;
-use super::update::part;
-use super::{Rest, namespace};
+use super::{Rest, named, write_options};
 use crate::negotiate::Offer;
+use crate::registry::admission::Options;
 use crate::registry::apply::{Applying, document_name, gvk_text};
 use crate::registry::managed::Tracking;
-use crate::registry::write::UpdateRequest;
+use crate::registry::write::{Part, UpdateRequest};
 use crate::registry::{Context, Endpoint};
 
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
@@ -143,7 +143,7 @@ impl Rest {
             tracking: Tracking::Done,
             ..self.context(request, endpoint, options.dry_run)
         };
-        let part = part(subresource);
+        let part = Part::of(subresource);
         let applying = Applying {
             request: &writer,
             part,
@@ -153,27 +153,13 @@ impl Rest {
             applied: &*applied,
         };
         let wanted = UpdateRequest {
-            name: request.info.name.as_str(),
-            part,
             creation: subresource.is_none().then_some(&*request.info),
             uid_is_precondition: false,
+            ..UpdateRequest::of(part)
         };
-        let namespace = namespace(request, endpoint);
-        let mut make = |current: Option<&dyn Object>| {
-            if current.is_none() && wanted.creation.is_none() {
-                return Err(endpoint.resource.not_found(wanted.name));
-            }
-            let mut new = endpoint.resource.apply(current, &applying)?;
-            let meta = new.meta_mut();
-            if meta.name.is_empty() {
-                return Err(nameless(wanted.name));
-            }
-            namespace.clone_into(&mut meta.namespace);
-            Ok(new)
-        };
-        let updated = self
-            .update_admitted(endpoint, &context, &wanted, namespace, &mut make)
-            .await?;
+        let options = Options::Patch(write_options(request));
+        let target = named(request, endpoint, subresource, &context, options);
+        let updated = self.verbs.apply(&target, &wanted, &applying).await?;
         let code = if updated.created { 201 } else { 200 };
         self.object_response(request, endpoint, accepted, code, updated.object)
     }

@@ -1,18 +1,17 @@
 //! POST to a collection.
 
 use actix_web::HttpResponse;
-use keelson_machinery::equality;
-use keelson_machinery::meta::v1::OwnerReference;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 
 use super::options::{WriteOptions, Writing};
 use super::place::check_namespace;
 use super::request::Request;
-use super::{Rest, namespace};
-use crate::admission::Operation;
+use super::{Rest, namespace, write_options};
 use crate::negotiate::Offer;
-use crate::registry::Endpoint;
+use crate::registry::admission::Options;
+use crate::registry::owners::{OwnersRead, drop_repeated_owners};
+use crate::registry::{Endpoint, Target};
 
 impl Rest {
     pub(super) async fn create(&self, request: &Request, endpoint: &Endpoint) -> Result<HttpResponse, StatusError> {
@@ -24,58 +23,12 @@ impl Rest {
         endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
         request.audit.sent(&*object, Some(object.meta()));
         take_namespace(request, endpoint, &mut *object)?;
-        drop_repeated_owners(request, &mut *object, OwnersRead::Sent);
+        drop_repeated_owners(&request.warnings, &mut *object, OwnersRead::Sent);
         let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
         let context = self.context(request, endpoint, options.dry_run);
-        let meta = hub.meta();
-        let name = match meta.name.is_empty() {
-            true => &meta.generate_name,
-            false => &meta.name,
-        };
-        self.admission
-            .admit(
-                &self.registry,
-                endpoint,
-                Operation::Create,
-                namespace(request, endpoint),
-                name,
-            )
-            .await?;
-        let created = endpoint.resource.create(&context, hub).await?;
+        let target = Target::of(endpoint, "", &context).options(Options::Create(write_options(request)));
+        let created = self.verbs.create(&target, hub).await?;
         self.object_response(request, endpoint, accepted, 201, created)
-    }
-}
-
-/// When an object's owners are looked at, which its warning says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum OwnersRead {
-    /// As the client sent them.
-    Sent,
-    /// As they are about to be stored.
-    Admitted,
-}
-
-/// An owner that stands twice counts once; the client is told.
-pub(super) fn drop_repeated_owners(request: &Request, object: &mut dyn Object, when: OwnersRead) {
-    let owners = &mut object.meta_mut().owner_references;
-    let (mut kept, mut repeated): (Vec<OwnerReference>, Vec<String>) = (Vec::new(), Vec::new());
-    for owner in owners.drain(..) {
-        match kept.iter().any(|k| equality::equal(k, &owner)) {
-            true => repeated.push(owner.uid),
-            false => kept.push(owner),
-        }
-    }
-    *owners = kept;
-    if !repeated.is_empty() {
-        request.warn(format!(
-            ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, and \
-             may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
-            match when {
-                OwnersRead::Sent => "",
-                OwnersRead::Admitted => " after mutating admission happens",
-            },
-            repeated.join(", ")
-        ));
     }
 }
 

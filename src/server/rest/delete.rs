@@ -9,9 +9,9 @@ use keelson_machinery::{json, protobuf, yaml};
 use super::list::objects;
 use super::options::{self, ListOptions, Match};
 use super::request::Request;
-use super::{Rest, namespace};
-use crate::admission::Operation;
+use super::{Rest, named};
 use crate::negotiate::{Format, Offer};
+use crate::registry::admission::Options;
 use crate::registry::{Endpoint, SHARED_KINDS};
 use crate::respond;
 use crate::turn::Slices;
@@ -20,19 +20,9 @@ impl Rest {
     pub(super) async fn delete(&self, request: &Request, endpoint: &Endpoint) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
         let options = self.delete_options(request, endpoint).await?;
-        let name = request.info.name.as_str();
-        let context = request.context(endpoint, self.now(), !options.dry_run.is_empty());
-        let found = endpoint.resource.find_to_delete(&context, name, &options).await?;
-        self.admission
-            .admit(
-                &self.registry,
-                endpoint,
-                Operation::Delete,
-                namespace(request, endpoint),
-                name,
-            )
-            .await?;
-        let deleted = endpoint.resource.delete_found(&context, found, &options).await?;
+        let context = self.context(request, endpoint, !options.dry_run.is_empty());
+        let target = named(request, endpoint, None, &context, Options::Delete(&options));
+        let deleted = self.verbs.delete(&target, &options).await?;
         if deleted.gone && !endpoint.kind.returns_deleted {
             let status = success(endpoint, &*deleted.object);
             return Ok(respond::kind(request.rendering(accepted.format), 200, &status));
@@ -62,20 +52,15 @@ impl Rest {
             list.version_match = Some(Match::Exact);
         }
         let options = self.delete_options(request, endpoint).await?;
-        let context = request.context(endpoint, self.now(), !options.dry_run.is_empty());
+        let context = self.context(request, endpoint, !options.dry_run.is_empty());
         let found = self.select(request, endpoint, &list).await?;
         let (mut found_objects, mut slices) = (Vec::new(), Slices::begin());
         for object in objects(endpoint, found.items) {
             found_objects.push(object?);
             slices.between().await;
         }
-        for object in &found_objects {
-            match endpoint.resource.delete(&context, &object.meta().name, &options).await {
-                // Someone else was faster; that is what was asked for.
-                Err(e) if e.code != 404 => return Err(e),
-                _ => {}
-            }
-        }
+        let target = named(request, endpoint, None, &context, Options::Delete(&options));
+        self.verbs.delete_collection(&target, &found_objects, &options).await?;
         // They are shown as they were found.
         let mut shown = found_objects.into_iter().map(Ok);
         self.list_response(request, endpoint, accepted, &found.meta, &mut shown)

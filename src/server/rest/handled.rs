@@ -1,6 +1,7 @@
 //! Requests that code answers: resources without storage, subresources that create or connect.
 
 use actix_web::HttpResponse;
+use actix_web::http::header;
 use keelson_machinery::meta::v1::{ListMeta, ObjectMeta};
 use keelson_machinery::object::{Gvk, Kind};
 use keelson_machinery::reflect::{Slot, Value};
@@ -13,11 +14,12 @@ use super::output::metadata_of;
 use super::owned::own_fields;
 use super::place::check_namespace;
 use super::request::Request;
-use super::{Rest, namespace};
-use crate::admission::Operation;
+use super::{Rest, namespace, write_options};
 use crate::negotiate::Offer;
+use crate::registry::admission::Options;
 use crate::registry::managed::Tracking;
-use crate::registry::{Call, Context, Endpoint, Handler, Reply};
+use crate::registry::verbs::HandledRequest;
+use crate::registry::{Context, Endpoint, Reply};
 
 impl Rest {
     /// Answers `verb` with the code of the resource (`subresource` is `None`) or of one of its subresources.
@@ -26,44 +28,43 @@ impl Rest {
         request: &Request,
         endpoint: &Endpoint,
         subresource: Option<&'static SubresourceDesc>,
-        handler: &dyn Handler,
         verb: &str,
     ) -> Result<HttpResponse, StatusError> {
         if subresource.is_some_and(|s| s.connect) {
-            let call = self.call(request, endpoint, subresource, false);
-            return self.reply(&call, handler.connect(&call).await?);
+            let handled = self.handled_request(request, endpoint, subresource, false);
+            let reply = self.verbs.connect(&handled).await?;
+            return self.reply(request, &handled, reply);
         }
         match verb {
-            "create" => self.handled_create(request, endpoint, subresource, handler).await,
+            "create" => self.handled_create(request, endpoint, subresource).await,
             "get" => {
                 request.negotiate(offer(endpoint, subresource))?;
-                let call = self.call(request, endpoint, subresource, false);
-                self.reply(&call, handler.get(&call).await?)
+                let handled = self.handled_request(request, endpoint, subresource, false);
+                let reply = self.verbs.get_handled(&handled).await?;
+                self.reply(request, &handled, reply)
             }
-            "list" => self.handled_list(request, endpoint, handler).await,
+            "list" => self.handled_list(request, endpoint).await,
             _ => Err(StatusError::method_not_allowed()),
         }
     }
 
-    fn call<'a>(
-        &'a self,
+    fn handled_request<'a>(
+        &self,
         request: &'a Request,
         endpoint: &'a Endpoint,
         subresource: Option<&'static SubresourceDesc>,
         dry_run: bool,
-    ) -> Call<'a> {
-        Call {
-            registry: &self.registry,
-            backend: &self.backend,
-            authentication: &self.authentication,
-            authorization: &self.authorization,
+    ) -> HandledRequest<'a> {
+        HandledRequest {
             endpoint,
             subresource,
-            request,
+            name: &request.info.name,
+            query: &request.query,
+            upgrade: wants_upgrade(request),
             context: Context {
                 // What code does in the name of a request belongs to nobody.
                 tracking: Tracking::Keep,
-                ..request.context(endpoint, self.now(), dry_run)
+                ..self.context(request, endpoint, dry_run)
             },
         }
     }
@@ -73,7 +74,6 @@ impl Rest {
         request: &Request,
         endpoint: &Endpoint,
         subresource: Option<&'static SubresourceDesc>,
-        handler: &dyn Handler,
     ) -> Result<HttpResponse, StatusError> {
         request.negotiate(offer(endpoint, subresource))?;
         let options = WriteOptions::parse(&request.query, Writing::Create)?;
@@ -90,28 +90,18 @@ impl Rest {
         let writer = request.writer(endpoint, self.now()).writer;
         own_fields(&mut *object, &*new()?, gvk, writer)?;
         take_namespace(request, endpoint, &mut *object)?;
-        if handler.needs_namespace() {
-            let name = request.info.name.as_str();
-            let namespace = namespace(request, endpoint);
-            self.admission
-                .admit(&self.registry, endpoint, Operation::Create, namespace, name)
-                .await?;
-        }
-        let call = self.call(request, endpoint, subresource, options.dry_run);
-        self.reply(&call, handler.create(&call, object).await?)
+        let handled = self.handled_request(request, endpoint, subresource, options.dry_run);
+        let options = Options::Create(write_options(request));
+        let reply = self.verbs.create_handled(&handled, object, options).await?;
+        self.reply(request, &handled, reply)
     }
 
-    async fn handled_list(
-        &self,
-        request: &Request,
-        endpoint: &Endpoint,
-        handler: &dyn Handler,
-    ) -> Result<HttpResponse, StatusError> {
+    async fn handled_list(&self, request: &Request, endpoint: &Endpoint) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
         let options = resolve_fields(endpoint, ListOptions::parse(&request.query, false)?)?;
-        let call = self.call(request, endpoint, None, false);
+        let handled = self.handled_request(request, endpoint, None, false);
         let mut objects = Vec::new();
-        for object in handler.list(&call).await? {
+        for object in self.verbs.list_handled(&handled).await? {
             let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
             let resource = &endpoint.resource;
             let by_fields = options.fields.matches(|label| resource.field_of(&*hub, label));
@@ -124,20 +114,32 @@ impl Rest {
             .await
     }
 
-    fn reply(&self, call: &Call<'_>, reply: Reply) -> Result<HttpResponse, StatusError> {
+    fn reply(
+        &self,
+        request: &Request,
+        handled: &HandledRequest<'_>,
+        reply: Reply,
+    ) -> Result<HttpResponse, StatusError> {
+        let endpoint = handled.endpoint;
         match reply {
-            Reply::Http(response) => Ok(response),
+            Reply::Empty => Ok(HttpResponse::NoContent().finish()),
             Reply::Kind(code, kind) => {
-                let accepted = call.request.negotiate(Offer::Metadata)?;
-                self.kind_response(call.request, accepted, code, &*kind)
+                let accepted = request.negotiate(Offer::Metadata)?;
+                self.kind_response(request, accepted, code, &*kind)
             }
             Reply::Object(code, object) => {
-                let accepted = call.request.negotiate(offer(call.endpoint, call.subresource))?;
-                let hub = call.endpoint.resource.to_hub(call.endpoint.kind, object)?;
-                self.object_response(call.request, call.endpoint, accepted, code, hub)
+                let accepted = request.negotiate(offer(endpoint, handled.subresource))?;
+                let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
+                self.object_response(request, endpoint, accepted, code, hub)
             }
         }
     }
+}
+
+/// Whether the client asks for another protocol on this connection.
+fn wants_upgrade(request: &Request) -> bool {
+    let connection = request.header(&header::CONNECTION).unwrap_or_default();
+    connection.to_ascii_lowercase().contains("upgrade")
 }
 
 /// What is listed has columns; what is only made or asked for has none.

@@ -69,7 +69,7 @@ impl Rest {
             from: start.from,
             left: start.left,
         };
-        let chosen = match resource.select(&query).await {
+        let chosen = match self.verbs.list(resource, &query).await {
             Err(e) if e.code == 410 => return Err(expired(&query, &prefix)),
             done => done?,
         };

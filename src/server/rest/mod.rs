@@ -34,12 +34,10 @@ use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
 
-use crate::admission::Admission;
-use crate::authn::Authentication;
-use crate::authz::Authorization;
 use crate::listener::Shutdown;
 use crate::negotiate::route;
-use crate::registry::{Backend, Context, Endpoint, Registry};
+use crate::registry::admission::{self, Options};
+use crate::registry::{Backend, Context, Endpoint, Registry, Target as Named, Verbs};
 use crate::settings::RequestSettings;
 use request::Request;
 
@@ -47,9 +45,7 @@ use request::Request;
 pub struct Rest {
     pub registry: Arc<Registry>,
     pub backend: Backend,
-    pub admission: Admission,
-    pub authentication: Authentication,
-    pub authorization: Authorization,
+    pub verbs: Arc<Verbs>,
     pub shutdown: Shutdown,
     pub requests: Arc<RequestSettings>,
 }
@@ -141,8 +137,8 @@ impl Rest {
             Target::Subresource(sub) => Some(sub),
             _ => None,
         };
-        if let Some(handler) = endpoint.handler(subresource.map_or("", |sub| sub.name)) {
-            return self.handled(request, endpoint, subresource, handler, verb).await;
+        if endpoint.handler(subresource.map_or("", |sub| sub.name)).is_some() {
+            return self.handled(request, endpoint, subresource, verb).await;
         }
         match (target, verb) {
             (Target::Subresource(sub), _) if sub.name == "scale" => self.scale(request, endpoint, sub, verb).await,
@@ -194,7 +190,7 @@ impl Rest {
             .ok_or_else(StatusError::no_such_resource)
     }
 
-    /// What strategies may know of a write.
+    /// What strategies and plug-ins may know of a request.
     fn context(&self, request: &Request, endpoint: &Endpoint, dry_run: bool) -> Context {
         Context {
             registry: Some(self.registry.clone()),
@@ -204,6 +200,28 @@ impl Rest {
 
     pub(crate) fn now(&self) -> Time {
         self.backend.clock.now()
+    }
+}
+
+/// What the verbs are called on for a request: the object that its path names.
+fn named<'a>(
+    request: &'a Request,
+    endpoint: &'a Endpoint,
+    subresource: Option<&'static SubresourceDesc>,
+    context: &'a Context,
+    options: Options<'a>,
+) -> Named<'a> {
+    let target = Named::of(endpoint, &request.info.name, context);
+    target.subresource(subresource).options(options)
+}
+
+/// The options of a write as the query has them.
+fn write_options(request: &Request) -> admission::WriteOptions<'_> {
+    let text = |key: &str| request.query.get(key).unwrap_or_default();
+    admission::WriteOptions {
+        field_manager: text("fieldManager"),
+        field_validation: text("fieldValidation"),
+        force: request.query.has("force").then(|| request.query.flag("force")),
     }
 }
 

@@ -12,15 +12,15 @@ use keelson_machinery::patch::{self, Reach, json::JsonPatch};
 use keelson_machinery::scheme::{KindDesc, SubresourceDesc};
 use keelson_machinery::status::StatusError;
 
-use super::create::{OwnersRead, drop_repeated_owners};
 use super::decode::{TypeFault, check_type, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::request::Request;
-use super::update::{check_name, part};
-use super::{Rest, namespace};
-use crate::admission::Operation;
+use super::update::check_name;
+use super::{Rest, named, write_options};
 use crate::negotiate::Offer;
-use crate::registry::write::UpdateRequest;
+use crate::registry::admission::Options;
+use crate::registry::owners::{OwnersRead, drop_repeated_owners};
+use crate::registry::write::{Part, UpdateRequest};
 use crate::registry::{Endpoint, Registry};
 
 /// The kinds of patch; their content types are compared in their exact case.
@@ -65,24 +65,18 @@ impl Rest {
         let body = request.body().await?;
         request.audit.sent_patch(&body);
         let context = self.context(request, endpoint, options.dry_run);
-        let name = request.info.name.as_str();
-        self.admission
-            .admit(
-                &self.registry,
-                endpoint,
-                Operation::Update,
-                namespace(request, endpoint),
-                name,
-            )
-            .await?;
         let wanted = UpdateRequest {
-            name,
-            part: part(subresource),
-            creation: None,
             uid_is_precondition: false,
+            ..UpdateRequest::of(Part::of(subresource))
         };
-        let mut updater = |current: Option<&dyn Object>| {
-            let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
+        let target = named(
+            request,
+            endpoint,
+            subresource,
+            &context,
+            Options::Patch(write_options(request)),
+        );
+        let mut patch = |current: &dyn Object| {
             let (patched, problems) = patched(
                 &self.registry,
                 endpoint,
@@ -98,11 +92,11 @@ impl Rest {
             request.written_empty.replace(written_empty);
             request.warnings.borrow_mut().extend(problems);
             check_name(request, endpoint, &mut *object)?;
-            drop_repeated_owners(request, &mut *object, OwnersRead::Admitted);
+            drop_repeated_owners(&request.warnings, &mut *object, OwnersRead::Admitted);
             endpoint.resource.apply_defaults(kind, &mut *object);
             endpoint.resource.to_hub(kind, object)
         };
-        let updated = endpoint.resource.update(&context, &wanted, &mut updater).await?;
+        let updated = self.verbs.patch(&target, &wanted, &mut patch).await?;
         self.object_response(request, endpoint, accepted, 200, updated.object)
     }
 }

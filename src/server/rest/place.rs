@@ -5,13 +5,7 @@ use keelson_machinery::status::StatusError;
 use super::namespace;
 use super::request::Request;
 use crate::registry::Endpoint;
-
-/// 400 for a body without a name, sent to the path of `name`.
-pub(super) fn nameless(name: &str) -> StatusError {
-    StatusError::bad_request(format!(
-        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-    ))
-}
+use crate::registry::verbs::nameless;
 
 /// The name of the body must be that of the path.
 pub(super) fn check_name(name: &str, given: &str) -> Result<(), StatusError> {

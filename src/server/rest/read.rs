@@ -21,12 +21,10 @@ impl Rest {
         let wanted = request.query.get("resourceVersion").unwrap_or_default();
         // Go's apiserver has no better status for this than an error without a reason.
         let wanted = options::revision(wanted).map_err(StatusError::unknown)?;
-        if let Some(revision) = wanted {
-            endpoint.resource.wait_for(revision).await?;
-        }
-        let entry = endpoint
-            .resource
-            .entry(namespace(request, endpoint), &request.info.name)
+        let namespace = namespace(request, endpoint);
+        let entry = self
+            .verbs
+            .get(&endpoint.resource, namespace, &request.info.name, wanted)
             .await?;
         if let Some(response) = self.ready_object(request, endpoint, accepted, &entry)? {
             return Ok(response);

@@ -129,6 +129,7 @@ impl Request {
             dry_run,
             tracking: Tracking::Update(self.writer(endpoint, now)),
             warnings: self.warnings.clone(),
+            audit: self.audit.annotations(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The scale subresource: a view of replicas and selector at the paths that the definition names.
 
 use actix_web::HttpResponse;
+use keelson_machinery::copy;
 use keelson_machinery::decode::StrictProblem;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::json;
@@ -22,12 +23,92 @@ use super::patch::{PatchType, apply, unfit};
 use super::place::{check_name, check_namespace};
 use super::request::Request;
 use super::scale_owners::ScaleOwners;
-use super::{Rest, namespace};
+use super::{Rest, named, namespace, write_options};
 use crate::negotiate::{Accepted, Format, Offer};
+use crate::registry::admission::{Operation, Options};
 use crate::registry::apply::unfit as unfit_document;
-use crate::registry::managed::Tracking;
-use crate::registry::write::{Part, UpdateRequest};
-use crate::registry::{Context, Endpoint};
+use crate::registry::managed::{RequestWriter, Tracking};
+use crate::registry::outcome::{later, now};
+use crate::registry::write::{Part, UpdateRequest, Updater};
+use crate::registry::{Context, Endpoint, Outcome, Target};
+
+/// Makes an object out of the one that is there and a request to its scale.
+struct Scaling<'a> {
+    rest: &'a Rest,
+    request: &'a Request,
+    endpoint: &'a Endpoint,
+    scale: &'static SubresourceDesc,
+    target: &'a Target<'a>,
+    writer: &'a RequestWriter,
+    body: &'a [u8],
+    asked: &'a Asked,
+}
+
+impl Updater for Scaling<'_> {
+    fn make<'a>(&'a mut self, current: Option<&'a dyn Object>) -> Outcome<'a, Box<dyn Object>> {
+        match current {
+            Some(current) => later(self.scaled(current)),
+            None => now(Err(self.target.resource.not_found(self.target.name))),
+        }
+    }
+}
+
+impl Scaling<'_> {
+    /// Plug-ins see the Scale, not the object that it is one of.
+    async fn scaled(&self, current: &dyn Object) -> Result<Box<dyn Object>, StatusError> {
+        let (endpoint, scale) = (self.endpoint, self.scale);
+        let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
+        let view = self.rest.view(scale, &*versioned)?;
+        let mut owners = ScaleOwners::new(scale, self.writer, &current.meta().managed_fields);
+        let mut new = self.rest.new_scale(scale)?;
+        let made = self.made(&*view, &mut owners)?;
+        for index in 0..made.desc().fields.len() {
+            copy::copy_field(new.as_reflect_mut(), &*made, index);
+        }
+        let operation = Operation::Update;
+        self.target.admit(operation, Some(&mut *new), Some(&*view)).await?;
+        check_place(self.request, endpoint, new.as_reflect())?;
+        check(scale, new.as_reflect())?;
+        let mut scaled = put_back(endpoint, scale, versioned, new.as_reflect())?;
+        scaled.meta_mut().managed_fields = owners.entries();
+        endpoint.resource.to_hub(endpoint.kind, scaled)
+    }
+
+    /// The Scale that is asked for in the place of `view`.
+    fn made(&self, view: &dyn Kind, owners: &mut ScaleOwners<'_>) -> Result<Box<dyn Reflect>, StatusError> {
+        let warn = |problems: &[String]| self.request.warnings.borrow_mut().extend_from_slice(problems);
+        match self.asked {
+            Asked::Applied(applied, text) => {
+                let force = self.request.query.flag("force");
+                owners.apply(view.as_reflect(), applied.as_reflect(), text, force)
+            }
+            Asked::Replaced(new, problems) => {
+                warn(problems);
+                owners.update(view.as_reflect(), new.as_reflect())?;
+                Ok(new.clone_message())
+            }
+            Asked::Patched(patch_type, validation) => {
+                let mut shown = view.clone_message();
+                if let Some(meta) = metadata(&mut *shown) {
+                    meta.managed_fields = owners.shown();
+                }
+                let mut new = self.rest.new_scale(self.scale)?;
+                let mut kind = self.rest.new_scale(self.scale)?;
+                for index in 0..shown.desc().fields.len() {
+                    copy::copy_field(kind.as_reflect_mut(), &*shown, index);
+                }
+                let patch = (*patch_type, self.body);
+                let problems = self
+                    .rest
+                    .patched(self.endpoint, patch, &*kind, *validation, &mut *new)?;
+                same_uid(self.endpoint, self.scale, &*kind, &*new)?;
+                warn(&problems);
+                owners.update(view.as_reflect(), new.as_reflect())?;
+                Ok(new.clone_message())
+            }
+        }
+    }
+}
 
 impl Rest {
     pub(super) async fn scale(
@@ -60,7 +141,7 @@ impl Rest {
         }
         let context = Context {
             tracking: Tracking::Done,
-            ..request.context(endpoint, self.now(), change.options().dry_run)
+            ..self.context(request, endpoint, change.options().dry_run)
         };
         // What is wrong with a whole body is said before whether there is something to scale.
         let asked = match &change {
@@ -75,49 +156,31 @@ impl Rest {
             }
             Change::Patch(patch_type, options) => Asked::Patched(*patch_type, options.field_validation),
         };
+        let show = |object: &dyn Object| {
+            let versioned = endpoint.resource.from_hub(endpoint.kind, object.clone_object())?;
+            self.view(scale, &*versioned)
+        };
         let wanted = UpdateRequest {
-            name,
-            part: Part::Main,
-            creation: None,
-            uid_is_precondition: true,
+            shown: Some(&show),
+            ..UpdateRequest::of(Part::Main)
         };
-        let writer = request.writer(endpoint, self.now());
-        let warn = |problems: &[String]| request.warnings.borrow_mut().extend_from_slice(problems);
-        let mut updater = |current: Option<&dyn Object>| {
-            let current = current.ok_or_else(|| endpoint.resource.not_found(name))?;
-            let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
-            let view = self.view(scale, &*versioned)?;
-            let mut owners = ScaleOwners::new(scale, &writer, &current.meta().managed_fields);
-            let new = match &asked {
-                Asked::Applied(applied, text) => {
-                    let force = request.query.flag("force");
-                    owners.apply(view.as_reflect(), applied.as_reflect(), text, force)?
-                }
-                Asked::Replaced(new, problems) => {
-                    warn(problems);
-                    owners.update(view.as_reflect(), new.as_reflect())?;
-                    new.clone_message()
-                }
-                Asked::Patched(patch_type, validation) => {
-                    let mut shown = self.view(scale, &*versioned)?;
-                    if let Some(meta) = metadata(shown.as_reflect_mut()) {
-                        meta.managed_fields = owners.shown();
-                    }
-                    let mut new = self.new_scale(scale)?;
-                    let problems = self.patched(endpoint, (*patch_type, &body), &*shown, *validation, &mut *new)?;
-                    same_uid(endpoint, scale, &*shown, &*new)?;
-                    warn(&problems);
-                    owners.update(view.as_reflect(), new.as_reflect())?;
-                    new.clone_message()
-                }
-            };
-            check_place(request, endpoint, &*new)?;
-            check(scale, &*new)?;
-            let mut scaled = put_back(endpoint, scale, versioned, &*new)?;
-            scaled.meta_mut().managed_fields = owners.entries();
-            endpoint.resource.to_hub(endpoint.kind, scaled)
+        let given = write_options(request);
+        let options = match change {
+            Change::Replace(..) => Options::Update(given),
+            Change::Patch(..) | Change::Apply(_) => Options::Patch(given),
         };
-        let updated = endpoint.resource.update(&context, &wanted, &mut updater).await?;
+        let target = named(request, endpoint, Some(scale), &context, options);
+        let mut scaling = Scaling {
+            rest: self,
+            request,
+            endpoint,
+            scale,
+            target: &target,
+            writer: &request.writer(endpoint, self.now()),
+            body: &body,
+            asked: &asked,
+        };
+        let updated = self.verbs.update(&target, &wanted, &mut scaling).await?;
         self.scale_response(request, endpoint, scale, accepted, updated.object)
     }
 

@@ -50,8 +50,8 @@ impl Rest {
         let (initial, after) = begin(endpoint, &options, namespace).await?;
         let (initial, events) = match initial {
             Initial::Refused(error) => (None, Err(error)),
-            Initial::None => (None, endpoint.resource.watch(&prefix, after).await),
-            Initial::State(items) => (Some(items), endpoint.resource.watch(&prefix, after).await),
+            Initial::None => (None, self.verbs.watch(&endpoint.resource, &prefix, after).await),
+            Initial::State(items) => (Some(items), self.verbs.watch(&endpoint.resource, &prefix, after).await),
         };
         let watch = Watch::new(
             endpoint.clone(),

@@ -49,10 +49,7 @@ fn validate(binding: &Binding) -> ErrorList {
 async fn bind(call: &Call<'_>, binding: &Binding) -> Result<(), StatusError> {
     let pods = call.stored("", "pods")?;
     let name = binding.metadata.name.as_str();
-    let request = UpdateRequest {
-        part: Part::Internal,
-        ..UpdateRequest::of(name)
-    };
+    let target = call.nested(pods, "binding", name, &call.context);
     let key = pods.key(&call.context.namespace, name)?;
     let mut updater = |current: Option<&dyn Object>| {
         let mut object = current.ok_or_else(|| pods.not_found(name))?.clone_object();
@@ -69,7 +66,8 @@ async fn bind(call: &Call<'_>, binding: &Binding) -> Result<(), StatusError> {
         }
         Ok(object)
     };
-    pods.update(&call.context, &request, &mut updater).await.map(|_| ())
+    let request = UpdateRequest::of(Part::Internal);
+    call.verbs.update(&target, &request, &mut updater).await.map(drop)
 }
 
 /// Writes down the node; the error says why this pod can't have one.

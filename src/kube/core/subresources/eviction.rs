@@ -6,7 +6,7 @@ use keelson_machinery::selector::LabelSelector;
 use keelson_machinery::status::{Cause, StatusError};
 use keelson_machinery::time::Time;
 use keelson_server::registry::write::{Part, UpdateRequest};
-use keelson_server::registry::{Answer, Call, Context, Handler, Reply, Resource};
+use keelson_server::registry::{Answer, Call, Client, Context, Handler, Reply};
 use keelson_server::rest::options::checked_delete_options;
 
 use super::binding::set_condition;
@@ -55,7 +55,7 @@ async fn evict(call: &Call<'_>, context: &Context, name: &str, options: DeleteOp
             spend(call, context, &budget, name).await?;
         }
     }
-    delete(pods, context, pod, options).await
+    delete(call, context, pod, options).await
 }
 
 /// Of such pods no budget counts the loss.
@@ -96,23 +96,26 @@ async fn budget_of(call: &Call<'_>, context: &Context, pod: &Pod) -> Result<Opti
     }
 }
 
-/// Takes one disruption off the budget and notes the pod there.
+/// Takes one disruption off the budget and notes the pod there, in the name of the server: who may evict need not have a
+/// right to budgets.
 async fn spend(call: &Call<'_>, context: &Context, budget: &PodDisruptionBudget, pod: &str) -> Result<(), StatusError> {
-    let budgets = call.stored("policy", "poddisruptionbudgets")?;
+    let client = Client::of_server(call.verbs.clone(), "").untracked();
+    let client = client.dry_run(context.dry_run);
+    let budgets = client.objects("policy", "poddisruptionbudgets", &context.namespace);
+    let budgets = budgets
+        .ok_or_else(StatusError::no_such_resource)?
+        .subresource("status")?;
     let name = budget.metadata.name.as_str();
-    let request = UpdateRequest {
-        part: Part::Internal,
-        ..UpdateRequest::of(name)
-    };
     let mut updater = |current: Option<&dyn Object>| {
-        let mut object = current.ok_or_else(|| budgets.not_found(name))?.clone_object();
+        let current = current.ok_or_else(|| budgets.resource.not_found(name))?;
+        let mut object = current.clone_object();
         if let Some(budget) = typed_mut::<PodDisruptionBudget>(&mut *object) {
             check(budget)?;
             take(budget, pod, context.now);
         }
         Ok(object)
     };
-    budgets.update(context, &request, &mut updater).await.map(|_| ())
+    budgets.update_internal(name, &mut updater).await.map(drop)
 }
 
 fn check(budget: &PodDisruptionBudget) -> Result<(), StatusError> {
@@ -176,15 +179,17 @@ fn take(budget: &mut PodDisruptionBudget, pod: &str, now: Time) {
 }
 
 /// Marks the pod as being evicted, then deletes it.
-async fn delete(pods: &Resource, context: &Context, pod: &Pod, mut options: DeleteOptions) -> Result<(), StatusError> {
+async fn delete(call: &Call<'_>, context: &Context, pod: &Pod, mut options: DeleteOptions) -> Result<(), StatusError> {
+    let pods = call.stored("", "pods")?;
     let name = pod.metadata.name.as_str();
     pods.check_delete_preconditions(pod, &options)?;
     if !context.dry_run {
-        mark(pods, context, name).await?;
+        mark(call, context, name).await?;
     }
     options.dry_run.clear();
     let options = checked_delete_options(with_uid(options, pod))?;
-    pods.delete(context, name, &options).await.map(|_| ())
+    let target = call.nested(pods, "eviction", name, context);
+    call.verbs.delete(&target, &options).await.map(drop)
 }
 
 /// What is deleted must be the pod that was looked at. The version that the client named is older than the mark.
@@ -196,11 +201,9 @@ fn with_uid(mut options: DeleteOptions, pod: &Pod) -> DeleteOptions {
     options
 }
 
-async fn mark(pods: &Resource, context: &Context, name: &str) -> Result<(), StatusError> {
-    let request = UpdateRequest {
-        part: Part::Internal,
-        ..UpdateRequest::of(name)
-    };
+async fn mark(call: &Call<'_>, context: &Context, name: &str) -> Result<(), StatusError> {
+    let pods = call.stored("", "pods")?;
+    let target = call.nested(pods, "eviction", name, context);
     let mut updater = |current: Option<&dyn Object>| {
         let mut object = current.ok_or_else(|| pods.not_found(name))?.clone_object();
         if let Some(pod) = typed_mut::<Pod>(&mut *object) {
@@ -215,7 +218,8 @@ async fn mark(pods: &Resource, context: &Context, name: &str) -> Result<(), Stat
         }
         Ok(object)
     };
-    pods.update(context, &request, &mut updater).await.map(|_| ())
+    let request = UpdateRequest::of(Part::Internal);
+    call.verbs.update(&target, &request, &mut updater).await.map(drop)
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! The log of a container.
 
-use actix_web::HttpResponse;
 use keelson_machinery::status::StatusError;
 use keelson_server::outgoing::dial;
 use keelson_server::registry::{Answer, Call, Handler, Reply};
@@ -13,7 +12,7 @@ pub struct Log;
 impl Handler for Log {
     fn get<'a>(&'a self, call: &'a Call<'a>) -> Answer<'a, Reply> {
         Box::pin(async move {
-            let options = log_options::parse(&call.request.query)?;
+            let options = log_options::parse(call.query)?;
             let errors = log_options::validate(&options);
             if !errors.is_empty() {
                 return Err(StatusError::invalid("", "PodLogOptions", call.name(), &errors));
@@ -22,7 +21,7 @@ impl Handler for Log {
             let container = kubelet::container(&pod, &options.container)?;
             if pod.spec.node_name.is_empty() {
                 // Nothing has run yet, so there is nothing to show.
-                return Ok(Reply::Http(HttpResponse::NoContent().finish()));
+                return Ok(Reply::Empty);
             }
             let kubelet = kubelet::of_pod(call, &pod).await?;
             let authority = kubelet.authority();

@@ -1,6 +1,5 @@
 //! exec, attach and portforward: streams between a client and a container.
 
-use actix_web::http::header;
 use keelson_machinery::status::StatusError;
 use keelson_server::outgoing::dial;
 use keelson_server::registry::{Answer, Call, Handler, Reply};
@@ -29,7 +28,7 @@ impl Handler for Exec {
 impl Handler for PortForward {
     fn connect<'a>(&'a self, call: &'a Call<'a>) -> Answer<'a, Reply> {
         Box::pin(async move {
-            log_options::ports(&call.request.query)?;
+            log_options::ports(call.query)?;
             may_create(call).await?;
             let pod = kubelet::pod(call).await?;
             stream(call, &pod).await
@@ -39,7 +38,7 @@ impl Handler for PortForward {
 
 /// Whoever opens a stream acts on the pod, also with a GET: that needs the right to `create` too.
 async fn may_create(call: &Call<'_>) -> Result<(), StatusError> {
-    let info = &call.request.info;
+    let info = &call.context.asked;
     if info.verb == "create" {
         return Ok(());
     }
@@ -47,7 +46,7 @@ async fn may_create(call: &Call<'_>) -> Result<(), StatusError> {
         verb: "create".to_owned(),
         ..(**info).clone()
     };
-    let verdict = call.authorization.decide(&call.request.user, &creation).await;
+    let verdict = call.authorization.decide(&call.context.user, &creation).await;
     match verdict.error {
         _ if verdict.allowed => Ok(()),
         Some(error) => Err(StatusError::unknown(error)),
@@ -63,7 +62,7 @@ async fn may_create(call: &Call<'_>) -> Result<(), StatusError> {
 async fn of_container(call: &Call<'_>) -> Result<Reply, StatusError> {
     may_create(call).await?;
     let pod = kubelet::pod(call).await?;
-    kubelet::container(&pod, call.request.query.get("container").unwrap_or_default())?;
+    kubelet::container(&pod, call.query.get("container").unwrap_or_default())?;
     stream(call, &pod).await
 }
 
@@ -75,17 +74,11 @@ async fn stream(call: &Call<'_>, pod: &Pod) -> Result<Reply, StatusError> {
         )));
     }
     let kubelet = kubelet::of_pod(call, pod).await?;
-    if !wants_upgrade(call) {
+    if !call.upgrade {
         return Err(StatusError::bad_request("Upgrade request required"));
     }
     dial(&kubelet.authority())
         .await
         .map_err(|error| StatusError::unknown(format!("error dialing backend: {error}")))?;
     Err(unspoken("kubelets"))
-}
-
-/// Whether the client asks for another protocol on this connection.
-fn wants_upgrade(call: &Call<'_>) -> bool {
-    let connection = call.request.header(&header::CONNECTION).unwrap_or_default();
-    connection.to_ascii_lowercase().contains("upgrade")
 }

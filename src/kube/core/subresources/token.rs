@@ -59,7 +59,7 @@ async fn issue(call: &Call<'_>, mut request: TokenRequest) -> Result<TokenReques
     }
     let seconds = issuer.lifetimes.longest.map_or(asked, |longest| asked.min(longest));
     if seconds < asked {
-        call.request.warn(format!(
+        call.context.warn(format!(
             "requested expiration of {asked} seconds shortened to {seconds} seconds"
         ));
         spec.expiration_seconds = Some(seconds);
@@ -77,10 +77,8 @@ async fn issue(call: &Call<'_>, mut request: TokenRequest) -> Result<TokenReques
     };
     let claims = claims.to_json(issuer.issuer());
     request.status.token = issuer.sign(&claims).map_err(StatusError::internal_error)?;
-    let audit = &call.request.audit;
-    audit.annotate("authentication.kubernetes.io/issued-credential-id", || {
-        format!("JTI={id}")
-    });
+    let annotation = "authentication.kubernetes.io/issued-credential-id";
+    call.context.annotate(annotation, || format!("JTI={id}"));
     request.status.expiration_timestamp = after(&call.context.now, seconds);
     fill_metadata(&mut request.metadata, account.meta(), call.context.now);
     Ok(request)

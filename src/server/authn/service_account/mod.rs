@@ -4,7 +4,7 @@ mod bound;
 mod legacy;
 mod mark;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use keelson_machinery::env::Clock;
 use keelson_machinery::field::text::quote;
@@ -15,6 +15,7 @@ use super::jwt::{BAD_SIGNATURE, KeySet, RegisteredClaims, Token, unverified_issu
 use super::objects::Source;
 use super::{Answer, Attachment, AuthenticationMetrics, Identity, Outcome, Refusal, TokenAuthenticator, intersection};
 use crate::authz::Followed;
+use crate::registry::Verbs;
 use crate::user::{ACCOUNT_PREFIX, User};
 
 /// The issuer of tokens in Secrets.
@@ -39,6 +40,7 @@ pub struct ServiceAccountTokens {
     trust: Arc<Trust>,
     kind: Kind,
     server: OnceLock<(Arc<dyn Clock>, Arc<AuthenticationMetrics>)>,
+    verbs: OnceLock<Weak<Verbs>>,
     accounts: Source,
     secrets: Source,
     pods: Source,
@@ -67,6 +69,7 @@ impl ServiceAccountTokens {
             trust,
             kind,
             server: OnceLock::new(),
+            verbs: OnceLock::new(),
             accounts: Source::of("serviceaccounts"),
             secrets: Source::of("secrets"),
             pods: Source::of("pods"),
@@ -172,6 +175,7 @@ impl TokenAuthenticator for ServiceAccountTokens {
 
     fn attach(&self, attachment: &Attachment<'_>) -> Vec<Followed> {
         let _ = self.server.set((attachment.clock.clone(), attachment.metrics.clone()));
+        let _ = self.verbs.set(Arc::downgrade(attachment.verbs));
         let sources = match self.kind {
             Kind::Legacy => vec![&self.accounts, &self.secrets],
             Kind::Bound => vec![&self.accounts, &self.secrets, &self.pods, &self.nodes],

@@ -1,0 +1,205 @@
+//! The admission chain: the plug-ins of a server in their order, and those of them that handle one operation.
+
+use std::fmt;
+use std::sync::Arc;
+
+use keelson_machinery::status::StatusError;
+
+use super::{Attributes, Handles, Operation, Plugin, Scope};
+
+/// The plug-ins of a server, in the order in which they are called.
+#[derive(Clone, Default)]
+pub struct Admission {
+    plugins: Vec<Arc<dyn Plugin>>,
+}
+
+impl fmt::Debug for Admission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+/// A name that no plug-in has.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("plugin {0:?} is unknown")]
+pub struct UnknownPlugin(pub String);
+
+impl Admission {
+    /// These plug-ins, as far as they are on where nobody says anything.
+    pub fn new(plugins: Vec<Arc<dyn Plugin>>) -> Admission {
+        let plugins = plugins.into_iter().filter(|one| one.enabled_by_default());
+        Admission {
+            plugins: plugins.collect(),
+        }
+    }
+
+    /// These plug-ins, with some switched on and others off beside what is the default.
+    ///
+    /// # Errors
+    /// A name is that of no plug-in.
+    pub fn switched(plugins: Vec<Arc<dyn Plugin>>, on: &[String], off: &[String]) -> Result<Admission, UnknownPlugin> {
+        let is_known = |name: &&String| plugins.iter().any(|one| one.name() == name.as_str());
+        if let Some(unknown) = on.iter().chain(off).find(|name| !is_known(name)) {
+            return Err(UnknownPlugin(unknown.clone()));
+        }
+        let names = |list: &[String], one: &Arc<dyn Plugin>| list.iter().any(|name| name == one.name());
+        let plugins = plugins
+            .into_iter()
+            .filter(|one| names(on, one) || (one.enabled_by_default() && !names(off, one)));
+        Ok(Admission {
+            plugins: plugins.collect(),
+        })
+    }
+
+    /// With one more plug-in, behind all others.
+    #[must_use]
+    pub fn with(self, plugin: impl Plugin + 'static) -> Admission {
+        self.with_shared(Arc::new(plugin))
+    }
+
+    /// The same with a plug-in that others hold too.
+    #[must_use]
+    pub fn with_shared(mut self, plugin: Arc<dyn Plugin>) -> Admission {
+        self.plugins.push(plugin);
+        self
+    }
+
+    /// The names of the plug-ins, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.plugins.iter().map(|one| one.name())
+    }
+
+    /// What the plug-ins look at with each request, by group and plural; one may stand there twice.
+    pub fn follows(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.plugins.iter().flat_map(|one| one.follows().iter().copied())
+    }
+
+    /// Those of the plug-ins that handle something of a resource. `scope` says what of it: one subresource at a time,
+    /// whatever the operation.
+    pub(crate) fn chains<'a>(&self, scopes: impl Iterator<Item = (&'static str, Scope<'a>)>) -> Chains {
+        let of = |scope: Scope<'_>| Operation::ALL.map(|operation| self.chain(&Scope { operation, ..scope }));
+        Chains {
+            by_subresource: scopes.map(|(name, scope)| (name, of(scope))).collect(),
+        }
+    }
+
+    fn chain(&self, scope: &Scope<'_>) -> Chain {
+        let those = |which: fn(Handles) -> bool| {
+            let fitting = self.plugins.iter().filter(|one| which(one.handles(scope)));
+            fitting.cloned().collect()
+        };
+        Chain {
+            mutating: those(|handles| handles.mutates),
+            validating: those(|handles| handles.validates),
+        }
+    }
+}
+
+/// The plug-ins that handle one operation of a resource or subresource.
+pub(crate) struct Chain {
+    pub mutating: Box<[Arc<dyn Plugin>]>,
+    pub validating: Box<[Arc<dyn Plugin>]>,
+}
+
+impl Chain {
+    /// No plug-in handles it.
+    pub fn is_empty(&self) -> bool {
+        self.mutating.is_empty() && self.validating.is_empty()
+    }
+
+    /// Lets every plug-in change the object, until one refuses.
+    pub async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<(), StatusError> {
+        for plugin in &self.mutating {
+            plugin.admit(attributes).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks every plug-in, until one refuses.
+    pub async fn validate(&self, attributes: &Attributes<'_>) -> Result<(), StatusError> {
+        for plugin in &self.validating {
+            plugin.validate(attributes).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The chains of one resource.
+pub(crate) struct Chains {
+    /// The resource itself, "", comes first: most requests are about that.
+    by_subresource: Vec<(&'static str, [Chain; Operation::ALL.len()])>,
+}
+
+impl Chains {
+    /// `None`: the resource has no such subresource.
+    pub fn of(&self, operation: Operation, subresource: &str) -> Option<&Chain> {
+        let (_, chains) = self.by_subresource.iter().find(|(name, _)| *name == subresource)?;
+        chains.get(operation as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Named(&'static str, bool);
+
+    impl Plugin for Named {
+        fn name(&self) -> &'static str {
+            self.0
+        }
+        fn enabled_by_default(&self) -> bool {
+            self.1
+        }
+        fn handles(&self, scope: &Scope<'_>) -> Handles {
+            match self.0 {
+                "A" => Handles::MUTATES.when(scope.is("", "pods") && scope.operation == Operation::Create),
+                _ => Handles::VALIDATES,
+            }
+        }
+    }
+
+    fn all() -> Vec<Arc<dyn Plugin>> {
+        vec![
+            Arc::new(Named("A", true)),
+            Arc::new(Named("B", false)),
+            Arc::new(Named("C", true)),
+        ]
+    }
+
+    #[test]
+    fn plugins_are_switched_by_name_and_keep_their_order() {
+        let names = |on: &[&str], off: &[&str]| {
+            let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+            Admission::switched(all(), &owned(on), &owned(off)).map(|a| a.names().collect::<Vec<_>>())
+        };
+        assert_eq!(names(&[], &[]).unwrap(), ["A", "C"]);
+        assert_eq!(names(&["B"], &["A"]).unwrap(), ["B", "C"]);
+        assert_eq!(names(&[], &["D"]).unwrap_err().to_string(), "plugin \"D\" is unknown");
+    }
+
+    #[test]
+    fn a_chain_has_those_that_handle_its_operation() {
+        let scope = Scope {
+            operation: Operation::Create,
+            group: "",
+            plural: "pods",
+            subresource: "",
+            namespaced: true,
+            needs_namespace: true,
+        };
+        let status = Scope {
+            subresource: "status",
+            ..scope
+        };
+        let chains = Admission::new(all()).chains([("", scope), ("status", status)].into_iter());
+        let lengths = |operation, subresource| {
+            let chain = chains.of(operation, subresource).unwrap();
+            (chain.mutating.len(), chain.validating.len())
+        };
+        assert_eq!(lengths(Operation::Create, ""), (1, 1));
+        assert_eq!(lengths(Operation::Update, ""), (0, 1));
+        assert_eq!(lengths(Operation::Create, "status"), (0, 1));
+        assert!(chains.of(Operation::Create, "scale").is_none());
+    }
+}

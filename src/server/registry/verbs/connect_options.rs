@@ -1,0 +1,41 @@
+//! The options of a connection as the kind that the definition names (PodExecOptions), read from the query as Go reads them.
+
+use keelson_machinery::object::Kind;
+use keelson_machinery::reflect::Slot;
+
+use super::super::Registry;
+use super::HandledRequest;
+
+/// `None`: the definition names no kind of options.
+pub(super) fn connect_options(registry: &Registry, request: &HandledRequest<'_>) -> Option<Box<dyn Kind>> {
+    let subresource = request.subresource.filter(|subresource| !subresource.kind.is_empty())?;
+    let mut options = registry.new_type(subresource.group, subresource.version, subresource.kind)?;
+    for (index, field) in options.desc().fields.iter().enumerate() {
+        let Some(slot) = options.get_mut(index) else { continue };
+        // What stands behind the subresource in the path is no parameter.
+        let path = Some(request.context.asked.rest.as_str()).filter(|rest| field.json == "path" && !rest.is_empty());
+        let mut values = path.into_iter().chain(request.query.all(field.json));
+        match slot {
+            Slot::List(list) => values.for_each(|text| fill(list.push(), text)),
+            slot => {
+                if let Some(text) = values.next() {
+                    fill(slot, text);
+                }
+            }
+        }
+    }
+    Some(options)
+}
+
+/// What can't be read stays a zero; the code that connects says what is wrong with it.
+fn fill(slot: Slot<'_>, text: &str) {
+    match slot {
+        // Any text but these is true, also the empty one.
+        Slot::Bool(flag) => *flag = !text.eq_ignore_ascii_case("false") && text != "0",
+        Slot::Str(value) => text.clone_into(value),
+        Slot::Int32(number) => *number = text.parse().unwrap_or_default(),
+        Slot::Int64(number) => *number = text.parse().unwrap_or_default(),
+        Slot::Optional(optional) => fill(optional.fill(), text),
+        _ => {}
+    }
+}
