@@ -28,7 +28,7 @@ use tokio::task::LocalSet;
 use crate::access::Certificates;
 use crate::authorization::Authorizers;
 use crate::options::provision::{Credentials, provision};
-use crate::options::{EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, parse};
+use crate::options::{AdmissionSettings, EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, parse};
 use crate::{authentication, logging, version};
 
 /// A server made from definitions, as a program: it has the flags, files and behaviour of `keelson` itself.
@@ -202,10 +202,12 @@ impl Server {
             let hooks = crate::kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
             self.hooks.splice(0..0, hooks);
         }
-        let admission = Admission::new(match self.kubernetes {
-            true => crate::kube::admission::plugins(),
-            false => admission::plugins(),
-        });
+        let (mut plugins, unbuilt) = match self.kubernetes {
+            true => (crate::kube::admission::plugins(), crate::kube::admission::UNBUILT),
+            false => (admission::plugins(), &[][..]),
+        };
+        plugins.append(&mut self.plugins);
+        let admission = switched(plugins, unbuilt, &settings.admission)?;
         Ok(Config {
             authentication: access.authentication,
             authorization: access.authorization,
@@ -218,7 +220,7 @@ impl Server {
             prefix: settings.store_prefix.clone(),
             cache_bytes: settings.cache_bytes,
             runtime: settings.runtime.clone(),
-            admission: self.plugins.into_iter().fold(admission, Admission::with_shared),
+            admission,
             audit: audit(settings)?,
             flow_control: self
                 .kubernetes
@@ -237,6 +239,36 @@ impl Server {
             },
         })
     }
+}
+
+/// The plug-ins that are on. `unbuilt`: names that kube-apiserver knows and this server does not; they have no effect.
+fn switched(
+    plugins: Vec<Arc<dyn Plugin>>,
+    unbuilt: &[&str],
+    settings: &AdmissionSettings,
+) -> Result<Admission, OptionError> {
+    let built = |flag: &'static str, names: &[String]| -> Result<Vec<String>, OptionError> {
+        let mut known = Vec::new();
+        for name in names {
+            if plugins.iter().any(|plugin| plugin.name() == name) {
+                known.push(name.clone());
+            } else if !unbuilt.contains(&name.as_str()) {
+                let word = flag.trim_start_matches('-');
+                return Err(OptionError::flag(flag, format!("{word} plugin {name:?} is unknown")));
+            }
+        }
+        Ok(known)
+    };
+    let on = built("--enable-admission-plugins", &settings.on)?;
+    let off = built("--disable-admission-plugins", &settings.off)?;
+    for name in settings.on.iter().filter(|name| !on.contains(name)) {
+        tracing::warn!(
+            plugin = name,
+            "An admission plug-in that is switched on is not built yet"
+        );
+    }
+    Admission::switched(plugins, &on, &off)
+        .map_err(|error| OptionError::flag("--enable-admission-plugins", error.to_string()))
 }
 
 /// What is recorded, and where.
@@ -381,7 +413,28 @@ impl Signals {
 
 #[cfg(test)]
 mod tests {
-    use super::shell_word;
+    use super::*;
+
+    #[test]
+    fn admission_plugins_are_switched_by_flag() {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let names = |on: &[&str], off: &[&str]| {
+            let settings = AdmissionSettings {
+                on: owned(on),
+                off: owned(off),
+            };
+            let switched = switched(admission::plugins(), &["PodSecurity"], &settings);
+            switched
+                .map(|admission| admission.names().collect::<Vec<_>>())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(names(&[], &[]).unwrap(), ["NamespaceLifecycle"]);
+        assert_eq!(names(&["PodSecurity"], &["NamespaceLifecycle"]).unwrap(), [""; 0]);
+        assert_eq!(
+            names(&["x"], &[]).unwrap_err(),
+            "--enable-admission-plugins: enable-admission-plugins plugin \"x\" is unknown"
+        );
+    }
 
     #[test]
     fn printed_paths_can_be_pasted() {

@@ -8,7 +8,7 @@ use clap::{Arg, Command};
 const WIDTH: usize = 120;
 
 /// The sections in the order in which they are printed.
-const SECTIONS: [&str; 13] = [
+const SECTIONS: [&str; 14] = [
     super::data_folder::SECTION,
     super::generic::SECTION,
     super::etcd::SECTION,
@@ -19,6 +19,7 @@ const SECTIONS: [&str; 13] = [
     super::authorization::SECTION,
     super::api_enablement::SECTION,
     super::egress::SECTION,
+    super::admission::SECTION,
     super::logs::SECTION,
     super::misc::SECTION,
     super::global::SECTION,

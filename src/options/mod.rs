@@ -8,6 +8,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches};
 
+mod admission;
 mod api_enablement;
 mod audit;
 mod authentication;
@@ -33,6 +34,7 @@ mod store_command;
 mod token_file;
 mod values;
 
+pub use admission::AdmissionSettings;
 pub(crate) use authentication::read_authorities;
 pub use authentication::{FrontProxySettings, Issuers, ServiceAccounts, TokenWebhookSettings};
 pub use authorization::{AuthorizationSettings, read_configuration};
@@ -71,6 +73,8 @@ pub struct Options {
     pub egress: egress::EgressSelector,
     #[command(flatten)]
     pub api_enablement: api_enablement::ApiEnablement,
+    #[command(flatten)]
+    pub admission: admission::Admission,
     #[command(flatten)]
     pub logs: logs::Logs,
     #[command(flatten)]

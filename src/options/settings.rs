@@ -14,6 +14,7 @@ use keelson_server::settings::RequestSettings;
 use keelson_server::tls::TlsSettings;
 use keelson_storage::StoreConfig;
 
+use super::admission::AdmissionSettings;
 use super::authentication::{FrontProxySettings, Issuers, ServiceAccounts, TokenWebhookSettings};
 use super::authorization::AuthorizationSettings;
 use super::encryption::EncryptionFile;
@@ -60,6 +61,8 @@ pub struct Settings {
     /// The ways of the server's own connections.
     pub egress: Egress,
     pub runtime: RuntimeConfig,
+    /// Which admission plug-ins are on.
+    pub admission: AdmissionSettings,
     pub store: StoreConfig,
     pub placement: PlacementSettings,
     /// How values are stored; `None`: as they are.
@@ -163,6 +166,7 @@ impl Options {
             issuers,
             authorization,
             runtime: self.api_enablement.runtime_config(schemes)?,
+            admission: self.admission.settle()?,
             store: self.etcd.store(&data_dir)?,
             placement: self.etcd.placement()?,
             encryption: self.etcd.encryption()?,

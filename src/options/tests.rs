@@ -208,6 +208,10 @@ fn mistakes_are_one_line_that_names_the_flag() {
             "--tls-sni-cert-key: /nonexistent/a: No such file or directory (os error 2)",
         ),
         (
+            "--enable-admission-plugins=a,b --disable-admission-plugins=c,b",
+            "--enable-admission-plugins: [b] in enable-admission-plugins and disable-admission-plugins overlapped",
+        ),
+        (
             "--http2-max-streams-per-connection=-1",
             "--http2-max-streams-per-connection: can not be negative value",
         ),

@@ -13,6 +13,7 @@
     reason = "what fails here fails a test, as it should"
 )]
 
+mod admission;
 mod changes;
 mod decisions;
 mod keepers;

@@ -78,6 +78,12 @@ pub struct Server {
 impl Server {
     /// The one that `RECORD` names, or one of this process, ready to be asked. Must be called within a `LocalSet`.
     pub async fn start() -> Server {
+        let own = std::env::var(RECORD).is_err();
+        Server::with(own.then(config)).await
+    }
+
+    /// One of this process; with `None` the one that `RECORD` names.
+    pub async fn with(config: Option<Config>) -> Server {
         let client = Client::new(ClientSettings {
             tls: ClientTls {
                 insecure: true,
@@ -86,10 +92,10 @@ impl Server {
             max_answer_bytes: 64 << 20,
             ..ClientSettings::default()
         });
-        let (base, own) = match std::env::var(RECORD) {
-            Ok(base) => (base, None),
-            Err(_) => {
-                let running = start(config()).unwrap();
+        let (base, own) = match config {
+            None => (std::env::var(RECORD).unwrap(), None),
+            Some(config) => {
+                let running = start(config).unwrap();
                 while running
                     .state
                     .hooks
@@ -176,7 +182,8 @@ pub fn version_path(group: &str, version: &str) -> String {
     }
 }
 
-fn config() -> Config {
+/// A server of all kinds in all versions, with a store in memory.
+pub fn config() -> Config {
     let admin = User {
         name: "admin".to_owned(),
         uid: "uid-admin".to_owned(),

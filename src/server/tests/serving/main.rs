@@ -2,6 +2,8 @@
 
 // `cfg(test)` always holds here; clippy wants to see it before it takes the helpers for test code.
 #[cfg(test)]
+mod admission;
+#[cfg(test)]
 mod audit;
 #[cfg(test)]
 mod bodies;
@@ -27,6 +29,8 @@ mod paths;
 mod recalled;
 #[cfg(test)]
 mod recorded;
+#[cfg(test)]
+mod reservations;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
