@@ -26,7 +26,7 @@ const LABEL: &str = "walk";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 /// Requests that write or connect, at least: fewer would mean that this test walks past something.
-const LEAST: usize = 1000;
+const LEAST: usize = 750;
 
 /// What a plug-in is asked about: operation, `group/plural`, subresource.
 type Asked = (Operation, String, String);
