@@ -7,6 +7,7 @@ pub mod kube;
 pub mod options;
 
 mod access;
+mod admission;
 mod authentication;
 mod authorization;
 mod logging;

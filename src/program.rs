@@ -16,7 +16,7 @@ use keelson_server::authz::rbac::Rbac;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::flowcontrol::spec::ReadFlowControl;
 use keelson_server::listener::{Goaway, ListenerConfig, raise_descriptor_limit};
-use keelson_server::registry::admission::{Admission, Plugin};
+use keelson_server::registry::admission::Plugin;
 use keelson_server::registry::{KindCode, Placement, StoreOverride};
 use keelson_server::server::{Config, Hook, Running, ServerError, start};
 use keelson_server::tls::TlsState;
@@ -26,9 +26,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::LocalSet;
 
 use crate::access::Certificates;
+use crate::admission::switched;
 use crate::authorization::Authorizers;
 use crate::options::provision::{Credentials, provision};
-use crate::options::{AdmissionSettings, EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, parse};
+use crate::options::{EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, parse};
 use crate::{authentication, logging, version};
 
 /// A server made from definitions, as a program: it has the flags, files and behaviour of `keelson` itself.
@@ -241,36 +242,6 @@ impl Server {
     }
 }
 
-/// The plug-ins that are on. `unbuilt`: names that kube-apiserver knows and this server does not; they have no effect.
-fn switched(
-    plugins: Vec<Arc<dyn Plugin>>,
-    unbuilt: &[&str],
-    settings: &AdmissionSettings,
-) -> Result<Admission, OptionError> {
-    let built = |flag: &'static str, names: &[String]| -> Result<Vec<String>, OptionError> {
-        let mut known = Vec::new();
-        for name in names {
-            if plugins.iter().any(|plugin| plugin.name() == name) {
-                known.push(name.clone());
-            } else if !unbuilt.contains(&name.as_str()) {
-                let word = flag.trim_start_matches('-');
-                return Err(OptionError::flag(flag, format!("{word} plugin {name:?} is unknown")));
-            }
-        }
-        Ok(known)
-    };
-    let on = built("--enable-admission-plugins", &settings.on)?;
-    let off = built("--disable-admission-plugins", &settings.off)?;
-    for name in settings.on.iter().filter(|name| !on.contains(name)) {
-        tracing::warn!(
-            plugin = name,
-            "An admission plug-in that is switched on is not built yet"
-        );
-    }
-    Admission::switched(plugins, &on, &off)
-        .map_err(|error| OptionError::flag("--enable-admission-plugins", error.to_string()))
-}
-
 /// What is recorded, and where.
 fn audit(settings: &Settings) -> Result<Audit, OptionError> {
     let audit = settings.audit.clone();
@@ -413,28 +384,7 @@ impl Signals {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    #[test]
-    fn admission_plugins_are_switched_by_flag() {
-        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let names = |on: &[&str], off: &[&str]| {
-            let settings = AdmissionSettings {
-                on: owned(on),
-                off: owned(off),
-            };
-            let switched = switched(admission::plugins(), &["PodSecurity"], &settings);
-            switched
-                .map(|admission| admission.names().collect::<Vec<_>>())
-                .map_err(|error| error.to_string())
-        };
-        assert_eq!(names(&[], &[]).unwrap(), ["NamespaceLifecycle"]);
-        assert_eq!(names(&["PodSecurity"], &["NamespaceLifecycle"]).unwrap(), [""; 0]);
-        assert_eq!(
-            names(&["x"], &[]).unwrap_err(),
-            "--enable-admission-plugins: enable-admission-plugins plugin \"x\" is unknown"
-        );
-    }
+    use super::shell_word;
 
     #[test]
     fn printed_paths_can_be_pasted() {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use keelson::api::SCHEME;
+use keelson_machinery::json as text;
 use keelson_machinery::scheme::{KindDesc, SubresourceDesc};
 use keelson_server::registry::Outcome;
 use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
@@ -36,6 +37,8 @@ type Asked = (Operation, String, String);
 struct Seen {
     admitted: Vec<Asked>,
     validated: Vec<Asked>,
+    /// The options of connections, as JSON.
+    connected: Vec<String>,
     /// Keys.
     written: Vec<String>,
 }
@@ -62,7 +65,13 @@ impl Plugin for Recorder {
         Handles::BOTH
     }
     fn admit<'a>(&'a self, attributes: &'a mut Attributes<'_>) -> Outcome<'a, ()> {
-        self.0.lock().unwrap().admitted.push(asked(attributes));
+        let mut seen = self.0.lock().unwrap();
+        seen.admitted.push(asked(attributes));
+        if attributes.operation == Operation::Connect {
+            let options = attributes.object.as_deref().map(text::to_vec);
+            let options = options.map(|text| String::from_utf8(text).unwrap());
+            seen.connected.push(options.unwrap_or_default());
+        }
         now(Ok(()))
     }
     fn validate<'a>(&'a self, attributes: &'a Attributes<'_>) -> Outcome<'a, ()> {
@@ -206,6 +215,17 @@ impl Walk {
         // What is refused behind the plug-ins that mutate does not come to those that validate.
         let refused = status >= 300 && operation != Operation::Connect;
         let validated = refused || seen.validated.contains(&asked);
+        for options in &seen.connected {
+            let wanted = match subresource {
+                "exec" => r#""container":"in","command":["a","b"]"#,
+                "attach" => r#""stdin":true"#,
+                "portforward" => r#""ports":[80]"#,
+                _ => r#""path":"/x""#,
+            };
+            if !options.contains(wanted) {
+                self.faults.push(format!("{what}: plug-ins see the options {options}"));
+            }
+        }
         if !seen.admitted.contains(&asked) || !validated {
             self.faults
                 .push(format!("{what}: {status} {} without {asked:?}", told["message"]));
@@ -307,7 +327,10 @@ impl Walk {
                 }
             };
             if subresource.connect {
-                let ask = Ask::new(method, &*path);
+                let ask = Ask::new(
+                    method,
+                    format!("{path}?command=a&command=b&stdin=true&container=in&path=/x&ports=80"),
+                );
                 self.send(ask, Some((Operation::Connect, kind, name))).await;
                 continue;
             }

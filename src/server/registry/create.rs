@@ -70,22 +70,7 @@ impl Resource {
             if generated {
                 self.generate_name(&mut *object);
             }
-            target.reserved.release();
-            let reserving = Reserving {
-                part: Part::Main,
-                new: &mut *object,
-                old: None,
-            };
-            self.reserve(target, reserving).await?;
-            self.strategy.prepare_for_create(context, &mut *object);
-            self.check_create(context, &*object).await?;
-            let warnings = self.strategy.warnings(&*object, None);
-            context.warnings.borrow_mut().extend(warnings);
-            if let Some(creation) = creation {
-                context.confirm(creation).await?;
-            }
-            let validated = target.validate(Operation::Create, Some(&mut *object), None);
-            validated.await?;
+            self.make_ready(target, &mut *object, creation).await?;
             match self.insert(target, &mut *object).await? {
                 Ok(revision) => {
                     // It stays where nothing is written.
@@ -98,6 +83,32 @@ impl Resource {
             }
         }
         Ok(Err(Taken(taken)))
+    }
+
+    /// Makes of an object that has its name one that may be stored: whatever an attempt to create goes through behind the
+    /// plug-ins that mutate.
+    async fn make_ready(
+        &self,
+        target: &Target<'_>,
+        object: &mut dyn Object,
+        creation: Option<&RequestInfo>,
+    ) -> Result<(), StatusError> {
+        let context = target.context;
+        target.reserved.release();
+        let reserving = Reserving {
+            part: Part::Main,
+            new: &mut *object,
+            old: None,
+        };
+        self.reserve(target, reserving).await?;
+        self.strategy.prepare_for_create(context, object);
+        self.check_create(context, object).await?;
+        let warnings = self.strategy.warnings(object, None);
+        context.warnings.borrow_mut().extend(warnings);
+        if let Some(creation) = creation {
+            context.confirm(creation).await?;
+        }
+        target.validate(Operation::Create, Some(object), None).await
     }
 
     /// 409 for a name that is taken; the client is told when that will end.

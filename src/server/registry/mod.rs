@@ -38,7 +38,7 @@ use keelson_storage::Store;
 use keelson_storage::encryption::{Encryption, ForResource};
 
 use crate::cache::{Budget, Indexes};
-use admission::{Admission, Chains, Operation, Scope};
+use admission::{Admission, Chains};
 
 pub use client::{Client, Objects, TypedObjects};
 pub(crate) use derive::LIST_ITEMS;
@@ -264,35 +264,6 @@ fn selectable(of: &KindDesc, schemes: &[&'static Scheme]) -> Vec<&'static str> {
     fields
 }
 
-/// The admission plug-ins that handle something of a resource, or of a subresource that it has in any version.
-fn chains(
-    code: &KindCode,
-    versions: &[&'static KindDesc],
-    handlers: &HashMap<&'static str, Arc<dyn Handler>>,
-) -> Chains {
-    let subresources = versions.iter().flat_map(|kind| kind.subresources);
-    let mut names: Vec<_> = subresources.map(|subresource| subresource.name).collect();
-    names.push("");
-    names.sort_unstable();
-    names.dedup();
-    let scopes = names.into_iter().filter_map(|subresource| {
-        let kind = versions.first()?;
-        let needs_namespace = handlers
-            .get(subresource)
-            .is_none_or(|handler| handler.needs_namespace());
-        let scope = Scope {
-            operation: Operation::Create,
-            group: kind.group,
-            plural: kind.plural,
-            subresource,
-            namespaced: kind.namespaced,
-            needs_namespace,
-        };
-        Some((subresource, scope))
-    });
-    code.admission.chains(scopes)
-}
-
 /// What all resources are made with; see [`Registry::new`].
 struct Parts<'a> {
     schemes: &'a [&'static Scheme],
@@ -403,7 +374,9 @@ impl Registry {
             storage,
             strategy,
             metadata_checks: checks.copied().unwrap_or(MetadataChecks::ONCE),
-            chains: chains(code, &versions, &handlers),
+            chains: code.admission.chains_of(&versions, |name| {
+                handlers.get(name).is_none_or(|handler| handler.needs_namespace())
+            }),
             kept: code.kept.get(&(group, plural)).copied().unwrap_or_default(),
             code_defaults,
             handlers,

@@ -21,6 +21,7 @@ pub mod request;
 mod rows;
 mod scale;
 mod scale_owners;
+mod scaling;
 mod update;
 mod watch;
 mod watching;

@@ -1,12 +1,10 @@
 //! The scale subresource: a view of replicas and selector at the paths that the definition names.
 
 use actix_web::HttpResponse;
-use keelson_machinery::copy;
 use keelson_machinery::decode::StrictProblem;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::json;
 use keelson_machinery::jsonpath::{self, JsonPath};
-use keelson_machinery::managed::metadata;
 use keelson_machinery::object::{Kind, Object, api_version, not_registered};
 use keelson_machinery::patch;
 use keelson_machinery::reflect::{Reflect, Value};
@@ -22,93 +20,14 @@ use super::output::metadata_of;
 use super::patch::{PatchType, apply, unfit};
 use super::place::{check_name, check_namespace};
 use super::request::Request;
-use super::scale_owners::ScaleOwners;
+use super::scaling::Scaling;
 use super::{Rest, named, namespace, write_options};
 use crate::negotiate::{Accepted, Format, Offer};
-use crate::registry::admission::{Operation, Options};
+use crate::registry::admission::Options;
 use crate::registry::apply::unfit as unfit_document;
-use crate::registry::managed::{RequestWriter, Tracking};
-use crate::registry::outcome::{later, now};
-use crate::registry::write::{Part, UpdateRequest, Updater};
-use crate::registry::{Context, Endpoint, Outcome, Target};
-
-/// Makes an object out of the one that is there and a request to its scale.
-struct Scaling<'a> {
-    rest: &'a Rest,
-    request: &'a Request,
-    endpoint: &'a Endpoint,
-    scale: &'static SubresourceDesc,
-    target: &'a Target<'a>,
-    writer: &'a RequestWriter,
-    body: &'a [u8],
-    asked: &'a Asked,
-}
-
-impl Updater for Scaling<'_> {
-    fn make<'a>(&'a mut self, current: Option<&'a dyn Object>) -> Outcome<'a, Box<dyn Object>> {
-        match current {
-            Some(current) => later(self.scaled(current)),
-            None => now(Err(self.target.resource.not_found(self.target.name))),
-        }
-    }
-}
-
-impl Scaling<'_> {
-    /// Plug-ins see the Scale, not the object that it is one of.
-    async fn scaled(&self, current: &dyn Object) -> Result<Box<dyn Object>, StatusError> {
-        let (endpoint, scale) = (self.endpoint, self.scale);
-        let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
-        let view = self.rest.view(scale, &*versioned)?;
-        let mut owners = ScaleOwners::new(scale, self.writer, &current.meta().managed_fields);
-        let mut new = self.rest.new_scale(scale)?;
-        let made = self.made(&*view, &mut owners)?;
-        for index in 0..made.desc().fields.len() {
-            copy::copy_field(new.as_reflect_mut(), &*made, index);
-        }
-        let operation = Operation::Update;
-        self.target.admit(operation, Some(&mut *new), Some(&*view)).await?;
-        check_place(self.request, endpoint, new.as_reflect())?;
-        check(scale, new.as_reflect())?;
-        let mut scaled = put_back(endpoint, scale, versioned, new.as_reflect())?;
-        scaled.meta_mut().managed_fields = owners.entries();
-        endpoint.resource.to_hub(endpoint.kind, scaled)
-    }
-
-    /// The Scale that is asked for in the place of `view`.
-    fn made(&self, view: &dyn Kind, owners: &mut ScaleOwners<'_>) -> Result<Box<dyn Reflect>, StatusError> {
-        let warn = |problems: &[String]| self.request.warnings.borrow_mut().extend_from_slice(problems);
-        match self.asked {
-            Asked::Applied(applied, text) => {
-                let force = self.request.query.flag("force");
-                owners.apply(view.as_reflect(), applied.as_reflect(), text, force)
-            }
-            Asked::Replaced(new, problems) => {
-                warn(problems);
-                owners.update(view.as_reflect(), new.as_reflect())?;
-                Ok(new.clone_message())
-            }
-            Asked::Patched(patch_type, validation) => {
-                let mut shown = view.clone_message();
-                if let Some(meta) = metadata(&mut *shown) {
-                    meta.managed_fields = owners.shown();
-                }
-                let mut new = self.rest.new_scale(self.scale)?;
-                let mut kind = self.rest.new_scale(self.scale)?;
-                for index in 0..shown.desc().fields.len() {
-                    copy::copy_field(kind.as_reflect_mut(), &*shown, index);
-                }
-                let patch = (*patch_type, self.body);
-                let problems = self
-                    .rest
-                    .patched(self.endpoint, patch, &*kind, *validation, &mut *new)?;
-                same_uid(self.endpoint, self.scale, &*kind, &*new)?;
-                warn(&problems);
-                owners.update(view.as_reflect(), new.as_reflect())?;
-                Ok(new.clone_message())
-            }
-        }
-    }
-}
+use crate::registry::managed::Tracking;
+use crate::registry::write::{Part, UpdateRequest};
+use crate::registry::{Context, Endpoint};
 
 impl Rest {
     pub(super) async fn scale(
@@ -215,7 +134,7 @@ impl Rest {
     }
 
     /// The Scale of an object.
-    fn view(&self, scale: &SubresourceDesc, object: &dyn Object) -> Result<Box<dyn Kind>, StatusError> {
+    pub(super) fn view(&self, scale: &SubresourceDesc, object: &dyn Object) -> Result<Box<dyn Kind>, StatusError> {
         let meta = object.meta();
         let number = |path: &str| number_at(object.as_reflect(), path);
         let selector = selector_at(object.as_reflect(), scale.label_selector_path);
@@ -236,7 +155,7 @@ impl Rest {
         Ok(new)
     }
 
-    fn new_scale(&self, scale: &SubresourceDesc) -> Result<Box<dyn Kind>, StatusError> {
+    pub(super) fn new_scale(&self, scale: &SubresourceDesc) -> Result<Box<dyn Kind>, StatusError> {
         self.registry
             .new_type(scale.group, scale.version, scale.kind)
             .ok_or_else(|| {
@@ -262,7 +181,7 @@ impl Rest {
     }
 
     /// Reads what a patch makes of a Scale into `new`.
-    fn patched(
+    pub(super) fn patched(
         &self,
         endpoint: &Endpoint,
         patch: (PatchType, &[u8]),
@@ -314,7 +233,12 @@ impl Rest {
 }
 
 /// A patch that names another uid is one of another object.
-fn same_uid(endpoint: &Endpoint, scale: &SubresourceDesc, view: &dyn Kind, new: &dyn Kind) -> Result<(), StatusError> {
+pub(super) fn same_uid(
+    endpoint: &Endpoint,
+    scale: &SubresourceDesc,
+    view: &dyn Kind,
+    new: &dyn Kind,
+) -> Result<(), StatusError> {
     let uid = |kind: &dyn Kind| jsonpath::lookup_text(kind.as_reflect(), "metadata.uid").into_owned();
     let (wanted, found) = (uid(new), uid(view));
     if wanted.is_empty() || wanted == found {
@@ -327,7 +251,7 @@ fn same_uid(endpoint: &Endpoint, scale: &SubresourceDesc, view: &dyn Kind, new: 
 }
 
 /// The Scale must be of the object that the path names.
-fn check_place(request: &Request, endpoint: &Endpoint, new: &dyn Reflect) -> Result<(), StatusError> {
+pub(super) fn check_place(request: &Request, endpoint: &Endpoint, new: &dyn Reflect) -> Result<(), StatusError> {
     check_name(&request.info.name, &jsonpath::lookup_text(new, "metadata.name"))?;
     check_namespace(request, endpoint, &jsonpath::lookup_text(new, "metadata.namespace"))
 }
@@ -340,7 +264,7 @@ enum Change {
 }
 
 /// What is known of a change before the present Scale is.
-enum Asked {
+pub(super) enum Asked {
     Applied(Box<dyn Kind>, ApplyBody),
     /// With what the client is to be warned of.
     Replaced(Box<dyn Kind>, Vec<String>),
@@ -387,7 +311,7 @@ fn first<'a>(message: &'a dyn Reflect, path: &str) -> Option<Value<'a>> {
     JsonPath::parse(path).ok()?.first(message)
 }
 
-fn check(scale: &SubresourceDesc, new: &dyn Reflect) -> Result<(), StatusError> {
+pub(super) fn check(scale: &SubresourceDesc, new: &dyn Reflect) -> Result<(), StatusError> {
     let replicas = number_at(new, ".spec.replicas");
     if replicas >= 0 {
         return Ok(());
@@ -404,7 +328,7 @@ fn check(scale: &SubresourceDesc, new: &dyn Reflect) -> Result<(), StatusError> 
 }
 
 /// The object with the Scale's replicas; its resource version and uid become preconditions.
-fn put_back(
+pub(super) fn put_back(
     endpoint: &Endpoint,
     scale: &SubresourceDesc,
     mut object: Box<dyn Object>,

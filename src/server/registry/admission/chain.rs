@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use keelson_machinery::scheme::KindDesc;
 use keelson_machinery::status::StatusError;
 
 use super::{Attributes, Handles, Operation, Plugin, Scope};
@@ -74,9 +75,31 @@ impl Admission {
         self.plugins.iter().flat_map(|one| one.follows().iter().copied())
     }
 
-    /// Those of the plug-ins that handle something of a resource. `scope` says what of it: one subresource at a time,
-    /// whatever the operation.
-    pub(crate) fn chains<'a>(&self, scopes: impl Iterator<Item = (&'static str, Scope<'a>)>) -> Chains {
+    /// Those of the plug-ins that handle something of a resource, or of a subresource that it has in any of its versions.
+    /// `needs_namespace` is asked about each subresource; see [`Scope::needs_namespace`].
+    pub(crate) fn chains_of(&self, versions: &[&'static KindDesc], needs_namespace: impl Fn(&str) -> bool) -> Chains {
+        let subresources = versions.iter().flat_map(|kind| kind.subresources);
+        let mut names: Vec<_> = subresources.map(|subresource| subresource.name).collect();
+        names.push("");
+        names.sort_unstable();
+        names.dedup();
+        let scopes = names.into_iter().filter_map(|subresource| {
+            let kind = versions.first()?;
+            let scope = Scope {
+                operation: Operation::Create,
+                group: kind.group,
+                plural: kind.plural,
+                subresource,
+                namespaced: kind.namespaced,
+                needs_namespace: needs_namespace(subresource),
+            };
+            Some((subresource, scope))
+        });
+        self.chains(scopes)
+    }
+
+    /// Each scope is one of a subresource, whatever its operation.
+    fn chains<'a>(&self, scopes: impl Iterator<Item = (&'static str, Scope<'a>)>) -> Chains {
         let of = |scope: Scope<'_>| Operation::ALL.map(|operation| self.chain(&Scope { operation, ..scope }));
         Chains {
             by_subresource: scopes.map(|(name, scope)| (name, of(scope))).collect(),

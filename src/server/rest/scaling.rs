@@ -1,0 +1,96 @@
+//! The updater of a write to a scale: what plug-ins see is the Scale, what is stored is the object.
+
+use keelson_machinery::copy;
+use keelson_machinery::managed::metadata;
+use keelson_machinery::object::{Kind, Object};
+use keelson_machinery::reflect::Reflect;
+use keelson_machinery::scheme::SubresourceDesc;
+use keelson_machinery::status::StatusError;
+
+use super::Rest;
+use super::request::Request;
+use super::scale::{Asked, check, check_place, put_back, same_uid};
+use super::scale_owners::ScaleOwners;
+use crate::registry::admission::Operation;
+use crate::registry::managed::RequestWriter;
+use crate::registry::outcome::{later, now};
+use crate::registry::write::Updater;
+use crate::registry::{Endpoint, Outcome, Target};
+
+/// Makes an object out of the one that is there and a request to its scale.
+pub(super) struct Scaling<'a> {
+    pub rest: &'a Rest,
+    pub request: &'a Request,
+    pub endpoint: &'a Endpoint,
+    pub scale: &'static SubresourceDesc,
+    pub target: &'a Target<'a>,
+    pub writer: &'a RequestWriter,
+    pub body: &'a [u8],
+    pub asked: &'a Asked,
+}
+
+impl Updater for Scaling<'_> {
+    fn make<'a>(&'a mut self, current: Option<&'a dyn Object>) -> Outcome<'a, Box<dyn Object>> {
+        match current {
+            Some(current) => later(self.scaled(current)),
+            None => now(Err(self.target.resource.not_found(self.target.name))),
+        }
+    }
+}
+
+impl Scaling<'_> {
+    /// Plug-ins see the Scale, not the object that it is one of.
+    async fn scaled(&self, current: &dyn Object) -> Result<Box<dyn Object>, StatusError> {
+        let (endpoint, scale) = (self.endpoint, self.scale);
+        let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
+        let view = self.rest.view(scale, &*versioned)?;
+        let mut owners = ScaleOwners::new(scale, self.writer, &current.meta().managed_fields);
+        let mut new = self.rest.new_scale(scale)?;
+        let made = self.made(&*view, &mut owners)?;
+        for index in 0..made.desc().fields.len() {
+            copy::copy_field(new.as_reflect_mut(), &*made, index);
+        }
+        let operation = Operation::Update;
+        self.target.admit(operation, Some(&mut *new), Some(&*view)).await?;
+        check_place(self.request, endpoint, new.as_reflect())?;
+        check(scale, new.as_reflect())?;
+        let mut scaled = put_back(endpoint, scale, versioned, new.as_reflect())?;
+        scaled.meta_mut().managed_fields = owners.entries();
+        endpoint.resource.to_hub(endpoint.kind, scaled)
+    }
+
+    /// The Scale that is asked for in the place of `view`.
+    fn made(&self, view: &dyn Kind, owners: &mut ScaleOwners<'_>) -> Result<Box<dyn Reflect>, StatusError> {
+        let warn = |problems: &[String]| self.request.warnings.borrow_mut().extend_from_slice(problems);
+        match self.asked {
+            Asked::Applied(applied, text) => {
+                let force = self.request.query.flag("force");
+                owners.apply(view.as_reflect(), applied.as_reflect(), text, force)
+            }
+            Asked::Replaced(new, problems) => {
+                warn(problems);
+                owners.update(view.as_reflect(), new.as_reflect())?;
+                Ok(new.clone_message())
+            }
+            Asked::Patched(patch_type, validation) => {
+                let mut shown = view.clone_message();
+                if let Some(meta) = metadata(&mut *shown) {
+                    meta.managed_fields = owners.shown();
+                }
+                let mut new = self.rest.new_scale(self.scale)?;
+                let mut kind = self.rest.new_scale(self.scale)?;
+                for index in 0..shown.desc().fields.len() {
+                    copy::copy_field(kind.as_reflect_mut(), &*shown, index);
+                }
+                let patch = (*patch_type, self.body);
+                let problems = self
+                    .rest
+                    .patched(self.endpoint, patch, &*kind, *validation, &mut *new)?;
+                same_uid(self.endpoint, self.scale, &*kind, &*new)?;
+                warn(&problems);
+                owners.update(view.as_reflect(), new.as_reflect())?;
+                Ok(new.clone_message())
+            }
+        }
+    }
+}
