@@ -1,0 +1,169 @@
+//! Plays recorded conversations against a server, or records them anew.
+
+#![allow(clippy::print_stdout, reason = "a program that says what it does")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, Parser};
+use keelson_conversations::batch::{self, Batch};
+use keelson_conversations::case::{Recorded, case_files};
+use keelson_conversations::client::Address;
+use keelson_conversations::fault::Fault;
+use keelson_conversations::play::{Player, Target};
+use keelson_conversations::{record, report, suite, users};
+
+/// Recorded conversations with kube-apiserver.
+#[derive(Parser)]
+enum Command {
+    /// Plays cases against a server and says where its answers differ.
+    Play(Play),
+    /// Writes a server's answers into the cases. Only sensible with a real kube-apiserver.
+    Record(Cases),
+    /// Copies an area's files with `{area}` filled in, and prints the flags that its server is started with.
+    Flags {
+        /// The area's folder.
+        area: PathBuf,
+        /// Where the copy goes.
+        copy: PathBuf,
+        /// The flags that the area's file FLAGS changes.
+        #[arg(last = true)]
+        base: Vec<String>,
+    },
+}
+
+#[derive(Args)]
+struct Play {
+    #[command(flatten)]
+    cases: Cases,
+    /// Differences in texts for humans count too.
+    #[arg(long)]
+    strict: bool,
+    /// Only the totals.
+    #[arg(short, long)]
+    quiet: bool,
+    /// Writes the outcome of every case to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct Cases {
+    /// The server's URL.
+    #[arg(long, value_name = "URL")]
+    server: Address,
+    /// The bearer token of a member of system:masters.
+    #[arg(long, default_value = users::ADMIN_TOKEN)]
+    token: String,
+    /// The bearer token of another user; alice and bob have theirs.
+    #[arg(long, value_name = "NAME=TOKEN", value_parser = pair)]
+    user: Vec<(String, String)>,
+    /// The authorities of the server's certificate (PEM). Without it any certificate is taken.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// The server's audit log, for cases that read it.
+    #[arg(long, value_name = "FILE")]
+    audit_log: Option<PathBuf>,
+    /// The server's etcd, for cases that read it; without it they are left out.
+    #[arg(long, value_name = "URL")]
+    etcd: Option<Address>,
+    /// Cases at once.
+    #[arg(long, default_value_t = 4)]
+    jobs: usize,
+    /// Files of cases, or folders of them.
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, token) = text.split_once('=').ok_or("NAME=TOKEN is expected")?;
+    Ok((name.to_owned(), token.to_owned()))
+}
+
+fn main() -> ExitCode {
+    let command = Command::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let outcome = runtime.map_err(Fault::unusable).and_then(|runtime| match command {
+        Command::Play(play) => runtime.block_on(run(play)),
+        Command::Record(cases) => runtime.block_on(record_all(cases)),
+        Command::Flags { area, copy, base } => flags(&area, &copy, &base),
+    });
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(fault) => {
+            println!("conversations: {fault}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn run(play: Play) -> Result<bool, Fault> {
+    let jobs = play.cases.jobs;
+    let (player, cases) = prepared(play.cases).await?;
+    let batch = Batch {
+        jobs,
+        first_only: Arc::new(|_| false),
+    };
+    let outcomes = batch::play(Arc::new(player), cases, &batch).await;
+    for outcome in outcomes
+        .iter()
+        .filter(|outcome| !play.quiet && !outcome.passed(play.strict))
+    {
+        println!("FAIL {}", outcome.differences(play.strict));
+    }
+    println!("{}", report::totals(&outcomes, play.strict));
+    if let Some(file) = &play.report {
+        report::write(file, &outcomes, play.strict).map_err(Fault::unusable)?;
+    }
+    Ok(outcomes.iter().all(|outcome| outcome.passed(play.strict)))
+}
+
+async fn record_all(cases: Cases) -> Result<bool, Fault> {
+    let (player, cases) = prepared(cases).await?;
+    let mut well = true;
+    for recorded in cases {
+        match record::record(&player, &recorded).await {
+            Ok(()) => println!("recorded {}", recorded.label()),
+            Err(fault) => {
+                well = false;
+                println!("FAIL {}: {fault}", recorded.label());
+            }
+        }
+    }
+    Ok(well)
+}
+
+/// A player, and the cases that it can play.
+async fn prepared(options: Cases) -> Result<(Player, Vec<Arc<Recorded>>), Fault> {
+    let mut tokens = users::tokens();
+    tokens.insert("admin".into(), options.token);
+    tokens.extend(options.user.into_iter().collect::<BTreeMap<_, _>>());
+    let player = Player::connect(Target {
+        server: options.server,
+        ca: options.ca,
+        tokens,
+        audit_log: options.audit_log,
+        etcd: options.etcd,
+    })
+    .await?;
+    let mut cases = Vec::new();
+    for file in case_files(&options.paths).map_err(Fault::unusable)? {
+        let recorded = Recorded::read(&file).map_err(Fault::Unusable)?;
+        match player.can_play(&recorded) {
+            true => cases.push(Arc::new(recorded)),
+            false => println!("skipped: {} reads etcd, and there is no --etcd", recorded.label()),
+        }
+    }
+    Ok((player, cases))
+}
+
+fn flags(area: &std::path::Path, copy: &std::path::Path, base: &[String]) -> Result<bool, Fault> {
+    let copy = std::path::absolute(copy).map_err(Fault::unusable)?;
+    for flag in suite::flags_of(area, &copy, base)? {
+        println!("{flag}");
+    }
+    Ok(true)
+}

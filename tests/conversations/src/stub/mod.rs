@@ -1,0 +1,130 @@
+//! The stub: an HTTPS server on loopback that stands for webhooks and aggregated servers. It answers what a case says
+//! and keeps what it was asked.
+
+mod convert;
+mod reply;
+mod serve;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use crate::case::{Answers, AreaStub};
+use crate::fault::Fault;
+
+/// A running stub. It ends with the runtime.
+pub struct Stub {
+    pub port: u16,
+    /// The PEM bundle that its certificate is checked with, in base64.
+    pub ca: String,
+    state: Arc<State>,
+}
+
+/// What it answers and what it was asked, by path.
+#[derive(Default)]
+pub(crate) struct State {
+    answers: Mutex<HashMap<String, Answers>>,
+    requests: Mutex<HashMap<String, Vec<Value>>>,
+}
+
+impl Stub {
+    /// A stub on a free port with a certificate made for it.
+    pub async fn start() -> Result<Stub, Fault> {
+        let names = ["localhost", "stub.default.svc", "127.0.0.1"].map(String::from);
+        let made = rcgen::generate_simple_self_signed(names).map_err(Fault::unusable)?;
+        let identity = serve::made_identity(&made)?;
+        Stub::listen(0, identity, made.cert.pem().as_bytes()).await
+    }
+
+    /// The stub of an area, whose file `STUB` names its port and certificate.
+    pub async fn of_area(folder: &Path) -> Result<Stub, Fault> {
+        let wrong = |error: &dyn std::fmt::Display| Fault::unusable(format!("{}: {error}", folder.display()));
+        let text = std::fs::read(folder.join("STUB")).map_err(|error| wrong(&error))?;
+        let area: AreaStub = serde_json::from_slice(&text).map_err(|error| wrong(&error))?;
+        let certificate = folder.join(&area.certificate);
+        let identity = crate::client::identity_of(&certificate, &folder.join(&area.key))?;
+        let bundle = std::fs::read(&certificate).map_err(|error| wrong(&error))?;
+        let stub = Stub::listen(area.port, identity, &bundle).await?;
+        stub.state.answers().extend(area.answers);
+        Ok(stub)
+    }
+
+    async fn listen(port: u16, identity: rustls::sign::SingleCertAndKey, bundle: &[u8]) -> Result<Stub, Fault> {
+        let state = Arc::new(State::default());
+        let port = serve::listen(port, identity, state.clone()).await?;
+        Ok(Stub {
+            port,
+            ca: BASE64_STANDARD.encode(bundle),
+            state,
+        })
+    }
+
+    /// Answers so at a path from now on.
+    pub fn answer(&self, path: String, answers: Answers) {
+        self.state.requests().remove(&path);
+        self.state.answers().insert(path, answers);
+    }
+
+    /// Answers no more at a path.
+    pub fn forget(&self, path: &str) {
+        self.state.answers().remove(path);
+    }
+
+    /// What was asked at a path: method, path, headers, body.
+    pub fn requests(&self, path: &str) -> Vec<Value> {
+        self.state.requests().get(path).cloned().unwrap_or_default()
+    }
+}
+
+impl State {
+    fn answers(&self) -> MutexGuard<'_, HashMap<String, Answers>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn requests(&self) -> MutexGuard<'_, HashMap<String, Vec<Value>>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The stubs of a run: one for all cases, and one for each area that asks for its own.
+#[derive(Default)]
+pub struct Stubs {
+    usual: OnceCell<Arc<Stub>>,
+    areas: tokio::sync::Mutex<HashMap<PathBuf, Arc<Stub>>>,
+}
+
+/// The stub that a case talks to.
+pub struct Chosen {
+    pub stub: Arc<Stub>,
+    /// Whether chance chose its port.
+    pub by_chance: bool,
+}
+
+impl Stubs {
+    /// The stub for a case in this folder.
+    pub async fn of(&self, folder: &Path) -> Result<Chosen, Fault> {
+        if !folder.join("STUB").exists() {
+            let start = || async { Stub::start().await.map(Arc::new) };
+            let stub = self.usual.get_or_try_init(start).await?.clone();
+            return Ok(Chosen { stub, by_chance: true });
+        }
+        let mut areas = self.areas.lock().await;
+        let stub = match areas.get(folder) {
+            Some(stub) => stub.clone(),
+            None => {
+                let stub = Arc::new(Stub::of_area(folder).await?);
+                areas.insert(folder.to_path_buf(), stub.clone());
+                stub
+            }
+        };
+        Ok(Chosen { stub, by_chance: false })
+    }
+}
+
+#[cfg(test)]
+mod tests;
