@@ -123,81 +123,8 @@ widgets() {
     echo "$CARGO_TARGET_DIR/debug/widgets"
 }
 
-# Recorded conversations: our own in tests/data/conversations, and those beside the clone.
+# Recorded conversations alone; they are among the tests of the workspace.
 step_conformance() {
-    local replay=../shared/conformance/replay.py cases=../shared/conformance/cases
-    if [ ! -f "$replay" ]; then
-        echo "skipped: there is no $replay"
-        return 0
-    fi
-    cargo build --quiet --locked
-    printf '%s\n' 'admintoken,admin,uid-admin,"system:masters"' 'alicetoken,alice,uid-alice,"devs"' 'bobtoken,bob,uid-bob' \
-        >"$work/tokens.csv"
-    local recorded_with=(--token-auth-file="$work/tokens.csv" --authorization-mode=Node,RBAC
-        --service-cluster-ip-range=10.0.0.0/24 --allow-privileged=true) replay_flags=()
-    start_server "$CARGO_TARGET_DIR/debug/keelson" --storage-backend=embedded "${recorded_with[@]}"
-    own_conversations $(plain_areas)
-    if [ -d "$cases" ]; then
-        python3 "$replay" --server "$server_url" --quiet --report "$work/report.json" \
-            "$cases"/{crud,delete,list,watch,discovery} || true
-        python3 .ci/pending.py "$work/report.json" tests/data/conformance-pending.txt
-    else
-        echo "skipped: there are no recorded conversations in $cases"
-    fi
-    stop_server
-    areas_with_flags
-    reads_of_other_stores
-}
-
-# Areas of our own conversations for which any server will do. (Those of storage need etcd.)
-plain_areas() {
-    local folder area
-    for folder in tests/data/conversations/*/; do
-        area=$(basename "$folder")
-        if [ ! -f "$folder/FLAGS" ] && [ "$area" != storage ]; then echo "$area"; fi
-    done
-}
-
-# Those that need a server of their own, started with what their file FLAGS adds. One after the other: the stubs that
-# their files name share a port.
-areas_with_flags() {
-    local file area copy flags failed=0
-    for file in tests/data/conversations/*/FLAGS; do
-        area=$(basename "$(dirname "$file")")
-        copy=$work/areas/$area
-        mapfile -t flags < <(python3 "$(dirname "$replay")/flags.py" "tests/data/conversations/$area" "$copy" "${recorded_with[@]}")
-        ready_token=admintoken start_server "$CARGO_TARGET_DIR/debug/keelson" --storage-backend=memory "${flags[@]}"
-        replay_flags=(--audit-log "$copy/audit.log")
-        own_conversations "$area" || failed=1
-        stop_server
-    done
-    replay_flags=()
-    return "$failed"
-}
-
-# Lists and watches are the same on every store, and what lies in etcd is what kube-apiserver puts there.
-reads_of_other_stores() {
-    start_server "$CARGO_TARGET_DIR/debug/keelson" --storage-backend=memory "${recorded_with[@]}"
-    own_conversations list watch
-    stop_server
     name_tools
-    require "${ETCD_BIN:-etcd}" || return 0
-    local port=$(free_port) peer=$(free_port)
-    "${ETCD_BIN:-etcd}" --data-dir="$work/etcd" --log-level=error --initial-cluster="default=http://127.0.0.1:$peer" \
-        --listen-client-urls="http://127.0.0.1:$port" --advertise-client-urls="http://127.0.0.1:$port" \
-        --listen-peer-urls="http://127.0.0.1:$peer" --initial-advertise-peer-urls="http://127.0.0.1:$peer" 2>/dev/null &
-    local etcd=$!
-    trap "stop_server; kill $etcd" EXIT
-    start_server "$CARGO_TARGET_DIR/debug/keelson" --etcd-servers="http://127.0.0.1:$port" "${recorded_with[@]}"
-    replay_flags=(--etcd "http://127.0.0.1:$port")
-    own_conversations list watch storage
-    stop_server
-    kill "$etcd"
-}
-
-# own_conversations AREA ...: replays these of our own recorded conversations against the running server.
-own_conversations() {
-    python3 "$replay" --server "$server_url" ${replay_flags[@]+"${replay_flags[@]}"} --quiet --report "$work/own.json" \
-        "${@/#/tests/data/conversations/}" || true
-    python3 .ci/pending.py "$work/own.json" tests/data/conversations-pending.txt "$@"
+    cargo test --locked --test conversations
 }

@@ -13,6 +13,7 @@ pub mod batch;
 pub mod case;
 pub mod client;
 pub mod compare;
+mod deep;
 mod etcd;
 pub mod fault;
 mod jwt;

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::case::{Recorded, fold, layout};
+use crate::deep::parse;
 use crate::fault::Fault;
 use crate::play::Player;
 
@@ -33,7 +34,7 @@ pub fn fold_file(recorded: &Recorded) -> Result<(), Fault> {
 fn change(file: &Path, change: impl FnOnce(&mut Value)) -> Result<(), Fault> {
     let wrong = |error: &dyn std::fmt::Display| Fault::unusable(format!("{}: {error}", file.display()));
     let text = std::fs::read(file).map_err(|error| wrong(&error))?;
-    let mut case: Value = serde_json::from_slice(&text).map_err(|error| wrong(&error))?;
+    let mut case: Value = parse(&text).map_err(|error| wrong(&error))?;
     change(&mut case);
     fold(&mut case);
     std::fs::write(file, layout(&case)).map_err(|error| wrong(&error))

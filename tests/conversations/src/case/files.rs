@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::deep::parse;
+
 use super::{Answers, Case, unfold};
 
 /// A case and where it was found.
@@ -18,7 +20,8 @@ impl Recorded {
     pub fn read(file: &Path) -> Result<Recorded, String> {
         let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
         let text = std::fs::read(file).map_err(|error| wrong(&error))?;
-        let mut case: Case = serde_json::from_slice(&text).map_err(|error| wrong(&error))?;
+        let value = parse(&text).map_err(|error| wrong(&error))?;
+        let mut case: Case = serde_json::from_value(value).map_err(|error| wrong(&error))?;
         unfold(&mut case.steps).map_err(|error| wrong(&error))?;
         check(&case).map_err(|error| wrong(&error))?;
         let file = std::path::absolute(file).map_err(|error| wrong(&error))?;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::session::Session;
 use crate::case::{Check, Operator, Step};
 use crate::client::Received;
+use crate::deep::parse;
 use crate::paths::{change_array, ignore, lookup, plain, without_keys};
 use crate::text::{compact, sortable};
 
@@ -37,7 +38,7 @@ fn body(kind: &str, bytes: &[u8], step: &Step) -> Value {
         return json!({"prefix": BASE64_STANDARD.encode(&bytes[..bytes.len().min(length)])});
     }
     if kind.contains("json") || step.json {
-        return serde_json::from_slice(bytes).unwrap_or_else(|_| {
+        return parse(bytes).unwrap_or_else(|_| {
             let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
             json!({"unparsable": text})
         });

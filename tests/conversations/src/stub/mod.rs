@@ -17,12 +17,13 @@ use tokio::sync::OnceCell;
 use crate::case::{Answers, AreaStub};
 use crate::fault::Fault;
 
-/// A running stub. It ends with the runtime.
+/// A running stub. It ends when dropped.
 pub struct Stub {
     pub port: u16,
     /// The PEM bundle that its certificate is checked with, in base64.
     pub ca: String,
     state: Arc<State>,
+    _listening: serve::Listening,
 }
 
 /// What it answers and what it was asked, by path.
@@ -56,11 +57,12 @@ impl Stub {
 
     async fn listen(port: u16, identity: rustls::sign::SingleCertAndKey, bundle: &[u8]) -> Result<Stub, Fault> {
         let state = Arc::new(State::default());
-        let port = serve::listen(port, identity, state.clone()).await?;
+        let listening = serve::listen(port, identity, state.clone()).await?;
         Ok(Stub {
-            port,
+            port: listening.port,
             ca: BASE64_STANDARD.encode(bundle),
             state,
+            _listening: listening,
         })
     }
 

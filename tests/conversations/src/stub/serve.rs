@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -31,9 +31,25 @@ pub fn made_identity(made: &rcgen::CertifiedKey<rcgen::KeyPair>) -> Result<Singl
     Ok(CertifiedKey::new(vec![made.cert.der().clone()], key).into())
 }
 
-/// Listens on a port of the loopback address (0: a free one) and serves; the port.
-pub async fn listen(port: u16, identity: SingleCertAndKey, state: Arc<State>) -> Result<u16, Fault> {
-    let listener = TcpListener::bind(("127.0.0.1", port)).await;
+/// A fixed port may still be held by the stub before this one, for so long.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Accepts connections until it is dropped.
+pub struct Listening {
+    pub port: u16,
+    accepting: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+/// Listens on a port of the loopback address (0: a free one) and serves.
+pub async fn listen(port: u16, identity: SingleCertAndKey, state: Arc<State>) -> Result<Listening, Fault> {
+    let listener = bound(port).await;
     let listener = listener.map_err(|error| Fault::unusable(format!("stub on port {port}: {error}")))?;
     let port = listener.local_addr().map_err(Fault::unusable)?.port();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -43,12 +59,24 @@ pub async fn listen(port: u16, identity: SingleCertAndKey, state: Arc<State>) ->
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(identity));
     let acceptor = TlsAcceptor::from(Arc::new(config));
-    tokio::spawn(async move {
+    let accepting = tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             tokio::spawn(serve(stream, acceptor.clone(), state.clone()));
         }
     });
-    Ok(port)
+    Ok(Listening { port, accepting })
+}
+
+async fn bound(port: u16) -> std::io::Result<TcpListener> {
+    let begin = Instant::now();
+    loop {
+        match TcpListener::bind(("127.0.0.1", port)).await {
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && begin.elapsed() < PATIENCE => {
+                tokio::time::sleep(PAUSE).await;
+            }
+            bound => return bound,
+        }
+    }
 }
 
 /// Clients go away when they like.
