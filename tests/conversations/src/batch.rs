@@ -6,38 +6,32 @@ use std::time::Instant;
 use futures_util::stream::{self, StreamExt};
 
 use crate::case::Recorded;
-use crate::play::{Played, Player};
+use crate::play::{Played, Player, Thoroughness};
 use crate::report::Outcome;
 
-/// How a batch is played.
-#[derive(Clone)]
-pub struct Batch {
-    /// Cases that are played at once.
-    pub jobs: usize,
-    /// Whether a case ends with its first problem.
-    pub first_only: Arc<dyn Fn(&str) -> bool + Send + Sync>,
-}
+/// Cases at once that are known to fail: they mostly wait.
+const BRIEF_ONES: usize = 16;
 
-/// Plays the cases, and those that must be alone after all others; the outcomes in that order.
-pub async fn play(player: Arc<Player>, cases: Vec<Arc<Recorded>>, batch: &Batch) -> Vec<Outcome> {
-    let (alone, beside): (Vec<_>, Vec<_>) = cases.into_iter().partition(|recorded| recorded.case.serial);
-    let one = |recorded| spawned(player.clone(), recorded, batch.first_only.clone());
-    let mut outcomes: Vec<Outcome> = stream::iter(beside).map(one).buffered(batch.jobs).collect().await;
-    for recorded in alone {
-        outcomes.push(spawned(player.clone(), recorded, batch.first_only.clone()).await);
+/// A case, and how much of it is played.
+pub type Item = (Arc<Recorded>, Thoroughness);
+
+/// Plays the cases, `jobs` at once, and those that must be alone after all others; the outcomes by name.
+pub async fn play(player: &Arc<Player>, cases: Vec<Item>, jobs: usize) -> Vec<Outcome> {
+    let (alone, beside): (Vec<_>, Vec<_>) = cases.into_iter().partition(|(recorded, _)| recorded.case.serial);
+    let (brief, whole): (Vec<_>, Vec<_>) = beside.into_iter().partition(|(_, how)| *how == Thoroughness::Brief);
+    let mut outcomes = Vec::new();
+    for (cases, jobs) in [(whole, jobs), (brief, BRIEF_ONES), (alone, 1)] {
+        let played = stream::iter(cases).map(|item| one(player.clone(), item));
+        outcomes.extend(played.buffer_unordered(jobs).collect::<Vec<_>>().await);
     }
+    outcomes.sort_by(|one, other| one.case.cmp(&other.case));
     outcomes
 }
 
 /// Plays on whatever thread is free; a case that panics must not stop the others.
-async fn spawned(
-    player: Arc<Player>,
-    recorded: Arc<Recorded>,
-    first: Arc<dyn Fn(&str) -> bool + Send + Sync>,
-) -> Outcome {
+async fn one(player: Arc<Player>, (recorded, how): Item) -> Outcome {
     let (case, begin) = (recorded.label(), Instant::now());
-    let first_only = first(&case);
-    let playing = tokio::spawn(async move { player.compare(&recorded, first_only).await });
+    let playing = tokio::spawn(async move { player.compare(&recorded, how).await });
     let played = playing.await.unwrap_or_else(|error| Played {
         problems: vec![error.to_string()],
         wording: Vec::new(),

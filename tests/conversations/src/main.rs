@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Parser};
-use keelson_conversations::batch::{self, Batch};
+use keelson_conversations::batch;
 use keelson_conversations::case::{Recorded, case_files};
 use keelson_conversations::client::Address;
 use keelson_conversations::fault::Fault;
-use keelson_conversations::play::{Player, Target};
+use keelson_conversations::play::{Player, Target, Thoroughness};
 use keelson_conversations::{record, report, suite, users};
 
 /// Recorded conversations with kube-apiserver.
@@ -22,6 +22,12 @@ enum Command {
     Play(Play),
     /// Writes a server's answers into the cases. Only sensible with a real kube-apiserver.
     Record(Cases),
+    /// Writes cases in the layout of all, with their expected answers folded.
+    Fold {
+        /// Files of cases, or folders of them.
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+    },
     /// Copies an area's files with `{area}` filled in, and prints the flags that its server is started with.
     Flags {
         /// The area's folder.
@@ -88,6 +94,7 @@ fn main() -> ExitCode {
     let outcome = runtime.map_err(Fault::unusable).and_then(|runtime| match command {
         Command::Play(play) => runtime.block_on(run(play)),
         Command::Record(cases) => runtime.block_on(record_all(cases)),
+        Command::Fold { paths } => fold(&paths),
         Command::Flags { area, copy, base } => flags(&area, &copy, &base),
     });
     match outcome {
@@ -103,11 +110,8 @@ fn main() -> ExitCode {
 async fn run(play: Play) -> Result<bool, Fault> {
     let jobs = play.cases.jobs;
     let (player, cases) = prepared(play.cases).await?;
-    let batch = Batch {
-        jobs,
-        first_only: Arc::new(|_| false),
-    };
-    let outcomes = batch::play(Arc::new(player), cases, &batch).await;
+    let cases = cases.into_iter().map(|case| (case, Thoroughness::Whole)).collect();
+    let outcomes = batch::play(&Arc::new(player), cases, jobs).await;
     for outcome in outcomes
         .iter()
         .filter(|outcome| !play.quiet && !outcome.passed(play.strict))
@@ -158,6 +162,13 @@ async fn prepared(options: Cases) -> Result<(Player, Vec<Arc<Recorded>>), Fault>
         }
     }
     Ok((player, cases))
+}
+
+fn fold(paths: &[PathBuf]) -> Result<bool, Fault> {
+    for file in case_files(paths).map_err(Fault::unusable)? {
+        record::fold_file(&Recorded::read(&file).map_err(Fault::Unusable)?)?;
+    }
+    Ok(true)
 }
 
 fn flags(area: &std::path::Path, copy: &std::path::Path, base: &[String]) -> Result<bool, Fault> {

@@ -44,6 +44,14 @@ pub struct Player {
     stubs: Stubs,
 }
 
+/// How much of a case is played.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Thoroughness {
+    Whole,
+    /// Up to the first problem, and no step waits for long: of a case that is known to fail nothing else matters.
+    Brief,
+}
+
 /// What playing a case showed.
 #[derive(Debug, Default, PartialEq)]
 pub struct Played {
@@ -74,10 +82,10 @@ impl Player {
         self.etcd.is_some() || !recorded.case.reads_etcd()
     }
 
-    /// Plays a case and compares. With `first_only` it ends with the first problem.
-    pub async fn compare(&self, recorded: &Recorded, first_only: bool) -> Played {
+    /// Plays a case and compares.
+    pub async fn compare(&self, recorded: &Recorded, how: Thoroughness) -> Played {
         let mut played = Played::default();
-        let end = self.play(recorded, |number, got| {
+        let end = self.play(recorded, how, |number, got| {
             let Some(wanted) = &recorded.case.steps[number].expect else {
                 return Err(Fault::unusable("nothing is recorded"));
             };
@@ -90,7 +98,7 @@ impl Player {
                 };
                 to.push(format!("{name}: {difference}"));
             }
-            Ok(!(first_only && !played.problems.is_empty()))
+            Ok(how == Thoroughness::Whole || played.problems.is_empty())
         });
         if let Err(fault) = end.await {
             played.problems.push(fault.to_string());
@@ -101,7 +109,7 @@ impl Player {
     /// Plays a case; the answers by the numbers of their steps.
     pub async fn record(&self, recorded: &Recorded) -> Result<BTreeMap<usize, Value>, Fault> {
         let mut answers = BTreeMap::new();
-        self.play(recorded, |number, got| {
+        self.play(recorded, Thoroughness::Whole, |number, got| {
             answers.insert(number, got);
             Ok(true)
         })
@@ -113,9 +121,10 @@ impl Player {
     async fn play(
         &self,
         recorded: &Recorded,
+        how: Thoroughness,
         mut each: impl FnMut(usize, Value) -> Result<bool, Fault>,
     ) -> Result<(), Fault> {
-        let mut session = Session::begin(self, recorded).await?;
+        let mut session = Session::begin(self, recorded, how).await?;
         let mut end = Ok(());
         for (number, step) in recorded.case.steps.iter().enumerate() {
             let next = match session.step(step).await {

@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 use futures_util::stream::{self, StreamExt};
 use tokio::sync::Mutex;
 
-use crate::batch::{self, Batch};
+use crate::batch;
 use crate::case::Recorded;
 use crate::fault::Fault;
 use crate::pending::Pending;
-use crate::play::{Played, Player};
+use crate::play::{Played, Player, Thoroughness};
 use crate::report::Outcome;
 pub use area::{flags_of, merged_flags};
 use plan::{Group, Origin};
@@ -46,7 +46,7 @@ pub struct Suite {
 struct Cases {
     origin: Origin,
     groups: Vec<Group>,
-    pending: Arc<Pending>,
+    pending: Pending,
 }
 
 impl Suite {
@@ -132,7 +132,7 @@ impl Suite {
             sets.push(Cases {
                 origin,
                 groups: plan::groups(origin, &folder, &self.filters)?,
-                pending: Arc::new(Pending::read(&list).map_err(wrong)?),
+                pending: Pending::read(&list).map_err(wrong)?,
             });
         }
         Ok(sets)
@@ -160,13 +160,12 @@ impl Suite {
             return Ok(Vec::new());
         };
         let player = Arc::new(Player::connect(server.target()).await?);
-        let pending = set.pending.clone();
-        let batch = Batch {
-            jobs: JOBS,
-            // That they fail is all that matters of listed cases.
-            first_only: Arc::new(move |case| pending.lists(case)),
+        let how = |case: &Arc<Recorded>| match set.pending.lists(&case.label()) {
+            true => Thoroughness::Brief,
+            false => Thoroughness::Whole,
         };
-        Ok(batch::play(player, group.cases.clone(), &batch).await)
+        let cases = group.cases.iter().map(|case| (case.clone(), how(case))).collect();
+        Ok(batch::play(&player, cases, JOBS).await)
     }
 }
 
