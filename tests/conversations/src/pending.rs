@@ -16,7 +16,8 @@ impl Pending {
         Ok(Pending::of(file, std::fs::read_to_string(file)?))
     }
 
-    fn of(file: &Path, text: String) -> Pending {
+    /// From the text of a list.
+    pub fn of(file: &Path, text: String) -> Pending {
         let cases = text.lines().map(case).filter(|case| !case.is_empty());
         Pending {
             file: file.to_path_buf(),
@@ -30,7 +31,7 @@ impl Pending {
     }
 
     /// The listed cases that are none of these.
-    pub fn unknown<'a>(&'a self, all: &BTreeSet<&str>) -> Vec<&'a str> {
+    pub fn unknown<'a>(&'a self, all: &BTreeSet<&str>) -> BTreeSet<&'a str> {
         let listed = self.cases.iter().map(String::as_str);
         listed.filter(|case| !all.contains(case)).collect()
     }
@@ -58,7 +59,10 @@ mod tests {
         let text = "# Why.\na/x.json # reason\nb/y.json\n".to_owned();
         let list = Pending::of(Path::new("list"), text);
         assert!(list.lists("a/x.json") && list.lists("b/y.json") && !list.lists("# Why."));
-        assert_eq!(list.unknown(&BTreeSet::from(["b/y.json"])), ["a/x.json"]);
+        assert_eq!(
+            list.unknown(&BTreeSet::from(["b/y.json"])),
+            BTreeSet::from(["a/x.json"])
+        );
         let updated = list.updated(&BTreeSet::from(["b/y.json"]), &BTreeSet::from(["a/x.json", "c/z.json"]));
         assert_eq!(updated, "# Why.\na/x.json # reason\nc/z.json\n");
     }

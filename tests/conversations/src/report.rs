@@ -23,7 +23,7 @@ pub struct Outcome {
 impl Outcome {
     /// Whether everything agrees; with `strict` the wording too.
     pub fn passed(&self, strict: bool) -> bool {
-        self.played.problems.is_empty() && !(strict && !self.played.wording.is_empty())
+        self.played.problems.is_empty() && (!strict || self.played.wording.is_empty())
     }
 
     /// The case and where it differs, a line each.
