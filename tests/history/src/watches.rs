@@ -45,7 +45,7 @@ impl Walk<'_> {
                 self.reached = revision;
                 &deliveries[..]
             }
-            Start::State => match self.initial(deliveries) {
+            Start::State => match self.initial(history, deliveries) {
                 Some(rest) => rest,
                 None => return,
             },
@@ -65,7 +65,11 @@ impl Walk<'_> {
     }
 
     /// Checks the objects before the first bookmark. `None`: the stream ended before it.
-    fn initial<'s>(&mut self, deliveries: &'s [(Moment, Delivery)]) -> Option<&'s [(Moment, Delivery)]> {
+    fn initial<'s>(
+        &mut self,
+        history: &History,
+        deliveries: &'s [(Moment, Delivery)],
+    ) -> Option<&'s [(Moment, Delivery)]> {
         let mut items: BTreeMap<Key, Version> = BTreeMap::new();
         for (index, (at, delivery)) in deliveries.iter().enumerate() {
             match *delivery {
@@ -84,6 +88,7 @@ impl Walk<'_> {
                     self.reached = revision;
                     return deliveries.get(index + 1..);
                 }
+                Delivery::Gone if may_be_gone(history, self.timeline, 0, *at) => return None,
                 other => {
                     let text = format!("{other:?} before their end");
                     self.found("initial objects are the state", *at, text);
