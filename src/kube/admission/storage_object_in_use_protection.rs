@@ -51,8 +51,10 @@ mod tests {
 
     #[test]
     fn a_finalizer_is_added_once() {
-        let mut metadata = ObjectMeta::default();
-        metadata.finalizers = vec!["example.com/own".to_owned()];
+        let mut metadata = ObjectMeta {
+            finalizers: vec!["example.com/own".to_owned()],
+            ..ObjectMeta::default()
+        };
         for _ in 0..2 {
             protect(&mut metadata, "kubernetes.io/pv-protection");
             assert_eq!(metadata.finalizers, ["example.com/own", "kubernetes.io/pv-protection"]);

@@ -346,3 +346,45 @@ async fn flow_schemas_are_looked_after() {
     let schemas = context.registry.resource(FLOW, "flowschemas").unwrap();
     assert!(schemas.find("", "old").await.unwrap().is_none());
 }
+
+/// The client goes through admission, and is the owner of what it writes.
+#[tokio::test]
+async fn the_server_writes_as_a_client_does() {
+    let context = context();
+    let client = context.client("tester");
+    let map = |namespace: &str| ConfigMap {
+        metadata: ObjectMeta {
+            name: "m".to_owned(),
+            namespace: namespace.to_owned(),
+            ..ObjectMeta::default()
+        },
+        data: [("a".to_owned(), "b".to_owned())].into(),
+        ..ConfigMap::default()
+    };
+    let nowhere = client.of::<ConfigMap>("nowhere").unwrap();
+    let error = nowhere.create(map("nowhere")).await.err().unwrap();
+    assert_eq!((error.code, &*error.message), (404, "namespaces \"nowhere\" not found"));
+    make_absent(&context).await.unwrap();
+    let maps = client.of::<ConfigMap>("default").unwrap();
+    let made = maps.create(map("default")).await.unwrap();
+    assert_eq!(made.metadata.managed_fields[0].manager, "tester");
+    let dry = context
+        .client("tester")
+        .dry_run(true)
+        .of::<ConfigMap>("default")
+        .unwrap();
+    for (changing, stored) in [(dry, 1), (maps.clone(), 2)] {
+        let changed = changing.update("m", |map| drop(map.data.insert("k".to_owned(), "v".to_owned())));
+        assert_eq!(changed.await.unwrap().data.len(), 2);
+        assert_eq!(maps.find("m").await.unwrap().unwrap().data.len(), stored);
+    }
+    assert_eq!(maps.all().await.unwrap().len(), 1);
+    let namespaces = client.of::<Namespace>("").unwrap();
+    let refused = namespaces
+        .delete("default", &DeleteOptions::default())
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code, 403, "{refused}");
+    maps.delete("m", &DeleteOptions::default()).await.unwrap();
+    assert!(maps.find("m").await.unwrap().is_none());
+}

@@ -45,6 +45,9 @@ use crate::authz::Authorization;
 pub use handled::HandledRequest;
 pub use target::Target;
 
+/// Makes a new object of the one that is there.
+pub type Patch<'a> = &'a mut dyn FnMut(&dyn Object) -> Result<Box<dyn Object>, StatusError>;
+
 /// The verbs of one server, and what its handlers may use.
 pub struct Verbs {
     pub registry: Arc<Registry>,
@@ -104,7 +107,7 @@ impl Verbs {
         &self,
         target: &Target<'_>,
         request: &UpdateRequest<'_>,
-        patch: &mut dyn FnMut(&dyn Object) -> Result<Box<dyn Object>, StatusError>,
+        patch: Patch<'_>,
     ) -> Result<Updated, StatusError> {
         let mut updater = |current: Option<&dyn Object>| match current {
             Some(current) => patch(current),
