@@ -125,9 +125,12 @@ fn failure(body: &Value, code: &Value) -> Option<Value> {
 /// The body by the one of an earlier step, where that is much shorter.
 fn alike(body: &Value, earlier: &[(String, Value)]) -> Option<Map<String, Value>> {
     let length = |value: &Value| value.to_string().len();
+    // Sorted, so that an answer whose keys come in another order is folded alike.
     let candidates = earlier.iter().rev().take(EARLIER).map(|(id, other)| {
         let mut changes = Changes::default();
         changes.between(other, body, "");
+        changes.but.sort_keys();
+        changes.without.sort_by(|one, other| one.as_str().cmp(&other.as_str()));
         let mut short = Map::from_iter([("like".to_owned(), Value::from(id.as_str()))]);
         if !changes.without.is_empty() {
             short.insert("without".into(), changes.without.into());
