@@ -168,7 +168,7 @@ impl Calls {
             listed.revision = self.current_revision().await.map_err(ListFailure::Other)?;
             return Ok(listed);
         }
-        let end = end_of(prefix);
+        let (end, falls) = (end_of(prefix), self.witness.falls());
         loop {
             let left = if options.limit == 0 {
                 PAGE
@@ -188,6 +188,10 @@ impl Calls {
                 Refusal::Future => ListFailure::Future,
                 _ => ListFailure::Other(failure.store_error()),
             })?;
+            if !listed.entries.is_empty() && self.witness.falls() != falls {
+                let why = "etcd has gone back while it was read".to_owned();
+                return Err(ListFailure::Other(StoreError::Unavailable(why)));
+            }
             if listed.revision.0 == 0 {
                 listed.revision = got.header.revision;
             }

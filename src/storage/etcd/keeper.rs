@@ -181,8 +181,8 @@ impl Keeper {
                 Some(again) => events = again,
                 None => return,
             }
+            // What happened since the last stream is still to come, so nothing was heard yet.
             following.listed = Revision::default();
-            self.heard.now();
             self.reach.send_modify(|reached| reached.followed = true);
         }
     }
