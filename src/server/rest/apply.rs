@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::header;
 use keelson_machinery::apply::{Document, DocumentError, read_document};
+use keelson_machinery::budget::Budget;
 use keelson_machinery::decode::TypeMeta;
 use keelson_machinery::json;
 use keelson_machinery::managed;
@@ -104,8 +105,8 @@ fn read(text: &[u8], want: Gvk, message: &mut dyn Kind) -> Result<Result<Documen
         Err(DocumentError::Duplicate) => Ok(Err(Duplicate)),
         Err(DocumentError::Schema(why)) => {
             let mut named = message.clone_message();
-            // For its name alone; whatever else is wrong with it has been said.
-            let _ = json::read(text, &mut *named);
+            // For its name alone; whatever else is wrong with it has been said. Where it becomes too large it has none.
+            let _ = json::read_within(text, &mut *named, &Budget::of_request());
             let name = document_name(&*named, want);
             Err(StatusError::unknown(format!(
                 "failed to create typed patch object ({name}): {why}"
