@@ -131,8 +131,8 @@ impl Place {
     /// way there has no numbers of its own.
     pub fn protobuf(&self, max: usize) -> Option<Vec<u8>> {
         let (last, above) = self.fields.split_last()?;
-        let is_plain = |field: &&FieldDesc| !field.flags.has(Flags::INLINE) && !matches!(field.ty, Type::Leaf(_));
-        if !self.fields.iter().all(|field| is_plain(&field)) {
+        let is_plain = |field: &FieldDesc| !field.flags.has(Flags::INLINE) && !matches!(field.ty, Type::Leaf(_));
+        if !self.fields.iter().all(|field| is_plain(field)) {
             return None;
         }
         let room = max - 1024;
