@@ -75,6 +75,9 @@ struct Cases {
     /// The server's etcd, for cases that read it; without it they are left out.
     #[arg(long, value_name = "URL")]
     etcd: Option<Address>,
+    /// The copy of the area that the server reads (see `flags`), for areas with files of their own.
+    #[arg(long, value_name = "FOLDER")]
+    copy: Option<PathBuf>,
     /// Cases at once.
     #[arg(long, default_value_t = 4)]
     jobs: usize,
@@ -151,6 +154,7 @@ async fn prepared(options: Cases) -> Result<(Player, Vec<Arc<Recorded>>), Fault>
         tokens,
         audit_log: options.audit_log,
         etcd: options.etcd,
+        copy: options.copy,
     })
     .await?;
     let mut cases = Vec::new();

@@ -1,6 +1,7 @@
 //! Answers of the stub: what a case or an area says that webhooks and aggregated servers answer.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -70,11 +71,21 @@ pub struct Convert {
 #[serde(deny_unknown_fields)]
 pub struct AreaStub {
     pub port: u16,
-    pub certificate: String,
-    pub key: String,
+    /// Its certificate and key; without them they are made in the copy of the area.
+    #[serde(default)]
+    pub certificate: Option<String>,
+    #[serde(default)]
+    pub key: Option<String>,
     /// Answers that are there before the first case.
     #[serde(default)]
     pub answers: BTreeMap<String, Answers>,
+}
+
+impl AreaStub {
+    /// Reads the file of an area.
+    pub fn read(area: &Path) -> std::io::Result<AreaStub> {
+        Ok(serde_json::from_slice(&std::fs::read(area.join("STUB"))?)?)
+    }
 }
 
 impl Reply {

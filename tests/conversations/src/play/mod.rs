@@ -31,6 +31,8 @@ pub struct Target {
     pub audit_log: Option<PathBuf>,
     /// Its etcd, for cases that read it.
     pub etcd: Option<Address>,
+    /// The copy of the cases' area that it reads, where it reads one.
+    pub copy: Option<PathBuf>,
 }
 
 /// Plays cases against one server.
@@ -39,6 +41,7 @@ pub struct Player {
     tokens: BTreeMap<String, String>,
     audit_log: Option<PathBuf>,
     etcd: Option<Etcd>,
+    copy: Option<PathBuf>,
     /// The address that the server tells clients; it is another on each machine.
     advertised: String,
     stubs: Stubs,
@@ -70,6 +73,7 @@ impl Player {
             tokens: target.tokens,
             audit_log: target.audit_log,
             etcd: target.etcd.map(Etcd::at).transpose()?,
+            copy: target.copy,
             advertised: String::new(),
             stubs: Stubs::default(),
         };

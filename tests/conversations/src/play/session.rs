@@ -82,7 +82,11 @@ impl<'a> Session<'a> {
         if case.stub.is_empty() && !self.recorded.folder.join("STUB").exists() {
             return Ok(());
         }
-        let chosen = self.player.stubs.of(&self.recorded.folder).await?;
+        let chosen = self
+            .player
+            .stubs
+            .of(&self.recorded.folder, self.player.copy.as_deref())
+            .await?;
         let port = chosen.stub.port;
         let prefix = format!("/{}", self.variables.get("uniq").unwrap_or_default());
         self.variables.set("stub", format!("https://127.0.0.1:{port}{prefix}"));

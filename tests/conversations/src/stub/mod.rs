@@ -2,6 +2,7 @@
 //! and keeps what it was asked.
 
 mod convert;
+mod made;
 mod reply;
 mod serve;
 
@@ -26,6 +27,25 @@ pub struct Stub {
     _listening: serve::Listening,
 }
 
+/// PEM files of a stub.
+struct Files {
+    /// What its certificate is checked with.
+    authority: PathBuf,
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl Files {
+    /// Those that were made in a folder.
+    fn made(folder: &Path) -> Files {
+        Files {
+            authority: folder.join(made::AUTHORITY),
+            certificate: folder.join(made::CERTIFICATE),
+            key: folder.join(made::KEY),
+        }
+    }
+}
+
 /// What it answers and what it was asked, by path.
 #[derive(Default)]
 pub(crate) struct State {
@@ -36,27 +56,38 @@ pub(crate) struct State {
 impl Stub {
     /// A stub on a free port with a certificate made for it.
     pub async fn start() -> Result<Stub, Fault> {
-        let names = ["localhost", "stub.default.svc", "127.0.0.1"].map(String::from);
-        let made = rcgen::generate_simple_self_signed(names).map_err(Fault::unusable)?;
-        let identity = serve::made_identity(&made)?;
-        Stub::listen(0, identity, made.cert.pem().as_bytes()).await
+        let folder = tempfile::tempdir().map_err(Fault::unusable)?;
+        made::make(folder.path())?;
+        Stub::listen(0, &Files::made(folder.path())).await
     }
 
-    /// The stub of an area, whose file `STUB` names its port and certificate.
-    pub async fn of_area(folder: &Path) -> Result<Stub, Fault> {
+    /// The stub of an area, whose file `STUB` names its port and may name its certificate. What was made is in the copy
+    /// of the area that the server reads.
+    pub async fn of_area(folder: &Path, copy: Option<&Path>) -> Result<Stub, Fault> {
         let wrong = |error: &dyn std::fmt::Display| Fault::unusable(format!("{}: {error}", folder.display()));
-        let text = std::fs::read(folder.join("STUB")).map_err(|error| wrong(&error))?;
-        let area: AreaStub = serde_json::from_slice(&text).map_err(|error| wrong(&error))?;
-        let certificate = folder.join(&area.certificate);
-        let identity = crate::client::identity_of(&certificate, &folder.join(&area.key))?;
-        let bundle = std::fs::read(&certificate).map_err(|error| wrong(&error))?;
-        let stub = Stub::listen(area.port, identity, &bundle).await?;
+        let area = AreaStub::read(folder).map_err(|error| wrong(&error))?;
+        let files = match (&area.certificate, &area.key, copy) {
+            (Some(certificate), Some(key), _) => Files {
+                authority: folder.join(certificate),
+                certificate: folder.join(certificate),
+                key: folder.join(key),
+            },
+            (_, _, Some(copy)) => Files::made(copy),
+            (_, _, None) => {
+                return Err(wrong(
+                    &"its stub's certificate is in a copy of the area, and none was named",
+                ));
+            }
+        };
+        let stub = Stub::listen(area.port, &files).await?;
         stub.state.answers().extend(area.answers);
         Ok(stub)
     }
 
-    async fn listen(port: u16, identity: rustls::sign::SingleCertAndKey, bundle: &[u8]) -> Result<Stub, Fault> {
+    async fn listen(port: u16, files: &Files) -> Result<Stub, Fault> {
         let state = Arc::new(State::default());
+        let identity = crate::client::identity_of(&files.certificate, &files.key)?;
+        let bundle = std::fs::read(&files.authority).map_err(Fault::unusable)?;
         let listening = serve::listen(port, identity, state.clone()).await?;
         Ok(Stub {
             port: listening.port,
@@ -108,8 +139,8 @@ pub struct Chosen {
 }
 
 impl Stubs {
-    /// The stub for a case in this folder.
-    pub async fn of(&self, folder: &Path) -> Result<Chosen, Fault> {
+    /// The stub for a case in this folder, of which the server may read a copy.
+    pub async fn of(&self, folder: &Path, copy: Option<&Path>) -> Result<Chosen, Fault> {
         if !folder.join("STUB").exists() {
             let start = || async { Stub::start().await.map(Arc::new) };
             let stub = self.usual.get_or_try_init(start).await?.clone();
@@ -119,7 +150,7 @@ impl Stubs {
         let stub = match areas.get(folder) {
             Some(stub) => stub.clone(),
             None => {
-                let stub = Arc::new(Stub::of_area(folder).await?);
+                let stub = Arc::new(Stub::of_area(folder, copy).await?);
                 areas.insert(folder.to_path_buf(), stub.clone());
                 stub
             }
@@ -127,6 +158,8 @@ impl Stubs {
         Ok(Chosen { stub, by_chance: false })
     }
 }
+
+pub use made::make as make_certificate;
 
 #[cfg(test)]
 mod tests;

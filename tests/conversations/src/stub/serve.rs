@@ -14,8 +14,7 @@ use hyper::body::{Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls_pki_types::PrivateKeyDer;
+use rustls::sign::SingleCertAndKey;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -23,13 +22,6 @@ use tokio_rustls::TlsAcceptor;
 use super::State;
 use super::reply::{Content, Written, written};
 use crate::fault::Fault;
-
-/// The certificate that was just made, and its key.
-pub fn made_identity(made: &rcgen::CertifiedKey<rcgen::KeyPair>) -> Result<SingleCertAndKey, Fault> {
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).map_err(Fault::unusable)?;
-    let key = rustls::crypto::ring::sign::any_supported_type(&key).map_err(Fault::unusable)?;
-    Ok(CertifiedKey::new(vec![made.cert.der().clone()], key).into())
-}
 
 /// A fixed port may still be held by the stub before this one, for so long.
 const PATIENCE: Duration = Duration::from_secs(5);

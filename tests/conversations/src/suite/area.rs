@@ -2,13 +2,21 @@
 
 use std::path::Path;
 
+use crate::case::AreaStub;
 use crate::fault::Fault;
+use crate::stub::make_certificate;
 
-/// Copies the files of an area, with `{area}` filled in, and merges the lines of its file `FLAGS` with `base`.
+/// Copies the files of an area and merges the lines of its file `FLAGS` with `base`. `{area}` is filled in, and where the
+/// stub's certificate is made, `{stubPem}`: its authority, with `\n` for ends of lines.
 pub fn flags_of(area: &Path, copy: &Path, base: &[String]) -> Result<Vec<String>, Fault> {
     let wrong = |error: std::io::Error| Fault::unusable(format!("{}: {error}", area.display()));
     std::fs::create_dir_all(copy).map_err(wrong)?;
-    let place = copy.display().to_string();
+    let mut filled = vec![("{area}", copy.display().to_string())];
+    if area.join("STUB").exists() && AreaStub::read(area).map_err(wrong)?.certificate.is_none() {
+        make_certificate(copy)?;
+        let authority = std::fs::read_to_string(copy.join("stub-ca.crt")).map_err(wrong)?;
+        filled.push(("{stubPem}", authority.replace('\n', "\\n")));
+    }
     for entry in std::fs::read_dir(area).map_err(wrong)? {
         let path = entry.map_err(wrong)?.path();
         let Some(name) = path.file_name().filter(|_| path.is_file()) else {
@@ -16,7 +24,10 @@ pub fn flags_of(area: &Path, copy: &Path, base: &[String]) -> Result<Vec<String>
         };
         let content = std::fs::read(&path).map_err(wrong)?;
         let content = match String::from_utf8(content) {
-            Ok(text) => text.replace("{area}", &place).into_bytes(),
+            Ok(text) => {
+                let fill = |text: String, (name, value): &(&str, String)| text.replace(name, value);
+                filled.iter().fold(text, fill).into_bytes()
+            }
             Err(binary) => binary.into_bytes(),
         };
         std::fs::write(copy.join(name), content).map_err(wrong)?;
@@ -62,5 +73,22 @@ mod tests {
         let flags = flags_of(&area, &copy, &[]).unwrap();
         assert_eq!(flags, [format!("--file={}/x", copy.display())]);
         assert_eq!(std::fs::read(copy.join("binary")).unwrap(), b"\xff{area}");
+    }
+
+    #[test]
+    fn a_stub_without_a_certificate_gets_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (area, copy) = (folder.path().join("area"), folder.path().join("copy"));
+        std::fs::create_dir(&area).unwrap();
+        std::fs::write(area.join("FLAGS"), "").unwrap();
+        std::fs::write(area.join("STUB"), r#"{"port": 1}"#).unwrap();
+        std::fs::write(area.join("config"), "ca: \"{stubPem}\"").unwrap();
+        flags_of(&area, &copy, &[]).unwrap();
+        let config = std::fs::read_to_string(copy.join("config")).unwrap();
+        assert!(
+            config.starts_with("ca: \"-----BEGIN CERTIFICATE-----\\n") && config.lines().count() == 1,
+            "{config}"
+        );
+        assert!(copy.join("stub.key").exists() && !area.join("stub.key").exists());
     }
 }

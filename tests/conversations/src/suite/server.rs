@@ -27,7 +27,8 @@ pub struct Server {
     child: Child,
     folder: TempDir,
     address: Address,
-    audit_log: Option<PathBuf>,
+    /// The copy of the area whose flags it has.
+    copy: Option<PathBuf>,
     etcd: Option<Etcd>,
 }
 
@@ -64,7 +65,7 @@ impl Server {
             child: spawn(program, folder.path(), address.port, &flags)?,
             folder,
             address,
-            audit_log: group.flags.as_ref().map(|_| copy.join("audit.log")),
+            copy: group.flags.as_ref().map(|_| copy),
             etcd,
         };
         server.wait().await?;
@@ -77,7 +78,8 @@ impl Server {
             server: self.address.clone(),
             ca: None,
             tokens: users::tokens(),
-            audit_log: self.audit_log.clone(),
+            audit_log: self.copy.as_ref().map(|copy| copy.join("audit.log")),
+            copy: self.copy.clone(),
             etcd: self.etcd.as_ref().map(|etcd| etcd.address.clone()),
         }
     }
