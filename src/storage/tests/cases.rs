@@ -584,8 +584,10 @@ pub async fn lists_and_watches_keep_up_with_a_hot_prefix(store: Shared, p: &str)
     const ROUNDS: usize = 1000;
     let hot = format!("{p}hot/");
     let done = Arc::new(AtomicBool::new(false));
+    // Also where this fails: a writer that never rests would keep the runtime from ending.
+    let ended = SetWhenDropped(done.clone());
     let writer = tokio::spawn({
-        let (store, key, done) = (store.clone(), format!("{hot}key"), done.clone());
+        let (store, key) = (store.clone(), format!("{hot}key"));
         async move {
             let mut last = create(&store, &key, "x").await;
             let mut before = last;
@@ -625,8 +627,16 @@ pub async fn lists_and_watches_keep_up_with_a_hot_prefix(store: Shared, p: &str)
         }
         assert!(late < 2, "too late twice");
     }
-    done.store(true, Ordering::Relaxed);
+    drop(ended);
     writer.await.unwrap();
+}
+
+struct SetWhenDropped(Arc<AtomicBool>);
+
+impl Drop for SetWhenDropped {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A prefix where nothing happens while history goes by elsewhere: its watch lives, and hears what comes at last.
