@@ -20,8 +20,8 @@ pub use connect::{Address, Connector};
 
 use crate::fault::Fault;
 
-/// An answer is given up after this time.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// An answer is given up after this time. Generous: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// A connection that was idle for longer is not used again: the server may be about to close it.
 const IDLE: Duration = Duration::from_secs(5);
 
