@@ -133,11 +133,16 @@ fn by_key(text: &str, key: &str, generated: bool) -> Option<&'static str> {
         "resourceVersion" if !matches!(text, "" | "0") => Some("<rv>"),
         "storageVersionHash" => Some("<hash>"),
         "continue" if !text.is_empty() => Some("<continue>"),
-        "cells" if text.starts_with(|c: char| c.is_ascii_digit()) && AGE.is_match(text) => Some("<age>"),
+        // `only` has whole paths as keys.
+        key if (key == "cells" || key.ends_with(".cells")) && is_age(text) => Some("<age>"),
         "caBundle" => Some("<ca>"),
         "name" if generated => Some("<generated>"),
         _ => None,
     }
+}
+
+fn is_age(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit()) && AGE.is_match(text)
 }
 
 fn number_by_key(number: Option<u64>, key: &str) -> Option<&'static str> {
@@ -224,7 +229,8 @@ mod tests {
         let value = json!({
             "metadata": {"resourceVersion": "12", "generateName": "a-", "name": "a-x7", "continue": "abc"},
             "list": {"resourceVersion": "0", "name": "stays", "remainingItemCount": 3},
-            "ports": [{"nodePort": 30001}, {"nodePort": 0}], "cells": ["5d3h", "5 d", 7], "caBundle": "aaa"
+            "ports": [{"nodePort": 30001}, {"nodePort": 0}], "cells": ["5d3h", "5 d", 7], "caBundle": "aaa",
+            "rows.0.cells": ["0s"], "cells.x": "0s"
         });
         let normal = Normaliser::default().value(&value, &variables());
         assert_eq!(
@@ -234,7 +240,8 @@ mod tests {
                     "resourceVersion": "<rv>", "generateName": "a-", "name": "<generated>", "continue": "<continue>"
                 },
                 "list": {"resourceVersion": "0", "name": "stays", "remainingItemCount": "<remaining>"},
-                "ports": [{"nodePort": "<nodePort>"}, {"nodePort": 0}], "cells": ["<age>", "5 d", 7], "caBundle": "<ca>"
+                "ports": [{"nodePort": "<nodePort>"}, {"nodePort": 0}], "cells": ["<age>", "5 d", 7], "caBundle": "<ca>",
+                "rows.0.cells": ["<age>"], "cells.x": "0s"
             })
         );
     }
