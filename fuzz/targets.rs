@@ -86,7 +86,7 @@ pub fn protobuf(data: &[u8]) {
 pub fn patch(data: &[u8]) {
     let mut parts = data.splitn(2, |b| *b == b'\n');
     let (document, patch) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    let desc = ObjectMeta::default().desc();
+    let desc = ObjectMeta::message_desc();
     let results = [
         merge::apply(document, patch, true).map(|(out, _)| out),
         strategic::apply(document, patch, desc, true).map(|(out, _)| out),

@@ -515,11 +515,11 @@ async fn scopes() {
     let kinds = versions.flat_map(|version| version.kinds);
     // A namespace has parts of its own under its name.
     for kind in kinds.filter(|kind| !kind.plural.is_empty() && kind.plural != "namespaces") {
-        let group = match kind.group {
+        let group = match kind.group.as_str() {
             "" => format!("/api/{}", kind.version),
             group => format!("/apis/{group}/{}", kind.version),
         };
-        let plural = kind.plural;
+        let plural = &kind.plural;
         let target = match kind.namespaced {
             true => format!("{group}/{plural}/x"),
             false => format!("{group}/namespaces/{NAMESPACE}/{plural}/x"),

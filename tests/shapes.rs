@@ -76,7 +76,7 @@ fn generated(kind: &KindDesc, round: u64) -> Box<dyn Object> {
     for byte in kind.kind.bytes() {
         seed = Seed(seed.next() ^ u64::from(byte));
     }
-    let mut object = (kind.new)();
+    let mut object = kind.new_object();
     fill(object.as_reflect_mut(), &mut seed);
     let meta = object.meta_mut();
     meta.name = name(round);
@@ -190,7 +190,7 @@ impl Client {
 }
 
 fn collection(kind: &KindDesc) -> String {
-    let root = match kind.group {
+    let root = match kind.group.as_str() {
         "" => format!("/api/{}", kind.version),
         group => format!("/apis/{group}/{}", kind.version),
     };
@@ -249,8 +249,8 @@ fn sorted(text: &str) -> String {
 async fn every_kind_looks_the_same_both_ways() {
     let mut client = Client::connect(serve()).await;
     let mut count = 0;
-    let served: Vec<_> = stored().map(|kind| (kind.group, kind.plural)).collect();
-    let all = kinds().filter(|kind| served.contains(&(kind.group, kind.plural)));
+    let served: Vec<_> = stored().map(|kind| (&kind.group, &kind.plural)).collect();
+    let all = kinds().filter(|kind| served.contains(&(&kind.group, &kind.plural)));
     for kind in all {
         let path = collection(kind);
         if client.get(&path, "application/json", "identity").await.0 == 404 {

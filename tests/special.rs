@@ -19,8 +19,8 @@ const ROWS: &str = include_str!("data/special.tsv");
 
 fn new_object(version: &str, kind: &str) -> Box<dyn Object> {
     let kinds = SCHEME.groups.iter().flat_map(|g| g.versions).flat_map(|v| v.kinds);
-    let mut named = kinds.filter(|k| k.kind == kind && api_version(k.group, k.version) == version);
-    (named.next().unwrap_or_else(|| panic!("{version} {kind}")).new)()
+    let mut named = kinds.filter(|k| k.kind == kind && api_version(&k.group, &k.version) == version);
+    named.next().unwrap_or_else(|| panic!("{version} {kind}")).new_object()
 }
 
 /// The parts of a path; a dot within a part stands behind a backslash.

@@ -30,7 +30,7 @@ fn generated(kind: &KindDesc, round: u64) -> Box<dyn Object> {
     for byte in name(kind).bytes() {
         seed = Seed(seed.next() ^ u64::from(byte));
     }
-    let mut object = (kind.new)();
+    let mut object = kind.new_object();
     fill(object.as_reflect_mut(), &mut seed);
     complete(&mut *object);
     object
@@ -70,8 +70,10 @@ fn nothing_is_lost_on_the_way_through_the_hub() {
         for round in 0..ROUNDS {
             let what = format!("{} round {round}", name(kind));
             let object = generated(kind, round);
-            let hub = (kind.to_hub)(object.clone_object()).unwrap_or_else(|e| panic!("{what}: {e}"));
-            let back = (kind.from_hub)(hub).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let hub = kind
+                .to_hub(object.clone_object())
+                .unwrap_or_else(|e| panic!("{what}: {e}"));
+            let back = kind.from_hub(hub).unwrap_or_else(|e| panic!("{what}: {e}"));
             assert_same(&what, &*back, &*object);
         }
     }
@@ -87,8 +89,10 @@ fn nothing_is_lost_on_the_way_through_the_store() {
         for round in 0..ROUNDS {
             let what = format!("{} round {round}", name(hub));
             let object = generated(hub, round);
-            let there = (stored.from_hub)(object.clone_object()).unwrap_or_else(|e| panic!("{what}: {e}"));
-            let back = (stored.to_hub)(there).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let there = stored
+                .from_hub(object.clone_object())
+                .unwrap_or_else(|e| panic!("{what}: {e}"));
+            let back = stored.to_hub(there).unwrap_or_else(|e| panic!("{what}: {e}"));
             assert_same(&what, &*back, &*object);
         }
         checked += 1;
@@ -102,7 +106,7 @@ fn nothing_is_lost_in_json() {
         for round in 0..ROUNDS {
             let what = format!("{} round {round}", name(kind));
             let object = generated(kind, round);
-            let mut again = (kind.new)();
+            let mut again = kind.new_object();
             let problems = json::read(json_of(&*object).as_bytes(), again.as_reflect_mut());
             assert_eq!(problems, Ok(vec![]), "{what}");
             assert_same(&what, &*again, &*object);
@@ -118,7 +122,7 @@ fn nothing_is_lost_in_protobuf() {
             let object = generated(kind, round);
             let bytes = protobuf::encode(&*object);
             let envelope = protobuf::decode_envelope(&bytes).unwrap();
-            let mut again = (kind.new)();
+            let mut again = kind.new_object();
             protobuf::read_message(envelope.raw, again.as_reflect_mut()).unwrap_or_else(|e| panic!("{what}: {e}"));
             assert_same(&what, &*again, &*object);
             assert_eq!(protobuf::encode(&*again), bytes, "{what}");
@@ -135,5 +139,5 @@ fn generated_objects_differ() {
     let most = texts.iter().map(String::len).max().unwrap();
     assert!(most > 5_000, "the largest pod has {most} bytes");
     assert!(texts.iter().any(|t| t.contains("matchExpressions")));
-    assert!(equality::is_zero((pods().new)().as_reflect()));
+    assert!(equality::is_zero(pods().new_object().as_reflect()));
 }

@@ -24,7 +24,7 @@ fn samples() -> Vec<(&'static KindDesc, Box<dyn Object>)> {
     let mut all = Vec::new();
     for folder in folders.into_iter().flatten() {
         for kind in SCHEME.groups.iter().flat_map(|g| g.versions).flat_map(|v| v.kinds) {
-            let group = if kind.group.is_empty() { "core" } else { kind.group };
+            let group = if kind.group.is_empty() { "core" } else { &*kind.group };
             let name = format!("{group}.{}.{}.json", kind.version, kind.kind);
             if let Ok(text) = std::fs::read(folder.join(name)) {
                 all.push((kind, stored(kind, &text)));
@@ -36,11 +36,11 @@ fn samples() -> Vec<(&'static KindDesc, Box<dyn Object>)> {
 }
 
 fn stored(kind: &'static KindDesc, text: &[u8]) -> Box<dyn Object> {
-    let mut object = (kind.new)();
+    let mut object = kind.new_object();
     json::read(text, object.as_reflect_mut()).unwrap();
     defaults::apply(object.as_reflect_mut());
     let bytes = protobuf::encode(&*object);
-    let mut read = (kind.new)();
+    let mut read = kind.new_object();
     let envelope = protobuf::decode_envelope(&bytes).unwrap();
     protobuf::read_message(envelope.raw, read.as_reflect_mut()).unwrap();
     read
@@ -67,7 +67,7 @@ fn the_maker_of_an_object_owns_what_a_comparison_with_nothing_finds() {
     };
     for (kind, object) in samples() {
         for ignored in [FieldSet::EMPTY, FieldSet::of_fields(&["status"])] {
-            let empty = (kind.new)();
+            let empty = kind.new_object();
             let owners = |record: fn(&mut Managed, Change<'_>, &Writer) -> Result<(), String>| {
                 let mut managed = Managed::default();
                 let change = Change {
@@ -97,7 +97,7 @@ fn a_patch_of_a_part_gives_what_a_patch_of_the_whole_gives() {
             .desc()
             .fields
             .iter()
-            .map(|f| f.json)
+            .map(|f| f.json.as_str())
             .filter(|name| *name != "metadata");
         let mut patches: Vec<String> = fields
             .flat_map(|f| [format!(r#"{{"{f}":{{}}}}"#), format!(r#"{{"{f}":null}}"#)])
@@ -110,7 +110,7 @@ fn a_patch_of_a_part_gives_what_a_patch_of_the_whole_gives() {
         for patch in patches {
             for strategic in [false, true] {
                 let apply = |document: &[u8]| match strategic {
-                    true => strategic::apply(document, patch.as_bytes(), (kind.message)(), true),
+                    true => strategic::apply(document, patch.as_bytes(), &kind.message, true),
                     false => merge::apply(document, patch.as_bytes(), true),
                 };
                 let read = |text: &[u8], object: &mut dyn Object| {
@@ -131,7 +131,7 @@ fn a_patch_of_a_part_gives_what_a_patch_of_the_whole_gives() {
                 };
                 reach.clear(part.as_reflect_mut());
                 let Some(part) = read(&text, &mut *part) else { continue };
-                let expected = read(&apply(&whole).unwrap().0, &mut *(kind.new)());
+                let expected = read(&apply(&whole).unwrap().0, &mut *kind.new_object());
                 let shown = |bytes: Option<&Vec<u8>>| bytes.map(|b| String::from_utf8_lossy(b).into_owned());
                 assert_eq!(
                     shown(Some(&part)),

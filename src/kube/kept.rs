@@ -134,16 +134,16 @@ mod tests {
             let own = kinds
                 .find(|kind| kind.group == *group && kind.plural == *plural)
                 .unwrap();
-            let hub = match own.same_as {
-                Some(same) => kinds_of(same.group, same.kind),
-                None => kinds_of(own.group, own.kind),
+            let hub = match &own.same_as {
+                Some(same) => kinds_of(&same.group, &same.kind),
+                None => kinds_of(&own.group, &own.kind),
             };
             for field in *fields {
-                let mut desc = (hub.message)();
+                let mut desc = &*hub.message;
                 for name in field.path.split('.') {
                     let (_, found) = desc.field(name).unwrap_or_else(|| panic!("{plural}: {}", field.path));
-                    if let Type::Message(inner) = found.ty {
-                        desc = inner();
+                    if let Type::Message(inner) = &found.ty {
+                        desc = inner;
                     }
                 }
             }

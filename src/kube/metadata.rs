@@ -61,8 +61,8 @@ const ANY_FINALIZER: [(&str, &str, Again); 11] = [
 /// Sets the checks of all built-in kinds. What was observed of each with faulty labels, annotations and finalizers.
 pub fn register(code: &mut KindCode) {
     let kinds = SCHEME.groups.iter().flat_map(|g| g.versions).flat_map(|v| v.kinds);
-    for kind in kinds.filter(|k| (k.message)().name.starts_with("io.k8s.")) {
-        code.metadata_checks(kind.group, kind.plural, of(kind.group, kind.plural));
+    for kind in kinds.filter(|k| k.message.name.starts_with("io.k8s.")) {
+        code.metadata_checks(&kind.group, &kind.plural, of(&kind.group, &kind.plural));
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
         for (group, plural) in exceptions.chain(CHANGE).chain(WHOLE) {
             let mut kinds = SCHEME.groups.iter().flat_map(|g| g.versions).flat_map(|v| v.kinds);
             assert!(
-                kinds.any(|k| (k.group, k.plural) == (group, plural)),
+                kinds.any(|k| k.group == group && k.plural == plural),
                 "{plural}.{group}"
             );
         }

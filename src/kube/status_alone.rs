@@ -10,7 +10,7 @@ use super::typed::keep_all_metadata;
 pub struct StatusAlone;
 
 impl Strategy for StatusAlone {
-    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+    fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         match part {
             Part::Status => &[&["metadata"]],
             _ => &[],

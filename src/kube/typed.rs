@@ -44,7 +44,7 @@ pub fn keep_all_metadata(new: &mut dyn Object, old: &dyn Object) {
 
 /// The typed body of a request; an error would be a handler that is registered for another kind.
 pub fn body<T: Reflect>(object: Box<dyn Kind>) -> Result<Box<T>, StatusError> {
-    let found = object.gvk();
+    let found = object.gvk().clone();
     let message: Box<dyn Reflect> = object;
     message
         .into_any()

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use crate::reflect::Type;
+use crate::reflect::{FieldDesc, Type};
 
 /// Bytes that the body of a request may become, by the estimate of a [`Budget`]. What a store takes (1.5 MiB) comes
 /// nowhere near it: a list of names that are read, defaulted and validated reaches it with 131 072 of them.
@@ -47,19 +47,19 @@ impl Budget {
 }
 
 /// What an item of a list costs beside its texts.
-pub(crate) fn item(element: Type) -> usize {
+pub(crate) fn item(element: &FieldDesc) -> usize {
     size(element).max(ITEM)
 }
 
 /// What an entry of a map costs beside its texts.
-pub(crate) fn entry(element: Type) -> usize {
+pub(crate) fn entry(element: &FieldDesc) -> usize {
     size(element) + ENTRY
 }
 
 /// Bytes of an empty value, where that may be much.
-fn size(element: Type) -> usize {
-    match element {
-        Type::Message(desc) => desc().size,
+fn size(element: &FieldDesc) -> usize {
+    match &element.ty {
+        Type::Message(desc) => desc.size,
         _ => 0,
     }
 }

@@ -7,14 +7,14 @@ use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Slot, Value};
 /// Gives every field that is absent (or, where it can't be absent, zero or empty) its default, in the whole message and
 /// in all messages below it. What a default itself brings is walked through too.
 pub fn apply(message: &mut dyn Reflect) {
-    let desc = message.desc();
+    let desc = message.handle().clone();
     for (index, field) in desc.fields.iter().enumerate() {
-        if let Some(default) = field.default
+        if let Some(default) = field.default()
             && is_missing(field, message.get(index))
             && let Some(slot) = message.get_mut(index)
         {
-            // The build refuses a default that does not fit its field.
-            let _ = json::read_value(default.as_bytes(), slot);
+            // A table has no default that does not fit its field.
+            let _ = json::read_value(default.as_bytes(), field, slot);
         }
         if field.flags.has(Flags::HAS_DEFAULTS) && !matches!(message.get(index), Value::Absent) {
             message.get_mut(index).into_iter().for_each(apply_below);
@@ -25,6 +25,7 @@ pub fn apply(message: &mut dyn Reflect) {
 fn is_missing(field: &FieldDesc, value: Value<'_>) -> bool {
     match value {
         Value::Absent => true,
+        Value::Null => !field.flags.has(Flags::NULLABLE),
         value => !field.flags.has(Flags::OPTIONAL) && is_zero_value(value),
     }
 }
@@ -32,7 +33,7 @@ fn is_missing(field: &FieldDesc, value: Value<'_>) -> bool {
 fn apply_below(slot: Slot<'_>) {
     match slot {
         Slot::Message(m) => apply(m),
-        Slot::Optional(o) if o.is_some() => apply_below(o.fill()),
+        Slot::Optional(o) if o.is_some() => apply_below(o.open()),
         Slot::List(l) => apply_to_list(l),
         Slot::Map(m) => apply_to_map(m),
         _ => {}

@@ -2,11 +2,28 @@
 //! and times compare by value.
 
 use crate::quantity::Quantity;
-use crate::reflect::{Flags, Leaf, LeafKind, List, Map, Reflect, Value};
+use crate::reflect::{Flags, Leaf, LeafKind, List, Map, Reflect, Unknown, Value};
 
 /// Whether two messages of the same type have the same fields. Messages of different types are not equal.
 pub fn equal(a: &dyn Reflect, b: &dyn Reflect) -> bool {
-    std::ptr::eq(a.desc(), b.desc()) && (0..a.desc().fields.len()).all(|i| equal_values(a.get(i), b.get(i)))
+    let desc = a.desc();
+    // What is absent differs from what is empty where both are kept as they were said.
+    let same = |a: Value<'_>, b: Value<'_>| !desc.is_dynamic() || is_absent(a) == is_absent(b);
+    std::ptr::eq(desc, b.desc())
+        && (0..desc.fields.len()).all(|i| same(a.get(i), b.get(i)) && equal_values(a.get(i), b.get(i)))
+        && equal_rest(a, b)
+}
+
+/// Whether two messages hold the same beside their fields.
+pub fn equal_rest(a: &dyn Reflect, b: &dyn Reflect) -> bool {
+    match (a.rest(), b.rest()) {
+        (Some(a), Some(b)) => equal_maps(a, b),
+        (a, b) => a.is_none() && b.is_none(),
+    }
+}
+
+fn is_absent(value: Value<'_>) -> bool {
+    matches!(value, Value::Absent)
 }
 
 /// Whether two messages of one type have the same value in field `index`.
@@ -17,7 +34,7 @@ pub fn equal_field(a: &dyn Reflect, b: &dyn Reflect, index: usize) -> bool {
 /// Whether two values of one field are the same.
 pub fn equal_values(a: Value<'_>, b: Value<'_>) -> bool {
     match (a, b) {
-        (Value::Absent, Value::Absent) => true,
+        (Value::Absent, Value::Absent) | (Value::Null, Value::Null) => true,
         // An optional list or map that is there but empty equals one that is not.
         (Value::Absent, Value::List(l)) | (Value::List(l), Value::Absent) => l.is_empty(),
         (Value::Absent, Value::Map(m)) | (Value::Map(m), Value::Absent) => m.is_empty(),
@@ -60,7 +77,7 @@ pub fn identical(a: Value<'_>, b: Value<'_>) -> bool {
 /// `values` has the values of the messages around these.
 fn identical_values<'a>(a: Value<'a>, b: Value<'a>, values: &mut Vec<Value<'a>>) -> bool {
     match (a, b) {
-        (Value::Absent, Value::Absent) => true,
+        (Value::Absent, Value::Absent) | (Value::Null, Value::Null) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::Int32(a), Value::Int32(b)) => a == b,
         (Value::Int64(a), Value::Int64(b)) => a == b,
@@ -72,15 +89,17 @@ fn identical_values<'a>(a: Value<'a>, b: Value<'a>, values: &mut Vec<Value<'a>>)
         (Value::List(a), Value::List(b)) => {
             a.len() == b.len() && (0..a.len()).all(|i| identical_values(a.get(i), b.get(i), values))
         }
-        (Value::Map(a), Value::Map(b)) => {
-            let mut same = a.len() == b.len();
-            a.for_each(&mut |key, value| {
-                same = same && b.get(key).is_some_and(|other| identical_values(value, other, values));
-            });
-            same
-        }
+        (Value::Map(a), Value::Map(b)) => identical_maps(a, b, values),
         _ => false,
     }
+}
+
+fn identical_maps<'a>(a: &'a dyn Map, b: &'a dyn Map, values: &mut Vec<Value<'a>>) -> bool {
+    let mut same = a.len() == b.len();
+    a.for_each(&mut |key, value| {
+        same = same && b.get(key).is_some_and(|other| identical_values(value, other, values));
+    });
+    same
 }
 
 fn identical_messages<'a>(a: &'a dyn Reflect, b: &'a dyn Reflect, values: &mut Vec<Value<'a>>) -> bool {
@@ -99,7 +118,11 @@ fn identical_messages<'a>(a: &'a dyn Reflect, b: &'a dyn Reflect, values: &mut V
         _ => false,
     });
     values.truncate(begin);
-    same
+    same && (a.desc().unknown == Unknown::Dropped
+        || match (a.rest(), b.rest()) {
+            (Some(a), Some(b)) => identical_maps(a, b, values),
+            (a, b) => a.is_none() && b.is_none(),
+        })
 }
 
 fn identical_leaves(a: &dyn Leaf, b: &dyn Leaf) -> bool {
@@ -117,12 +140,9 @@ fn quantity_text(leaf: &dyn Leaf) -> Option<&str> {
 
 /// Whether every field of the message is at its zero: absent, or of those that can't be absent 0, "" or empty.
 pub fn is_zero(message: &dyn Reflect) -> bool {
-    message
-        .desc()
-        .fields
-        .iter()
-        .enumerate()
-        .all(|(index, field)| match message.get(index) {
+    let mut fields = message.desc().fields.iter().enumerate();
+    message.rest().is_none()
+        && fields.all(|(index, field)| match message.get(index) {
             Value::Absent => true,
             value => !field.flags.has(Flags::OPTIONAL) && is_zero_value(value),
         })
@@ -131,7 +151,7 @@ pub fn is_zero(message: &dyn Reflect) -> bool {
 /// Whether a value that is not an `Option` is the zero of its type.
 pub fn is_zero_value(value: Value<'_>) -> bool {
     match value {
-        Value::Absent => true,
+        Value::Absent | Value::Null => true,
         Value::Bool(b) => !b,
         Value::Int32(n) => n == 0,
         Value::Int64(n) => n == 0,

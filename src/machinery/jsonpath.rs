@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::reflect::{FieldDesc, Flags, LeafKind, Reflect, Slot, Type, Value};
+use crate::reflect::{FieldDesc, Flags, LeafKind, Reflect, Slot, Type, Value, member};
 
 mod parse;
 
@@ -107,24 +107,17 @@ impl JsonPath {
         let (last, parents) = names.split_last().ok_or(PathError::NotWritable)?;
         let mut message = root;
         for name in parents {
-            message = match filled(field_slot(message, name).ok_or(PathError::NotWritable)?) {
+            message = match field_slot(message, name).ok_or(PathError::NotWritable)?.filled() {
                 Slot::Message(below) => below,
                 _ => return Err(PathError::NotWritable),
             };
         }
-        match filled(field_slot(message, last).ok_or(PathError::NotWritable)?) {
+        match field_slot(message, last).ok_or(PathError::NotWritable)?.filled() {
             Slot::Int32(slot) => *slot = value,
             Slot::Int64(slot) => *slot = i64::from(value),
             _ => return Err(PathError::NotWritable),
         }
         Ok(())
-    }
-}
-
-fn filled(slot: Slot<'_>) -> Slot<'_> {
-    match slot {
-        Slot::Optional(optional) => optional.fill(),
-        other => other,
     }
 }
 
@@ -190,25 +183,15 @@ impl Literal {
 
 /// The value of a field as JSON shows it, looked up by its JSON name, also within inlined messages.
 pub fn field<'a>(message: &'a dyn Reflect, name: &str) -> Option<Value<'a>> {
-    for (index, field) in message.desc().fields.iter().enumerate() {
-        if field.flags.has(Flags::INLINE) {
-            if let Value::Message(inline) = message.get(index)
-                && let Some(value) = self::field(inline, name)
-            {
-                return Some(value);
-            }
-        } else if field.json == name {
-            let value = message.get(index);
-            return (!hidden(field, value)).then_some(value);
-        }
-    }
-    None
+    let (field, value) = member(message, name)?;
+    (!hidden(field, value)).then_some(value)
 }
 
 /// Whether JSON leaves the value out.
 fn hidden(field: &FieldDesc, value: Value<'_>) -> bool {
     let zero = match value {
         Value::Absent => return true,
+        Value::Null => return false,
         Value::Bool(v) => !v,
         Value::Int32(v) => v == 0,
         Value::Int64(v) => v == 0,
@@ -225,34 +208,18 @@ fn hidden(field: &FieldDesc, value: Value<'_>) -> bool {
 
 /// The slot of a field by its JSON name, also within inlined messages.
 fn field_slot<'a>(message: &'a mut dyn Reflect, name: &str) -> Option<Slot<'a>> {
-    let fields = message.desc().fields;
-    let direct = fields
-        .iter()
-        .position(|f| f.json == name && !f.flags.has(Flags::INLINE));
-    let index = direct.or_else(|| {
-        fields
-            .iter()
-            .position(|f| f.flags.has(Flags::INLINE) && declares(f.ty, name))
-    })?;
-    match (direct, message.get_mut(index)?) {
-        (Some(_), slot) => Some(slot),
-        (None, slot) => match filled(slot) {
+    let desc = message.desc();
+    let direct = desc.position(name.as_bytes());
+    let inlined = || desc.inlined().find(|(_, inlined)| inlined.declared(name).is_some());
+    let index = direct.or_else(|| inlined().map(|(index, _)| index));
+    match (direct, index) {
+        (Some(index), _) => message.get_mut(index),
+        (None, Some(index)) => match message.get_mut(index)?.filled() {
             Slot::Message(inline) => field_slot(inline, name),
             _ => None,
         },
+        (None, None) => None,
     }
-}
-
-/// Whether a message type has the field, also within inlined messages.
-fn declares(ty: Type, name: &str) -> bool {
-    let Type::Message(desc) = ty else { return false };
-    desc().fields.iter().any(|f| {
-        if f.flags.has(Flags::INLINE) {
-            declares(f.ty, name)
-        } else {
-            f.json == name
-        }
-    })
 }
 
 /// The text that a field selector compares with: the value at a dotted path such as `spec.nodeName`. Absent numbers are
@@ -274,28 +241,22 @@ pub fn lookup_text<'a>(root: &'a dyn Reflect, dotted: &str) -> Cow<'a, str> {
 }
 
 /// The declared type of the field at a dotted path.
-fn declared(message: &dyn Reflect, dotted: &str) -> Option<Type> {
+fn declared<'a>(message: &'a dyn Reflect, dotted: &str) -> Option<&'a Type> {
     let mut desc = message.desc();
     let mut names = dotted.split('.').peekable();
     while let Some(name) = names.next() {
-        let ty = type_of(desc.fields, name)?;
+        let ty = &desc.declared(name)?.ty;
         match (names.peek(), ty) {
-            (None, ty) => return Some(ty),
-            (Some(_), Type::Message(next)) => desc = next(),
+            // Of a tree of maps nothing is known that is not there.
+            (None, ty) => return (!desc.is_dynamic()).then_some(ty),
+            (Some(_), Type::Message(next)) => desc = next,
             _ => return None,
         }
     }
     None
 }
 
-fn type_of(fields: &[FieldDesc], name: &str) -> Option<Type> {
-    fields.iter().find_map(|f| match f.ty {
-        Type::Message(desc) if f.flags.has(Flags::INLINE) => type_of(desc().fields, name),
-        ty => (f.json == name).then_some(ty),
-    })
-}
-
-fn zero_text(ty: Option<Type>) -> Cow<'static, str> {
+fn zero_text(ty: Option<&Type>) -> Cow<'static, str> {
     Cow::Borrowed(match ty {
         Some(Type::Bool) => "false",
         Some(Type::Int32 | Type::Int64 | Type::Double) => "0",

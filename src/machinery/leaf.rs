@@ -32,6 +32,15 @@ macro_rules! leaf_basics {
         fn eq_leaf(&self, other: &dyn $crate::reflect::Leaf) -> bool {
             other.as_any().downcast_ref::<Self>() == Some(self)
         }
+        fn assign(&mut self, other: &dyn $crate::reflect::Leaf) {
+            match other.as_any().downcast_ref::<Self>() {
+                Some(other) => self.clone_from(other),
+                None => self.clear(),
+            }
+        }
+        fn clone_leaf(&self) -> Box<dyn $crate::reflect::Leaf> {
+            Box::new(self.clone())
+        }
         fn as_any(&self) -> &dyn std::any::Any {
             self
         }

@@ -3,26 +3,43 @@
 use std::fmt;
 
 use crate::meta::v1::ObjectMeta;
-use crate::reflect::Reflect;
+use crate::reflect::{Name, Reflect};
 
 /// Group, version and kind. The legacy group is "".
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
 pub struct Gvk {
-    pub group: &'static str,
-    pub version: &'static str,
-    pub kind: &'static str,
+    pub group: Name,
+    pub version: Name,
+    pub kind: Name,
 }
 
 impl Gvk {
+    pub fn new(group: impl Into<Name>, version: impl Into<Name>, kind: impl Into<Name>) -> Gvk {
+        Gvk {
+            group: group.into(),
+            version: version.into(),
+            kind: kind.into(),
+        }
+    }
+
+    /// One that the program knows.
+    pub const fn new_static(group: &'static str, version: &'static str, kind: &'static str) -> Gvk {
+        Gvk {
+            group: Name::new_static(group),
+            version: Name::new_static(version),
+            kind: Name::new_static(kind),
+        }
+    }
+
     /// `v1`, `apps/v1`.
     pub fn api_version(&self) -> String {
-        api_version(self.group, self.version)
+        api_version(&self.group, &self.version)
     }
 }
 
 impl fmt::Display for Gvk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, Kind={}", api_version(self.group, self.version), self.kind)
+        write!(f, "{}, Kind={}", api_version(&self.group, &self.version), self.kind)
     }
 }
 
@@ -42,7 +59,7 @@ pub fn not_registered(kind: &str, api_version: &str) -> String {
 
 /// A message that is a kind: it is written with `kind` and `apiVersion` in front.
 pub trait Kind: Reflect {
-    fn gvk(&self) -> Gvk;
+    fn gvk(&self) -> &Gvk;
     /// Upcast; every kind is a message.
     fn as_reflect(&self) -> &dyn Reflect;
     fn as_reflect_mut(&mut self) -> &mut dyn Reflect;

@@ -1,25 +1,38 @@
-//! Reflection over API objects: one static table per message and two accessors.
+//! Reflection over API objects: one table per message and two accessors.
 //!
-//! `#[derive(Message)]` writes a [`MessageDesc`] and the [`Reflect`] accessors for a plain struct. Codecs, defaulting,
+//! `#[derive(Message)]` writes a [`MessageDesc`] and the [`Reflect`] accessors for a plain struct; a
+//! [`DynamicMessage`](crate::dynamic::DynamicMessage) has both for a table that is made at run time. Codecs, defaulting,
 //! equality, pruning, patches, columns and everything else is written once against these, never per type. There is no
-//! unsafe code: a field is reached by its index through a `match` that the derive writes.
+//! unsafe code: a field of a struct is reached by its index through a `match` that the derive writes.
 //!
 //! Presence follows Go: an `Option` field is a pointer there; any other is a plain value whose zero means absent,
-//! unless [`Flags::ALWAYS`] says that it is written anyway.
+//! unless [`Flags::ALWAYS`] says that it is written anyway. What is known at run time alone is a tree of maps in Go: its
+//! fields are all optional, and may be null.
+
+mod desc;
+mod field;
+mod rules;
 
 use std::any::Any;
-use std::collections::BTreeMap;
 
 use crate::budget::Budget;
-use crate::object::Gvk;
+use crate::dynamic::DynamicSlot;
+
+pub use desc::{
+    Desc, FieldDesc, Flags, Id, LeafKind, ListType, Make, MessageDesc, Name, Names, Patch, Ref, Type, Unknown,
+};
+pub use field::Field;
+pub use rules::{Details, NO_DETAILS, NO_RULES, Rules};
 
 /// The bytes of a `bytes` field.
 pub use bytes::Bytes;
 
-/// An API message: a struct with a table of its fields.
+/// An API message: values with a table of its fields.
 pub trait Reflect: Any + Send + Sync {
     /// The table of this message's fields.
-    fn desc(&self) -> &'static MessageDesc;
+    fn desc(&self) -> &MessageDesc;
+    /// The same, to be kept.
+    fn handle(&self) -> &Desc;
     /// The value of field `index` (its place in [`MessageDesc::fields`]); [`Value::Absent`] for an index out of range.
     fn get(&self, index: usize) -> Value<'_>;
     /// Appends the values of all fields, in their order: for walks over whole messages, which take half the time of asking
@@ -27,6 +40,14 @@ pub trait Reflect: Any + Send + Sync {
     fn values<'a>(&'a self, values: &mut Vec<Value<'a>>);
     /// The slot of field `index`; `None` for an index out of range.
     fn get_mut(&mut self, index: usize) -> Option<Slot<'_>>;
+    /// What it holds beside its fields, with keys that none of these has; `None` where that is nothing.
+    fn rest(&self) -> Option<&dyn Map> {
+        None
+    }
+    /// The place of the same; `None` where nothing is kept beside the fields.
+    fn rest_mut(&mut self) -> Option<&mut dyn Map> {
+        None
+    }
     /// A deep copy.
     fn clone_message(&self) -> Box<dyn Reflect>;
     fn as_any(&self) -> &dyn Any;
@@ -34,213 +55,20 @@ pub trait Reflect: Any + Send + Sync {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// What a message is called and made of.
-pub struct MessageDesc {
-    /// Name of the OpenAPI definition, `io.k8s.api.core.v1.Pod`.
-    pub name: &'static str,
-    /// In the order in which JSON shows them.
-    pub fields: &'static [FieldDesc],
-    /// Indexes into `fields` in ascending order of field numbers, the order of protobuf.
-    pub by_number: &'static [u16],
-    /// A new, empty message.
-    pub new: fn() -> Box<dyn Reflect>,
-    /// What it is, if it is a kind: then `apiVersion` and `kind` may stand in its object wherever it is.
-    pub gvk: Option<Gvk>,
-    /// Bytes of an empty one in memory.
-    pub size: usize,
-}
-
-impl MessageDesc {
-    /// The field with this JSON name and its index; does not look into inlined messages.
-    pub fn field(&self, json: &str) -> Option<(usize, &'static FieldDesc)> {
-        self.fields
-            .iter()
-            .enumerate()
-            .find(|(_, f)| f.is_named(json.as_bytes()))
+/// The field of this name and its value: of the message, of those that it inlines, or of what it holds beside its fields.
+pub fn member<'a>(message: &'a dyn Reflect, name: &str) -> Option<(&'a FieldDesc, Value<'a>)> {
+    let desc = message.desc();
+    if let Some((index, field)) = desc.field(name) {
+        return Some((field, message.get(index)));
     }
-}
-
-/// One field of a message.
-pub struct FieldDesc {
-    /// Key in JSON; of an inlined field the name of the struct member.
-    pub json: &'static str,
-    /// Field number of protobuf; 0: the field is not in protobuf.
-    pub number: u32,
-    pub ty: Type,
-    pub flags: Flags,
-    /// JSON text of the value an absent field gets.
-    pub default: Option<&'static str>,
-    pub list: ListType,
-    /// JSON names of the keys of a list of type [`ListType::Map`].
-    pub map_keys: &'static [&'static str],
-    pub patch: Patch,
-    pub merge_key: &'static str,
-    /// Declarative validation; empty for most fields.
-    pub rules: &'static Rules,
-}
-
-impl FieldDesc {
-    /// Whether JSON has the field under this key. Nearly all of the keys asked for are those of others, so most are told
-    /// apart by length and first byte.
-    #[inline]
-    pub(crate) fn is_named(&self, key: &[u8]) -> bool {
-        let own = self.json.as_bytes();
-        own.len() == key.len() && own.first() == key.first() && own == key && !self.flags.has(Flags::INLINE)
-    }
-
-    /// A field of the struct type `T` with none of the rarer properties; `T` says whether it is optional.
-    pub const fn new<T: Field>(json: &'static str, number: u32, flags: Flags) -> FieldDesc {
-        FieldDesc {
-            json,
-            number,
-            ty: T::TYPE,
-            flags: if T::OPTIONAL {
-                flags.with(Flags::OPTIONAL)
-            } else {
-                flags
-            },
-            default: None,
-            list: ListType::Unset,
-            map_keys: &[],
-            patch: Patch::NONE,
-            merge_key: "",
-            rules: &Rules::NONE,
-        }
-    }
-}
-
-/// The declared type of a field or element.
-#[derive(Clone, Copy)]
-pub enum Type {
-    Bool,
-    Int32,
-    Int64,
-    Double,
-    String,
-    Bytes,
-    Message(fn() -> &'static MessageDesc),
-    /// A value with encodings of its own (Quantity, Time …).
-    Leaf(LeafKind),
-    List(&'static Type),
-    /// Keys are strings.
-    Map(&'static Type),
-}
-
-/// Which hand-written leaf type a field has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LeafKind {
-    Quantity,
-    IntOrString,
-    Time,
-    MicroTime,
-    Duration,
-    /// Raw JSON: RawExtension, FieldsV1, JSON.
-    Raw,
-    /// A union that is an object or something shorter (JSONSchemaPropsOrBool …).
-    Union,
-}
-
-/// Yes/no properties of a field.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Flags(pub u16);
-
-impl Flags {
-    pub const NONE: Flags = Flags(0);
-    /// An `Option`: absent and zero differ.
-    pub const OPTIONAL: Flags = Flags(1);
-    /// The message's fields stand in the parent's JSON object.
-    pub const INLINE: Flags = Flags(2);
-    /// Written to JSON even when zero or absent.
-    pub const ALWAYS: Flags = Flags(4);
-    /// Must be present.
-    pub const REQUIRED: Flags = Flags(8);
-    /// May not change once set.
-    pub const IMMUTABLE: Flags = Flags(16);
-    /// A plain message that JSON leaves out when all of it is zero.
-    pub const OMIT_ZERO: Flags = Flags(32);
-    /// A map or message that server-side apply owns as a whole.
-    pub const ATOMIC: Flags = Flags(64);
-    /// Some field in or below this one has a default.
-    pub const HAS_DEFAULTS: Flags = Flags(128);
-    /// Some field in or below this one has [`Rules`], is immutable, or is required of an `Option`.
-    pub const HAS_RULES: Flags = Flags(256);
-    pub const NULLABLE: Flags = Flags(512);
-    /// A message that is a kind, or a list of them: JSON shows its `kind` and `apiVersion`.
-    pub const TYPED: Flags = Flags(1024);
-    /// A list that is always written, and as `[]` when it is empty.
-    pub const EMPTY_LIST: Flags = Flags(2048);
-    /// What is said of its value is published alone.
-    pub const UNCHECKED: Flags = Flags(4096);
-
-    pub const fn has(self, other: Flags) -> bool {
-        self.0 & other.0 == other.0
-    }
-    pub const fn with(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum ListType {
-    #[default]
-    Unset,
-    Atomic,
-    Set,
-    Map,
-}
-
-/// Strategic merge: how a field is patched. A bit set: `merge` and `retainKeys` may stand together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Patch(pub u8);
-
-impl Patch {
-    pub const NONE: Patch = Patch(0);
-    pub const MERGE: Patch = Patch(1);
-    pub const REPLACE: Patch = Patch(2);
-    pub const RETAIN_KEYS: Patch = Patch(4);
-    pub const fn has(self, other: Patch) -> bool {
-        self.0 & other.0 == other.0
-    }
-}
-
-/// Declarative validation of one field. `None` and empty: no rule.
-#[derive(Debug)]
-pub struct Rules {
-    pub enum_values: &'static [&'static str],
-    pub item_enum: &'static [&'static str],
-    pub minimum: Option<f64>,
-    pub maximum: Option<f64>,
-    pub exclusive_minimum: bool,
-    pub exclusive_maximum: bool,
-    pub multiple_of: Option<f64>,
-    pub min_length: Option<u32>,
-    pub max_length: Option<u32>,
-    pub min_items: Option<u32>,
-    pub max_items: Option<u32>,
-    pub min_properties: Option<u32>,
-    pub max_properties: Option<u32>,
-    pub pattern: &'static str,
-    pub format: &'static str,
-}
-
-impl Rules {
-    pub const NONE: Rules = Rules {
-        enum_values: &[],
-        item_enum: &[],
-        minimum: None,
-        maximum: None,
-        exclusive_minimum: false,
-        exclusive_maximum: false,
-        multiple_of: None,
-        min_length: None,
-        max_length: None,
-        min_items: None,
-        max_items: None,
-        min_properties: None,
-        max_properties: None,
-        pattern: "",
-        format: "",
-    };
+    let inlined = desc
+        .inlined
+        .iter()
+        .find_map(|index| match message.get(usize::from(*index)) {
+            Value::Message(inlined) => member(inlined, name),
+            _ => None,
+        });
+    inlined.or_else(|| Some((FieldDesc::ANY, message.rest()?.get(name)?)))
 }
 
 /// A field's value, borrowed.
@@ -248,6 +76,8 @@ impl Rules {
 pub enum Value<'a> {
     /// An `Option` that is `None`.
     Absent,
+    /// `null` that was said, where that is a value.
+    Null,
     Bool(bool),
     Int32(i32),
     Int64(i64),
@@ -272,15 +102,89 @@ pub enum Slot<'a> {
     Leaf(&'a mut dyn Leaf),
     List(&'a mut dyn List),
     Map(&'a mut dyn Map),
-    Optional(&'a mut dyn Optional),
+    Optional(OptionalSlot<'a>),
 }
 
-/// A slot that may be empty.
+/// The place of an `Option`.
 pub trait Optional {
     fn is_some(&self) -> bool;
     /// The slot of the value, made from its zero if there was none.
     fn fill(&mut self) -> Slot<'_>;
     fn clear(&mut self);
+}
+
+/// A slot that may be empty: an `Option`, or the place of a value that is known at run time alone.
+pub enum OptionalSlot<'a> {
+    Typed(&'a mut dyn Optional),
+    Dynamic(DynamicSlot<'a>),
+}
+
+impl<'a> OptionalSlot<'a> {
+    /// Whether there is a value; `null` is none.
+    pub fn is_some(&self) -> bool {
+        match self {
+            OptionalSlot::Typed(slot) => slot.is_some(),
+            OptionalSlot::Dynamic(slot) => slot.is_some(),
+        }
+    }
+
+    /// The slot of the value, made from its zero if there was none or one that does not fit.
+    pub fn fill(self) -> Slot<'a> {
+        match self {
+            OptionalSlot::Typed(slot) => slot.fill(),
+            OptionalSlot::Dynamic(slot) => slot.fill(),
+        }
+    }
+
+    /// The slot of the value that is there, whether it fits or not; a slot like this one where there is none.
+    pub fn open(self) -> Slot<'a> {
+        match self {
+            OptionalSlot::Typed(slot) if slot.is_some() => slot.fill(),
+            OptionalSlot::Typed(slot) => Slot::Optional(OptionalSlot::Typed(slot)),
+            OptionalSlot::Dynamic(slot) => slot.open(),
+        }
+    }
+
+    pub fn clear(&mut self) {
+        match self {
+            OptionalSlot::Typed(slot) => slot.clear(),
+            OptionalSlot::Dynamic(slot) => slot.clear(),
+        }
+    }
+
+    /// Makes it null, or absent where null is no value.
+    pub fn set_null(&mut self) {
+        match self {
+            OptionalSlot::Typed(slot) => slot.clear(),
+            OptionalSlot::Dynamic(slot) => slot.set_null(),
+        }
+    }
+
+    /// The same slot, for a while.
+    pub fn reborrow(&mut self) -> OptionalSlot<'_> {
+        match self {
+            OptionalSlot::Typed(slot) => OptionalSlot::Typed(&mut **slot),
+            OptionalSlot::Dynamic(slot) => OptionalSlot::Dynamic(slot.reborrow()),
+        }
+    }
+}
+
+impl<'a> Slot<'a> {
+    /// The slot of the value, made from its zero if there was none.
+    pub fn filled(self) -> Slot<'a> {
+        match self {
+            Slot::Optional(optional) => optional.fill(),
+            slot => slot,
+        }
+    }
+
+    /// The slot of the value, if there is one.
+    pub fn present(self) -> Option<Slot<'a>> {
+        match self {
+            Slot::Optional(optional) => optional.is_some().then(|| optional.open()),
+            slot => Some(slot),
+        }
+    }
 }
 
 /// A list of values of one type.
@@ -297,7 +201,8 @@ pub trait List {
     fn remove(&mut self, index: usize);
     /// Puts the elements into the order of `order`, a permutation of the indexes; ignored if it is none.
     fn reorder(&mut self, order: &[usize]);
-    fn element_type(&self) -> Type;
+    /// What its elements are.
+    fn element(&self) -> &FieldDesc;
 }
 
 /// A map with string keys, in the order of their bytes.
@@ -312,7 +217,8 @@ pub trait Map {
     fn remove(&mut self, key: &str);
     fn clear(&mut self);
     fn for_each<'a>(&'a self, f: &mut dyn FnMut(&'a str, Value<'a>));
-    fn element_type(&self) -> Type;
+    /// What its values are.
+    fn element(&self) -> &FieldDesc;
 }
 
 /// A value with encodings of its own. Errors of `read_*` are texts without a position; the decoder adds the path.
@@ -337,162 +243,9 @@ pub trait Leaf: Send + Sync {
     fn read_protobuf_within(&mut self, body: &[u8], _budget: &Budget) -> Result<(), String> {
         self.read_protobuf(body)
     }
+    /// Makes it the same as another of its type; zero if that is of another type.
+    fn assign(&mut self, other: &dyn Leaf);
+    fn clone_leaf(&self) -> Box<dyn Leaf>;
     fn as_any(&self) -> &dyn Any;
     fn as_any_mut(&mut self) -> &mut dyn Any;
-}
-
-/// Whatever may stand in a field of a message. Implemented here for scalars, lists, maps and options; by the derive for
-/// messages; by hand for leaves.
-pub trait Field: Send + Sync + 'static {
-    const TYPE: Type;
-    /// Whether `None` exists.
-    const OPTIONAL: bool = false;
-    fn value(&self) -> Value<'_>;
-    fn slot(&mut self) -> Slot<'_>;
-}
-
-macro_rules! scalar {
-    ($($ty:ty => $variant:ident),*) => {$(
-        impl Field for $ty {
-            const TYPE: Type = Type::$variant;
-            fn value(&self) -> Value<'_> { Value::$variant(*self) }
-            fn slot(&mut self) -> Slot<'_> { Slot::$variant(self) }
-        }
-    )*};
-}
-scalar!(bool => Bool, i32 => Int32, i64 => Int64, f64 => Double);
-
-impl Field for String {
-    const TYPE: Type = Type::String;
-    fn value(&self) -> Value<'_> {
-        Value::Str(self)
-    }
-    fn slot(&mut self) -> Slot<'_> {
-        Slot::Str(self)
-    }
-}
-
-impl Field for Bytes {
-    const TYPE: Type = Type::Bytes;
-    fn value(&self) -> Value<'_> {
-        Value::Bytes(self)
-    }
-    fn slot(&mut self) -> Slot<'_> {
-        Slot::Bytes(self)
-    }
-}
-
-impl<T: Field> Field for Box<T> {
-    const TYPE: Type = T::TYPE;
-    const OPTIONAL: bool = T::OPTIONAL;
-    fn value(&self) -> Value<'_> {
-        (**self).value()
-    }
-    fn slot(&mut self) -> Slot<'_> {
-        (**self).slot()
-    }
-}
-
-impl<T: Field + Default> Field for Option<T> {
-    const TYPE: Type = T::TYPE;
-    const OPTIONAL: bool = true;
-    fn value(&self) -> Value<'_> {
-        self.as_ref().map_or(Value::Absent, Field::value)
-    }
-    fn slot(&mut self) -> Slot<'_> {
-        Slot::Optional(self)
-    }
-}
-
-impl<T: Field + Default> Optional for Option<T> {
-    fn is_some(&self) -> bool {
-        Option::is_some(self)
-    }
-    fn fill(&mut self) -> Slot<'_> {
-        self.get_or_insert_with(T::default).slot()
-    }
-    fn clear(&mut self) {
-        *self = None;
-    }
-}
-
-impl<T: Field + Default> Field for Vec<T> {
-    const TYPE: Type = Type::List(&T::TYPE);
-    fn value(&self) -> Value<'_> {
-        Value::List(self)
-    }
-    fn slot(&mut self) -> Slot<'_> {
-        Slot::List(self)
-    }
-}
-
-impl<T: Field + Default> List for Vec<T> {
-    fn len(&self) -> usize {
-        Vec::len(self)
-    }
-    fn get(&self, index: usize) -> Value<'_> {
-        <[T]>::get(self, index).map_or(Value::Absent, Field::value)
-    }
-    fn get_mut(&mut self, index: usize) -> Option<Slot<'_>> {
-        <[T]>::get_mut(self, index).map(Field::slot)
-    }
-    fn push(&mut self) -> Slot<'_> {
-        self.push_mut(T::default()).slot()
-    }
-    fn clear(&mut self) {
-        Vec::clear(self);
-    }
-    fn remove(&mut self, index: usize) {
-        if index < Vec::len(self) {
-            Vec::remove(self, index);
-        }
-    }
-    fn reorder(&mut self, order: &[usize]) {
-        let mut old: Vec<Option<T>> = std::mem::take(self).into_iter().map(Some).collect();
-        self.extend(
-            order
-                .iter()
-                .filter_map(|&i| old.as_mut_slice().get_mut(i).and_then(Option::take)),
-        );
-        self.extend(old.into_iter().flatten());
-    }
-    fn element_type(&self) -> Type {
-        T::TYPE
-    }
-}
-
-impl<T: Field + Default> Field for BTreeMap<String, T> {
-    const TYPE: Type = Type::Map(&T::TYPE);
-    fn value(&self) -> Value<'_> {
-        Value::Map(self)
-    }
-    fn slot(&mut self) -> Slot<'_> {
-        Slot::Map(self)
-    }
-}
-
-impl<T: Field + Default> Map for BTreeMap<String, T> {
-    fn len(&self) -> usize {
-        BTreeMap::len(self)
-    }
-    fn get(&self, key: &str) -> Option<Value<'_>> {
-        BTreeMap::get(self, key).map(Field::value)
-    }
-    fn entry(&mut self, key: &str) -> Slot<'_> {
-        BTreeMap::entry(self, key.to_owned()).or_default().slot()
-    }
-    fn remove(&mut self, key: &str) {
-        BTreeMap::remove(self, key);
-    }
-    fn clear(&mut self) {
-        BTreeMap::clear(self);
-    }
-    fn for_each<'a>(&'a self, f: &mut dyn FnMut(&'a str, Value<'a>)) {
-        for (k, v) in self {
-            f(k, v.value());
-        }
-    }
-    fn element_type(&self) -> Type {
-        T::TYPE
-    }
 }

@@ -1,7 +1,9 @@
 //! The build-time scheme: static tables that the code generator writes, one per crate with definitions.
 
 use crate::object::{Gvk, Kind, Object};
-use crate::reflect::{MessageDesc, Reflect};
+use crate::reflect::{Desc, Reflect};
+
+pub use crate::reflect::{Name, Names, Ref};
 
 /// Everything that one build of definitions yields.
 pub struct Scheme {
@@ -41,33 +43,67 @@ pub struct TypeDesc {
     pub kind: &'static str,
     /// What a Table shows of it, where a subresource answers with it; none: there is no Table.
     pub columns: &'static [ColumnDesc],
-    pub new: fn() -> Box<dyn Kind>,
-    pub message: fn() -> &'static MessageDesc,
+    pub message: Desc,
+}
+
+impl TypeDesc {
+    /// A new, empty one.
+    pub fn new_kind(&self) -> Box<dyn Kind> {
+        self.message.new_kind()
+    }
 }
 
 /// Takes an object of one version to another.
 pub type Convert = fn(Box<dyn Object>) -> Result<Box<dyn Object>, ConvertError>;
 
+/// How objects of a version become those of the hub version, and back.
+#[derive(Clone, Copy, Debug)]
+pub enum Conversion {
+    /// It is the hub version.
+    None,
+    /// By code that goes with the definitions.
+    Code { to_hub: Convert, from_hub: Convert },
+}
+
+impl Conversion {
+    /// To the hub version.
+    pub fn to_hub(self, object: Box<dyn Object>) -> Result<Box<dyn Object>, ConvertError> {
+        match self {
+            Conversion::None => Ok(object),
+            Conversion::Code { to_hub, .. } => to_hub(object),
+        }
+    }
+
+    /// From the hub version.
+    pub fn from_hub(self, object: Box<dyn Object>) -> Result<Box<dyn Object>, ConvertError> {
+        match self {
+            Conversion::None => Ok(object),
+            Conversion::Code { from_hub, .. } => from_hub(object),
+        }
+    }
+}
+
 /// A kind with a resource.
+#[derive(Clone, Debug)]
 pub struct KindDesc {
-    pub group: &'static str,
-    pub version: &'static str,
-    pub kind: &'static str,
-    pub list_kind: &'static str,
-    pub plural: &'static str,
-    pub singular: &'static str,
-    pub short_names: &'static [&'static str],
-    pub categories: &'static [&'static str],
+    pub group: Name,
+    pub version: Name,
+    pub kind: Name,
+    pub list_kind: Name,
+    pub plural: Name,
+    pub singular: Name,
+    pub short_names: Names,
+    pub categories: Names,
     pub namespaced: bool,
-    pub verbs: &'static [&'static str],
-    pub subresources: &'static [SubresourceDesc],
-    pub columns: &'static [ColumnDesc],
+    pub verbs: Names,
+    pub subresources: Ref<[SubresourceDesc]>,
+    pub columns: Ref<[ColumnDesc]>,
     /// This version is the one written to the store.
     pub storage: bool,
     /// This version is the one that strategies see.
     pub hub: bool,
     /// Path below the store's prefix, `services/specs`, `apps.example.com/widgets`; no slash at either end.
-    pub storage_path: &'static str,
+    pub storage_path: Name,
     pub names: NameRule,
     pub generation: bool,
     pub create_on_update: bool,
@@ -75,64 +111,91 @@ pub struct KindDesc {
     pub returns_deleted: bool,
     /// What field selectors may use beside metadata.name and metadata.namespace: dotted JSON paths of the hub version,
     /// or `label=path`, `label=path|path`.
-    pub selectable_fields: &'static [&'static str],
+    pub selectable_fields: Names,
     /// Text of a warning that every answer carries; empty for kinds that are not deprecated.
-    pub deprecation: &'static str,
+    pub deprecation: Name,
     /// Nothing is stored: code registered with the server says what the verbs do.
     pub unstored: bool,
     /// Stored as JSON, not as protobuf.
     pub stored_as_json: bool,
     /// The kind of another group whose objects these are too: it has the stored and the hub version.
     pub same_as: Option<Gvk>,
-    pub message: fn() -> &'static MessageDesc,
-    pub new: fn() -> Box<dyn Object>,
-    /// To the hub version; the same object for the hub itself.
-    pub to_hub: Convert,
-    /// From the hub version.
-    pub from_hub: Convert,
+    pub message: Desc,
+    pub conversion: Conversion,
+    /// [`Id::fresh`](crate::reflect::Id::fresh) of one that is made at run time; 0 of one of a build.
+    pub own_id: u64,
 }
+
+/// The handle of a kind's description.
+pub type KindRef = Ref<KindDesc>;
 
 impl KindDesc {
     /// Group, version and kind.
     pub fn gvk(&self) -> Gvk {
         Gvk {
-            group: self.group,
-            version: self.version,
-            kind: self.kind,
+            group: self.group.clone(),
+            version: self.version.clone(),
+            kind: self.kind.clone(),
         }
+    }
+
+    /// A number that no other version of a kind has or will ever have, to keep under it what was made by this description.
+    pub fn id(&self) -> u64 {
+        match self.own_id {
+            // It is all that there is of its message.
+            0 => self.message.id.get(),
+            id => id,
+        }
+    }
+
+    /// A new, empty object.
+    pub fn new_object(&self) -> Box<dyn Object> {
+        self.message.new_object()
+    }
+
+    /// To the hub version; the same object for the hub itself.
+    pub fn to_hub(&self, object: Box<dyn Object>) -> Result<Box<dyn Object>, ConvertError> {
+        self.conversion.to_hub(object)
+    }
+
+    /// From the hub version.
+    pub fn from_hub(&self, object: Box<dyn Object>) -> Result<Box<dyn Object>, ConvertError> {
+        self.conversion.from_hub(object)
     }
 }
 
+#[derive(Clone, Debug)]
 pub struct SubresourceDesc {
-    pub name: &'static str,
+    pub name: Name,
     /// Group, version and kind of the body; that of the parent when empty.
-    pub group: &'static str,
-    pub version: &'static str,
-    pub kind: &'static str,
-    pub verbs: &'static [&'static str],
+    pub group: Name,
+    pub version: Name,
+    pub kind: Name,
+    pub verbs: Names,
     /// Of "scale": `.spec.replicas`, `.status.replicas`, `.status.selector`.
-    pub spec_replicas_path: &'static str,
-    pub status_replicas_path: &'static str,
-    pub label_selector_path: &'static str,
+    pub spec_replicas_path: Name,
+    pub status_replicas_path: Name,
+    pub label_selector_path: Name,
     /// Code talks with the client itself; the verbs stand for methods, the kind is that of the options in the query.
     pub connect: bool,
     /// Group, version and kind of the options in the query; all empty where there are none.
-    pub options: [&'static str; 3],
+    pub options: [Name; 3],
     /// Paths below it belong to it too.
     pub subpaths: bool,
     /// Media type of answers that are no objects; empty where they are.
-    pub produces: &'static str,
+    pub produces: Name,
 }
 
+#[derive(Clone, Debug)]
 pub struct ColumnDesc {
-    pub name: &'static str,
-    pub ty: &'static str,
-    pub format: &'static str,
-    pub description: &'static str,
+    pub name: Name,
+    pub ty: Name,
+    pub format: Name,
+    pub description: Name,
     pub priority: i32,
     /// JSON path of the cell; empty where `function` says it.
-    pub path: &'static str,
-    pub function: &'static str,
+    pub path: Name,
+    pub function: Name,
     /// The cells stand in the rows of a Table, which does not describe the column.
     pub hidden: bool,
 }
@@ -167,7 +230,7 @@ impl ConvertError {
 
 /// The typed object of a conversion to `to`; an error if it is of another type.
 pub fn downcast<T: Kind + Default>(object: Box<dyn Object>, to: &str) -> Result<T, ConvertError> {
-    let found = object.gvk();
+    let found = object.gvk().clone();
     match Reflect::into_any(object as Box<dyn Reflect>).downcast::<T>() {
         Ok(typed) => Ok(*typed),
         Err(_) => Err(ConvertError::new::<T>(to, format!("the object is a {found}"))),

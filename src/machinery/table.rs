@@ -6,7 +6,7 @@ use crate::jsonpath::{self, JsonPath, PathError};
 use crate::meta::v1::ObjectMeta;
 use crate::object::{Kind, Object};
 use crate::protobuf::Mask;
-use crate::reflect::{LeafKind, MessageDesc, Value};
+use crate::reflect::{LeafKind, MessageDesc, Name, Value};
 use crate::scheme::ColumnDesc;
 use crate::time::Time;
 
@@ -189,7 +189,7 @@ pub enum TableError {
         function: String,
     },
     #[error("the cells of {kind} read {path:?}, which is no field")]
-    Reads { kind: &'static str, path: &'static str },
+    Reads { kind: Name, path: &'static str },
 }
 
 /// What the columns that every kind has say of themselves.
@@ -210,8 +210,8 @@ pub struct TableColumns {
 
 struct Column {
     name: String,
-    ty: &'static str,
-    format: &'static str,
+    ty: Name,
+    format: Name,
     description: String,
     priority: i32,
     hidden: bool,
@@ -243,8 +243,8 @@ impl TableColumns {
         if described.is_empty() {
             columns.push(Column {
                 name: "Age".to_owned(),
-                ty: "date",
-                format: "",
+                ty: Name::new_static("date"),
+                format: Name::default(),
                 description: descriptions.creation_timestamp.clone(),
                 priority: 0,
                 hidden: false,
@@ -266,13 +266,16 @@ impl TableColumns {
 
     /// What of an encoded object of the hub version the rows are made of; `None`: of all. The error is a path of
     /// [`CellFunctions::reads`] that leads to no field.
-    pub fn mask(&self, hub: &'static MessageDesc) -> Result<Option<Mask>, TableError> {
+    pub fn mask(&self, hub: &MessageDesc) -> Result<Option<Mask>, TableError> {
         match self.reads {
             _ if self.reads_whole_metadata() => Ok(None),
             Some(paths) if !self.read_paths() => {
                 let always = ["metadata.name", "metadata.creationTimestamp"];
                 let paths: Vec<_> = paths.iter().copied().chain(always).collect();
-                let mask = Mask::only(hub, &paths).map_err(|path| TableError::Reads { kind: hub.name, path })?;
+                let mask = Mask::only(hub, &paths).map_err(|path| TableError::Reads {
+                    kind: hub.name.clone(),
+                    path,
+                })?;
                 Ok(Some(mask))
             }
             _ => Ok(Some(Mask::without(hub, MANAGED_FIELDS))),
@@ -303,8 +306,8 @@ const CREATED: &str = "created";
 fn name_column(descriptions: &Descriptions) -> Column {
     Column {
         name: NAME.to_owned(),
-        ty: "string",
-        format: "name",
+        ty: Name::new_static("string"),
+        format: Name::new_static("name"),
         description: descriptions.name.clone(),
         priority: 0,
         hidden: false,
@@ -323,22 +326,22 @@ fn column(
     } else if desc.function == AGE {
         Source::Age
     } else if desc.function.is_empty() {
-        let parsed = JsonPath::parse(desc.path).map_err(|source| TableError::Path {
+        let parsed = JsonPath::parse(&desc.path).map_err(|source| TableError::Path {
             kind: kind.to_owned(),
-            column: desc.name.to_owned(),
-            path: desc.path.to_owned(),
+            column: desc.name.to_string(),
+            path: desc.path.to_string(),
             source,
         })?;
         Source::Path(parsed)
     } else {
-        let function = functions.get(desc.function).ok_or_else(|| TableError::Function {
+        let function = functions.get(&desc.function).ok_or_else(|| TableError::Function {
             kind: kind.to_owned(),
-            column: desc.name.to_owned(),
-            function: desc.function.to_owned(),
+            column: desc.name.to_string(),
+            function: desc.function.to_string(),
         })?;
         Source::Function(function)
     };
-    let description = match (desc.description, &source) {
+    let description = match (desc.description.as_str(), &source) {
         ("", _) if desc.name == NAME => descriptions.name.clone(),
         ("", Source::Age) => descriptions.creation_timestamp.clone(),
         ("", Source::Function(_)) if desc.function == CREATED => descriptions.creation_timestamp.clone(),
@@ -346,9 +349,9 @@ fn column(
         (text, _) => text.to_owned(),
     };
     Ok(Column {
-        name: desc.name.to_owned(),
-        ty: desc.ty,
-        format: desc.format,
+        name: desc.name.to_string(),
+        ty: desc.ty.clone(),
+        format: desc.format.clone(),
         description,
         priority: desc.priority,
         hidden: desc.hidden,
@@ -363,7 +366,7 @@ impl Column {
             Source::Age => Cell::age(row.metadata.creation_timestamp),
             Source::Function(function) => row.hub.map_or(Cell::Null, function),
             Source::Path(path) => match path.first(row.versioned.as_reflect()) {
-                Some(value) => path_cell(self.ty, value),
+                Some(value) => path_cell(&self.ty, value),
                 None => Cell::Null,
             },
         }
@@ -382,7 +385,7 @@ fn created(time: Time) -> String {
 /// A value as a cell of that type; null if it is no such value.
 fn path_cell(ty: &str, value: Value<'_>) -> Cell {
     match (ty, value) {
-        (_, Value::Absent) => Cell::Null,
+        (_, Value::Absent | Value::Null) => Cell::Null,
         ("string", value) => match jsonpath::scalar_text(value) {
             Some(text) => text.into_owned().into(),
             None => {

@@ -90,6 +90,15 @@ macro_rules! leaf_parts {
                 .downcast_ref::<Self>()
                 .is_some_and(|o| self.equals(o))
         }
+        fn assign(&mut self, other: &dyn Leaf) {
+            match other.as_any().downcast_ref::<Self>() {
+                Some(other) => self.clone_from(other),
+                None => self.clear(),
+            }
+        }
+        fn clone_leaf(&self) -> Box<dyn Leaf> {
+            Box::new(self.clone())
+        }
         fn as_any(&self) -> &dyn std::any::Any {
             self
         }
@@ -225,7 +234,7 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrArray<T> {
             Some(b'[') => {
                 let _level = Nesting::enter()?;
                 let mut list = Vec::<T>::new();
-                json::read_value_within(json, list.slot(), budget).map_err(|e| e.to_string())?;
+                json::read_value_within(json, Vec::<T>::ELEMENT, list.slot(), budget).map_err(|e| e.to_string())?;
                 OrArray::Array(list)
             }
             _ => OrArray::Empty,
@@ -304,7 +313,8 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrStringArray<T> {
             Some(b'{') => OrStringArray::Message(read_json(json, budget)?),
             Some(b'[') => {
                 let mut list = Vec::<String>::new();
-                json::read_value_within(json, list.slot(), budget).map_err(|e| e.to_string())?;
+                json::read_value_within(json, Vec::<String>::ELEMENT, list.slot(), budget)
+                    .map_err(|e| e.to_string())?;
                 OrStringArray::Array(list)
             }
             _ => OrStringArray::default(),
@@ -328,7 +338,7 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrStringArray<T> {
             match field {
                 (1, Wire::Bytes(b)) => read_protobuf(b, message.get_or_insert_with(T::default), budget)?,
                 (2, Wire::Bytes(b)) => {
-                    if !budget.take(budget::item(Type::String)) {
+                    if !budget.take(budget::item(String::ELEMENT)) {
                         return Err(budget::EXHAUSTED.to_owned());
                     }
                     list.push(String::from_utf8_lossy(b).into_owned());

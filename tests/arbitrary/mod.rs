@@ -77,7 +77,8 @@ pub fn fill(message: &mut dyn Reflect, seed: &mut Seed) {
 }
 
 fn fill_below(message: &mut dyn Reflect, seed: &mut Seed, depth: usize) {
-    for (index, field) in message.desc().fields.iter().enumerate() {
+    let desc = message.handle().clone();
+    for (index, field) in desc.fields.iter().enumerate() {
         // What is not in protobuf cannot survive it.
         if field.number == 0 || seed.below(2) == 0 {
             continue;
@@ -109,11 +110,10 @@ fn fill_slot(slot: Slot<'_>, field: &FieldDesc, seed: &mut Seed, depth: usize) {
 }
 
 fn text(field: &FieldDesc, seed: &mut Seed) -> String {
-    let values = match field.rules.enum_values {
-        [] => &TEXTS[..],
-        values => values,
-    };
-    seed.pick(values).to_owned()
+    match field.rules.enum_values.to_vec() {
+        values if values.is_empty() => seed.pick(&TEXTS).to_owned(),
+        values => seed.pick(&values).to_owned(),
+    }
 }
 
 fn fill_leaf(leaf: &mut dyn Leaf, seed: &mut Seed) {
@@ -140,12 +140,12 @@ fn is_number(kind: LeafKind) -> bool {
     matches!(kind, LeafKind::Quantity | LeafKind::IntOrString | LeafKind::Duration)
 }
 
-fn is_deep(ty: Type) -> bool {
-    matches!(ty, Type::Message(_) | Type::List(_) | Type::Map(_))
+fn is_deep(element: &FieldDesc) -> bool {
+    matches!(element.ty, Type::Message(_) | Type::List(_) | Type::Map(_))
 }
 
 fn fill_list(list: &mut dyn List, field: &FieldDesc, seed: &mut Seed, depth: usize) {
-    if depth >= MAX_DEPTH && is_deep(list.element_type()) {
+    if depth >= MAX_DEPTH && is_deep(list.element()) {
         return;
     }
     for _ in 0..=seed.below(MAX_ELEMENTS) {
@@ -154,7 +154,7 @@ fn fill_list(list: &mut dyn List, field: &FieldDesc, seed: &mut Seed, depth: usi
 }
 
 fn fill_map(map: &mut dyn Map, field: &FieldDesc, seed: &mut Seed, depth: usize) {
-    if depth >= MAX_DEPTH && is_deep(map.element_type()) {
+    if depth >= MAX_DEPTH && is_deep(map.element()) {
         return;
     }
     for _ in 0..=seed.below(MAX_ELEMENTS) {

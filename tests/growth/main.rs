@@ -46,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(45);
 fn kinds() -> Vec<&'static KindDesc> {
     let all = SCHEME.groups.iter().flat_map(|g| g.versions).filter(|v| v.served);
     all.flat_map(|v| v.kinds)
-        .filter(|kind| kind.verbs.contains(&"create"))
+        .filter(|kind| kind.verbs.contains("create"))
         .collect()
 }
 
@@ -90,7 +90,7 @@ impl Way {
 }
 
 fn collection(kind: &KindDesc) -> String {
-    let root = match kind.group {
+    let root = match kind.group.as_str() {
         "" => format!("/api/{}", kind.version),
         group => format!("/apis/{group}/{}", kind.version),
     };

@@ -41,7 +41,7 @@ pub fn of_kind(kind: &'static KindDesc) -> Vec<Place> {
         seen: Vec::new(),
         path: Vec::new(),
     };
-    walk.message((kind.message)());
+    walk.message(&kind.message);
     walk.found
 }
 
@@ -55,20 +55,20 @@ struct Walk {
 
 impl Walk {
     fn message(&mut self, desc: &'static MessageDesc) {
-        if self.path.len() > MAX_DEPTH || self.seen.contains(&desc.name) {
+        if self.path.len() > MAX_DEPTH || self.seen.contains(&desc.name.as_str()) {
             return;
         }
-        self.seen.push(desc.name);
-        for field in desc.fields {
+        self.seen.push(&desc.name);
+        for field in &desc.fields {
             self.path.push(field);
-            if grows(field.ty) {
+            if grows(&field.ty) {
                 self.found.push(Place {
                     kind: self.kind,
                     fields: self.path.clone(),
-                    owner: desc.name,
+                    owner: &desc.name,
                 });
             }
-            if let Some(inner) = message_in(field.ty) {
+            if let Some(inner) = field.message() {
                 self.message(inner);
             }
             self.path.pop();
@@ -76,37 +76,29 @@ impl Walk {
     }
 }
 
-fn grows(ty: Type) -> bool {
+fn grows(ty: &Type) -> bool {
     match ty {
         Type::String | Type::Bytes | Type::List(_) | Type::Map(_) | Type::Leaf(_) => true,
-        Type::Bool | Type::Int32 | Type::Int64 | Type::Double | Type::Message(_) => false,
-    }
-}
-
-fn message_in(ty: Type) -> Option<&'static MessageDesc> {
-    match ty {
-        Type::Message(desc) => Some(desc()),
-        Type::List(inner) | Type::Map(inner) => message_in(*inner),
-        _ => None,
+        Type::Bool | Type::Int32 | Type::Int64 | Type::Double | Type::Message(_) | Type::Any => false,
     }
 }
 
 impl Place {
     pub fn name(&self) -> String {
-        let path: Vec<&str> = self.fields.iter().map(|field| field.json).collect();
+        let path: Vec<&str> = self.fields.iter().map(|field| field.json.as_str()).collect();
         format!("{}.{} {}", self.kind.version, self.kind.kind, path.join("."))
     }
 
     /// The last field's name, which with `owner` says what is the same in other kinds.
     pub fn field(&self) -> &'static str {
-        self.fields.last().map_or("", |field| field.json)
+        self.fields.last().map_or("", |field| &field.json)
     }
 
     /// An object of the kind in which so many items, entries or characters are in this place, or as many as fit into
     /// `max` bytes.
     pub fn body(&self, shape: Shape, count: usize, max: usize) -> String {
-        let api_version = match self.kind.group {
-            "" => self.kind.version.to_owned(),
+        let api_version = match self.kind.group.as_str() {
+            "" => self.kind.version.to_string(),
             group => format!("{group}/{}", self.kind.version),
         };
         let (open, close) = self.around();
@@ -120,7 +112,7 @@ impl Place {
         );
         let room = max.saturating_sub(out.len() + close.len() + 1);
         if let Some(last) = self.fields.last() {
-            grown(last.ty, shape, count, room, &mut out);
+            grown(&last.ty, shape, count, room, &mut out);
         }
         out.push_str(&close);
         out.push('}');
@@ -148,8 +140,8 @@ impl Place {
             };
         }
         let named = delimited(1, &delimited(1, b"grown"));
-        let api_version = match self.kind.group {
-            "" => self.kind.version.to_owned(),
+        let api_version = match self.kind.group.as_str() {
+            "" => self.kind.version.to_string(),
             group => format!("{group}/{}", self.kind.version),
         };
         let types = [
@@ -179,24 +171,24 @@ impl Place {
                 close.insert(0, '}');
                 continue;
             }
-            enter(field.ty, &mut open, &mut close);
+            enter(&field.ty, &mut open, &mut close);
         }
         (open, close)
     }
 }
 
 /// Opens lists, maps and messages down to the object of a message.
-fn enter(ty: Type, open: &mut String, close: &mut String) {
+fn enter(ty: &Type, open: &mut String, close: &mut String) {
     match ty {
         Type::List(inner) => {
             open.push('[');
             close.insert(0, ']');
-            enter(*inner, open, close);
+            enter(&inner.ty, open, close);
         }
         Type::Map(inner) => {
             open.push_str("{\"key\":");
             close.insert(0, '}');
-            enter(*inner, open, close);
+            enter(&inner.ty, open, close);
         }
         _ => {
             open.push('{');
@@ -205,11 +197,11 @@ fn enter(ty: Type, open: &mut String, close: &mut String) {
     }
 }
 
-fn grown(ty: Type, shape: Shape, count: usize, room: usize, out: &mut String) {
+fn grown(ty: &Type, shape: Shape, count: usize, room: usize, out: &mut String) {
     let start = out.len();
     let (marks, keyed, inner) = match ty {
-        Type::List(inner) => (['[', ']'], false, Some(*inner)),
-        Type::Map(inner) => (['{', '}'], true, Some(*inner)),
+        Type::List(inner) => (['[', ']'], false, Some(&inner.ty)),
+        Type::Map(inner) => (['{', '}'], true, Some(&inner.ty)),
         Type::Leaf(LeafKind::Raw | LeafKind::Union) => (['{', '}'], true, None),
         _ => {
             text(shape, count, room, out);
@@ -249,14 +241,14 @@ fn text(shape: Shape, count: usize, room: usize, out: &mut String) {
     out.push('"');
 }
 
-fn value(ty: Option<Type>, shape: Shape, n: usize, out: &mut String) {
+fn value(ty: Option<&Type>, shape: Shape, n: usize, out: &mut String) {
     let Some(ty) = ty.filter(|_| shape != Shape::Null) else {
         out.push_str("null");
         return;
     };
     match (ty, shape) {
         (Type::Message(_), Shape::Empty) => out.push_str("{}"),
-        (Type::Message(desc), _) => message(desc(), shape, n, out),
+        (Type::Message(desc), _) => message(desc, shape, n, out),
         (Type::List(_), _) => out.push_str("[]"),
         (Type::Map(_), _) => out.push_str("{}"),
         (_, Shape::Empty) => scalar(ty, "\"\"", "0", out),
@@ -266,7 +258,7 @@ fn value(ty: Option<Type>, shape: Shape, n: usize, out: &mut String) {
 }
 
 /// An object in which each plain field has a value.
-fn message(desc: &'static MessageDesc, shape: Shape, n: usize, out: &mut String) {
+fn message(desc: &MessageDesc, shape: Shape, n: usize, out: &mut String) {
     let plain = |field: &&FieldDesc| matches!(field.ty, Type::String | Type::Int32 | Type::Int64 | Type::Bool);
     out.push('{');
     for (place, field) in desc.fields.iter().filter(plain).take(4).enumerate() {
@@ -274,12 +266,12 @@ fn message(desc: &'static MessageDesc, shape: Shape, n: usize, out: &mut String)
             out.push(',');
         }
         out.push_str(&format!("\"{}\":", field.json));
-        value(Some(field.ty), shape, n, out);
+        value(Some(&field.ty), shape, n, out);
     }
     out.push('}');
 }
 
-fn scalar(ty: Type, text: &str, number: &str, out: &mut String) {
+fn scalar(ty: &Type, text: &str, number: &str, out: &mut String) {
     out.push_str(match ty {
         Type::Bool => "true",
         Type::Int32 | Type::Int64 | Type::Double => number,

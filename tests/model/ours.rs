@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use keelson_machinery::reflect::{FieldDesc, Flags, ListType, MessageDesc, Patch, Type};
-use keelson_machinery::scheme::{KindDesc, Scheme, SubresourceDesc, VersionDesc};
+use keelson_machinery::scheme::{KindDesc, Names, Scheme, SubresourceDesc, VersionDesc};
 use serde_json::Value;
 
 use crate::{NUMBER, PUBLISHED, Texts};
@@ -22,24 +22,18 @@ fn messages() -> BTreeMap<&'static str, &'static MessageDesc> {
     let mut all = BTreeMap::new();
     let scheme: &Scheme = &keelson::api::SCHEME;
     let kinds = scheme.groups.iter().flat_map(|g| g.versions).flat_map(|v| v.kinds);
-    let roots = kinds
-        .map(|k| (k.message)())
-        .chain(scheme.types.iter().map(|t| (t.message)()));
-    let mut queue: Vec<&'static MessageDesc> = roots.collect();
+    let roots = kinds.map(|k| &k.message).chain(scheme.types.iter().map(|t| &t.message));
+    let mut queue: Vec<&'static MessageDesc> = roots.map(|desc| &**desc).collect();
     while let Some(message) = queue.pop() {
-        if all.insert(message.name, message).is_none() {
+        if all.insert(message.name.as_str(), message).is_none() {
             queue.extend(message.fields.iter().filter_map(|f| inner(&f.ty)));
         }
     }
     all
 }
 
-fn inner(ty: &Type) -> Option<&'static MessageDesc> {
-    match ty {
-        Type::Message(desc) => Some(desc()),
-        Type::List(element) | Type::Map(element) => inner(element),
-        _ => None,
-    }
+fn inner(ty: &Type) -> Option<&MessageDesc> {
+    ty.message().map(|desc| &**desc)
 }
 
 pub fn definitions() -> Texts {
@@ -53,8 +47,8 @@ pub fn definitions() -> Texts {
 
 fn definition(message: &MessageDesc, schema: &Value) -> String {
     let mut out = String::new();
-    for field in message.fields {
-        out += &line(field, &schema["properties"][field.json]);
+    for field in &message.fields {
+        out += &line(field, &schema["properties"][field.json.as_str()]);
     }
     for (name, key) in [("map type", "x-kubernetes-map-type"), ("unions", "x-kubernetes-unions")] {
         if !schema[key].is_null() {
@@ -66,7 +60,7 @@ fn definition(message: &MessageDesc, schema: &Value) -> String {
 
 fn line(field: &FieldDesc, schema: &Value) -> String {
     let flags = field.flags;
-    let mut out = field.json.to_owned();
+    let mut out = field.json.to_string();
     if flags.has(Flags::INLINE) {
         return format!("inline{NUMBER}{}\n", field.number);
     }
@@ -91,8 +85,8 @@ fn line(field: &FieldDesc, schema: &Value) -> String {
         ListType::Set => " list set",
         ListType::Map => " list map",
     };
-    if !field.map_keys.is_empty() {
-        out += &format!(" keys {}", field.map_keys.join(","));
+    if !field.map_keys().is_empty() {
+        out += &format!(" keys {}", field.map_keys().to_vec().join(","));
     }
     if let Some(map_type) = schema["x-kubernetes-map-type"].as_str() {
         out += &format!(" map {map_type}");
@@ -105,13 +99,13 @@ fn line(field: &FieldDesc, schema: &Value) -> String {
     for (_, word) in strategies.into_iter().filter(|(p, _)| field.patch.has(*p)) {
         out += word;
     }
-    if !field.merge_key.is_empty() {
-        out += &format!(" by {}", field.merge_key);
+    if !field.merge_key().is_empty() {
+        out += &format!(" by {}", field.merge_key());
     }
     if !schema["default"].is_null() {
         out += &format!(" default {}", schema["default"]);
     }
-    for (word, values) in [("enum", field.rules.enum_values), ("items", field.rules.item_enum)] {
+    for (word, values) in [("enum", &field.rules.enum_values), ("items", &field.rules.item_enum)] {
         let mut values = values.to_vec();
         values.sort_unstable();
         if !values.is_empty() {
@@ -165,7 +159,7 @@ fn priorities(group: &str, priority: i32, version: &VersionDesc) -> String {
 }
 
 fn kind_text(kind: &KindDesc, enabled: bool) -> String {
-    let sorted = |list: &[&str]| {
+    let sorted = |list: &Names| {
         let mut list = list.to_vec();
         list.sort_unstable();
         list.join(",")
@@ -174,11 +168,11 @@ fn kind_text(kind: &KindDesc, enabled: bool) -> String {
         "{} {} namespaced {} enabled {enabled}\n",
         kind.plural, kind.singular, kind.namespaced
     );
-    out += &format!("verbs {}\n", sorted(kind.verbs));
+    out += &format!("verbs {}\n", sorted(&kind.verbs));
     out += &format!(
         "short {} categories {}\n",
-        kind.short_names.join(","),
-        kind.categories.join(",")
+        kind.short_names.to_vec().join(","),
+        kind.categories.to_vec().join(",")
     );
     let mut subresources: Vec<String> = kind.subresources.iter().map(|s| subresource(kind, s)).collect();
     subresources.sort();
@@ -191,8 +185,10 @@ fn kind_text(kind: &KindDesc, enabled: bool) -> String {
         );
     }
     // A label may stand before the path that gives its value.
-    let label = |f: &&'static str| f.split('=').next().unwrap_or_default();
-    let mut fields: Vec<&str> = kind.selectable_fields.iter().map(label).collect();
+    let mut fields = kind.selectable_fields.to_vec();
+    fields
+        .iter_mut()
+        .for_each(|f| *f = f.split('=').next().unwrap_or_default());
     fields.sort_unstable();
     out + &format!("selects {}\n", fields.join(","))
 }
@@ -200,6 +196,6 @@ fn kind_text(kind: &KindDesc, enabled: bool) -> String {
 fn subresource(kind: &KindDesc, s: &SubresourceDesc) -> String {
     let mut verbs = s.verbs.to_vec();
     verbs.sort_unstable();
-    let name = if s.kind.is_empty() { kind.kind } else { s.kind };
+    let name = if s.kind.is_empty() { &kind.kind } else { &s.kind };
     format!("subresource {} {name} {}\n", s.name, verbs.join(","))
 }

@@ -140,7 +140,7 @@ fn kinds() -> impl Iterator<Item = &'static KindDesc> {
 }
 
 fn collection(kind: &KindDesc) -> String {
-    let version = version_path(kind.group, kind.version);
+    let version = version_path(&kind.group, &kind.version);
     match kind.namespaced {
         true => format!("{version}/namespaces/{NAMESPACE}/{}", kind.plural),
         false => format!("{version}/{}", kind.plural),
@@ -250,11 +250,11 @@ impl Walk {
         let object = self.make(sample, kind, mark).await;
         let collection = collection(kind);
         let path = format!("{collection}/{}", object["metadata"]["name"].as_str().unwrap());
-        for subresource in kind.subresources {
+        for subresource in &kind.subresources {
             self.subresource(kind, subresource, &path).await;
         }
-        for verb in kind.verbs {
-            match *verb {
+        for verb in kind.verbs.iter() {
+            match verb {
                 "get" => drop(self.send(Ask::new("GET", &*path), None).await),
                 "list" => drop(self.send(Ask::new("GET", &*collection), None).await),
                 "update" => self.put(kind, &path, "").await,
@@ -263,17 +263,17 @@ impl Walk {
                 other => self.faults.push(format!("{path}: nobody knows the verb {other}")),
             }
         }
-        if kind.verbs.contains(&"delete") {
+        if kind.verbs.contains("delete") {
             let ask = Ask::new("DELETE", format!("{path}?gracePeriodSeconds=0"));
             self.send(ask, Some((Operation::Delete, kind, ""))).await;
         }
-        if kind.verbs.contains(&"create") {
+        if kind.verbs.contains("create") {
             let ask = Ask::new("POST", &*collection).body(&unmade(object));
             let (status, told) = self.send(ask, Some((Operation::Create, kind, ""))).await;
             // What its finalizers hold is still there.
             assert!(matches!(status, 201 | 409), "{collection} {told}");
         }
-        if kind.verbs.contains(&"deletecollection") {
+        if kind.verbs.contains("deletecollection") {
             let ask = Ask::new(
                 "DELETE",
                 format!("{collection}?labelSelector={LABEL}%3Dyes&gracePeriodSeconds=0"),
@@ -313,9 +313,9 @@ impl Walk {
     }
 
     async fn subresource(&mut self, kind: &'static KindDesc, subresource: &'static SubresourceDesc, path: &str) {
-        let (name, path) = (subresource.name, format!("{path}/{}", subresource.name));
-        for verb in subresource.verbs {
-            let method = match *verb {
+        let (name, path) = (subresource.name.as_str(), format!("{path}/{}", subresource.name));
+        for verb in subresource.verbs.iter() {
+            let method = match verb {
                 "get" => "GET",
                 "create" => "POST",
                 "update" => "PUT",
@@ -336,7 +336,7 @@ impl Walk {
             }
             match method {
                 "GET" => drop(self.send(Ask::new("GET", &*path), None).await),
-                "PUT" if subresource.verbs.contains(&"get") => self.put(kind, &path, name).await,
+                "PUT" if subresource.verbs.contains("get") => self.put(kind, &path, name).await,
                 "PUT" => {
                     let parent = path.trim_end_matches(name).trim_end_matches('/');
                     let object = self.server.must(Ask::new("GET", parent)).await;
@@ -358,12 +358,12 @@ impl Walk {
 
 /// What is sent to a subresource that makes something.
 fn made_below(subresource: &SubresourceDesc, name: &str) -> Value {
-    let version = match subresource.group {
-        "" => subresource.version.to_owned(),
+    let version = match subresource.group.as_str() {
+        "" => subresource.version.to_string(),
         group => format!("{group}/{}", subresource.version),
     };
-    let mut body = json!({"apiVersion": version, "kind": subresource.kind, "metadata": {"name": name}});
-    match subresource.kind {
+    let mut body = json!({"apiVersion": version, "kind": subresource.kind.as_str(), "metadata": {"name": name}});
+    match subresource.kind.as_str() {
         "Binding" => body["target"] = json!({"kind": "Node", "name": "n"}),
         "TokenRequest" => body["spec"] = json!({"audiences": ["a"]}),
         _ => {}
@@ -397,12 +397,12 @@ fn nothing_is_stored_or_connected_to_past_admission() {
         let samples: BTreeMap<String, Sample> = samples::all().into_iter().map(|s| (s.resource(), s)).collect();
         for (index, kind) in kinds().enumerate() {
             let path = collection(kind);
-            if !walk.server.serves(kind.group, kind.version, kind.plural).await {
+            if !walk.server.serves(&kind.group, &kind.version, &kind.plural).await {
                 continue;
             }
             if kind.unstored {
-                if kind.verbs.contains(&"create") {
-                    let body = json!({"apiVersion": kind.gvk().api_version(), "kind": kind.kind,
+                if kind.verbs.contains("create") {
+                    let body = json!({"apiVersion": kind.gvk().api_version(), "kind": kind.kind.as_str(),
                         "metadata": {"name": "none"}});
                     let ask = Ask::new("POST", path).body(&body);
                     walk.send(ask, Some((Operation::Create, kind, ""))).await;
@@ -411,7 +411,7 @@ fn nothing_is_stored_or_connected_to_past_admission() {
             }
             match samples.get(&samples::resource(kind)) {
                 Some(sample) => walk.kind(sample, kind, &format!("walk{index}")).await,
-                None => assert!(!kind.verbs.contains(&"create"), "{path} has no sample"),
+                None => assert!(!kind.verbs.contains("create"), "{path} has no sample"),
             }
         }
         assert!(walk.faults.is_empty(), "{}", walk.faults.join("\n"));

@@ -83,7 +83,7 @@ impl Change {
 }
 
 /// All changes of an object of a message.
-pub fn of_object(object: &Value, desc: &'static MessageDesc) -> Vec<Change> {
+pub fn of_object(object: &Value, desc: &MessageDesc) -> Vec<Change> {
     let mut changes = Changes::default();
     changes.of_message(object, desc);
     changes.all
@@ -107,23 +107,23 @@ impl Changes {
         self.path.pop();
     }
 
-    fn of_message(&mut self, value: &Value, desc: &'static MessageDesc) {
-        for field in desc.fields {
-            match field.ty {
-                Type::Message(inner) if field.flags.has(Flags::INLINE) => self.of_message(value, inner()),
-                _ if UNTOUCHED.contains(&field.json) => {}
+    fn of_message(&mut self, value: &Value, desc: &MessageDesc) {
+        for field in &desc.fields {
+            match &field.ty {
+                Type::Message(inner) if field.flags.has(Flags::INLINE) => self.of_message(value, inner),
+                _ if UNTOUCHED.contains(&field.json.as_str()) => {}
                 _ => {
-                    let step = Step::Key(field.json.to_owned());
-                    self.below(step, |changes| changes.of_field(&value[field.json], field));
+                    let step = Step::Key(field.json.to_string());
+                    self.below(step, |changes| changes.of_field(&value[field.json.as_str()], field));
                 }
             }
         }
     }
 
-    fn of_field(&mut self, value: &Value, field: &'static FieldDesc) {
-        match (value, field.ty) {
+    fn of_field(&mut self, value: &Value, field: &FieldDesc) {
+        match (value, &field.ty) {
             // Fields of a status that is not there yet are set one by one.
-            (Value::Null, Type::Message(desc)) if self.path.len() == 1 => self.of_message(&json!({}), desc()),
+            (Value::Null, Type::Message(desc)) if self.path.len() == 1 => self.of_message(&json!({}), desc),
             (Value::Null, ty) => {
                 if let Some(made) = made_up(field, ty, 0) {
                     self.push("new", Some(made));
@@ -138,25 +138,27 @@ impl Changes {
         }
     }
 
-    fn of_value(&mut self, value: &Value, field: &'static FieldDesc, ty: Type) {
+    fn of_value(&mut self, value: &Value, field: &FieldDesc, ty: &Type) {
         if self.path.len() > WALKED {
             return;
         }
         match (ty, value) {
-            (Type::Message(desc), value) => self.of_message(value, desc()),
+            (Type::Message(desc), value) => self.of_message(value, desc),
             (Type::List(item), Value::Array(list)) => {
                 if let Some(first) = list.first() {
-                    self.below(Step::Place(0), |changes| changes.of_value(first, field, *item));
+                    self.below(Step::Place(0), |changes| changes.of_value(first, field, &item.ty));
                 }
-                if let Some(more) = one_more(list.last(), field, *item) {
+                if let Some(more) = one_more(list.last(), field, &item.ty) {
                     self.below(Step::Place(list.len()), |changes| changes.push("more", Some(more)));
                 }
             }
             (Type::Map(item), Value::Object(map)) => {
                 if let Some((key, first)) = map.iter().next() {
-                    self.below(Step::Key(key.clone()), |changes| changes.of_value(first, field, *item));
+                    self.below(Step::Key(key.clone()), |changes| {
+                        changes.of_value(first, field, &item.ty)
+                    });
                 }
-                if let Some(more) = made_up(field, *item, 1) {
+                if let Some(more) = made_up(field, &item.ty, 1) {
                     self.below(Step::Key("more".to_owned()), |changes| changes.push("more", Some(more)));
                 }
             }
@@ -170,7 +172,7 @@ impl Changes {
 }
 
 /// One more element of a list: like the last one, but for its name.
-fn one_more(last: Option<&Value>, field: &'static FieldDesc, item: Type) -> Option<Value> {
+fn one_more(last: Option<&Value>, field: &FieldDesc, item: &Type) -> Option<Value> {
     let mut more = match last {
         Some(Value::Object(last)) => Value::Object(last.clone()),
         Some(last) => return other(field, item, last),
@@ -185,22 +187,22 @@ fn one_more(last: Option<&Value>, field: &'static FieldDesc, item: Type) -> Opti
 }
 
 /// Another value than this one.
-fn other(field: &'static FieldDesc, ty: Type, value: &Value) -> Option<Value> {
+fn other(field: &FieldDesc, ty: &Type, value: &Value) -> Option<Value> {
     let enums = if field.rules.item_enum.is_empty() {
-        field.rules.enum_values
+        &field.rules.enum_values
     } else {
-        field.rules.item_enum
+        &field.rules.item_enum
     };
     Some(match (ty, value) {
         (Type::Bool, Value::Bool(is)) => json!(!is),
         (Type::Int32 | Type::Int64, Value::Number(number)) => json!(number.as_i64()? + 1),
         (Type::Double, Value::Number(number)) => json!(number.as_f64()? + 1.0),
-        (Type::String, Value::String(text)) => match enums.iter().find(|one| **one != text.as_str()) {
+        (Type::String, Value::String(text)) => match enums.iter().find(|one| *one != text.as_str()) {
             Some(one) => json!(one),
-            None => json!(other_text(field.json, text)),
+            None => json!(other_text(&field.json, text)),
         },
         (Type::Bytes, _) => json!("b3RoZXI="),
-        (Type::Leaf(kind), value) => other_leaf(kind, value)?,
+        (Type::Leaf(kind), value) => other_leaf(*kind, value)?,
         _ => return None,
     })
 }
@@ -232,43 +234,49 @@ fn other_leaf(kind: LeafKind, value: &Value) -> Option<Value> {
 }
 
 /// A value of a field that has none.
-fn made_up(field: &'static FieldDesc, ty: Type, depth: usize) -> Option<Value> {
+fn made_up(field: &FieldDesc, ty: &Type, depth: usize) -> Option<Value> {
     Some(match ty {
         Type::Bool => json!(true),
         Type::Int32 | Type::Int64 => json!(field.rules.minimum.map_or(1, |least| (least as i64).max(1))),
         Type::Double => json!(1.0),
-        Type::String => match field.rules.enum_values.iter().chain(field.rules.item_enum).next() {
+        Type::String => match field
+            .rules
+            .enum_values
+            .iter()
+            .chain(field.rules.item_enum.iter())
+            .next()
+        {
             Some(first) => json!(first),
-            None => json!(text(field.json)),
+            None => json!(text(&field.json)),
         },
         Type::Bytes => json!("b3RoZXI="),
         Type::Leaf(LeafKind::IntOrString) => json!(1),
-        Type::Leaf(kind) => other_leaf(kind, &Value::Null)?,
-        Type::List(item) => json!([made_up(field, *item, depth + 1)?]),
-        Type::Map(item) => json!({"other": made_up(field, *item, depth + 1)?}),
-        Type::Message(desc) if depth < MADE_UP => message(desc(), depth),
-        Type::Message(_) => return None,
+        Type::Leaf(kind) => other_leaf(*kind, &Value::Null)?,
+        Type::List(item) => json!([made_up(field, &item.ty, depth + 1)?]),
+        Type::Map(item) => json!({"other": made_up(field, &item.ty, depth + 1)?}),
+        Type::Message(desc) if depth < MADE_UP => message(desc, depth),
+        Type::Message(_) | Type::Any => return None,
     })
 }
 
 /// A message with its texts, and with what it must have.
-fn message(desc: &'static MessageDesc, depth: usize) -> Value {
+fn message(desc: &MessageDesc, depth: usize) -> Value {
     if desc.name.ends_with(".LabelSelector") {
         return json!({"matchLabels": {"other": "other"}});
     }
     let mut object = Map::new();
-    for field in desc.fields {
-        match field.ty {
+    for field in &desc.fields {
+        match &field.ty {
             Type::Message(inner) if field.flags.has(Flags::INLINE) => {
-                if let Value::Object(inner) = message(inner(), depth + 1) {
+                if let Value::Object(inner) = message(inner, depth + 1) {
                     object.extend(inner);
                 }
             }
             Type::String if !field.flags.has(Flags::OPTIONAL) => {
-                object.extend(made_up(field, field.ty, depth + 1).map(|made| (field.json.to_owned(), made)));
+                object.extend(made_up(field, &field.ty, depth + 1).map(|made| (field.json.to_string(), made)));
             }
             ty if field.flags.has(Flags::REQUIRED) => {
-                object.extend(made_up(field, ty, depth + 1).map(|made| (field.json.to_owned(), made)));
+                object.extend(made_up(field, ty, depth + 1).map(|made| (field.json.to_string(), made)));
             }
             _ => {}
         }

@@ -34,7 +34,7 @@ struct Right {
 
 impl Right {
     fn resource(&self) -> String {
-        joined(self.kind.plural, self.subresource)
+        joined(&self.kind.plural, self.subresource)
     }
 
     /// `apps/deployments/scale patch`.
@@ -63,10 +63,10 @@ fn rights(kind: &'static KindDesc) -> Vec<Right> {
         verb,
     };
     let own = kind.verbs.iter().filter(|verb| WRITES.contains(verb));
-    let mut all: Vec<Right> = own.map(|verb| right("", *verb)).collect();
-    for sub in kind.subresources {
+    let mut all: Vec<Right> = own.map(|verb| right("", verb)).collect();
+    for sub in &kind.subresources {
         let verbs = sub.verbs.iter().filter(|verb| sub.connect || WRITES.contains(verb));
-        all.extend(verbs.map(|verb| right(sub.name, *verb)));
+        all.extend(verbs.map(|verb| right(&sub.name, verb)));
     }
     all
 }
@@ -81,7 +81,7 @@ struct Attempt {
 fn attempts(sample: &Sample, there: &Value, absent: &Value) -> Vec<Attempt> {
     let kind = sample.kind;
     let mut all = Vec::new();
-    let has = |verb: &str| kind.verbs.contains(&verb);
+    let has = |verb: &str| kind.verbs.contains(verb);
     if has("create") {
         all.push(attempt("POST", sample, "", absent, "POST"));
     }
@@ -100,10 +100,10 @@ fn attempts(sample: &Sample, there: &Value, absent: &Value) -> Vec<Attempt> {
         if has("delete") {
             all.push(attempt(&named("DELETE"), sample, "one", object, "DELETE"));
         }
-        for sub in kind.subresources {
+        for sub in &kind.subresources {
             for (what, method) in ways(sub) {
                 let name = named(&format!("{what} {}", sub.name));
-                all.push(attempt(&name, sample, sub.name, object, method));
+                all.push(attempt(&name, sample, &sub.name, object, method));
             }
         }
     }
@@ -121,7 +121,7 @@ fn ways(sub: &SubresourceDesc) -> Vec<(&'static str, &'static str)> {
         "get" if sub.connect => vec![("GET", "GET"), ("UPGRADE", "UPGRADE")],
         _ => Vec::new(),
     };
-    sub.verbs.iter().flat_map(|verb| of(verb)).collect()
+    sub.verbs.iter().flat_map(of).collect()
 }
 
 /// `below`: empty for the collection, `one` for the object, else its subresource.
@@ -218,7 +218,7 @@ async fn grant(server: &Server, rights: &[Right]) {
     for (place, right) in rights.iter().enumerate() {
         let name = user(server, place);
         let role = json!({"metadata": {"name": name}, "rules": [
-            {"apiGroups": [right.kind.group], "resources": [right.resource()], "verbs": [right.verb]}]});
+            {"apiGroups": [right.kind.group.as_str()], "resources": [right.resource()], "verbs": [right.verb]}]});
         let binding = json!({"metadata": {"name": name}, "subjects": [{"kind": "User", "name": name}],
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}});
         server
@@ -229,9 +229,9 @@ async fn grant(server: &Server, rights: &[Right]) {
             .await;
     }
     let Some(last) = rights.last() else { return };
-    let (resource, subresource) = (last.kind.plural, last.subresource);
+    let (resource, subresource) = (last.kind.plural.as_str(), last.subresource);
     let review = json!({"spec": {"user": user(server, rights.len() - 1), "resourceAttributes":
-        {"group": last.kind.group, "resource": resource, "subresource": subresource, "verb": last.verb}}});
+        {"group": last.kind.group.as_str(), "resource": resource, "subresource": subresource, "verb": last.verb}}});
     let review = Ask::new("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews").body(&review);
     while server.must(review.clone()).await["status"]["allowed"] != true {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -274,7 +274,7 @@ async fn matrix(server: &Server) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for sample in samples::all() {
         let kind = sample.kind;
-        if server.serves(kind.group, kind.version, kind.plural).await {
+        if server.serves(&kind.group, &kind.version, &kind.plural).await {
             all.extend(asked(server, &sample).await);
         }
     }

@@ -25,10 +25,10 @@ const HEAD: &str = "\
 /// The last parts of the paths at which an object is changed; the first, empty one is its own.
 fn parts(kind: &'static KindDesc) -> Vec<&'static str> {
     let own = |sub: &&keelson_machinery::scheme::SubresourceDesc| {
-        !sub.connect && sub.verbs.contains(&"update") && (sub.kind.is_empty() || sub.kind == kind.kind)
+        !sub.connect && sub.verbs.contains("update") && (sub.kind.is_empty() || sub.kind == kind.kind)
     };
-    let subresources = kind.subresources.iter().filter(own).map(|sub| sub.name);
-    let itself = kind.verbs.contains(&"update").then_some("");
+    let subresources = kind.subresources.iter().filter(own).map(|sub| sub.name.as_str());
+    let itself = kind.verbs.contains("update").then_some("");
     itself.into_iter().chain(subresources).collect()
 }
 
@@ -86,7 +86,7 @@ const DEPTH: usize = 3;
 
 fn is_asked(server: &Server, sample: &Sample, change: &Change) -> bool {
     let name = change.name();
-    let is_controlled = CONTROLLED.contains(&sample.kind.plural) && name.starts_with("status");
+    let is_controlled = CONTROLLED.contains(&sample.kind.plural.as_str()) && name.starts_with("status");
     // Set to the time of the write where it is not said: the same within a second.
     let is_timed = name.contains("timeAdded");
     // Templates of pods are the same everywhere; that of a job is the one that stays.
@@ -111,7 +111,7 @@ async fn part(server: &Server, sample: &Sample, path: &str, sub: &str) -> BTreeM
     } else {
         format!("{path}/{sub}")
     };
-    let all = changes::of_object(&object, (sample.kind.message)()).into_iter();
+    let all = changes::of_object(&object, &sample.kind.message).into_iter();
     for change in all.filter(|change| is_asked(server, sample, change)) {
         let name = change.name();
         let ask = |object: &Value| Ask::new("PUT", format!("{target}?dryRun=All")).body(&change.applied(object));
@@ -138,7 +138,7 @@ async fn asked(server: &Server) -> Table {
     let mut all = Table::new();
     for sample in samples::all() {
         let kind = sample.kind;
-        if !server.serves(kind.group, kind.version, kind.plural).await {
+        if !server.serves(&kind.group, &kind.version, &kind.plural).await {
             continue;
         }
         let made = Ask::new("POST", sample.collection()).body(&sample.object(&server.mark("kept")));

@@ -124,10 +124,12 @@ fn merged(document: &mut Value, change: &Value) {
 
 /// Gives a user the right to write the resource, and `more`.
 async fn grant(server: &Server, user: &str, sample: &Sample, more: &[&Value]) {
-    let plural = sample.kind.plural;
+    let plural = sample.kind.plural.as_str();
     let status = format!("{plural}/status");
-    let mut rules = vec![json!({"apiGroups": [sample.kind.group], "resources": [plural, status],
-        "verbs": ["create", "update", "patch"]})];
+    let mut rules = vec![
+        json!({"apiGroups": [sample.kind.group.as_str()], "resources": [plural, status],
+        "verbs": ["create", "update", "patch"]}),
+    ];
     rules.extend(more.iter().flat_map(|rules| rules.as_array().unwrap().clone()));
     let role = json!({"metadata": {"name": user}, "rules": rules});
     let binding = json!({"metadata": {"name": user}, "subjects": [{"kind": "User", "name": user}],
@@ -139,7 +141,7 @@ async fn grant(server: &Server, user: &str, sample: &Sample, more: &[&Value]) {
         .must(Ask::new("POST", format!("{RBAC}/clusterrolebindings")).body(&binding))
         .await;
     let review = json!({"spec": {"user": user, "resourceAttributes":
-        {"group": sample.kind.group, "resource": plural, "verb": "update"}}});
+        {"group": sample.kind.group.as_str(), "resource": plural, "verb": "update"}}});
     let review = Ask::new("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews").body(&review);
     while server.must(review.clone()).await["status"]["allowed"] != true {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;

@@ -52,7 +52,11 @@ impl Sample {
         } else {
             String::new()
         };
-        format!("{}{namespace}/{}", version_path(kind.group, kind.version), kind.plural)
+        format!(
+            "{}{namespace}/{}",
+            version_path(&kind.group, &kind.version),
+            kind.plural
+        )
     }
 
     /// `apps/deployments`; of the core group `pods`.
@@ -63,8 +67,8 @@ impl Sample {
 
 /// `apps/deployments`; of the core group `pods`.
 pub fn resource(kind: &KindDesc) -> String {
-    match kind.group {
-        "" => kind.plural.to_owned(),
+    match kind.group.as_str() {
+        "" => kind.plural.to_string(),
         group => format!("{group}/{}", kind.plural),
     }
 }
@@ -81,15 +85,15 @@ pub fn all() -> Vec<Sample> {
         texts.entry(key).or_insert(text);
     }
     let mut found: BTreeMap<String, Sample> = BTreeMap::new();
-    for kind in kinds().filter(|kind| !kind.unstored && kind.verbs.contains(&"create")) {
-        let key = (version_path(kind.group, kind.version), kind.plural.to_owned());
+    for kind in kinds().filter(|kind| !kind.unstored && kind.verbs.contains("create")) {
+        let key = (version_path(&kind.group, &kind.version), kind.plural.to_string());
         if let Some(text) = texts.get(&key) {
             let text = text.clone();
             found.entry(resource(kind)).or_insert(Sample { kind, text });
         }
     }
     let missing: Vec<String> = kinds()
-        .filter(|kind| !kind.unstored && kind.verbs.contains(&"create"))
+        .filter(|kind| !kind.unstored && kind.verbs.contains("create"))
         .map(resource)
         .filter(|name| !found.contains_key(name))
         .collect();

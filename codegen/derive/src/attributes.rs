@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use proc_macro2::Span;
-use quote::{ToTokens, quote};
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -196,14 +196,14 @@ pub struct FieldAttributes {
     pub number: u32,
     /// Names of the constants of `Flags`.
     pub flags: Vec<&'static str>,
-    /// `member: value` of the `FieldDesc` that are not empty.
-    pub members: Vec<proc_macro2::TokenStream>,
+    /// Calls of `FieldDesc` that add what is not empty.
+    pub chain: Vec<TokenStream>,
 }
 
 impl FieldAttributes {
     pub fn read(attrs: &[Attribute], span: Span) -> Result<FieldAttributes> {
         let (mut json, mut number, mut flags) = (None, 0, Vec::new());
-        let (mut members, mut rules) = (Vec::new(), Vec::new());
+        let (mut chain, mut details, mut rules) = (Vec::new(), Vec::new(), Vec::new());
         for item in items(attrs, "field")? {
             let name = item.name.to_string();
             if name == "json" {
@@ -213,8 +213,10 @@ impl FieldAttributes {
             } else if let Some(flag) = flag(&name) {
                 item.flag()?;
                 flags.push(flag);
-            } else if let Some(member) = member(&name, &item)? {
-                members.push(member);
+            } else if let Some(call) = call(&name, &item)? {
+                chain.push(call);
+            } else if let Some(detail) = detail(&name, &item)? {
+                details.push(detail);
             } else if let Some(rule) = rule(&name, &item)? {
                 rules.push(rule);
             } else {
@@ -224,17 +226,75 @@ impl FieldAttributes {
                 ));
             }
         }
+        if !details.is_empty() {
+            chain.push(part("with_details", "Details", DETAILS, &details));
+        }
         if !rules.is_empty() {
-            members.push(quote!(rules: &__reflect::Rules { #(#rules,)* ..__reflect::Rules::NONE }));
+            chain.push(part("with_rules", "Rules", RULES, &rules));
         }
         let json = json.ok_or_else(|| Error::new(span, "`#[field(json = \"…\")]` is missing: the key in JSON"))?;
         Ok(FieldAttributes {
             json,
             number,
             flags,
-            members,
+            chain,
         })
     }
+}
+
+/// A member of a table's part, and its value.
+type Member = (&'static str, TokenStream);
+
+/// What a member is that is not given.
+#[derive(Clone, Copy)]
+enum Empty {
+    None,
+    False,
+    Name,
+    Names,
+}
+
+/// The members of `Details`.
+const DETAILS: &[(&str, Empty)] = &[
+    ("default", Empty::None),
+    ("map_keys", Empty::Names),
+    ("merge_key", Empty::Name),
+];
+/// The members of `Rules`.
+const RULES: &[(&str, Empty)] = &[
+    ("enum_values", Empty::Names),
+    ("item_enum", Empty::Names),
+    ("minimum", Empty::None),
+    ("maximum", Empty::None),
+    ("exclusive_minimum", Empty::False),
+    ("exclusive_maximum", Empty::False),
+    ("multiple_of", Empty::None),
+    ("min_length", Empty::None),
+    ("max_length", Empty::None),
+    ("min_items", Empty::None),
+    ("max_items", Empty::None),
+    ("min_properties", Empty::None),
+    ("max_properties", Empty::None),
+    ("pattern", Empty::Name),
+    ("format", Empty::Name),
+];
+
+/// The call that adds a part of a table. All members are named: a static can't take over the rest of another part, which
+/// would have to be dropped.
+fn part(call: &str, ty: &str, all: &[(&str, Empty)], given: &[Member]) -> TokenStream {
+    let [call, ty] = [call, ty].map(|name| Ident::new(name, Span::call_site()));
+    let members = all.iter().map(|(name, empty)| {
+        let member = Ident::new(name, Span::call_site());
+        let value = match (given.iter().find(|(given, _)| given == name), empty) {
+            (Some((_, value)), _) => value.clone(),
+            (None, Empty::None) => quote!(::core::option::Option::None),
+            (None, Empty::False) => quote!(false),
+            (None, Empty::Name) => quote!(__reflect::Name::new_static("")),
+            (None, Empty::Names) => quote!(__reflect::Names::NONE),
+        };
+        quote!(#member: #value)
+    });
+    quote!(.#call(__reflect::Ref::Static(const { &__reflect::#ty { #(#members),* } })))
 }
 
 fn flag(name: &str) -> Option<&'static str> {
@@ -255,13 +315,9 @@ fn flag(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A member of `FieldDesc` itself.
-fn member(name: &str, item: &Item) -> Result<Option<proc_macro2::TokenStream>> {
+/// A call of `FieldDesc`.
+fn call(name: &str, item: &Item) -> Result<Option<TokenStream>> {
     Ok(Some(match name {
-        "default" => {
-            let text = item.string()?;
-            quote!(default: ::core::option::Option::Some(#text))
-        }
         "list" => {
             let text = item.string()?;
             let variant = match text.value().as_str() {
@@ -270,11 +326,7 @@ fn member(name: &str, item: &Item) -> Result<Option<proc_macro2::TokenStream>> {
                 "map" => quote!(Map),
                 _ => return Err(Error::new(text.span(), "a list is \"atomic\", \"set\" or \"map\"")),
             };
-            quote!(list: __reflect::ListType::#variant)
-        }
-        "keys" => {
-            let keys = item.strings()?;
-            quote!(map_keys: &[#(#keys),*])
+            quote!(.with_list(__reflect::ListType::#variant))
         }
         "patch" => {
             let mut bits = quote!(__reflect::Patch::NONE.0);
@@ -292,23 +344,40 @@ fn member(name: &str, item: &Item) -> Result<Option<proc_macro2::TokenStream>> {
                 };
                 bits = quote!(#bits | __reflect::Patch::#constant.0);
             }
-            quote!(patch: __reflect::Patch(#bits))
+            quote!(.with_patch(__reflect::Patch(#bits)))
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// A member of `Details`.
+fn detail(name: &str, item: &Item) -> Result<Option<Member>> {
+    Ok(Some(match name {
+        "default" => {
+            let text = item.string()?;
+            (
+                "default",
+                quote!(::core::option::Option::Some(__reflect::Name::new_static(#text))),
+            )
+        }
+        "keys" => {
+            let keys = item.strings()?;
+            ("map_keys", quote!(__reflect::Names::Static(&[#(#keys),*])))
         }
         "merge_key" => {
             let key = item.string()?;
-            quote!(merge_key: #key)
+            ("merge_key", quote!(__reflect::Name::new_static(#key)))
         }
         _ => return Ok(None),
     }))
 }
 
 /// A member of `Rules`.
-fn rule(name: &str, item: &Item) -> Result<Option<proc_macro2::TokenStream>> {
-    let member = Ident::new(if name == "enum" { "enum_values" } else { name }, item.name.span());
+fn rule(name: &str, item: &Item) -> Result<Option<Member>> {
     let value = match name {
         "enum" | "item_enum" => {
             let values = item.strings()?;
-            quote!(&[#(#values),*])
+            quote!(__reflect::Names::Static(&[#(#values),*]))
         }
         "minimum" | "maximum" | "multiple_of" => {
             let value = item.number()?;
@@ -322,8 +391,15 @@ fn rule(name: &str, item: &Item) -> Result<Option<proc_macro2::TokenStream>> {
             let value = item.integer()?;
             quote!(::core::option::Option::Some(#value))
         }
-        "pattern" | "format" => item.string()?.to_token_stream(),
+        "pattern" | "format" => {
+            let text = item.string()?;
+            quote!(__reflect::Name::new_static(#text))
+        }
         _ => return Ok(None),
     };
-    Ok(Some(quote!(#member: #value)))
+    let member = if name == "enum" { "enum_values" } else { name };
+    Ok(RULES
+        .iter()
+        .find(|(rule, _)| *rule == member)
+        .map(|(rule, _)| (*rule, value)))
 }

@@ -99,19 +99,14 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
             json,
             number,
             flags,
-            members,
+            chain,
         } = &field.attributes;
         let ty = field.ty;
         let flags = flags.iter().fold(quote!(__reflect::Flags::NONE), |all, flag| {
             let flag = Ident::new(flag, Span::call_site());
             quote!(#all.with(__reflect::Flags::#flag))
         });
-        let desc = quote!(__reflect::FieldDesc::new::<#ty>(#json, #number, #flags));
-        if members.is_empty() {
-            desc
-        } else {
-            quote!(__reflect::FieldDesc { #(#members,)* ..#desc })
-        }
+        quote!(__reflect::FieldDesc::new::<#ty>(#json, #number, #flags) #(#chain)*)
     });
     let mut numbers: Vec<(u32, usize)> = fields
         .iter()
@@ -121,31 +116,45 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
         .collect();
     numbers.sort_unstable();
     let by_number = numbers.into_iter().map(|(_, i)| Index::from(i));
+    let is_inlined = |field: &Field<'_>| field.attributes.flags.contains(&"INLINE");
+    let (inlined, mut named): (Vec<_>, Vec<_>) = fields.iter().enumerate().partition(|(_, f)| is_inlined(f));
+    named.sort_by_key(|(_, f)| f.attributes.json.value());
+    let by_name = named.into_iter().map(|(i, _)| Index::from(i));
+    let inlined = inlined.into_iter().map(|(i, _)| Index::from(i));
     let gvk = match &attributes.kind {
         None => quote!(::core::option::Option::None),
-        Some(kind) => {
-            let gvk = gvk(attributes, kind);
-            quote!(::core::option::Option::Some(#gvk))
-        }
+        Some(_) => quote!(::core::option::Option::Some(__reflect::Ref::Static(&GVK))),
+    };
+    let make = match (&attributes.kind, attributes.object) {
+        (None, _) => quote!(Message),
+        (Some(_), None) => quote!(Kind),
+        (Some(_), Some(_)) => quote!(Object),
     };
     quote! {
         static FIELDS: &[__reflect::FieldDesc] = &[#(#descs),*];
         static DESC: __reflect::MessageDesc = __reflect::MessageDesc {
-            name: #name,
-            fields: FIELDS,
-            by_number: &[#(#by_number),*],
-            new: || ::std::boxed::Box::new(<#ident as ::core::default::Default>::default()),
+            name: __reflect::Name::new_static(#name),
+            fields: __reflect::Ref::Static(FIELDS),
+            by_number: __reflect::Ref::Static(&[#(#by_number),*]),
+            by_name: __reflect::Ref::Static(&[#(#by_name),*]),
+            inlined: __reflect::Ref::Static(&[#(#inlined),*]),
+            make: __reflect::Make::#make(|| {
+                ::std::boxed::Box::new(<#ident as ::core::default::Default>::default())
+            }),
             gvk: #gvk,
             size: ::core::mem::size_of::<#ident>(),
+            unknown: __reflect::Unknown::Dropped,
+            id: __reflect::Id::unassigned(),
         };
+        static HANDLE: __reflect::Desc = __reflect::Ref::Static(&DESC);
         impl #ident {
             /// The table of this message's fields.
-            pub fn message_desc() -> &'static __reflect::MessageDesc {
+            pub const fn message_desc() -> &'static __reflect::MessageDesc {
                 &DESC
             }
         }
         impl __reflect::Field for #ident {
-            const TYPE: __reflect::Type = __reflect::Type::Message(#ident::message_desc);
+            const TYPE: __reflect::Type = __reflect::Type::Message(__reflect::Ref::Static(&DESC));
             fn value(&self) -> __reflect::Value<'_> {
                 __reflect::Value::Message(self)
             }
@@ -171,8 +180,11 @@ fn reflect(ident: &Ident, fields: &[Field<'_>]) -> TokenStream {
     };
     quote! {
         impl __reflect::Reflect for #ident {
-            fn desc(&self) -> &'static __reflect::MessageDesc {
+            fn desc(&self) -> &__reflect::MessageDesc {
                 &DESC
+            }
+            fn handle(&self) -> &__reflect::Desc {
+                &HANDLE
             }
             fn get(&self, index: usize) -> __reflect::Value<'_> {
                 match index {
@@ -206,7 +218,7 @@ fn kind(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) -> 
     let Some(kind) = &attributes.kind else {
         return Ok(TokenStream::new());
     };
-    let gvk = gvk(attributes, kind);
+    let (group, version) = (&attributes.group, &attributes.version);
     let object = match attributes.object {
         None => TokenStream::new(),
         Some(span) if !fields.iter().any(|f| f.ident.unraw() == "metadata") => {
@@ -218,9 +230,11 @@ fn kind(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) -> 
         Some(_) => object(ident),
     };
     Ok(quote! {
+        static GVK: ::keelson_machinery::object::Gvk =
+            ::keelson_machinery::object::Gvk::new_static(#group, #version, #kind);
         impl ::keelson_machinery::object::Kind for #ident {
-            fn gvk(&self) -> ::keelson_machinery::object::Gvk {
-                #gvk
+            fn gvk(&self) -> &::keelson_machinery::object::Gvk {
+                &GVK
             }
             fn as_reflect(&self) -> &dyn __reflect::Reflect {
                 self
@@ -231,11 +245,6 @@ fn kind(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) -> 
         }
         #object
     })
-}
-
-fn gvk(attributes: &MessageAttributes, kind: &syn::LitStr) -> TokenStream {
-    let (group, version) = (&attributes.group, &attributes.version);
-    quote!(::keelson_machinery::object::Gvk { group: #group, version: #version, kind: #kind })
 }
 
 fn object(ident: &Ident) -> TokenStream {

@@ -1,10 +1,11 @@
 //! What the generated code does.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use keelson_machinery::object::{Kind, Object};
-use keelson_machinery::reflect::{Flags, ListType, Patch, Reflect, Type, Value};
-use keelson_machinery::scheme::{KindDesc, NameRule, VersionDesc};
+use keelson_machinery::reflect::{Flags, Id, ListType, Patch, Reflect, Type, Value};
+use keelson_machinery::scheme::{KindDesc, KindRef, NameRule, VersionDesc};
 
 use crate::api::SCHEME;
 use crate::api::shop_example_com::{v1, v1alpha1};
@@ -30,7 +31,7 @@ fn flags(json: &str) -> Flags {
 fn fields_stand_in_the_order_of_the_file_and_by_number() {
     let desc = v1::OrderSpec::message_desc();
     assert_eq!(desc.name, "com.example.shop.v1.OrderSpec");
-    let names: Vec<&str> = desc.fields.iter().take(4).map(|f| f.json).collect();
+    let names: Vec<&str> = desc.fields.iter().take(4).map(|f| f.json.as_str()).collect();
     assert_eq!(names, ["customer", "items", "boxes", "weights"]);
     let numbers: Vec<u32> = desc
         .by_number
@@ -45,9 +46,9 @@ fn options_arrive_in_the_field_table() {
     let field = |json| v1::OrderSpec::message_desc().field(json).unwrap().1;
     let items = field("items");
     assert_eq!(items.list, ListType::Map);
-    assert_eq!(items.map_keys, ["article"]);
+    assert_eq!(*items.map_keys(), ["article"]);
     assert!(items.patch.has(Patch::MERGE) && items.patch.has(Patch::RETAIN_KEYS) && !items.patch.has(Patch::REPLACE));
-    assert_eq!(items.merge_key, "article");
+    assert_eq!(items.merge_key(), "article");
     assert_eq!(items.rules.max_items, Some(100));
     assert!(
         items.flags.has(Flags::ATOMIC),
@@ -55,16 +56,16 @@ fn options_arrive_in_the_field_table() {
     );
     assert_eq!(field("tags").rules.item_enum, ["fast", "gift"]);
     assert_eq!(field("type").rules.enum_values, ["Web", "Phone"]);
-    assert_eq!(field("type").default, Some("\"Web\""));
-    assert_eq!(field("self").default, Some("true"));
-    let price = field("price").rules;
+    assert_eq!(field("type").default(), Some("\"Web\""));
+    assert_eq!(field("self").default(), Some("true"));
+    let price = &field("price").rules;
     assert_eq!(
         (price.minimum, price.exclusive_minimum, price.multiple_of),
         (Some(0.0), true, Some(0.5))
     );
     assert_eq!(field("customer").rules.pattern, "^[a-z]+$");
-    assert!(matches!(field("weights").ty, Type::Map(Type::Leaf(_))));
-    assert!(matches!(field("gifts").ty, Type::Map(Type::Message(_))));
+    assert!(matches!(&field("weights").ty, Type::Map(element) if matches!(element.ty, Type::Leaf(_))));
+    assert!(matches!(&field("gifts").ty, Type::Map(element) if element.ty.is_message()));
     assert!(flags("customer").has(Flags::ALWAYS.with(Flags::REQUIRED).with(Flags::IMMUTABLE)));
     assert!(flags("boxes").has(Flags::OPTIONAL) && !flags("items").has(Flags::OPTIONAL));
     assert!(flags("discount").has(Flags::OPTIONAL.with(Flags::NULLABLE)));
@@ -124,13 +125,13 @@ fn messages_may_have_the_names_of_types_that_generated_code_uses() {
 
 #[test]
 fn kinds_are_objects_with_their_names() {
-    let mut object: Box<dyn Object> = (kind("v1", "Order").new)();
+    let mut object: Box<dyn Object> = kind("v1", "Order").new_object();
     assert_eq!(object.gvk().to_string(), "shop.example.com/v1, Kind=Order");
     object.meta_mut().name = "a".to_owned();
     assert_eq!(object.clone_object().meta().name, "a");
     assert_eq!(v1::ShelfCollection::default().gvk().kind, "ShelfCollection");
     let named = SCHEME.types.iter().find(|t| t.kind == "Cancellation").unwrap();
-    assert_eq!((named.new)().gvk().version, "v1");
+    assert_eq!(named.new_kind().gvk().version, "v1");
     for library in ["DeleteOptions", "Status", "Scale", "OrderList"] {
         assert!(SCHEME.types.iter().any(|t| t.kind == library), "{library}");
     }
@@ -153,16 +154,16 @@ fn the_scheme_says_what_the_definitions_say() {
     assert_eq!(versions, [("v1", true), ("v1alpha1", false)]);
     let order = kind("v1", "Order");
     assert_eq!(
-        (order.plural, order.singular, order.list_kind),
+        (&*order.plural, &*order.singular, &*order.list_kind),
         ("orders", "order", "OrderList")
     );
     assert_eq!(
-        (order.short_names, order.categories),
-        (&["od"][..], &["all", "shop"][..])
+        (order.short_names.to_vec(), order.categories.to_vec()),
+        (vec!["od"], vec!["all", "shop"])
     );
     assert!(order.namespaced && order.storage && order.hub);
     assert_eq!(
-        (order.storage_path, order.names),
+        (&*order.storage_path, order.names),
         ("shop/orders", NameRule::Dns1035Label)
     );
     assert!(order.generation && order.create_on_update && order.conditional_update && order.returns_deleted);
@@ -170,7 +171,7 @@ fn the_scheme_says_what_the_definitions_say() {
     let subresources: Vec<(&str, &str, usize)> = order
         .subresources
         .iter()
-        .map(|s| (s.name, s.kind, s.verbs.len()))
+        .map(|s| (s.name.as_str(), s.kind.as_str(), s.verbs.len()))
         .collect();
     assert_eq!(
         subresources,
@@ -179,14 +180,14 @@ fn the_scheme_says_what_the_definitions_say() {
     let columns: Vec<(&str, &str, &str, i32)> = order
         .columns
         .iter()
-        .map(|c| (c.name, c.path, c.function, c.priority))
+        .map(|c| (c.name.as_str(), c.path.as_str(), c.function.as_str(), c.priority))
         .collect();
     assert_eq!(columns[1], ("First", ".spec.items[0].article", "", 1));
     assert_eq!(columns[2], ("Age", "", "age", 0));
     let shelf = kind("v1", "Shelf");
     assert_eq!(
-        (shelf.namespaced, shelf.verbs, shelf.list_kind),
-        (false, &["get", "list"][..], "ShelfCollection")
+        (shelf.namespaced, shelf.verbs.to_vec(), &*shelf.list_kind),
+        (false, vec!["get", "list"], "ShelfCollection")
     );
     assert_eq!(shelf.storage_path, "shop.example.com/shelves");
     assert!(shelf.storage && shelf.hub, "the only version is stored and the hub");
@@ -220,7 +221,7 @@ fn old_order() -> v1alpha1::Order {
 #[test]
 fn versions_convert_to_the_hub_and_back() {
     let old = kind("v1alpha1", "Order");
-    let hub = (old.to_hub)(Box::new(old_order())).unwrap();
+    let hub = old.to_hub(Box::new(old_order())).unwrap();
     let order = hub.downcast_ref::<v1::Order>().unwrap();
     assert_eq!(order.metadata.name, "one");
     assert_eq!(order.spec.customer, "ann", "renamed with hub_name");
@@ -231,14 +232,29 @@ fn versions_convert_to_the_hub_and_back() {
     assert_eq!(item.packed_in.as_ref().unwrap().article, "box");
     assert_eq!(order.spec.gifts["g"].article, "card");
     assert_eq!(order.spec.discount.as_ref().unwrap().percent, Some(5));
-    let back = (old.from_hub)(hub).unwrap();
+    let back = old.from_hub(hub).unwrap();
     let back = back.downcast_ref::<v1alpha1::Order>().unwrap();
     assert_eq!((back.spec.buyer.as_str(), back.spec.city.as_str()), ("ann", "b"));
     assert_eq!(back.spec.lines[0].parts[0].number, 16);
     assert_eq!(back.spec.gifts["g"].article, "card");
     let new = kind("v1", "Order");
-    let same = (new.to_hub)(Box::<v1::Order>::default()).unwrap();
+    let same = new.to_hub(Box::<v1::Order>::default()).unwrap();
     assert_eq!(same.gvk().version, "v1");
+}
+
+#[test]
+fn kinds_that_are_made_at_run_time_have_ids_of_their_own() {
+    let kind = kind("v1", "Order");
+    let make = || {
+        KindRef::from(Arc::new(KindDesc {
+            own_id: Id::fresh(),
+            ..kind.clone()
+        }))
+    };
+    // Whatever takes the place of one in memory, it is another one.
+    let ids: Vec<u64> = (0..100).map(|_| make().id()).collect();
+    assert!(ids.is_sorted_by(|a, b| a < b) && !ids.contains(&kind.id()));
+    assert_eq!(kind.id(), kind.id());
 }
 
 #[test]
@@ -247,10 +263,10 @@ fn a_failed_conversion_says_which_and_why() {
     order.spec.city = "nowhere".to_owned();
     let old = kind("v1alpha1", "Order");
     assert_eq!(
-        (old.to_hub)(Box::new(order)).err().unwrap().to_string(),
+        old.to_hub(Box::new(order)).err().unwrap().to_string(),
         "converting shop.example.com/v1alpha1, Kind=Order to shop.example.com/v1, Kind=Order: there is no such city"
     );
-    let wrong = (old.to_hub)(Box::<v1::Shelf>::default()).err().unwrap();
+    let wrong = old.to_hub(Box::<v1::Shelf>::default()).err().unwrap();
     assert_eq!(wrong.reason, "the object is a shop.example.com/v1, Kind=Shelf");
 }
 

@@ -134,8 +134,7 @@ fn type_desc(model: &Model, message: &Message, descriptions: &Descriptions) -> T
             version: #version,
             kind: #kind,
             columns: &[#(#columns),*],
-            new: || ::std::boxed::Box::new(<#path as ::core::default::Default>::default()),
-            message: #path::message_desc,
+            message: Ref::Static(#path::message_desc()),
         }
     }
 }
@@ -146,7 +145,7 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
     };
     let gv = &message.group_version;
     let (group, version, name, path) = (&gv.group, &gv.version, &message.name, names::path(message, 0));
-    let list_kind = if kind.no_list { "" } else { &kind.list_kind };
+    let list_kind: &str = if kind.no_list { "" } else { &kind.list_kind };
     let (plural, singular, deprecation) = (&kind.plural, &kind.singular, &kind.deprecation);
     let [short_names, categories, verbs, selectable] = [
         &kind.short_names,
@@ -154,7 +153,7 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
         &kind.verbs,
         &kind.selectable_fields,
     ]
-    .map(|list| quote!(&[#(#list),*]));
+    .map(|list| names_of(list));
     let namespaced = !kind.cluster_scoped;
     let subresources = kind.subresources.iter().map(subresource);
     let columns = kind.columns.iter().map(|c| column(model, c, descriptions));
@@ -169,13 +168,38 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
     let (conditional_update, returns_deleted) = (kind.conditional_update, kind.returns_deleted);
     let (unstored, stored_as_json) = (kind.unstored, kind.stored_as_json);
     let same_as = kind_name(&kind.same_as);
-    let [to_hub, from_hub] = [true, false].map(|to| match plan.of_kind(id) {
+    let conversion = match plan.of_kind(id) {
         Some(_) if !hub && model.message(id).is_some() => {
-            let function = convert::kind_name(message, to);
-            quote!(self::conversions::#function)
+            let [to_hub, from_hub] = [true, false].map(|to| convert::kind_name(message, to));
+            quote! {
+                Conversion::Code {
+                    to_hub: self::conversions::#to_hub,
+                    from_hub: self::conversions::#from_hub,
+                }
+            }
         }
-        _ => quote!(Ok),
-    });
+        _ => quote!(Conversion::None),
+    };
+    let [
+        group,
+        version,
+        name,
+        list_kind,
+        plural,
+        singular,
+        deprecation,
+        storage_path,
+    ] = [
+        group,
+        version,
+        name,
+        list_kind,
+        plural,
+        singular,
+        deprecation,
+        &storage_path,
+    ]
+    .map(|text| name_of(text));
     quote! {
         KindDesc {
             group: #group,
@@ -188,8 +212,8 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
             categories: #categories,
             namespaced: #namespaced,
             verbs: #verbs,
-            subresources: &[#(#subresources),*],
-            columns: &[#(#columns),*],
+            subresources: Ref::Static(&[#(#subresources),*]),
+            columns: Ref::Static(&[#(#columns),*]),
             storage: #storage,
             hub: #hub,
             storage_path: #storage_path,
@@ -203,10 +227,9 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
             unstored: #unstored,
             stored_as_json: #stored_as_json,
             same_as: #same_as,
-            message: #path::message_desc,
-            new: || ::std::boxed::Box::new(<#path as ::core::default::Default>::default()),
-            to_hub: #to_hub,
-            from_hub: #from_hub,
+            message: Ref::Static(#path::message_desc()),
+            conversion: #conversion,
+            own_id: 0,
         }
     }
 }
@@ -242,25 +265,37 @@ pub fn split_kind(text: &str) -> Option<(&str, &str, &str)> {
 fn kind_name(name: &str) -> TokenStream {
     match split_kind(name) {
         Some((group, version, kind)) => {
-            quote!(Some(::keelson_machinery::object::Gvk { group: #group, version: #version, kind: #kind }))
+            quote!(Some(::keelson_machinery::object::Gvk::new_static(#group, #version, #kind)))
         }
         None => quote!(None),
     }
 }
 
+/// A text of the scheme.
+fn name_of(text: &str) -> TokenStream {
+    quote!(Name::new_static(#text))
+}
+
+/// A list of texts of the scheme.
+fn names_of(list: &[String]) -> TokenStream {
+    quote!(Names::Static(&[#(#list),*]))
+}
+
 fn subresource(s: &Subresource) -> TokenStream {
     let (group, version, kind) = split_kind(&s.kind).unwrap_or_default();
     let options: [&str; 3] = split_kind(&s.options).unwrap_or_default().into();
-    let (name, verbs, connect, subpaths) = (&s.name, &s.verbs, s.connect, s.subpaths);
-    let produces = &s.produces;
-    let (spec, status, selector) = (&s.spec_replicas_path, &s.status_replicas_path, &s.label_selector_path);
+    let (verbs, connect, subpaths) = (names_of(&s.verbs), s.connect, s.subpaths);
+    let options = options.map(name_of);
+    let [name, group, version, kind, produces] = [&s.name, group, version, kind, &s.produces].map(name_of);
+    let [spec, status, selector] =
+        [&s.spec_replicas_path, &s.status_replicas_path, &s.label_selector_path].map(|path| name_of(path));
     quote! {
         SubresourceDesc {
             name: #name,
             group: #group,
             version: #version,
             kind: #kind,
-            verbs: &[#(#verbs),*],
+            verbs: #verbs,
             spec_replicas_path: #spec,
             status_replicas_path: #status,
             label_selector_path: #selector,
@@ -318,6 +353,8 @@ fn column(model: &Model, c: &Column, descriptions: &Descriptions) -> TokenStream
         _ => description.clone(),
     };
     let priority = Literal::i32_unsuffixed(c.priority);
+    let [name, ty, format, path, function, description] =
+        [name, ty, format, path, function, &description].map(|text| name_of(text));
     quote! {
         ColumnDesc {
             name: #name,

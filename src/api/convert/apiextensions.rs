@@ -145,12 +145,12 @@ mod tests {
 
     /// The stored form of a v1 spec, which must lead back to the spec.
     fn stored(given: &Value) -> Value {
-        let mut object = (kind("v1").new)();
+        let mut object = kind("v1").new_object();
         let text = json!({"spec": given}).to_string();
         assert_eq!(json::read(text.as_bytes(), object.as_reflect_mut()), Ok(vec![]));
-        let stored = (kind("v1beta1").from_hub)(object).unwrap();
+        let stored = kind("v1beta1").from_hub(object).unwrap();
         let form = spec(&*stored);
-        let back = (kind("v1beta1").to_hub)(stored).unwrap();
+        let back = kind("v1beta1").to_hub(stored).unwrap();
         assert_eq!(spec(&*back), *given);
         form
     }

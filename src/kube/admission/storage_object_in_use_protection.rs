@@ -29,7 +29,7 @@ impl Plugin for StorageObjectInUseProtection {
     }
 
     fn admit<'a>(&'a self, attributes: &'a mut Attributes<'_>) -> Outcome<'a, ()> {
-        let (group, plural) = (attributes.resource.group, attributes.resource.plural);
+        let (group, plural) = (attributes.resource.group.as_str(), attributes.resource.plural.as_str());
         let found = PROTECTED.iter().find(|(g, p, _)| (*g, *p) == (group, plural));
         if let (Some((_, _, finalizer)), Some(metadata)) = (found, attributes.metadata_mut()) {
             protect(metadata, finalizer);

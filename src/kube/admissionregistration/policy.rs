@@ -98,7 +98,7 @@ impl Strategy for ValidatingPolicy {
         is_main(&write, faulty).then(|| confirm_policy(context, kind(write.new), write.old.and_then(kind)))?
     }
 
-    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+    fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         StatusAlone.reset_fields(part)
     }
 

@@ -44,7 +44,7 @@ impl Strategy for DeploymentStrategy {
         }
     }
 
-    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+    fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         match part {
             Part::Status => &[&["metadata", "labels"]],
             _ => &[],

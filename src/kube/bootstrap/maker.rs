@@ -56,7 +56,7 @@ impl Maker<'_> {
         let Some(stored) = objects.find(&name).await? else {
             return self.create(&objects, object, &namespace).await;
         };
-        objects.resource.apply_defaults(objects.resource.hub, &mut *object);
+        objects.resource.apply_defaults(&objects.resource.hub, &mut *object);
         if (wanted.reconcile)(&*stored.object, &*object).is_none() {
             return Ok(());
         }

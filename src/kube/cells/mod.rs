@@ -115,10 +115,10 @@ mod tests {
         for kind in versions.flat_map(|v| v.kinds) {
             for column in kind.columns.iter().filter(|c| !c.function.is_empty()) {
                 let cell = cells
-                    .get(column.function)
+                    .get(&column.function)
                     .unwrap_or_else(|| panic!("{}: {}", kind.kind, column.function));
                 // Registered for the type of the hub: an empty object has a cell.
-                let empty = (kind.to_hub)((kind.new)()).unwrap();
+                let empty = kind.to_hub(kind.new_object()).unwrap();
                 assert_ne!(cell(&*empty), Cell::Null, "{}: {}", kind.kind, column.name);
             }
         }

@@ -33,7 +33,7 @@ impl Strategy for CertificateSigningRequestStrategy {
     }
 
     /// Who may write the status of a request may not decide on it.
-    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+    fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         match part {
             Part::Main => &[&["spec"]],
             Part::Status => &[&["status", "conditions"]],

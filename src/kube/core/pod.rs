@@ -54,7 +54,7 @@ impl Strategy for PodStrategy {
         }
     }
 
-    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+    fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         match part {
             Part::Status => &[&["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
             _ => &[],
@@ -286,7 +286,7 @@ fn changed_fields(new: &PodSpec, old: &PodSpec) -> Vec<String> {
     let fields = new.desc().fields.iter().enumerate();
     let mut names = Vec::new();
     for (_, field) in fields.filter(|(index, _)| !equality::equal_values(new.get(*index), old.get(*index))) {
-        let (new, old) = match field.json {
+        let (new, old) = match field.json.as_str() {
             "containers" => (&new.containers, &old.containers),
             "initContainers" => (&new.init_containers, &old.init_containers),
             json => {

@@ -44,7 +44,7 @@ struct Rules<T> {
 }
 
 impl<T: Reflect> Strategy for Rules<T> {
-    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+    fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         StatusAlone.reset_fields(part)
     }
 

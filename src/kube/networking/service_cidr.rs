@@ -28,7 +28,7 @@ impl Strategy for ServiceCidrStrategy {
             .collect()
     }
 
-    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+    fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         match part {
             Part::Status => &[&["metadata"]],
             _ => &[],

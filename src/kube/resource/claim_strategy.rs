@@ -19,7 +19,7 @@ pub struct ClaimStrategy;
 pub struct ClaimTemplateStrategy;
 
 impl Strategy for ClaimStrategy {
-    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+    fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         StatusAlone.reset_fields(part)
     }
 

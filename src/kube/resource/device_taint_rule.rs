@@ -20,7 +20,7 @@ impl Strategy for DeviceTaintRuleStrategy {
         set_taint_time(new, context.now);
     }
 
-    fn reset_fields(&self, part: Part) -> &'static [&'static [&'static str]] {
+    fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         match part {
             Part::Status => &[&["metadata"]],
             _ => &[],

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::view::{Presence, Shape, item_element, same, same_key};
 use crate::equality::identical;
 use crate::fieldset::{Entry, FieldSet, Name, PathElement};
-use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Value};
+use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Unknown, Value};
 
 /// The differences of a new object from an old one.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl Level {
 
     /// Fields of the names in `ignored` are passed over.
     fn messages<'a>(&mut self, old: Option<&'a dyn Reflect>, new: Option<&'a dyn Reflect>, ignored: &FieldSet) {
-        let Some(desc) = old.or(new).map(|m| m.desc()) else {
+        let Some(desc) = old.or(new).map(Reflect::desc) else {
             return;
         };
         let (olds, news) = (old.map(all_values), new.map(all_values));
@@ -138,7 +138,7 @@ impl Level {
                 }
                 continue;
             }
-            if !ignored.is_empty() && ignored.field(field.json).is_some_and(|entry| entry.member) {
+            if !ignored.is_empty() && ignored.field(&field.json).is_some_and(|entry| entry.member) {
                 continue;
             }
             let shown = |v| match v {
@@ -146,19 +146,26 @@ impl Level {
                 None => Presence::Absent,
             };
             self.push(
-                || PathElement::field(field.json),
+                || PathElement::Field(field.json.clone()),
                 diff(Shape::of(field), shown(a), shown(b)),
             );
         }
+        let rest = |message: Option<&'a dyn Reflect>| message.and_then(Reflect::rest);
+        if desc.unknown == Unknown::Kept {
+            self.maps(FieldDesc::ANY, rest(old), rest(new));
+        }
     }
 
-    fn maps(&mut self, field: &'static FieldDesc, old: Option<&dyn Map>, new: Option<&dyn Map>) {
+    fn maps(&mut self, field: &FieldDesc, old: Option<&dyn Map>, new: Option<&dyn Map>) {
         let shape = Shape::of_entry(field);
         let find = |map: Option<&'_ dyn Map>, key: &str| map.is_some_and(|m| m.get(key).is_some());
         let name = |key: &str| PathElement::Field(Name::from(key));
         if let Some(old) = old {
             old.for_each(&mut |key, a| {
                 let b = new.and_then(|m| m.get(key));
+                if b.is_some_and(|b| identical(a, b)) {
+                    return;
+                }
                 let b = b.map_or(Presence::Absent, Presence::of_element);
                 self.push(|| name(key), diff(shape, Presence::of_element(a), b));
             });
@@ -172,7 +179,7 @@ impl Level {
         }
     }
 
-    fn lists(&mut self, field: &'static FieldDesc, old: Option<&dyn List>, new: Option<&dyn List>) {
+    fn lists(&mut self, field: &FieldDesc, old: Option<&dyn List>, new: Option<&dyn List>) {
         let shape = Shape::of_item(field);
         let mut items: BTreeMap<PathElement, [Vec<Value<'_>>; 2]> = BTreeMap::new();
         for (side, list) in [old, new].into_iter().enumerate() {
@@ -200,7 +207,7 @@ fn as_message(value: Option<Value<'_>>) -> Option<&dyn Reflect> {
 }
 
 /// Items of one key. Where a list has several of one key, they count as one thing.
-fn diff_items(shape: Shape, old: &[Value<'_>], new: &[Value<'_>]) -> Diff {
+fn diff_items(shape: Shape<'_>, old: &[Value<'_>], new: &[Value<'_>]) -> Diff {
     fn only<'a>(items: &[Value<'a>]) -> Presence<'a> {
         items.first().copied().map_or(Presence::Absent, Presence::of_element)
     }
@@ -221,8 +228,9 @@ fn diff_items(shape: Shape, old: &[Value<'_>], new: &[Value<'_>]) -> Diff {
     }
 }
 
-fn diff(shape: Shape, old: Presence<'_>, new: Presence<'_>) -> Diff {
+fn diff(shape: Shape<'_>, old: Presence<'_>, new: Presence<'_>) -> Diff {
     use Presence::{Absent, Null, Value as Is};
+    let shape = shape.with_both(old, new);
     let mut out = match (shape, old, new) {
         (_, Absent, Absent) | (_, Null, Null) => return Diff::default(),
         (Shape::Leaf, Is(a), Is(b)) => {
@@ -263,14 +271,14 @@ fn diff(shape: Shape, old: Presence<'_>, new: Presence<'_>) -> Diff {
 
 impl Level {
     /// The content of two values of which one may not be there.
-    fn descend(&mut self, shape: Shape, old: Presence<'_>, new: Presence<'_>) {
+    fn descend(&mut self, shape: Shape<'_>, old: Presence<'_>, new: Presence<'_>) {
         let value = |p| match p {
             Presence::Value(v) => Some(v),
             _ => None,
         };
         let (a, b) = (value(old), value(new));
         match shape {
-            Shape::Leaf => {}
+            Shape::Leaf | Shape::Any => {}
             Shape::Message => self.messages(as_message(a), as_message(b), &FieldSet::EMPTY),
             Shape::List(field) => {
                 let list = |v| match v {
@@ -292,7 +300,7 @@ impl Level {
 
 /// Lists whose items have the same keys in the same places: the usual case, without building the keys of items that
 /// don't differ. `None`: not such lists.
-fn diff_parallel(field: &'static FieldDesc, old: &dyn List, new: &dyn List) -> Option<Diff> {
+fn diff_parallel(field: &FieldDesc, old: &dyn List, new: &dyn List) -> Option<Diff> {
     let len = old.len();
     if len != new.len() || !(0..len).all(|i| same_key(field, old.get(i), new.get(i))) {
         return None;

@@ -67,10 +67,13 @@ struct Created {
 }
 
 /// A field with its value before and now.
-type Member<'a> = (&'static FieldDesc, Option<Value<'a>>, Value<'a>);
+type Member<'a> = (&'a FieldDesc, Option<Value<'a>>, Value<'a>);
 
 /// The members of a message and of those that it inlines.
 fn gather<'a>(old: Option<&'a dyn Reflect>, new: &'a dyn Reflect, members: &mut Vec<Member<'a>>) -> Option<()> {
+    if new.rest().is_some() {
+        return None;
+    }
     let mut values = Vec::with_capacity(new.desc().fields.len());
     new.values(&mut values);
     for (index, (field, value)) in new.desc().fields.iter().zip(values).enumerate() {
@@ -98,6 +101,7 @@ fn gather<'a>(old: Option<&'a dyn Reflect>, new: &'a dyn Reflect, members: &mut 
 fn is_bare(field: &FieldDesc, value: Value<'_>) -> bool {
     let empty = match value {
         Value::Absent => true,
+        Value::Null => false,
         Value::Str(text) => text.is_empty() && !field.flags.has(Flags::OPTIONAL),
         Value::List(list) => list.is_empty() && !field.flags.has(Flags::OPTIONAL),
         Value::Map(map) => map.is_empty() && !field.flags.has(Flags::OPTIONAL),
@@ -110,14 +114,14 @@ impl Created {
     fn messages(&mut self, old: Option<&dyn Reflect>, new: &dyn Reflect, without: Without<'_>) -> Option<()> {
         let mut members = Vec::with_capacity(new.desc().fields.len());
         gather(old, new, &mut members)?;
-        members.sort_unstable_by_key(|(field, ..)| field.json);
+        members.sort_unstable_by(|(a, ..), (b, ..)| a.json.cmp(&b.json));
         for (field, before, value) in members {
-            let Some((without, untracked)) = without.below(field.json) else {
+            let Some((without, untracked)) = without.below(&field.json) else {
                 continue;
             };
             let before = before.map_or(Presence::Absent, |before| Presence::of(field, before));
             let at = self.begin();
-            write_name(field.json, &mut self.out);
+            write_name(&field.json, &mut self.out);
             let change = Change {
                 old: before,
                 new: Presence::of(field, value),
@@ -138,8 +142,9 @@ impl Created {
     }
 
     /// What follows the element of an entry that begins at `at`; without anything to say the entry goes again.
-    fn value(&mut self, shape: Shape, change: Change<'_>, at: usize, without: Without<'_>) -> Option<()> {
+    fn value(&mut self, shape: Shape<'_>, change: Change<'_>, at: usize, without: Without<'_>) -> Option<()> {
         use Presence::{Absent, Null, Value as Is};
+        let shape = shape.with_both(change.old, change.new);
         let (member, content) = match (shape, change.old, change.new) {
             (_, Absent, Absent) | (_, Null, Null) => (false, None),
             (Shape::Leaf, Is(a), Is(b)) => (!same(a, b), None),
@@ -176,7 +181,7 @@ impl Created {
 
     fn content(
         &mut self,
-        shape: Shape,
+        shape: Shape<'_>,
         old: Option<&dyn Reflect>,
         value: Value<'_>,
         without: Without<'_>,
@@ -191,7 +196,7 @@ impl Created {
         }
     }
 
-    fn list(&mut self, field: &'static FieldDesc, list: &dyn List) -> Option<()> {
+    fn list(&mut self, field: &FieldDesc, list: &dyn List) -> Option<()> {
         let mut items: Vec<(PathElement, Value<'_>)> = (0..list.len())
             .map(|index| list.get(index))
             .map(|item| (item_element(field, item), item))
@@ -213,7 +218,7 @@ impl Created {
         Some(())
     }
 
-    fn map(&mut self, field: &'static FieldDesc, map: &dyn Map) -> Option<()> {
+    fn map(&mut self, field: &FieldDesc, map: &dyn Map) -> Option<()> {
         let shape = Shape::of_entry(field);
         let mut outcome = Some(());
         map.for_each(&mut |key, value| {

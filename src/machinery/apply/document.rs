@@ -3,6 +3,8 @@
 //! The object alone would not do: that a field is null, zero or empty says something too. So the fields are gathered from
 //! the text, which is checked against the field tables as kube-apiserver checks it against its schema.
 
+use std::collections::BTreeSet;
+
 use super::shown::{is_unshown, shows_more};
 use super::view::{Shape, absent_key, scalar_of_json};
 use crate::budget::Budget;
@@ -10,7 +12,7 @@ use crate::fieldset::{Entry, FieldSet, Growing, KeyField, Name, PathElement};
 use crate::json::route::{Route, Seen, find};
 use crate::json::{self, Cursor};
 use crate::managed::untracked;
-use crate::reflect::{FieldDesc, ListType, MessageDesc, Reflect, Type};
+use crate::reflect::{FieldDesc, ListType, MessageDesc, Names, Reflect, Type, Unknown};
 
 /// How deep a document may nest.
 const MAX_DEPTH: usize = 200;
@@ -49,8 +51,8 @@ pub fn read_document(text: &[u8], message: &mut dyn Reflect) -> Result<Document,
         cursor: Cursor::new(text),
         ..Gather::default()
     };
-    let desc = message.desc();
-    let fields = gather.members(desc, Place::top(), &[]).set;
+    let desc = message.handle().clone();
+    let fields = gather.members(&desc, Place::top(), &Names::NONE).set;
     if gather.duplicate {
         return Err(DocumentError::Duplicate);
     }
@@ -136,6 +138,8 @@ struct Place {
     depth: usize,
     /// Within something that is owned as a whole.
     atomic: bool,
+    /// Among the fields of a dynamic message, which shows what was said.
+    dynamic: bool,
 }
 
 impl Place {
@@ -143,13 +147,15 @@ impl Place {
         Place {
             depth: 0,
             atomic: false,
+            dynamic: false,
         }
     }
 
-    fn below(self, shape: Shape) -> Place {
+    fn below(self, shape: Shape<'_>) -> Place {
         Place {
             depth: self.depth + 1,
             atomic: self.atomic || matches!(shape, Shape::Leaf),
+            dynamic: self.dynamic,
         }
     }
 }
@@ -216,18 +222,20 @@ impl<'a> Gather<'a> {
     }
 
     /// The object at hand as a message of `desc`; `keys` are the fields whose values the caller wants.
-    fn members(&mut self, desc: &'static MessageDesc, place: Place, keys: &[&'static str]) -> Said {
+    fn members(&mut self, desc: &MessageDesc, place: Place, keys: &Names) -> Said {
         if place.depth > MAX_DEPTH {
             self.cursor.skip();
             self.problem("nested too deep".to_owned());
             return Said::default();
         }
-        let mut said = Said {
-            member: true,
-            ..Said::default()
+        let place = Place {
+            dynamic: desc.is_dynamic(),
+            ..place
         };
+        let mut said = Said::member();
         said.keys.reserve_exact(keys.len());
         let (mut seen, mut next, mut entries) = (Seen::default(), 0, Vec::new());
+        let mut others: BTreeSet<Name> = BTreeSet::new();
         self.cursor.open();
         while self.cursor.more() {
             said.member = false;
@@ -235,18 +243,10 @@ impl<'a> Gather<'a> {
             let mut route = Route::default();
             let found = find(desc, &key.bytes(), next, &mut route);
             let Some(field) = route.field(desc).filter(|_| found) else {
-                let key = key.decode();
-                self.cursor.peek();
-                let value = self.cursor.skip();
-                if !(place.depth == 0 && is_type_meta(&key, value)) {
-                    let element = PathElement::Field(Name::from(key));
-                    self.step(
-                        || element,
-                        |g| {
-                            g.problem("field not declared in schema".to_owned());
-                            Said::default()
-                        },
-                    );
+                let key = Name::from(key.decode());
+                if let Some(entry) = self.undeclared(desc, &key, place) {
+                    self.duplicate |= !others.insert(key);
+                    entries.push(entry);
                 }
                 continue;
             };
@@ -254,17 +254,17 @@ impl<'a> Gather<'a> {
             next = route.next();
             let start = self.cursor.position_of_next();
             let shape = Shape::of(field);
-            let element = || PathElement::field(field.json);
+            let element = || PathElement::Field(field.json.clone());
             let value = self.step(element, |g| {
-                let said = g.value(field.ty, shape, place);
-                if is_unshown(field, g.cursor.since(start)) {
+                let said = g.value(&field.ty, shape, place);
+                if !place.dynamic && is_unshown(field, g.cursor.since(start)) {
                     g.odd(!place.below(shape).atomic);
                 }
                 said
             });
             if keys.contains(&field.json) {
                 let text = self.cursor.since(start);
-                said.keys.push((Name::new_static(field.json), scalar_of_json(text)));
+                said.keys.push((field.json.clone(), scalar_of_json(text)));
             }
             entries.push(Entry {
                 element: element(),
@@ -280,20 +280,53 @@ impl<'a> Gather<'a> {
         said
     }
 
+    /// The value at hand, of a key that is no field: of one that is kept beside the fields, what it says.
+    fn undeclared(&mut self, desc: &MessageDesc, key: &Name, place: Place) -> Option<Entry> {
+        let first = self.cursor.peek();
+        let element = PathElement::Field(key.clone());
+        let may_be_type = matches!(key.as_str(), "apiVersion" | "kind");
+        if desc.unknown == Unknown::Kept && !(place.depth == 0 && may_be_type && first == Some(b'"')) {
+            let said = self.step(|| element.clone(), |g| g.value(&Type::Any, Shape::Any, place));
+            // As every key of a map.
+            return Some(Entry {
+                element,
+                member: true,
+                children: said.set,
+            });
+        }
+        let value = self.cursor.skip();
+        if !(place.depth == 0 && is_type_meta(key, value)) {
+            self.step(
+                || element,
+                |g| {
+                    g.problem("field not declared in schema".to_owned());
+                    Said::default()
+                },
+            );
+        }
+        None
+    }
+
     /// The value at hand.
-    fn value(&mut self, ty: Type, shape: Shape, place: Place) -> Said {
+    fn value(&mut self, ty: &Type, shape: Shape<'_>, place: Place) -> Said {
         let first = self.cursor.peek();
         if first == Some(b'n') {
             self.cursor.skip();
             return Said::member();
         }
+        let shape = match (shape, first) {
+            (Shape::Any, Some(b'{')) => Shape::Map(FieldDesc::ANY),
+            (Shape::Any, _) => Shape::Leaf,
+            (shape, _) => shape,
+        };
         let (place, odd) = (place.below(shape), self.odd.len());
         let said = match (ty, first) {
-            (Type::Message(desc), Some(b'{')) => self.members(desc(), place, &[]),
-            (Type::Map(element), Some(b'{')) => self.entries(*element, shape, place),
-            (Type::List(element), Some(b'[')) => self.items(*element, shape, place),
+            (Type::Message(desc), Some(b'{')) => self.members(desc, place, &Names::NONE),
+            (Type::Map(element), Some(b'{')) => self.entries(&element.ty, shape, place),
+            (Type::List(element), Some(b'[')) => self.items(&element.ty, shape, place),
+            (Type::Any, Some(b'{')) if !place.atomic => self.entries(&Type::Any, shape, place),
             _ => {
-                self.scalar(ty);
+                self.scalar(ty, place.dynamic);
                 Said::member()
             }
         };
@@ -325,7 +358,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    fn entries(&mut self, element_type: Type, shape: Shape, place: Place) -> Said {
+    fn entries(&mut self, element_type: &Type, shape: Shape<'_>, place: Place) -> Said {
         let below = match shape {
             Shape::Map(field) => Shape::of_entry(field),
             _ => Shape::Leaf,
@@ -339,7 +372,7 @@ impl<'a> Gather<'a> {
                 || element.clone(),
                 |g| {
                     // Go has no null among the values of a map: it reads a zero.
-                    if g.cursor.peek() == Some(b'n') {
+                    if g.cursor.peek() == Some(b'n') && !place.dynamic {
                         g.restate();
                     }
                     g.value(element_type, below, place)
@@ -352,7 +385,7 @@ impl<'a> Gather<'a> {
         said
     }
 
-    fn items(&mut self, element_type: Type, shape: Shape, place: Place) -> Said {
+    fn items(&mut self, element_type: &Type, shape: Shape<'_>, place: Place) -> Said {
         let mut set = Growing::default();
         self.cursor.open();
         let mut index = 0;
@@ -373,7 +406,7 @@ impl<'a> Gather<'a> {
     }
 
     /// An item of a list whose items have owners of their own.
-    fn item(&mut self, field: &'static FieldDesc, ty: Type, place: Place, index: i64, set: &mut Growing) {
+    fn item(&mut self, field: &FieldDesc, ty: &Type, place: Place, index: i64, set: &mut Growing) {
         let (problems, odd) = (self.problems.len(), self.odd.len());
         let keyed = field.list == ListType::Map;
         let first = self.cursor.peek();
@@ -392,8 +425,8 @@ impl<'a> Gather<'a> {
         let shape = Shape::of_item(field);
         let (element, said) = match ty {
             Type::Message(desc) if keyed => {
-                let mut said = self.members(desc(), place.below(shape), field.map_keys);
-                match key_element(field, desc(), std::mem::take(&mut said.keys)) {
+                let mut said = self.members(desc, place.below(shape), field.map_keys());
+                match key_element(field, desc, std::mem::take(&mut said.keys)) {
                     Ok(element) => (element, said),
                     Err(missing) => {
                         return self.problem(format!(
@@ -431,10 +464,11 @@ fn is_type_meta(key: &str, value: &[u8]) -> bool {
 }
 
 /// What an item is known by, of which `keys` were found; the error names one that is missing.
-fn key_element(field: &FieldDesc, message: &MessageDesc, mut keys: Vec<KeyField>) -> Result<PathElement, &'static str> {
-    for name in field.map_keys {
-        if !keys.iter().any(|(found, _)| found == name) {
-            keys.push((Name::new_static(name), absent_key(message, name).ok_or(*name)?));
+fn key_element(field: &FieldDesc, message: &MessageDesc, mut keys: Vec<KeyField>) -> Result<PathElement, Name> {
+    for name in field.map_keys().names() {
+        if !keys.iter().any(|(found, _)| *found == name) {
+            let value = absent_key(message, &name).ok_or_else(|| name.clone())?;
+            keys.push((name, value));
         }
     }
     keys.sort_by(|a, b| a.0.cmp(&b.0));

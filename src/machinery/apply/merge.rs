@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::view::{Shape, declared, is_hollow, item_element, same_key};
+use super::view::{Shape, is_hollow, item_element, same_key};
 use crate::copy;
 use crate::fieldset::{Entry, FieldSet, PathElement};
-use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Slot, Type, Value};
+use crate::reflect::{FieldDesc, List, Map, OptionalSlot, Reflect, Slot, Value};
 
 /// Up to so many pairs of items are compared one by one.
 const FEW: usize = 4096;
@@ -22,55 +22,53 @@ pub fn merge(target: &mut dyn Reflect, applied: &dyn Reflect, fields: &FieldSet)
 
 /// Returns whether the message, or one that it inlines, has the field.
 fn merge_field(target: &mut dyn Reflect, applied: &dyn Reflect, name: &str, entry: &Entry) -> bool {
-    let desc = target.desc();
+    let desc = applied.desc();
     if let Some((index, field)) = desc.field(name) {
         if let Some(slot) = target.get_mut(index) {
             merge_slot(Shape::of(field), slot, applied.get(index), entry);
         }
         return true;
     }
-    for (index, field) in desc.fields.iter().enumerate() {
-        if !field.flags.has(Flags::INLINE) || !inlines(field, name) {
-            continue;
-        }
+    for (index, _) in desc.inlined().filter(|(_, inlined)| inlined.declared(name).is_some()) {
         if let (Some(slot), Value::Message(applied)) = (target.get_mut(index), applied.get(index))
-            && let Slot::Message(target) = filled(slot)
+            && let Slot::Message(target) = slot.filled()
         {
             return merge_field(target, applied, name, entry);
         }
     }
+    if let (Some(target), Some(value)) = (target.rest_mut(), applied.rest().and_then(|rest| rest.get(name))) {
+        merge_slot(Shape::Any, target.entry(name), value, entry);
+    }
     false
 }
 
-/// Whether an inlined message has the field, or one that it inlines in turn.
-pub(super) fn inlines(field: &FieldDesc, name: &str) -> bool {
-    matches!(field.ty, Type::Message(desc) if declared(desc(), name).is_some())
-}
-
-fn filled(slot: Slot<'_>) -> Slot<'_> {
+/// The slot of a map, made if there is none.
+fn map_slot(slot: Slot<'_>) -> Slot<'_> {
     match slot {
-        Slot::Optional(optional) => optional.fill(),
-        slot => slot,
+        Slot::Optional(OptionalSlot::Dynamic(slot)) => slot.fill_map(),
+        slot => slot.filled(),
     }
 }
 
-fn merge_slot(shape: Shape, slot: Slot<'_>, applied: Value<'_>, entry: &Entry) {
-    match shape {
-        Shape::Leaf => copy::assign(slot, applied),
+fn merge_slot(shape: Shape<'_>, slot: Slot<'_>, applied: Value<'_>, entry: &Entry) {
+    match shape.with(applied) {
+        // Where nothing is declared, what is empty or null takes no content away either.
+        Shape::Map(_) if entry.children.is_empty() && matches!(shape, Shape::Any) => merge_any(slot, applied),
+        Shape::Any | Shape::Leaf => copy::assign(slot, applied),
         Shape::Message if entry.children.is_empty() => merge_empty(slot, applied),
         Shape::Message => {
-            if let (Slot::Message(target), Value::Message(applied)) = (filled(slot), applied) {
+            if let (Slot::Message(target), Value::Message(applied)) = (slot.filled(), applied) {
                 merge(target, applied, &entry.children);
             }
         }
-        Shape::List(field) => match (filled(slot), applied) {
+        Shape::List(field) => match (slot.filled(), applied) {
             (Slot::List(target), Value::List(applied)) if !entry.children.is_empty() => {
                 merge_list(field, target, applied, &entry.children);
             }
             _ => {}
         },
         Shape::Map(field) => {
-            if let (Slot::Map(target), Value::Map(applied)) = (filled(slot), applied) {
+            if let (Slot::Map(target), Value::Map(applied)) = (map_slot(slot), applied) {
                 merge_map(field, target, applied, &entry.children);
             }
         }
@@ -79,20 +77,28 @@ fn merge_slot(shape: Shape, slot: Slot<'_>, applied: Value<'_>, entry: &Entry) {
 
 /// A message that the applied object has as null or `{}`: that is taken over where there is no content.
 fn merge_empty(slot: Slot<'_>, applied: Value<'_>) {
-    let Slot::Optional(optional) = slot else { return };
-    let hollow = match optional.is_some().then(|| optional.fill()) {
-        Some(Slot::Message(message)) => is_hollow(message),
-        Some(_) => false,
-        None => true,
-    };
+    let Slot::Optional(mut optional) = slot else { return };
+    let there = optional.is_some();
+    let hollow = !there || matches!(optional.reborrow().open(), Slot::Message(message) if is_hollow(message));
     match applied {
         Value::Absent if hollow => optional.clear(),
+        Value::Null if hollow => optional.set_null(),
         Value::Message(_) if hollow => drop(optional.fill()),
         _ => {}
     }
 }
 
-fn merge_map(field: &'static FieldDesc, target: &mut dyn Map, applied: &dyn Map, fields: &FieldSet) {
+/// The same of an object of which nothing is declared.
+fn merge_any(slot: Slot<'_>, applied: Value<'_>) {
+    let Slot::Optional(mut optional) = slot else { return };
+    let there = optional.is_some();
+    let content = there && matches!(optional.reborrow().open(), Slot::Map(map) if !map.is_empty());
+    if !content {
+        copy::assign(Slot::Optional(optional), applied);
+    }
+}
+
+fn merge_map(field: &FieldDesc, target: &mut dyn Map, applied: &dyn Map, fields: &FieldSet) {
     let shape = Shape::of_entry(field);
     for entry in fields.entries() {
         if let Some(name) = entry.element.name()
@@ -111,7 +117,7 @@ struct Origin {
     new: Option<usize>,
 }
 
-fn merge_list(field: &'static FieldDesc, target: &mut dyn List, applied: &dyn List, fields: &FieldSet) {
+fn merge_list(field: &FieldDesc, target: &mut dyn List, applied: &dyn List, fields: &FieldSet) {
     let shape = Shape::of_item(field);
     let origins = if is_prefix(field, target, applied) {
         None
@@ -155,8 +161,8 @@ fn merge_list(field: &'static FieldDesc, target: &mut dyn List, applied: &dyn Li
 }
 
 fn merge_item(
-    field: &'static FieldDesc,
-    shape: Shape,
+    field: &FieldDesc,
+    shape: Shape<'_>,
     target: &mut dyn List,
     index: usize,
     applied: Value<'_>,

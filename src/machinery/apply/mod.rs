@@ -109,7 +109,7 @@ impl Apply<'_> {
             manager: BEFORE_FIRST_APPLY.to_owned(),
             ..self.writer.clone()
         };
-        let empty = (self.live.desc().new)();
+        let empty = self.live.handle().new_message();
         let change = Change {
             old: &*empty,
             new: self.live,

@@ -6,7 +6,11 @@ use crate::reflect::{Flags, LeafKind, Reflect, Slot, Type};
 
 /// Sorts the keys of all such values of an object but for those in its metadata, which hold what others wrote.
 pub fn sort_raw_values(object: &mut dyn Reflect) {
-    let desc = object.desc();
+    let desc = object.handle().clone();
+    if desc.is_dynamic() {
+        // It is written in this order anyway.
+        return;
+    }
     let fields = desc.fields.iter().enumerate();
     for (index, _) in fields.filter(|(_, f)| f.json != "metadata" || f.flags.has(Flags::INLINE)) {
         object.get_mut(index).into_iter().for_each(sort);
@@ -26,13 +30,13 @@ fn sort(slot: Slot<'_>) {
                 message.get_mut(index).into_iter().for_each(sort);
             }
         }
-        Slot::Optional(o) if o.is_some() => sort(o.fill()),
-        Slot::List(list) if is_composed(list.element_type()) => {
+        Slot::Optional(o) if o.is_some() => sort(o.open()),
+        Slot::List(list) if is_composed(&list.element().ty) => {
             for index in 0..list.len() {
                 list.get_mut(index).into_iter().for_each(sort);
             }
         }
-        Slot::Map(map) if is_composed(map.element_type()) => {
+        Slot::Map(map) if is_composed(&map.element().ty) => {
             let mut keys = Vec::with_capacity(map.len());
             map.for_each(&mut |key, _| keys.push(key.to_owned()));
             for key in keys {
@@ -43,7 +47,7 @@ fn sort(slot: Slot<'_>) {
     }
 }
 
-fn is_composed(ty: Type) -> bool {
+fn is_composed(ty: &Type) -> bool {
     matches!(ty, Type::Message(_) | Type::Leaf(LeafKind::Raw))
 }
 

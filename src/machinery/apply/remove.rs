@@ -1,28 +1,27 @@
 //! Takes fields out of a message that their writer no longer applies and that belong to no one else.
 
-use super::merge::inlines;
-use super::view::{Shape, declared, is_hollow_without, item_element};
+use super::view::{Shape, is_hollow_without, item_element};
 use crate::fieldset::{Entry, FieldSet, PathElement};
-use crate::reflect::{FieldDesc, Flags, List, Map, MessageDesc, Reflect, Slot, Type, Value};
+use crate::reflect::{FieldDesc, List, Map, MessageDesc, Reflect, Slot, Type, Unknown as Others, Value};
 
 /// The fields of `last` that none of `owned` has. A named field counts as owned (or as applied before) where something
 /// below it is.
-pub(super) fn unowned(desc: &'static MessageDesc, last: &FieldSet, owned: &[&FieldSet]) -> FieldSet {
+pub(super) fn unowned(desc: &MessageDesc, last: &FieldSet, owned: &[&FieldSet]) -> FieldSet {
     below(Level::Message(desc), last, owned)
 }
 
 /// A set in which every named field that has something below it is a member too.
-pub(super) fn with_parents(desc: &'static MessageDesc, set: &FieldSet) -> FieldSet {
+pub(super) fn with_parents(desc: &MessageDesc, set: &FieldSet) -> FieldSet {
     ensure(Level::Message(desc), set)
 }
 
 /// What of `removed` went because `gone` was taken out, or with it. A message, map or list that has lost all that it had
 /// and was not taken out itself counts as there: it is null then in kube-apiserver, and its other owners keep it.
-pub(super) fn taken_out(desc: &'static MessageDesc, removed: &FieldSet, gone: &FieldSet) -> FieldSet {
+pub(super) fn taken_out(desc: &MessageDesc, removed: &FieldSet, gone: &FieldSet) -> FieldSet {
     without_hollowed(Level::Message(desc), removed, gone)
 }
 
-fn without_hollowed(level: Level, removed: &FieldSet, gone: &FieldSet) -> FieldSet {
+fn without_hollowed(level: Level<'_>, removed: &FieldSet, gone: &FieldSet) -> FieldSet {
     let entries = removed.entries().iter().map(|entry| match gone.get(&entry.element) {
         Some(found) if !found.member => {
             let (next, named) = level.step(&entry.element);
@@ -39,37 +38,42 @@ fn without_hollowed(level: Level, removed: &FieldSet, gone: &FieldSet) -> FieldS
 
 /// What the entries of a level are.
 #[derive(Clone, Copy)]
-enum Level {
-    Message(&'static MessageDesc),
-    List(&'static FieldDesc),
-    Map(&'static FieldDesc),
+enum Level<'d> {
+    Message(&'d MessageDesc),
+    List(&'d FieldDesc),
+    Map(&'d FieldDesc),
+    /// Of an object of which nothing is declared.
+    Any,
     /// Nothing is known of it: the paths are of another schema, or below something that is owned as a whole.
     Unknown,
 }
 
-impl Level {
+impl<'d> Level<'d> {
     /// The level below an element, and whether the element is a named field.
-    fn step(self, element: &PathElement) -> (Level, bool) {
+    fn step(self, element: &PathElement) -> (Level<'d>, bool) {
         match (self, element) {
-            (Level::Message(desc), PathElement::Field(name)) => match declared(desc, name) {
-                Some(field) => (Level::of(Shape::of(field), field.ty), true),
+            (Level::Message(desc), PathElement::Field(name)) => match desc.declared(name) {
+                Some(field) => (Level::of(Shape::of(field), &field.ty), true),
+                None if desc.unknown == Others::Kept => (Level::Any, false),
                 None => (Level::Unknown, false),
             },
-            (Level::List(field), _) => match field.ty {
-                Type::List(item) => (Level::of(Shape::of_item(field), *item), false),
+            (Level::List(field), _) => match &field.ty {
+                Type::List(item) => (Level::of(Shape::of_item(field), &item.ty), false),
                 _ => (Level::Unknown, false),
             },
-            (Level::Map(field), _) => match field.ty {
-                Type::Map(value) => (Level::of(Shape::of_entry(field), *value), false),
+            (Level::Map(field), _) => match &field.ty {
+                Type::Map(value) => (Level::of(Shape::of_entry(field), &value.ty), false),
                 _ => (Level::Unknown, false),
             },
+            (Level::Any, PathElement::Field(_)) => (Level::Any, false),
             _ => (Level::Unknown, false),
         }
     }
 
-    fn of(shape: Shape, ty: Type) -> Level {
+    fn of(shape: Shape<'d>, ty: &'d Type) -> Level<'d> {
         match (shape, ty) {
-            (Shape::Message, Type::Message(desc)) => Level::Message(desc()),
+            (Shape::Any, _) => Level::Any,
+            (Shape::Message, Type::Message(desc)) => Level::Message(desc),
             (Shape::List(field), _) => Level::List(field),
             (Shape::Map(field), _) => Level::Map(field),
             _ => Level::Unknown,
@@ -77,7 +81,7 @@ impl Level {
     }
 }
 
-fn below(level: Level, last: &FieldSet, owned: &[&FieldSet]) -> FieldSet {
+fn below(level: Level<'_>, last: &FieldSet, owned: &[&FieldSet]) -> FieldSet {
     let mut out = FieldSet::EMPTY;
     for entry in last.entries() {
         let mut others = owned.iter().filter_map(|set| set.get(&entry.element));
@@ -96,7 +100,7 @@ fn below(level: Level, last: &FieldSet, owned: &[&FieldSet]) -> FieldSet {
 }
 
 /// Adds what of an entry none of the others' entries (and `sets`, what is below those) has.
-fn lose(level: Level, entry: &Entry, others: &[&Entry], sets: &[&FieldSet], out: &mut FieldSet) {
+fn lose(level: Level<'_>, entry: &Entry, others: &[&Entry], sets: &[&FieldSet], out: &mut FieldSet) {
     if entry.children.is_empty() && others.iter().any(|e| e.member) {
         return;
     }
@@ -111,7 +115,7 @@ fn lose(level: Level, entry: &Entry, others: &[&Entry], sets: &[&FieldSet], out:
     }
 }
 
-fn ensure(level: Level, set: &FieldSet) -> FieldSet {
+fn ensure(level: Level<'_>, set: &FieldSet) -> FieldSet {
     let mut out = FieldSet::EMPTY;
     for entry in set.entries() {
         let (next, named) = level.step(&entry.element);
@@ -132,40 +136,32 @@ pub fn remove(message: &mut dyn Reflect, fields: &FieldSet) {
 }
 
 fn remove_field(message: &mut dyn Reflect, name: &str, entry: &Entry) {
-    let desc = message.desc();
+    let desc = message.handle().clone();
     if let Some((index, field)) = desc.field(name) {
         if let Some(slot) = message.get_mut(index) {
             remove_from(Shape::of(field), slot, entry);
         }
         return;
     }
-    for (index, field) in desc.fields.iter().enumerate() {
-        if field.flags.has(Flags::INLINE)
-            && inlines(field, name)
-            && let Some(slot) = message.get_mut(index)
-            && let Some(Slot::Message(inlined)) = present(slot)
+    for (index, _) in desc.inlined().filter(|(_, inlined)| inlined.declared(name).is_some()) {
+        if let Some(slot) = message.get_mut(index)
+            && let Some(Slot::Message(inlined)) = slot.present()
         {
             return remove_field(inlined, name, entry);
         }
     }
-}
-
-/// The slot, if there is something in it.
-fn present(slot: Slot<'_>) -> Option<Slot<'_>> {
-    match slot {
-        Slot::Optional(optional) if optional.is_some() => Some(optional.fill()),
-        Slot::Optional(_) => None,
-        slot => Some(slot),
+    if let Some(rest) = message.rest_mut() {
+        remove_entry(FieldDesc::ANY, rest, name, entry);
     }
 }
 
-fn remove_from(shape: Shape, slot: Slot<'_>, entry: &Entry) {
+fn remove_from(shape: Shape<'_>, slot: Slot<'_>, entry: &Entry) {
     if entry.member {
         return crate::copy::clear(slot);
     }
     match slot {
-        Slot::Optional(optional) => {
-            if optional.is_some() && remove_below(shape, optional.fill(), &entry.children) {
+        Slot::Optional(mut optional) => {
+            if optional.is_some() && remove_below(shape, optional.reborrow().open(), &entry.children) {
                 optional.clear();
             }
         }
@@ -174,7 +170,7 @@ fn remove_from(shape: Shape, slot: Slot<'_>, entry: &Entry) {
 }
 
 /// Returns whether nothing is left.
-fn remove_below(shape: Shape, slot: Slot<'_>, fields: &FieldSet) -> bool {
+fn remove_below(shape: Shape<'_>, slot: Slot<'_>, fields: &FieldSet) -> bool {
     match (shape, slot) {
         (Shape::Message, Slot::Message(message)) => {
             remove(message, fields);
@@ -189,11 +185,15 @@ fn remove_below(shape: Shape, slot: Slot<'_>, fields: &FieldSet) -> bool {
             remove_entries(field, map, fields);
             map.is_empty()
         }
+        (Shape::Any, Slot::Map(map)) => {
+            remove_entries(FieldDesc::ANY, map, fields);
+            map.is_empty()
+        }
         _ => false,
     }
 }
 
-fn remove_items(field: &'static FieldDesc, list: &mut dyn List, fields: &FieldSet) {
+fn remove_items(field: &FieldDesc, list: &mut dyn List, fields: &FieldSet) {
     let shape = Shape::of_item(field);
     for index in (0..list.len()).rev() {
         let element = item_element(field, list.get(index));
@@ -209,14 +209,18 @@ fn remove_items(field: &'static FieldDesc, list: &mut dyn List, fields: &FieldSe
     }
 }
 
-fn remove_entries(field: &'static FieldDesc, map: &mut dyn Map, fields: &FieldSet) {
-    let shape = Shape::of_entry(field);
+fn remove_entries(field: &FieldDesc, map: &mut dyn Map, fields: &FieldSet) {
     for entry in fields.entries() {
-        let Some(name) = entry.element.name() else { continue };
-        if entry.member {
-            map.remove(name);
-        } else if map.get(name).is_some_and(|v| !matches!(v, Value::Absent)) {
-            remove_from(shape, map.entry(name), entry);
+        if let Some(name) = entry.element.name() {
+            remove_entry(field, map, name, entry);
         }
+    }
+}
+
+fn remove_entry(field: &FieldDesc, map: &mut dyn Map, name: &str, entry: &Entry) {
+    if entry.member {
+        map.remove(name);
+    } else if map.get(name).is_some_and(|v| !matches!(v, Value::Absent | Value::Null)) {
+        remove_from(Shape::of_entry(field), map.entry(name), entry);
     }
 }

@@ -10,7 +10,8 @@ use crate::time::{Duration, MicroTime, Time};
 
 impl Gather<'_> {
     /// A value that is neither a message, a map nor a list, or that is not what it should be.
-    pub(super) fn scalar(&mut self, ty: Type) {
+    /// `dynamic`: of a dynamic message, which takes a number as it is.
+    pub(super) fn scalar(&mut self, ty: &Type, dynamic: bool) {
         let start = self.cursor.position_of_next();
         let value = self.cursor.skip();
         let number = matches!(value.first(), Some(b'-' | b'0'..=b'9'));
@@ -26,6 +27,7 @@ impl Gather<'_> {
             (Type::Int32 | Type::Int64 | Type::Double, _) if !number => {
                 self.problem(format!("expected numeric (int or float), got {}", type_name(value)));
             }
+            (Type::Int32 | Type::Int64, _) if dynamic => {}
             (Type::Int32 | Type::Int64, _) => self.integer(ty, start, value),
             (Type::Double, _) => {}
             (Type::Message(_) | Type::Map(_), _) => {
@@ -33,16 +35,16 @@ impl Gather<'_> {
             }
             (Type::List(_), _) => self.problem(format!("expected list, got &{{{}}}", plain(value))),
             (Type::Leaf(LeafKind::Raw), _) => self.raw(start, value),
-            (Type::Leaf(LeafKind::Union), _) => {}
-            (Type::Leaf(kind), Some(b'{' | b'[')) if kind != LeafKind::IntOrString => {
+            (Type::Leaf(LeafKind::Union) | Type::Any, _) => {}
+            (Type::Leaf(kind), Some(b'{' | b'[')) if *kind != LeafKind::IntOrString => {
                 self.problem(format!("expected any scalar, got &{{{}}}", plain(value)));
             }
-            (Type::Leaf(kind), _) => self.leaf(kind, start, value),
+            (Type::Leaf(kind), _) => self.leaf(*kind, start, value),
         }
     }
 
     /// Whole numbers may be written with a fraction of zero, and those that are too large lose their upper half.
-    fn integer(&mut self, ty: Type, start: usize, value: &[u8]) {
+    fn integer(&mut self, ty: &Type, start: usize, value: &[u8]) {
         let digits = std::str::from_utf8(value).unwrap_or_default();
         let small = matches!(ty, Type::Int32);
         let number = match digits.parse::<i64>() {

@@ -38,21 +38,32 @@ fn add_message(message: &dyn Reflect, entries: &mut Vec<Entry>) {
         if matches!(presence, Presence::Absent) {
             continue;
         }
-        let shape = Shape::of(field);
+        let shape = Shape::of(field).with_both(presence, Presence::Absent);
         let list = matches!(shape, Shape::List(_));
         let member =
             matches!(shape, Shape::Leaf) || matches!(presence, Presence::Null) || (!list && presence.is_hollow());
         entries.push(Entry {
-            element: PathElement::field(field.json),
+            element: PathElement::Field(field.json.clone()),
             member,
             children: below(shape, presence),
         });
     }
+    if let Some(rest) = message.rest() {
+        rest.for_each(&mut |key, value| {
+            let presence = Presence::of_element(value);
+            let shape = Shape::Any.with_both(presence, Presence::Absent);
+            entries.push(Entry {
+                element: PathElement::Field(Name::from(key)),
+                member: true,
+                children: below(shape, presence),
+            });
+        });
+    }
 }
 
-fn below(shape: Shape, presence: Presence<'_>) -> FieldSet {
+fn below(shape: Shape<'_>, presence: Presence<'_>) -> FieldSet {
     let mut entries = Vec::new();
-    match (shape, presence) {
+    match (shape.with_both(presence, Presence::Absent), presence) {
         (Shape::Message, Presence::Value(Value::Message(m))) => add_message(m, &mut entries),
         (Shape::Map(field), Presence::Value(Value::Map(m))) => m.for_each(&mut |key, value| {
             entries.push(Entry {

@@ -1,11 +1,11 @@
 //! Whether an apply repeats what its writer said before and the object has: most applies do.
 
-use super::view::{Presence, Shape, item_element, member, same, same_key};
+use super::view::{Presence, Shape, item_element, same, same_key};
 use super::{Apply, Document};
 use crate::fieldset::{Entry, FieldSet};
 use crate::managed::{FIELDS_V1, Operation, untracked};
 use crate::meta::v1::ManagedFieldsEntry;
-use crate::reflect::{FieldDesc, List, Reflect, Value};
+use crate::reflect::{FieldDesc, List, Reflect, Value, member};
 
 impl Apply<'_> {
     /// Whether [`Apply::run`] would change neither the object nor `entries`, those of the live object. Says no where it
@@ -63,13 +63,13 @@ fn holds(live: &dyn Reflect, applied: &dyn Reflect, fields: &FieldSet) -> bool {
     })
 }
 
-fn holds_value(shape: Shape, live: Presence<'_>, applied: Presence<'_>, entry: &Entry) -> bool {
+fn holds_value(shape: Shape<'_>, live: Presence<'_>, applied: Presence<'_>, entry: &Entry) -> bool {
     let (live, applied) = match (live, applied) {
         (Presence::Value(live), Presence::Value(applied)) => (live, applied),
         (Presence::Absent, Presence::Absent) | (Presence::Null, Presence::Null) => return true,
         _ => return false,
     };
-    match (shape, live, applied) {
+    match (shape.with(applied), live, applied) {
         (Shape::Message, Value::Message(live), Value::Message(applied)) if !entry.children.is_empty() => {
             holds(live, applied, &entry.children)
         }
@@ -89,7 +89,7 @@ fn holds_value(shape: Shape, live: Presence<'_>, applied: Presence<'_>, entry: &
 }
 
 /// The items must be there in the same order, with whatever between them.
-fn holds_items(field: &'static FieldDesc, live: &dyn List, applied: &dyn List, fields: &FieldSet) -> bool {
+fn holds_items(field: &FieldDesc, live: &dyn List, applied: &dyn List, fields: &FieldSet) -> bool {
     let mut places = 0..live.len();
     (0..applied.len()).all(|index| {
         let item = applied.get(index);

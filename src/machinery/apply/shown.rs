@@ -19,7 +19,7 @@ pub(super) fn is_unshown(field: &FieldDesc, text: &[u8]) -> bool {
         Type::Int32 | Type::Int64 | Type::Double => !always && text == b"0",
         Type::List(_) | Type::Map(_) => json::is_empty(text),
         Type::Message(_) => field.flags.has(Flags::OMIT_ZERO) && json::is_empty(text),
-        Type::Leaf(_) => false,
+        Type::Leaf(_) | Type::Any => false,
     }
 }
 
@@ -36,11 +36,11 @@ fn shows_null(field: &FieldDesc) -> bool {
 
 /// Whether the server writes fields of a message that were not seen in the document. `at` is where the message stands
 /// among inlined ones.
-pub(super) fn shows_more(desc: &'static MessageDesc, seen: &Seen, at: &mut Vec<u16>) -> bool {
+pub(super) fn shows_more(desc: &MessageDesc, seen: &Seen, at: &mut Vec<u16>) -> bool {
     desc.fields.iter().enumerate().any(|(index, field)| {
         at.push(u16::try_from(index).unwrap_or(u16::MAX));
-        let shown = match field.ty {
-            Type::Message(inlined) if field.flags.has(Flags::INLINE) => shows_more(inlined(), seen, at),
+        let shown = match &field.ty {
+            Type::Message(inlined) if field.flags.has(Flags::INLINE) => shows_more(inlined, seen, at),
             _ => shows_absent(field) && !seen.has(at),
         };
         at.pop();

@@ -4,45 +4,71 @@
 
 use crate::fieldset::{KeyField, Name, PathElement, Scalar};
 use crate::json::{Shape as Json, parse_shape};
-use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, ListType, MessageDesc, Reflect, Type, Value};
+use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, ListType, Map, MessageDesc, Reflect, Type, Value, member};
 
 /// What a value is to server-side apply.
 #[derive(Clone, Copy)]
-pub(super) enum Shape {
+pub(super) enum Shape<'d> {
     /// Owned as a whole.
     Leaf,
     /// Every field has its owners.
     Message,
     /// Every item has its owners; the field says what items are known by.
-    List(&'static FieldDesc),
+    List(&'d FieldDesc),
     /// Every key has its owners.
-    Map(&'static FieldDesc),
+    Map(&'d FieldDesc),
+    /// Nothing is declared: of an object every key has its owners, anything else is owned as a whole.
+    Any,
 }
 
-impl Shape {
-    pub(super) fn of(field: &'static FieldDesc) -> Shape {
+impl<'d> Shape<'d> {
+    pub(super) fn of(field: &'d FieldDesc) -> Shape<'d> {
         let atomic = field.flags.has(Flags::ATOMIC);
         match field.ty {
             Type::Message(_) if !atomic => Shape::Message,
             Type::Map(_) if !atomic => Shape::Map(field),
             Type::List(_) if matches!(field.list, ListType::Set | ListType::Map) => Shape::List(field),
+            Type::Any if !atomic => Shape::Any,
             _ => Shape::Leaf,
         }
     }
 
     /// The shape of the items of a list.
-    pub(super) fn of_item(field: &FieldDesc) -> Shape {
-        match field.ty {
-            Type::List(Type::Message(_)) if !field.flags.has(Flags::ATOMIC) => Shape::Message,
+    pub(super) fn of_item(field: &'d FieldDesc) -> Shape<'d> {
+        match &field.ty {
+            Type::List(element) if !field.flags.has(Flags::ATOMIC) => Shape::of(element),
             _ => Shape::Leaf,
         }
     }
 
-    /// The shape of the values of a map.
-    pub(super) fn of_entry(field: &FieldDesc) -> Shape {
-        match field.ty {
-            Type::Map(Type::Message(_)) => Shape::Message,
+    /// The shape of the values of a map, or of a value of which nothing is declared.
+    pub(super) fn of_entry(field: &'d FieldDesc) -> Shape<'d> {
+        match &field.ty {
+            Type::Map(element) => Shape::of(element),
+            Type::Any => Shape::Any,
             _ => Shape::Leaf,
+        }
+    }
+
+    /// What it is to a value, of which it matters where nothing is declared.
+    pub(super) fn with(self, value: Value<'_>) -> Shape<'d> {
+        match (self, value) {
+            (Shape::Any, Value::Map(_)) => Shape::Map(FieldDesc::ANY),
+            (Shape::Any, _) => Shape::Leaf,
+            (shape, _) => shape,
+        }
+    }
+
+    /// What it is to a value and the one that takes its place: a map where there is nothing else.
+    pub(super) fn with_both(self, old: Presence<'_>, new: Presence<'_>) -> Shape<'d> {
+        match (self, old, new) {
+            (Shape::Any, Presence::Value(old), Presence::Value(new)) => match self.with(old) {
+                Shape::Leaf => Shape::Leaf,
+                _ => self.with(new),
+            },
+            (Shape::Any, Presence::Value(value), _) | (Shape::Any, _, Presence::Value(value)) => self.with(value),
+            (Shape::Any, ..) => Shape::Leaf,
+            (shape, ..) => shape,
         }
     }
 }
@@ -61,6 +87,7 @@ impl<'a> Presence<'a> {
     pub(super) fn of(field: &FieldDesc, value: Value<'a>) -> Presence<'a> {
         let zero = match value {
             Value::Absent => true,
+            Value::Null => return Presence::Null,
             _ if field.flags.has(Flags::OPTIONAL) => return Presence::of_element(value),
             Value::Bool(b) => !b,
             Value::Int32(n) => n == 0,
@@ -103,7 +130,7 @@ impl<'a> Presence<'a> {
     /// Of an item of a list or a value of a map.
     pub(super) fn of_element(value: Value<'a>) -> Presence<'a> {
         match value {
-            Value::Absent => Presence::Null,
+            Value::Absent | Value::Null => Presence::Null,
             Value::Leaf(l) if is_null(l) => Presence::Null,
             value => Presence::Value(value),
         }
@@ -133,14 +160,19 @@ pub(super) fn is_hollow(message: &dyn Reflect) -> bool {
 
 /// The same, were the fields of the names that are `gone` not there.
 pub(super) fn is_hollow_without(message: &dyn Reflect, gone: &dyn Fn(&str) -> bool) -> bool {
-    message.desc().fields.iter().enumerate().all(|(index, field)| {
+    let fields = message.desc().fields.iter().enumerate().all(|(index, field)| {
         let value = message.get(index);
         match value {
             Value::Message(inlined) if field.flags.has(Flags::INLINE) => is_hollow_without(inlined, gone),
             _ if field.flags.has(Flags::INLINE) => true,
-            _ => matches!(Presence::of(field, value), Presence::Absent) || gone(field.json),
+            _ => matches!(Presence::of(field, value), Presence::Absent) || gone(&field.json),
         }
-    })
+    });
+    let mut rest = true;
+    if let Some(map) = message.rest() {
+        map.for_each(&mut |key, _| rest = rest && gone(key));
+    }
+    fields && rest
 }
 
 /// Whether JSON shows two values of one field as the same text.
@@ -149,17 +181,19 @@ pub(super) fn same(a: Value<'_>, b: Value<'_>) -> bool {
         (Value::Leaf(a), Value::Leaf(b)) => same_leaf(a, b),
         (Value::Message(a), Value::Message(b)) => same_message(a, b),
         (Value::List(a), Value::List(b)) => a.len() == b.len() && (0..a.len()).all(|i| same(a.get(i), b.get(i))),
-        (Value::Map(a), Value::Map(b)) => {
-            let mut same_all = a.len() == b.len();
-            if same_all {
-                a.for_each(&mut |key, value| {
-                    same_all = same_all && b.get(key).is_some_and(|other| same(value, other));
-                });
-            }
-            same_all
-        }
+        (Value::Map(a), Value::Map(b)) => same_maps(a, b),
         (a, b) => crate::equality::equal_values(a, b),
     }
+}
+
+fn same_maps(a: &dyn Map, b: &dyn Map) -> bool {
+    let mut same_all = a.len() == b.len();
+    if same_all {
+        a.for_each(&mut |key, value| {
+            same_all = same_all && b.get(key).is_some_and(|other| same(value, other));
+        });
+    }
+    same_all
 }
 
 /// Quantities of one value may have several texts, and raw JSON of one text is the same whatever the order of its keys;
@@ -182,8 +216,11 @@ fn same_leaf(a: &dyn Leaf, b: &dyn Leaf) -> bool {
 
 /// Whether JSON shows two messages of one type as the same text.
 pub(super) fn same_message(a: &dyn Reflect, b: &dyn Reflect) -> bool {
-    let desc = a.desc();
-    desc.fields.iter().enumerate().all(|(index, field)| {
+    let rest = match (a.rest(), b.rest()) {
+        (Some(a), Some(b)) => same_maps(a, b),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    rest && a.desc().fields.iter().enumerate().all(|(index, field)| {
         if field.flags.has(Flags::INLINE) {
             return same(a.get(index), b.get(index));
         }
@@ -200,10 +237,13 @@ pub(super) fn same_key(field: &FieldDesc, a: Value<'_>, b: Value<'_>) -> bool {
     let (Value::Message(a), Value::Message(b)) = (a, b) else {
         return crate::equality::equal_values(a, b);
     };
-    field.map_keys.iter().all(|key| match (member(a, key), member(b, key)) {
-        (Some((_, a)), Some((_, b))) => crate::equality::equal_values(a, b),
-        _ => false,
-    })
+    field
+        .map_keys()
+        .iter()
+        .all(|key| match (member(a, key), member(b, key)) {
+            (Some((_, a)), Some((_, b))) => crate::equality::equal_values(a, b),
+            _ => false,
+        })
 }
 
 /// What an item of a list is known by.
@@ -217,43 +257,12 @@ pub(super) fn item_element(field: &FieldDesc, item: Value<'_>) -> PathElement {
         return PathElement::Value(Scalar::Json(String::from_utf8_lossy(&json).into()));
     }
     let mut keys: Vec<KeyField> = field
-        .map_keys
-        .iter()
-        .map(|name| (Name::new_static(name), key_value(message, name)))
+        .map_keys()
+        .names()
+        .map(|name| (name.clone(), key_value(message, &name)))
         .collect();
     keys.sort_by(|a, b| a.0.cmp(&b.0));
     PathElement::Key(keys.into())
-}
-
-/// The field of this name and its value, of the message or of those that it inlines.
-pub(super) fn member<'a>(message: &'a dyn Reflect, name: &str) -> Option<(&'static FieldDesc, Value<'a>)> {
-    let desc = message.desc();
-    if let Some((index, field)) = desc.field(name) {
-        return Some((field, message.get(index)));
-    }
-    let inlined = desc
-        .fields
-        .iter()
-        .enumerate()
-        .filter(|(_, f)| f.flags.has(Flags::INLINE));
-    inlined
-        .filter_map(|(index, _)| match message.get(index) {
-            Value::Message(inlined) => member(inlined, name),
-            _ => None,
-        })
-        .next()
-}
-
-/// The field of this name, of a message of this kind or of those that it inlines.
-pub(super) fn declared(desc: &MessageDesc, name: &str) -> Option<&'static FieldDesc> {
-    if let Some((_, field)) = desc.field(name) {
-        return Some(field);
-    }
-    let mut inlined = desc.fields.iter().filter(|f| f.flags.has(Flags::INLINE));
-    inlined.find_map(|f| match f.ty {
-        Type::Message(message) => declared(message(), name),
-        _ => None,
-    })
 }
 
 fn key_value(message: &dyn Reflect, name: &str) -> Scalar {
@@ -261,10 +270,10 @@ fn key_value(message: &dyn Reflect, name: &str) -> Scalar {
         return Scalar::Null;
     };
     let missing = match value {
-        Value::Absent => true,
+        Value::Absent | Value::Null => true,
         value => !field.flags.has(Flags::OPTIONAL) && crate::equality::is_zero_value(value),
     };
-    match field.default.filter(|_| missing) {
+    match field.default().filter(|_| missing) {
         Some(default) => scalar_of_json(default.as_bytes()),
         None => scalar(value),
     }
@@ -281,6 +290,12 @@ fn scalar(value: Value<'_>) -> Scalar {
             let mut json = Vec::new();
             leaf.write_json(&mut json);
             scalar_of_json(&json)
+        }
+        // What no schema of such a list allows.
+        Value::List(_) | Value::Map(_) => {
+            let mut json = Vec::new();
+            crate::validation::write_value(value, &mut json);
+            Scalar::Json(String::from_utf8_lossy(&json).into())
         }
         _ => Scalar::Null,
     }
@@ -302,8 +317,8 @@ pub(super) fn scalar_of_json(json: &[u8]) -> Scalar {
 
 /// The value that an absent key of a list item counts as; `None`: the key must be there.
 pub(super) fn absent_key(message: &MessageDesc, name: &str) -> Option<Scalar> {
-    let field = declared(message, name)?;
-    if let Some(default) = field.default {
+    let field = message.declared(name)?;
+    if let Some(default) = field.default() {
         return Some(scalar_of_json(default.as_bytes()));
     }
     let zero = match field.ty {

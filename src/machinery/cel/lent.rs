@@ -76,7 +76,7 @@ fn owned<'a>(json: Json) -> Value<'a> {
 impl<'a> Value<'a> {
     /// An API object as its JSON would be read: fields that JSON leaves out are absent.
     pub fn object(message: &'a dyn Reflect) -> Value<'a> {
-        let gvk = message.desc().gvk;
+        let gvk = message.desc().gvk.as_deref();
         Value::Map(Map::Lent(Rc::new(Message { message, gvk })))
     }
 }
@@ -84,33 +84,47 @@ impl<'a> Value<'a> {
 struct Message<'a> {
     message: &'a dyn Reflect,
     /// Shown as `apiVersion` and `kind`.
-    gvk: Option<Gvk>,
+    gvk: Option<&'a Gvk>,
 }
 
 impl<'a> Message<'a> {
-    /// The fields that JSON would show, those of inlined messages too.
-    fn shown(&self) -> Vec<(&'static FieldDesc, reflect::Value<'a>)> {
-        fields(self.message)
+    /// The names of the fields that JSON would show, those of inlined messages too.
+    fn shown(&self) -> Vec<&'a str> {
+        let mut names = Vec::new();
+        add_shown(self.message, &mut names);
+        names
     }
 }
 
-fn fields(message: &dyn Reflect) -> Vec<(&'static FieldDesc, reflect::Value<'_>)> {
-    let mut shown = Vec::new();
+fn add_shown<'a>(message: &'a dyn Reflect, names: &mut Vec<&'a str>) {
     for (index, field) in message.desc().fields.iter().enumerate() {
         match message.get(index) {
-            reflect::Value::Message(inner) if field.flags.has(Flags::INLINE) => shown.extend(fields(inner)),
-            value if is_shown(field, value) => shown.push((field, value)),
+            reflect::Value::Message(inner) if field.flags.has(Flags::INLINE) => add_shown(inner, names),
+            value if is_shown(field, value) => names.push(&field.json),
             _ => {}
         }
     }
-    shown
+    if let Some(rest) = message.rest() {
+        rest.for_each(&mut |key, _| names.push(key));
+    }
+}
+
+/// Whether JSON would show any field.
+fn shows_any(message: &dyn Reflect) -> bool {
+    let mut fields = message.desc().fields.iter().enumerate();
+    message.rest().is_some()
+        || fields.any(|(index, field)| match message.get(index) {
+            reflect::Value::Message(inner) if field.flags.has(Flags::INLINE) => shows_any(inner),
+            value => is_shown(field, value),
+        })
 }
 
 fn is_shown(field: &FieldDesc, value: reflect::Value<'_>) -> bool {
     let optional = field.flags.has(Flags::OPTIONAL);
     match value {
         reflect::Value::Absent => false,
-        reflect::Value::Message(inner) => optional || !field.flags.has(Flags::OMIT_ZERO) || !fields(inner).is_empty(),
+        reflect::Value::Null => true,
+        reflect::Value::Message(inner) => optional || !field.flags.has(Flags::OMIT_ZERO) || shows_any(inner),
         _ if optional || field.flags.has(Flags::ALWAYS) => true,
         reflect::Value::Bool(b) => b,
         reflect::Value::Int32(n) => n != 0,
@@ -126,7 +140,7 @@ fn is_shown(field: &FieldDesc, value: reflect::Value<'_>) -> bool {
 
 fn lent<'a>(value: reflect::Value<'a>) -> Value<'a> {
     match value {
-        reflect::Value::Absent => Value::Null,
+        reflect::Value::Absent | reflect::Value::Null => Value::Null,
         reflect::Value::Bool(b) => Value::Bool(b),
         reflect::Value::Int32(n) => Value::Int(i64::from(n)),
         reflect::Value::Int64(n) => Value::Int(n),
@@ -152,19 +166,18 @@ impl<'a> Entries<'a> for Message<'a> {
     }
 
     fn get(&self, key: &str) -> Option<Value<'a>> {
-        match (key, &self.gvk) {
-            ("kind", Some(gvk)) => return Some(Value::text(gvk.kind)),
+        match (key, self.gvk) {
+            ("kind", Some(gvk)) => return Some(Value::String(Text::Lent(&gvk.kind))),
             ("apiVersion", Some(gvk)) => return Some(Value::text(gvk.api_version())),
             _ => {}
         }
-        let found = self.shown().into_iter().find(|(field, _)| field.json == key);
-        found.map(|(_, value)| lent(value))
+        let (field, value) = reflect::member(self.message, key)?;
+        is_shown(field, value).then(|| lent(value))
     }
 
     fn keys(&self) -> Vec<Text<'a>> {
         let typed = self.gvk.iter().flat_map(|_| ["apiVersion", "kind"]);
-        let own = self.shown().into_iter().map(|(field, _)| field.json);
-        typed.chain(own).map(Text::Lent).collect()
+        typed.chain(self.shown()).map(Text::Lent).collect()
     }
 }
 

@@ -3,12 +3,10 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use smol_str::SmolStr;
-
 use crate::json::{text, write_float, write_int};
 
-/// A name, which takes no memory of its own where it comes from a table of fields or is short. Sets have many.
-pub type Name = SmolStr;
+/// A name. Sets have many; those of fields are the names of the tables.
+pub use crate::reflect::Name;
 
 /// A value that a list item is known by.
 #[derive(Clone, Debug)]

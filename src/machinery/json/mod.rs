@@ -25,7 +25,7 @@ pub(crate) use scan::{Scanner, Shape, Text, is_empty, parse_shape};
 pub use sorted::sorted;
 pub use text::{lossy as lossy_text, write_string};
 pub use type_meta::{names_type, no_fields, type_meta, type_meta_of_all};
-pub use write::{compact, to_vec, write, write_kind, write_kind_as};
+pub use write::{compact, to_vec, write, write_item, write_kind, write_kind_as};
 pub(crate) use write::{is_written, write_float, write_int, write_key, write_member};
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! collected. A value of a wrong type is an error, but one in the syntax further on goes before it.
 
 mod collection;
+mod dynamic;
 mod fault;
 mod scalar;
 
@@ -12,8 +13,9 @@ use super::route::{Route, Seen, find};
 use super::scan::{AFTER_PAIR, Failure, Scanner, Text};
 use super::validate;
 use crate::budget::Budget;
+use crate::copy;
 use crate::decode::{DecodeError, StrictKind, StrictProblem};
-use crate::reflect::{MessageDesc, Reflect, Slot};
+use crate::reflect::{FieldDesc, MessageDesc, OptionalSlot, Reflect, Slot, Type};
 
 /// The most strict problems that are kept of one document.
 const MAX_PROBLEMS: usize = 100;
@@ -31,8 +33,9 @@ pub fn read(json: &[u8], message: &mut dyn Reflect) -> Result<Vec<StrictProblem>
 
 /// As [`read`], of a document that somebody sent: [`DecodeError::TooLarge`] as soon as it becomes more than the budget.
 pub fn read_within(json: &[u8], message: &mut dyn Reflect, budget: &Budget) -> Result<Vec<StrictProblem>, DecodeError> {
+    let desc = message.handle().clone();
     let mut reader = Reader::new(json, Style::Decode, budget);
-    let outcome = reader.run(message.desc(), message);
+    let outcome = reader.run(&desc, message);
     reader.finish(json, outcome)
 }
 
@@ -41,27 +44,28 @@ pub fn read_within(json: &[u8], message: &mut dyn Reflect, budget: &Budget) -> R
 /// lose what does not fit into 32 bits, errors have other words and name no field, raw JSON gets sorted keys, and
 /// unknown fields are told in alphabetical order. [`DecodeError::TooLarge`] where it is more than a request may make.
 pub fn restore(json: &[u8], message: &mut dyn Reflect) -> Result<Vec<StrictProblem>, DecodeError> {
-    let budget = Budget::of_request();
+    let (desc, budget) = (message.handle().clone(), Budget::of_request());
     let mut reader = Reader::new(json, Style::Restore, &budget);
-    let outcome = reader.run(message.desc(), message);
+    let outcome = reader.run(&desc, message);
     let mut problems = reader.finish(json, outcome)?;
     problems.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(problems)
 }
 
-/// Reads one JSON value into a field of any type.
-pub(crate) fn read_value(json: &[u8], slot: Slot<'_>) -> Result<Vec<StrictProblem>, DecodeError> {
-    read_value_within(json, slot, &Budget::unlimited())
+/// Reads one JSON value into the slot of a field.
+pub(crate) fn read_value(json: &[u8], field: &FieldDesc, slot: Slot<'_>) -> Result<Vec<StrictProblem>, DecodeError> {
+    read_value_within(json, field, slot, &Budget::unlimited())
 }
 
 /// As [`read_value`], within a budget.
 pub(crate) fn read_value_within(
     json: &[u8],
+    field: &FieldDesc,
     slot: Slot<'_>,
     budget: &Budget,
 ) -> Result<Vec<StrictProblem>, DecodeError> {
     let mut reader = Reader::new(json, Style::Decode, budget);
-    let outcome = reader.value(slot).and_then(|()| reader.scan.end());
+    let outcome = reader.value(&field.ty, slot).and_then(|()| reader.scan.end());
     reader.finish(json, outcome)
 }
 
@@ -75,11 +79,11 @@ enum Style {
 /// A step from the top to the value at hand.
 enum Segment<'a> {
     /// A field, and the message that has it.
-    Field(&'static str, &'static MessageDesc),
+    Field(&'a str, &'a MessageDesc),
     /// A message whose fields stand in its parent's object, and that parent.
-    Inline(&'static MessageDesc, &'static MessageDesc),
+    Inline(&'a MessageDesc, &'a MessageDesc),
     /// The struct that holds `apiVersion` and `kind` of a kind, and that kind.
-    TypeMeta(&'static MessageDesc),
+    TypeMeta(&'a MessageDesc),
     Key(Text<'a>),
     Index(usize),
 }
@@ -124,7 +128,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn run(&mut self, desc: &'static MessageDesc, message: &mut dyn Reflect) -> Outcome {
+    fn run(&mut self, desc: &'a MessageDesc, message: &mut dyn Reflect) -> Outcome {
         match self.scan.peek() {
             Some(b'{') => self.object(desc, message)?,
             Some(b'n') => self.scan.literal("null")?,
@@ -143,7 +147,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An object whose brace is at hand.
-    fn object(&mut self, desc: &'static MessageDesc, message: &mut dyn Reflect) -> Outcome {
+    fn object(&mut self, desc: &'a MessageDesc, message: &mut dyn Reflect) -> Outcome {
         if self.depth == MAX_MESSAGE_DEPTH {
             return Err(self.scan.too_deep());
         }
@@ -159,7 +163,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn members(&mut self, desc: &'static MessageDesc, message: &mut dyn Reflect) -> Outcome {
+    fn members(&mut self, desc: &'a MessageDesc, message: &mut dyn Reflect) -> Outcome {
         let (mut seen, mut type_meta) = (Seen::default(), [false; 2]);
         let mut next = 0;
         loop {
@@ -169,11 +173,15 @@ impl<'a> Reader<'a> {
             if find(desc, &name, next, &mut route) {
                 if seen.insert(&route) {
                     self.problem(StrictKind::DuplicateField, key);
+                    if desc.is_dynamic() {
+                        // Of a tree of maps the last member counts; of a struct what is said again adds to it.
+                        message.get_mut(route.next() - 1).into_iter().for_each(copy::clear);
+                    }
                 }
                 next = route.next();
-                self.member(message, route.steps())?;
+                self.member(desc, message, route.steps())?;
             } else {
-                self.unknown(desc, key, &name, &mut type_meta)?;
+                self.unknown(desc, message, key, &mut type_meta)?;
             }
             match self.scan.peek() {
                 Some(b',') => self.scan.pos += 1,
@@ -186,21 +194,24 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A key that is no field of the message: the type of a kind, or nobody's.
+    /// A key that is no field of the message: the type of a kind, what is kept beside the fields, or nobody's.
     fn unknown(
         &mut self,
-        desc: &'static MessageDesc,
+        desc: &'a MessageDesc,
+        message: &mut dyn Reflect,
         key: Text<'a>,
-        name: &[u8],
         type_meta: &mut [bool; 2],
     ) -> Outcome {
-        let place = match name {
+        let place = match &*key.bytes() {
             _ if self.depth > 1 && desc.gvk.is_none() => None,
             b"apiVersion" => Some((0, "apiVersion")),
             b"kind" => Some((1, "kind")),
             _ => None,
         };
         let Some((index, field)) = place else {
+            if let Some(rest) = message.rest_mut() {
+                return self.entry(key, FieldDesc::ANY, rest, None);
+            }
             self.problem(StrictKind::UnknownField, key);
             return self.scan.skip_value().map(drop);
         };
@@ -219,55 +230,55 @@ impl<'a> Reader<'a> {
     }
 
     /// The value of the field that `steps` lead to.
-    fn member(&mut self, message: &mut dyn Reflect, steps: &[u16]) -> Outcome {
+    fn member(&mut self, desc: &'a MessageDesc, message: &mut dyn Reflect, steps: &[u16]) -> Outcome {
         let [first, rest @ ..] = steps else { return Ok(()) };
-        let (index, desc) = (usize::from(*first), message.desc());
+        let index = usize::from(*first);
         let (Some(field), Some(slot)) = (desc.fields.get(index), message.get_mut(index)) else {
             return self.scan.skip_value().map(drop);
         };
         if rest.is_empty() {
-            self.path.push(Segment::Field(field.json, desc));
-            self.value(slot)?;
+            self.path.push(Segment::Field(&field.json, desc));
+            self.value(&field.ty, slot)?;
         } else {
-            let slot = match slot {
-                Slot::Optional(o) => o.fill(),
-                other => other,
-            };
-            let Slot::Message(inlined) = slot else {
+            let (Slot::Message(inlined), Type::Message(inner)) = (slot.filled(), &field.ty) else {
                 return self.scan.skip_value().map(drop);
             };
-            self.path.push(Segment::Inline(inlined.desc(), desc));
-            self.member(inlined, rest)?;
+            self.path.push(Segment::Inline(inner, desc));
+            self.member(inner, inlined, rest)?;
         }
         self.path.pop();
         Ok(())
     }
 
-    fn value(&mut self, slot: Slot<'_>) -> Outcome {
-        match slot {
-            Slot::Optional(o) => {
+    /// A value of a declared type. The type leads: its messages are those of the slots.
+    fn value(&mut self, ty: &'a Type, slot: Slot<'_>) -> Outcome {
+        match (slot, ty) {
+            (Slot::Optional(OptionalSlot::Typed(o)), ty) => {
                 if self.scan.peek() == Some(b'n') {
                     self.scan.literal("null")?;
                     o.clear();
                     Ok(())
                 } else {
-                    self.value(o.fill())
+                    self.value(ty, o.fill())
                 }
             }
-            Slot::Str(s) => self.string(s),
-            Slot::Message(m) => match self.scan.peek() {
-                Some(b'{') => self.object(m.desc(), m),
+            (Slot::Str(s), _) => self.string(s),
+            (Slot::Message(m), Type::Message(desc)) => match self.scan.peek() {
+                Some(b'{') => self.object(desc, m),
                 Some(b'n') => self.scan.literal("null"),
-                _ => self.no_message(m.desc()),
+                _ => self.no_message(desc),
             },
-            Slot::Leaf(l) => self.leaf(l),
-            Slot::List(l) => self.list(l),
-            Slot::Map(m) => self.map(m),
-            Slot::Bool(b) => self.boolean(b),
-            Slot::Int32(n) => self.number("int32", n),
-            Slot::Int64(n) => self.number("int64", n),
-            Slot::Double(n) => self.double(n),
-            Slot::Bytes(b) => self.bytes(b),
+            (Slot::Leaf(l), _) => self.leaf(l),
+            (Slot::List(l), Type::List(element)) => self.list(element, l),
+            (Slot::Map(m), Type::Map(element)) => self.map(element, m),
+            (Slot::Bool(b), _) => self.boolean(b),
+            (Slot::Int32(n), _) => self.number("int32", n),
+            (Slot::Int64(n), _) => self.number("int64", n),
+            (Slot::Double(n), _) => self.double(n),
+            (Slot::Bytes(b), _) => self.bytes(b),
+            (Slot::Optional(OptionalSlot::Dynamic(slot)), ty) => self.dynamic(ty, slot),
+            // No message has slots of other types than its table says.
+            (Slot::Message(_) | Slot::List(_) | Slot::Map(_), _) => self.scan.skip_value().map(drop),
         }
     }
 }

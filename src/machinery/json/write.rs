@@ -3,57 +3,102 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use super::sorted::sorted;
 use super::swar;
 use super::text::{write_escaped, write_string};
 use crate::equality::is_zero;
-use crate::object::{Kind, api_version};
-use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Value};
+use crate::object::Kind;
+use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, List, Map, MessageDesc, Reflect, Value};
 
 /// Room for the values of the messages that one is written within.
 const VALUES: usize = 192;
 
+/// In which order the members of an object are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// That of the table, as Go writes a struct.
+    Table,
+    /// That of their keys, as Go writes a tree of maps: dynamic messages, and structs in them.
+    Sorted,
+}
+
+impl Order {
+    fn of(desc: &MessageDesc) -> Order {
+        match desc.is_dynamic() {
+            true => Order::Sorted,
+            false => Order::Table,
+        }
+    }
+}
+
 /// Appends the message as a JSON object. `out` may hold anything before.
 pub fn write(message: &dyn Reflect, out: &mut Vec<u8>) {
-    write_message(message, &mut Vec::with_capacity(VALUES), out);
+    let order = Order::of(message.desc());
+    write_message(message, order, &mut Vec::with_capacity(VALUES), out);
 }
 
 /// `values` has the values of the messages around this one.
-fn write_message<'a>(message: &'a dyn Reflect, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+fn write_message<'a>(message: &'a dyn Reflect, order: Order, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     out.push(b'{');
-    write_fields(message, values, out);
+    match order {
+        Order::Table => write_fields(message, values, out),
+        Order::Sorted => write_sorted(message, None, values, out),
+    }
     out.push(b'}');
 }
 
-/// Appends an object of a kind: `kind` and `apiVersion` come first.
+/// Appends an object of a kind: `kind` and `apiVersion` come first, or in their place among sorted members.
 pub fn write_kind(object: &dyn Kind, out: &mut Vec<u8>) {
     let gvk = object.gvk();
     let version;
     let api_version = if gvk.group.is_empty() {
-        gvk.version
+        gvk.version.as_str()
     } else {
-        version = api_version(gvk.group, gvk.version);
+        version = gvk.api_version();
         &version
     };
-    write_kind_as(object.as_reflect(), api_version, gvk.kind, out);
+    write_kind_as(object.as_reflect(), api_version, &gvk.kind, out);
+}
+
+/// Appends an object as it stands in a list of its kind: of a struct without `kind` and `apiVersion`.
+pub fn write_item(object: &dyn Kind, out: &mut Vec<u8>) {
+    let message = object.as_reflect();
+    match message.desc().is_dynamic() {
+        true => write_kind(object, out),
+        false => write(message, out),
+    }
 }
 
 /// Appends a message as an object of the kind that is given.
 pub fn write_kind_as(message: &dyn Reflect, api_version: &str, kind: &str, out: &mut Vec<u8>) {
-    write_named(message, api_version, kind, &mut Vec::with_capacity(VALUES), out);
+    let order = Order::of(message.desc());
+    write_named(
+        message,
+        (api_version, kind),
+        order,
+        &mut Vec::with_capacity(VALUES),
+        out,
+    );
 }
 
+/// `ty`: apiVersion and kind.
 fn write_named<'a>(
     message: &'a dyn Reflect,
-    api_version: &str,
-    kind: &str,
+    ty: (&str, &str),
+    order: Order,
     values: &mut Vec<Value<'a>>,
     out: &mut Vec<u8>,
 ) {
-    out.extend_from_slice(b"{\"kind\":");
-    write_string(kind, out);
-    out.extend_from_slice(b",\"apiVersion\":");
-    write_string(api_version, out);
-    write_fields(message, values, out);
+    if order == Order::Sorted {
+        out.push(b'{');
+        write_sorted(message, Some(ty), values, out);
+    } else {
+        out.extend_from_slice(b"{\"kind\":");
+        write_string(ty.1, out);
+        out.extend_from_slice(b",\"apiVersion\":");
+        write_string(ty.0, out);
+        write_fields(message, values, out);
+    }
     out.push(b'}');
 }
 
@@ -76,11 +121,64 @@ fn write_fields<'a>(message: &'a dyn Reflect, values: &mut Vec<Value<'a>>, out: 
                 write_fields(inlined, values, out);
             }
         } else if is_written(field, value) {
-            write_key(field.json, out);
-            write_field(field, value, values, out);
+            write_key(field, out);
+            write_field(field, value, Order::Table, values, out);
         }
     }
     values.truncate(begin);
+}
+
+/// The members of a message in the order of their keys, with those that say its type.
+fn write_sorted<'a>(
+    message: &'a dyn Reflect,
+    ty: Option<(&str, &str)>,
+    values: &mut Vec<Value<'a>>,
+    out: &mut Vec<u8>,
+) {
+    let desc = message.desc();
+    if ty.is_some() || message.rest().is_some() || !desc.inlined.is_empty() {
+        return write_gathered(message, ty, out);
+    }
+    let begin = values.len();
+    message.values(values);
+    for index in desc.by_name.iter().map(|index| usize::from(*index)) {
+        if let (Some(field), Some(&value)) = (desc.fields.get(index), values.get(begin + index))
+            && is_written(field, value)
+        {
+            write_key(field, out);
+            write_field(field, value, Order::Sorted, values, out);
+        }
+    }
+    values.truncate(begin);
+}
+
+/// As [`write_sorted`], of members from several places.
+fn write_gathered(message: &dyn Reflect, ty: Option<(&str, &str)>, out: &mut Vec<u8>) {
+    let mut members = Vec::with_capacity(message.desc().fields.len() + 2);
+    gather(message, &mut members);
+    if let Some((api_version, kind)) = ty {
+        members.push(("apiVersion", FieldDesc::ANY, Value::Str(api_version)));
+        members.push(("kind", FieldDesc::ANY, Value::Str(kind)));
+    }
+    members.sort_by_key(|(key, ..)| *key);
+    let mut values = Vec::new();
+    for (key, field, value) in members {
+        write_any_key(key, out);
+        write_field(field, value, Order::Sorted, &mut values, out);
+    }
+}
+
+fn gather<'a>(message: &'a dyn Reflect, members: &mut Vec<(&'a str, &'a FieldDesc, Value<'a>)>) {
+    for (index, field) in message.desc().fields.iter().enumerate() {
+        match message.get(index) {
+            Value::Message(inlined) if field.flags.has(Flags::INLINE) => gather(inlined, members),
+            value if is_written(field, value) => members.push((&field.json, field, value)),
+            _ => {}
+        }
+    }
+    if let Some(rest) = message.rest() {
+        rest.for_each(&mut |key, value| members.push((key, FieldDesc::ANY, value)));
+    }
 }
 
 /// Appends a field that is not inlined as a member of the object that `out` ends in, if JSON shows it.
@@ -92,8 +190,8 @@ pub(crate) fn write_member(message: &dyn Reflect, index: usize, out: &mut Vec<u8
         .get(index)
         .filter(|field| is_written(field, value))
     {
-        write_key(field.json, out);
-        write_field(field, value, &mut Vec::new(), out);
+        write_key(field, out);
+        write_field(field, value, Order::of(message.desc()), &mut Vec::new(), out);
     }
 }
 
@@ -106,6 +204,7 @@ pub(crate) fn is_written(field: &FieldDesc, value: Value<'_>) -> bool {
     }
     match value {
         Value::Absent => always,
+        Value::Null => true,
         Value::Bool(b) => always || b,
         Value::Int32(n) => always || n != 0,
         Value::Int64(n) => always || n != 0,
@@ -119,21 +218,34 @@ pub(crate) fn is_written(field: &FieldDesc, value: Value<'_>) -> bool {
     }
 }
 
-/// Appends the key of a member, behind a comma unless it is the first of its object.
+/// Appends the key of a field, behind a comma unless it is the first of its object.
 #[inline]
-pub(crate) fn write_key(key: &str, out: &mut Vec<u8>) {
+pub(crate) fn write_key(field: &FieldDesc, out: &mut Vec<u8>) {
+    let key = field.json.as_bytes();
+    if field.flags.has(Flags::ESCAPED) {
+        return write_any_key(&field.json, out);
+    }
     out.reserve(key.len() + 4);
     if out.last() != Some(&b'{') {
         out.push(b',');
     }
     out.push(b'"');
-    out.extend_from_slice(key.as_bytes());
+    out.extend_from_slice(key);
     out.extend_from_slice(b"\":");
+}
+
+/// As [`write_key`], of a key in which anything may stand.
+fn write_any_key(key: &str, out: &mut Vec<u8>) {
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+    write_string(key, out);
+    out.push(b':');
 }
 
 /// A field that is written although it is empty shows as null, but for the items of a list kind and lists whose
 /// definition wants it otherwise.
-fn write_field<'a>(field: &FieldDesc, value: Value<'a>, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+fn write_field<'a>(field: &FieldDesc, value: Value<'a>, order: Order, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     let null = match value {
         Value::List(l) => {
             let shown = field.flags.has(Flags::OPTIONAL) || field.flags.has(Flags::EMPTY_LIST) || field.json == "items";
@@ -146,27 +258,27 @@ fn write_field<'a>(field: &FieldDesc, value: Value<'a>, values: &mut Vec<Value<'
     if null {
         out.extend_from_slice(b"null")
     } else if field.flags.has(Flags::TYPED) {
-        write_typed(value, values, out);
+        write_typed(value, order, values, out);
     } else {
-        write_value(value, values, out)
+        write_value(value, order, values, out)
     }
 }
 
 /// A kind within an object, or a list of them.
-fn write_typed<'a>(value: Value<'a>, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+fn write_typed<'a>(value: Value<'a>, order: Order, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     match value {
-        Value::Message(m) => match m.desc().gvk {
-            Some(gvk) => write_named(m, &gvk.api_version(), gvk.kind, values, out),
-            None => write_message(m, values, out),
+        Value::Message(m) => match &m.desc().gvk {
+            Some(gvk) => write_named(m, (&gvk.api_version(), &gvk.kind), order, values, out),
+            None => write_message(m, order, values, out),
         },
-        Value::List(list) => write_elements(list, write_typed, values, out),
-        other => write_value(other, values, out),
+        Value::List(list) => write_elements(list, write_typed, order, values, out),
+        other => write_value(other, order, values, out),
     }
 }
 
-fn write_value<'a>(value: Value<'a>, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+fn write_value<'a>(value: Value<'a>, order: Order, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     match value {
-        Value::Absent => out.extend_from_slice(b"null"),
+        Value::Absent | Value::Null => out.extend_from_slice(b"null"),
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
         Value::Int32(n) => write_int(i64::from(n), out),
@@ -174,28 +286,42 @@ fn write_value<'a>(value: Value<'a>, values: &mut Vec<Value<'a>>, out: &mut Vec<
         Value::Double(n) => write_float(n, out),
         Value::Str(s) => write_string(s, out),
         Value::Bytes(b) => write_base64(b, out),
-        Value::Message(m) => write_message(m, values, out),
+        Value::Message(m) => write_message(m, order, values, out),
+        Value::Leaf(l) if order == Order::Sorted && l.kind() == LeafKind::Raw => write_raw_sorted(l, out),
         Value::Leaf(l) => l.write_json(out),
-        Value::List(l) => write_elements(l, write_value, values, out),
-        Value::Map(m) => write_map(m, values, out),
+        Value::List(l) => write_elements(l, write_value, order, values, out),
+        Value::Map(m) => write_map(m, order, values, out),
     }
 }
 
-/// How one value is written.
-type WriteValue<'a> = fn(Value<'a>, &mut Vec<Value<'a>>, &mut Vec<u8>);
+/// Raw JSON within a tree of maps is a part of the tree.
+fn write_raw_sorted(leaf: &dyn Leaf, out: &mut Vec<u8>) {
+    let mut json = Vec::new();
+    leaf.write_json(&mut json);
+    out.extend_from_slice(&sorted(&json));
+}
 
-fn write_elements<'a>(list: &'a dyn List, write: WriteValue<'a>, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+/// How one value is written.
+type WriteValue<'a> = fn(Value<'a>, Order, &mut Vec<Value<'a>>, &mut Vec<u8>);
+
+fn write_elements<'a>(
+    list: &'a dyn List,
+    write: WriteValue<'a>,
+    order: Order,
+    values: &mut Vec<Value<'a>>,
+    out: &mut Vec<u8>,
+) {
     out.push(b'[');
     for index in 0..list.len() {
         if index > 0 {
             out.push(b',');
         }
-        write(list.get(index), values, out);
+        write(list.get(index), order, values, out);
     }
     out.push(b']');
 }
 
-fn write_map<'a>(map: &'a dyn Map, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
+fn write_map<'a>(map: &'a dyn Map, order: Order, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     out.push(b'{');
     let mut first = true;
     map.for_each(&mut |key, value| {
@@ -205,7 +331,7 @@ fn write_map<'a>(map: &'a dyn Map, values: &mut Vec<Value<'a>>, out: &mut Vec<u8
         first = false;
         write_string(key, out);
         out.push(b':');
-        write_value(value, values, out);
+        write_value(value, order, values, out);
     });
     out.push(b'}');
 }

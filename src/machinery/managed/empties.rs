@@ -4,7 +4,7 @@
 //! whatever they hold, it shows null for what is not there, and whoever writes it as empty changes that.
 
 use super::member;
-use crate::fieldset::FieldSet;
+use crate::fieldset::{FieldSet, Name, PathElement};
 use crate::json;
 use crate::reflect::{Flags, Reflect, Value};
 
@@ -16,7 +16,7 @@ pub fn written_empty(document: &[u8], object: &dyn Reflect) -> FieldSet {
     set
 }
 
-fn gather(document: &[u8], message: &dyn Reflect, path: &mut Vec<&'static str>, set: &mut FieldSet) {
+fn gather<'a>(document: &[u8], message: &'a dyn Reflect, path: &mut Vec<&'a Name>, set: &mut FieldSet) {
     for (index, field) in message.desc().fields.iter().enumerate() {
         let always = field.flags.has(Flags::ALWAYS);
         let inner = match message.get(index) {
@@ -27,14 +27,15 @@ fn gather(document: &[u8], message: &dyn Reflect, path: &mut Vec<&'static str>, 
         };
         let inline = field.flags.has(Flags::INLINE);
         if !inline {
-            path.push(field.json);
+            path.push(&field.json);
         }
         match inner {
             Some(inner) => gather(document, inner, path, set),
             None => {
                 let text = path.iter().try_fold(document, |text, name| member(text, name));
                 if text.is_some_and(json::is_empty) {
-                    *set = std::mem::take(set).union(FieldSet::of_names(path));
+                    let names: Vec<PathElement> = path.iter().map(|name| PathElement::Field((*name).clone())).collect();
+                    set.insert(&names);
                 }
             }
         }

@@ -71,7 +71,7 @@ impl Reach {
     fn field(
         &mut self,
         message: &dyn Reflect,
-        (index, field): (usize, &'static FieldDesc),
+        (index, field): (usize, &FieldDesc),
         change: &[u8],
         path: &mut Vec<usize>,
     ) {
@@ -82,7 +82,7 @@ impl Reach {
             && !field.patch.has(Patch::REPLACE)
         {
             let before = self.document.len();
-            json::write_key(field.json, &mut self.document);
+            json::write_key(field, &mut self.document);
             if self.object(inner, change, path) {
                 return;
             }
@@ -100,7 +100,7 @@ fn clear(message: &mut dyn Reflect, path: &[usize]) {
         return copy::clear(slot);
     }
     let slot = match slot {
-        Slot::Optional(optional) if optional.is_some() => optional.fill(),
+        Slot::Optional(optional) => optional.open(),
         other => other,
     };
     if let Slot::Message(inner) = slot {
@@ -109,14 +109,18 @@ fn clear(message: &mut dyn Reflect, path: &[usize]) {
 }
 
 thread_local! {
-    /// What is known of messages by the addresses of their tables, of which there are as many as definitions.
-    static SAID_BY_JSON: RefCell<HashMap<usize, bool>> = RefCell::new(HashMap::new());
+    /// What is known of messages by the numbers of their tables, of which there are as many as definitions. A dynamic
+    /// message says all of itself.
+    static SAID_BY_JSON: RefCell<HashMap<u64, bool>> = RefCell::new(HashMap::new());
 }
 
 /// Whether an object of this message that was stored is the same when it is written as JSON and read. Raw JSON may get
 /// another order and other white space; empty lists that are written out count for who owns them.
-fn is_said_by_json(desc: &'static MessageDesc) -> bool {
-    let place = std::ptr::from_ref(desc).addr();
+fn is_said_by_json(desc: &MessageDesc) -> bool {
+    if desc.is_dynamic() {
+        return true;
+    }
+    let place = desc.id.get();
     if let Some(known) = SAID_BY_JSON.with_borrow(|known| known.get(&place).copied()) {
         return known;
     }
@@ -127,8 +131,8 @@ fn is_said_by_json(desc: &'static MessageDesc) -> bool {
     said
 }
 
-fn fields_are_said(desc: &'static MessageDesc, seen: &mut Vec<usize>) -> bool {
-    let place = std::ptr::from_ref(desc).addr();
+fn fields_are_said(desc: &MessageDesc, seen: &mut Vec<u64>) -> bool {
+    let place = desc.id.get();
     // The sets of fields in metadata are always written in one form.
     if seen.contains(&place) || std::ptr::eq(desc, ObjectMeta::message_desc()) {
         return true;
@@ -136,15 +140,15 @@ fn fields_are_said(desc: &'static MessageDesc, seen: &mut Vec<usize>) -> bool {
     seen.push(place);
     desc.fields.iter().all(|field| {
         let lists_empty = matches!(field.ty, Type::List(_)) && field.flags.has(Flags::ALWAYS) && field.json == "items";
-        !lists_empty && !field.flags.has(Flags::EMPTY_LIST) && type_is_said(field.ty, seen)
+        !lists_empty && !field.flags.has(Flags::EMPTY_LIST) && type_is_said(&field.ty, seen)
     })
 }
 
-fn type_is_said(ty: Type, seen: &mut Vec<usize>) -> bool {
+fn type_is_said(ty: &Type, seen: &mut Vec<u64>) -> bool {
     match ty {
         Type::Leaf(kind) => !matches!(kind, LeafKind::Raw | LeafKind::Union),
-        Type::Message(desc) => fields_are_said(desc(), seen),
-        Type::List(element) | Type::Map(element) => type_is_said(*element, seen),
+        Type::Message(desc) => fields_are_said(desc, seen),
+        Type::List(element) | Type::Map(element) => type_is_said(&element.ty, seen),
         _ => true,
     }
 }

@@ -35,7 +35,7 @@ const ELEMENT_ORDER: &str = "$setElementOrder/";
 pub fn apply(
     document: &[u8],
     patch: &[u8],
-    desc: &'static MessageDesc,
+    desc: &MessageDesc,
     strict: bool,
 ) -> Result<(Vec<u8>, Vec<String>), StatusError> {
     check(patch).map_err(StatusError::bad_request)?;
@@ -92,7 +92,7 @@ fn merge_directive_text(value: &Node<'_>) -> String {
 fn merge_map<'a>(
     mut original: Members<'a>,
     mut patch: Members<'a>,
-    schema: Schema,
+    schema: Schema<'_>,
     depth: u32,
 ) -> Result<Members<'a>, StatusError> {
     let Some(depth) = depth.checked_sub(1) else {
@@ -123,7 +123,7 @@ fn merge_member<'a>(
     original: &mut Members<'a>,
     key: String,
     mut change: Node<'a>,
-    schema: Schema,
+    schema: Schema<'_>,
     depth: u32,
 ) -> Result<(), StatusError> {
     if matches!(change, Node::Null) {

@@ -39,7 +39,7 @@ pub fn has_envelope(bytes: &[u8]) -> bool {
 pub fn encode(object: &dyn Kind) -> Vec<u8> {
     let gvk = object.gvk();
     let mut out = Vec::with_capacity(2048);
-    encode_as(object.as_reflect(), &gvk.api_version(), gvk.kind, &mut out);
+    encode_as(object.as_reflect(), &gvk.api_version(), &gvk.kind, &mut out);
     out
 }
 

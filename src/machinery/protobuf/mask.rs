@@ -21,7 +21,7 @@ enum Keep {
 impl Mask {
     /// Everything but the field that a path of JSON names, such as `metadata.managedFields`, leads to; where there is no
     /// such field, everything.
-    pub fn without(desc: &'static MessageDesc, path: &str) -> Mask {
+    pub fn without(desc: &MessageDesc, path: &str) -> Mask {
         let (first, rest) = split(path);
         let keep = |field: &FieldDesc| match (field.json == first, rest, message_of(field)) {
             (false, ..) => Keep::Everything,
@@ -35,7 +35,7 @@ impl Mask {
     }
 
     /// Only the fields that these paths lead to. The error is a path that leads to none.
-    pub fn only(desc: &'static MessageDesc, paths: &[&'static str]) -> Result<Mask, &'static str> {
+    pub fn only(desc: &MessageDesc, paths: &[&'static str]) -> Result<Mask, &'static str> {
         let mut mask = Mask::nothing(desc);
         for path in paths {
             mask.add(desc, path).ok_or(*path)?;
@@ -43,13 +43,13 @@ impl Mask {
         Ok(mask)
     }
 
-    fn nothing(desc: &'static MessageDesc) -> Mask {
+    fn nothing(desc: &MessageDesc) -> Mask {
         Mask {
             fields: desc.fields.iter().map(|_| Keep::Nothing).collect(),
         }
     }
 
-    fn add(&mut self, desc: &'static MessageDesc, path: &str) -> Option<()> {
+    fn add(&mut self, desc: &MessageDesc, path: &str) -> Option<()> {
         let (first, rest) = split(path);
         let (index, field) = desc.field(first)?;
         let keep = self.fields.get_mut(index)?;
@@ -74,10 +74,13 @@ fn split(path: &str) -> (&str, Option<&str>) {
 }
 
 /// The message that a field is, or a list of.
-fn message_of(field: &FieldDesc) -> Option<&'static MessageDesc> {
-    match field.ty {
-        Type::Message(desc) => Some(desc()),
-        Type::List(Type::Message(desc)) => Some(desc()),
+fn message_of(field: &FieldDesc) -> Option<&MessageDesc> {
+    match &field.ty {
+        Type::Message(desc) => Some(desc),
+        Type::List(element) => match &element.ty {
+            Type::Message(desc) => Some(desc),
+            _ => None,
+        },
         _ => None,
     }
 }

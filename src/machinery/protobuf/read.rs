@@ -68,12 +68,12 @@ pub(super) fn read_each(
     room: Room<'_>,
     read: impl Fn(usize, Slot<'_>, Wire<'_>, &FieldDesc, Room<'_>) -> Outcome,
 ) -> Outcome {
-    let (room, desc) = (room.deeper()?, message.desc());
+    let (room, desc) = (room.deeper()?, message.handle().clone());
     room.spend(desc.size)?;
     let mut fields = Reader::new(body);
     let mut next = 0;
     while let Some((number, wire)) = fields.next()? {
-        let Some((place, index)) = find(desc, number, next) else {
+        let Some((place, index)) = find(&desc, number, next) else {
             continue;
         };
         next = place;
@@ -86,7 +86,7 @@ pub(super) fn read_each(
 
 /// The field with this number: its place in the order of numbers and its index. `next` is where it probably is.
 #[inline]
-fn find(desc: &'static MessageDesc, number: u32, next: usize) -> Option<(usize, usize)> {
+fn find(desc: &MessageDesc, number: u32, next: usize) -> Option<(usize, usize)> {
     let at = |place: usize| {
         let index = usize::from(*desc.by_number.get(place)?);
         desc.fields
@@ -120,8 +120,8 @@ pub(super) fn read_slot(slot: Slot<'_>, wire: Wire<'_>, field: &FieldDesc, room:
 /// What the field is called in Go, as far as its JSON name tells.
 #[cold]
 fn go_field(field: &FieldDesc) -> String {
-    if let ("metadata", Type::Message(desc)) = (field.json, field.ty) {
-        return desc().name.rsplit('.').next().unwrap_or_default().to_owned();
+    if let ("metadata", Type::Message(desc)) = (field.json.as_str(), &field.ty) {
+        return desc.short_name().to_owned();
     }
     let mut letters = field.json.chars();
     letters.next().map_or_else(String::new, |first| {
@@ -137,7 +137,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn read_element(list: &mut dyn List, wire: Wire<'_>, field: &FieldDesc, room: Room<'_>) -> Outcome {
-    let cost = budget::item(list.element_type());
+    let cost = budget::item(list.element());
     room.spend(cost)?;
     match (list.push(), wire) {
         // Numbers may come packed.
@@ -182,7 +182,7 @@ fn read_entry(map: &mut dyn Map, entry: &[u8], field: &FieldDesc, room: Room<'_>
     if map.get(&key).is_some() {
         map.remove(&key);
     }
-    room.spend(budget::entry(map.element_type()))?;
+    room.spend(budget::entry(map.element()))?;
     let slot = map.entry(&key);
     match (slot, value) {
         (_, None) => Ok(()),

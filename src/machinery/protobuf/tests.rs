@@ -117,7 +117,7 @@ fn part_named(name: &str) -> Part {
 #[test]
 fn a_string_is_set_as_by_reading_and_writing() {
     let mut metadata = full().metadata;
-    let desc = metadata.desc();
+    let desc = crate::meta::v1::ObjectMeta::message_desc();
     let (_, version) = desc.field("resourceVersion").unwrap();
     let without = body_of(&metadata);
     let set = |body: &[u8]| with_string(body, desc, version.number, "12");

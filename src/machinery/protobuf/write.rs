@@ -15,13 +15,13 @@ pub fn write_message(message: &dyn Reflect, out: &mut Vec<u8>) {
 fn write_fields<'a>(message: &'a dyn Reflect, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     let (desc, begin) = (message.desc(), values.len());
     message.values(values);
-    for &index in desc.by_number {
+    for &index in &desc.by_number {
         let index = usize::from(index);
         let (Some(field), Some(&value)) = (desc.fields.get(index), values.get(begin + index)) else {
             continue;
         };
         match value {
-            Value::Absent => {}
+            Value::Absent | Value::Null => {}
             _ if field.number == 0 => {}
             Value::Bytes(b) if b.is_empty() => {}
             Value::List(list) => write_list(field.number, list, values, out),
@@ -50,7 +50,7 @@ pub fn tagged_len(number: u32, len: usize) -> usize {
 
 fn write_value<'a>(number: u32, value: Value<'a>, values: &mut Vec<Value<'a>>, out: &mut Vec<u8>) {
     match value {
-        Value::Absent => {}
+        Value::Absent | Value::Null => {}
         Value::Bool(b) => wire::write_varint_field(number, u64::from(b), out),
         Value::Int32(n) => wire::write_varint_field(number, i64::from(n) as u64, out),
         Value::Int64(n) => wire::write_varint_field(number, n as u64, out),

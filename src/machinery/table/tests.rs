@@ -35,13 +35,13 @@ struct Spec {
 
 const fn column(name: &'static str, ty: &'static str, path: &'static str, function: &'static str) -> ColumnDesc {
     ColumnDesc {
-        name,
-        ty,
-        format: "",
-        description: "",
+        name: Name::new_static(name),
+        ty: Name::new_static(ty),
+        format: Name::new_static(""),
+        description: Name::new_static(""),
         priority: 0,
-        path,
-        function,
+        path: Name::new_static(path),
+        function: Name::new_static(function),
         hidden: false,
     }
 }

@@ -153,8 +153,8 @@ impl TableColumns {
             let mut text = String::from(if i > 0 { "," } else { "" });
             for (key, value) in [
                 ("{\"name\":", column.name.as_str()),
-                (",\"type\":", column.ty),
-                (",\"format\":", column.format),
+                (",\"type\":", &column.ty),
+                (",\"format\":", &column.format),
                 (",\"description\":", &column.description),
             ] {
                 text.push_str(key);

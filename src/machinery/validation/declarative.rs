@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{format, leaf_value, message_value};
-use crate::field::{BadValue, ErrorList, FieldError, Path};
+use crate::field::{BadValue, ErrorList, ErrorType, FieldError, Path};
 use crate::meta::v1::ObjectMeta;
-use crate::reflect::{FieldDesc, Flags, LeafKind, List, ListType, Map, Reflect, Rules, Value};
+use crate::reflect::{FieldDesc, Flags, LeafKind, List, ListType, Map, NO_RULES, Names, Reflect, Rules, Type, Value};
 
 /// Which rules are looked at.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -44,6 +44,7 @@ fn run(new: &dyn Reflect, old: Option<&dyn Reflect>, path: &Path, extent: Extent
     let mut check = Check {
         errors: ErrorList::new(),
         extent,
+        dynamic: false,
     };
     check.message(new, old, &Place::Path(path));
     check.errors
@@ -52,7 +53,7 @@ fn run(new: &dyn Reflect, old: Option<&dyn Reflect>, path: &Path, extent: Extent
 /// Where the check is. Turned into a path only for an error.
 enum Place<'a> {
     Path(&'a Path),
-    Field(&'a Place<'a>, &'static str),
+    Field(&'a Place<'a>, &'a str),
     Index(&'a Place<'a>, usize),
     Key(&'a Place<'a>, &'a str),
 }
@@ -61,7 +62,7 @@ impl Place<'_> {
     fn path(&self) -> Path {
         match self {
             Place::Path(path) => (*path).clone(),
-            Place::Field(parent, name) => parent.path().child(*name),
+            Place::Field(parent, name) => parent.path().child((*name).to_owned()),
             Place::Index(parent, index) => parent.path().index(*index),
             Place::Key(parent, key) => parent.path().key(*key),
         }
@@ -71,6 +72,8 @@ impl Place<'_> {
 struct Check {
     errors: ErrorList,
     extent: Extent,
+    /// The message at hand is one that holds values whatever their type.
+    dynamic: bool,
 }
 
 impl Check {
@@ -79,12 +82,13 @@ impl Check {
         if new.as_any().is::<ObjectMeta>() {
             return;
         }
-        let outer = self.extent;
+        let outer = (self.extent, self.dynamic);
+        self.dynamic = new.desc().is_dynamic();
         if new.desc().name.starts_with(KUBERNETES) {
             self.extent = self.extent.min(Extent::Kubernetes);
         }
         for (index, field) in new.desc().fields.iter().enumerate() {
-            if self.extent != Extent::All && !field.flags.has(Flags::HAS_RULES) {
+            if self.extent != Extent::All && !self.dynamic && !field.flags.has(Flags::HAS_RULES) {
                 continue;
             }
             let value = new.get(index);
@@ -96,14 +100,14 @@ impl Check {
                 }
                 continue;
             }
-            self.field(field, value, before, &Place::Field(place, field.json));
+            self.field(field, value, before, &Place::Field(place, &field.json));
         }
-        self.extent = outer;
+        (self.extent, self.dynamic) = outer;
     }
 
-    fn field(&mut self, field: &'static FieldDesc, value: Value<'_>, old: Option<Value<'_>>, place: &Place<'_>) {
+    fn field(&mut self, field: &FieldDesc, value: Value<'_>, old: Option<Value<'_>>, place: &Place<'_>) {
         let checked = !field.flags.has(Flags::UNCHECKED);
-        let rules = if checked { field.rules } else { &Rules::NONE };
+        let rules = if checked { &*field.rules } else { &NO_RULES };
         if checked
             && field.flags.has(Flags::IMMUTABLE)
             && let Some(old) = old
@@ -121,12 +125,42 @@ impl Check {
             }
             return;
         }
+        self.value(field, rules, (value, old), place);
+    }
+
+    /// A value that is there.
+    fn value(
+        &mut self,
+        field: &FieldDesc,
+        rules: &Rules,
+        (value, old): (Value<'_>, Option<Value<'_>>),
+        place: &Place<'_>,
+    ) {
+        if self.dynamic
+            && let Some((expected, found)) = mismatch(field, value)
+        {
+            let path = place.path();
+            let text = format!("{path} in body must be of type {expected}: \"{found}\"");
+            return self
+                .errors
+                .push(FieldError::new(ErrorType::TypeInvalid, &path, found, text));
+        }
         self.rules(rules, value, place);
         match value {
             Value::Message(message) => self.message(message, old.and_then(message_of), place),
             Value::List(list) => self.list(field, rules, (list, old), place),
-            Value::Map(map) => self.map(rules, map, old, place),
+            Value::Map(map) => self.map(rules, (map, old), place),
             _ => {}
+        }
+    }
+
+    /// An item of a list or a value of a map.
+    fn element(&mut self, element: &FieldDesc, value: Value<'_>, old: Option<Value<'_>>, place: &Place<'_>) {
+        match value {
+            Value::Message(message) if !self.dynamic => self.message(message, old.and_then(message_of), place),
+            // What is declared of elements of structs stands at the field.
+            _ if !self.dynamic => {}
+            value => self.value(element, &element.rules, (value, old), place),
         }
     }
 
@@ -160,41 +194,37 @@ impl Check {
                 self.errors.push(FieldError::duplicate(&place.path(), shown));
             }
             self.item_enum(rules, value, &place);
-            if let Value::Message(message) = value {
-                let before = keyed.then(|| before.find(field, value, index)).flatten();
-                self.message(message, before, &place);
-            }
+            let before = keyed.then(|| before.find(field, value, index)).flatten();
+            self.element(list.element(), value, before, &place);
         }
     }
 
-    fn map(&mut self, rules: &Rules, map: &dyn Map, old: Option<Value<'_>>, place: &Place<'_>) {
+    fn map(&mut self, rules: &Rules, (map, old): (&dyn Map, Option<Value<'_>>), place: &Place<'_>) {
         map.for_each(&mut |key, value| {
             if self.errors.is_full() {
                 return;
             }
             let place = Place::Key(place, key);
             self.item_enum(rules, value, &place);
-            if let Value::Message(message) = value {
-                let before = match old {
-                    Some(Value::Map(old)) => old.get(key).and_then(message_of),
-                    _ => None,
-                };
-                self.message(message, before, &place);
-            }
+            let before = match old {
+                Some(Value::Map(old)) => old.get(key),
+                _ => None,
+            };
+            self.element(map.element(), value, before, &place);
         });
     }
 
     fn item_enum(&mut self, rules: &Rules, value: Value<'_>, place: &Place<'_>) {
         if let Value::Str(text) = value
             && !rules.item_enum.is_empty()
-            && !rules.item_enum.contains(&text)
+            && !rules.item_enum.contains(text)
         {
-            self.errors
-                .push(FieldError::not_supported(&place.path(), text, rules.item_enum));
+            let known = rules.item_enum.to_vec();
+            self.errors.push(FieldError::not_supported(&place.path(), text, &known));
         }
     }
 
-    fn rules(&mut self, rules: &'static Rules, value: Value<'_>, place: &Place<'_>) {
+    fn rules(&mut self, rules: &Rules, value: Value<'_>, place: &Place<'_>) {
         match value {
             Value::Str(text) => self.text(rules, text, place),
             Value::Int32(v) => self.number(rules, f64::from(v), v.into(), place),
@@ -207,8 +237,8 @@ impl Check {
         }
     }
 
-    fn text(&mut self, rules: &'static Rules, text: &str, place: &Place<'_>) {
-        if !rules.enum_values.is_empty() && !rules.enum_values.contains(&text) {
+    fn text(&mut self, rules: &Rules, text: &str, place: &Place<'_>) {
+        if !rules.enum_values.is_empty() && !rules.enum_values.contains(text) {
             let mut known = rules.enum_values.to_vec();
             known.sort_unstable();
             self.errors.push(FieldError::not_supported(&place.path(), text, &known));
@@ -216,13 +246,13 @@ impl Check {
         if rules.max_length.or(rules.min_length).is_some() {
             self.length(rules, text, place);
         }
-        if !rules.pattern.is_empty() && format::matches_pattern(rules.pattern, text) != Some(true) {
+        if !rules.pattern.is_empty() && format::matches_pattern(&rules.pattern, text) != Some(true) {
             let path = place.path();
             let detail = format!("{path} in body should match '{}'", rules.pattern);
             self.errors.push(FieldError::invalid(&path, text, detail));
         }
         if !rules.format.is_empty() {
-            self.errors.extend(format::check(rules.format, text, &place.path()));
+            self.errors.extend(format::check(&rules.format, text, &place.path()));
         }
     }
 
@@ -287,6 +317,34 @@ fn message_of(value: Value<'_>) -> Option<&dyn Reflect> {
     }
 }
 
+/// Which type is declared and which the value has, if it does not fit. Whole numbers are numbers too, and so are those
+/// without a fraction whole.
+fn mismatch(field: &FieldDesc, value: Value<'_>) -> Option<(&'static str, &'static str)> {
+    let expected = match &field.ty {
+        Type::Bool => "boolean",
+        Type::Int32 | Type::Int64 => "integer",
+        Type::Double => "number",
+        Type::String => "string",
+        Type::List(_) => "array",
+        Type::Message(_) | Type::Map(_) => "object",
+        Type::Bytes | Type::Leaf(_) | Type::Any => return None,
+    };
+    let found = match value {
+        Value::Null if field.flags.has(Flags::NULLABLE) => return None,
+        Value::Absent | Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Int32(_) | Value::Int64(_) if expected == "number" => return None,
+        Value::Int32(_) | Value::Int64(_) => "integer",
+        Value::Double(v) if expected == "integer" && v.fract() == 0.0 => return None,
+        Value::Double(_) => "number",
+        Value::Str(_) => "string",
+        Value::List(_) => "array",
+        Value::Message(_) | Value::Map(_) => "object",
+        Value::Bytes(_) | Value::Leaf(_) => return None,
+    };
+    (expected != found).then_some((expected, found))
+}
+
 /// Whether the value is what an absent field has.
 fn is_absent(value: Value<'_>) -> bool {
     match value {
@@ -321,7 +379,7 @@ fn counts_when_zero(field: &FieldDesc, value: Value<'_>) -> bool {
 /// What identifies an item of a list of type map or set, as text: its keys or all of it.
 fn identity_text(field: &FieldDesc, value: Value<'_>) -> Cow<'static, str> {
     match field.list {
-        ListType::Map => key_text(value, field.map_keys),
+        ListType::Map => key_text(value, field.map_keys()),
         _ => Cow::Owned(value_text(value)),
     }
 }
@@ -332,7 +390,7 @@ fn same_identity(field: &FieldDesc, a: Value<'_>, b: Value<'_>) -> bool {
         return same_text(a, b);
     };
     let key = crate::jsonpath::field;
-    field.map_keys.iter().all(|name| match (key(a, name), key(b, name)) {
+    field.map_keys().iter().all(|name| match (key(a, name), key(b, name)) {
         (Some(a), Some(b)) => same_text(a, b),
         (a, b) => a.is_none() && b.is_none(),
     })
@@ -348,7 +406,7 @@ fn same_text(a: Value<'_>, b: Value<'_>) -> bool {
 }
 
 /// The keys of an item of a list of type map, as a JSON object.
-fn key_text(value: Value<'_>, keys: &[&str]) -> Cow<'static, str> {
+fn key_text(value: Value<'_>, keys: &Names) -> Cow<'static, str> {
     let mut names = keys.to_vec();
     names.sort_unstable();
     let mut out = String::from("{");
@@ -400,7 +458,7 @@ impl<'a> Before<'a> {
     }
 
     /// The first item with the same keys, most likely in the same place.
-    fn find(&mut self, field: &FieldDesc, item: Value<'_>, index: usize) -> Option<&'a dyn Reflect> {
+    fn find(&mut self, field: &FieldDesc, item: Value<'_>, index: usize) -> Option<Value<'a>> {
         let list = self.list?;
         let is_same = |i: &usize| same_identity(field, list.get(*i), item);
         let place = match Some(index).filter(is_same) {
@@ -411,7 +469,7 @@ impl<'a> Before<'a> {
                 places.get(identity_text(field, item).as_ref()).copied()
             }
         };
-        place.and_then(|i| message_of(list.get(i)))
+        place.map(|i| list.get(i))
     }
 }
 
@@ -426,7 +484,7 @@ fn places(field: &FieldDesc, list: &dyn List) -> BTreeMap<String, usize> {
 /// A value as error texts show it.
 pub fn shown(value: Value<'_>) -> BadValue {
     match value {
-        Value::Absent => BadValue::null(),
+        Value::Absent | Value::Null => BadValue::null(),
         Value::Bool(v) => v.into(),
         Value::Int32(v) => v.into(),
         Value::Int64(v) => v.into(),

@@ -1,14 +1,11 @@
 //! Formats and patterns of strings.
 
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, RwLock};
-
-use regex::Regex;
 
 use super::{Unit, labels, names};
 use crate::field::text::quote;
 use crate::field::{ErrorType, FieldError, Path};
+use crate::pattern::{self, Classes};
 use crate::time::Time;
 
 /// Checks a string against a format. Unknown formats allow everything: a definition may publish any.
@@ -132,45 +129,11 @@ fn hex_color(value: &str) -> bool {
     matches!(digits.len(), 3 | 6) && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Compiled patterns. Definitions bound their number: every key is a static text of a field table.
-static PATTERNS: RwLock<BTreeMap<&'static str, Option<Arc<Regex>>>> = RwLock::new(BTreeMap::new());
-
 /// Whether the value has the pattern anywhere in it; `None` for a pattern that is none.
-pub(super) fn matches_pattern(pattern: &'static str, value: &str) -> Option<bool> {
-    let cached = PATTERNS.read().ok()?.get(pattern).cloned();
-    let regex = match cached {
-        Some(regex) => regex,
-        None => {
-            let regex = Regex::new(&ascii_classes(pattern)).ok().map(Arc::new);
-            PATTERNS.write().ok()?.entry(pattern).or_insert(regex).clone()
-        }
-    };
-    regex.map(|r| r.is_match(value))
-}
-
-/// The pattern with `\d`, `\w`, `\s`, `\b` and their opposites spelled out for ASCII alone, as the API means them.
-fn ascii_classes(pattern: &str) -> String {
-    let mut out = String::with_capacity(pattern.len());
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        match chars.next() {
-            Some('d') => out.push_str("[0-9]"),
-            Some('D') => out.push_str("[^0-9]"),
-            Some('w') => out.push_str("[0-9A-Za-z_]"),
-            Some('W') => out.push_str("[^0-9A-Za-z_]"),
-            Some('s') => out.push_str("[\\t\\n\\f\\r ]"),
-            Some('S') => out.push_str("[^\\t\\n\\f\\r ]"),
-            Some('b') => out.push_str("(?-u:\\b)"),
-            Some('B') => out.push_str("(?-u:\\B)"),
-            Some(other) => out.extend(['\\', other]),
-            None => out.push('\\'),
-        }
-    }
-    out
+pub(super) fn matches_pattern(pattern: &str, value: &str) -> Option<bool> {
+    pattern::compiled(pattern, Classes::Ascii)
+        .ok()
+        .map(|regex| regex.is_match(value))
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ pub(crate) fn write_value(value: Value<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(quoted.as_bytes());
     };
     match value {
-        Value::Absent => out.extend_from_slice(b"null"),
+        Value::Absent | Value::Null => out.extend_from_slice(b"null"),
         Value::Bool(v) => out.extend_from_slice(v.to_string().as_bytes()),
         Value::Int32(v) => out.extend_from_slice(v.to_string().as_bytes()),
         Value::Int64(v) => out.extend_from_slice(v.to_string().as_bytes()),

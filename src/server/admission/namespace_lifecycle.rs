@@ -80,7 +80,7 @@ fn terminating(attributes: &Attributes<'_>) -> StatusError {
         name => name,
     };
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
-    let mut error = StatusError::forbidden(kind.group, kind.plural, name, why);
+    let mut error = StatusError::forbidden(&kind.group, &kind.plural, name, why);
     error.details_mut().causes.push(Cause {
         reason: "NamespaceTerminating",
         message: format!("namespace {namespace} is being terminated"),

@@ -29,13 +29,13 @@ impl Meta {
     }
 }
 
-/// Which version of a kind: the address of its description, which is static.
+/// Which version of a kind: the number of its description, which no other one will have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct KindKey(usize);
+pub(crate) struct KindKey(u64);
 
 impl KindKey {
-    pub fn of(kind: &'static KindDesc) -> KindKey {
-        KindKey(std::ptr::from_ref(kind).addr())
+    pub fn of(kind: &KindDesc) -> KindKey {
+        KindKey(kind.id())
     }
 }
 

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use keelson_machinery::object::api_version;
-use keelson_machinery::scheme::{KindDesc, SubresourceDesc};
+use keelson_machinery::scheme::{KindDesc, Names, SubresourceDesc};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -50,8 +50,8 @@ pub(super) fn api_resource_list(served: &Served, group: &str, version: &ServedVe
     out.insert("groupVersion".into(), api_version(group, version.version).into());
     let mut resources: Vec<(String, Value)> = Vec::new();
     for kind in &version.kinds {
-        resources.push((kind.plural.to_owned(), resource(served, kind)));
-        for sub in kind.subresources {
+        resources.push((kind.plural.to_string(), resource(served, kind)));
+        for sub in &kind.subresources {
             let name = format!("{}/{}", kind.plural, sub.name);
             let value = subresource(kind, sub, &name);
             resources.push((name, value));
@@ -116,15 +116,15 @@ fn group_members(group: &ServedGroup) -> Map<String, Value> {
 
 fn resource(served: &Served, kind: &KindDesc) -> Value {
     let mut out = Map::new();
-    out.insert("name".into(), kind.plural.into());
-    out.insert("singularName".into(), kind.singular.into());
+    out.insert("name".into(), kind.plural.as_str().into());
+    out.insert("singularName".into(), kind.singular.as_str().into());
     out.insert("namespaced".into(), kind.namespaced.into());
-    out.insert("kind".into(), kind.kind.into());
-    out.insert("verbs".into(), json!(sorted(kind.verbs)));
+    out.insert("kind".into(), kind.kind.as_str().into());
+    out.insert("verbs".into(), json!(sorted(&kind.verbs)));
     insert_names(&mut out, kind);
     if !kind.unstored {
         let (group, version) = served.storage_version(kind);
-        let hash = storage_version_hash(group, version, kind.kind);
+        let hash = storage_version_hash(group, version, &kind.kind);
         out.insert("storageVersionHash".into(), hash.into());
     }
     Value::Object(out)
@@ -141,31 +141,31 @@ fn subresource(kind: &KindDesc, sub: &SubresourceDesc, name: &str) -> Value {
         out.insert("version".into(), version.into());
     }
     out.insert("kind".into(), kind.into());
-    out.insert("verbs".into(), json!(sorted(sub.verbs)));
+    out.insert("verbs".into(), json!(sorted(&sub.verbs)));
     Value::Object(out)
 }
 
 /// Group, version and kind of a subresource's body; group and version are "" where they are the resource's own.
-fn body_kind(kind: &KindDesc, sub: &SubresourceDesc) -> (&'static str, &'static str, &'static str) {
+fn body_kind<'k>(kind: &'k KindDesc, sub: &'k SubresourceDesc) -> (&'k str, &'k str, &'k str) {
     if sub.kind.is_empty() {
-        ("", "", kind.kind)
-    } else if (sub.group, sub.version) == (kind.group, kind.version) {
-        ("", "", sub.kind)
+        ("", "", &kind.kind)
+    } else if sub.group == kind.group && sub.version == kind.version {
+        ("", "", &sub.kind)
     } else {
-        (sub.group, sub.version, sub.kind)
+        (&sub.group, &sub.version, &sub.kind)
     }
 }
 
 fn insert_names(out: &mut Map<String, Value>, kind: &KindDesc) {
     if !kind.short_names.is_empty() {
-        out.insert("shortNames".into(), json!(kind.short_names));
+        out.insert("shortNames".into(), json!(kind.short_names.to_vec()));
     }
     if !kind.categories.is_empty() {
-        out.insert("categories".into(), json!(kind.categories));
+        out.insert("categories".into(), json!(kind.categories.to_vec()));
     }
 }
 
-fn sorted<'a>(verbs: &[&'a str]) -> Vec<&'a str> {
+fn sorted(verbs: &Names) -> Vec<&str> {
     let mut verbs = verbs.to_vec();
     verbs.sort_unstable();
     verbs
@@ -178,21 +178,21 @@ fn aggregated_version(version: &ServedVersion) -> Value {
 
 fn aggregated_resource(kind: &KindDesc) -> Value {
     let mut out = Map::new();
-    out.insert("resource".into(), kind.plural.into());
+    out.insert("resource".into(), kind.plural.as_str().into());
     // kube-apiserver leaves group and version empty where they are those of the list.
     out.insert(
         "responseKind".into(),
-        json!({"group": "", "version": "", "kind": kind.kind}),
+        json!({"group": "", "version": "", "kind": kind.kind.as_str()}),
     );
     out.insert(
         "scope".into(),
         if kind.namespaced { "Namespaced" } else { "Cluster" }.into(),
     );
-    out.insert("singularResource".into(), kind.singular.into());
-    out.insert("verbs".into(), json!(sorted(kind.verbs)));
+    out.insert("singularResource".into(), kind.singular.as_str().into());
+    out.insert("verbs".into(), json!(sorted(&kind.verbs)));
     insert_names(&mut out, kind);
     let mut subs: Vec<&SubresourceDesc> = kind.subresources.iter().collect();
-    subs.sort_by_key(|s| s.name);
+    subs.sort_by(|a, b| a.name.cmp(&b.name));
     if !subs.is_empty() {
         out.insert(
             "subresources".into(),
@@ -205,9 +205,9 @@ fn aggregated_resource(kind: &KindDesc) -> Value {
 fn aggregated_subresource(kind: &KindDesc, sub: &SubresourceDesc) -> Value {
     let (group, version, body) = body_kind(kind, sub);
     json!({
-        "subresource": sub.name,
+        "subresource": sub.name.as_str(),
         "responseKind": {"group": group, "version": version, "kind": body},
-        "verbs": sorted(sub.verbs),
+        "verbs": sorted(&sub.verbs),
     })
 }
 

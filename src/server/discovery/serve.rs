@@ -157,7 +157,7 @@ impl Discovery {
                 read(&value, &mut versions)?;
                 // Its version stands nowhere, as in JSON.
                 let mut out = Vec::new();
-                protobuf::encode_as(&versions, "", versions.gvk().kind, &mut out);
+                protobuf::encode_as(&versions, "", &versions.gvk().kind, &mut out);
                 Ok(out)
             })
         } else {

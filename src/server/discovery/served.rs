@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use keelson_machinery::reflect::MessageDesc;
-use keelson_machinery::scheme::{KindDesc, Scheme, TypeDesc};
+use keelson_machinery::reflect::Desc;
+use keelson_machinery::scheme::{KindDesc, KindRef, Scheme, TypeDesc};
 
 use super::RuntimeConfig;
 
@@ -26,7 +26,7 @@ pub struct ServedVersion {
     pub version: &'static str,
     pub priority: i32,
     /// Never empty.
-    pub kinds: Vec<&'static KindDesc>,
+    pub kinds: Vec<KindRef>,
 }
 
 impl Served {
@@ -38,7 +38,8 @@ impl Served {
                 let kinds = version
                     .kinds
                     .iter()
-                    .filter(|k| config.serves(group.name, version, k.plural));
+                    .filter(|k| config.serves(group.name, version, &k.plural))
+                    .map(KindRef::from);
                 add(
                     &mut groups,
                     (group.name, group.priority),
@@ -53,7 +54,7 @@ impl Served {
             group
                 .versions
                 .iter_mut()
-                .for_each(|v| v.kinds.sort_by_key(|k| k.plural));
+                .for_each(|v| v.kinds.sort_by(|a, b| a.plural.cmp(&b.plural)));
         }
         Served {
             groups,
@@ -70,16 +71,12 @@ impl Served {
     }
 
     /// The kind behind a resource; `plural` as in paths, without a subresource.
-    pub fn kind(&self, group: &str, version: &str, plural: &str) -> Option<&'static KindDesc> {
-        self.version(group, version)?
-            .kinds
-            .iter()
-            .copied()
-            .find(|k| k.plural == plural)
+    pub fn kind(&self, group: &str, version: &str, plural: &str) -> Option<&KindRef> {
+        self.version(group, version)?.kinds.iter().find(|k| k.plural == plural)
     }
 
     /// The table of a kind's fields, served or not.
-    pub fn message(&self, group: &str, version: &str, kind: &str) -> Option<&'static MessageDesc> {
+    pub fn message(&self, group: &str, version: &str, kind: &str) -> Option<&Desc> {
         let kinds = self
             .schemes
             .iter()
@@ -87,30 +84,27 @@ impl Served {
             .filter(|g| g.name == group)
             .flat_map(|g| g.versions);
         let mut kinds = kinds.filter(|v| v.version == version).flat_map(|v| v.kinds);
-        let resource = kinds.find(|k| k.kind == kind).map(|k| (k.message)());
+        let resource = kinds.find(|k| k.kind == kind).map(|k| &k.message);
         let is = |t: &&TypeDesc| (t.group, t.version, t.kind) == (group, version, kind);
-        resource.or_else(|| {
-            self.schemes
-                .iter()
-                .flat_map(|s| s.types)
-                .find(is)
-                .map(|t| (t.message)())
-        })
+        resource.or_else(|| self.schemes.iter().flat_map(|s| s.types).find(is).map(|t| &t.message))
     }
 
     /// The storage version of a kind: group and version, of whatever scheme has it.
-    pub(super) fn storage_version(&self, kind: &KindDesc) -> (&'static str, &'static str) {
+    pub(super) fn storage_version<'k>(&self, kind: &'k KindDesc) -> (&'k str, &'k str) {
         let all = self
             .schemes
             .iter()
             .flat_map(|s| s.groups)
             .flat_map(|g| g.versions)
             .flat_map(|v| v.kinds);
-        let (group, name) = kind.same_as.map_or((kind.group, kind.kind), |s| (s.group, s.kind));
-        let mut stored = all.filter(|k| k.storage && k.group == group && k.kind == name);
+        let (group, name) = match &kind.same_as {
+            Some(same) => (&same.group, &same.kind),
+            None => (&kind.group, &kind.kind),
+        };
+        let mut stored = all.filter(|k| k.storage && k.group == *group && k.kind == *name);
         stored
             .next()
-            .map_or((kind.group, kind.version), |k| (k.group, k.version))
+            .map_or((&kind.group, &kind.version), |k| (&k.group, &k.version))
     }
 }
 
@@ -118,7 +112,7 @@ fn add(
     groups: &mut Vec<ServedGroup>,
     (name, priority): (&'static str, i32),
     (version, version_priority): (&'static str, i32),
-    kinds: impl Iterator<Item = &'static KindDesc>,
+    kinds: impl Iterator<Item = KindRef>,
 ) {
     let kinds: Vec<_> = kinds.collect();
     if kinds.is_empty() {

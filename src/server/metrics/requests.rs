@@ -6,7 +6,8 @@ use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use actix_web::http::header;
-use prometheus_client::encoding::EncodeLabelSet;
+use keelson_machinery::reflect::Name;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -17,33 +18,49 @@ use crate::registry::Endpoint;
 use crate::request_info::RequestInfo;
 use crate::rest::request::Request;
 
-/// What a request asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Route {
-    component: &'static str,
-    group: &'static str,
-    resource: &'static str,
-    scope: &'static str,
-    subresource: &'static str,
-    verb: &'static str,
-    version: &'static str,
+/// A label that a definition says.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Label(Name);
+
+impl From<&'static str> for Label {
+    fn from(text: &'static str) -> Label {
+        Label(Name::new_static(text))
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+impl EncodeLabelValue for Label {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> std::fmt::Result {
+        self.0.as_str().encode(encoder)
+    }
+}
+
+/// What a request asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Route {
+    component: &'static str,
+    group: Label,
+    resource: Label,
+    scope: &'static str,
+    subresource: Label,
+    verb: &'static str,
+    version: Label,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Terminated {
     code: u16,
     #[prometheus(flatten)]
     route: Route,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Timed {
     dry_run: &'static str,
     #[prometheus(flatten)]
     route: Route,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Counted {
     code: u16,
     #[prometheus(flatten)]
@@ -181,26 +198,26 @@ impl Route {
         let Some(endpoint) = endpoint.filter(|_| info.is_resource) else {
             return Some(Route {
                 component: "",
-                group: "",
-                resource: "",
+                group: "".into(),
+                resource: "".into(),
                 scope: "",
-                subresource: known_path(&info.path)?,
+                subresource: known_path(&info.path)?.into(),
                 verb: verb(request),
-                version: "",
+                version: "".into(),
             });
         };
-        let kind = endpoint.kind;
+        let kind = &endpoint.kind;
         Some(Route {
             component: "apiserver",
-            group: kind.group,
-            resource: kind.plural,
+            group: Label(kind.group.clone()),
+            resource: Label(kind.plural.clone()),
             scope: scope(info),
             subresource: match info.subresource.as_str() {
-                "" => "",
-                name => endpoint.subresource(name)?.name,
+                "" => "".into(),
+                name => Label(endpoint.subresource(name)?.name.clone()),
             },
             verb: verb(request),
-            version: kind.version,
+            version: Label(kind.version.clone()),
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Paths and operations, in a form that OpenAPI v2 and v3 are both written from.
 
+use keelson_machinery::reflect::Name;
+
 use super::parameters::{self, Parameter};
 
 /// What HTTP calls the verb, in the order in which a path lists its operations.
@@ -47,7 +49,7 @@ pub(super) struct Operation {
     /// x-kubernetes-action; empty: none.
     pub(super) action: &'static str,
     /// Group, version and kind of the object.
-    pub(super) gvk: Option<[&'static str; 3]>,
+    pub(super) gvk: Option<[Name; 3]>,
     /// Those that the path does not have, by name.
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<Body>,
@@ -110,14 +112,14 @@ impl PathItem {
         let mut shared: Vec<Parameter> = first
             .parameters
             .iter()
-            .copied()
+            .cloned()
             .filter(|p| operations.iter().all(|o| o.parameters.contains(p)))
             .collect();
         for operation in &mut operations {
             operation.parameters.retain(|p| !shared.contains(p));
         }
         shared.extend_from_slice(own);
-        shared.sort_by_key(|p| (p.name, p.location));
+        shared.sort_by(|a, b| (&a.name, a.location).cmp(&(&b.name, b.location)));
         Some(PathItem {
             path,
             parameters: shared,
@@ -200,7 +202,7 @@ pub(super) struct Template<'a> {
     pub(super) noun: String,
     /// What descriptions call the object.
     pub(super) title: String,
-    pub(super) gvk: [&'static str; 3],
+    pub(super) gvk: [Name; 3],
     /// Name of the definition of the object.
     pub(super) object: String,
     /// Name of the definition of its list.
@@ -217,7 +219,7 @@ impl Template<'_> {
             tag: self.tag.to_owned(),
             description: format!("{say} {}.", self.title),
             action,
-            gvk: Some(self.gvk),
+            gvk: Some(self.gvk.clone()),
             parameters: Vec::new(),
             body: None,
             consumes: ANY_TYPE,

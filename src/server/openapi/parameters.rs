@@ -3,7 +3,7 @@
 //! OpenAPI v2 keeps parameters that many operations share in one table, under the name and a hash of what
 //! kube-apiserver says there; generated clients carry these names, so they are kept as they are.
 
-use keelson_machinery::reflect::{FieldDesc, MessageDesc, Type};
+use keelson_machinery::reflect::{FieldDesc, MessageDesc, Name, Type};
 
 /// Where a parameter stands; of two with one name, that in the path comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -22,9 +22,9 @@ impl Location {
 }
 
 /// One parameter.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Parameter {
-    pub(super) name: &'static str,
+    pub(super) name: Name,
     pub(super) location: Location,
     /// JSON type: string, boolean, integer or number.
     pub(super) ty: &'static str,
@@ -36,7 +36,7 @@ pub(super) struct Parameter {
 
 const fn query(name: &'static str, ty: &'static str, shared: &'static str, description: &'static str) -> Parameter {
     Parameter {
-        name,
+        name: Name::new_static(name),
         location: Location::Query,
         ty,
         shared,
@@ -46,7 +46,7 @@ const fn query(name: &'static str, ty: &'static str, shared: &'static str, descr
 
 const fn path(name: &'static str, shared: &'static str, description: &'static str) -> Parameter {
     Parameter {
-        name,
+        name: Name::new_static(name),
         location: Location::Path,
         ty: "string",
         shared,
@@ -262,9 +262,12 @@ const SHARED_OPTIONS: &[(&str, &str, &str)] = &[
 /// The query parameters that `kind` of options has: one for each field that is a scalar or a list of such.
 pub(super) fn of_options(kind: &str, message: &MessageDesc) -> Vec<Parameter> {
     let parameter = |field: &FieldDesc| {
-        let is = |row: &&(&str, &str, &str)| (row.0, row.1) == (kind, field.json);
+        let is = |row: &&(&str, &str, &str)| (row.0, row.1) == (kind, field.json.as_str());
         let shared = SHARED_OPTIONS.iter().find(is).map_or("", |row| row.2);
-        Some(query(field.json, query_type(&field.ty)?, shared, ""))
+        Some(Parameter {
+            name: field.json.clone(),
+            ..query("", query_type(&field.ty)?, shared, "")
+        })
     };
     message.fields.iter().filter_map(parameter).collect()
 }
@@ -275,7 +278,7 @@ fn query_type(ty: &Type) -> Option<&'static str> {
         Type::Int32 | Type::Int64 => Some("integer"),
         Type::Double => Some("number"),
         Type::String | Type::Bytes => Some("string"),
-        Type::List(item) => query_type(item),
-        Type::Message(_) | Type::Leaf(_) | Type::Map(_) => None,
+        Type::List(item) => query_type(&item.ty),
+        Type::Message(_) | Type::Leaf(_) | Type::Map(_) | Type::Any => None,
     }
 }

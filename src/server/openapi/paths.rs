@@ -1,6 +1,6 @@
 //! The paths of what is served: discovery, resources, subresources, and the old watch paths.
 
-use keelson_machinery::scheme::{KindDesc, SubresourceDesc};
+use keelson_machinery::scheme::{KindDesc, Name, Names, SubresourceDesc};
 
 use super::definitions::META;
 use super::operations::{Answer, FixedDocument, JSON, JWK_SET, Method, OBJECT_TYPES, Operation, PathItem, Template};
@@ -169,7 +169,7 @@ fn camel(text: &str, upper: bool) -> String {
 }
 
 struct Resource<'a> {
-    kind: &'static KindDesc,
+    kind: &'a KindDesc,
     /// `/apis/apps/v1`.
     base: String,
     prefix: &'a str,
@@ -178,7 +178,7 @@ struct Resource<'a> {
 
 impl Resource<'_> {
     fn has(&self, verb: &str) -> bool {
-        self.kind.verbs.contains(&verb)
+        self.kind.verbs.contains(verb)
     }
 
     /// Path below `base` where the objects of one namespace, or all of a cluster-scoped kind, are.
@@ -208,14 +208,14 @@ impl Resource<'_> {
     }
 
     fn template(&self) -> Template<'_> {
-        let object = (self.kind.message)().name.to_owned();
+        let object = self.kind.message.name.to_string();
         let package = object.rsplit_once('.').map_or("", |(package, _)| package);
         Template {
             tag: self.tag,
             prefix: self.prefix,
             noun: self.noun(),
-            title: self.kind.kind.to_owned(),
-            gvk: [self.kind.group, self.kind.version, self.kind.kind],
+            title: self.kind.kind.to_string(),
+            gvk: [&self.kind.group, &self.kind.version, &self.kind.kind].map(Name::clone),
             list: format!("{package}.{}", self.kind.list_kind),
             object,
             returns_deleted: self.kind.returns_deleted,
@@ -227,7 +227,7 @@ impl Resource<'_> {
         let template = self.template();
         let mut paths = Vec::new();
         if self.kind.namespaced && self.has("list") {
-            let all = vec![template.list(self.kind.kind, "ForAllNamespaces")];
+            let all = vec![template.list(&self.kind.kind, "ForAllNamespaces")];
             paths.extend(PathItem::new(
                 format!("{}/{}", self.base, self.kind.plural),
                 &[PRETTY],
@@ -251,24 +251,24 @@ impl Resource<'_> {
         PathItem::new(
             path,
             &self.own(true),
-            object_operations(&self.template(), self.kind.verbs, true),
+            object_operations(&self.template(), &self.kind.verbs, true),
         )
     }
 
     /// Empty where no scheme has the kind of the body.
     fn subresource_paths(&self, served: &Served, sub: &SubresourceDesc) -> Vec<PathItem> {
         let mut template = self.template();
-        template.noun.push_str(&camel(sub.name, true));
+        template.noun.push_str(&camel(&sub.name, true));
         template.title = format!("{} of a {}", sub.name, self.kind.kind);
         if !sub.kind.is_empty() {
-            let Some(message) = served.message(sub.group, sub.version, sub.kind) else {
+            let Some(message) = served.message(&sub.group, &sub.version, &sub.kind) else {
                 return Vec::new();
             };
-            template.object = message.name.to_owned();
-            template.gvk = [sub.group, sub.version, sub.kind];
+            template.object = message.name.to_string();
+            template.gvk = [&sub.group, &sub.version, &sub.kind].map(Name::clone);
         }
         let path = format!("{}{}/{{name}}/{}", self.base, self.home(), sub.name);
-        let [group, version, kind] = sub.options;
+        let [group, version, kind] = &sub.options;
         let options = served
             .message(group, version, kind)
             .map(|message| parameters::of_options(kind, message))
@@ -277,7 +277,7 @@ impl Resource<'_> {
             return self.connect_paths(&template, sub, &path, &options);
         }
         let operations = if sub.produces.is_empty() {
-            object_operations(&template, sub.verbs, false)
+            object_operations(&template, &sub.verbs, false)
         } else {
             vec![template.text(options)]
         };
@@ -295,7 +295,7 @@ impl Resource<'_> {
         let mut own = self.own(true);
         own.retain(|p| *p != PRETTY);
         let operations = |suffix: &str| -> Vec<Operation> {
-            connect_methods(sub.verbs)
+            connect_methods(&sub.verbs)
                 .into_iter()
                 .map(|method| template.connect(method, suffix, options.to_vec()))
                 .collect()
@@ -335,7 +335,7 @@ impl Resource<'_> {
 }
 
 /// What passes through under `verbs`. OPTIONS and HEAD have no verb of their own: they pass where everything does.
-fn connect_methods(verbs: &[&str]) -> Vec<Method> {
+fn connect_methods(verbs: &Names) -> Vec<Method> {
     let all = [
         (Method::Get, "get"),
         (Method::Put, "update"),
@@ -353,8 +353,8 @@ fn connect_methods(verbs: &[&str]) -> Vec<Method> {
 }
 
 /// Operations on one object. A resource's own path has no `create`: that is POST to the collection.
-fn object_operations(template: &Template<'_>, verbs: &[&str], resource: bool) -> Vec<Operation> {
-    let has = |verb: &str| verbs.contains(&verb);
+fn object_operations(template: &Template<'_>, verbs: &Names, resource: bool) -> Vec<Operation> {
+    let has = |verb: &str| verbs.contains(verb);
     let mut operations = Vec::new();
     operations.extend(has("get").then(|| template.get()));
     operations.extend(has("update").then(|| template.replace()));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
+use keelson_machinery::reflect::Name;
 use serde_json::{Map, Value, json};
 
 use super::definitions::{self, V2_REF};
@@ -119,7 +120,7 @@ fn operation(operation: &Operation, shared: &mut Shared) -> Value {
     if !operation.action.is_empty() {
         out.insert("x-kubernetes-action".into(), operation.action.into());
     }
-    if let Some([group, version, kind]) = operation.gvk {
+    if let Some([group, version, kind]) = operation.gvk.as_ref().map(|gvk| gvk.each_ref().map(Name::as_str)) {
         let gvk = json!({"group": group, "kind": kind, "version": version});
         out.insert("x-kubernetes-group-version-kind".into(), gvk);
     }
@@ -131,7 +132,7 @@ fn operation_parameters(operation: &Operation, shared: &mut Shared) -> Vec<Value
     let mut named: Vec<(&str, Value)> = operation
         .parameters
         .iter()
-        .map(|p| (p.name, shared.put(p.shared, parameter(p))))
+        .map(|p| (p.name.as_str(), shared.put(p.shared, parameter(p))))
         .collect();
     if let Some(body) = &operation.body {
         named.push(("body", shared.put(body.shared(), body_parameter(body))));
@@ -147,7 +148,7 @@ fn parameter(parameter: &Parameter) -> Value {
     if !parameter.description.is_empty() {
         out.insert("description".into(), parameter.description.into());
     }
-    out.insert("name".into(), parameter.name.into());
+    out.insert("name".into(), parameter.name.as_str().into());
     out.insert("in".into(), parameter.location.as_str().into());
     if parameter.location == Location::Path {
         out.insert("required".into(), true.into());

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use keelson_machinery::reflect::Name;
 use serde_json::{Map, Value, json};
 
 use super::definitions::{self, GroupVersion, V3_REF};
@@ -105,7 +106,7 @@ fn operation(operation: &Operation) -> Value {
     if !operation.action.is_empty() {
         out.insert("x-kubernetes-action".into(), operation.action.into());
     }
-    if let Some([group, version, kind]) = operation.gvk {
+    if let Some([group, version, kind]) = operation.gvk.as_ref().map(|gvk| gvk.each_ref().map(Name::as_str)) {
         let gvk = json!({"group": group, "version": version, "kind": kind});
         out.insert("x-kubernetes-group-version-kind".into(), gvk);
     }
@@ -114,7 +115,7 @@ fn operation(operation: &Operation) -> Value {
 
 fn parameter(parameter: &Parameter) -> Value {
     let mut out = Map::new();
-    out.insert("name".into(), parameter.name.into());
+    out.insert("name".into(), parameter.name.as_str().into());
     out.insert("in".into(), parameter.location.as_str().into());
     if !parameter.description.is_empty() {
         out.insert("description".into(), parameter.description.into());

@@ -25,7 +25,7 @@ const FIELD_MANAGER_CONFLICT: &str = "FieldManagerConflict";
 /// The document of an apply request.
 pub struct Applying<'a> {
     pub request: &'a RequestWriter,
-    pub part: Part,
+    pub part: Part<'a>,
     pub force: bool,
     /// As JSON.
     pub text: &'a [u8],
@@ -43,10 +43,10 @@ impl Applying<'_> {
 impl Resource {
     /// What an apply makes of an object of the hub version (`None`: there is none yet), with its `managedFields`.
     pub fn apply(&self, current: Option<&dyn Object>, applying: &Applying<'_>) -> Result<Box<dyn Object>, StatusError> {
-        let kind = applying.request.kind;
+        let kind = &applying.request.kind;
         let live = match current {
-            Some(hub) => self.from_hub(kind, hub.clone_object())?,
-            None => (kind.new)(),
+            Some(hub) => self.from_hub(&kind, hub.clone_object())?,
+            None => kind.new_object(),
         };
         let apply = Apply {
             writer: &applying.request.writer,
@@ -57,7 +57,7 @@ impl Resource {
             ignored: &self.reset_fields(applying.part),
             versions: &ResourceVersions {
                 resource: self,
-                group: kind.group,
+                group: &kind.group,
             },
         };
         let migrates = applying.by_kubectl() && live.meta().annotations.contains_key(LAST_APPLIED);
@@ -71,7 +71,7 @@ impl Resource {
         let mut target = live.clone_object();
         let mut changed = apply_or_migrate(apply, applying.by_kubectl(), &mut managed, &*live, &mut *target)?;
         if let Some(why) = &applying.document.unfit {
-            return Err(unfit(applying.applied.as_reflect(), kind.gvk(), why));
+            return Err(unfit(applying.applied.as_reflect(), &kind.gvk(), why));
         }
         if migrates {
             changed |= record_last_applied(&mut *target, applying.text);
@@ -80,8 +80,8 @@ impl Resource {
             Some(hub) if !changed => hub.clone_object(),
             _ => {
                 sort_raw_values(target.as_reflect_mut());
-                self.apply_defaults(kind, &mut *target);
-                self.to_hub(kind, target)?
+                self.apply_defaults(&kind, &mut *target);
+                self.to_hub(&kind, target)?
             }
         };
         new.meta_mut().managed_fields = managed.write();
@@ -138,7 +138,7 @@ fn last_applied_fields(live: &dyn Object) -> Option<FieldSet> {
     if named.api_version != live.gvk().api_version() || text.trim_ascii_start().first() != Some(&b'{') {
         return None;
     }
-    let mut applied = (live.desc().new)();
+    let mut applied = live.handle().new_message();
     let document = read_document(text, &mut *applied).ok()?;
     let mut there = live.clone_object();
     merge(there.as_reflect_mut(), &*applied, &document.fields);
@@ -177,8 +177,8 @@ fn record_last_applied(target: &mut dyn Object, text: &[u8]) -> bool {
 }
 
 /// The failure of a document that fits the schema, but not the kind.
-pub fn unfit(applied: &dyn Reflect, gvk: Gvk, why: &str) -> StatusError {
-    let shown = gvk_text(&gvk.api_version(), gvk.kind);
+pub fn unfit(applied: &dyn Reflect, gvk: &Gvk, why: &str) -> StatusError {
+    let shown = gvk_text(&gvk.api_version(), &gvk.kind);
     let name = document_name(applied, gvk);
     StatusError::unknown(format!(
         "failed to convert new object ({name}) to proper version: unable to convert unstructured object to {shown}: {why}"
@@ -186,10 +186,10 @@ pub fn unfit(applied: &dyn Reflect, gvk: Gvk, why: &str) -> StatusError {
 }
 
 /// How failures name a document: `/name; apps/v1, Kind=Deployment`.
-pub fn document_name(applied: &dyn Reflect, gvk: Gvk) -> String {
+pub fn document_name(applied: &dyn Reflect, gvk: &Gvk) -> String {
     let of = |path: &str| keelson_machinery::jsonpath::lookup_text(applied, path).into_owned();
     let (namespace, name) = (of("metadata.namespace"), of("metadata.name"));
-    format!("{namespace}/{name}; {}", gvk_text(&gvk.api_version(), gvk.kind))
+    format!("{namespace}/{name}; {}", gvk_text(&gvk.api_version(), &gvk.kind))
 }
 
 /// `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`; `/, Kind=` where nothing is said.

@@ -83,8 +83,8 @@ impl Client {
     /// # Errors
     /// The server has no resource of this kind.
     pub fn of<T: Object + Default + Clone>(&self, namespace: &str) -> Result<TypedObjects<T>, StatusError> {
-        let gvk = T::default().gvk();
-        let resource = self.verbs.registry.resource_of(gvk.group, gvk.version, gvk.kind);
+        let gvk = T::default().gvk().clone();
+        let resource = self.verbs.registry.resource_of(&gvk.group, &gvk.version, &gvk.kind);
         let resource = resource.ok_or_else(|| StatusError::internal_error(format!("{gvk} is no hub version here")))?;
         Ok(TypedObjects {
             objects: Objects {
@@ -104,7 +104,8 @@ pub struct Objects {
     client: Client,
     pub resource: Arc<Resource>,
     namespace: String,
-    subresource: Option<&'static SubresourceDesc>,
+    /// Its place among those of the hub version.
+    subresource: Option<usize>,
 }
 
 impl Objects {
@@ -114,7 +115,7 @@ impl Objects {
     /// The kind has no such subresource.
     pub fn subresource(self, name: &str) -> Result<Objects, StatusError> {
         let mut all = self.resource.hub.subresources.iter();
-        let found = all.find(|subresource| subresource.name == name);
+        let found = all.position(|subresource| subresource.name == name);
         match found {
             Some(_) => Ok(Objects {
                 subresource: found,
@@ -141,7 +142,7 @@ impl Objects {
 
     /// Makes an object; the answer is as it is stored. Defaults are applied before.
     pub async fn create(&self, mut object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
-        self.resource.apply_defaults(self.resource.hub, &mut *object);
+        self.resource.apply_defaults(&self.resource.hub, &mut *object);
         let context = self.context();
         self.verbs().create(&self.target("", &context), object).await
     }
@@ -159,7 +160,7 @@ impl Objects {
     async fn update_part(
         &self,
         name: &str,
-        part: Part,
+        part: Part<'_>,
         updater: &mut dyn Updater,
     ) -> Result<Box<dyn Object>, StatusError> {
         let context = self.context();
@@ -171,7 +172,7 @@ impl Objects {
     /// Applies a JSON document of the hub version to an object that is there, over the conflicts with others.
     pub async fn apply(&self, name: &str, document: &serde_json::Value) -> Result<Box<dyn Object>, StatusError> {
         let text = document.to_string().into_bytes();
-        let mut applied = (self.resource.hub.new)();
+        let mut applied = self.resource.hub.new_object();
         let document = read_document(&text, applied.as_reflect_mut()).map_err(|error| match error {
             DocumentError::Duplicate => StatusError::internal_error("a key stands twice in an applied document"),
             DocumentError::Schema(why) => StatusError::internal_error(why),
@@ -216,21 +217,26 @@ impl Objects {
     }
 
     fn target<'a>(&'a self, name: &'a str, context: &'a Context) -> Target<'a> {
-        Target::own(&self.resource, name, context).subresource(self.subresource)
+        Target::own(&self.resource, name, context).subresource(self.described())
     }
 
-    fn part(&self) -> Part {
-        Part::of(self.subresource)
+    fn described(&self) -> Option<&SubresourceDesc> {
+        self.subresource
+            .and_then(|place| self.resource.hub.subresources.get(place))
+    }
+
+    fn part(&self) -> Part<'_> {
+        Part::of(self.described())
     }
 
     fn writer(&self, manager: &str) -> RequestWriter {
-        let kind = self.resource.hub;
+        let kind = &self.resource.hub;
         RequestWriter {
-            kind,
+            kind: kind.clone(),
             writer: Writer {
                 manager: manager.to_owned(),
-                api_version: api_version(kind.group, kind.version),
-                subresource: self.subresource.map_or("", |subresource| subresource.name).to_owned(),
+                api_version: api_version(&kind.group, &kind.version),
+                subresource: self.described().map_or("", |subresource| &subresource.name).to_owned(),
                 now: Some(self.now().truncate_to_seconds()),
             },
             written_empty: Rc::default(),

@@ -5,8 +5,7 @@ use keelson_machinery::json;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::protobuf::{self, Mask};
-use keelson_machinery::reflect::Reflect;
-use keelson_machinery::scheme::KindDesc;
+use keelson_machinery::scheme::{KindDesc, KindRef};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::yaml;
 use keelson_storage::{Entry, Revision};
@@ -21,19 +20,21 @@ impl Resource {
     /// Applies the defaults of a version, of the definition first, then of code.
     pub fn apply_defaults(&self, kind: &KindDesc, object: &mut dyn Object) {
         defaults::apply(object.as_reflect_mut());
-        if let Some(f) = self.code_defaults.get(kind.version) {
+        if let Some(f) = self.code_defaults.get(&kind.version) {
             f(object);
         }
     }
 
     /// An object of a served version, as the hub version.
     pub fn to_hub(&self, kind: &KindDesc, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
-        (kind.to_hub)(object).map_err(|e| StatusError::internal_error(e.to_string()))
+        kind.to_hub(object)
+            .map_err(|e| StatusError::internal_error(e.to_string()))
     }
 
     /// A hub object as a served version.
     pub fn from_hub(&self, kind: &KindDesc, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
-        (kind.from_hub)(object).map_err(|e| StatusError::internal_error(e.to_string()))
+        kind.from_hub(object)
+            .map_err(|e| StatusError::internal_error(e.to_string()))
     }
 
     /// The bytes to store: storage version, without a resource version; protobuf in its envelope unless the kind or the
@@ -41,10 +42,10 @@ impl Resource {
     pub(crate) fn encode(&self, object: &mut dyn Object) -> Result<Vec<u8>, StatusError> {
         let meta = object.meta_mut();
         let kept = [&mut meta.resource_version, &mut meta.self_link].map(std::mem::take);
-        let encoded = match std::ptr::eq(self.storage, self.hub) {
+        let encoded = match self.storage.is(&self.hub) {
             true => self.encode_stored(&*object),
             false => self
-                .from_hub(self.storage, object.clone_object())
+                .from_hub(&self.storage, object.clone_object())
                 .and_then(|stored| self.encode_stored(&*stored)),
         };
         let meta = object.meta_mut();
@@ -73,9 +74,9 @@ impl Resource {
 
     /// An object that was just written, as it will be read: with defaults for what preparing took out of it.
     pub(crate) fn as_read(&self, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
-        let mut stored = self.from_hub(self.storage, object)?;
-        self.apply_defaults(self.storage, &mut *stored);
-        self.to_hub(self.storage, stored)
+        let mut stored = self.from_hub(&self.storage, object)?;
+        self.apply_defaults(&self.storage, &mut *stored);
+        self.to_hub(&self.storage, stored)
     }
 
     /// The object that an entry holds, with its resource version, as the hub version.
@@ -118,7 +119,7 @@ impl Resource {
     pub(crate) fn encoded_metadata(&self, entry: &Entry, revision: Revision) -> Result<Option<Vec<u8>>, StatusError> {
         let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
         let encoded = self.metadata_part(&value).and_then(|part| {
-            let desc = ObjectMeta::default().desc();
+            let desc = ObjectMeta::message_desc();
             let (_, field) = desc.field("resourceVersion")?;
             protobuf::with_string(part, desc, field.number, &revision.to_string())
         });
@@ -143,9 +144,9 @@ impl Resource {
         }
         let unknown = protobuf::decode_envelope(value).ok()?;
         self.stored_as_hub(&unknown.api_version, &unknown.kind)?;
-        let mut object = (self.hub.new)();
+        let mut object = self.hub.new_object();
         protobuf::read_masked(unknown.raw, object.as_reflect_mut(), mask).ok()?;
-        self.apply_defaults(self.hub, &mut *object);
+        self.apply_defaults(&self.hub, &mut *object);
         Some(object)
     }
 
@@ -156,7 +157,7 @@ impl Resource {
         }
         let unknown = protobuf::decode_envelope(value).ok()?;
         self.stored_as_hub(&unknown.api_version, &unknown.kind)?;
-        let (_, field) = (self.hub.message)().field(METADATA)?;
+        let (_, field) = self.hub.message.field(METADATA)?;
         protobuf::field(unknown.raw, field.number)
     }
 
@@ -164,7 +165,7 @@ impl Resource {
     /// of the object.
     fn stored_as_hub(&self, api_version: &str, name: &str) -> Option<()> {
         let stored = self.stored_kind(api_version, name).ok()?;
-        std::ptr::eq(stored, self.hub).then_some(())
+        self.hub.is(stored).then_some(())
     }
 
     fn decode_bytes(&self, value: &[u8], revision: Revision) -> Result<Box<dyn Object>, String> {
@@ -180,27 +181,27 @@ impl Resource {
         let (kind, mut object) = if value.starts_with(b"{") {
             let meta = json::type_meta(value).map_err(|e| e.to_string())?;
             let kind = self.stored_kind(&meta.api_version, &meta.kind)?;
-            let mut object = (kind.new)();
+            let mut object = kind.new_object();
             json::read(value, object.as_reflect_mut()).map_err(|e| e.to_string())?;
             (kind, object)
         } else {
             let unknown = protobuf::decode_envelope(value).map_err(|e| e.to_string())?;
             let kind = self.stored_kind(&unknown.api_version, &unknown.kind)?;
-            let mut object = (kind.new)();
+            let mut object = kind.new_object();
             protobuf::read_message(unknown.raw, object.as_reflect_mut()).map_err(|e| e.to_string())?;
             (kind, object)
         };
         self.apply_defaults(kind, &mut *object);
-        let mut hub = (kind.to_hub)(object).map_err(|e| e.to_string())?;
+        let mut hub = kind.to_hub(object).map_err(|e| e.to_string())?;
         hub.meta_mut().resource_version = revision.to_string();
         Ok(hub)
     }
 
     /// The version that a stored object names.
-    fn stored_kind(&self, api_version: &str, name: &str) -> Result<&'static KindDesc, String> {
+    fn stored_kind(&self, api_version: &str, name: &str) -> Result<&KindRef, String> {
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-        let is = |k: &&KindDesc| k.group == group && k.version == version && k.kind == name;
-        let found = self.versions.iter().copied().find(is);
+        let is = |k: &&KindRef| k.group == group && k.version == version && k.kind == name;
+        let found = self.versions.iter().find(is);
         found.ok_or_else(|| format!("no kind {name:?} is registered for version {api_version:?}"))
     }
 }

@@ -113,7 +113,7 @@ impl Resource {
 
     /// 409 for a name that is taken; the client is told when that will end.
     async fn exists_already(&self, namespace: &str, name: &str) -> StatusError {
-        let mut error = StatusError::already_exists(self.group, self.plural, name);
+        let mut error = StatusError::already_exists(&self.group, &self.plural, name);
         let going = |stored: &Stored| stored.object.meta().deletion_timestamp.is_some();
         if let Ok(Some(stored)) = self.find(namespace, name).await
             && going(&stored)

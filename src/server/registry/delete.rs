@@ -59,7 +59,7 @@ impl Resource {
                 ControlFlow::Continue(now) => base = now,
             }
         }
-        Err(StatusError::conflict(self.group, self.plural, name, OBJECT_MODIFIED))
+        Err(StatusError::conflict(&self.group, &self.plural, name, OBJECT_MODIFIED))
     }
 
     async fn try_delete(
@@ -217,13 +217,13 @@ impl Resource {
 
     fn failed_precondition(&self, name: &str, what: &str, wanted: &str, found: &str, guess: &str) -> StatusError {
         if let Some(text) = self.strategy.failed_precondition(what, wanted, found) {
-            return StatusError::conflict(self.group, self.plural, name, text);
+            return StatusError::conflict(&self.group, &self.plural, name, text);
         }
         let text = format!(
             "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). \
              The object might have been {guess}"
         );
-        StatusError::conflict(self.hub.group, self.hub.kind, name, text)
+        StatusError::conflict(&self.hub.group, &self.hub.kind, name, text)
     }
 
     /// The finalizers after the propagation policy has put its own in or taken it out.

@@ -87,7 +87,7 @@ impl Endpoint {
     pub(crate) fn plain(&self, entry: &Entry, shape: Shape, gone: Option<Revision>) -> Result<Bytes, StatusError> {
         let what = Made::shape(shape, gone);
         let derived = derived(entry)?;
-        if let Some(Rendition::Plain(made)) = derived.rendition(KindKey::of(self.kind), what) {
+        if let Some(Rendition::Plain(made)) = derived.rendition(KindKey::of(&self.kind), what) {
             return Ok(made);
         }
         let made = self.render(entry, derived, shape, gone)?;
@@ -98,7 +98,7 @@ impl Endpoint {
     /// An item of a list as a block of gzip: of JSON the bare object, of protobuf the object with its tag and length.
     pub(crate) fn block(&self, entry: &Entry, shape: Shape) -> Result<Block, StatusError> {
         let derived = derived(entry)?;
-        if let Some(Rendition::Gzip(made)) = derived.rendition(KindKey::of(self.kind), Made::Gzip(shape)) {
+        if let Some(Rendition::Gzip(made)) = derived.rendition(KindKey::of(&self.kind), Made::Gzip(shape)) {
             return Ok(made);
         }
         let mut item = Vec::new();
@@ -116,7 +116,7 @@ impl Endpoint {
     pub(crate) fn row(&self, entry: &Entry, gone: Option<Revision>) -> Result<Arc<RowTemplate>, StatusError> {
         let what = if gone.is_some() { Made::RowGone } else { Made::Row };
         let derived = derived(entry)?;
-        if let Some(Rendition::Row(made)) = derived.rendition(KindKey::of(self.kind), what) {
+        if let Some(Rendition::Row(made)) = derived.rendition(KindKey::of(&self.kind), what) {
             return Ok(made);
         }
         let object = match self.resource.decode_masked(entry, self.row_mask.as_deref())? {
@@ -134,7 +134,7 @@ impl Endpoint {
 
     fn keep(&self, entry: &Entry, derived: &Derived, what: Made, made: Rendition) {
         let budget = &self.resource.backend.budget;
-        derived.keep(&entry.held, KindKey::of(self.kind), what, made, budget);
+        derived.keep(&entry.held, KindKey::of(&self.kind), what, made, budget);
     }
 
     fn render(
@@ -149,12 +149,12 @@ impl Endpoint {
             Shape::MetadataProtobuf => self.metadata_protobuf(entry, gone)?,
             Shape::Json | Shape::Protobuf => {
                 let object = self.object(entry, derived, gone)?;
-                let object = self.resource.from_hub(self.kind, object)?;
+                let object = self.resource.from_hub(&self.kind, object)?;
                 // Objects are often a little larger as JSON than as they are stored.
                 let mut bytes = Vec::with_capacity(entry.value.len() * 3 / 2 + 256);
                 match shape.is_protobuf() {
                     true => protobuf::write_message(object.as_reflect(), &mut bytes),
-                    false => json::write(object.as_reflect(), &mut bytes),
+                    false => json::write_item(&*object, &mut bytes),
                 }
                 bytes.shrink_to_fit();
                 bytes

@@ -23,7 +23,7 @@ pub struct Call<'a> {
     /// The resource in the version of the path.
     pub endpoint: &'a Endpoint,
     /// `None`: the call is one of the resource itself.
-    pub subresource: Option<&'static SubresourceDesc>,
+    pub subresource: Option<&'a SubresourceDesc>,
     /// Name in the path; empty for a collection.
     pub name: &'a str,
     /// The parameters of the query.

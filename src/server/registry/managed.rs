@@ -6,12 +6,12 @@ use std::rc::Rc;
 use keelson_machinery::apply::hollow_in;
 use keelson_machinery::copy;
 use keelson_machinery::equality;
-use keelson_machinery::fieldset::FieldSet;
+use keelson_machinery::fieldset::{FieldSet, PathElement};
 use keelson_machinery::managed::{self, Change, Managed, Versions, Writer};
 use keelson_machinery::meta::v1::ManagedFieldsEntry;
 use keelson_machinery::object::{Object, api_version};
 use keelson_machinery::reflect::Reflect;
-use keelson_machinery::scheme::KindDesc;
+use keelson_machinery::scheme::{KindDesc, KindRef};
 use keelson_machinery::status::StatusError;
 
 use super::write::Part;
@@ -32,7 +32,7 @@ pub enum Tracking {
 /// Who writes, and in which version.
 #[derive(Clone)]
 pub struct RequestWriter {
-    pub kind: &'static KindDesc,
+    pub kind: KindRef,
     pub writer: Writer,
     /// The empty lists and maps that the writer's body writes out; see [`managed::written_empty`].
     pub written_empty: Rc<RefCell<FieldSet>>,
@@ -46,9 +46,9 @@ pub(crate) struct ResourceVersions<'a> {
 }
 
 impl ResourceVersions<'_> {
-    fn find(&self, version: &str) -> Option<&'static KindDesc> {
-        let mut kinds = self.resource.versions.iter().copied();
-        kinds.find(|k| k.group == self.group && api_version(k.group, k.version) == version)
+    fn find(&self, version: &str) -> Option<&KindRef> {
+        let mut kinds = self.resource.versions.iter();
+        kinds.find(|k| k.group == self.group && api_version(&k.group, &k.version) == version)
     }
 }
 
@@ -58,29 +58,26 @@ impl Versions for ResourceVersions<'_> {
     }
 
     fn convert(&self, object: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, String> {
-        let mut kinds = self.resource.versions.iter().copied();
-        let from = kinds.find(|k| std::ptr::eq((k.message)(), object.desc()));
+        let from = self.resource.versions.iter().find(|k| k.message.is(object.desc()));
         let (Some(from), Some(to)) = (from, self.find(version)) else {
             return Err(format!(
                 "no kind {:?} is registered for version {version:?}",
                 self.resource.hub.kind
             ));
         };
-        let mut copied = (from.new)();
-        for index in 0..object.desc().fields.len() {
-            copy::copy_field(copied.as_reflect_mut(), object, index);
-        }
-        if std::ptr::eq(from, to) {
+        let mut copied = from.new_object();
+        copy::copy_message(copied.as_reflect_mut(), object);
+        if from.is(to) {
             return Ok(copied);
         }
-        let hub = (from.to_hub)(copied).map_err(|e| e.to_string())?;
-        (to.from_hub)(hub).map_err(|e| e.to_string())
+        let hub = from.to_hub(copied).map_err(|e| e.to_string())?;
+        to.from_hub(hub).map_err(|e| e.to_string())
     }
 }
 
 impl Resource {
     /// The paths that an endpoint puts back whatever a writer says, so that nobody owns them through it.
-    pub(crate) fn reset_fields(&self, part: Part) -> FieldSet {
+    pub(crate) fn reset_fields(&self, part: Part<'_>) -> FieldSet {
         let mut set = FieldSet::EMPTY;
         match part {
             Part::Main => {
@@ -89,9 +86,9 @@ impl Resource {
                 }
             }
             Part::Status => {
-                for field in (self.hub.message)().fields {
-                    if !matches!(field.json, "metadata" | "status") {
-                        set = set.union(FieldSet::of_fields(&[field.json]));
+                for field in &self.hub.message.fields {
+                    if !matches!(field.json.as_str(), "metadata" | "status") {
+                        set = set.union(FieldSet::of(&[PathElement::Field(field.json.clone())]));
                     }
                 }
             }
@@ -117,7 +114,7 @@ impl Resource {
                 if !managed::is_reset(&given) {
                     managed = Managed::read_given(&given).unwrap_or_default();
                 }
-                let old = (request.kind.new)();
+                let old = request.kind.new_object();
                 let written = self.strategy.as_written(object);
                 let new = written.as_deref().unwrap_or(object);
                 self.track(request, Part::Main, &mut managed, (&*old, new), managed::track_new)?;
@@ -131,7 +128,7 @@ impl Resource {
     pub(crate) fn track_update(
         &self,
         context: &Context,
-        part: Part,
+        part: Part<'_>,
         new: &mut dyn Object,
         old: &dyn Object,
     ) -> Result<(), StatusError> {
@@ -156,7 +153,7 @@ impl Resource {
                     // Nobody applied, so nobody asks.
                     return Ok(());
                 }
-                let versioned = self.versioned(request.kind, old)?;
+                let versioned = self.versioned(&request.kind, old)?;
                 let old_version = versioned.as_deref().unwrap_or(old);
                 self.track(request, part, &mut managed, (old_version, new), managed::track)?;
                 new.meta_mut().managed_fields = managed.write();
@@ -177,19 +174,19 @@ impl Resource {
     fn track(
         &self,
         request: &RequestWriter,
-        part: Part,
+        part: Part<'_>,
         managed: &mut Managed,
         (old, new): (&dyn Object, &dyn Object),
         record: fn(&mut Managed, Change<'_>, &Writer) -> Result<(), String>,
     ) -> Result<(), StatusError> {
-        let versioned = self.versioned(request.kind, new)?;
+        let versioned = self.versioned(&request.kind, new)?;
         let change = Change {
             old: old.as_reflect(),
             new: versioned.as_deref().unwrap_or(new).as_reflect(),
             ignored: &self.reset_fields(part),
             versions: &ResourceVersions {
                 resource: self,
-                group: request.kind.group,
+                group: &request.kind.group,
             },
         };
         record(managed, change, &request.writer).map_err(StatusError::internal_error)?;
@@ -207,10 +204,10 @@ impl Resource {
     /// A hub object in another version; `None`: it is that already.
     pub(crate) fn versioned(
         &self,
-        kind: &'static KindDesc,
+        kind: &KindDesc,
         object: &dyn Object,
     ) -> Result<Option<Box<dyn Object>>, StatusError> {
-        if std::ptr::eq(kind, self.hub) {
+        if self.hub.is(kind) {
             return Ok(None);
         }
         self.from_hub(kind, object.clone_object()).map(Some)
@@ -230,5 +227,5 @@ fn same_but_entries(new: &dyn Object, old: &dyn Object) -> bool {
     }
     let is_metadata = |name: &str| name == "metadata";
     let mut fields = new.desc().fields.iter().enumerate();
-    fields.all(|(i, f)| is_metadata(f.json) || equality::equal_field(new.as_reflect(), old.as_reflect(), i))
+    fields.all(|(i, f)| is_metadata(&f.json) || equality::equal_field(new.as_reflect(), old.as_reflect(), i))
 }

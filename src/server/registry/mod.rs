@@ -32,7 +32,8 @@ use std::sync::Arc;
 use keelson_machinery::env::{Clock, Entropy};
 use keelson_machinery::object::{Gvk, Kind};
 use keelson_machinery::protobuf::Mask;
-use keelson_machinery::scheme::{KindDesc, Scheme, SubresourceDesc, TypeDesc};
+use keelson_machinery::reflect::Name;
+use keelson_machinery::scheme::{KindDesc, KindRef, Scheme, SubresourceDesc, TypeDesc};
 use keelson_machinery::table::{CellFunctions, Descriptions, TableColumns, TableError};
 use keelson_storage::Store;
 use keelson_storage::encryption::{Encryption, ForResource};
@@ -72,33 +73,33 @@ pub const SHARED_KINDS: [&str; 10] = [
 pub struct Registry {
     resources: Vec<Arc<Resource>>,
     /// What is served, by plural.
-    endpoints: HashMap<&'static str, Vec<Endpoint>>,
+    endpoints: HashMap<Name, Vec<Endpoint>>,
     types: Vec<&'static TypeDesc>,
     /// Of the types that have columns, by group, version and kind.
-    type_columns: HashMap<[&'static str; 3], Arc<TableColumns>>,
+    type_columns: HashMap<Gvk, Arc<TableColumns>>,
 }
 
 /// One resource in all its versions.
 pub struct Resource {
-    pub group: &'static str,
-    pub plural: &'static str,
-    pub hub: &'static KindDesc,
-    pub storage: &'static KindDesc,
+    pub group: Name,
+    pub plural: Name,
+    pub hub: KindRef,
+    pub storage: KindRef,
     /// Every version that the build knows, served or not: stored objects may be of any.
-    pub versions: Vec<&'static KindDesc>,
+    pub versions: Vec<KindRef>,
     pub strategy: Arc<dyn Strategy>,
     pub(crate) metadata_checks: MetadataChecks,
     /// The admission plug-ins that handle something of it.
     pub(crate) chains: Chains,
     kept: &'static [Kept],
     /// Defaults in code, by version.
-    code_defaults: HashMap<&'static str, CodeDefaults>,
+    code_defaults: HashMap<Name, CodeDefaults>,
     /// Code that answers instead of storage, by subresource; "" is the resource itself.
     handlers: HashMap<&'static str, Arc<dyn Handler>>,
     /// Key prefix with a slash at its end: `/registry/services/specs/`.
     pub key_prefix: String,
     /// The field labels of all versions: selectors see the hub version.
-    selectable: Vec<&'static str>,
+    selectable: Vec<String>,
     indexes: Indexes,
     transformer: ForResource,
     pub(crate) backend: Backend,
@@ -144,7 +145,7 @@ impl Backend {
 #[derive(Clone)]
 pub struct Endpoint {
     pub resource: Arc<Resource>,
-    pub kind: &'static KindDesc,
+    pub kind: KindRef,
     /// What a Table of this version shows.
     pub columns: Arc<TableColumns>,
     /// What of a stored object its row is made of; `None`: all.
@@ -153,7 +154,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// The subresource of this name.
-    pub fn subresource(&self, name: &str) -> Option<&'static SubresourceDesc> {
+    pub fn subresource(&self, name: &str) -> Option<&SubresourceDesc> {
         self.kind.subresources.iter().find(|s| s.name == name)
     }
 
@@ -243,21 +244,23 @@ impl KindCode {
 }
 
 /// Whose objects a kind's are: those of another group's kind, or its own.
-fn owner(kind: &KindDesc) -> (&'static str, &'static str) {
-    kind.same_as
-        .map_or((kind.group, kind.kind), |same| (same.group, same.kind))
+fn owner(kind: &KindDesc) -> (&str, &str) {
+    match &kind.same_as {
+        Some(same) => (&same.group, &same.kind),
+        None => (&kind.group, &kind.kind),
+    }
 }
 
 /// The paths of the field labels of all kinds with these objects: selectors see the hub version, whatever version asks.
-fn selectable(of: &KindDesc, schemes: &[&'static Scheme]) -> Vec<&'static str> {
+fn selectable(of: &KindDesc, schemes: &[&'static Scheme]) -> Vec<String> {
     let groups = schemes.iter().flat_map(|scheme| scheme.groups);
     let kinds = groups
         .flat_map(|group| group.versions)
         .flat_map(|version| version.kinds);
     let mut fields: Vec<_> = kinds
         .filter(|kind| owner(kind) == owner(of))
-        .flat_map(|kind| kind.selectable_fields)
-        .map(|field| field.split_once('=').map_or(*field, |(_, paths)| paths))
+        .flat_map(|kind| kind.selectable_fields.iter())
+        .map(|field| field.split_once('=').map_or(field, |(_, paths)| paths).to_owned())
         .collect();
     fields.sort_unstable();
     fields.dedup();
@@ -296,7 +299,7 @@ impl Registry {
             types: Vec::new(),
             type_columns: HashMap::new(),
         };
-        let mut all: Vec<(Vec<&'static KindDesc>, Descriptions)> = Vec::new();
+        let mut all: Vec<(Vec<KindRef>, Descriptions)> = Vec::new();
         for scheme in schemes {
             registry.types.extend(scheme.types);
             let descriptions = Descriptions {
@@ -307,15 +310,16 @@ impl Registry {
                 let columns = TableColumns::new(t.kind, t.columns, &code.cells, &descriptions)?;
                 registry
                     .type_columns
-                    .insert([t.group, t.version, t.kind], Arc::new(columns));
+                    .insert(Gvk::new_static(t.group, t.version, t.kind), Arc::new(columns));
             }
             for group in scheme.groups {
                 let kinds: Vec<&'static KindDesc> = group.versions.iter().flat_map(|v| v.kinds).collect();
-                let mut plurals: Vec<&'static str> = kinds.iter().map(|k| k.plural).collect();
+                let mut plurals: Vec<&str> = kinds.iter().map(|k| k.plural.as_str()).collect();
                 plurals.sort_unstable();
                 plurals.dedup();
                 for plural in plurals {
-                    let versions: Vec<_> = kinds.iter().copied().filter(|k| k.plural == plural).collect();
+                    let versions = kinds.iter().copied().filter(|k| k.plural == plural);
+                    let versions: Vec<_> = versions.map(KindRef::from).collect();
                     all.push((versions, descriptions.clone()));
                 }
             }
@@ -331,7 +335,7 @@ impl Registry {
     fn add(
         &mut self,
         parts: &Parts<'_>,
-        mut versions: Vec<&'static KindDesc>,
+        mut versions: Vec<KindRef>,
         descriptions: &Descriptions,
     ) -> Result<(), TableError> {
         let Parts {
@@ -342,23 +346,29 @@ impl Registry {
             served,
         } = *parts;
         let cells = &code.cells;
-        let Some(first) = versions.first().copied() else {
+        let Some(first) = versions.first().cloned() else {
             return Ok(());
         };
-        let (group, plural) = (first.group, first.plural);
+        let (group, plural) = (first.group.as_str(), first.plural.as_str());
         let own = versions.clone();
-        if let Some(same) = first.same_as {
+        if let Some(same) = &first.same_as {
             let other = self
                 .resources
                 .iter()
                 .find(|r| r.group == same.group && r.hub.kind == same.kind);
-            versions.extend(other.iter().flat_map(|r| &r.versions));
+            versions.extend(other.iter().flat_map(|r| &r.versions).cloned());
         }
-        let storage = versions.iter().copied().find(|k| k.storage).unwrap_or(first);
-        let hub = versions.iter().copied().find(|k| k.hub).unwrap_or(storage);
+        let find = |is: fn(&KindDesc) -> bool| versions.iter().find(|k| is(k)).cloned();
+        let storage = find(|k| k.storage).unwrap_or_else(|| first.clone());
+        let hub = find(|k| k.hub).unwrap_or_else(|| storage.clone());
         let code_defaults = versions
             .iter()
-            .filter_map(|k| Some((k.version, *code.defaults.get(&(group, k.version, plural))?)))
+            .filter_map(|k| {
+                Some((
+                    k.version.clone(),
+                    *code.defaults.get(&(group, k.version.as_str(), plural))?,
+                ))
+            })
             .collect();
         let strategy = code
             .strategies
@@ -368,10 +378,9 @@ impl Registry {
         let checks = code.metadata_checks.get(&(group, plural));
         let handlers = code.handlers_of(group, plural);
         let resource = Arc::new(Resource {
-            group,
-            plural,
-            hub,
-            storage,
+            group: first.group.clone(),
+            plural: first.plural.clone(),
+            hub: hub.clone(),
             strategy,
             metadata_checks: checks.copied().unwrap_or(MetadataChecks::ONCE),
             chains: code.admission.chains_of(&versions, |name| {
@@ -381,9 +390,10 @@ impl Registry {
             code_defaults,
             handlers,
             key_prefix: format!("{prefix}/{}/", storage.storage_path),
-            transformer: backend.encryption.resource(storage.group, storage.plural),
-            backend: backend.of(storage.group, storage.plural),
-            selectable: selectable(first, schemes),
+            transformer: backend.encryption.resource(&storage.group, &storage.plural),
+            backend: backend.of(&storage.group, &storage.plural),
+            selectable: selectable(&first, schemes),
+            storage,
             indexes: Indexes::default(),
             versions,
         });
@@ -391,15 +401,15 @@ impl Registry {
         let own = own
             .into_iter()
             .filter(|k| !k.unstored || resource.handlers.contains_key(""));
-        for kind in own.filter(|k| served(group, k.version, plural)) {
-            let columns = Arc::new(TableColumns::new(kind.kind, kind.columns, cells, descriptions)?);
+        for kind in own.filter(|k| served(group, &k.version, plural)) {
+            let columns = Arc::new(TableColumns::new(&kind.kind, &kind.columns, cells, descriptions)?);
             let endpoint = Endpoint {
                 resource: resource.clone(),
                 kind,
-                row_mask: columns.mask((hub.message)())?.map(Arc::new),
+                row_mask: columns.mask(&hub.message)?.map(Arc::new),
                 columns,
             };
-            self.endpoints.entry(plural).or_default().push(endpoint);
+            self.endpoints.entry(first.plural.clone()).or_default().push(endpoint);
         }
         self.resources.push(resource);
         Ok(())
@@ -414,10 +424,10 @@ impl Registry {
     }
 
     /// The plural under which a kind is served.
-    pub fn plural_of(&self, group: &str, version: &str, kind: &str) -> Option<&'static str> {
+    pub fn plural_of(&self, group: &str, version: &str, kind: &str) -> Option<&str> {
         let mut all = self.endpoints.values().flatten();
-        let served = all.find(|e| (e.kind.group, e.kind.version, e.kind.kind) == (group, version, kind));
-        served.map(|e| e.kind.plural)
+        let served = all.find(|e| e.kind.group == group && e.kind.version == version && e.kind.kind == kind);
+        served.map(|e| e.kind.plural.as_str())
     }
 
     /// Whether anything of this group is served, in any version.
@@ -433,7 +443,7 @@ impl Registry {
     /// The resource whose hub version is this kind.
     pub fn resource_of(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Resource>> {
         let mut all = self.resources.iter();
-        all.find(|r| (r.hub.group, r.hub.version, r.hub.kind) == (group, version, kind))
+        all.find(|r| r.hub.group == group && r.hub.version == version && r.hub.kind == kind)
     }
 
     /// A new object of a kind, with a resource or without one (Scale, DeleteOptions …).
@@ -443,18 +453,16 @@ impl Registry {
             .iter()
             .find(|t| t.group == group && t.version == version && t.kind == kind);
         if let Some(desc) = desc {
-            return Some((desc.new)());
+            return Some(desc.new_kind());
         }
         let kinds = self.resources.iter().flat_map(|r| r.versions.iter());
         let mut found = kinds.filter(|k| k.group == group && k.version == version && k.kind == kind);
-        Some((found.next()?.new)())
+        Some(found.next()?.new_object())
     }
 
     /// What a Table shows of a kind that has no resource.
-    pub fn type_columns(&self, gvk: Gvk) -> Option<&TableColumns> {
-        self.type_columns
-            .get(&[gvk.group, gvk.version, gvk.kind])
-            .map(AsRef::as_ref)
+    pub fn type_columns(&self, gvk: &Gvk) -> Option<&TableColumns> {
+        self.type_columns.get(gvk).map(AsRef::as_ref)
     }
 
     /// Whether the build knows this kind at all.
@@ -463,7 +471,7 @@ impl Registry {
         if SHARED_KINDS.contains(&kind) && self.resources.iter().any(served) {
             return true;
         }
-        let is_resource = |k: &&KindDesc| k.version == version && (k.kind == kind || k.list_kind == kind);
+        let is_resource = |k: &KindRef| k.version == version && (k.kind == kind || k.list_kind == kind);
         self.resources
             .iter()
             .any(|r| r.group == group && r.versions.iter().any(is_resource))

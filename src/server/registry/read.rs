@@ -70,7 +70,7 @@ impl Resource {
         if !matches!(namespace, "." | "..") && !namespace.contains('/') {
             return Ok(());
         }
-        let path = self.storage.storage_path;
+        let path = &self.storage.storage_path;
         Err(StatusError::unknown(format!(
             "invalid key: \"/{path}/{namespace}{rest}\""
         )))
@@ -188,7 +188,7 @@ impl Resource {
 
     /// 404 for an object of this resource.
     pub fn not_found(&self, name: &str) -> StatusError {
-        StatusError::not_found(self.group, self.plural, name)
+        StatusError::not_found(&self.group, &self.plural, name)
     }
 
     /// A store's failure as clients see it.

@@ -24,7 +24,7 @@ impl Resource {
             return None;
         }
         let derived = Derived::of(entry);
-        if derived.is_some_and(|derived| derived.rendition(KindKey::of(self.storage), Made::Decrypted).is_some()) {
+        if derived.is_some_and(|derived| derived.rendition(KindKey::of(&self.storage), Made::Decrypted).is_some()) {
             return None;
         }
         self.transformer.prepare(&entry.value)
@@ -55,7 +55,7 @@ impl Resource {
         if !entry.value.starts_with(PREFIX) {
             return Ok(self.transformer.open(&entry.value, &entry.key)?.value);
         }
-        let kind = KindKey::of(self.storage);
+        let kind = KindKey::of(&self.storage);
         let derived = Derived::of(entry);
         if let Some(Rendition::Plain(known)) = derived.and_then(|derived| derived.rendition(kind, Made::Decrypted)) {
             return Ok(known);

@@ -20,7 +20,7 @@ impl Shown {
         let hidden = endpoint.resource.strategy.versioned_annotations();
         let same = endpoint.kind.gvk() == endpoint.resource.hub.gvk() && hidden.is_empty();
         let versioned = match versioned && !same {
-            true => Some(endpoint.resource.from_hub(endpoint.kind, hub.clone_object())?),
+            true => Some(endpoint.resource.from_hub(&endpoint.kind, hub.clone_object())?),
             false => None,
         };
         for name in hidden {

@@ -53,7 +53,7 @@ pub struct Context {
 /// A write that is about to be confirmed, with objects of the hub version.
 #[derive(Clone, Copy)]
 pub struct Confirming<'a> {
-    pub part: Part,
+    pub part: Part<'a>,
     pub new: &'a dyn Object,
     /// `None`: the object is new.
     pub old: Option<&'a dyn Object>,
@@ -85,7 +85,7 @@ impl Context {
 
 /// A write that something is reserved for, with objects of the hub version.
 pub struct Reserving<'a> {
-    pub part: Part,
+    pub part: Part<'a>,
     /// What is taken may be written into it: the address that a Service gets.
     pub new: &'a mut dyn Object,
     /// `None`: the object is new.
@@ -269,7 +269,7 @@ pub trait Strategy: Send + Sync {
 
     /// Paths that a write through `part` puts back whatever the writer says, beside those that every kind puts back:
     /// status for the object itself, everything but status and metadata for `/status`.
-    fn reset_fields(&self, _part: Part) -> &'static [&'static [&'static str]] {
+    fn reset_fields(&self, _part: Part<'_>) -> &'static [&'static [&'static str]] {
         &[]
     }
 

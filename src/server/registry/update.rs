@@ -52,7 +52,7 @@ impl Resource {
                 ControlFlow::Continue(now) => base = now,
             }
         }
-        Err(StatusError::conflict(self.group, self.plural, name, OBJECT_MODIFIED))
+        Err(StatusError::conflict(&self.group, &self.plural, name, OBJECT_MODIFIED))
     }
 
     async fn create_on_update(
@@ -73,7 +73,7 @@ impl Resource {
             } else {
                 format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found")
             };
-            return Err(StatusError::conflict(self.group, self.plural, name, &detail));
+            return Err(StatusError::conflict(&self.group, &self.plural, name, &detail));
         }
         parse_revision(&object.meta().resource_version).map_err(StatusError::unknown)?;
         let named = std::mem::take(&mut object.meta_mut().resource_version);
@@ -181,23 +181,23 @@ impl Resource {
         let (wanted, uid) = (&new.meta().resource_version, &new.meta().uid);
         if request.uid_is_precondition && !uid.is_empty() && *uid != old.meta().uid {
             let detail = precondition_text(&entry.key, uid, &old.meta().uid);
-            return Err(StatusError::conflict(self.group, self.plural, name, &detail));
+            return Err(StatusError::conflict(&self.group, &self.plural, name, &detail));
         }
         match parse_revision(wanted).map_err(StatusError::unknown)? {
             Some(revision) if revision != entry.mod_revision => {
-                Err(StatusError::conflict(self.group, self.plural, name, OBJECT_MODIFIED))
+                Err(StatusError::conflict(&self.group, &self.plural, name, OBJECT_MODIFIED))
             }
             None if self.hub.conditional_update => {
                 let path = Path::new("metadata").child("resourceVersion");
                 let errors = FieldError::invalid(&path, 0, "must be specified for an update").into();
-                Err(StatusError::invalid(self.group, self.plural, name, &errors))
+                Err(StatusError::invalid(&self.group, &self.plural, name, &errors))
             }
             _ => Ok(()),
         }
     }
 
     /// Puts back what this write may not change.
-    fn prepare_update(&self, context: &Context, part: Part, new: &mut dyn Object, old: &dyn Object) {
+    fn prepare_update(&self, context: &Context, part: Part<'_>, new: &mut dyn Object, old: &dyn Object) {
         let link = context.dry_run.then(|| std::mem::take(&mut new.meta_mut().self_link));
         keep_system_fields(new, old);
         // What is not stored is not forgotten either.
@@ -227,7 +227,8 @@ impl Resource {
         let same = |index: usize, name: &str| {
             matches!(name, "metadata" | "status") || equality::equal_field(new.as_reflect(), old.as_reflect(), index)
         };
-        let unchanged = new.desc().fields.iter().enumerate().all(|(i, f)| same(i, f.json));
+        let unchanged = new.desc().fields.iter().enumerate().all(|(i, f)| same(i, &f.json))
+            && equality::equal_rest(new.as_reflect(), old.as_reflect());
         if !unchanged {
             new.meta_mut().generation = old.meta().generation + 1;
         }
@@ -236,7 +237,7 @@ impl Resource {
     async fn check_update(
         &self,
         context: &Context,
-        part: Part,
+        part: Part<'_>,
         new: &dyn Object,
         old: &dyn Object,
     ) -> Result<(), StatusError> {
@@ -332,9 +333,10 @@ fn keep_field(new: &mut dyn Object, old: &dyn Object, name: &str) {
 }
 
 fn keep_all_but(new: &mut dyn Object, old: &dyn Object, names: &[&str]) {
-    for (index, field) in new.desc().fields.iter().enumerate() {
-        if !names.contains(&field.json) {
+    for (index, field) in old.desc().fields.iter().enumerate() {
+        if !names.contains(&field.json.as_str()) {
             copy::copy_field(new.as_reflect_mut(), old.as_reflect(), index);
         }
     }
+    copy::copy_rest(new.as_reflect_mut(), old.as_reflect());
 }

@@ -21,23 +21,23 @@ const MAX_LEASES: usize = 4;
 
 /// Which part of an object an update may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum Part<'a> {
     /// Everything but status, where the kind has a status subresource.
     Main,
     Status,
     /// What the strategy lets through for this subresource.
-    Named(&'static str),
+    Named(&'a str),
     /// What the server itself changes (a binding, an eviction): the rules for clients don't hold.
     Internal,
 }
 
-impl Part {
+impl<'a> Part<'a> {
     /// What a write through this subresource may change; `None`: the object itself is written.
-    pub fn of(subresource: Option<&'static SubresourceDesc>) -> Part {
+    pub fn of(subresource: Option<&'a SubresourceDesc>) -> Part<'a> {
         match subresource {
             None => Part::Main,
             Some(sub) if sub.name == "status" => Part::Status,
-            Some(sub) => Part::Named(sub.name),
+            Some(sub) => Part::Named(&sub.name),
         }
     }
 }
@@ -48,7 +48,7 @@ pub type Show<'a> = &'a dyn Fn(&dyn Object) -> Result<Box<dyn Kind>, StatusError
 /// What an update asks for beside the new object.
 #[derive(Clone, Copy)]
 pub struct UpdateRequest<'a> {
-    pub part: Part,
+    pub part: Part<'a>,
     /// Makes the object if it is absent, for a sender who may create it too: what the request asks for, as it was let
     /// through. `None`: the object has to be there.
     pub creation: Option<&'a RequestInfo>,
@@ -60,7 +60,7 @@ pub struct UpdateRequest<'a> {
 
 impl UpdateRequest<'_> {
     /// A change of a part of an object that is there.
-    pub fn of(part: Part) -> UpdateRequest<'static> {
+    pub fn of(part: Part<'_>) -> UpdateRequest<'_> {
         UpdateRequest {
             part,
             creation: None,
@@ -234,8 +234,8 @@ impl Resource {
         }
         // Of objects that two groups share, faults are told in the name of the group that they are stored in.
         Err(StatusError::invalid(
-            self.hub.group,
-            self.hub.kind,
+            &self.hub.group,
+            &self.hub.kind,
             &object.meta().name,
             &errors,
         ))

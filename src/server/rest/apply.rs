@@ -42,7 +42,7 @@ impl ApplyBody {
     pub fn read(
         request: &Request,
         body: &[u8],
-        want: Gvk,
+        want: &Gvk,
         validation: FieldValidation,
         message: &mut dyn Kind,
     ) -> Result<ApplyBody, StatusError> {
@@ -92,7 +92,7 @@ impl ApplyBody {
 struct Duplicate;
 
 /// Reads JSON of an object.
-fn read(text: &[u8], want: Gvk, message: &mut dyn Kind) -> Result<Result<Document, Duplicate>, StatusError> {
+fn read(text: &[u8], want: &Gvk, message: &mut dyn Kind) -> Result<Result<Document, Duplicate>, StatusError> {
     let named = json::type_meta(text).unwrap_or_default();
     if named.kind != want.kind || named.api_version != want.api_version() {
         return Err(invalid_type(&named));
@@ -129,15 +129,15 @@ impl Rest {
         &self,
         request: &Request,
         endpoint: &Endpoint,
-        subresource: Option<&'static SubresourceDesc>,
+        subresource: Option<&SubresourceDesc>,
     ) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
         let options = WriteOptions::parse(&request.query, Writing::Apply)?;
         let body = request.body().await?;
         request.audit.sent_patch(&body);
-        let mut applied = (endpoint.kind.new)();
+        let mut applied = endpoint.kind.new_object();
         let gvk = endpoint.kind.gvk();
-        let body = ApplyBody::read(request, &body, gvk, options.field_validation, &mut *applied)?;
+        let body = ApplyBody::read(request, &body, &gvk, options.field_validation, &mut *applied)?;
         check(request, endpoint, &*applied)?;
         let writer = request.writer(endpoint, self.now());
         let context = Context {

@@ -18,13 +18,13 @@ impl Rest {
         let accepted = request.negotiate(Offer::Objects)?;
         let options = WriteOptions::parse(&request.query, Writing::Create)?;
         let mut object = request
-            .object(&self.registry, endpoint.kind, options.field_validation)
+            .object(&self.registry, &endpoint.kind, options.field_validation)
             .await?;
-        endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
+        endpoint.resource.apply_defaults(&endpoint.kind, &mut *object);
         request.audit.sent(&*object, Some(object.meta()));
         take_namespace(request, endpoint, &mut *object)?;
         drop_repeated_owners(&request.warnings, &mut *object, OwnersRead::Sent);
-        let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
+        let hub = endpoint.resource.to_hub(&endpoint.kind, object)?;
         let context = self.context(request, endpoint, options.dry_run);
         let target = Target::of(endpoint, "", &context).options(Options::Create(write_options(request)));
         let created = self.verbs.create(&target, hub).await?;

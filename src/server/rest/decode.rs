@@ -35,15 +35,15 @@ pub fn decode_object(
     body: &[u8],
     validation: FieldValidation,
 ) -> Result<(Box<dyn Object>, Told), StatusError> {
-    let mut object = (kind.new)();
-    let told = decode_kind(registry, kind.gvk(), format, body, validation, &mut *object)?;
+    let mut object = kind.new_object();
+    let told = decode_kind(registry, &kind.gvk(), format, body, validation, &mut *object)?;
     Ok((object, told))
 }
 
 /// As [`decode_object`], into an empty message of a kind that need not be a resource.
 pub fn decode_kind(
     registry: &Registry,
-    kind: Gvk,
+    kind: &Gvk,
     format: Format,
     body: &[u8],
     validation: FieldValidation,
@@ -97,7 +97,7 @@ fn yaml_problems(repeated: Option<String>, validation: FieldValidation) -> Vec<S
 /// A body, and what it should be.
 struct Body<'a> {
     registry: &'a Registry,
-    kind: Gvk,
+    kind: &'a Gvk,
     body: &'a [u8],
 }
 
@@ -160,10 +160,14 @@ impl Body<'_> {
 
     fn unhandled(&self, named: &TypeMeta, why: &str) -> StatusError {
         let want = self.kind;
-        let kind = if named.kind.is_empty() { want.kind } else { &named.kind };
+        let kind = if named.kind.is_empty() {
+            &*want.kind
+        } else {
+            &*named.kind
+        };
         let version = match named.api_version.rsplit('/').next() {
             Some(version) if !named.api_version.is_empty() => version,
-            _ => want.version,
+            _ => &want.version,
         };
         StatusError::bad_request(format!(
             "{kind} in version {version:?} cannot be handled as a {}: {why}",
@@ -192,8 +196,12 @@ pub(super) enum TypeFault {
 }
 
 /// `apiVersion` and `kind` may be missing; what is there must be what is wanted.
-pub(super) fn check_type(registry: &Registry, want: Gvk, named: &TypeMeta) -> Result<(), TypeFault> {
-    let kind = if named.kind.is_empty() { want.kind } else { &named.kind };
+pub(super) fn check_type(registry: &Registry, want: &Gvk, named: &TypeMeta) -> Result<(), TypeFault> {
+    let kind = if named.kind.is_empty() {
+        &*want.kind
+    } else {
+        &*named.kind
+    };
     let api_version = match named.api_version.as_str() {
         "" | "/" => want.api_version(),
         named => named.to_owned(),
@@ -207,19 +215,19 @@ pub(super) fn check_type(registry: &Registry, want: Gvk, named: &TypeMeta) -> Re
         }
         Some(parts) => parts,
     };
-    if (group, version, kind) == (want.group, want.version, want.kind) {
+    if group == want.group && version == want.version && kind == want.kind {
         return Ok(());
     }
     if !registry.knows(group, version, kind) {
         let api_version = object::api_version(group, version);
         return Err(TypeFault::Unknown(object::not_registered(kind, &api_version)));
     }
-    if (group, kind) == (want.group, want.kind) {
+    if group == want.group && kind == want.kind {
         return Err(TypeFault::OtherVersion(api_version));
     }
     Err(TypeFault::OtherKind(format!(
         "converting ({version}.{kind}) to ({}.{}): unknown conversion",
-        internal_package(want.group),
+        internal_package(&want.group),
         want.kind
     )))
 }

@@ -127,8 +127,8 @@ fn success(endpoint: &Endpoint, object: &dyn Object) -> Status {
         status: "Success".into(),
         details: Some(Box::new(StatusDetails {
             name: object.meta().name.clone(),
-            group: endpoint.kind.group.into(),
-            kind: endpoint.kind.plural.into(),
+            group: endpoint.kind.group.to_string(),
+            kind: endpoint.kind.plural.to_string(),
             uid: object.meta().uid.clone(),
             ..StatusDetails::default()
         })),

@@ -71,8 +71,8 @@ impl Encoder {
         match (self.accepted.shape, self.accepted.format) {
             (Shape::Object, Format::Protobuf) => {
                 let bytes = endpoint.plain(entry, Ready::Protobuf, gone)?;
-                let version = api_version(endpoint.kind.group, endpoint.kind.version);
-                let object = protobuf::wrap(&version, endpoint.kind.kind, &bytes);
+                let version = api_version(&endpoint.kind.group, &endpoint.kind.version);
+                let object = protobuf::wrap(&version, &endpoint.kind.kind, &bytes);
                 protobuf::write_watch_frame(kind, &object, out);
                 Ok(())
             }
@@ -147,7 +147,7 @@ impl Encoder {
         let protobuf = self.accepted.format == Format::Protobuf;
         match self.accepted.shape {
             Shape::Object => {
-                let object = endpoint.resource.from_hub(endpoint.kind, object)?;
+                let object = endpoint.resource.from_hub(&endpoint.kind, object)?;
                 match protobuf {
                     true => body = protobuf::encode(&*object),
                     false => json::write_kind(&*object, &mut body),

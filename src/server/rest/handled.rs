@@ -27,7 +27,7 @@ impl Rest {
         &self,
         request: &Request,
         endpoint: &Endpoint,
-        subresource: Option<&'static SubresourceDesc>,
+        subresource: Option<&SubresourceDesc>,
         verb: &str,
     ) -> Result<HttpResponse, StatusError> {
         if subresource.is_some_and(|s| s.connect) {
@@ -52,7 +52,7 @@ impl Rest {
         &self,
         request: &'a Request,
         endpoint: &'a Endpoint,
-        subresource: Option<&'static SubresourceDesc>,
+        subresource: Option<&'a SubresourceDesc>,
         dry_run: bool,
     ) -> HandledRequest<'a> {
         HandledRequest {
@@ -73,22 +73,22 @@ impl Rest {
         &self,
         request: &Request,
         endpoint: &Endpoint,
-        subresource: Option<&'static SubresourceDesc>,
+        subresource: Option<&SubresourceDesc>,
     ) -> Result<HttpResponse, StatusError> {
         request.negotiate(offer(endpoint, subresource))?;
         let options = WriteOptions::parse(&request.query, Writing::Create)?;
         let gvk = body_kind(endpoint, subresource);
         let new = || {
-            let made = self.registry.new_type(gvk.group, gvk.version, gvk.kind);
+            let made = self.registry.new_type(&gvk.group, &gvk.version, &gvk.kind);
             made.ok_or_else(|| StatusError::internal_error(format!("no kind is registered for {gvk}")))
         };
         let mut object = request
-            .kind(&self.registry, gvk, options.field_validation, new()?)
+            .kind(&self.registry, gvk.clone(), options.field_validation, new()?)
             .await?;
         keelson_machinery::defaults::apply(object.as_reflect_mut());
         request.audit.sent(&*object, metadata_of(&*object));
         let writer = request.writer(endpoint, self.now()).writer;
-        own_fields(&mut *object, &*new()?, gvk, writer)?;
+        own_fields(&mut *object, &*new()?, &gvk, writer)?;
         take_namespace(request, endpoint, &mut *object)?;
         let handled = self.handled_request(request, endpoint, subresource, options.dry_run);
         let options = Options::Create(write_options(request));
@@ -102,7 +102,7 @@ impl Rest {
         let handled = self.handled_request(request, endpoint, None, false);
         let mut objects = Vec::new();
         for object in self.verbs.list_handled(&handled).await? {
-            let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
+            let hub = endpoint.resource.to_hub(&endpoint.kind, object)?;
             let resource = &endpoint.resource;
             let by_fields = options.fields.matches(|label| resource.field_of(&*hub, label));
             if by_fields && options.labels.matches(&hub.meta().labels) {
@@ -129,7 +129,7 @@ impl Rest {
             }
             Reply::Object(code, object) => {
                 let accepted = request.negotiate(offer(endpoint, handled.subresource))?;
-                let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
+                let hub = endpoint.resource.to_hub(&endpoint.kind, object)?;
                 self.object_response(request, endpoint, accepted, code, hub)
             }
         }
@@ -145,17 +145,17 @@ fn wants_upgrade(request: &Request) -> bool {
 /// What is listed has columns; what is only made or asked for has none.
 fn offer(endpoint: &Endpoint, subresource: Option<&SubresourceDesc>) -> Offer {
     match subresource {
-        None if endpoint.kind.verbs.contains(&"list") => Offer::Objects,
+        None if endpoint.kind.verbs.contains("list") => Offer::Objects,
         _ => Offer::Metadata,
     }
 }
 
 /// The kind of the body: the one that the subresource names, else that of the resource.
-fn body_kind(endpoint: &Endpoint, subresource: Option<&'static SubresourceDesc>) -> Gvk {
+fn body_kind(endpoint: &Endpoint, subresource: Option<&SubresourceDesc>) -> Gvk {
     match subresource.filter(|s| !s.kind.is_empty()) {
         Some(SubresourceDesc {
             group, version, kind, ..
-        }) => Gvk { group, version, kind },
+        }) => Gvk::new(group.clone(), version.clone(), kind.clone()),
         None => endpoint.kind.gvk(),
     }
 }

@@ -176,8 +176,10 @@ impl Start {
 
 /// The options with paths for field labels; an error for a label that the kind does not select by.
 pub(super) fn resolve_fields(endpoint: &Endpoint, mut options: ListOptions) -> Result<ListOptions, StatusError> {
-    let kind = endpoint.kind;
-    let resolved = options.fields.resolve(kind.selectable_fields, kind.namespaced);
+    let kind = &endpoint.kind;
+    let resolved = options
+        .fields
+        .resolve(&kind.selectable_fields.to_vec(), kind.namespaced);
     options.fields = resolved.map_err(|e| StatusError::bad_request(e.to_string()))?;
     Ok(options)
 }

@@ -53,10 +53,10 @@ pub struct Rest {
 
 /// What a path and method come to.
 #[derive(Clone, Copy)]
-enum Target {
+enum Target<'e> {
     Collection,
     Object,
-    Subresource(&'static SubresourceDesc),
+    Subresource(&'e SubresourceDesc),
 }
 
 impl Rest {
@@ -103,8 +103,8 @@ impl Rest {
             _ => return Err(StatusError::method_not_allowed()),
         };
         let verbs = match target {
-            Target::Subresource(sub) => sub.verbs,
-            _ => endpoint.kind.verbs,
+            Target::Subresource(sub) => &sub.verbs,
+            _ => &endpoint.kind.verbs,
         };
         if verb == "watch" && !verbs.contains(&verb) && verbs.contains(&"list") {
             return Err(self.unwatched(request, endpoint));
@@ -113,32 +113,32 @@ impl Rest {
             return Err(StatusError::method_not_allowed());
         }
         check_media_types(request, target, verb)?;
-        deprecated(request, endpoint.kind.deprecation);
+        deprecated(request, &endpoint.kind.deprecation);
         self.dispatch(request, endpoint, target, verb).await
     }
 
     /// A list of what can't be watched is there, and says so when it is asked for a watch; the old watch path is not.
     fn unwatched(&self, request: &Request, endpoint: &Endpoint) -> StatusError {
-        let kind = endpoint.kind;
+        let kind = &endpoint.kind;
         if request.info.legacy_watch {
             return StatusError::no_such_resource();
         }
-        deprecated(request, kind.deprecation);
-        StatusError::method_not_supported(kind.group, kind.plural, "watch")
+        deprecated(request, &kind.deprecation);
+        StatusError::method_not_supported(&kind.group, &kind.plural, "watch")
     }
 
     async fn dispatch(
         &self,
         request: &Request,
         endpoint: &Endpoint,
-        target: Target,
+        target: Target<'_>,
         verb: &str,
     ) -> Result<HttpResponse, StatusError> {
         let subresource = match target {
             Target::Subresource(sub) => Some(sub),
             _ => None,
         };
-        if endpoint.handler(subresource.map_or("", |sub| sub.name)).is_some() {
+        if endpoint.handler(subresource.map_or("", |sub| &sub.name)).is_some() {
             return self.handled(request, endpoint, subresource, verb).await;
         }
         match (target, verb) {
@@ -165,7 +165,7 @@ impl Rest {
     }
 
     /// What the path names; 404 for one that fits the kind's scope or subresources in no way.
-    fn target(&self, request: &Request, endpoint: &Endpoint) -> Result<Target, StatusError> {
+    fn target<'e>(&self, request: &Request, endpoint: &'e Endpoint) -> Result<Target<'e>, StatusError> {
         let info = &request.info;
         let name = info.path_name();
         let subpaths = || endpoint.subresource(&info.subresource).is_some_and(|s| s.subpaths);
@@ -208,7 +208,7 @@ impl Rest {
 fn named<'a>(
     request: &'a Request,
     endpoint: &'a Endpoint,
-    subresource: Option<&'static SubresourceDesc>,
+    subresource: Option<&'a SubresourceDesc>,
     context: &'a Context,
     options: Options<'a>,
 ) -> Named<'a> {
@@ -227,7 +227,7 @@ fn write_options(request: &Request) -> admission::WriteOptions<'_> {
 }
 
 /// Says that a kind is deprecated, if it is, to the client and to the audit.
-fn deprecated(request: &Request, text: &'static str) {
+fn deprecated(request: &Request, text: &str) {
     if text.is_empty() {
         return;
     }
@@ -253,8 +253,8 @@ fn connect_verb(subresource: &SubresourceDesc, method: &str) -> Result<&'static 
 
 /// Whether the path is there for any verb at all: a kind that is only created has no paths of its objects, and a
 /// namespaced one that is not listed none across namespaces.
-fn exists(endpoint: &Endpoint, target: Target, across: bool) -> bool {
-    let any = |verbs: &[&str]| endpoint.kind.verbs.iter().any(|verb| verbs.contains(verb));
+fn exists(endpoint: &Endpoint, target: Target<'_>, across: bool) -> bool {
+    let any = |verbs: &[&str]| endpoint.kind.verbs.iter().any(|verb| verbs.contains(&verb));
     match target {
         Target::Object => any(&["get", "update", "patch", "delete", "watch"]),
         Target::Collection if across => any(&["list", "watch"]),
@@ -271,7 +271,7 @@ fn unanswered(endpoint: &Endpoint, subresource: &SubresourceDesc) -> StatusError
 }
 
 /// The router's part of content negotiation, which comes before the handlers' own.
-fn check_media_types(request: &Request, target: Target, verb: &str) -> Result<(), StatusError> {
+fn check_media_types(request: &Request, target: Target<'_>, verb: &str) -> Result<(), StatusError> {
     let makes = match (target, verb) {
         (Target::Subresource(sub), _) if sub.connect => return Ok(()),
         // Options in the query of a subresource that does not connect: its answer is text.

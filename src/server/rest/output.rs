@@ -51,7 +51,7 @@ impl Rest {
     ) -> Result<HttpResponse, StatusError> {
         match accepted.shape {
             Shape::Object => {
-                let object = endpoint.resource.from_hub(endpoint.kind, object)?;
+                let object = endpoint.resource.from_hub(&endpoint.kind, object)?;
                 Ok(respond::kind(request.rendering(accepted.format), code, &*object))
             }
             Shape::Table(version) => {
@@ -74,7 +74,7 @@ impl Rest {
                     shown.metadata(),
                 ))
             }
-            Shape::PartialMetadataList(_) => Err(no_list(endpoint.kind.group, endpoint.kind.kind)),
+            Shape::PartialMetadataList(_) => Err(no_list(&endpoint.kind.group, &endpoint.kind.kind)),
         }
     }
 
@@ -88,7 +88,7 @@ impl Rest {
     ) -> Result<HttpResponse, StatusError> {
         let gvk = object.gvk();
         let (metadata, version) = match (accepted.shape, metadata_of(object)) {
-            (Shape::PartialMetadataList(_), _) => return Err(no_list(gvk.group, gvk.kind)),
+            (Shape::PartialMetadataList(_), _) => return Err(no_list(&gvk.group, &gvk.kind)),
             (Shape::Table(version) | Shape::PartialMetadata(version), Some(metadata)) => (metadata, version),
             _ => return Ok(respond::kind(request.rendering(accepted.format), code, object)),
         };
@@ -131,7 +131,7 @@ impl Rest {
                 metadata_list(request, endpoint, (accepted.format, version), meta, &mut found).await
             }
             Shape::PartialMetadata(_) => {
-                let found = internal_type(endpoint.kind.group, endpoint.kind.list_kind);
+                let found = internal_type(&endpoint.kind.group, &endpoint.kind.list_kind);
                 Err(unfit(format!(
                     "you requested PartialObjectMetadata, but the requested object is a list ({found})"
                 )))
@@ -220,20 +220,20 @@ async fn whole_list(
     meta: &ListMeta,
     objects: Found<'_, Box<dyn Object>>,
 ) -> Result<HttpResponse, StatusError> {
-    let kind = endpoint.kind;
-    let version = api_version(kind.group, kind.version);
+    let kind = &endpoint.kind;
+    let version = api_version(&kind.group, &kind.version);
     let rendering = request.rendering(format);
     let is_protobuf = format == Format::Protobuf;
     let wants_text = !is_protobuf || rendering.recording.objects();
     let (mut text, mut raw, mut part) = (Vec::new(), Vec::new(), Vec::new());
-    begin_list_json(&version, kind.list_kind, meta, &mut text);
+    begin_list_json(&version, &kind.list_kind, meta, &mut text);
     begin_list_protobuf(meta, &mut raw);
     let (mut slices, mut empty) = (Slices::begin(), true);
     for object in objects {
-        let object = endpoint.resource.from_hub(kind, object?)?;
+        let object = endpoint.resource.from_hub(&kind, object?)?;
         if wants_text {
             text.extend_from_slice(if empty { b"" } else { b"," });
-            json::write(object.as_reflect(), &mut text);
+            json::write_item(&*object, &mut text);
         }
         if is_protobuf {
             part.clear();
@@ -245,7 +245,7 @@ async fn whole_list(
     }
     text.extend_from_slice(b"]}");
     if is_protobuf {
-        let body = protobuf::wrap(&version, kind.list_kind, &raw);
+        let body = protobuf::wrap(&version, &kind.list_kind, &raw);
         return Ok(respond::long_protobuf(rendering, 200, body, || text).await);
     }
     Ok(respond::long_json(rendering, 200, text).await)

@@ -24,7 +24,7 @@ impl Versions for OneVersion<'_> {
 pub(super) fn own_fields(
     object: &mut dyn Kind,
     empty: &dyn Kind,
-    gvk: Gvk,
+    gvk: &Gvk,
     mut writer: Writer,
 ) -> Result<(), StatusError> {
     let Some(metadata) = managed::metadata(object.as_reflect_mut()) else {

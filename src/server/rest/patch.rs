@@ -9,7 +9,7 @@ use keelson_machinery::json;
 use keelson_machinery::managed;
 use keelson_machinery::object::{Object, not_registered};
 use keelson_machinery::patch::{self, Reach, json::JsonPatch};
-use keelson_machinery::scheme::{KindDesc, SubresourceDesc};
+use keelson_machinery::scheme::{KindRef, SubresourceDesc};
 use keelson_machinery::status::StatusError;
 
 use super::decode::{TypeFault, check_type, strict_error};
@@ -57,7 +57,7 @@ impl Rest {
         &self,
         request: &Request,
         endpoint: &Endpoint,
-        subresource: Option<&'static SubresourceDesc>,
+        subresource: Option<&SubresourceDesc>,
     ) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::of_subresource(&request.info.subresource))?;
         let patch_type = PatchType::of(request)?;
@@ -93,8 +93,8 @@ impl Rest {
             request.warnings.borrow_mut().extend(problems);
             check_name(request, endpoint, &mut *object)?;
             drop_repeated_owners(&request.warnings, &mut *object, OwnersRead::Admitted);
-            endpoint.resource.apply_defaults(kind, &mut *object);
-            endpoint.resource.to_hub(kind, object)
+            endpoint.resource.apply_defaults(&kind, &mut *object);
+            endpoint.resource.to_hub(&kind, object)
         };
         let updated = self.verbs.patch(&target, &wanted, &mut patch).await?;
         self.object_response(request, endpoint, accepted, 200, updated.object)
@@ -111,7 +111,7 @@ fn patched(
     validation: FieldValidation,
 ) -> Result<(Patched, Vec<String>), StatusError> {
     let (patch_type, body) = patch;
-    let versioned = || endpoint.resource.from_hub(endpoint.kind, current.clone_object());
+    let versioned = || endpoint.resource.from_hub(&endpoint.kind, current.clone_object());
     let strict = validation != FieldValidation::Ignore;
     if let Some(patched) = patched_in_part(endpoint, versioned()?, patch, strict) {
         return Ok((patched, Vec::new()));
@@ -120,7 +120,7 @@ fn patched(
     let (text, mut problems) = apply(endpoint, patch_type, &document, body, strict)?;
     let refused = |why: &str| match patch_type {
         PatchType::Strategic => unfit(
-            patch::strategic::shown(body, &document, (endpoint.kind.message)()).as_bytes(),
+            patch::strategic::shown(body, &document, &endpoint.kind.message).as_bytes(),
             why,
         ),
         _ => unfit(&text, why),
@@ -165,7 +165,7 @@ fn patched_in_part(
     managed::mark_reset(&text, object.as_reflect_mut());
     let written_empty = managed::written_empty(&text, object.as_reflect());
     Some(Patched {
-        kind: endpoint.kind,
+        kind: endpoint.kind.clone(),
         object,
         written_empty,
     })
@@ -173,7 +173,7 @@ fn patched_in_part(
 
 /// An object in the version that its text names.
 struct Patched {
-    kind: &'static KindDesc,
+    kind: KindRef,
     object: Box<dyn Object>,
     /// See [`managed::written_empty`].
     written_empty: FieldSet,
@@ -181,9 +181,9 @@ struct Patched {
 
 /// What a strategic merge patch has made: its type counts for nothing.
 fn restored(endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), String> {
-    let mut object = (endpoint.kind.new)();
+    let mut object = endpoint.kind.new_object();
     let problems = json::restore(text, object.as_reflect_mut()).map_err(|e| e.to_string())?;
-    let kind = endpoint.kind;
+    let kind = endpoint.kind.clone();
     Ok((
         Patched {
             kind,
@@ -197,17 +197,17 @@ fn restored(endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), 
 /// What another patch has made: a document, which may name another version.
 fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), String> {
     let named = json::type_meta(text).map_err(|e| format!("couldn't get version/kind; json parse error: {e}"))?;
-    let mut kind = endpoint.kind;
-    match check_type(registry, kind.gvk(), &named) {
+    let mut kind = &endpoint.kind;
+    match check_type(registry, &kind.gvk(), &named) {
         Ok(()) => {}
         Err(TypeFault::OtherVersion(api_version)) => {
             let version = api_version.rsplit('/').next().unwrap_or_default();
             let found = endpoint.resource.versions.iter().find(|k| k.version == version);
-            kind = found.ok_or_else(|| not_registered(kind.kind, &api_version))?;
+            kind = found.ok_or_else(|| not_registered(&kind.kind, &api_version))?;
         }
         Err(TypeFault::Malformed(why) | TypeFault::Unknown(why) | TypeFault::OtherKind(why)) => return Err(why),
     }
-    let mut object = (kind.new)();
+    let mut object = kind.new_object();
     let problems = if named.api_version.is_empty() {
         // Without a version it is an object of the internal one, where no field has the name that it has in JSON.
         json::no_fields(text)
@@ -217,7 +217,7 @@ fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Pat
     let problems = problems.map_err(|e| e.to_string())?;
     Ok((
         Patched {
-            kind,
+            kind: kind.clone(),
             object,
             written_empty: FieldSet::EMPTY,
         },
@@ -247,6 +247,6 @@ pub(super) fn apply(
             Ok((patch.apply(document)?, problems))
         }
         PatchType::Merge => patch::merge::apply(document, body, strict),
-        PatchType::Strategic => patch::strategic::apply(document, body, (endpoint.kind.message)(), strict),
+        PatchType::Strategic => patch::strategic::apply(document, body, &endpoint.kind.message, strict),
     }
 }

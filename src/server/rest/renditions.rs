@@ -73,7 +73,7 @@ impl Rest {
         };
         let mut out = Vec::with_capacity(bytes.len() + 128);
         match form {
-            Form::Protobuf => out = protobuf::wrap(&version(endpoint), endpoint.kind.kind, &bytes),
+            Form::Protobuf => out = protobuf::wrap(&version(endpoint), &endpoint.kind.kind, &bytes),
             Form::MetadataProtobuf(version) => out = protobuf::wrap(version.api_version(), PARTIAL_METADATA, &bytes),
             Form::Json => write_object(endpoint, &bytes, &mut out),
             Form::Metadata(_) => out.extend_from_slice(&bytes),
@@ -127,11 +127,15 @@ impl Rest {
 }
 
 pub(super) fn version(endpoint: &Endpoint) -> String {
-    api_version(endpoint.kind.group, endpoint.kind.version)
+    api_version(&endpoint.kind.group, &endpoint.kind.version)
 }
 
 /// Appends an object as JSON, given what stands in a list for it.
 pub(super) fn write_object(endpoint: &Endpoint, item: &[u8], out: &mut impl BufMut) {
+    if endpoint.kind.message.is_dynamic() {
+        // It has them, among its other members.
+        return out.put_slice(item);
+    }
     out.put_slice(b"{\"kind\":\"");
     out.put_slice(endpoint.kind.kind.as_bytes());
     out.put_slice(b"\",\"apiVersion\":\"");

@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::managed::{self, Writer};
 use keelson_machinery::object::{Gvk, Kind, Object, api_version};
-use keelson_machinery::scheme::KindDesc;
+use keelson_machinery::scheme::KindRef;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
 use tokio::time::Instant;
@@ -140,12 +140,12 @@ impl Request {
             || managed::manager_of_agent(self.header(&header::USER_AGENT).unwrap_or_default()),
             str::to_owned,
         );
-        let kind = endpoint.kind;
+        let kind = &endpoint.kind;
         RequestWriter {
-            kind,
+            kind: kind.clone(),
             writer: Writer {
                 manager,
-                api_version: api_version(kind.group, kind.version),
+                api_version: api_version(&kind.group, &kind.version),
                 subresource: self.info.subresource.clone(),
                 now: Some(now.truncate_to_seconds()),
             },
@@ -185,7 +185,7 @@ impl Request {
     pub async fn object(
         &self,
         registry: &Arc<Registry>,
-        kind: &'static KindDesc,
+        kind: &KindRef,
         validation: FieldValidation,
     ) -> Result<Box<dyn Object>, StatusError> {
         let format = self.body_format()?;
@@ -193,8 +193,8 @@ impl Request {
         let (object, told) = match body.len() > LARGE_BODY_BYTES {
             false => decode_object(registry, kind, format, &body, validation)?,
             true => {
-                let registry = registry.clone();
-                aside(move || decode_object(&registry, kind, format, &body, validation)).await?
+                let (registry, kind) = (registry.clone(), kind.clone());
+                aside(move || decode_object(&registry, &kind, format, &body, validation)).await?
             }
         };
         self.warnings.borrow_mut().extend(told.problems);
@@ -215,7 +215,7 @@ impl Request {
         let large = body.len() > LARGE_BODY_BYTES;
         let registry = registry.clone();
         let decode = move || {
-            let told = decode_kind(&registry, kind, format, &body, validation, &mut *message)?;
+            let told = decode_kind(&registry, &kind, format, &body, validation, &mut *message)?;
             Ok((message, told))
         };
         let (message, told) = match large {

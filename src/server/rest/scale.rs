@@ -34,7 +34,7 @@ impl Rest {
         &self,
         request: &Request,
         endpoint: &Endpoint,
-        scale: &'static SubresourceDesc,
+        scale: &SubresourceDesc,
         verb: &str,
     ) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
@@ -76,7 +76,7 @@ impl Rest {
             Change::Patch(patch_type, options) => Asked::Patched(*patch_type, options.field_validation),
         };
         let show = |object: &dyn Object| {
-            let versioned = endpoint.resource.from_hub(endpoint.kind, object.clone_object())?;
+            let versioned = endpoint.resource.from_hub(&endpoint.kind, object.clone_object())?;
             self.view(scale, &*versioned)
         };
         let wanted = UpdateRequest {
@@ -112,10 +112,10 @@ impl Rest {
         options: &WriteOptions,
     ) -> Result<(Box<dyn Kind>, ApplyBody), StatusError> {
         let mut applied = self.new_scale(scale)?;
-        let gvk = applied.gvk();
-        let body = ApplyBody::read(request, body, gvk, options.field_validation, &mut *applied)?;
+        let gvk = applied.gvk().clone();
+        let body = ApplyBody::read(request, body, &gvk, options.field_validation, &mut *applied)?;
         match &body.document.unfit {
-            Some(why) => Err(unfit_document(applied.as_reflect(), gvk, why)),
+            Some(why) => Err(unfit_document(applied.as_reflect(), &gvk, why)),
             None => Ok((applied, body)),
         }
     }
@@ -124,11 +124,11 @@ impl Rest {
         &self,
         request: &Request,
         endpoint: &Endpoint,
-        scale: &'static SubresourceDesc,
+        scale: &SubresourceDesc,
         accepted: Accepted,
         object: Box<dyn Object>,
     ) -> Result<HttpResponse, StatusError> {
-        let versioned = endpoint.resource.from_hub(endpoint.kind, object)?;
+        let versioned = endpoint.resource.from_hub(&endpoint.kind, object)?;
         let view = self.view(scale, &*versioned)?;
         self.kind_response(request, accepted, 200, &*view)
     }
@@ -137,7 +137,7 @@ impl Rest {
     pub(super) fn view(&self, scale: &SubresourceDesc, object: &dyn Object) -> Result<Box<dyn Kind>, StatusError> {
         let meta = object.meta();
         let number = |path: &str| number_at(object.as_reflect(), path);
-        let selector = selector_at(object.as_reflect(), scale.label_selector_path);
+        let selector = selector_at(object.as_reflect(), &scale.label_selector_path);
         let view = json!({
             "metadata": {
                 "name": meta.name,
@@ -146,8 +146,8 @@ impl Rest {
                 "resourceVersion": meta.resource_version,
                 "creationTimestamp": meta.creation_timestamp.to_string(),
             },
-            "spec": { "replicas": number(scale.spec_replicas_path) },
-            "status": { "replicas": number(scale.status_replicas_path), "selector": selector },
+            "spec": { "replicas": number(&scale.spec_replicas_path) },
+            "status": { "replicas": number(&scale.status_replicas_path), "selector": selector },
         });
         let mut new = self.new_scale(scale)?;
         json::read(view.to_string().as_bytes(), new.as_reflect_mut())
@@ -157,9 +157,9 @@ impl Rest {
 
     pub(super) fn new_scale(&self, scale: &SubresourceDesc) -> Result<Box<dyn Kind>, StatusError> {
         self.registry
-            .new_type(scale.group, scale.version, scale.kind)
+            .new_type(&scale.group, &scale.version, &scale.kind)
             .ok_or_else(|| {
-                let name = api_version(scale.group, scale.version);
+                let name = api_version(&scale.group, &scale.version);
                 StatusError::internal_error(format!("no kind {:?} is registered for version {name:?}", scale.kind))
             })
     }
@@ -174,8 +174,8 @@ impl Rest {
         (format, options): (Format, &WriteOptions),
     ) -> Result<(Box<dyn Kind>, Vec<String>), StatusError> {
         let mut new = self.new_scale(scale)?;
-        let gvk = new.gvk();
-        let told = decode_kind(&self.registry, gvk, format, body, options.field_validation, &mut *new)?;
+        let gvk = new.gvk().clone();
+        let told = decode_kind(&self.registry, &gvk, format, body, options.field_validation, &mut *new)?;
         request.audit.sent(&*new, metadata_of(&*new));
         Ok((new, told.problems))
     }
@@ -198,9 +198,9 @@ impl Rest {
             true => patch::strategic::apply(&document, body, new.desc(), strict)?,
             false => apply(endpoint, patch_type, &document, body, strict)?,
         };
-        let desc = new.desc();
+        let desc = new.handle().clone();
         let refused = |why: &str| match strategic {
-            true => unfit(patch::strategic::shown(body, &document, desc).as_bytes(), why),
+            true => unfit(patch::strategic::shown(body, &document, &desc).as_bytes(), why),
             false => unfit(&text, why),
         };
         let found = match strategic {
@@ -221,7 +221,7 @@ impl Rest {
         let named = json::type_meta(text).map_err(|e| format!("couldn't get version/kind; json parse error: {e}"))?;
         match check_type(&self.registry, new.gvk(), &named) {
             Ok(()) => {}
-            Err(TypeFault::OtherVersion(version)) => return Err(not_registered(new.gvk().kind, &version)),
+            Err(TypeFault::OtherVersion(version)) => return Err(not_registered(&new.gvk().kind, &version)),
             Err(TypeFault::Malformed(why) | TypeFault::Unknown(why) | TypeFault::OtherKind(why)) => return Err(why),
         }
         match named.api_version.is_empty() {
@@ -247,7 +247,7 @@ pub(super) fn same_uid(
     let name = jsonpath::lookup_text(view.as_reflect(), "metadata.name").into_owned();
     let resource = format!("{}/{}", endpoint.kind.plural, scale.name);
     let text = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
-    Err(StatusError::conflict(endpoint.kind.group, &resource, &name, text))
+    Err(StatusError::conflict(&endpoint.kind.group, &resource, &name, text))
 }
 
 /// The Scale must be of the object that the path names.
@@ -324,7 +324,7 @@ pub(super) fn check(scale: &SubresourceDesc, new: &dyn Reflect) -> Result<(), St
         "must be greater than or equal to 0",
     ));
     let name = jsonpath::lookup_text(new, "metadata.name");
-    Err(StatusError::invalid(scale.group, scale.kind, &name, &errors))
+    Err(StatusError::invalid(&scale.group, &scale.kind, &name, &errors))
 }
 
 /// The object with the Scale's replicas; its resource version and uid become preconditions.
@@ -335,7 +335,7 @@ pub(super) fn put_back(
     new: &dyn Reflect,
 ) -> Result<Box<dyn Object>, StatusError> {
     let replicas = number_at(new, ".spec.replicas");
-    JsonPath::parse(scale.spec_replicas_path)
+    JsonPath::parse(&scale.spec_replicas_path)
         .and_then(|path| path.set_int32(object.as_reflect_mut(), replicas))
         .map_err(|e| StatusError::internal_error(format!("{}: {e}", endpoint.kind.kind)))?;
     object.meta_mut().resource_version = jsonpath::lookup_text(new, "metadata.resourceVersion").into_owned();

@@ -40,11 +40,11 @@ impl<'a> ScaleOwners<'a> {
     /// Of the stored entries.
     pub fn new(scale: &'a SubresourceDesc, request: &RequestWriter, stored: &[ManagedFieldsEntry]) -> Self {
         let all = Managed::read(stored).unwrap_or_default();
-        let scale_version = api_version(scale.group, scale.version);
+        let scale_version = api_version(&scale.group, &scale.version);
         ScaleOwners {
             scale,
             version: request.writer.api_version.clone(),
-            of_scale: all.of_scale(scale.spec_replicas_path, &scale_version),
+            of_scale: all.of_scale(&scale.spec_replicas_path, &scale_version),
             all,
             writer: Writer {
                 api_version: scale_version,
@@ -100,7 +100,7 @@ impl<'a> ScaleOwners<'a> {
 
     /// The entries of the object.
     pub fn entries(self) -> Vec<ManagedFieldsEntry> {
-        let path = self.scale.spec_replicas_path;
-        self.all.after_scale(self.of_scale, path, &self.version).write()
+        let path = &self.scale.spec_replicas_path;
+        self.all.after_scale(self.of_scale, &path, &self.version).write()
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Scaling<'a> {
     pub rest: &'a Rest,
     pub request: &'a Request,
     pub endpoint: &'a Endpoint,
-    pub scale: &'static SubresourceDesc,
+    pub scale: &'a SubresourceDesc,
     pub target: &'a Target<'a>,
     pub writer: &'a RequestWriter,
     pub body: &'a [u8],
@@ -42,21 +42,19 @@ impl Scaling<'_> {
     /// Plug-ins see the Scale, not the object that it is one of.
     async fn scaled(&self, current: &dyn Object) -> Result<Box<dyn Object>, StatusError> {
         let (endpoint, scale) = (self.endpoint, self.scale);
-        let versioned = endpoint.resource.from_hub(endpoint.kind, current.clone_object())?;
+        let versioned = endpoint.resource.from_hub(&endpoint.kind, current.clone_object())?;
         let view = self.rest.view(scale, &*versioned)?;
         let mut owners = ScaleOwners::new(scale, self.writer, &current.meta().managed_fields);
         let mut new = self.rest.new_scale(scale)?;
         let made = self.made(&*view, &mut owners)?;
-        for index in 0..made.desc().fields.len() {
-            copy::copy_field(new.as_reflect_mut(), &*made, index);
-        }
+        copy::copy_message(new.as_reflect_mut(), &*made);
         let operation = Operation::Update;
         self.target.admit(operation, Some(&mut *new), Some(&*view)).await?;
         check_place(self.request, endpoint, new.as_reflect())?;
         check(scale, new.as_reflect())?;
         let mut scaled = put_back(endpoint, scale, versioned, new.as_reflect())?;
         scaled.meta_mut().managed_fields = owners.entries();
-        endpoint.resource.to_hub(endpoint.kind, scaled)
+        endpoint.resource.to_hub(&endpoint.kind, scaled)
     }
 
     /// The Scale that is asked for in the place of `view`.

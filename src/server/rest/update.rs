@@ -21,18 +21,18 @@ impl Rest {
         &self,
         request: &Request,
         endpoint: &Endpoint,
-        subresource: Option<&'static SubresourceDesc>,
+        subresource: Option<&SubresourceDesc>,
     ) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::of_subresource(&request.info.subresource))?;
         let options = WriteOptions::parse(&request.query, Writing::Update)?;
         let mut object = request
-            .object(&self.registry, endpoint.kind, options.field_validation)
+            .object(&self.registry, &endpoint.kind, options.field_validation)
             .await?;
-        endpoint.resource.apply_defaults(endpoint.kind, &mut *object);
+        endpoint.resource.apply_defaults(&endpoint.kind, &mut *object);
         request.audit.sent(&*object, Some(object.meta()));
         check_name(request, endpoint, &mut *object)?;
         drop_repeated_owners(&request.warnings, &mut *object, OwnersRead::Sent);
-        let hub = endpoint.resource.to_hub(endpoint.kind, object)?;
+        let hub = endpoint.resource.to_hub(&endpoint.kind, object)?;
         let context = self.context(request, endpoint, options.dry_run);
         let may_create = subresource.is_none() && endpoint.kind.create_on_update;
         let wanted = UpdateRequest {

@@ -389,7 +389,7 @@ impl Writer {
 
     /// A bookmark of what has been delivered; `initial`: the one that ends the present objects.
     fn bookmark(&mut self, initial: bool) {
-        let mut object = (self.endpoint.resource.hub.new)();
+        let mut object = self.endpoint.resource.hub.new_object();
         object.meta_mut().resource_version = self.seen.to_string();
         if initial {
             let annotations = &mut object.meta_mut().annotations;

@@ -44,12 +44,12 @@ impl Form {
     }
 
     /// Version and kind of a list.
-    pub(super) fn list_type(self, endpoint: &Endpoint) -> (String, &'static str) {
+    pub(super) fn list_type(self, endpoint: &Endpoint) -> (String, &str) {
         match self {
             Form::Metadata(version) | Form::MetadataProtobuf(version) => {
                 (version.api_version().to_owned(), "PartialObjectMetadataList")
             }
-            _ => (version(endpoint), endpoint.kind.list_kind),
+            _ => (version(endpoint), &endpoint.kind.list_kind),
         }
     }
 }

@@ -4,16 +4,9 @@ const _: () = {
         __reflect::FieldDesc::new::<
             ObjectMeta,
         >("metadata", 1u32, __reflect::Flags::NONE),
-        __reflect::FieldDesc {
-            rules: &__reflect::Rules {
-                minimum: ::core::option::Option::Some(-1.5f64),
-                exclusive_minimum: true,
-                max_length: ::core::option::Option::Some(4u32),
-                ..__reflect::Rules::NONE
-            },
-            ..__reflect::FieldDesc::new::<
-                i32,
-            >(
+        __reflect::FieldDesc::new::<
+            i32,
+        >(
                 "size",
                 3u32,
                 __reflect::Flags::NONE
@@ -21,53 +14,108 @@ const _: () = {
                     .with(__reflect::Flags::REQUIRED)
                     .with(__reflect::Flags::HAS_RULES),
             )
-        },
-        __reflect::FieldDesc {
-            default: ::core::option::Option::Some("\"a\""),
-            rules: &__reflect::Rules {
-                enum_values: &["a", "b"],
-                ..__reflect::Rules::NONE
-            },
-            ..__reflect::FieldDesc::new::<
-                String,
-            >("type", 2u32, __reflect::Flags::NONE.with(__reflect::Flags::HAS_DEFAULTS))
-        },
-        __reflect::FieldDesc {
-            list: __reflect::ListType::Map,
-            map_keys: &["name", "port"],
-            patch: __reflect::Patch(
-                __reflect::Patch::NONE.0 | __reflect::Patch::MERGE.0
-                    | __reflect::Patch::RETAIN_KEYS.0,
+            .with_rules(
+                __reflect::Ref::Static(const {
+                    &__reflect::Rules {
+                        enum_values: __reflect::Names::NONE,
+                        item_enum: __reflect::Names::NONE,
+                        minimum: ::core::option::Option::Some(-1.5f64),
+                        maximum: ::core::option::Option::None,
+                        exclusive_minimum: true,
+                        exclusive_maximum: false,
+                        multiple_of: ::core::option::Option::None,
+                        min_length: ::core::option::Option::None,
+                        max_length: ::core::option::Option::Some(4u32),
+                        min_items: ::core::option::Option::None,
+                        max_items: ::core::option::Option::None,
+                        min_properties: ::core::option::Option::None,
+                        max_properties: ::core::option::Option::None,
+                        pattern: __reflect::Name::new_static(""),
+                        format: __reflect::Name::new_static(""),
+                    }
+                }),
             ),
-            merge_key: "name",
-            ..__reflect::FieldDesc::new::<
-                Vec<Part>,
-            >("parts", 0u32, __reflect::Flags::NONE)
-        },
+        __reflect::FieldDesc::new::<
+            String,
+        >("type", 2u32, __reflect::Flags::NONE.with(__reflect::Flags::HAS_DEFAULTS))
+            .with_details(
+                __reflect::Ref::Static(const {
+                    &__reflect::Details {
+                        default: ::core::option::Option::Some(
+                            __reflect::Name::new_static("\"a\""),
+                        ),
+                        map_keys: __reflect::Names::NONE,
+                        merge_key: __reflect::Name::new_static(""),
+                    }
+                }),
+            )
+            .with_rules(
+                __reflect::Ref::Static(const {
+                    &__reflect::Rules {
+                        enum_values: __reflect::Names::Static(&["a", "b"]),
+                        item_enum: __reflect::Names::NONE,
+                        minimum: ::core::option::Option::None,
+                        maximum: ::core::option::Option::None,
+                        exclusive_minimum: false,
+                        exclusive_maximum: false,
+                        multiple_of: ::core::option::Option::None,
+                        min_length: ::core::option::Option::None,
+                        max_length: ::core::option::Option::None,
+                        min_items: ::core::option::Option::None,
+                        max_items: ::core::option::Option::None,
+                        min_properties: ::core::option::Option::None,
+                        max_properties: ::core::option::Option::None,
+                        pattern: __reflect::Name::new_static(""),
+                        format: __reflect::Name::new_static(""),
+                    }
+                }),
+            ),
+        __reflect::FieldDesc::new::<Vec<Part>>("parts", 0u32, __reflect::Flags::NONE)
+            .with_list(__reflect::ListType::Map)
+            .with_patch(
+                __reflect::Patch(
+                    __reflect::Patch::NONE.0 | __reflect::Patch::MERGE.0
+                        | __reflect::Patch::RETAIN_KEYS.0,
+                ),
+            )
+            .with_details(
+                __reflect::Ref::Static(const {
+                    &__reflect::Details {
+                        default: ::core::option::Option::None,
+                        map_keys: __reflect::Names::Static(&["name", "port"]),
+                        merge_key: __reflect::Name::new_static("name"),
+                    }
+                }),
+            ),
         __reflect::FieldDesc::new::<
             Source,
         >("source", 4u32, __reflect::Flags::NONE.with(__reflect::Flags::INLINE)),
     ];
     static DESC: __reflect::MessageDesc = __reflect::MessageDesc {
-        name: "com.example.v1.Widget",
-        fields: FIELDS,
-        by_number: &[0, 2, 1, 4],
-        new: || ::std::boxed::Box::new(<Widget as ::core::default::Default>::default()),
-        gvk: ::core::option::Option::Some(::keelson_machinery::object::Gvk {
-            group: "example.com",
-            version: "v1",
-            kind: "Widget",
+        name: __reflect::Name::new_static("com.example.v1.Widget"),
+        fields: __reflect::Ref::Static(FIELDS),
+        by_number: __reflect::Ref::Static(&[0, 2, 1, 4]),
+        by_name: __reflect::Ref::Static(&[0, 3, 1, 2]),
+        inlined: __reflect::Ref::Static(&[4]),
+        make: __reflect::Make::Object(|| {
+            ::std::boxed::Box::new(<Widget as ::core::default::Default>::default())
         }),
+        gvk: ::core::option::Option::Some(__reflect::Ref::Static(&GVK)),
         size: ::core::mem::size_of::<Widget>(),
+        unknown: __reflect::Unknown::Dropped,
+        id: __reflect::Id::unassigned(),
     };
+    static HANDLE: __reflect::Desc = __reflect::Ref::Static(&DESC);
     impl Widget {
         /// The table of this message's fields.
-        pub fn message_desc() -> &'static __reflect::MessageDesc {
+        pub const fn message_desc() -> &'static __reflect::MessageDesc {
             &DESC
         }
     }
     impl __reflect::Field for Widget {
-        const TYPE: __reflect::Type = __reflect::Type::Message(Widget::message_desc);
+        const TYPE: __reflect::Type = __reflect::Type::Message(
+            __reflect::Ref::Static(&DESC),
+        );
         fn value(&self) -> __reflect::Value<'_> {
             __reflect::Value::Message(self)
         }
@@ -76,8 +124,11 @@ const _: () = {
         }
     }
     impl __reflect::Reflect for Widget {
-        fn desc(&self) -> &'static __reflect::MessageDesc {
+        fn desc(&self) -> &__reflect::MessageDesc {
             &DESC
+        }
+        fn handle(&self) -> &__reflect::Desc {
+            &HANDLE
         }
         fn get(&self, index: usize) -> __reflect::Value<'_> {
             match index {
@@ -131,13 +182,14 @@ const _: () = {
             self
         }
     }
+    static GVK: ::keelson_machinery::object::Gvk = ::keelson_machinery::object::Gvk::new_static(
+        "example.com",
+        "v1",
+        "Widget",
+    );
     impl ::keelson_machinery::object::Kind for Widget {
-        fn gvk(&self) -> ::keelson_machinery::object::Gvk {
-            ::keelson_machinery::object::Gvk {
-                group: "example.com",
-                version: "v1",
-                kind: "Widget",
-            }
+        fn gvk(&self) -> &::keelson_machinery::object::Gvk {
+            &GVK
         }
         fn as_reflect(&self) -> &dyn __reflect::Reflect {
             self

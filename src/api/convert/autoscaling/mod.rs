@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn object(version: &str, value: &Value) -> Box<dyn Object> {
-        let mut object = (kind(version).new)();
+        let mut object = kind(version).new_object();
         json::read(value.to_string().as_bytes(), object.as_reflect_mut()).unwrap();
         object
     }
@@ -193,11 +193,11 @@ mod tests {
     }
 
     fn to_hub(value: &Value) -> Value {
-        written(&*(kind("v1").to_hub)(object("v1", value)).unwrap())
+        written(&*kind("v1").to_hub(object("v1", value)).unwrap())
     }
 
     fn to_v1(value: &Value) -> Value {
-        written(&*(kind("v1").from_hub)(object("v2", value)).unwrap())
+        written(&*kind("v1").from_hub(object("v2", value)).unwrap())
     }
 
     fn metric(percent: i32) -> Value {

@@ -86,7 +86,12 @@ fn sources(volume: &Volume, path: &Path) -> ErrorList {
         return FieldError::required(path, "must specify a volume type").into();
     }
     given
-        .map(|f| FieldError::forbidden(&path.child(f.json), "may not specify more than 1 volume type"))
+        .map(|f| {
+            FieldError::forbidden(
+                &path.child(f.json.to_string()),
+                "may not specify more than 1 volume type",
+            )
+        })
         .collect()
 }
 

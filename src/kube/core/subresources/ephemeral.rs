@@ -106,9 +106,9 @@ fn one(container: &EphemeralContainer, spec: &PodSpec, path: &Path) -> ErrorList
         if errors.is_full() {
             break;
         }
-        if FORBIDDEN.contains(&field.json) && !equality::equal_field(container, &empty, index) {
+        if FORBIDDEN.contains(&field.json.as_str()) && !equality::equal_field(container, &empty, index) {
             let text = "cannot be set for an Ephemeral Container";
-            errors.push(FieldError::forbidden(&path.child(field.json), text));
+            errors.push(FieldError::forbidden(&path.child(field.json.to_string()), text));
         }
     }
     errors

@@ -21,11 +21,9 @@ use regex::Regex;
 use super::error::Fault;
 use super::signature::Functions;
 use super::value::Value;
+use crate::pattern::{self, Classes};
 
 pub(super) use maps::{MAP_INSERT, map_insert};
-
-/// Bytes of a compiled pattern.
-const MAX_PATTERN_BYTES: usize = 1024 * 1024;
 
 /// All functions by name.
 #[derive(Debug)]
@@ -66,8 +64,8 @@ type Result<'a> = std::result::Result<Value<'a>, Fault>;
 
 /// A pattern, compiled. Matching takes time in proportion to the text, whatever the pattern.
 pub(super) fn regex(pattern: &str) -> std::result::Result<Regex, Fault> {
-    let built = regex::RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build();
-    built.map_err(|_| Fault::function(format!("error parsing regexp: {pattern:?}")))
+    pattern::compiled(pattern, Classes::Unicode)
+        .map_err(|_| Fault::function(format!("error parsing regexp: {pattern:?}")))
 }
 
 /// Literals that can't be read are mistakes of the expression: the part and what is wrong.

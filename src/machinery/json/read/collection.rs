@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use super::{Outcome, Reader, Segment};
 use crate::budget;
 use crate::decode::StrictKind;
-use crate::json::scan::{AFTER_ELEMENT, AFTER_PAIR, Failure};
-use crate::reflect::{List, Map};
+use crate::json::scan::{AFTER_ELEMENT, AFTER_PAIR, Failure, Text};
+use crate::reflect::{FieldDesc, List, Map};
 
 impl<'a> Reader<'a> {
-    pub(super) fn list(&mut self, list: &mut dyn List) -> Outcome {
+    pub(super) fn list(&mut self, field: &'a FieldDesc, list: &mut dyn List) -> Outcome {
         match self.scan.peek() {
             Some(b'[') => {}
             Some(b'n') => {
@@ -17,12 +17,9 @@ impl<'a> Reader<'a> {
                 list.clear();
                 return Ok(());
             }
-            _ => {
-                let element = list.element_type();
-                return self.no_list(|| super::fault::list_type(element));
-            }
+            _ => return self.no_list(|| super::fault::list_type(&field.ty)),
         }
-        let (before, cost) = (list.len(), budget::item(list.element_type()));
+        let (before, cost) = (list.len(), budget::item(field));
         let len = self.elements_of(|reader, index| {
             reader.spend(cost)?;
             let slot = if index < before {
@@ -31,7 +28,7 @@ impl<'a> Reader<'a> {
                 Some(list.push())
             };
             match slot {
-                Some(slot) => reader.value(slot),
+                Some(slot) => reader.value(&field.ty, slot),
                 None => reader.scan.skip_value().map(drop),
             }
         })?;
@@ -69,7 +66,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn map(&mut self, map: &mut dyn Map) -> Outcome {
+    pub(super) fn map(&mut self, field: &'a FieldDesc, map: &mut dyn Map) -> Outcome {
         match self.scan.peek() {
             Some(b'{') => self.scan.pos += 1,
             Some(b'n') => {
@@ -77,7 +74,7 @@ impl<'a> Reader<'a> {
                 map.clear();
                 return Ok(());
             }
-            _ => return self.no_map(map.element_type()),
+            _ => return self.no_map(&field.ty),
         }
         if self.scan.peek() == Some(b'}') {
             self.scan.pos += 1;
@@ -85,26 +82,9 @@ impl<'a> Reader<'a> {
         }
         // A repeated field adds to the map, and its keys are no duplicates of those that were there.
         let mut seen = (!map.is_empty()).then(BTreeSet::new);
-        let cost = budget::entry(map.element_type());
         loop {
-            self.spend(cost)?;
             let key = self.scan.key()?;
-            let name = key.decode();
-            if map.get(&name).is_some() {
-                let repeated = seen
-                    .as_ref()
-                    .is_none_or(|seen: &BTreeSet<String>| seen.contains(name.as_ref()));
-                if repeated {
-                    self.problem(StrictKind::DuplicateField, key);
-                }
-                map.remove(&name);
-            }
-            if let Some(seen) = &mut seen {
-                seen.insert(name.clone().into_owned());
-            }
-            self.path.push(Segment::Key(key));
-            self.value(map.entry(&name))?;
-            self.path.pop();
+            self.entry(key, field, map, seen.as_mut())?;
             match self.scan.peek() {
                 Some(b',') => self.scan.pos += 1,
                 Some(b'}') => {
@@ -114,5 +94,30 @@ impl<'a> Reader<'a> {
                 _ => return Err(self.scan.fail(AFTER_PAIR)),
             }
         }
+    }
+    /// The value of a key of a map that is at hand. `seen` has the keys that the document has said; `None`: those of the
+    /// map.
+    pub(super) fn entry(
+        &mut self,
+        key: Text<'a>,
+        field: &'a FieldDesc,
+        map: &mut dyn Map,
+        seen: Option<&mut BTreeSet<String>>,
+    ) -> Outcome {
+        self.spend(budget::entry(field))?;
+        let name = key.decode();
+        if map.get(&name).is_some() {
+            if seen.as_ref().is_none_or(|seen| seen.contains(name.as_ref())) {
+                self.problem(StrictKind::DuplicateField, key);
+            }
+            map.remove(&name);
+        }
+        if let Some(seen) = seen {
+            seen.insert(name.clone().into_owned());
+        }
+        self.path.push(Segment::Key(key));
+        self.value(&field.ty, map.entry(&name))?;
+        self.path.pop();
+        Ok(())
     }
 }

@@ -31,10 +31,10 @@ impl Reader<'_> {
     }
 
     #[cold]
-    pub(super) fn no_message(&mut self, desc: &'static MessageDesc) -> Outcome {
+    pub(super) fn no_message(&mut self, desc: &MessageDesc) -> Outcome {
         let value = self.scan.skip_value()?;
         match self.style {
-            Style::Decode => self.wrong(text::kind_name(value), &go_name(desc.name)),
+            Style::Decode => self.wrong(text::kind_name(value), &go_name(&desc.name)),
             Style::Restore => self.wrong_text(|| format!("cannot restore struct from: {}", tree_kind(value))),
         }
         Ok(())
@@ -51,7 +51,7 @@ impl Reader<'_> {
     }
 
     #[cold]
-    pub(super) fn no_map(&mut self, element: Type) -> Outcome {
+    pub(super) fn no_map(&mut self, element: &Type) -> Outcome {
         let value = self.scan.skip_value()?;
         match self.style {
             Style::Decode => self.wrong(text::kind_name(value), &format!("map[string]{}", go_type(element))),
@@ -79,7 +79,7 @@ impl Reader<'_> {
         for segment in &self.path {
             let (name, owner) = match segment {
                 Segment::Field(name, owner) => (*name, *owner),
-                Segment::Inline(message, owner) => (short_name(message.name), *owner),
+                Segment::Inline(message, owner) => (message.short_name(), *owner),
                 Segment::TypeMeta(owner) => (TYPE_META, *owner),
                 Segment::Key(_) | Segment::Index(_) => continue,
             };
@@ -91,7 +91,7 @@ impl Reader<'_> {
             Some(desc) => {
                 format!(
                     "{what}{GO_FIELD}{}.{} of type {go_type}",
-                    short_name(desc.name),
+                    desc.short_name(),
                     fields.join(".")
                 )
             }
@@ -140,11 +140,6 @@ fn tree_kind(json: &[u8]) -> &'static str {
     }
 }
 
-/// `PodSpec` of `io.k8s.api.core.v1.PodSpec`.
-fn short_name(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or(name)
-}
-
 /// `v1.PodSpec` of `io.k8s.api.core.v1.PodSpec`.
 fn go_name(name: &str) -> String {
     let mut parts = name.rsplit('.');
@@ -154,11 +149,11 @@ fn go_name(name: &str) -> String {
     }
 }
 
-pub(super) fn list_type(element: Type) -> String {
+pub(super) fn list_type(element: &Type) -> String {
     format!("[]{}", go_type(element))
 }
 
-fn go_type(ty: Type) -> String {
+fn go_type(ty: &Type) -> String {
     match ty {
         Type::Bool => "bool".to_owned(),
         Type::Int32 => "int32".to_owned(),
@@ -166,10 +161,11 @@ fn go_type(ty: Type) -> String {
         Type::Double => "float64".to_owned(),
         Type::String => "string".to_owned(),
         Type::Bytes => "[]uint8".to_owned(),
-        Type::Message(desc) => go_name(desc().name),
-        Type::Leaf(kind) => go_leaf(kind).to_owned(),
-        Type::List(element) => list_type(*element),
-        Type::Map(element) => format!("map[string]{}", go_type(*element)),
+        Type::Message(desc) => go_name(&desc.name),
+        Type::Leaf(kind) => go_leaf(*kind).to_owned(),
+        Type::List(element) => list_type(&element.ty),
+        Type::Any => "interface {}".to_owned(),
+        Type::Map(element) => format!("map[string]{}", go_type(&element.ty)),
     }
 }
 

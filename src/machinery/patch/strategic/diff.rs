@@ -15,7 +15,7 @@ use crate::status::StatusError;
 /// elements that stand twice in a list of scalars that merges. Key order and white space do not count.
 ///
 /// Errors: 400 for what is no JSON object, 500 for a list of objects that merge by a key which one of them lacks.
-pub fn diff(original: &[u8], modified: &[u8], desc: &'static MessageDesc) -> Result<Vec<u8>, StatusError> {
+pub fn diff(original: &[u8], modified: &[u8], desc: &MessageDesc) -> Result<Vec<u8>, StatusError> {
     check(original).map_err(StatusError::bad_request)?;
     check(modified).map_err(StatusError::bad_request)?;
     let (mut original, mut modified) = (Node::new(original), Node::new(modified));
@@ -41,7 +41,7 @@ fn text(value: &str) -> Node<'static> {
 fn diff_maps<'a>(
     old: &mut Members<'a>,
     new: &mut Members<'a>,
-    schema: Schema,
+    schema: Schema<'_>,
     depth: u32,
 ) -> Result<Members<'a>, StatusError> {
     let mut patch = Members::new();
@@ -65,7 +65,7 @@ fn diff_maps<'a>(
 
 fn diff_member<'a>(
     patch: &mut Members<'a>,
-    (key, rule): (&str, &FieldRule),
+    (key, rule): (&str, &FieldRule<'_>),
     old: &mut Node<'a>,
     new: &mut Node<'a>,
     depth: u32,
@@ -106,7 +106,7 @@ fn names<'a>(members: &Members<'a>) -> Node<'a> {
 
 fn diff_lists<'a>(
     patch: &mut Members<'a>,
-    (key, rule): (&str, &FieldRule),
+    (key, rule): (&str, &FieldRule<'_>),
     old: &mut [Node<'a>],
     new: &mut [Node<'a>],
     depth: u32,
@@ -162,7 +162,7 @@ fn order_of<'a>(element: &mut Node<'a>, merge_key: &str, objects: bool) -> Node<
 fn diff_elements<'a>(
     old: &mut [Node<'a>],
     new: &mut [Node<'a>],
-    rule: &FieldRule,
+    rule: &FieldRule<'_>,
     depth: u32,
 ) -> Result<Vec<Node<'a>>, StatusError> {
     let key_name = rule.merge_key;

@@ -13,7 +13,7 @@ type Elements<'a> = Vec<Node<'a>>;
 pub(super) fn merge_list<'a>(
     original: Elements<'a>,
     patch: Elements<'a>,
-    rule: &FieldRule,
+    rule: &FieldRule<'_>,
     depth: u32,
 ) -> Result<Elements<'a>, StatusError> {
     let Some(kind) = element_kind(&original, &patch)? else {
@@ -103,7 +103,7 @@ fn apply_directives<'a>(
 fn merge_elements<'a>(
     mut merged: Elements<'a>,
     patch: Elements<'a>,
-    rule: &FieldRule,
+    rule: &FieldRule<'_>,
     depth: u32,
 ) -> Result<Elements<'a>, StatusError> {
     // Of several with one key the first.

@@ -13,7 +13,7 @@ use crate::reflect::Patch;
 pub(super) fn apply_orders<'a>(
     original: &mut Members<'a>,
     patch: &mut Members<'a>,
-    schema: Schema,
+    schema: Schema<'_>,
     depth: u32,
 ) -> Result<(), StatusError> {
     let directives: Vec<String> = patch.keys().filter(|k| k.starts_with(ELEMENT_ORDER)).cloned().collect();
@@ -86,7 +86,7 @@ fn list(value: Option<Node<'_>>) -> Result<Option<Vec<Node<'_>>>, StatusError> {
 }
 
 /// Elements of the order list have the merge key.
-fn check_elements(order: &mut [Node<'_>], rule: &FieldRule) -> Result<(), StatusError> {
+fn check_elements(order: &mut [Node<'_>], rule: &FieldRule<'_>) -> Result<(), StatusError> {
     if rule.merge_key.is_empty() {
         return Ok(());
     }

@@ -1,31 +1,31 @@
 //! What the definitions say of the fields that a patch changes.
 
-use crate::reflect::{FieldDesc, Flags, LeafKind, MessageDesc, Patch, Type};
+use crate::reflect::{LeafKind, MessageDesc, Patch, Type};
 
 /// What an object is made of.
 #[derive(Clone, Copy)]
-pub(super) enum Schema {
+pub(super) enum Schema<'d> {
     /// The definitions don't say.
     Unknown,
     /// Any JSON.
     Raw,
-    Message(&'static MessageDesc),
+    Message(&'d MessageDesc),
     /// Any keys, with values of this type.
-    Map(&'static Type),
+    Map(&'d Type),
 }
 
 /// How one field is patched, and the schema of its value or elements.
 #[derive(Clone, Copy)]
-pub(super) struct FieldRule {
-    pub(super) schema: Schema,
+pub(super) struct FieldRule<'d> {
+    pub(super) schema: Schema<'d>,
     pub(super) patch: Patch,
-    pub(super) merge_key: &'static str,
+    pub(super) merge_key: &'d str,
     /// It is a list.
     pub(super) list: bool,
 }
 
-impl FieldRule {
-    const UNKNOWN: FieldRule = FieldRule {
+impl FieldRule<'_> {
+    const UNKNOWN: FieldRule<'static> = FieldRule {
         schema: Schema::Unknown,
         patch: Patch::NONE,
         merge_key: "",
@@ -33,12 +33,12 @@ impl FieldRule {
     };
 }
 
-impl Schema {
+impl<'d> Schema<'d> {
     /// `None`: there is no such field.
-    pub(super) fn find(self, name: &str) -> Option<FieldRule> {
+    pub(super) fn find(self, name: &str) -> Option<FieldRule<'d>> {
         let field = match self {
             Schema::Unknown | Schema::Raw => return None,
-            Schema::Message(desc) => find(desc, name)?,
+            Schema::Message(desc) => desc.declared(name)?,
             Schema::Map(element) => {
                 return Some(FieldRule {
                     schema: within(element),
@@ -49,12 +49,12 @@ impl Schema {
         Some(FieldRule {
             schema: within(&field.ty),
             patch: field.patch,
-            merge_key: field.merge_key,
+            merge_key: field.merge_key(),
             list: matches!(field.ty, Type::List(_)),
         })
     }
 
-    pub(super) fn field(self, name: &str) -> FieldRule {
+    pub(super) fn field(self, name: &str) -> FieldRule<'d> {
         self.find(name).unwrap_or(FieldRule::UNKNOWN)
     }
 
@@ -63,38 +63,21 @@ impl Schema {
     }
 
     /// The name of the Go struct.
-    pub(super) fn struct_name(self) -> &'static str {
+    pub(super) fn struct_name(self) -> &'d str {
         match self {
-            Schema::Message(desc) => desc.name.rsplit('.').next().unwrap_or_default(),
+            Schema::Message(desc) => desc.short_name(),
             _ => "",
         }
     }
 }
 
-/// Looks into inlined messages too.
-fn find(desc: &'static MessageDesc, name: &str) -> Option<&'static FieldDesc> {
-    desc.field(name).map(|(_, field)| field).or_else(|| {
-        let inlined = desc.fields.iter().filter(|f| f.flags.has(Flags::INLINE));
-        inlined
-            .filter_map(|f| message_in(&f.ty))
-            .find_map(|inner| find(inner, name))
-    })
-}
-
-fn message_in(ty: &'static Type) -> Option<&'static MessageDesc> {
-    match ty {
-        Type::Message(desc) => Some(desc()),
-        _ => None,
-    }
-}
-
 /// The schema of a field's value, or of the elements of a list.
-fn within(ty: &'static Type) -> Schema {
+fn within(ty: &Type) -> Schema<'_> {
     match ty {
-        Type::Message(desc) => Schema::Message(desc()),
-        Type::Leaf(LeafKind::Raw) => Schema::Raw,
-        Type::List(element) => within(element),
-        Type::Map(element) => Schema::Map(element),
+        Type::Message(desc) => Schema::Message(desc),
+        Type::Leaf(LeafKind::Raw) | Type::Any => Schema::Raw,
+        Type::List(element) => within(&element.ty),
+        Type::Map(element) => Schema::Map(&element.ty),
         _ => Schema::Unknown,
     }
 }

@@ -9,7 +9,7 @@ use crate::reflect::{MessageDesc, Patch};
 
 /// A patch as the error shows it that its result does not fit its kind: as Go prints a map, without the directives that
 /// have been worked off on the document by then.
-pub fn shown(patch: &[u8], document: &[u8], desc: &'static MessageDesc) -> String {
+pub fn shown(patch: &[u8], document: &[u8], desc: &MessageDesc) -> String {
     let mut node = Node::new(text::trim(patch));
     let mut original = Node::new(document);
     if let (Some(patch), Some(original)) = (node.object(), original.object()) {
@@ -19,7 +19,7 @@ pub fn shown(patch: &[u8], document: &[u8], desc: &'static MessageDesc) -> Strin
 }
 
 /// `original`: what the members were merged into.
-fn worked_off<'a>(patch: &mut Members<'a>, original: &mut Members<'a>, schema: Schema, depth: u32) {
+fn worked_off<'a>(patch: &mut Members<'a>, original: &mut Members<'a>, schema: Schema<'_>, depth: u32) {
     let Some(depth) = depth.checked_sub(1) else { return };
     if patch.remove(DIRECTIVE).is_some() {
         // The rest took the place of what was there.
@@ -48,7 +48,7 @@ fn worked_off<'a>(patch: &mut Members<'a>, original: &mut Members<'a>, schema: S
     }
 }
 
-fn elements_worked_off<'a>(patch: &mut [Node<'a>], original: &mut [Node<'a>], rule: &FieldRule, depth: u32) {
+fn elements_worked_off<'a>(patch: &mut [Node<'a>], original: &mut [Node<'a>], rule: &FieldRule<'_>, depth: u32) {
     for change in patch {
         let Ok(key) = key_of(change, rule.merge_key) else {
             continue;

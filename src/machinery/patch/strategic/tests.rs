@@ -6,11 +6,10 @@ use super::*;
 use crate::json;
 use crate::meta::v1::ObjectMeta;
 use crate::meta::v1::OwnerReference;
-use crate::reflect::Reflect;
 
 /// ObjectMeta has one list of each kind: finalizers merge as scalars, ownerReferences by uid.
 fn patched(document: &str, patch: &str) -> Result<String, u16> {
-    let desc = ObjectMeta::default().desc();
+    let desc = ObjectMeta::message_desc();
     match apply(document.as_bytes(), patch.as_bytes(), desc, true) {
         Ok((out, _)) => Ok(String::from_utf8(out).unwrap()),
         Err(error) => Err(error.code),
@@ -33,7 +32,7 @@ fn bad_directives_are_errors_in_the_words_of_the_api() {
     let table = include_str!("../testdata/strategic_errors.tsv");
     for line in table.lines().filter(|l| !l.starts_with('#')) {
         let [document, patch, code, message] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
-        let desc = ObjectMeta::default().desc();
+        let desc = ObjectMeta::message_desc();
         let error = apply(document.as_bytes(), patch.as_bytes(), desc, true).unwrap_err();
         assert_eq!(
             (
@@ -48,7 +47,7 @@ fn bad_directives_are_errors_in_the_words_of_the_api() {
 
 #[test]
 fn repeated_keys_are_reported() {
-    let desc = ObjectMeta::default().desc();
+    let desc = ObjectMeta::message_desc();
     let (out, problems) = apply(b"{}", br#"{"labels":{"a":"1","a":"2"}}"#, desc, true).unwrap();
     assert_eq!(out, br#"{"labels":{"a":"2"}}"#);
     assert_eq!(problems, [r#"duplicate field "labels.a""#]);
@@ -74,7 +73,7 @@ fn patches_are_shown_as_go_prints_them_without_what_was_worked_off() {
         ),
     ] {
         assert_eq!(
-            shown(patch.as_bytes(), document.as_bytes(), ObjectMeta::default().desc()),
+            shown(patch.as_bytes(), document.as_bytes(), ObjectMeta::message_desc()),
             want
         );
     }
@@ -82,7 +81,7 @@ fn patches_are_shown_as_go_prints_them_without_what_was_worked_off() {
 
 #[test]
 fn depth_costs_no_stack() {
-    let desc = ObjectMeta::default().desc();
+    let desc = ObjectMeta::message_desc();
     let deep = format!("{}1{}", "{\"a\":".repeat(9_000), "}".repeat(9_000));
     for document in ["{}", deep.as_str()] {
         let (out, _) = apply(document.as_bytes(), deep.as_bytes(), desc, true).unwrap();
@@ -97,7 +96,7 @@ fn depth_costs_no_stack() {
 fn patches_between_two_objects() {
     for line in include_str!("../testdata/strategic_diff.tsv").lines() {
         let [original, modified, patch] = line.split('\t').collect::<Vec<_>>().try_into().unwrap();
-        let desc = ObjectMeta::default().desc();
+        let desc = ObjectMeta::message_desc();
         let got = diff(original.as_bytes(), modified.as_bytes(), desc).unwrap();
         assert_eq!(String::from_utf8(got).unwrap(), patch, "{original} {modified}");
         assert_eq!(patched(original, patch).as_deref(), Ok(modified));
@@ -145,8 +144,8 @@ proptest! {
 
     #[test]
     fn a_patch_between_two_objects_makes_one_of_the_other(a in metadata(), b in metadata()) {
-        let patch = diff(a.as_bytes(), b.as_bytes(), ObjectMeta::default().desc()).unwrap();
-        let (result, _) = apply(a.as_bytes(), &patch, ObjectMeta::default().desc(), true).unwrap();
+        let patch = diff(a.as_bytes(), b.as_bytes(), ObjectMeta::message_desc()).unwrap();
+        let (result, _) = apply(a.as_bytes(), &patch, ObjectMeta::message_desc(), true).unwrap();
         let mut read = ObjectMeta::default();
         json::read(&result, &mut read).unwrap();
         let patch = String::from_utf8(patch).unwrap();

@@ -38,7 +38,7 @@ pub struct Attributes<'a> {
     pub operation: Operation,
     pub resource: &'a Resource,
     /// The kind of the resource in the version that the request names.
-    pub kind: &'static KindDesc,
+    pub kind: &'a KindDesc,
     /// "": the resource itself.
     pub subresource: &'a str,
     /// As the path has it; see [`Attributes::name`].

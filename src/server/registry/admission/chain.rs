@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use keelson_machinery::scheme::KindDesc;
+use keelson_machinery::scheme::{KindRef, Name};
 use keelson_machinery::status::StatusError;
 
 use super::{Attributes, Handles, Operation, Plugin, Scope};
@@ -77,29 +77,29 @@ impl Admission {
 
     /// Those of the plug-ins that handle something of a resource, or of a subresource that it has in any of its versions.
     /// `needs_namespace` is asked about each subresource; see [`Scope::needs_namespace`].
-    pub(crate) fn chains_of(&self, versions: &[&'static KindDesc], needs_namespace: impl Fn(&str) -> bool) -> Chains {
-        let subresources = versions.iter().flat_map(|kind| kind.subresources);
-        let mut names: Vec<_> = subresources.map(|subresource| subresource.name).collect();
-        names.push("");
+    pub(crate) fn chains_of(&self, versions: &[KindRef], needs_namespace: impl Fn(&str) -> bool) -> Chains {
+        let subresources = versions.iter().flat_map(|kind| &kind.subresources);
+        let mut names: Vec<_> = subresources.map(|subresource| subresource.name.clone()).collect();
+        names.push(Name::default());
         names.sort_unstable();
         names.dedup();
-        let scopes = names.into_iter().filter_map(|subresource| {
+        let scopes = names.iter().filter_map(|subresource| {
             let kind = versions.first()?;
             let scope = Scope {
                 operation: Operation::Create,
-                group: kind.group,
-                plural: kind.plural,
+                group: &kind.group,
+                plural: &kind.plural,
                 subresource,
                 namespaced: kind.namespaced,
                 needs_namespace: needs_namespace(subresource),
             };
-            Some((subresource, scope))
+            Some((subresource.clone(), scope))
         });
         self.chains(scopes)
     }
 
     /// Each scope is one of a subresource, whatever its operation.
-    fn chains<'a>(&self, scopes: impl Iterator<Item = (&'static str, Scope<'a>)>) -> Chains {
+    fn chains<'a>(&self, scopes: impl Iterator<Item = (Name, Scope<'a>)>) -> Chains {
         let of = |scope: Scope<'_>| Operation::ALL.map(|operation| self.chain(&Scope { operation, ..scope }));
         Chains {
             by_subresource: scopes.map(|(name, scope)| (name, of(scope))).collect(),
@@ -150,13 +150,13 @@ impl Chain {
 /// The chains of one resource.
 pub(crate) struct Chains {
     /// The resource itself, "", comes first: most requests are about that.
-    by_subresource: Vec<(&'static str, [Chain; Operation::ALL.len()])>,
+    by_subresource: Vec<(Name, [Chain; Operation::ALL.len()])>,
 }
 
 impl Chains {
     /// `None`: the resource has no such subresource.
     pub fn of(&self, operation: Operation, subresource: &str) -> Option<&Chain> {
-        let (_, chains) = self.by_subresource.iter().find(|(name, _)| *name == subresource)?;
+        let (_, chains) = self.by_subresource.iter().find(|(name, _)| name == subresource)?;
         chains.get(operation as usize)
     }
 }

@@ -9,12 +9,13 @@ use super::HandledRequest;
 /// `None`: the definition names no kind of options.
 pub(super) fn connect_options(registry: &Registry, request: &HandledRequest<'_>) -> Option<Box<dyn Kind>> {
     let subresource = request.subresource.filter(|subresource| !subresource.kind.is_empty())?;
-    let mut options = registry.new_type(subresource.group, subresource.version, subresource.kind)?;
-    for (index, field) in options.desc().fields.iter().enumerate() {
+    let mut options = registry.new_type(&subresource.group, &subresource.version, &subresource.kind)?;
+    let desc = options.handle().clone();
+    for (index, field) in desc.fields.iter().enumerate() {
         let Some(slot) = options.get_mut(index) else { continue };
         // What stands behind the subresource in the path is no parameter.
         let path = Some(request.context.asked.rest.as_str()).filter(|rest| field.json == "path" && !rest.is_empty());
-        let mut values = path.into_iter().chain(request.query.all(field.json));
+        let mut values = path.into_iter().chain(request.query.all(&field.json));
         match slot {
             Slot::List(list) => values.for_each(|text| fill(list.push(), text)),
             slot => {

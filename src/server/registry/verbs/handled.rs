@@ -17,7 +17,7 @@ use crate::request_info::Query;
 pub struct HandledRequest<'a> {
     pub endpoint: &'a Endpoint,
     /// `None`: it is one of the resource itself.
-    pub subresource: Option<&'static SubresourceDesc>,
+    pub subresource: Option<&'a SubresourceDesc>,
     /// Name in the path; empty for a collection.
     pub name: &'a str,
     /// The parameters of the query.
@@ -29,7 +29,7 @@ pub struct HandledRequest<'a> {
 
 impl<'a> HandledRequest<'a> {
     fn handler(&self) -> Result<&'a dyn Handler, StatusError> {
-        let subresource = self.subresource.map_or("", |subresource| subresource.name);
+        let subresource = self.subresource.map_or("", |subresource| &subresource.name);
         let handler = self.endpoint.handler(subresource);
         handler.ok_or_else(StatusError::method_not_allowed)
     }

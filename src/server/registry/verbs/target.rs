@@ -12,8 +12,8 @@ use super::super::{Context, Endpoint, Resource};
 pub struct Target<'a> {
     pub resource: &'a Resource,
     /// The kind of the resource in the version of the request.
-    pub kind: &'static KindDesc,
-    pub subresource: Option<&'static SubresourceDesc>,
+    pub kind: &'a KindDesc,
+    pub subresource: Option<&'a SubresourceDesc>,
     /// Name in the path; "": a new object.
     pub name: &'a str,
     pub options: Options<'a>,
@@ -28,7 +28,7 @@ impl<'a> Target<'a> {
     /// An object of an endpoint, or with an empty name a new one.
     pub fn of(endpoint: &'a Endpoint, name: &'a str, context: &'a Context) -> Target<'a> {
         Target {
-            kind: endpoint.kind,
+            kind: &endpoint.kind,
             ..Target::own(&endpoint.resource, name, context)
         }
     }
@@ -37,7 +37,7 @@ impl<'a> Target<'a> {
     pub fn own(resource: &'a Resource, name: &'a str, context: &'a Context) -> Target<'a> {
         Target {
             resource,
-            kind: resource.hub,
+            kind: &resource.hub,
             subresource: None,
             name,
             options: Options::None,
@@ -49,7 +49,7 @@ impl<'a> Target<'a> {
 
     /// A subresource of it; `None`: the object itself.
     #[must_use]
-    pub fn subresource(self, subresource: Option<&'static SubresourceDesc>) -> Target<'a> {
+    pub fn subresource(self, subresource: Option<&'a SubresourceDesc>) -> Target<'a> {
         Target { subresource, ..self }
     }
 
@@ -60,8 +60,8 @@ impl<'a> Target<'a> {
     }
 
     /// The name of the subresource; "": the object itself.
-    pub fn subresource_name(&self) -> &'static str {
-        self.subresource.map_or("", |subresource| subresource.name)
+    pub fn subresource_name(&self) -> &'a str {
+        self.subresource.map_or("", |subresource| &subresource.name)
     }
 
     /// Calls the plug-ins that mutate.

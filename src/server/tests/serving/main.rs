@@ -12,6 +12,8 @@ mod certificates;
 #[cfg(test)]
 mod deletion;
 #[cfg(test)]
+mod dynamic;
+#[cfg(test)]
 mod farewell;
 #[cfg(test)]
 mod headers;

@@ -24,7 +24,7 @@ fn unconditional() -> &'static Scheme {
     let version = &group.versions[0];
     let kinds = version.kinds.iter().map(|kind| KindDesc {
         conditional_update: false,
-        ..*kind
+        ..kind.clone()
     });
     let version = VersionDesc {
         kinds: Box::leak(kinds.collect()),
