@@ -215,7 +215,7 @@ mod tests {
             subresource: "status",
             ..scope
         };
-        let chains = Admission::new(all()).chains([("", scope), ("status", status)].into_iter());
+        let chains = Admission::new(all()).chains([(Name::default(), scope), ("status".into(), status)].into_iter());
         let lengths = |operation, subresource| {
             let chain = chains.of(operation, subresource).unwrap();
             (chain.mutating.len(), chain.validating.len())
