@@ -114,13 +114,13 @@ fn the_identity_of_the_server_is_made_in_process() {
     let sources = sources();
     assert_eq!(
         holders(&sources, "\"system:apiserver\""),
-        ["src/server/registry/own_request.rs"]
+        ["src/server/registry/client.rs"]
     );
     let (_, code) = sources
         .iter()
-        .find(|(name, _)| name.ends_with("own_request.rs"))
+        .find(|(name, _)| name.ends_with("registry/client.rs"))
         .unwrap();
-    for word in ["Connection", "Client", "AUTHORIZATION", "Bearer", "outgoing"] {
+    for word in ["Connection", "AUTHORIZATION", "Bearer", "outgoing", "rustls"] {
         assert!(!code.contains(word), "{word}");
     }
 }
