@@ -45,6 +45,8 @@ pub struct Message {
     pub has_defaults: bool,
     /// Some field in or below it has rules that are checked in every type; see [`Field::has_own_rules`].
     pub has_rules: bool,
+    /// Some value in it, or it itself, has CEL rules.
+    pub has_validations: bool,
     /// A list kind made by the generator.
     pub list_of: Option<MessageId>,
 }
@@ -90,6 +92,25 @@ impl FieldType {
     }
 }
 
+impl Message {
+    /// Whether it has rules beside those of its fields that are checked. Kubernetes' own types publish unions that code
+    /// decides.
+    pub fn has_own_rules(&self) -> bool {
+        self.has_own_validations() || self.enforced_unions().next().is_some()
+    }
+
+    /// Whether there are CEL rules over the message.
+    pub fn has_own_validations(&self) -> bool {
+        !self.ty.rules.is_empty() || self.kind.as_ref().is_some_and(|kind| !kind.rules.is_empty())
+    }
+
+    /// The unions that are checked.
+    pub fn enforced_unions(&self) -> impl Iterator<Item = &options::Union> {
+        let own = !self.openapi.starts_with("io.k8s.");
+        self.ty.unions.iter().filter(move |_| own)
+    }
+}
+
 impl Field {
     /// The JSON text of the value that an absent field gets; empty if there is none.
     pub fn default(&self) -> &str {
@@ -120,6 +141,10 @@ impl Field {
             || o.min_length.or(o.max_length).or(o.min_items).or(o.max_items).is_some()
             || o.min_properties.or(o.max_properties).is_some()
             || !(o.enum_values.is_empty() && o.item_enum.is_empty() && o.pattern.is_empty() && o.format.is_empty())
+            || !(o.key_format.is_empty()
+                && o.item_format.is_empty()
+                && o.required_when.is_empty()
+                && o.rules.is_empty())
     }
 }
 

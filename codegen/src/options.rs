@@ -96,6 +96,8 @@ pub struct Union {
     pub discriminator: String,
     /// Sorted by field.
     pub fields: Vec<(String, String)>,
+    /// Of a union without discriminator.
+    pub members: Vec<String>,
 }
 
 /// `keelson.ListType`.
@@ -154,6 +156,9 @@ pub struct Field {
     pub typed: bool,
     pub unchecked: bool,
     pub empty_list: bool,
+    pub key_format: String,
+    pub item_format: String,
+    pub required_when: String,
 }
 
 /// `keelson.Rule`.
@@ -360,6 +365,7 @@ impl Union {
         Union {
             discriminator: r.text("discriminator"),
             fields,
+            members: r.texts("members"),
         }
     }
 }
@@ -407,6 +413,9 @@ impl Field {
             typed: r.flag("typed"),
             unchecked: r.flag("unchecked"),
             empty_list: r.flag("empty_list"),
+            key_format: r.text("key_format"),
+            item_format: r.text("item_format"),
+            required_when: r.text("required_when"),
         }
     }
 }

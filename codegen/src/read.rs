@@ -178,6 +178,7 @@ impl Reader<'_> {
             place: place.clone(),
             has_defaults: false,
             has_rules: false,
+            has_validations: false,
             list_of: None,
             full_name: full_name.clone(),
         };
@@ -428,26 +429,26 @@ fn mark(model: &mut Model) {
         }
     }
     let own = |m: &Message| {
-        (
+        [
             m.fields.iter().any(|f| !f.default().is_empty()),
-            m.fields.iter().any(Field::has_own_rules),
-        )
+            m.has_own_rules() || m.fields.iter().any(Field::has_own_rules),
+            m.has_own_validations() || m.fields.iter().any(|f| !f.options.rules.is_empty()),
+        ]
     };
-    let mut queue: Vec<(usize, bool, bool)> = model
-        .messages
-        .iter()
-        .enumerate()
-        .map(|(id, m)| (id, own(m).0, own(m).1))
-        .collect();
-    while let Some((id, defaults, rules)) = queue.pop() {
+    let mut queue: Vec<(usize, [bool; 3])> = model.messages.iter().map(own).enumerate().collect();
+    while let Some((id, below)) = queue.pop() {
         let Some(message) = model.messages.get_mut(id) else {
             continue;
         };
-        let (d, r) = (message.has_defaults || defaults, message.has_rules || rules);
-        if (d, r) == (message.has_defaults, message.has_rules) {
+        let known = [message.has_defaults, message.has_rules, message.has_validations];
+        let [defaults, rules, validations] = [0, 1, 2].map(|i| known[i] || below[i]);
+        if [defaults, rules, validations] == known {
             continue;
         }
-        (message.has_defaults, message.has_rules) = (d, r);
-        queue.extend(users.get(&id).into_iter().flatten().map(|user| (*user, d, r)));
+        message.has_defaults = defaults;
+        message.has_rules = rules;
+        message.has_validations = validations;
+        let marks = [defaults, rules, validations];
+        queue.extend(users.get(&id).into_iter().flatten().map(|user| (*user, marks)));
     }
 }

@@ -22,7 +22,9 @@ pub use desc::{
     Desc, FieldDesc, Flags, Id, LeafKind, ListType, Make, MessageDesc, Name, Names, Patch, Ref, Type, Unknown,
 };
 pub use field::Field;
-pub use rules::{Details, NO_DETAILS, NO_RULES, Rules};
+pub use rules::{
+    Compiled, Details, Member, MessageRules, NO_DETAILS, NO_MESSAGE_RULES, NO_RULES, Rules, Union, ValidationRule,
+};
 
 /// The bytes of a `bytes` field.
 pub use bytes::Bytes;

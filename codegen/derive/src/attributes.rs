@@ -1,4 +1,4 @@
-//! Reading `#[message(…)]` and `#[field(…)]`.
+//! Attributes: `#[message(…)]`, `#[field(…)]`, `#[union(…)]`, `#[validation(…)]`.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -127,14 +127,108 @@ fn parse<N: FromStr<Err: Display>>(lit: &LitInt) -> Result<N> {
 fn items(attrs: &[Attribute], name: &str) -> Result<Vec<Item>> {
     let mut all: Vec<Item> = Vec::new();
     for attr in attrs.iter().filter(|a| a.path().is_ident(name)) {
-        for item in attr.parse_args_with(Punctuated::<Item, Token![,]>::parse_terminated)? {
-            if all.iter().any(|other| other.name == item.name) {
-                return Err(Error::new(item.name.span(), format!("`{}` is given twice", item.name)));
-            }
-            all.push(item);
-        }
+        add_items(attr, &mut all)?;
     }
     Ok(all)
+}
+
+fn add_items(attr: &Attribute, all: &mut Vec<Item>) -> Result<()> {
+    for item in attr.parse_args_with(Punctuated::<Item, Token![,]>::parse_terminated)? {
+        if all.iter().any(|other| other.name == item.name) {
+            return Err(Error::new(item.name.span(), format!("`{}` is given twice", item.name)));
+        }
+        all.push(item);
+    }
+    Ok(())
+}
+
+/// The items of each attribute called `name`, which may stand several times.
+fn each(attrs: &[Attribute], name: &str) -> Result<Vec<Vec<Item>>> {
+    let mut every = Vec::new();
+    for attr in attrs.iter().filter(|a| a.path().is_ident(name)) {
+        let mut all = Vec::new();
+        add_items(attr, &mut all)?;
+        every.push(all);
+    }
+    Ok(every)
+}
+
+/// `#[validation(…)]`, as elements of a list of `ValidationRule`.
+fn validations(attrs: &[Attribute]) -> Result<Vec<TokenStream>> {
+    let mut rules = Vec::new();
+    for items in each(attrs, "validation")? {
+        let texts = ["rule", "message", "message_expression", "reason", "field_path"];
+        let (mut given, mut optional) = ([const { None }; 5], false);
+        for item in items {
+            if item.name == "optional_old_self" {
+                item.flag()?;
+                optional = true;
+                continue;
+            }
+            match texts
+                .iter()
+                .position(|text| item.name == text)
+                .and_then(|i| given.get_mut(i))
+            {
+                Some(place) => *place = Some(item.string()?),
+                None => {
+                    return Err(Error::new(
+                        item.name.span(),
+                        format!("unknown attribute `{}` of a validation", item.name),
+                    ));
+                }
+            }
+        }
+        let members = texts.iter().zip(&given).map(|(name, text)| {
+            let name = Ident::new(name, Span::call_site());
+            let text = text.as_ref().map_or_else(|| quote!(""), |text| quote!(#text));
+            quote!(#name: __reflect::Name::new_static(#text))
+        });
+        rules.push(quote! {
+            __reflect::ValidationRule {
+                #(#members,)*
+                optional_old_self: #optional,
+                compiled: __reflect::Compiled::not_yet(),
+            }
+        });
+    }
+    Ok(rules)
+}
+
+/// `#[union(…)]`, as elements of a list of `Union`.
+fn unions(attrs: &[Attribute]) -> Result<Vec<TokenStream>> {
+    let mut unions = Vec::new();
+    for items in each(attrs, "union")? {
+        let (mut discriminator, mut members) = (quote!(""), Vec::new());
+        for item in items {
+            match item.name.to_string().as_str() {
+                "discriminator" => {
+                    let text = item.string()?;
+                    discriminator = quote!(#text);
+                }
+                "members" => members = item.strings()?,
+                other => {
+                    let text = format!("unknown attribute `{other}` of a union: discriminator and members are known");
+                    return Err(Error::new(item.name.span(), text));
+                }
+            }
+        }
+        let members = members.iter().map(|member| {
+            let text = member.value();
+            let (field, value) = text.split_once('=').unwrap_or((&text, ""));
+            quote!(__reflect::Member {
+                field: __reflect::Name::new_static(#field),
+                value: __reflect::Name::new_static(#value),
+            })
+        });
+        unions.push(quote! {
+            __reflect::Union {
+                discriminator: __reflect::Name::new_static(#discriminator),
+                members: __reflect::Ref::Static(&[#(#members),*]),
+            }
+        });
+    }
+    Ok(unions)
 }
 
 /// `#[message(…)]`.
@@ -144,6 +238,9 @@ pub struct MessageAttributes {
     pub version: String,
     pub kind: Option<LitStr>,
     pub object: Option<Span>,
+    /// Elements of lists of `Union` and `ValidationRule`.
+    pub unions: Vec<TokenStream>,
+    pub validations: Vec<TokenStream>,
 }
 
 impl MessageAttributes {
@@ -186,6 +283,8 @@ impl MessageAttributes {
             version,
             kind,
             object,
+            unions: unions(attrs)?,
+            validations: validations(attrs)?,
         })
     }
 }
@@ -198,10 +297,13 @@ pub struct FieldAttributes {
     pub flags: Vec<&'static str>,
     /// Calls of `FieldDesc` that add what is not empty.
     pub chain: Vec<TokenStream>,
+    /// Elements of a list of `ValidationRule`, which `chain` refers to by [`FieldAttributes::list_name`].
+    pub validations: Vec<TokenStream>,
 }
 
 impl FieldAttributes {
-    pub fn read(attrs: &[Attribute], span: Span) -> Result<FieldAttributes> {
+    pub fn read(attrs: &[Attribute], field: &Ident) -> Result<FieldAttributes> {
+        let span = field.span();
         let (mut json, mut number, mut flags) = (None, 0, Vec::new());
         let (mut chain, mut details, mut rules) = (Vec::new(), Vec::new(), Vec::new());
         for item in items(attrs, "field")? {
@@ -226,6 +328,11 @@ impl FieldAttributes {
                 ));
             }
         }
+        let validations = validations(attrs)?;
+        if !validations.is_empty() {
+            let list = FieldAttributes::list_name(field);
+            rules.push(("validations", quote!(__reflect::Ref::Static(&#list))));
+        }
         if !details.is_empty() {
             chain.push(part("with_details", "Details", DETAILS, &details));
         }
@@ -238,7 +345,14 @@ impl FieldAttributes {
             number,
             flags,
             chain,
+            validations,
         })
+    }
+
+    /// The static that has the validations of a field.
+    pub fn list_name(field: &Ident) -> Ident {
+        let name = field.unraw().to_string().to_uppercase();
+        Ident::new(&format!("VALIDATIONS_OF_{name}"), Span::call_site())
     }
 }
 
@@ -252,6 +366,7 @@ enum Empty {
     False,
     Name,
     Names,
+    List,
 }
 
 /// The members of `Details`.
@@ -277,6 +392,10 @@ const RULES: &[(&str, Empty)] = &[
     ("max_properties", Empty::None),
     ("pattern", Empty::Name),
     ("format", Empty::Name),
+    ("key_format", Empty::Name),
+    ("item_format", Empty::Name),
+    ("required_when", Empty::Name),
+    ("validations", Empty::List),
 ];
 
 /// The call that adds a part of a table. All members are named: a static can't take over the rest of another part, which
@@ -291,6 +410,7 @@ fn part(call: &str, ty: &str, all: &[(&str, Empty)], given: &[Member]) -> TokenS
             (None, Empty::False) => quote!(false),
             (None, Empty::Name) => quote!(__reflect::Name::new_static("")),
             (None, Empty::Names) => quote!(__reflect::Names::NONE),
+            (None, Empty::List) => quote!(__reflect::Ref::Static(&[])),
         };
         quote!(#member: #value)
     });
@@ -311,6 +431,7 @@ fn flag(name: &str) -> Option<&'static str> {
         "unchecked" => "UNCHECKED",
         "has_defaults" => "HAS_DEFAULTS",
         "has_rules" => "HAS_RULES",
+        "has_validations" => "HAS_VALIDATIONS",
         _ => return None,
     })
 }
@@ -391,7 +512,7 @@ fn rule(name: &str, item: &Item) -> Result<Option<Member>> {
             let value = item.integer()?;
             quote!(::core::option::Option::Some(#value))
         }
-        "pattern" | "format" => {
+        "pattern" | "format" | "key_format" | "item_format" | "required_when" => {
             let text = item.string()?;
             quote!(__reflect::Name::new_static(#text))
         }

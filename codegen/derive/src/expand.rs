@@ -60,7 +60,7 @@ fn fields(input: &DeriveInput) -> Result<Vec<Field<'_>>> {
     let mut fields = Vec::new();
     for field in named {
         let Some(ident) = &field.ident else { continue };
-        let attributes = FieldAttributes::read(&field.attrs, ident.span())?;
+        let attributes = FieldAttributes::read(&field.attrs, ident)?;
         fields.push(Field {
             ident,
             ty: &field.ty,
@@ -100,6 +100,7 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
             number,
             flags,
             chain,
+            ..
         } = &field.attributes;
         let ty = field.ty;
         let flags = flags.iter().fold(quote!(__reflect::Flags::NONE), |all, flag| {
@@ -130,7 +131,9 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
         (Some(_), None) => quote!(Kind),
         (Some(_), Some(_)) => quote!(Object),
     };
+    let (lists, rules) = rules(attributes, fields);
     quote! {
+        #lists
         static FIELDS: &[__reflect::FieldDesc] = &[#(#descs),*];
         static DESC: __reflect::MessageDesc = __reflect::MessageDesc {
             name: __reflect::Name::new_static(#name),
@@ -144,6 +147,7 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
             gvk: #gvk,
             size: ::core::mem::size_of::<#ident>(),
             unknown: __reflect::Unknown::Dropped,
+            rules: __reflect::Ref::Static(#rules),
             id: __reflect::Id::unassigned(),
         };
         static HANDLE: __reflect::Desc = __reflect::Ref::Static(&DESC);
@@ -163,6 +167,34 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
             }
         }
     }
+}
+
+/// The lists of validations that the table refers to, and the reference to the message's own rules. Statics, since what is
+/// compiled of them is kept in them.
+fn rules(attributes: &MessageAttributes, fields: &[Field<'_>]) -> (TokenStream, TokenStream) {
+    let of_fields = fields
+        .iter()
+        .filter(|f| !f.attributes.validations.is_empty())
+        .map(|field| {
+            let (name, list) = (FieldAttributes::list_name(field.ident), &field.attributes.validations);
+            let length = list.len();
+            quote!(static #name: [__reflect::ValidationRule; #length] = [#(#list),*];)
+        });
+    let lists = quote!(#(#of_fields)*);
+    let (unions, validations) = (&attributes.unions, &attributes.validations);
+    if unions.is_empty() && validations.is_empty() {
+        return (lists, quote!(&__reflect::NO_MESSAGE_RULES));
+    }
+    let length = validations.len();
+    let own = quote! {
+        static UNIONS: &[__reflect::Union] = &[#(#unions),*];
+        static VALIDATIONS: [__reflect::ValidationRule; #length] = [#(#validations),*];
+        static RULES: __reflect::MessageRules = __reflect::MessageRules {
+            unions: __reflect::Ref::Static(UNIONS),
+            validations: __reflect::Ref::Static(&VALIDATIONS),
+        };
+    };
+    (quote!(#lists #own), quote!(&RULES))
 }
 
 fn reflect(ident: &Ident, fields: &[Field<'_>]) -> TokenStream {

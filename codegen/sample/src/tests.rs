@@ -3,9 +3,12 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use keelson_machinery::field::Path;
 use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::reflect::{Flags, Id, ListType, Patch, Reflect, Type, Value};
 use keelson_machinery::scheme::{KindDesc, KindRef, NameRule, VersionDesc};
+use keelson_machinery::time::Time;
+use keelson_machinery::validation::declarative::{compile, validate};
 
 use crate::api::SCHEME;
 use crate::api::shop_example_com::{v1, v1alpha1};
@@ -86,9 +89,45 @@ fn defaults_and_rules_are_announced_from_above() {
     assert!(!order("status").has(Flags::HAS_DEFAULTS));
     // What is required of fields that have no absence is no rule that types of Kubernetes are walked for.
     assert!(!order("status").has(Flags::HAS_RULES));
-    assert!(!flags("discount").has(Flags::HAS_RULES) && !flags("discount").has(Flags::HAS_DEFAULTS));
+    assert!(!flags("weights").has(Flags::HAS_DEFAULTS));
+    // Its message has a union.
+    assert!(flags("discount").has(Flags::HAS_RULES) && !flags("discount").has(Flags::HAS_VALIDATIONS));
+    assert!(order("spec").has(Flags::HAS_VALIDATIONS) && flags("window").has(Flags::HAS_VALIDATIONS));
     let items = v1::OrderList::message_desc().field("items").unwrap().1.flags;
     assert!(items.has(Flags::ALWAYS.with(Flags::HAS_DEFAULTS).with(Flags::HAS_RULES)));
+}
+
+#[test]
+fn unions_and_rules_in_cel_are_enforced() {
+    compile(v1::Order::message_desc()).unwrap();
+    let mut order = v1::Order::default();
+    order.spec.customer = "ann".to_owned();
+    order.spec.address.street = "Main".to_owned();
+    order.spec.price = 0.5;
+    let faults = |new: &v1::Order, old: Option<&v1::Order>| -> Vec<String> {
+        let errors = validate(new, old.map(|old| old as &dyn Reflect), &Path::root());
+        let mut texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        texts.sort();
+        texts
+    };
+    assert_eq!(
+        faults(&order, None),
+        ["<nil>: Invalid value: \"object\": no such key: items evaluating rule: an order has items"]
+    );
+    order.spec.items.push(v1::Item {
+        article: "a".to_owned(),
+        ..Default::default()
+    });
+    assert_eq!(faults(&order, None), [""; 0]);
+    let mut changed = order.clone();
+    changed.spec.discount = Some(Box::new(v1::Discount {
+        kind: "Percent".to_owned(),
+        percent: None,
+    }));
+    assert_eq!(
+        faults(&changed, Some(&order)),
+        ["spec.discount.percent: Invalid value: \"\": must be specified when `kind` is \"Percent\"",]
+    );
 }
 
 #[test]

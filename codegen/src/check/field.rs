@@ -10,7 +10,7 @@ const STRATEGIES: [&str; 3] = ["merge", "replace", "retainKeys"];
 
 pub fn check(model: &Model, message: &Message, field: &Field, problems: &mut Vec<Problem>) {
     let mut texts = Vec::new();
-    let checker = Checker { model, field };
+    let checker = Checker { model, message, field };
     checker.name(&mut texts);
     checker.presence(&mut texts);
     checker.defaults(&mut texts);
@@ -24,6 +24,7 @@ pub fn check(model: &Model, message: &Message, field: &Field, problems: &mut Vec
 
 struct Checker<'a> {
     model: &'a Model,
+    message: &'a Message,
     field: &'a Field,
 }
 
@@ -131,6 +132,21 @@ impl Checker<'_> {
         }
         if !o.format.is_empty() && !ty.is_scalar() {
             texts.push("`format` belongs to a text or number: take it out".to_owned());
+        }
+        if !o.key_format.is_empty() && !matches!(ty, FieldType::Map(_)) {
+            texts.push("`key_format` belongs to a map: take it out".to_owned());
+        }
+        let of_scalars = matches!(ty, FieldType::List(e) | FieldType::Map(e) if e.is_scalar());
+        if !o.item_format.is_empty() && !of_scalars {
+            texts.push("`item_format` belongs to a list or map of texts or numbers: take it out".to_owned());
+        }
+        if !o.required_when.is_empty() {
+            let member = o.required_when.split_once('=').map(|(member, _)| member);
+            if member.is_none_or(|m| self.model.find_field(self.message, m).is_none()) {
+                texts.push(
+                    "`required_when` names a field of the same message and its value: write \"type=Static\"".to_owned(),
+                );
+            }
         }
         if o.rules.iter().any(|r| r.rule.is_empty()) {
             texts.push("a rule without `rule`: write the CEL expression that must be true".to_owned());

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{FieldType, Message, Model};
+use crate::options::Union;
 use crate::problem::Problem;
 
 /// Rust types of the library that a definition may name in `rust`.
@@ -37,13 +38,7 @@ pub fn check(model: &Model, message: &Message, problems: &mut Vec<Problem>) {
         }
     }
     for union in &message.ty.unions {
-        let fields = union.fields.iter().map(|(json, _)| json);
-        for json in fields.chain(Some(&union.discriminator).filter(|d| !d.is_empty())) {
-            if model.find_field(message, json).is_none() {
-                let text = format!("a union names {json:?}, which is no field: write the JSON name of a field");
-                wrong(text);
-            }
-        }
+        unions(model, message, union, &mut wrong);
     }
     let mut seen = BTreeMap::new();
     json_names(
@@ -53,6 +48,27 @@ pub fn check(model: &Model, message: &Message, problems: &mut Vec<Problem>) {
         problems,
         &mut vec![message.full_name.clone()],
     );
+}
+
+fn unions(model: &Model, message: &Message, union: &Union, wrong: &mut dyn FnMut(String)) {
+    let fields = union.fields.iter().map(|(json, _)| json).chain(&union.members);
+    for json in fields.chain(Some(&union.discriminator).filter(|d| !d.is_empty())) {
+        if model.find_field(message, json).is_none() {
+            let text = format!("a union names {json:?}, which is no field: write the JSON name of a field");
+            wrong(text);
+        }
+    }
+    match (
+        union.discriminator.is_empty(),
+        union.fields.is_empty(),
+        union.members.is_empty(),
+    ) {
+        (false, false, true) | (true, true, false) => {}
+        // Kubernetes' own publish unions that have neither a discriminator nor members that must be.
+        (true, false, true) if message.openapi.starts_with("io.k8s.") => {}
+        (false, ..) => wrong("a union with a `discriminator` has `fields` and no `members`".to_owned()),
+        (true, ..) => wrong("a union without `discriminator` has `members` and no `fields`".to_owned()),
+    }
 }
 
 fn leaf(model: &Model, message: &Message, wrong: &mut dyn FnMut(String)) {

@@ -132,9 +132,21 @@ fn union(union: &options::Union) -> Value {
         .fields
         .iter()
         .map(|(k, v)| (k.clone(), v.clone().into()))
+        .chain(union.members.iter().map(|m| (m.clone(), capitalised(m).into())))
         .collect();
     out.insert("fields-to-discriminateBy".to_owned(), Value::Object(fields));
     Value::Object(out)
+}
+
+/// The name of a Go field, as far as the JSON name tells it.
+fn capitalised(json: &str) -> String {
+    let mut letters = json.chars();
+    letters
+        .next()
+        .map(|first| first.to_ascii_uppercase())
+        .into_iter()
+        .chain(letters)
+        .collect()
 }
 
 fn map_type(map_type: MapType) -> Option<&'static str> {

@@ -199,7 +199,7 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
         deprecation,
         &storage_path,
     ]
-    .map(|text| name_of(text));
+    .map(name_of);
     quote! {
         KindDesc {
             group: #group,

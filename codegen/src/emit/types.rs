@@ -6,7 +6,7 @@ use quote::quote;
 use super::names;
 use crate::builder::Descriptions;
 use crate::model::{Field, FieldType, Message, Model};
-use crate::options::{ListType, MapType};
+use crate::options::{ListType, MapType, Rule, Union};
 
 /// The struct of one message.
 pub fn structure(model: &Model, message: &Message, descriptions: &Descriptions) -> TokenStream {
@@ -34,14 +34,46 @@ pub fn structure(model: &Model, message: &Message, descriptions: &Descriptions) 
         );
         let (ident, ty) = (names::field(field), names::field_type(model, field, depth));
         let attributes = field_attributes(model, field);
-        quote!(#doc #[field(#attributes)] pub #ident: #ty)
+        let validations = validations(&field.options.rules);
+        quote!(#doc #[field(#attributes)] #validations pub #ident: #ty)
     });
+    let unions: TokenStream = message.enforced_unions().map(union).collect();
+    let kind_rules = message.kind.iter().flat_map(|k| &k.rules);
+    let validations = validations(message.ty.rules.iter().chain(kind_rules));
     quote! {
         #doc
         #[derive(Clone, Default, ::keelson_machinery::Message)]
         #[message(#attributes)]
+        #unions
+        #validations
         pub struct #ident { #(#fields,)* }
     }
+}
+
+fn union(union: &Union) -> TokenStream {
+    let of_values = union.fields.iter().map(|(field, value)| format!("{field}={value}"));
+    let members = of_values.chain(union.members.iter().cloned());
+    match union.discriminator.as_str() {
+        "" => quote!(#[union(members(#(#members),*))]),
+        discriminator => quote!(#[union(discriminator = #discriminator, members(#(#members),*))]),
+    }
+}
+
+fn validations<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> TokenStream {
+    let one = |rule: &Rule| {
+        let texts = [
+            (quote!(rule), &rule.rule),
+            (quote!(message), &rule.message),
+            (quote!(message_expression), &rule.message_expression),
+            (quote!(reason), &rule.reason),
+            (quote!(field_path), &rule.field_path),
+        ];
+        let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
+        let texts = texts.map(|(name, text)| quote!(#name = #text));
+        let optional = rule.optional_old_self.then(|| quote!(, optional_old_self));
+        quote!(#[validation(#(#texts),* #optional)])
+    };
+    rules.into_iter().map(one).collect()
 }
 
 /// The comment of the definition, else the text given to the builder.
@@ -122,6 +154,10 @@ fn flags(model: &Model, field: &Field, all: &mut TokenStream) {
             quote!(has_rules),
             field.has_own_rules() || below.is_some_and(|m| m.has_rules),
         ),
+        (
+            quote!(has_validations),
+            !o.rules.is_empty() || below.is_some_and(|m| m.has_validations),
+        ),
     ];
     for (name, _) in flags.into_iter().filter(|(_, set)| *set) {
         all.extend(quote!(, #name));
@@ -189,7 +225,14 @@ fn rules(field: &Field, all: &mut TokenStream) {
             all.extend(quote!(, #name = #value));
         }
     }
-    for (name, text) in [(quote!(pattern), &o.pattern), (quote!(format), &o.format)] {
+    let texts = [
+        (quote!(pattern), &o.pattern),
+        (quote!(format), &o.format),
+        (quote!(key_format), &o.key_format),
+        (quote!(item_format), &o.item_format),
+        (quote!(required_when), &o.required_when),
+    ];
+    for (name, text) in texts {
         if !text.is_empty() {
             all.extend(quote!(, #name = #text));
         }

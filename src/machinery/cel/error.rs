@@ -14,6 +14,10 @@ impl CompileError {
         let shown: Vec<String> = faults.iter().map(|fault| fault.show(source)).collect();
         CompileError(shown.join("\n"))
     }
+
+    pub(super) fn wrong_type(wanted: &super::Type) -> CompileError {
+        CompileError(format!("cel expression must evaluate to a {wanted}"))
+    }
 }
 
 /// One mistake and its place.

@@ -190,15 +190,15 @@ pub struct Evaluated<'a> {
     pub cost: u64,
 }
 
-pub(super) fn evaluate<'a>(root: &Node, bindings: &[(&str, Value<'a>)], budget: u64) -> Result<Evaluated<'a>> {
+/// The value, or why there is none, and the cost of either.
+pub(super) fn evaluate<'a>(root: &Node, bindings: &[(&str, Value<'a>)], budget: u64) -> (Result<Value<'a>>, u64) {
     let mut run = Run {
         scope: Vec::new(),
         bindings,
         budget,
         cost: 0,
     };
-    let value = run.node(root)?;
-    Ok(Evaluated { value, cost: run.cost })
+    (run.node(root), run.cost)
 }
 
 struct Run<'a, 'b> {

@@ -1,12 +1,16 @@
 //! What others have, as values: JSON trees and reflected objects. Nothing is copied but what an expression looks at.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
+use base64::Engine;
 use serde_json::Value as Json;
 
+use super::schema::unescape;
 use super::value::{Elements, Entries, List, Map, Text, Value};
 use crate::object::Gvk;
 use crate::reflect::{self, FieldDesc, Flags, Leaf, Reflect};
+use crate::time::{Duration, MicroTime, Time};
 
 impl<'a> From<&'a Json> for Value<'a> {
     /// Whole numbers are `int`, others `double`.
@@ -77,14 +81,43 @@ impl<'a> Value<'a> {
     /// An API object as its JSON would be read: fields that JSON leaves out are absent.
     pub fn object(message: &'a dyn Reflect) -> Value<'a> {
         let gvk = message.desc().gvk.as_deref();
-        Value::Map(Map::Lent(Rc::new(Message { message, gvk })))
+        Value::Map(Map::Lent(Rc::new(Message {
+            message,
+            gvk,
+            form: Form::Json,
+        })))
     }
+
+    /// A message as [`Type::of_message`](super::Type::of_message) describes it.
+    pub fn message(message: &'a dyn Reflect) -> Value<'a> {
+        let gvk = message.desc().gvk.as_deref();
+        Value::Map(Map::Lent(Rc::new(Message {
+            message,
+            gvk,
+            form: Form::Typed,
+        })))
+    }
+
+    /// The value of a field as [`Type::of_field`](super::Type::of_field) describes it.
+    pub fn field(field: &FieldDesc, value: reflect::Value<'a>) -> Value<'a> {
+        lent(field, value, Form::Typed)
+    }
+}
+
+/// How what is reflected is seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As its JSON would be read: times are texts.
+    Json,
+    /// By the types of its fields: times are times, and fields go by identifiers.
+    Typed,
 }
 
 struct Message<'a> {
     message: &'a dyn Reflect,
     /// Shown as `apiVersion` and `kind`.
     gvk: Option<&'a Gvk>,
+    form: Form,
 }
 
 impl<'a> Message<'a> {
@@ -119,7 +152,8 @@ fn shows_any(message: &dyn Reflect) -> bool {
         })
 }
 
-fn is_shown(field: &FieldDesc, value: reflect::Value<'_>) -> bool {
+/// Whether JSON shows a field.
+pub(crate) fn is_shown(field: &FieldDesc, value: reflect::Value<'_>) -> bool {
     let optional = field.flags.has(Flags::OPTIONAL);
     match value {
         reflect::Value::Absent => false,
@@ -138,20 +172,49 @@ fn is_shown(field: &FieldDesc, value: reflect::Value<'_>) -> bool {
     }
 }
 
-fn lent<'a>(value: reflect::Value<'a>) -> Value<'a> {
+fn lent<'a>(field: &FieldDesc, value: reflect::Value<'a>, form: Form) -> Value<'a> {
     match value {
         reflect::Value::Absent | reflect::Value::Null => Value::Null,
         reflect::Value::Bool(b) => Value::Bool(b),
         reflect::Value::Int32(n) => Value::Int(i64::from(n)),
         reflect::Value::Int64(n) => Value::Int(n),
         reflect::Value::Double(n) => Value::Double(n),
+        reflect::Value::Str(text) if form == Form::Typed => of_text(field, text),
         reflect::Value::Str(text) => Value::String(Text::Lent(text)),
         reflect::Value::Bytes(bytes) => Value::Bytes(Rc::from(&**bytes)),
-        reflect::Value::Message(message) => Value::Map(Map::Lent(Rc::new(Message { message, gvk: None }))),
+        reflect::Value::Message(message) => Value::Map(Map::Lent(Rc::new(Message {
+            message,
+            gvk: message.desc().gvk.as_deref().filter(|_| form == Form::Typed),
+            form,
+        }))),
+        reflect::Value::Leaf(leaf) if form == Form::Typed => of_time(leaf).unwrap_or_else(|| of_leaf(leaf)),
         reflect::Value::Leaf(leaf) => of_leaf(leaf),
-        reflect::Value::List(list) => Value::List(List::Lent(Rc::new(ReflectList(list)))),
-        reflect::Value::Map(map) => Value::Map(Map::Lent(Rc::new(ReflectMap(map)))),
+        reflect::Value::List(list) => Value::List(List::Lent(Rc::new(ReflectList(list, form)))),
+        reflect::Value::Map(map) => Value::Map(Map::Lent(Rc::new(ReflectMap(map, form)))),
     }
+}
+
+/// A text by its format; as it is where it does not fit, which has been told by then.
+fn of_text<'a>(field: &FieldDesc, text: &'a str) -> Value<'a> {
+    let parsed = match field.rules.format.as_str() {
+        "date-time" => Time::parse(text).ok().map(Value::Timestamp),
+        "date" => Time::parse(&format!("{text}T00:00:00Z")).ok().map(Value::Timestamp),
+        "duration" => Duration::parse(text).ok().map(Value::Duration),
+        "byte" => {
+            let bytes = base64::engine::general_purpose::STANDARD.decode(text);
+            bytes.ok().map(|bytes| Value::Bytes(Rc::from(bytes)))
+        }
+        _ => None,
+    };
+    parsed.unwrap_or(Value::String(Text::Lent(text)))
+}
+
+fn of_time<'a>(leaf: &dyn Leaf) -> Option<Value<'a>> {
+    if let Some(time) = leaf.as_any().downcast_ref::<Time>() {
+        return Some(Value::Timestamp(*time));
+    }
+    let micro = leaf.as_any().downcast_ref::<MicroTime>()?;
+    Some(Value::Timestamp(micro.0))
 }
 
 fn of_leaf<'a>(leaf: &dyn Leaf) -> Value<'a> {
@@ -171,8 +234,12 @@ impl<'a> Entries<'a> for Message<'a> {
             ("apiVersion", Some(gvk)) => return Some(Value::text(gvk.api_version())),
             _ => {}
         }
-        let (field, value) = reflect::member(self.message, key)?;
-        is_shown(field, value).then(|| lent(value))
+        let name = match self.form {
+            Form::Json => Cow::Borrowed(key),
+            Form::Typed => unescape(key),
+        };
+        let (field, value) = reflect::member(self.message, &name)?;
+        is_shown(field, value).then(|| lent(field, value, self.form))
     }
 
     fn keys(&self) -> Vec<Text<'a>> {
@@ -181,7 +248,7 @@ impl<'a> Entries<'a> for Message<'a> {
     }
 }
 
-struct ReflectList<'a>(&'a dyn reflect::List);
+struct ReflectList<'a>(&'a dyn reflect::List, Form);
 
 impl<'a> Elements<'a> for ReflectList<'a> {
     fn count(&self) -> usize {
@@ -189,11 +256,11 @@ impl<'a> Elements<'a> for ReflectList<'a> {
     }
 
     fn get(&self, index: usize) -> Option<Value<'a>> {
-        (index < self.0.len()).then(|| lent(self.0.get(index)))
+        (index < self.0.len()).then(|| lent(self.0.element(), self.0.get(index), self.1))
     }
 }
 
-struct ReflectMap<'a>(&'a dyn reflect::Map);
+struct ReflectMap<'a>(&'a dyn reflect::Map, Form);
 
 impl<'a> Entries<'a> for ReflectMap<'a> {
     fn count(&self) -> usize {
@@ -201,7 +268,7 @@ impl<'a> Entries<'a> for ReflectMap<'a> {
     }
 
     fn get(&self, key: &str) -> Option<Value<'a>> {
-        self.0.get(key).map(lent)
+        self.0.get(key).map(|value| lent(self.0.element(), value, self.1))
     }
 
     fn keys(&self) -> Vec<Text<'a>> {

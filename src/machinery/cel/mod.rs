@@ -14,6 +14,7 @@
 //! * `macros`: those of two variables and of optional values, which the parser leaves as calls;
 //! * `eval`: program and values → value, counting cost;
 //! * `library`: the functions, each with its signatures, its code and its cost;
+//! * `schema`: the types of messages and fields;
 //! * `lent`: JSON and reflected objects as values.
 //!
 //! The functions are those of the standard library and of Kubernetes' libraries for strings, lists, sets, regular
@@ -26,6 +27,7 @@ mod eval;
 mod lent;
 mod library;
 mod macros;
+mod schema;
 mod signature;
 mod syntax;
 #[cfg(test)]
@@ -37,6 +39,7 @@ use std::sync::Arc;
 
 pub use error::{CompileError, Fault};
 pub use eval::Evaluated;
+pub(crate) use lent::is_shown;
 pub use types::{ObjectType, Type};
 pub use value::{Elements, Entries, List, Map, Opaque, Text, Value};
 
@@ -92,6 +95,21 @@ impl Environment {
     }
 }
 
+impl Environment {
+    /// As [`Environment::compile`], of an expression that evaluates to a type.
+    ///
+    /// # Errors
+    /// Also that it evaluates to another one.
+    pub fn compile_to(&self, source: &str, ty: &Type) -> Result<Program, CompileError> {
+        let program = self.compile(source)?;
+        match program.result_type() {
+            Type::Dyn => Ok(program),
+            found if found == ty => Ok(program),
+            _ => Err(CompileError::wrong_type(ty)),
+        }
+    }
+}
+
 /// A checked expression. It can be evaluated any number of times, by several threads at once.
 #[derive(Debug)]
 pub struct Program {
@@ -125,6 +143,12 @@ impl Program {
     /// # Errors
     /// What went wrong, in the words of the reference implementation.
     pub fn evaluate<'a>(&self, bindings: &[(&str, Value<'a>)], budget: u64) -> Result<Evaluated<'a>, Fault> {
+        let (value, cost) = self.evaluate_counted(bindings, budget);
+        Ok(Evaluated { value: value?, cost })
+    }
+
+    /// As [`Program::evaluate`], with the cost of what went wrong too.
+    pub fn evaluate_counted<'a>(&self, bindings: &[(&str, Value<'a>)], budget: u64) -> (Result<Value<'a>, Fault>, u64) {
         eval::evaluate(&self.root, bindings, budget)
     }
 }

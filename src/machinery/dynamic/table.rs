@@ -4,7 +4,9 @@ use std::mem::size_of;
 
 use super::{DynamicMessage, DynamicValue};
 use crate::object::Gvk;
-use crate::reflect::{Desc, FieldDesc, Flags, Id, Make, MessageDesc, Name, Ref, Type, Unknown};
+use crate::reflect::{
+    Desc, FieldDesc, Flags, Id, Make, MessageDesc, MessageRules, NO_MESSAGE_RULES, Name, Ref, Type, Unknown,
+};
 
 /// Why fields make no table.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -25,8 +27,19 @@ impl MessageDesc {
     pub fn shared(
         name: impl Into<Name>,
         gvk: Option<Gvk>,
+        fields: Vec<FieldDesc>,
+        unknown: Unknown,
+    ) -> Result<Desc, DescError> {
+        MessageDesc::shared_with_rules(name, gvk, fields, unknown, Ref::Static(&NO_MESSAGE_RULES))
+    }
+
+    /// As [`MessageDesc::shared`], with rules over the whole message.
+    pub fn shared_with_rules(
+        name: impl Into<Name>,
+        gvk: Option<Gvk>,
         mut fields: Vec<FieldDesc>,
         unknown: Unknown,
+        rules: Ref<MessageRules>,
     ) -> Result<Desc, DescError> {
         if gvk.is_some() {
             // These say the type of the object.
@@ -66,6 +79,7 @@ impl MessageDesc {
             gvk: gvk.map(|gvk| Ref::Shared(std::sync::Arc::new(gvk))),
             size,
             unknown,
+            rules,
             id: Id::unassigned(),
             fields: fields.into(),
         })))
@@ -89,10 +103,16 @@ fn below(field: &FieldDesc) -> Flags {
     let own = |flag: Flags, set: bool| if set { flag } else { Flags::NONE };
     let has_rules = field.has_rules() || field.flags.has(Flags::REQUIRED) || field.flags.has(Flags::IMMUTABLE);
     let flags = own(Flags::HAS_DEFAULTS, field.default().is_some()).with(own(Flags::HAS_RULES, has_rules));
+    let flags = flags.with(own(Flags::HAS_VALIDATIONS, !field.rules.validations.is_empty()));
     match &field.ty {
         Type::Message(desc) => {
             let any = |flag: Flags| own(flag, desc.fields.iter().any(|f| f.flags.has(flag)));
-            flags.with(any(Flags::HAS_DEFAULTS)).with(any(Flags::HAS_RULES))
+            flags
+                .with(any(Flags::HAS_DEFAULTS))
+                .with(any(Flags::HAS_RULES))
+                .with(any(Flags::HAS_VALIDATIONS))
+                .with(own(Flags::HAS_RULES, desc.has_rules()))
+                .with(own(Flags::HAS_VALIDATIONS, !desc.rules.validations.is_empty()))
         }
         Type::List(element) | Type::Map(element) => flags.with(below(element)),
         _ => flags,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use smol_str::SmolStr;
 
 use super::rules::{NO_DETAILS, NO_RULES};
-use super::{Details, Field, Reflect, Rules};
+use super::{Details, Field, MessageRules, NO_MESSAGE_RULES, Reflect, Rules};
 use crate::dynamic::{DynamicMessage, DynamicObject};
 use crate::object::{Gvk, Kind, Object};
 
@@ -229,6 +229,8 @@ pub struct MessageDesc {
     /// Bytes of an empty one in memory.
     pub size: usize,
     pub unknown: Unknown,
+    /// Few messages have any.
+    pub rules: Ref<MessageRules>,
     pub id: Id,
 }
 
@@ -276,6 +278,11 @@ impl MessageDesc {
     /// Whether JSON shows its members in the order of their keys, as Go writes a tree of maps.
     pub fn is_dynamic(&self) -> bool {
         matches!(self.make, Make::Dynamic)
+    }
+
+    /// Whether it has rules beside those of its fields.
+    pub fn has_rules(&self) -> bool {
+        !self.rules.is(&NO_MESSAGE_RULES)
     }
 
     /// The name of the Go struct, `Pod`.
@@ -520,6 +527,8 @@ impl Flags {
     pub const UNCHECKED: Flags = Flags(4096);
     /// JSON writes its name with escapes.
     pub const ESCAPED: Flags = Flags(8192);
+    /// Some value in or below this one has CEL rules.
+    pub const HAS_VALIDATIONS: Flags = Flags(16384);
 
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

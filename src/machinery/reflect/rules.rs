@@ -1,6 +1,9 @@
-//! What few fields have: a default, keys of a list, declarative validation.
+//! Rare properties of fields and messages: defaults, keys of lists, declarative validation.
 
-use super::{Name, Names};
+use std::any::Any;
+use std::sync::OnceLock;
+
+use super::{Name, Names, Ref};
 
 /// Properties of a field that are rare. `None` and empty: it has them not.
 #[derive(Clone, Debug)]
@@ -48,6 +51,14 @@ pub struct Rules {
     pub max_properties: Option<u32>,
     pub pattern: Name,
     pub format: Name,
+    /// Of a map: the format of its keys.
+    pub key_format: Name,
+    /// Of a list or map: the format of its elements, which are texts or numbers.
+    pub item_format: Name,
+    /// `member=value`: the field must be present where that member of the same message has that value.
+    pub required_when: Name,
+    /// `x-kubernetes-validations` of the value.
+    pub validations: Ref<[ValidationRule]>,
 }
 
 impl Rules {
@@ -67,6 +78,10 @@ impl Rules {
         max_properties: None,
         pattern: Name::new_static(""),
         format: Name::new_static(""),
+        key_format: Name::new_static(""),
+        item_format: Name::new_static(""),
+        required_when: Name::new_static(""),
+        validations: Ref::Static(&[]),
     };
 }
 
@@ -76,5 +91,81 @@ pub static NO_RULES: Rules = Rules::NONE;
 impl Default for Rules {
     fn default() -> Rules {
         Rules::NONE
+    }
+}
+
+/// Declarative validation of a message beyond that of its fields.
+#[derive(Clone, Debug)]
+pub struct MessageRules {
+    pub unions: Ref<[Union]>,
+    /// `x-kubernetes-validations` of the message.
+    pub validations: Ref<[ValidationRule]>,
+}
+
+/// Fields of a message of which one stands alone (`x-kubernetes-unions`).
+#[derive(Clone, Debug)]
+pub struct Union {
+    /// JSON name of the field that says which member there is; "" where none does: then there is one member exactly.
+    pub discriminator: Name,
+    /// In the order in which messages name them.
+    pub members: Ref<[Member]>,
+}
+
+/// One field of a union.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// JSON name.
+    pub field: Name,
+    /// What the discriminator is when it is this one; "" where there is none.
+    pub value: Name,
+}
+
+impl MessageRules {
+    pub const NONE: MessageRules = MessageRules {
+        unions: Ref::Static(&[]),
+        validations: Ref::Static(&[]),
+    };
+}
+
+/// The rules of messages that have none.
+pub static NO_MESSAGE_RULES: MessageRules = MessageRules::NONE;
+
+/// One of `x-kubernetes-validations`: a CEL expression that is true of a good value.
+#[derive(Clone, Debug)]
+pub struct ValidationRule {
+    /// Over `self` and, where it looks at changes, `oldSelf`.
+    pub rule: Name,
+    /// What is said when it is false; "": that the rule failed.
+    pub message: Name,
+    /// CEL that makes this text, and comes first.
+    pub message_expression: Name,
+    /// Reason of the error: FieldValueInvalid (also ""), FieldValueForbidden, FieldValueRequired, FieldValueDuplicate.
+    pub reason: Name,
+    /// Where the error is, from the value on: `.spec.size`.
+    pub field_path: Name,
+    /// `oldSelf` is an optional value, and the rule is looked at where there is no old value too.
+    pub optional_old_self: bool,
+    pub compiled: Compiled,
+}
+
+/// What validation makes of a rule when it first needs it.
+#[derive(Debug)]
+pub struct Compiled(OnceLock<Box<dyn Any + Send + Sync>>);
+
+impl Compiled {
+    pub const fn not_yet() -> Compiled {
+        Compiled(OnceLock::new())
+    }
+
+    /// What was made, made now if it is asked for the first time; `None` if something else was made before.
+    pub(crate) fn get_or_make<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
+        self.0.get_or_init(|| Box::new(make())).downcast_ref()
+    }
+}
+
+impl Clone for Compiled {
+    /// A copy may stand where other types are, so it is compiled anew.
+    fn clone(&self) -> Compiled {
+        Compiled::not_yet()
     }
 }

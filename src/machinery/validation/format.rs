@@ -1,6 +1,6 @@
 //! Formats and patterns of strings.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Unit, labels, names};
 use crate::field::text::quote;
@@ -18,6 +18,16 @@ pub(super) fn check(format: &str, value: &str, path: &Path) -> Vec<FieldError> {
         "path-segment" | "k8s-path-segment-name" => return named(names::path_segment(value)),
         "qualified-name" | "label-key" | "k8s-label-key" => return named(labels::qualified_name(value)),
         "label-value" | "k8s-label-value" => return named(labels::label_value(value)),
+        "k8s-ip" if value.parse::<IpAddr>().is_err() => {
+            return named(vec![
+                "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".to_owned(),
+            ]);
+        }
+        "k8s-cidr" if !cidr(value) => {
+            return named(vec![
+                "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)".to_owned(),
+            ]);
+        }
         "k8s-uuid" if !lower_uuid(value) => {
             return named(vec!["must be a lowercase UUID in 8-4-4-4-12 format".to_owned()]);
         }
@@ -43,6 +53,12 @@ pub(super) fn check(format: &str, value: &str, path: &Path) -> Vec<FieldError> {
     }
     let text = format!("{path} in body must be of type {format}: {}", quote(value));
     vec![FieldError::new(ErrorType::TypeInvalid, path, value, text)]
+}
+
+/// What is wrong with a number; `None`: nothing, or the format is none of numbers.
+pub(super) fn check_number(format: &str, value: i64) -> Option<&'static str> {
+    let good = format != "port" || (1..=65535).contains(&value);
+    (!good).then_some("must be between 1 and 65535, inclusive")
 }
 
 fn lower_uuid(value: &str) -> bool {

@@ -32,6 +32,10 @@ const _: () = {
                         max_properties: ::core::option::Option::None,
                         pattern: __reflect::Name::new_static(""),
                         format: __reflect::Name::new_static(""),
+                        key_format: __reflect::Name::new_static(""),
+                        item_format: __reflect::Name::new_static(""),
+                        required_when: __reflect::Name::new_static(""),
+                        validations: __reflect::Ref::Static(&[]),
                     }
                 }),
             ),
@@ -67,6 +71,10 @@ const _: () = {
                         max_properties: ::core::option::Option::None,
                         pattern: __reflect::Name::new_static(""),
                         format: __reflect::Name::new_static(""),
+                        key_format: __reflect::Name::new_static(""),
+                        item_format: __reflect::Name::new_static(""),
+                        required_when: __reflect::Name::new_static(""),
+                        validations: __reflect::Ref::Static(&[]),
                     }
                 }),
             ),
@@ -103,6 +111,7 @@ const _: () = {
         gvk: ::core::option::Option::Some(__reflect::Ref::Static(&GVK)),
         size: ::core::mem::size_of::<Widget>(),
         unknown: __reflect::Unknown::Dropped,
+        rules: __reflect::Ref::Static(&__reflect::NO_MESSAGE_RULES),
         id: __reflect::Id::unassigned(),
     };
     static HANDLE: __reflect::Desc = __reflect::Ref::Static(&DESC);

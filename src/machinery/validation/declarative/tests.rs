@@ -1,3 +1,5 @@
+mod across_fields;
+
 use std::collections::BTreeMap;
 
 use super::*;
@@ -207,7 +209,6 @@ fn types_of_kubernetes_publish_more_than_they_enforce() {
         texts(validate(&status, None, &Path::new("status"))),
         ["status.selector: Required value"]
     );
-    assert!(validate_values(&status, None, &Path::root()).is_empty());
 }
 
 #[test]
@@ -233,17 +234,5 @@ fn what_is_immutable_may_be_set_once() {
         texts(validate(&new, Some(&old), &Path::root())),
         [r#"spec.ports[1].host: Invalid value: "c": field is immutable"#],
         "elements are told apart by their keys"
-    );
-}
-
-#[test]
-fn only_the_rules_of_values_count_where_code_decides_the_rest() {
-    let mut widget = Widget::default();
-    widget.spec.tags = vec!["a".into(), "a".into()];
-    assert!(validate_values(&widget, None, &Path::root()).is_empty());
-    widget.spec.size = 11;
-    assert_eq!(
-        texts(validate_values(&widget, None, &Path::new("x"))),
-        ["x.spec.size: Invalid value: 11: must be less than or equal to 10"]
     );
 }
