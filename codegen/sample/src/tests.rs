@@ -126,7 +126,13 @@ fn unions_and_rules_in_cel_are_enforced() {
     }));
     assert_eq!(
         faults(&changed, Some(&order)),
-        ["spec.discount.percent: Invalid value: \"\": must be specified when `kind` is \"Percent\"",]
+        ["spec.discount.percent: Invalid value: \"\": must be specified when `kind` is \"Percent\""]
+    );
+    order = changed.clone();
+    changed.spec.window.start = Time::parse("2026-01-02T00:00:00Z").unwrap();
+    assert_eq!(
+        faults(&changed, Some(&order)),
+        ["spec.window: Invalid value: failed rule: !oldSelf.hasValue() || self == oldSelf.value()"]
     );
 }
 

@@ -112,8 +112,8 @@ impl PathItem {
         let mut shared: Vec<Parameter> = first
             .parameters
             .iter()
-            .cloned()
             .filter(|p| operations.iter().all(|o| o.parameters.contains(p)))
+            .cloned()
             .collect();
         for operation in &mut operations {
             operation.parameters.retain(|p| !shared.contains(p));

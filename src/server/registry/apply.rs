@@ -45,7 +45,7 @@ impl Resource {
     pub fn apply(&self, current: Option<&dyn Object>, applying: &Applying<'_>) -> Result<Box<dyn Object>, StatusError> {
         let kind = &applying.request.kind;
         let live = match current {
-            Some(hub) => self.from_hub(&kind, hub.clone_object())?,
+            Some(hub) => self.from_hub(kind, hub.clone_object())?,
             None => kind.new_object(),
         };
         let apply = Apply {
@@ -80,8 +80,8 @@ impl Resource {
             Some(hub) if !changed => hub.clone_object(),
             _ => {
                 sort_raw_values(target.as_reflect_mut());
-                self.apply_defaults(&kind, &mut *target);
-                self.to_hub(&kind, target)?
+                self.apply_defaults(kind, &mut *target);
+                self.to_hub(kind, target)?
             }
         };
         new.meta_mut().managed_fields = managed.write();

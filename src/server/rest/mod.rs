@@ -80,7 +80,7 @@ impl Rest {
         let target = self.target(request, endpoint)?;
         // Without its namespace a namespaced collection can only be read.
         let across = matches!(target, Target::Collection) && endpoint.kind.namespaced && info.namespace.is_empty();
-        let watchable = endpoint.kind.verbs.contains(&"watch");
+        let watchable = endpoint.kind.verbs.contains("watch");
         if !exists(endpoint, target, across) || (info.legacy_watch && !watchable) {
             return Err(StatusError::no_such_resource());
         }
@@ -106,10 +106,10 @@ impl Rest {
             Target::Subresource(sub) => &sub.verbs,
             _ => &endpoint.kind.verbs,
         };
-        if verb == "watch" && !verbs.contains(&verb) && verbs.contains(&"list") {
+        if verb == "watch" && !verbs.contains(verb) && verbs.contains("list") {
             return Err(self.unwatched(request, endpoint));
         }
-        if !verbs.contains(&verb) || (across && matches!(verb, "create" | "deletecollection")) {
+        if !verbs.contains(verb) || (across && matches!(verb, "create" | "deletecollection")) {
             return Err(StatusError::method_not_allowed());
         }
         check_media_types(request, target, verb)?;

@@ -230,7 +230,7 @@ async fn whole_list(
     begin_list_protobuf(meta, &mut raw);
     let (mut slices, mut empty) = (Slices::begin(), true);
     for object in objects {
-        let object = endpoint.resource.from_hub(&kind, object?)?;
+        let object = endpoint.resource.from_hub(kind, object?)?;
         if wants_text {
             text.extend_from_slice(if empty { b"" } else { b"," });
             json::write_item(&*object, &mut text);

@@ -101,6 +101,6 @@ impl<'a> ScaleOwners<'a> {
     /// The entries of the object.
     pub fn entries(self) -> Vec<ManagedFieldsEntry> {
         let path = &self.scale.spec_replicas_path;
-        self.all.after_scale(self.of_scale, &path, &self.version).write()
+        self.all.after_scale(self.of_scale, path, &self.version).write()
     }
 }

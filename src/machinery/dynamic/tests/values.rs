@@ -199,7 +199,7 @@ fn a_table_of_200_fields_takes_at_most_40_kib() {
             ..crate::reflect::Rules::NONE
         };
         // Every fourth has a rule.
-        if n % 4 == 0 {
+        if n.is_multiple_of(4) {
             field.with_rules(Ref::Shared(Arc::new(rules)))
         } else {
             field
