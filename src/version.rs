@@ -1,4 +1,4 @@
-//! What the program says of its version.
+//! Versions that the program tells.
 
 use keelson_server::version::Version;
 

@@ -1,4 +1,4 @@
-//! What absent fields get, from definitions and from code, is what kube-apiserver gave to the same requests.
+//! Defaults: absent fields get, from definitions and from code, what kube-apiserver gave to the same requests.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails a test, as it should")]
 

@@ -1,4 +1,4 @@
-//! How the OpenAPI documents are served: media types, ETags, hashes.
+//! Serving of the OpenAPI documents: media types, ETags, hashes.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What lies in the store is what kube-apiserver puts there: its keys, its envelope, its versions.
+//! The storage layout of kube-apiserver: its keys, its envelope, its versions.
 
 mod facts;
 

@@ -1,4 +1,4 @@
-//! What writes take a short way for gives what the long way gives, for an object of every kind with something in every field.
+//! Short cuts of writes: each gives what the long way gives, for an object of every kind with something in every field.
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails a test, as it should")]
 

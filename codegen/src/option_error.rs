@@ -1,4 +1,4 @@
-//! What exactly is wrong inside an option's braces: the compiler only says that something is.
+//! Errors inside an option's braces, of which the compiler only says that there is one.
 
 use protox::Compiler;
 use protox::prost_reflect::{DescriptorPool, DynamicMessage};

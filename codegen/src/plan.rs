@@ -1,4 +1,5 @@
-//! Which versions a kind has, which one is the hub, and how each message gets there and back, field by field.
+//! Version plans: which versions a kind has, which one is the hub, and how each message gets there and back, field by
+//! field.
 
 use std::collections::BTreeMap;
 

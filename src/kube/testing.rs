@@ -1,4 +1,4 @@
-//! What the unit tests of strategies share.
+//! Helpers of the unit tests of strategies.
 
 use keelson_machinery::defaults;
 use keelson_machinery::field::ErrorList;

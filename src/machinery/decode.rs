@@ -1,4 +1,4 @@
-//! What decoding yields beside the object: errors, strict problems and the type that a document names.
+//! Results of decoding beside the object: errors, strict problems and the type that a document names.
 
 use std::fmt;
 

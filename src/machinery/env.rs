@@ -1,5 +1,5 @@
-//! What the world puts in: time and randomness. Code below the binary takes them as arguments, so that a test can
-//! replay a seed.
+//! The environment: time and randomness. Code below the binary takes them as arguments, so that a test can replay a
+//! seed.
 
 use crate::time::Time;
 

@@ -1,4 +1,5 @@
-//! What the hand-written leaf types share: their `Field` implementation and the errors of JSON values of a wrong type.
+//! Shared parts of the hand-written leaf types: their `Field` implementation and the errors of JSON values of a wrong
+//! type.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Which admission plug-ins are on.
+//! Admission options: which plug-ins are on.
 
 use super::OptionError;
 

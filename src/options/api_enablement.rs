@@ -1,4 +1,4 @@
-//! Which API versions are served.
+//! API enablement: `--runtime-config`.
 
 use keelson_machinery::scheme::Scheme;
 use keelson_server::discovery::RuntimeConfig;

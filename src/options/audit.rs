@@ -1,4 +1,4 @@
-//! What is recorded of requests, and where.
+//! Audit options: policy, log and webhook.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Authorization options.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

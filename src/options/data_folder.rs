@@ -1,4 +1,4 @@
-//! Where the server keeps what it makes for itself.
+//! The data folder: certificates, keys and tokens that the server makes for itself.
 
 use std::path::{Path, PathBuf};
 

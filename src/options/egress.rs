@@ -1,4 +1,4 @@
-//! Which way the server's own connections take.
+//! Egress: the way that the server's own connections take.
 
 use std::path::PathBuf;
 

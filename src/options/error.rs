@@ -1,4 +1,4 @@
-//! What can be wrong with a command line, one line each.
+//! Errors of command lines, one line each.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Where objects are stored.
+//! Storage options: etcd, the embedded store, memory.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the server does beside serving.
+//! Features beside serving: profiling, contention, debug endpoints.
 
 use keelson_server::settings::RequestSettings;
 

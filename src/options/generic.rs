@@ -1,4 +1,4 @@
-//! How requests are limited and decorated, and how the server takes its leave.
+//! Generic server options: request limits, CORS, headers, graceful shutdown.
 
 use std::time::Duration;
 

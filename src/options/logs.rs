@@ -1,4 +1,4 @@
-//! How much is logged, and in which form.
+//! Logging options.
 
 use super::OptionError;
 use super::values;

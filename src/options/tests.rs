@@ -1,4 +1,4 @@
-//! Reading whole command lines.
+//! Tests of whole command lines.
 
 use keelson_server::authn::Anonymous;
 

@@ -1,4 +1,4 @@
-//! What runs after the listener is up, and how far it has come.
+//! The lifecycle behind the listener: post-start hooks, and how far they have come.
 
 use std::sync::Arc;
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
-//! What a request asks for, read off its method, path and query: the attributes that authorization, audit and the REST
-//! handlers share. The rules are kube-apiserver's `RequestInfo`.
+//! Request info, read off method, path and query: the attributes that authorization, audit and the REST handlers share.
+//! The rules are kube-apiserver's `RequestInfo`.
 
 use keelson_machinery::selector::field::Term;
 use keelson_machinery::selector::label::Requirement;

@@ -1,5 +1,4 @@
-//! How requests are limited and decorated, and how the server takes its leave: what command lines say of all requests
-//! alike.
+//! Settings of requests and of graceful shutdown: what command lines say of all requests alike.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What the server derives from a store's memory, in the simulation of stores: indexes answer lists by selector, and
-//! followers know which objects there are. Both are measured by what was written.
+//! Derived state in the simulation of stores: indexes answer lists by selector, and followers know which objects there
+//! are. Both are measured by what was written.
 //!
 //! `KEELSON_SEED=<seed> cargo test -p keelson-server simulation::one -- --nocapture` repeats a run and tells what happens.
 

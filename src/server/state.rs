@@ -1,4 +1,4 @@
-//! What the workers of a server share.
+//! The shared state of a server's workers.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Who sent a request.
+//! User info: name, uid, groups and extra of who sent a request.
 
 use std::collections::BTreeMap;
 

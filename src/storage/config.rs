@@ -1,4 +1,4 @@
-//! Which store to open.
+//! The configuration of stores.
 
 use std::path::PathBuf;
 use std::sync::Arc;

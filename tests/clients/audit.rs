@@ -1,5 +1,4 @@
-//! What is recorded of the kinds of Kubernetes, by the server as a program: who asked for what, and nothing that is
-//! confidential.
+//! Audit of the kinds of Kubernetes, by the server as a program: who asked for what, and nothing that is confidential.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;

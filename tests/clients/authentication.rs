@@ -1,4 +1,4 @@
-//! Who somebody is: each way to prove it, against the server as a program.
+//! Authentication: each way to prove who one is, against the server as a program.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};

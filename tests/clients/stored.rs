@@ -1,4 +1,4 @@
-//! Where and how objects are stored: forms, stores of their own, copies of a store that serves.
+//! Stored forms: encodings, stores of their own, copies of a store that serves.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use keelson_storage::embedded::EmbeddedStore;

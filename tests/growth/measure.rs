@@ -1,4 +1,4 @@
-//! What a request costs, and what it may cost.
+//! Costs of requests, and their bounds.
 
 use std::fs;
 

@@ -1,6 +1,6 @@
-//! Which fields of an object keep their value, whoever may write there: every field is changed alone, through the
-//! object's own path, its status, and each subresource of its own kind. Unless `WHOLE` is set, those that stand deep are
-//! left out.
+//! Field keepers: fields that keep their value, whoever may write there. Every field is changed alone, through the
+//! object's own path, its status, and each subresource of its own kind. Unless `WHOLE` is set, those that stand deep
+//! are left out.
 
 use std::collections::BTreeMap;
 

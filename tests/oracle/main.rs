@@ -1,6 +1,6 @@
-//! What kube-apiserver says of questions that are derived from the definitions, and what this server says of the same:
-//! which writes need a right beside the one to their verb (`decisions.rs`), which for what they name (`references.rs`), and
-//! what becomes of a field that is changed (`keepers.rs`).
+//! The oracle: what kube-apiserver says of questions that are derived from the definitions, and what this server says
+//! of the same: which writes need a right beside the one to their verb (`decisions.rs`), which for what they name
+//! (`references.rs`), and what becomes of a field that is changed (`keepers.rs`).
 //!
 //! The answers of kube-apiserver are in `tests/data/oracle`. The same program records them:
 //! `RECORD=https://HOST:PORT TOKEN=… cargo test --test oracle` asks that server, with the token of a member of

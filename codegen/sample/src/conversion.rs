@@ -1,4 +1,4 @@
-//! What v1alpha1 has otherwise than v1.
+//! Conversion between v1alpha1 and v1.
 
 use crate::api::shop_example_com::{v1, v1alpha1};
 

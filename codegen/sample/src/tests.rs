@@ -1,4 +1,4 @@
-//! What the generated code does.
+//! Tests of the generated code.
 
 use std::io::Read;
 use std::sync::Arc;

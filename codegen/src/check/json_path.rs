@@ -1,4 +1,4 @@
-//! Whether a JSON path such as `.spec.items[*].name` leads to a field.
+//! JSON paths such as `.spec.items[*].name`, followed through the fields of a message.
 
 use crate::model::{FieldType, Message, Model};
 

@@ -1,4 +1,4 @@
-//! Whether a default is a value of its field.
+//! Default values, checked against their fields.
 
 use serde_json::Value;
 

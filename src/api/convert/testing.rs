@@ -1,4 +1,4 @@
-//! What the unit tests of conversions share.
+//! Helpers of the unit tests of conversions.
 
 use keelson_machinery::json;
 use keelson_machinery::reflect::Reflect;

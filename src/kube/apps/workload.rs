@@ -1,4 +1,4 @@
-//! What the kinds with a pod template and a selector have in common.
+//! Workloads: common parts of the kinds with a pod template and a selector.
 
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::LabelSelector as Message;

@@ -1,4 +1,4 @@
-//! What a review asks about, as the attributes of a request that would do it.
+//! Attributes of access reviews, as those of a request that would do it.
 
 use keelson_machinery::meta::v1::{FieldSelectorRequirement, LabelSelectorRequirement};
 use keelson_machinery::selector::field::Term;

@@ -1,4 +1,4 @@
-//! What other servers need to know in order to believe the same clients: a ConfigMap that they read.
+//! The authentication ConfigMap `extension-apiserver-authentication`, which other servers read.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! What a Kubernetes API server makes when it starts, so that clients find it: each by a post-start hook that `/readyz`
+//! Bootstrap objects, which clients find when the server has started: each is made by a post-start hook that `/readyz`
 //! names as kube-apiserver does. The writes of a hook, and the hooks, run side by side, so that the store commits them
 //! together.
 

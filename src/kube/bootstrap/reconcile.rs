@@ -1,5 +1,5 @@
-//! What becomes of default roles and bindings that are there already: what they lack is put in, what somebody has added
-//! stays, and an annotation keeps hands off altogether.
+//! Reconciliation of default roles and bindings that are there already: what they lack is put in, what somebody has
+//! added stays, and an annotation keeps hands off altogether.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the hooks make, on a store in memory.
+//! Tests of the hooks, on a store in memory.
 
 use std::sync::Arc;
 

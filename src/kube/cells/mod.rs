@@ -1,4 +1,4 @@
-//! What `kubectl get` shows of the built-in kinds: the cells that definitions name and no path can say.
+//! Table cells of the built-in kinds that definitions name and no path can say.
 //!
 //! The texts are those of kube-apiserver's own tables, since people and scripts read them.
 

@@ -1,4 +1,4 @@
-//! What pods and volumes need, as the authorization of nodes sees them.
+//! The node graph of the built-in kinds: what pods and volumes need, as the authorization of nodes sees them.
 
 use keelson_machinery::object::Object;
 use keelson_machinery::reflect::{Flags, Reflect, Value};

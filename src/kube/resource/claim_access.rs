@@ -1,4 +1,4 @@
-//! Who may say what of a claim: devices are bound by the scheduler, described by the drivers of their nodes, and had with
+//! Access to ResourceClaims: devices are bound by the scheduler, described by the drivers of their nodes, and had with
 //! the rights of an administrator only in namespaces that are marked for it.
 
 use keelson_machinery::equality;

@@ -1,4 +1,4 @@
-//! What differs between two objects of one type, as sets of fields.
+//! Comparison of two objects of one type, as field sets.
 
 use std::collections::BTreeMap;
 

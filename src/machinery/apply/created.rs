@@ -1,4 +1,4 @@
-//! What the maker of an object owns, written at once.
+//! The field set of a new object, written at once.
 //!
 //! Everything differs from an object without content, so the set of what differs is as large as the object, and its text
 //! is all that is wanted of it.

@@ -1,4 +1,4 @@
-//! Which fields go because their writer no longer applies them.
+//! Pruning: fields that go because their manager no longer applies them.
 
 use super::remove::{remove, unowned, with_parents};
 use super::{Apply, fields_of};

@@ -1,4 +1,4 @@
-//! Whether an apply repeats what its writer said before and the object has: most applies do.
+//! No-op applies: an apply that repeats what its manager said before and the object has, as most do.
 
 use super::view::{Presence, Shape, item_element, same, same_key};
 use super::{Apply, Document};

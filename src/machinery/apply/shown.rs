@@ -1,4 +1,4 @@
-//! What the server would write where a document writes something else of the same meaning, or nothing.
+//! Normal forms: what the server would write where a document writes something else of the same meaning, or nothing.
 
 use crate::json::{self, route::Seen};
 use crate::reflect::{FieldDesc, Flags, LeafKind, MessageDesc, Type};

@@ -1,4 +1,4 @@
-//! How server-side apply sees a message: which fields are there, which are owned as a whole, what items are known by.
+//! Views of messages for server-side apply: which fields are there, which are atomic, what items are known by.
 //!
 //! What counts is the JSON form: a field is there if JSON shows it, and null is something else than absent.
 

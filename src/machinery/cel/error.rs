@@ -1,4 +1,4 @@
-//! What can be wrong with an expression, before and while it runs.
+//! Compile errors and faults of expressions.
 
 use std::fmt;
 

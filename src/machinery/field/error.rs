@@ -1,4 +1,4 @@
-//! One wrong field. Reasons and wording are those of the Kubernetes API, which clients compare with.
+//! Field errors: reasons and wording are those of the Kubernetes API, which clients compare with.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Where in an object something is wrong, and what: field paths, field errors and their texts.
+//! Field paths, field errors and their texts.
 
 mod error;
 mod list;

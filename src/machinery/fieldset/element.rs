@@ -1,4 +1,4 @@
-//! One step of a path: a named field, an item of a list by its keys, value or place.
+//! Path elements: a named field, an item of a list by its keys, value or index.
 
 use std::cmp::Ordering;
 use std::fmt;

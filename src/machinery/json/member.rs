@@ -1,4 +1,4 @@
-//! One member of a JSON object, without the rest being read into anything.
+//! Members: one key of a JSON object, read without the rest.
 
 use super::read;
 use super::scan::{AFTER_PAIR, Failure, Scanner};

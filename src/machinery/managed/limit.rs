@@ -1,4 +1,4 @@
-//! How many owners an object may have that came by updates.
+//! The limit on managers of updates in managedFields.
 
 use super::{Managed, Operation, Owner, seconds};
 

@@ -1,4 +1,4 @@
-//! What a write does to the owners of an object.
+//! Tracking of managedFields through writes.
 
 use super::{Managed, Operation, Owner};
 use crate::apply::{Changed, compare_without, created};

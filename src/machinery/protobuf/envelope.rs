@@ -1,5 +1,5 @@
-//! What stands around an object: the four bytes `k8s\0` and a message with the type and the encoded object; and the
-//! frames of a watch.
+//! The protobuf envelope: the four bytes `k8s\0` and a message with the type and the encoded object; and the frames of
+//! a watch.
 
 use std::borrow::Cow;
 

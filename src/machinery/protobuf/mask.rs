@@ -1,4 +1,4 @@
-//! Reading a part of an encoded message: whoever knows what it will look at need not have the rest decoded.
+//! Masks: the part of an encoded message that is decoded, for whoever knows what it will look at.
 
 use super::read::{Outcome, Room, read_each, read_slot};
 use super::wire::Wire;

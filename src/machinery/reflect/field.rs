@@ -1,4 +1,4 @@
-//! What may stand in a field of a struct: scalars, lists, maps and options.
+//! Field types of structs: scalars, lists, maps and options.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! What clients send to cost more than it cost them: documents, patches, selectors and expressions that nest, repeat or
-//! refer to themselves. Each is read on a small stack, and held to bounds of CPU time and memory that grow with its
-//! length and with nothing else. CVE-2019-11253, CVE-2019-11254, CVE-2019-1002100.
+//! Bombs: inputs that cost more than they cost their sender: documents, patches, selectors and expressions that nest,
+//! repeat or refer to themselves. Each is read on a small stack, and held to bounds of CPU time and memory that grow
+//! with its length and with nothing else. CVE-2019-11253, CVE-2019-11254, CVE-2019-1002100.
 //!
 //! CPU time is that of this process, which does nothing else: it does not matter what else the machine does.
 

@@ -1,4 +1,4 @@
-//! How deep unions stand in each other: every level is read by a reader of its own, so none of them knows.
+//! Depth of unions within unions: every level is read by a reader of its own, so none of them knows.
 
 use std::cell::Cell;
 

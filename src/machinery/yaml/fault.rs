@@ -1,4 +1,4 @@
-//! What is wrong with a document, in the words of go-yaml, with the lines that it names.
+//! Faults of YAML documents, in the words of go-yaml, with the lines that it names.
 
 use granit_parser::{ErrorKind, ScanError};
 

@@ -1,4 +1,4 @@
-//! What a plain scalar means, by the rules of go-yaml 2.
+//! Plain scalars, by the rules of go-yaml 2.
 
 /// The value of a scalar.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,4 +1,4 @@
-//! Which notation a string gets: go-yaml's choice.
+//! Styles of strings: go-yaml's choice.
 
 use super::scalar::{Scalar, is_base_60, is_timestamp, resolve};
 

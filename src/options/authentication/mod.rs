@@ -1,4 +1,4 @@
-//! Who a request comes from.
+//! Authentication options.
 
 mod oidc;
 mod request_header;

@@ -1,5 +1,5 @@
-//! Where a request says it came from: what proxies on the way wrote down, then the connection's own other end. Only the
-//! last of these is certain.
+//! Source addresses: what proxies on the way wrote down, then the connection's own other end. Only the last of these is
+//! certain.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,4 +1,4 @@
-//! What parts of the server note about a request: names and texts, bounded.
+//! Audit annotations: names and texts, bounded.
 
 use std::borrow::Cow;
 

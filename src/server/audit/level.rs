@@ -1,4 +1,4 @@
-//! How much is recorded of a request, and when.
+//! Audit levels and stages.
 
 /// How much an event tells. Each level tells all that those before it tell.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

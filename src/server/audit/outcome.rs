@@ -1,5 +1,5 @@
-//! How a request ended, as far as an event shows it. Whoever makes an answer attaches this to it, because the answer's
-//! bytes are already in the client's format.
+//! The outcome of a request, as far as an event shows it. Whoever makes an answer attaches this to it, because the
+//! answer's bytes are already in the client's format.
 
 use keelson_machinery::json;
 use keelson_machinery::meta::v1::Status;

@@ -1,4 +1,4 @@
-//! One audited request: what is known of it, and the events made of that.
+//! The audit record of one request, and the events made of it.
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};

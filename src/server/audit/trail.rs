@@ -1,4 +1,4 @@
-//! What a request carries for its audit: the id that its answer shows, and the record that filters and handlers add to.
+//! The audit context of a request: the id that its answer shows, and the record that filters and handlers add to.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! What authenticators say.
+//! Answers of authenticators.
 
 use std::fmt;
 use std::sync::Arc;

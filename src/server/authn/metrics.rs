@@ -1,4 +1,4 @@
-//! How authentication goes, under kube-apiserver's names.
+//! Metrics of authentication, under kube-apiserver's names.
 
 use std::fmt::Error;
 use std::sync::Arc;

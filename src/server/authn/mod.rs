@@ -1,4 +1,4 @@
-//! Who sends a request: authenticators, asked one after the other.
+//! Authentication: authenticators, asked one after the other.
 //!
 //! Those of requests look at headers and the connection; those of tokens get the text of a bearer token. Whatever they
 //! look at is removed from the request behind them. Texts of refusals never hold credentials.

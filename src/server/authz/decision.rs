@@ -1,4 +1,4 @@
-//! What authorizers say.
+//! Decisions of authorizers.
 
 use futures_util::future::LocalBoxFuture;
 

@@ -1,5 +1,5 @@
-//! What the default roles of Kubernetes give to everybody, for servers that have no roles as objects: health and version
-//! to all; discovery and questions about oneself to the authenticated.
+//! Default roles of everybody, for servers that have no roles as objects: health and version to all; discovery and
+//! questions about oneself to the authenticated.
 
 use super::{Answer, Authorizer, Decision, PathRule, ResourceRule, Rules};
 use crate::request_info::RequestInfo;

@@ -1,5 +1,5 @@
-//! How authorization goes, under kube-apiserver's names. Names of authorizers are those of the configuration, which are
-//! few.
+//! Metrics of authorization, under kube-apiserver's names. Names of authorizers are those of the configuration, which
+//! are few.
 
 use std::fmt::Error;
 use std::sync::atomic::AtomicU64;

@@ -1,4 +1,4 @@
-//! Who may do what: authorizers, asked one after the other until one decides.
+//! Authorization: authorizers, asked one after the other until one decides.
 
 mod abac;
 pub mod configuration;

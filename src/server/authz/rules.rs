@@ -1,4 +1,4 @@
-//! What a user may do, as lists of rules.
+//! Rules of a user, for SelfSubjectRulesReview.
 
 /// Verbs on resources.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -1,5 +1,5 @@
-//! What flow control costs a request when nobody has to wait: finding its schema among those of a fresh server, hashing
-//! its flow, and taking and giving back a seat.
+//! Costs of flow control where nobody has to wait: finding the schema of a request among those of a fresh server,
+//! hashing its flow, and taking and giving back a seat.
 
 use std::hint::black_box;
 use std::sync::Arc;

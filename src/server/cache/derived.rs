@@ -1,4 +1,4 @@
-//! What is derived from one version of an object.
+//! Derived values: what is made of one version of an object, once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -1,4 +1,4 @@
-//! Which objects have a certain label or field value, without looking at the others.
+//! Indexes: the objects with a certain label or field value, without looking at the others.
 //!
 //! An index is made when a term was asked for often enough, and brought up to the revision of the list that asks: so a
 //! list through it shows what a list without it would. Nothing runs when nobody asks. What takes long, reading the

@@ -1,4 +1,4 @@
-//! What the server keeps in memory beside the store's entries: renditions, selectable metadata, indexes.
+//! The watch cache beside the store's entries: renditions, selectable metadata, indexes.
 //!
 //! The store shares each version of an object with everyone who reads it, and each version carries what was derived
 //! from it ([`derived`]). So an object is decoded and written as JSON or protobuf at most once per version, however many

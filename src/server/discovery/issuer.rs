@@ -1,5 +1,4 @@
-//! What OpenID Connect clients read to check the tokens of service accounts: the issuer's configuration and its public
-//! keys.
+//! Discovery of the service account issuer: the configuration for OpenID Connect clients and its public keys.
 
 use std::collections::BTreeSet;
 

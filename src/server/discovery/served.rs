@@ -1,4 +1,4 @@
-//! What the server serves: the groups, versions and kinds of its schemes that are switched on.
+//! Served resources: the groups, versions and kinds of the schemes that are switched on.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! What the tests of filters share.
+//! Helpers of the tests of filters.
 
 use actix_web::HttpResponse;
 use actix_web::test::TestRequest;

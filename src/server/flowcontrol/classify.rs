@@ -1,4 +1,4 @@
-//! Which schema takes a request: the first one, by precedence and then by name, of which a rule fits.
+//! Classification: the schema of a request is the first one, by precedence and then by name, of which a rule fits.
 
 use super::spec::{ANY, Distinguisher, PathRule, ResourceRule, Rule, Schema, Subject};
 use crate::request_info::RequestInfo;

@@ -1,5 +1,5 @@
-//! How many seats each level has: its part of the server's by its shares, and what levels lend each other by what they
-//! were seen to need.
+//! Concurrency limits of levels: their parts of the server's seats by their shares, and what levels lend each other by
+//! what they were seen to need.
 
 use super::integrator::Statistics;
 use super::spec::{Discipline, LevelSpec};

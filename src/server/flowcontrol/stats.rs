@@ -1,4 +1,4 @@
-//! What is counted of the requests of a schema in its level, and of a level as a whole.
+//! Statistics of the requests of a schema in its level, and of a level as a whole.
 
 use std::sync::Mutex;
 use std::time::Duration;

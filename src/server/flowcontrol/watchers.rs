@@ -1,4 +1,4 @@
-//! How many watches are open on what: a write is work for each of those that are told of it.
+//! The count of open watches: a write is work for each of those that are told of it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,4 +1,4 @@
-//! How much work a request is, before it is done: the seats it takes and for how long.
+//! Work estimation: the seats that a request takes, and for how long.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a listener is told: where, with which certificates, how many workers, and every limit.
+//! The configuration of a listener: addresses, certificates, workers, and every limit.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;

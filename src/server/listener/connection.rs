@@ -1,4 +1,4 @@
-//! What is known about the connection a request came on.
+//! Connection data that requests see.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! How many files and connections the system lets this process have.
+//! The limit of file descriptors of the process.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

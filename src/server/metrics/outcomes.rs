@@ -1,4 +1,4 @@
-//! How often something ended how, and how long it took.
+//! Counters and histograms of outcomes.
 
 use std::hash::Hash;
 use std::time::Duration;

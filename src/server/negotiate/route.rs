@@ -1,5 +1,5 @@
-//! What kube-apiserver's router looks at before any handler: the media types that a path and method take and make.
-//! It knows no parameters and no half wildcards, and its errors have its own words.
+//! Negotiation by kube-apiserver's router before any handler: the media types that a path and method take and make. It
+//! knows no parameters and no half wildcards, and its errors have its own words.
 
 use keelson_machinery::status::StatusError;
 

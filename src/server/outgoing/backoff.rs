@@ -1,4 +1,4 @@
-//! When a call is tried again.
+//! Back-off of calls.
 
 use std::time::Duration;
 

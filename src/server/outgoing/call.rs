@@ -1,4 +1,4 @@
-//! One request and its answer.
+//! Calls: one request and its answer.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the server shows to those that it calls.
+//! Credentials that the server shows to those that it calls.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Which way connections take, by what they are for: the file of `--egress-selector-config-file`.
+//! Egress selection, by what connections are for: the file of `--egress-selector-config-file`.
 
 use std::collections::BTreeSet;
 use std::path::Path as FilePath;

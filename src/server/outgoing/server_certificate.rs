@@ -1,4 +1,4 @@
-//! Whether a server is the one that was meant to be called.
+//! Verification of server certificates.
 
 use std::fmt::Debug;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! What an answer that is no success means, in the words of Go's REST client.
+//! Answers that are no success, in the words of Go's REST client.
 
 use keelson_machinery::field::text::quote;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Which server, and what of it.
+//! Targets of calls: a server, and a path of it.
 
 use http::Uri;
 

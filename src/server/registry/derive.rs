@@ -1,4 +1,4 @@
-//! What resources derive from their stored entries, each at most once: metadata for selectors, bytes for answers.
+//! Derivations from stored entries, each made at most once: metadata for selectors, bytes for answers.
 
 use std::borrow::Cow;
 use std::sync::Arc;

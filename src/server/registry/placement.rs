@@ -1,4 +1,4 @@
-//! Where and how objects are stored, beside the store that all share.
+//! Placement of resources: stores, prefixes and encodings beside those that all share.
 
 use std::sync::Arc;
 use std::time::Duration;

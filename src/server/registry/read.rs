@@ -1,4 +1,4 @@
-//! Reading: one object, a list, the start of a watch.
+//! Reads: one object, a list, the start of a watch.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What all writes of objects have in common.
+//! Common parts of all writes.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! What a body says about its name and namespace must agree with its path.
+//! Name and namespace of a body, which must agree with its path.
 
 use keelson_machinery::status::StatusError;
 

@@ -1,4 +1,4 @@
-//! Who owns the number of replicas after a write to a scale.
+//! Managers of the number of replicas after a write to a scale.
 
 use keelson_machinery::apply::{Apply, ApplyError};
 use keelson_machinery::fieldset::FieldSet;

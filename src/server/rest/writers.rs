@@ -1,4 +1,4 @@
-//! How lists are written, item by item, from what is ready in memory.
+//! Writers of lists, item by item, from what is ready in memory.
 
 use std::io::Write as _;
 

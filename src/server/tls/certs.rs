@@ -1,4 +1,4 @@
-//! Making certificates: a certificate authority, and the serving and client certificates it signs.
+//! Certificate generation: a certificate authority, and the serving and client certificates it signs.
 //!
 //! All keys are ECDSA P-256. Nothing here reads a clock: the caller passes a [`Validity`].
 //!

@@ -1,4 +1,4 @@
-//! What can go wrong with certificates, keys and their files.
+//! Errors of certificates, keys and their files.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Following files of certificates: an administrator renews them in place, and the server goes on with the new ones
+//! Reloading of certificate files: an administrator renews them in place, and the server goes on with the new ones
 //! without a restart.
 
 use std::fmt::Display;

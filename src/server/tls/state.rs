@@ -1,4 +1,4 @@
-//! What the TLS side of a listener serves with: certificates that can be replaced while it runs, and its settings.
+//! The TLS state of a listener: certificates that can be replaced while it runs, and its settings.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

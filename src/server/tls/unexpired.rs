@@ -1,4 +1,4 @@
-//! Which certificates of a bundle still count.
+//! Certificates of a bundle that still count.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

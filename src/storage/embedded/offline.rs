@@ -1,4 +1,4 @@
-//! What can be done with an embedded store beside serving it: checking, compacting, copying out and back in.
+//! Offline commands of an embedded store: checking, compacting, copying out and back in.
 //!
 //! All of these take the folder as a server does, so none runs beside one; a running server copies itself out with
 //! [`EmbeddedStore::snapshot_to`].

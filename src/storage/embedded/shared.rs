@@ -1,4 +1,4 @@
-//! What the store, its writer and its upkeep share.
+//! Shared state of the store, its writer and its upkeep.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What one transaction writes into the tables.
+//! Table writes of one transaction.
 
 use rusqlite::{Transaction, params};
 

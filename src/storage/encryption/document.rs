@@ -1,4 +1,4 @@
-//! Reading a configuration strictly: unknown fields and wrong types are mistakes that name their place.
+//! The strict reader of encryption configurations: unknown fields and wrong types are mistakes that name their place.
 
 use std::fmt;
 

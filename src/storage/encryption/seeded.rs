@@ -1,5 +1,5 @@
-//! What encrypts values under a seed from a key management service: each value has its own AES-256-GCM key, derived from
-//! the seed and 32 random bytes that go first (HKDF-SHA-256, expansion only). So a seed serves any number of values.
+//! Encryption under a seed from a key management service: each value has its own AES-256-GCM key, derived from the seed
+//! and 32 random bytes that go first (HKDF-SHA-256, expansion only). So a seed serves any number of values.
 
 use bytes::Bytes;
 use ring::hkdf::{HKDF_SHA256, Prk};

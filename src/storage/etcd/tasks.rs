@@ -1,4 +1,4 @@
-//! Where a store's work in the background runs.
+//! Background tasks of a store.
 
 use std::future::Future;
 #[cfg(any(test, feature = "simulation"))]

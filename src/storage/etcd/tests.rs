@@ -1,4 +1,4 @@
-//! What the etcd store promises beyond the contract: members and connections come and go.
+//! Promises of the etcd store beyond the contract: members and connections come and go.
 
 mod gone_back;
 mod lagging;

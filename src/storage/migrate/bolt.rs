@@ -1,4 +1,4 @@
-//! Reading a file of bbolt, the database under etcd: pages of a tree of keys, in which buckets hold further trees.
+//! The reader of bbolt files, the database under etcd: pages of a tree of keys, in which buckets hold further trees.
 //!
 //! All numbers are little-endian. A page begins with its number (8 bytes), flags (2), count of elements (2) and how many
 //! pages it runs over (4). Branches have elements of offset (4), key length (4), page (8); leaves of flags (4), offset

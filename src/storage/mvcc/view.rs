@@ -1,4 +1,4 @@
-//! One immutable look at all keys: the current state and what is kept of the past.
+//! Views: one immutable look at all keys, at the current state and what is kept of the past.
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a seed makes of a run: who takes part, and what may go wrong.
+//! Plans: what a seed makes of a run, who takes part, and what may go wrong.
 
 use std::fmt;
 use std::sync::Arc;

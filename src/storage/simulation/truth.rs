@@ -1,4 +1,4 @@
-//! What was written, revision by revision: what every reader is measured by.
+//! The truth of a run: what was written, revision by revision, by which every reader is measured.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

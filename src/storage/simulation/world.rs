@@ -1,4 +1,4 @@
-//! What all parts of one run share: the dice, the clock, and the first violation that any of them found.
+//! The world of one run: the dice, the clock, and the first violation that any part of it found.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! What every store promises, and what each one promises beyond.
+//! Promises of every store, and of each one beyond.
 
 mod cases;
 mod contract;

@@ -1,4 +1,4 @@
-//! Where the programs are that tests start.
+//! Programs that tests start.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

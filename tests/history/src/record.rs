@@ -1,4 +1,4 @@
-//! What a run leaves behind.
+//! Records of a run.
 
 /// Microseconds since the run began.
 pub type Moment = u64;

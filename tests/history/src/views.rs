@@ -1,6 +1,6 @@
-//! What a watcher makes of its events is what a list shows: nothing that a list does not have, and nothing less. Unlike
-//! the other rules this one needs no order of all changes: it compares what clients were told, and so notices too what
-//! all watchers were told wrongly.
+//! Views of watchers: what they make of their events is what a list shows, nothing that it does not have, and nothing
+//! less. Unlike the other rules this one needs no order of all changes: it compares what clients were told, and so
+//! notices too what all watchers were told wrongly.
 
 use std::collections::BTreeMap;
 

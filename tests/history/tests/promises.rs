@@ -1,4 +1,4 @@
-//! What a trusted server promises, the attacks that it stands, and the tests that hold each: `tests/data/promises.txt`
+//! Promises of a trusted server, the attacks that it stands, and the tests that hold each: `tests/data/promises.txt`
 //! has them all, `tests/data/uncovered-promises.txt` says what is missing.
 
 #![allow(

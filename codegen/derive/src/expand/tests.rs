@@ -1,4 +1,4 @@
-//! What the derive writes, and what it says of mistakes and where.
+//! Tests of the derive: its output, and its errors with their places.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! What a job keeps: whose pods are its own, how it counts them, and what they are made from. Of a suspended job without
-//! pods, where they run and what they need may still change.
+//! Immutable fields of jobs: whose pods are its own, how it counts them, and what they are made from. Of a suspended
+//! job without pods, where they run and what they need may still change.
 
 use keelson_machinery::equality;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};

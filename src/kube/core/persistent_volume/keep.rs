@@ -1,4 +1,4 @@
-//! What a volume keeps: its source, which may name secrets that a node then gets, and where it can be reached.
+//! Immutable fields of volumes: the source, which may name secrets that a node then gets, and where it can be reached.
 
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};

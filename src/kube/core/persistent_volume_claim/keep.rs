@@ -1,4 +1,5 @@
-//! What a claim keeps: all of its specification but the volume that it is bound to once, and what a bound one may ask for.
+//! Immutable fields of claims: all of the specification but the volume that it is bound to once, and what a bound one
+//! may ask for.
 
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};

@@ -1,4 +1,4 @@
-//! What a pod is made of: defaults, quality of service and validation of a pod's specification, in a pod or a template.
+//! PodSpec: defaults, quality of service and validation of a pod's specification, in a pod or a template.
 
 mod container;
 mod defaults;

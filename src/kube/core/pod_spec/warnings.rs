@@ -1,4 +1,4 @@
-//! What is accepted in a pod or template, but does something else than it seems to, or nothing any longer.
+//! Warnings of pod specifications: fields that do something else than they seem to, or nothing any longer.
 
 mod ports;
 

@@ -1,4 +1,4 @@
-//! Where the kubelet of a pod is, and which container is meant.
+//! Kubelet locations of pods, and the containers that are meant.
 
 use std::net::IpAddr;
 

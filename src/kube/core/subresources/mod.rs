@@ -1,4 +1,4 @@
-//! What answers for the subresources of this group that make or do something, and for its kinds without storage.
+//! Subresources of the core group that make or do something, and its kinds without storage.
 
 mod binding;
 mod component_status;

@@ -1,4 +1,4 @@
-//! What a dynamic message holds that a struct can't: any value, whatever is declared, and what is no field.
+//! Values of dynamic messages that a struct can't hold: any value, whatever is declared, and what is no field.
 
 use std::sync::Arc;
 

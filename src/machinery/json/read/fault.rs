@@ -1,4 +1,4 @@
-//! What is wrong with a document: values that do not fit their fields, and keys that a strict decoder objects to.
+//! Faults of documents: values that do not fit their fields, and keys that a strict decoder objects to.
 
 use super::{MAX_PROBLEMS, Outcome, Reader, Segment, Style};
 use crate::decode::{StrictKind, StrictProblem};

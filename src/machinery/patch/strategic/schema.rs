@@ -1,4 +1,4 @@
-//! What the definitions say of the fields that a patch changes.
+//! The schema of a strategic merge patch: what the definitions say of the fields that it changes.
 
 use crate::reflect::{LeafKind, MessageDesc, Patch, Type};
 

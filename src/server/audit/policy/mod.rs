@@ -1,5 +1,5 @@
-//! What is recorded of which request: the rules of `--audit-policy-file`. The first rule that fits decides; what no rule
-//! fits is not recorded.
+//! The audit policy: the rules of `--audit-policy-file`. The first rule that fits decides; what no rule fits is not
+//! recorded.
 
 mod document;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which rule fits which request, as kube-apiserver decides; and what it says of policies that make no sense.
+//! Tests of policies: which rule fits which request, as kube-apiserver decides, and faults of policies.
 
 use serde_json::Value;
 

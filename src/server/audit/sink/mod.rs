@@ -1,4 +1,4 @@
-//! Where events go. Between the requests and each sink is a bounded queue; what is behind it, a slow disk say, holds up
+//! Audit backends. Between the requests and each sink is a bounded queue; what is behind it, a slow disk say, holds up
 //! no worker thread, only the requests that have to wait for their own events.
 
 mod log;

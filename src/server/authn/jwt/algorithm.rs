@@ -1,4 +1,4 @@
-//! How tokens are signed.
+//! Signature algorithms of tokens.
 
 /// An algorithm of RFC 7518 that an asymmetric key can sign with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,4 +1,4 @@
-//! Which issuer is believed, and what its claims mean.
+//! OIDC settings: the issuer that is believed, and what its claims mean.
 
 use std::sync::Arc;
 

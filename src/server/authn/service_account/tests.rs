@@ -1,4 +1,4 @@
-//! What is refused before any object is looked at. Tokens that are good are tested with a whole server.
+//! Tests of refusals before any object is looked at. Tokens that are good are tested with a whole server.
 
 use futures_util::FutureExt;
 use serde_json::{Value, json};

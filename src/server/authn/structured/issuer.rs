@@ -1,4 +1,4 @@
-//! One issuer of the file.
+//! JWT issuers of the authentication configuration.
 
 use std::collections::HashSet;
 use std::sync::Arc;

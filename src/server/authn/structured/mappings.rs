@@ -1,4 +1,4 @@
-//! What the claims of an issuer mean, as the file says it.
+//! Claim mappings of the authentication configuration.
 
 use std::collections::HashSet;
 use std::sync::Arc;

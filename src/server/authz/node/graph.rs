@@ -1,4 +1,4 @@
-//! Which objects the pods of a node need.
+//! The graph of nodes, their pods, and the objects that these need.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! What nodes may do: their rules, and of objects only those that their pods need.
+//! The node authorizer: the rules of nodes, and of objects only those that their pods need.
 
 mod graph;
 

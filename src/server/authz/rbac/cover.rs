@@ -1,4 +1,4 @@
-//! Whether rules cover other rules: nobody may grant what they don't hold.
+//! Escalation: whether rules cover other rules, since nobody may grant what they don't hold.
 
 use std::collections::BTreeSet;
 

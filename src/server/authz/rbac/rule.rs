@@ -1,4 +1,4 @@
-//! One rule of a role.
+//! Policy rules of roles.
 
 use crate::request_info::RequestInfo;
 

@@ -1,4 +1,4 @@
-//! What a webhook said, remembered for a while.
+//! The cache of a webhook's decisions.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};

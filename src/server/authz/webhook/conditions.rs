@@ -1,4 +1,4 @@
-//! Which requests a webhook is asked about: expressions over the review's spec, all of which have to be true.
+//! Match conditions of webhooks: expressions over the review's spec, all of which have to be true.
 
 use keelson_machinery::cel::{Environment, MATCH_CONDITIONS_LIMIT, Program, Type, Value};
 

@@ -1,4 +1,4 @@
-//! What the connection layer promises, over real sockets with real clients.
+//! Promises of the connection layer, over real sockets with real clients.
 
 // `cfg(test)` always holds here; clippy wants to see it before it takes the helpers for test code.
 #[cfg(test)]

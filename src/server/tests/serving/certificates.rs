@@ -1,5 +1,5 @@
-//! Who a certificate makes of its bearer, over real handshakes: those of the clients' authority are users, those of the
-//! proxies' authority may say who sends, and all others are nobody.
+//! Client certificates over real handshakes: those of the clients' authority are users, those of the proxies' authority
+//! may say who sends, and all others are nobody.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -1,4 +1,4 @@
-//! How a server takes its leave.
+//! Graceful shutdown of a server.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What lists cost while they are sent.
+//! Costs of lists while they are sent.
 
 use std::time::Duration;
 

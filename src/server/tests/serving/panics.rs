@@ -1,4 +1,4 @@
-//! What a panic costs: its request, and nothing else.
+//! Panics: each costs its request, and nothing else.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What clients send in confidence is in no log and no metric, whatever becomes of their requests.
+//! Secrets of clients, which are in no log and no metric, whatever becomes of their requests.
 
 use std::io;
 use std::sync::{Arc, Mutex};

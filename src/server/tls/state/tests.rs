@@ -1,4 +1,4 @@
-//! Which PEM texts are taken, and which certificate a name gets.
+//! Tests of PEM texts, and of the certificate that a name gets.
 
 use std::time::{Duration, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! What the embedded store promises beyond the contract: it survives, or says what is wrong.
+//! Promises of the embedded store beyond the contract: it survives, or says what is wrong.
 
 mod crash;
 mod damage;

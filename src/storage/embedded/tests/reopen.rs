@@ -1,4 +1,4 @@
-//! What is there after a store was closed, or not closed, and opened again.
+//! Reopening: what is there after a store was closed, or not closed, and opened again.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! What is stored, and what a service may put into it.
+//! The stored form of KMS-encrypted values, and what a service may put into it.
 
 use std::collections::BTreeMap;
 

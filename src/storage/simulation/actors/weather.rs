@@ -1,4 +1,4 @@
-//! What goes wrong, and when.
+//! Faults of a simulated run, and their times.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What makes a local store go on: upkeep, the writer of a folder, and the end of the process.
+//! The engine of a simulated local store: upkeep, the writer of a folder, and the end of the process.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What lies in etcd: keys read through its JSON gateway.
+//! Stored keys of etcd, read through its JSON gateway.
 
 mod stored;
 

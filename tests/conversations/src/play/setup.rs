@@ -1,4 +1,4 @@
-//! What a case finds and leaves: its namespaces, and the address that the server tells.
+//! Set-up of a case: its namespaces, and the address that the server tells.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the writers know of every object: what was asked for, and what was answered.
+//! The writers' book: what was asked for of every object, and what was answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 

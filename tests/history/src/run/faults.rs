@@ -1,4 +1,4 @@
-//! What goes wrong in a run, and when.
+//! Faults of a run, and their times.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! One run: servers, clients and faults for some time, then quiet, then the check.
+//! Runs: servers, clients and faults for some time, then quiet, then the check.
 
 mod bursts;
 pub mod client;

@@ -1,4 +1,4 @@
-//! What a run has to say.
+//! The report of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

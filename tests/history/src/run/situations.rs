@@ -1,4 +1,4 @@
-//! What a run makes happen beside its ordinary traffic. Each can be left out.
+//! Situations beside a run's ordinary traffic. Each can be left out.
 
 /// See the module's description.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, clap::ValueEnum)]

@@ -1,4 +1,4 @@
-//! What the tasks of a run share: the servers, the time, what they know, and what they have seen.
+//! The shared state of a run's tasks: the servers, the time, what they know, and what they have seen.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! What watchers hold, what selectors show, and what upserts are told.
+//! Tests of views: watchers, selectors, and answers to upserts.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! What goes together, and who is woken for it. Where nothing is to go out, its time comes in an hour.
+//! Tests of batches: what goes together, and who is woken for it. Where nothing is to go out, its time comes in an
+//! hour.
 
 use super::*;
 
