@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::shown::{is_unshown, shows_more};
+use super::normal_form::{is_unshown, shows_more};
 use super::view::{Shape, absent_key, scalar_of_json};
 use crate::budget::Budget;
 use crate::fieldset::{Entry, FieldSet, Growing, KeyField, Name, PathElement};

@@ -11,13 +11,13 @@ mod go_value;
 #[cfg(test)]
 mod lists;
 mod merge;
+mod noop;
+mod normal_form;
 mod prune;
 mod raw;
 mod remove;
 mod scalars;
 mod set;
-mod settled;
-mod shown;
 #[cfg(test)]
 mod tests;
 mod view;

@@ -59,7 +59,7 @@ impl Shared {
         };
         let (mut managed, mut target) = (self.managed.clone(), self.object.clone());
         let entries = managed.clone().write();
-        self.settled = apply.is_settled(&entries);
+        self.settled = apply.is_noop(&entries);
         let outcome = apply.run(&mut managed, &mut target);
         if self.settled {
             assert_eq!(outcome, Ok(false));

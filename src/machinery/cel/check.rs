@@ -27,7 +27,7 @@ pub(super) fn check(environment: &Environment, parsed: &Parsed<'_>) -> Result<(N
     };
     let (node, ty) = checker.node(parsed.expression);
     match checker.faults.is_empty() {
-        true => Ok((node, checker.inference.settle(&ty))),
+        true => Ok((node, checker.inference.finish(&ty))),
         false => Err(checker.faults),
     }
 }
@@ -262,7 +262,7 @@ impl Checker<'_> {
     }
 
     fn shown(&self, types: &[Type], member: bool) -> String {
-        let mut shown: Vec<String> = types.iter().map(|ty| self.inference.settle(ty).shown()).collect();
+        let mut shown: Vec<String> = types.iter().map(|ty| self.inference.finish(ty).shown()).collect();
         match member {
             true => {
                 let target = shown.remove(0);
@@ -282,8 +282,8 @@ impl Checker<'_> {
         let (checked, ty) = self.node(node);
         if !self.inference.accept(wanted, &ty) {
             let (wanted, found) = (
-                self.inference.settle(wanted).shown(),
-                self.inference.settle(&ty).shown(),
+                self.inference.finish(wanted).shown(),
+                self.inference.finish(&ty).shown(),
             );
             return self.fault(node.id, format!("expected type '{wanted}' but found '{found}'"));
         }

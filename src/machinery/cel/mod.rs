@@ -6,7 +6,7 @@
 //!
 //! The crate `cel` reads the text: its grammar is the one of the reference implementation, which fixes the messages of
 //! syntax errors. What follows is ours, because rules need what its interpreter does not have: types that are checked
-//! before anything runs, a cost that is counted while it runs, values that are lent rather than copied ([`Entries`],
+//! before anything runs, a cost that is counted while it runs, values that are borrowed rather than copied ([`Entries`],
 //! [`Elements`]), and Kubernetes' functions. The parts:
 //!
 //! * `syntax`: text → syntax tree, on a stack of its own, with bounds on length and nesting;
@@ -15,16 +15,16 @@
 //! * `eval`: program and values → value, counting cost;
 //! * `library`: the functions, each with its signatures, its code and its cost;
 //! * `schema`: the types of messages and fields;
-//! * `lent`: JSON and reflected objects as values.
+//! * `borrowed`: JSON and reflected objects as values.
 //!
 //! The functions are those of the standard library and of Kubernetes' libraries for strings, lists, sets, regular
 //! expressions, quantities, URLs, addresses (`ip`, `cidr`), versions (`semver`) and optional values. Absent as yet: named
 //! formats, `authorizer`, and messages (`Object{…}`).
 
+mod borrowed;
 mod check;
 mod error;
 mod eval;
-mod lent;
 mod library;
 mod macros;
 mod schema;
@@ -37,9 +37,9 @@ mod value;
 
 use std::sync::Arc;
 
+pub(crate) use borrowed::is_shown;
 pub use error::{CompileError, Fault};
 pub use eval::Evaluated;
-pub(crate) use lent::is_shown;
 pub use types::{ObjectType, Type};
 pub use value::{Elements, Entries, List, Map, Opaque, Text, Value};
 

@@ -157,13 +157,13 @@ impl Inference {
     }
 
     /// The type with whatever nothing is known about as anything.
-    pub fn settle(&self, ty: &Type) -> Type {
+    pub fn finish(&self, ty: &Type) -> Type {
         match self.resolve(ty) {
             Type::Variable(_) => Type::Dyn,
-            Type::List(of) => Type::list(self.settle(&of)),
-            Type::Map(of) => Type::map(self.settle(&of.0), self.settle(&of.1)),
-            Type::Optional(of) => Type::optional(self.settle(&of)),
-            Type::Type(of) => Type::Type(Arc::new(self.settle(&of))),
+            Type::List(of) => Type::list(self.finish(&of)),
+            Type::Map(of) => Type::map(self.finish(&of.0), self.finish(&of.1)),
+            Type::Optional(of) => Type::optional(self.finish(&of)),
+            Type::Type(of) => Type::Type(Arc::new(self.finish(&of))),
             other => other,
         }
     }

@@ -1,4 +1,4 @@
-//! Values, as much as possible lent by whoever has them.
+//! Values, as much as possible borrowed from whoever has them.
 
 use std::any::Any;
 use std::cmp::Ordering;
@@ -7,17 +7,17 @@ use std::rc::Rc;
 
 use crate::time::{Duration, Time};
 
-/// A text, lent or owned.
+/// A text, borrowed or owned.
 #[derive(Clone)]
 pub enum Text<'a> {
-    Lent(&'a str),
+    Borrowed(&'a str),
     Own(Rc<str>),
 }
 
 impl Text<'_> {
     pub fn as_str(&self) -> &str {
         match self {
-            Text::Lent(text) => text,
+            Text::Borrowed(text) => text,
             Text::Own(text) => text,
         }
     }
@@ -40,7 +40,7 @@ pub trait Entries<'a> {
 
 #[derive(Clone)]
 pub enum List<'a> {
-    Lent(Rc<dyn Elements<'a> + 'a>),
+    Borrowed(Rc<dyn Elements<'a> + 'a>),
     Own(Rc<Vec<Value<'a>>>),
     /// Parts of a text, as functions cut them out: a list of texts and nothing else. Some of kube-apiserver's uses of an
     /// expression do not take such a list, whence the difference.
@@ -49,7 +49,7 @@ pub enum List<'a> {
 
 #[derive(Clone)]
 pub enum Map<'a> {
-    Lent(Rc<dyn Entries<'a> + 'a>),
+    Borrowed(Rc<dyn Entries<'a> + 'a>),
     /// In the order in which they were written; keys are booleans, numbers or texts.
     Own(Rc<Vec<(Value<'a>, Value<'a>)>>),
 }
@@ -228,7 +228,7 @@ fn whole_order(whole: i128, fraction: f64) -> Option<Ordering> {
 impl<'a> List<'a> {
     pub fn len(&self) -> usize {
         match self {
-            List::Lent(list) => list.count(),
+            List::Borrowed(list) => list.count(),
             List::Own(list) => list.len(),
             List::Texts(texts) => texts.len(),
         }
@@ -240,7 +240,7 @@ impl<'a> List<'a> {
 
     pub fn get(&self, index: usize) -> Option<Value<'a>> {
         match self {
-            List::Lent(list) => list.get(index),
+            List::Borrowed(list) => list.get(index),
             List::Own(list) => list.get(index).cloned(),
             List::Texts(texts) => texts.get(index).map(|text| Value::text(text.clone())),
         }
@@ -250,11 +250,11 @@ impl<'a> List<'a> {
         (0..self.len()).filter_map(|n| self.get(n))
     }
 
-    /// The elements, copied only if they are lent or shared.
+    /// The elements, copied only if they are borrowed or shared.
     pub(super) fn into_vec(self) -> Vec<Value<'a>> {
         match self {
             List::Own(list) => Rc::try_unwrap(list).unwrap_or_else(|shared| shared.to_vec()),
-            lent => lent.iter().collect(),
+            borrowed => borrowed.iter().collect(),
         }
     }
 }
@@ -262,7 +262,7 @@ impl<'a> List<'a> {
 impl<'a> Map<'a> {
     pub fn len(&self) -> usize {
         match self {
-            Map::Lent(map) => map.count(),
+            Map::Borrowed(map) => map.count(),
             Map::Own(map) => map.len(),
         }
     }
@@ -273,7 +273,7 @@ impl<'a> Map<'a> {
 
     pub fn get(&self, key: &Value<'a>) -> Option<Value<'a>> {
         match self {
-            Map::Lent(map) => map.get(key.as_str()?),
+            Map::Borrowed(map) => map.get(key.as_str()?),
             Map::Own(map) => map
                 .iter()
                 .find(|(known, _)| known.equals(key))
@@ -283,7 +283,7 @@ impl<'a> Map<'a> {
 
     pub fn field(&self, name: &str) -> Option<Value<'a>> {
         match self {
-            Map::Lent(map) => map.get(name),
+            Map::Borrowed(map) => map.get(name),
             Map::Own(map) => {
                 let found = map.iter().find(|(known, _)| known.as_str() == Some(name));
                 found.map(|(_, value)| value.clone())
@@ -293,7 +293,7 @@ impl<'a> Map<'a> {
 
     pub fn keys(&self) -> Vec<Value<'a>> {
         match self {
-            Map::Lent(map) => map.keys().into_iter().map(Value::String).collect(),
+            Map::Borrowed(map) => map.keys().into_iter().map(Value::String).collect(),
             Map::Own(map) => map.iter().map(|(key, _)| key.clone()).collect(),
         }
     }

@@ -6,10 +6,10 @@
 mod codec;
 mod element;
 mod growing;
+mod lazy;
 mod path;
 #[cfg(test)]
 mod tests;
-mod unread;
 
 use std::cmp::Ordering;
 
@@ -17,8 +17,8 @@ pub use codec::FieldsError;
 pub(crate) use codec::{write_element, write_name};
 pub use element::{KeyField, Name, PathElement, Scalar};
 pub(crate) use growing::Growing;
+pub(crate) use lazy::{Overlap, is_usual};
 pub use path::FieldPath;
-pub(crate) use unread::{Overlap, is_usual};
 
 /// A set of paths. The empty set takes no memory.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]

@@ -62,7 +62,7 @@ impl Resource {
         };
         let migrates = applying.by_kubectl() && live.meta().annotations.contains_key(LAST_APPLIED);
         if let (Some(hub), false) = (current, migrates)
-            && apply.is_settled(&live.meta().managed_fields)
+            && apply.is_noop(&live.meta().managed_fields)
         {
             return Ok(hub.clone_object());
         }

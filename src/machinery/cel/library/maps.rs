@@ -42,10 +42,10 @@ pub(in super::super) fn map_insert<'a>(values: Vec<Value<'a>>) -> Result<'a> {
 fn pairs<'a>(map: Map<'a>) -> Vec<(Value<'a>, Value<'a>)> {
     match map {
         Map::Own(pairs) => Rc::try_unwrap(pairs).unwrap_or_else(|shared| shared.to_vec()),
-        lent => {
-            let keys = lent.keys().into_iter();
+        borrowed => {
+            let keys = borrowed.keys().into_iter();
             keys.filter_map(|key| {
-                let value = lent.get(&key)?;
+                let value = borrowed.get(&key)?;
                 Some((key, value))
             })
             .collect()

@@ -293,7 +293,7 @@ fn quote<'a>(v: &[Value<'a>]) -> Result<'a> {
 /// A text's own view, for functions that take texts of any kind.
 pub(super) fn text<'v>(value: &'v Value<'_>) -> std::result::Result<&'v str, Fault> {
     match value {
-        Value::String(Text::Lent(text)) => Ok(text),
+        Value::String(Text::Borrowed(text)) => Ok(text),
         Value::String(Text::Own(text)) => Ok(text),
         _ => Err(Fault::NoSuchOverload),
     }

@@ -14,15 +14,15 @@ impl OidcSettings {
     /// The user that the claims of a believed token make, if all rules hold.
     pub(super) fn user_of(&self, claims: Claims) -> Result<User, String> {
         let floating = with_floats(Value::Object(claims.clone()));
-        let lent = || cel::Value::from(&floating);
+        let floating_value = || cel::Value::from(&floating);
         let mut user = User {
-            name: self.username(&claims, lent())?,
-            groups: self.groups(&claims, lent())?,
-            uid: self.uid(&claims, lent())?,
+            name: self.username(&claims, floating_value())?,
+            groups: self.groups(&claims, floating_value())?,
+            uid: self.uid(&claims, floating_value())?,
             ..User::default()
         };
         for (key, program) in &self.extra {
-            let value = evaluate(program, "claims", lent())?;
+            let value = evaluate(program, "claims", floating_value())?;
             let values = texts(&value).ok_or_else(|| {
                 format!(
                     "oidc: error evaluating extra claim expression: {}: expression must return a string or a list of \
@@ -34,7 +34,7 @@ impl OidcSettings {
                 user.extra.insert(key.clone(), values);
             }
         }
-        self.check_claims(&claims, lent)?;
+        self.check_claims(&claims, floating_value)?;
         let value = shown(&user);
         for rule in &self.user_rules {
             check(rule, "user", cel::Value::from(&value))
@@ -104,7 +104,7 @@ impl OidcSettings {
         }
     }
 
-    fn check_claims<'a>(&self, claims: &Claims, lent: impl Fn() -> cel::Value<'a>) -> Result<(), String> {
+    fn check_claims<'a>(&self, claims: &Claims, floating_value: impl Fn() -> cel::Value<'a>) -> Result<(), String> {
         for rule in &self.claim_rules {
             match rule {
                 ClaimRule::Required { claim, value } => {
@@ -118,7 +118,7 @@ impl OidcSettings {
                         ));
                     }
                 }
-                ClaimRule::Holds(rule) => check(rule, "claims", lent())
+                ClaimRule::Holds(rule) => check(rule, "claims", floating_value())
                     .map_err(|why| format!("oidc: error evaluating claim validation expression: {why}"))?,
             }
         }

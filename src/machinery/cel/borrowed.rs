@@ -23,9 +23,9 @@ impl<'a> From<&'a Json> for Value<'a> {
                 (None, Some(n)) => Value::Uint(n),
                 (None, None) => Value::Double(number.as_f64().unwrap_or(f64::NAN)),
             },
-            Json::String(text) => Value::String(Text::Lent(text)),
-            Json::Array(array) => Value::List(List::Lent(Rc::new(JsonList(array)))),
-            Json::Object(object) => Value::Map(Map::Lent(Rc::new(JsonMap(object)))),
+            Json::String(text) => Value::String(Text::Borrowed(text)),
+            Json::Array(array) => Value::List(List::Borrowed(Rc::new(JsonList(array)))),
+            Json::Object(object) => Value::Map(Map::Borrowed(Rc::new(JsonMap(object)))),
         }
     }
 }
@@ -54,7 +54,7 @@ impl<'a> Entries<'a> for JsonMap<'a> {
     }
 
     fn keys(&self) -> Vec<Text<'a>> {
-        self.0.keys().map(|key| Text::Lent(key)).collect()
+        self.0.keys().map(|key| Text::Borrowed(key)).collect()
     }
 }
 
@@ -81,7 +81,7 @@ impl<'a> Value<'a> {
     /// An API object as its JSON would be read: fields that JSON leaves out are absent.
     pub fn object(message: &'a dyn Reflect) -> Value<'a> {
         let gvk = message.desc().gvk.as_deref();
-        Value::Map(Map::Lent(Rc::new(Message {
+        Value::Map(Map::Borrowed(Rc::new(Message {
             message,
             gvk,
             form: Form::Json,
@@ -91,7 +91,7 @@ impl<'a> Value<'a> {
     /// A message as [`Type::of_message`](super::Type::of_message) describes it.
     pub fn message(message: &'a dyn Reflect) -> Value<'a> {
         let gvk = message.desc().gvk.as_deref();
-        Value::Map(Map::Lent(Rc::new(Message {
+        Value::Map(Map::Borrowed(Rc::new(Message {
             message,
             gvk,
             form: Form::Typed,
@@ -100,7 +100,7 @@ impl<'a> Value<'a> {
 
     /// The value of a field as [`Type::of_field`](super::Type::of_field) describes it.
     pub fn field(field: &FieldDesc, value: reflect::Value<'a>) -> Value<'a> {
-        lent(field, value, Form::Typed)
+        borrowed(field, value, Form::Typed)
     }
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn is_shown(field: &FieldDesc, value: reflect::Value<'_>) -> bool {
     }
 }
 
-fn lent<'a>(field: &FieldDesc, value: reflect::Value<'a>, form: Form) -> Value<'a> {
+fn borrowed<'a>(field: &FieldDesc, value: reflect::Value<'a>, form: Form) -> Value<'a> {
     match value {
         reflect::Value::Absent | reflect::Value::Null => Value::Null,
         reflect::Value::Bool(b) => Value::Bool(b),
@@ -180,17 +180,17 @@ fn lent<'a>(field: &FieldDesc, value: reflect::Value<'a>, form: Form) -> Value<'
         reflect::Value::Int64(n) => Value::Int(n),
         reflect::Value::Double(n) => Value::Double(n),
         reflect::Value::Str(text) if form == Form::Typed => of_text(field, text),
-        reflect::Value::Str(text) => Value::String(Text::Lent(text)),
+        reflect::Value::Str(text) => Value::String(Text::Borrowed(text)),
         reflect::Value::Bytes(bytes) => Value::Bytes(Rc::from(&**bytes)),
-        reflect::Value::Message(message) => Value::Map(Map::Lent(Rc::new(Message {
+        reflect::Value::Message(message) => Value::Map(Map::Borrowed(Rc::new(Message {
             message,
             gvk: message.desc().gvk.as_deref().filter(|_| form == Form::Typed),
             form,
         }))),
         reflect::Value::Leaf(leaf) if form == Form::Typed => of_time(leaf).unwrap_or_else(|| of_leaf(leaf)),
         reflect::Value::Leaf(leaf) => of_leaf(leaf),
-        reflect::Value::List(list) => Value::List(List::Lent(Rc::new(ReflectList(list, form)))),
-        reflect::Value::Map(map) => Value::Map(Map::Lent(Rc::new(ReflectMap(map, form)))),
+        reflect::Value::List(list) => Value::List(List::Borrowed(Rc::new(ReflectList(list, form)))),
+        reflect::Value::Map(map) => Value::Map(Map::Borrowed(Rc::new(ReflectMap(map, form)))),
     }
 }
 
@@ -206,7 +206,7 @@ fn of_text<'a>(field: &FieldDesc, text: &'a str) -> Value<'a> {
         }
         _ => None,
     };
-    parsed.unwrap_or(Value::String(Text::Lent(text)))
+    parsed.unwrap_or(Value::String(Text::Borrowed(text)))
 }
 
 fn of_time<'a>(leaf: &dyn Leaf) -> Option<Value<'a>> {
@@ -230,7 +230,7 @@ impl<'a> Entries<'a> for Message<'a> {
 
     fn get(&self, key: &str) -> Option<Value<'a>> {
         match (key, self.gvk) {
-            ("kind", Some(gvk)) => return Some(Value::String(Text::Lent(&gvk.kind))),
+            ("kind", Some(gvk)) => return Some(Value::String(Text::Borrowed(&gvk.kind))),
             ("apiVersion", Some(gvk)) => return Some(Value::text(gvk.api_version())),
             _ => {}
         }
@@ -239,12 +239,12 @@ impl<'a> Entries<'a> for Message<'a> {
             Form::Typed => unescape(key),
         };
         let (field, value) = reflect::member(self.message, &name)?;
-        is_shown(field, value).then(|| lent(field, value, self.form))
+        is_shown(field, value).then(|| borrowed(field, value, self.form))
     }
 
     fn keys(&self) -> Vec<Text<'a>> {
         let typed = self.gvk.iter().flat_map(|_| ["apiVersion", "kind"]);
-        typed.chain(self.shown()).map(Text::Lent).collect()
+        typed.chain(self.shown()).map(Text::Borrowed).collect()
     }
 }
 
@@ -256,7 +256,7 @@ impl<'a> Elements<'a> for ReflectList<'a> {
     }
 
     fn get(&self, index: usize) -> Option<Value<'a>> {
-        (index < self.0.len()).then(|| lent(self.0.element(), self.0.get(index), self.1))
+        (index < self.0.len()).then(|| borrowed(self.0.element(), self.0.get(index), self.1))
     }
 }
 
@@ -268,12 +268,12 @@ impl<'a> Entries<'a> for ReflectMap<'a> {
     }
 
     fn get(&self, key: &str) -> Option<Value<'a>> {
-        self.0.get(key).map(|value| lent(self.0.element(), value, self.1))
+        self.0.get(key).map(|value| borrowed(self.0.element(), value, self.1))
     }
 
     fn keys(&self) -> Vec<Text<'a>> {
         let mut keys = Vec::new();
-        self.0.for_each(&mut |key, _| keys.push(Text::Lent(key)));
+        self.0.for_each(&mut |key, _| keys.push(Text::Borrowed(key)));
         keys
     }
 }

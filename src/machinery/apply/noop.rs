@@ -10,7 +10,7 @@ use crate::reflect::{FieldDesc, List, Reflect, Value, member};
 impl Apply<'_> {
     /// Whether [`Apply::run`] would change neither the object nor `entries`, those of the live object. Says no where it
     /// would take a closer look.
-    pub fn is_settled(&self, entries: &[ManagedFieldsEntry]) -> bool {
+    pub fn is_noop(&self, entries: &[ManagedFieldsEntry]) -> bool {
         let Document {
             restated,
             hollow,
