@@ -3,6 +3,7 @@
 pub mod admission;
 pub mod apply;
 mod client;
+mod code;
 pub mod codec;
 mod create;
 pub mod delete;
@@ -26,7 +27,7 @@ mod sealed;
 mod select;
 mod shown;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use keelson_machinery::env::{Clock, Entropy};
@@ -34,14 +35,15 @@ use keelson_machinery::object::{Gvk, Kind};
 use keelson_machinery::protobuf::Mask;
 use keelson_machinery::reflect::Name;
 use keelson_machinery::scheme::{KindDesc, KindRef, Scheme, SubresourceDesc, TypeDesc};
-use keelson_machinery::table::{CellFunctions, Descriptions, TableColumns, TableError};
+use keelson_machinery::table::{Descriptions, TableColumns, TableError};
 use keelson_storage::Store;
 use keelson_storage::encryption::{Encryption, ForResource};
 
 use crate::cache::{Budget, Indexes};
-use admission::{Admission, Chains};
+use admission::Chains;
 
 pub use client::{Client, Objects, TypedObjects};
+pub use code::KindCode;
 pub(crate) use derive::LIST_ITEMS;
 pub use handler::{Call, Handler, Reply};
 pub use kept::Kept;
@@ -161,85 +163,6 @@ impl Endpoint {
     /// The code that answers for a subresource, or with "" for the resource; `None`: the generic handlers do.
     pub fn handler(&self, subresource: &str) -> Option<&dyn Handler> {
         self.resource.handlers.get(subresource).map(|h| &**h)
-    }
-}
-
-/// Code that belongs to kinds, by group and plural; handed in by the server that is built.
-#[derive(Default)]
-pub struct KindCode {
-    strategies: HashMap<(&'static str, &'static str), Arc<dyn Strategy>>,
-    metadata_checks: HashMap<(&'static str, &'static str), MetadataChecks>,
-    admission: Admission,
-    kept: HashMap<(&'static str, &'static str), &'static [Kept]>,
-    defaults: HashMap<(&'static str, &'static str, &'static str), CodeDefaults>,
-    /// By group, plural and subresource.
-    handlers: BTreeMap<(&'static str, &'static str, &'static str), Arc<dyn Handler>>,
-    cells: CellFunctions,
-}
-
-impl KindCode {
-    /// Sets the strategy of a resource.
-    pub fn strategy(&mut self, group: &'static str, plural: &'static str, strategy: impl Strategy + 'static) {
-        self.strategies.insert((group, plural), Arc::new(strategy));
-    }
-
-    /// Sets what a resource checks of its metadata beside the rules that every resource has; without it nothing.
-    pub fn metadata_checks(&mut self, group: &'static str, plural: &'static str, checks: MetadataChecks) {
-        self.metadata_checks.insert((group, plural), checks);
-    }
-
-    /// Sets the fields that an object of a resource keeps from its making on.
-    pub fn kept(&mut self, group: &'static str, plural: &'static str, fields: &'static [Kept]) {
-        self.kept.insert((group, plural), fields);
-    }
-
-    /// Sets the admission plug-ins of the server.
-    pub fn admission(&mut self, admission: Admission) {
-        self.admission = admission;
-    }
-
-    /// Makes a resource one without storage: `handler` answers for it.
-    pub fn resource(&mut self, group: &'static str, plural: &'static str, handler: impl Handler + 'static) {
-        self.subresource(group, plural, "", handler);
-    }
-
-    /// Sets what answers for a subresource that creates or connects. One that only reads and writes its object needs
-    /// none: its rules are [`Strategy::prepare_for_subresource`] and [`Strategy::validate_subresource`].
-    pub fn subresource(
-        &mut self,
-        group: &'static str,
-        plural: &'static str,
-        name: &'static str,
-        handler: impl Handler + 'static,
-    ) {
-        self.handlers.insert((group, plural, name), Arc::new(handler));
-    }
-
-    /// Adds all that `other` has.
-    pub fn merge(&mut self, other: KindCode) {
-        self.handlers.extend(other.handlers);
-        self.strategies.extend(other.strategies);
-        self.metadata_checks.extend(other.metadata_checks);
-        self.kept.extend(other.kept);
-        self.defaults.extend(other.defaults);
-    }
-
-    fn handlers_of(&self, group: &str, plural: &str) -> HashMap<&'static str, Arc<dyn Handler>> {
-        let own = self
-            .handlers
-            .iter()
-            .filter(|((g, p, _), _)| *g == group && *p == plural);
-        own.map(|((_, _, name), handler)| (*name, handler.clone())).collect()
-    }
-
-    /// Sets the cell functions that the definitions' columns name.
-    pub fn cells(&mut self, cells: CellFunctions) {
-        self.cells = cells;
-    }
-
-    /// Sets the defaults in code of one version of a resource.
-    pub fn defaults(&mut self, group: &'static str, version: &'static str, plural: &'static str, f: CodeDefaults) {
-        self.defaults.insert((group, version, plural), f);
     }
 }
 
