@@ -81,7 +81,6 @@ impl Server {
     pub fn kubernetes(mut self) -> Server {
         self.kubernetes = true;
         self.schemes.push(&crate::api::SCHEME);
-        self.code.merge(crate::kube::code());
         self.cells = crate::kube::cells();
         self
     }
@@ -93,10 +92,11 @@ impl Server {
         self
     }
 
-    /// Sets the code of kinds whose definitions don't say everything.
+    /// Adds the code of kinds whose definitions don't say everything. May be called several times; what is registered
+    /// twice, or for no kind, ends the program with a line that names it.
     #[must_use]
     pub fn code(mut self, code: KindCode) -> Server {
-        self.code = code;
+        self.code.merge(code);
         self
     }
 
@@ -199,7 +199,9 @@ impl Server {
         stored: Stored,
     ) -> Result<Config, OptionError> {
         if self.kubernetes {
-            crate::kube::set_event_time_to_live(&mut self.code, settings.event_time_to_live);
+            self.code.merge(crate::kube::code(&crate::kube::CodeOptions {
+                event_time_to_live: settings.event_time_to_live,
+            }));
             let hooks = crate::kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
             self.hooks.splice(0..0, hooks);
         }

@@ -348,7 +348,7 @@ fn server() -> Running {
         vec![Arc::new(PrivilegedGroup), Arc::new(nodes), roles.clone()];
     let config = Config {
         schemes: SCHEMES.to_vec(),
-        code: kube::code(),
+        code: kube::code(&keelson::kube::CodeOptions::default()),
         cells: kube::cells(),
         store: Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap()),
         encryption: Encryption::none(),

@@ -106,7 +106,7 @@ fn config() -> Config {
     ];
     let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
     Config {
-        code: kube::code(),
+        code: kube::code(&keelson::kube::CodeOptions::default()),
         admission: kube::admission::chain(),
         cells: kube::cells(),
         authentication: Authentication {

@@ -122,7 +122,7 @@ fn serve() -> SocketAddr {
             fill_store(&store).await;
             let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), None);
             let config = Config {
-                code: kube::code(),
+                code: kube::code(&keelson::kube::CodeOptions::default()),
                 admission: kube::admission::chain(),
                 cells: kube::cells(),
                 clock: Arc::new(Fixed),

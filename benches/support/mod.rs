@@ -61,7 +61,7 @@ pub fn serve_with(
             let store = keelson_storage::open(store).await.unwrap();
             let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls));
             let mut config = Config {
-                code: keelson::kube::code(),
+                code: keelson::kube::code(&keelson::kube::CodeOptions::default()),
                 admission: keelson::kube::admission::chain(),
                 cells: keelson::kube::cells(),
                 known_versions: keelson::kube::KNOWN_VERSIONS,

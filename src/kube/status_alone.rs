@@ -10,6 +10,8 @@ use super::typed::keep_all_metadata;
 pub struct StatusAlone;
 
 impl Strategy for StatusAlone {
+    type Object = dyn Object;
+
     fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         match part {
             Part::Status => &[&["metadata"]],

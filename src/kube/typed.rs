@@ -21,7 +21,7 @@ pub fn typed_mut<T: Reflect>(object: &mut dyn Object) -> Option<&mut T> {
 }
 
 /// Whether an object is new, or its specification has changed.
-pub fn is_new_generation(new: &dyn Object, old: Option<&dyn Object>) -> bool {
+pub fn is_new_generation<T: Object>(new: &T, old: Option<&T>) -> bool {
     old.is_none_or(|old| old.meta().generation != new.meta().generation)
 }
 

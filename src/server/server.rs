@@ -30,7 +30,7 @@ use crate::listener::{self, ListenerConfig, Phase, Serving, Shutdown};
 use crate::metrics::Metrics;
 use crate::openapi::{Info, OpenApi};
 use crate::registry::admission::Admission;
-use crate::registry::{Backend, Client, KindCode, Placement, Registry, Verbs};
+use crate::registry::{Backend, Client, KindCode, Placement, Registry, RegistryError, Verbs};
 use crate::rest::Rest;
 use crate::settings::RequestSettings;
 use crate::state::ServerState;
@@ -135,7 +135,7 @@ pub struct Running {
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     #[error("{0}")]
-    Table(#[from] keelson_machinery::table::TableError),
+    Registry(#[from] RegistryError),
     #[error("{0}")]
     Listen(#[from] listener::ListenerError),
 }

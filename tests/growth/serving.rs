@@ -148,7 +148,7 @@ fn serve(log: PathBuf) -> SocketAddr {
             let mut listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), None);
             listener.workers = 1;
             let config = Config {
-                code: kube::code(),
+                code: kube::code(&keelson::kube::CodeOptions::default()),
                 admission: kube::admission::chain(),
                 cells: kube::cells(),
                 audit: audit(log),

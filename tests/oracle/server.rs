@@ -196,7 +196,7 @@ pub fn config() -> Config {
     let chain: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup), Arc::new(nodes), roles.clone()];
     let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
     Config {
-        code: kube::code(),
+        code: kube::code(&keelson::kube::CodeOptions::default()),
         admission: kube::admission::chain(),
         cells: kube::cells(),
         runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),

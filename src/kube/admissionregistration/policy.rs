@@ -4,7 +4,7 @@ use keelson_machinery::field::{ErrorList, FieldError};
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_server::registry::write::Part;
-use keelson_server::registry::{Answer, Confirming, Context, Strategy};
+use keelson_server::registry::{Again, Answer, Confirming, Context, KindCode, MetadataChecks, Strategy};
 
 use super::GROUP;
 use super::parameters::{ParameterKind, Reference, of_binding, of_policy};
@@ -12,11 +12,30 @@ use crate::api::admissionregistration_k8s_io::v1::{
     MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ParamKind, ParamRef, ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
 };
+use crate::kube::metadata;
 use crate::kube::status_alone::StatusAlone;
 use crate::kube::typed::{same, typed};
 
 pub const VALIDATING: &str = "validatingadmissionpolicies";
 pub const MUTATING: &str = "mutatingadmissionpolicies";
+
+const CHECKS: MetadataChecks = metadata::any_finalizer(Again::WHOLE);
+
+/// Registers the rules of policies and their bindings.
+pub fn register(code: &mut KindCode) {
+    code.kind::<ValidatingAdmissionPolicy>()
+        .strategy(ValidatingPolicy)
+        .metadata_checks(CHECKS);
+    code.kind::<MutatingAdmissionPolicy>()
+        .strategy(MutatingPolicy)
+        .metadata_checks(CHECKS);
+    code.kind::<ValidatingAdmissionPolicyBinding>()
+        .strategy(ValidatingBinding)
+        .metadata_checks(CHECKS);
+    code.kind::<MutatingAdmissionPolicyBinding>()
+        .strategy(MutatingBinding)
+        .metadata_checks(CHECKS);
+}
 
 /// The rules of validating policies.
 pub struct ValidatingPolicy;
@@ -83,18 +102,20 @@ async fn find(context: &Context, plural: &str, name: &str) -> Option<Box<dyn Obj
     found.ok().flatten().map(|stored| stored.object)
 }
 
-fn is_main(write: &Confirming<'_>, faulty: bool) -> bool {
+fn is_main<O>(write: &Confirming<'_, O>, faulty: bool) -> bool {
     write.part == Part::Main && !faulty
 }
 
 impl Strategy for ValidatingPolicy {
+    type Object = ValidatingAdmissionPolicy;
+
     fn confirm<'a>(
         &'a self,
         context: &'a Context,
-        write: Confirming<'a>,
+        write: Confirming<'a, ValidatingAdmissionPolicy>,
         faulty: bool,
     ) -> Option<Answer<'a, ErrorList>> {
-        let kind = |o: &'a dyn Object| typed::<ValidatingAdmissionPolicy>(o)?.spec.param_kind.as_deref();
+        let kind = |o: &'a ValidatingAdmissionPolicy| o.spec.param_kind.as_deref();
         is_main(&write, faulty).then(|| confirm_policy(context, kind(write.new), write.old.and_then(kind)))?
     }
 
@@ -102,33 +123,43 @@ impl Strategy for ValidatingPolicy {
         StatusAlone.reset_fields(part)
     }
 
-    fn prepare_for_status_update(&self, context: &Context, new: &mut dyn Object, old: &dyn Object) {
+    fn prepare_for_status_update(
+        &self,
+        context: &Context,
+        new: &mut ValidatingAdmissionPolicy,
+        old: &ValidatingAdmissionPolicy,
+    ) {
         StatusAlone.prepare_for_status_update(context, new, old);
     }
 }
 
 impl Strategy for MutatingPolicy {
+    type Object = MutatingAdmissionPolicy;
+
     fn confirm<'a>(
         &'a self,
         context: &'a Context,
-        write: Confirming<'a>,
+        write: Confirming<'a, MutatingAdmissionPolicy>,
         faulty: bool,
     ) -> Option<Answer<'a, ErrorList>> {
-        let kind = |o: &'a dyn Object| typed::<MutatingAdmissionPolicy>(o)?.spec.param_kind.as_deref();
+        let kind = |o: &'a MutatingAdmissionPolicy| o.spec.param_kind.as_deref();
         is_main(&write, faulty).then(|| confirm_policy(context, kind(write.new), write.old.and_then(kind)))?
     }
 }
 
 impl Strategy for ValidatingBinding {
+    type Object = ValidatingAdmissionPolicyBinding;
+
     fn confirm<'a>(
         &'a self,
         context: &'a Context,
-        write: Confirming<'a>,
+        write: Confirming<'a, ValidatingAdmissionPolicyBinding>,
         faulty: bool,
     ) -> Option<Answer<'a, ErrorList>> {
-        let spec = &typed::<ValidatingAdmissionPolicyBinding>(write.new)
-            .filter(|_| is_main(&write, faulty))?
-            .spec;
+        if !is_main(&write, faulty) {
+            return None;
+        }
+        let spec = &write.new.spec;
         let bound = Bound {
             policy: &spec.policy_name,
             reference: spec.param_ref.as_deref(),
@@ -144,15 +175,18 @@ impl Strategy for ValidatingBinding {
 }
 
 impl Strategy for MutatingBinding {
+    type Object = MutatingAdmissionPolicyBinding;
+
     fn confirm<'a>(
         &'a self,
         context: &'a Context,
-        write: Confirming<'a>,
+        write: Confirming<'a, MutatingAdmissionPolicyBinding>,
         faulty: bool,
     ) -> Option<Answer<'a, ErrorList>> {
-        let spec = &typed::<MutatingAdmissionPolicyBinding>(write.new)
-            .filter(|_| is_main(&write, faulty))?
-            .spec;
+        if !is_main(&write, faulty) {
+            return None;
+        }
+        let spec = &write.new.spec;
         let bound = Bound {
             policy: &spec.policy_name,
             reference: spec.param_ref.as_deref(),

@@ -1,32 +1,46 @@
 //! Definitions of custom resources: names that follow from the kind, and the versions that objects were stored in.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Again, Context, KindCode, Strategy};
 
 use crate::api::apiextensions_k8s_io::v1::{CustomResourceDefinition, CustomResourceDefinitionCondition};
-use crate::kube::typed::{IMMUTABLE, typed, typed_mut};
+use crate::kube::metadata;
+use crate::kube::typed::IMMUTABLE;
+
+/// Registers the rules of definitions.
+pub fn register(code: &mut KindCode) {
+    code.kind::<CustomResourceDefinition>()
+        .strategy(CustomResourceDefinitionStrategy)
+        .defaults(defaults)
+        .metadata_checks(metadata::any_finalizer(Again::CHANGE));
+}
 
 /// The rules of definitions.
 pub struct CustomResourceDefinitionStrategy;
 
 impl Strategy for CustomResourceDefinitionStrategy {
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+    type Object = CustomResourceDefinition;
+
+    fn prepare_for_create(&self, _context: &Context, object: &mut CustomResourceDefinition) {
         add_stored_version(object);
     }
 
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, _old: &dyn Object) {
+    fn prepare_for_update(
+        &self,
+        _context: &Context,
+        new: &mut CustomResourceDefinition,
+        _old: &CustomResourceDefinition,
+    ) {
         add_stored_version(new);
     }
 
     /// What names the resource stays; what its objects are, as soon as there may be any.
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (
-            typed::<CustomResourceDefinition>(new),
-            typed::<CustomResourceDefinition>(old),
-        ) else {
-            return ErrorList::default();
-        };
+    fn validate_update(
+        &self,
+        _context: &Context,
+        new: &CustomResourceDefinition,
+        old: &CustomResourceDefinition,
+    ) -> ErrorList {
         let established = |c: &CustomResourceDefinitionCondition| c.r#type == ESTABLISHED && c.status == "True";
         let is_served = old.status.conditions.iter().any(established);
         let (now, was) = (&new.spec, &old.spec);
@@ -47,10 +61,7 @@ impl Strategy for CustomResourceDefinitionStrategy {
 const ESTABLISHED: &str = "Established";
 
 /// Objects will be stored in this version from now on; the list only grows.
-fn add_stored_version(object: &mut dyn Object) {
-    let Some(o) = typed_mut::<CustomResourceDefinition>(object) else {
-        return;
-    };
+fn add_stored_version(o: &mut CustomResourceDefinition) {
     for version in o.spec.versions.iter().filter(|v| v.storage) {
         if !o.status.stored_versions.contains(&version.name) {
             o.status.stored_versions.push(version.name.clone());
@@ -59,10 +70,7 @@ fn add_stored_version(object: &mut dyn Object) {
 }
 
 /// Defaults in code of definitions.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(o) = typed_mut::<CustomResourceDefinition>(object) else {
-        return;
-    };
+pub fn defaults(o: &mut CustomResourceDefinition) {
     let names = &mut o.spec.names;
     if names.singular.is_empty() {
         names.singular = names.kind.to_lowercase();

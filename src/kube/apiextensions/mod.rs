@@ -1,3 +1,10 @@
 //! The group apiextensions.k8s.io.
 
-pub mod custom_resource_definition;
+mod custom_resource_definition;
+
+use keelson_server::registry::KindCode;
+
+/// Registers the rules of this group.
+pub fn register(code: &mut KindCode) {
+    custom_resource_definition::register(code);
+}

@@ -1,22 +1,25 @@
 //! Registrations of API groups and versions: those that this server serves itself are there at once.
 
-use keelson_machinery::object::Object;
 use keelson_server::registry::write::Part;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::apiregistration_k8s_io::v1::{APIService, APIServiceCondition};
-use crate::kube::typed::{keep_metadata, typed_mut};
+use crate::kube::typed::keep_metadata;
 
 const AVAILABLE: &str = "Available";
+
+/// Registers the rules of registrations.
+pub fn register(code: &mut KindCode) {
+    code.kind::<APIService>().strategy(ApiServiceStrategy);
+}
 
 /// The rules of registrations.
 pub struct ApiServiceStrategy;
 
 impl Strategy for ApiServiceStrategy {
-    fn prepare_for_create(&self, context: &Context, object: &mut dyn Object) {
-        let Some(o) = typed_mut::<APIService>(object) else {
-            return;
-        };
+    type Object = APIService;
+
+    fn prepare_for_create(&self, context: &Context, o: &mut APIService) {
         if o.spec.service.is_none() && !o.status.conditions.iter().any(|c| c.r#type == AVAILABLE) {
             o.status.conditions.push(APIServiceCondition {
                 r#type: AVAILABLE.to_owned(),
@@ -35,7 +38,7 @@ impl Strategy for ApiServiceStrategy {
         }
     }
 
-    fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut APIService, old: &APIService) {
         keep_metadata(new, old);
     }
 }

@@ -1,3 +1,10 @@
 //! The group apiregistration.k8s.io.
 
-pub mod api_service;
+mod api_service;
+
+use keelson_server::registry::KindCode;
+
+/// Registers the rules of this group.
+pub fn register(code: &mut KindCode) {
+    api_service::register(code);
+}

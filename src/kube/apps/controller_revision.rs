@@ -1,22 +1,25 @@
 //! Controller revisions: data that never changes.
 
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::apps::v1::ControllerRevision;
-use crate::kube::typed::{IMMUTABLE, non_negative, typed};
+use crate::kube::typed::{IMMUTABLE, non_negative};
+
+/// Registers the rules of controller revisions.
+pub fn register(code: &mut KindCode) {
+    code.kind::<ControllerRevision>().strategy(ControllerRevisionStrategy);
+}
 
 /// The rules of controller revisions.
 pub struct ControllerRevisionStrategy;
 
 impl Strategy for ControllerRevisionStrategy {
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        let Some(o) = typed::<ControllerRevision>(object) else {
-            return ErrorList::default();
-        };
+    type Object = ControllerRevision;
+
+    fn validate(&self, _context: &Context, object: &ControllerRevision) -> ErrorList {
         let mut errors = ErrorList::default();
-        let data = o.data.as_bytes().trim_ascii_start();
+        let data = object.data.as_bytes().trim_ascii_start();
         if data.is_empty() {
             errors.push(FieldError::required(&Path::new("data"), "data is mandatory"));
         } else if !data.starts_with(b"{") {
@@ -25,14 +28,11 @@ impl Strategy for ControllerRevisionStrategy {
                 "data must be a valid JSON object",
             ));
         }
-        errors.extend(non_negative(o.revision, &Path::new("revision")));
+        errors.extend(non_negative(object.revision, &Path::new("revision")));
         errors
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<ControllerRevision>(new), typed::<ControllerRevision>(old)) else {
-            return ErrorList::default();
-        };
+    fn validate_update(&self, _context: &Context, new: &ControllerRevision, old: &ControllerRevision) -> ErrorList {
         let mut errors = non_negative(new.revision, &Path::new("revision"));
         if new.data != old.data {
             let shown = BadValue::json(String::from_utf8_lossy(new.data.as_bytes()));

@@ -4,12 +4,13 @@ use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::intstr::IntOrString;
 use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::{rollout, workload};
 use crate::api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy};
 use crate::kube::core::pod_spec;
-use crate::kube::typed::{non_negative, typed, typed_mut};
+use crate::kube::metadata;
+use crate::kube::typed::non_negative;
 
 const NAMES: workload::Names = workload::Names {
     selector: "daemonset",
@@ -19,69 +20,61 @@ const NAMES: workload::Names = workload::Names {
 /// Counts the changes of the template; older clients look at it.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
+/// Registers the rules of daemon sets.
+pub fn register(code: &mut KindCode) {
+    code.kind::<DaemonSet>()
+        .strategy(DaemonSetStrategy)
+        .defaults(defaults)
+        .metadata_checks(metadata::CHANGE);
+}
+
 /// The rules of daemon sets.
 pub struct DaemonSetStrategy;
 
 impl Strategy for DaemonSetStrategy {
-    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let Some(o) = typed::<DaemonSet>(new) else {
-            return Vec::new();
-        };
-        if old
-            .and_then(typed::<DaemonSet>)
-            .is_some_and(|old| template_generation(old) == template_generation(o))
-        {
+    type Object = DaemonSet;
+
+    fn warnings(&self, new: &DaemonSet, old: Option<&DaemonSet>) -> Vec<String> {
+        if old.is_some_and(|old| template_generation(old) == template_generation(new)) {
             return Vec::new();
         }
-        pod_spec::warnings::of_template(&o.spec.template, &Path::new("spec").child("template"))
+        pod_spec::warnings::of_template(&new.spec.template, &Path::new("spec").child("template"))
     }
 
-    fn fill_bookmark(&self, object: &mut dyn Object) {
+    fn fill_bookmark(&self, object: &mut DaemonSet) {
         set_template_generation(object, 0);
     }
 
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+    fn prepare_for_create(&self, _context: &Context, object: &mut DaemonSet) {
         set_template_generation(object, 1);
     }
 
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        let (Some(now), Some(was)) = (typed::<DaemonSet>(new), typed::<DaemonSet>(old)) else {
-            return;
-        };
-        let changed = !equality::equal(&now.spec.template, &was.spec.template);
-        set_template_generation(new, template_generation(was) + i64::from(changed));
+    fn prepare_for_update(&self, _context: &Context, new: &mut DaemonSet, old: &DaemonSet) {
+        let changed = !equality::equal(&new.spec.template, &old.spec.template);
+        set_template_generation(new, template_generation(old) + i64::from(changed));
     }
 
-    fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        if let Some(old) = typed::<DaemonSet>(old) {
-            set_template_generation(new, template_generation(old));
-        }
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut DaemonSet, old: &DaemonSet) {
+        set_template_generation(new, template_generation(old));
     }
 
     fn versioned_annotations(&self) -> &'static [&'static str] {
         &[TEMPLATE_GENERATION]
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<DaemonSet>(object)
-            .map(|o| validate(&o.spec))
-            .unwrap_or_default()
+    fn validate(&self, _context: &Context, object: &DaemonSet) -> ErrorList {
+        validate(&object.spec)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<DaemonSet>(new), typed::<DaemonSet>(old)) else {
-            return ErrorList::default();
-        };
+    fn validate_update(&self, _context: &Context, new: &DaemonSet, old: &DaemonSet) -> ErrorList {
         let mut errors = validate(&new.spec);
         let (now, was) = (new.spec.selector.as_deref(), old.spec.selector.as_deref());
         errors.extend(workload::immutable_selector(now, was, &Path::new("spec")));
         errors
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        let Some(DaemonSet { status, .. }) = typed(new) else {
-            return ErrorList::default();
-        };
+    fn validate_status_update(&self, _context: &Context, new: &DaemonSet, _old: &DaemonSet) -> ErrorList {
+        let status = &new.status;
         let path = Path::new("status");
         let counts = [
             ("currentNumberScheduled", status.current_number_scheduled),
@@ -100,10 +93,7 @@ impl Strategy for DaemonSetStrategy {
 }
 
 /// Defaults in code of daemon sets.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(o) = typed_mut::<DaemonSet>(object) else {
-        return;
-    };
+pub fn defaults(o: &mut DaemonSet) {
     pod_spec::of_template(&mut o.spec.template);
     let annotations = &mut o.metadata.annotations;
     annotations

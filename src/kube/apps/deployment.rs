@@ -1,46 +1,54 @@
 //! Deployments.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
 use keelson_server::registry::write::Part;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::{rollout, workload};
 use crate::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy as Rollout, RollingUpdateDeployment};
 use crate::kube::core::pod_spec;
-use crate::kube::typed::{is_new_generation, non_negative, typed, typed_mut};
+use crate::kube::metadata;
+use crate::kube::typed::{is_new_generation, non_negative};
 
 const NAMES: workload::Names = workload::Names {
     selector: "deployment",
     kind: "ReplicaSet",
 };
 
+/// Registers the rules of deployments.
+pub fn register(code: &mut KindCode) {
+    code.kind::<Deployment>()
+        .strategy(DeploymentStrategy)
+        .defaults(defaults)
+        .metadata_checks(metadata::CHANGE);
+}
+
 /// The rules of deployments.
 pub struct DeploymentStrategy;
 
 impl Strategy for DeploymentStrategy {
-    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let Some(o) = typed::<Deployment>(new).filter(|_| is_new_generation(new, old)) else {
+    type Object = Deployment;
+
+    fn warnings(&self, new: &Deployment, old: Option<&Deployment>) -> Vec<String> {
+        if !is_new_generation(new, old) {
             return Vec::new();
-        };
-        let mut found = pod_spec::warnings::of_owner(&o.metadata, old.is_none());
+        }
+        let mut found = pod_spec::warnings::of_owner(&new.metadata, old.is_none());
         found.extend(pod_spec::warnings::of_template(
-            &o.spec.template,
+            &new.spec.template,
             &Path::new("spec").child("template"),
         ));
         found
     }
 
-    fn fill_bookmark(&self, object: &mut dyn Object) {
-        if let Some(o) = typed_mut::<Deployment>(object) {
-            o.spec.replicas = Some(0);
-        }
+    fn fill_bookmark(&self, object: &mut Deployment) {
+        object.spec.replicas = Some(0);
     }
 
     /// Annotations go down to the replica sets, so that a change of them counts as one of the specification.
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        if new.meta().annotations != old.meta().annotations {
-            new.meta_mut().generation = old.meta().generation + 1;
+    fn prepare_for_update(&self, _context: &Context, new: &mut Deployment, old: &Deployment) {
+        if new.metadata.annotations != old.metadata.annotations {
+            new.metadata.generation = old.metadata.generation + 1;
         }
     }
 
@@ -51,30 +59,23 @@ impl Strategy for DeploymentStrategy {
         }
     }
 
-    fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        new.meta_mut().labels.clone_from(&old.meta().labels);
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut Deployment, old: &Deployment) {
+        new.metadata.labels.clone_from(&old.metadata.labels);
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<Deployment>(object)
-            .map(|o| validate(&o.spec))
-            .unwrap_or_default()
+    fn validate(&self, _context: &Context, object: &Deployment) -> ErrorList {
+        validate(&object.spec)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<Deployment>(new), typed::<Deployment>(old)) else {
-            return ErrorList::default();
-        };
+    fn validate_update(&self, _context: &Context, new: &Deployment, old: &Deployment) -> ErrorList {
         let mut errors = validate(&new.spec);
         let (now, was) = (new.spec.selector.as_deref(), old.spec.selector.as_deref());
         errors.extend(workload::immutable_selector(now, was, &Path::new("spec")));
         errors
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        let Some(Deployment { status, .. }) = typed(new) else {
-            return ErrorList::default();
-        };
+    fn validate_status_update(&self, _context: &Context, new: &Deployment, _old: &Deployment) -> ErrorList {
+        let status = &new.status;
         let path = Path::new("status");
         let counts = [
             ("observedGeneration", status.observed_generation),
@@ -110,10 +111,7 @@ impl Strategy for DeploymentStrategy {
 }
 
 /// Defaults in code of deployments.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(deployment) = typed_mut::<Deployment>(object) else {
-        return;
-    };
+pub fn defaults(deployment: &mut Deployment) {
     pod_spec::of_template(&mut deployment.spec.template);
     let rollout = &mut deployment.spec.strategy;
     if rollout.r#type == "RollingUpdate" {

@@ -1,9 +1,20 @@
 //! The group apps.
 
-pub mod controller_revision;
-pub mod daemon_set;
-pub mod deployment;
-pub mod replica_set;
+mod controller_revision;
+mod daemon_set;
+mod deployment;
+mod replica_set;
 mod rollout;
-pub mod stateful_set;
+mod stateful_set;
 mod workload;
+
+use keelson_server::registry::KindCode;
+
+/// Registers the rules of this group.
+pub fn register(code: &mut KindCode) {
+    controller_revision::register(code);
+    daemon_set::register(code);
+    deployment::register(code);
+    replica_set::register(code);
+    stateful_set::register(code);
+}

@@ -1,61 +1,62 @@
 //! Replica sets.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::workload;
 use crate::api::apps::v1::{ReplicaSet, ReplicaSetSpec};
 use crate::kube::core::pod_spec;
-use crate::kube::typed::{is_new_generation, non_negative, typed, typed_mut};
+use crate::kube::metadata;
+use crate::kube::typed::{is_new_generation, non_negative};
 
 const NAMES: workload::Names = workload::Names {
     selector: "deployment",
     kind: "ReplicaSet",
 };
 
+/// Registers the rules of replica sets.
+pub fn register(code: &mut KindCode) {
+    code.kind::<ReplicaSet>()
+        .strategy(ReplicaSetStrategy)
+        .defaults(defaults)
+        .metadata_checks(metadata::CHANGE);
+}
+
 /// The rules of replica sets.
 pub struct ReplicaSetStrategy;
 
 impl Strategy for ReplicaSetStrategy {
-    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let Some(o) = typed::<ReplicaSet>(new).filter(|_| is_new_generation(new, old)) else {
+    type Object = ReplicaSet;
+
+    fn warnings(&self, new: &ReplicaSet, old: Option<&ReplicaSet>) -> Vec<String> {
+        if !is_new_generation(new, old) {
             return Vec::new();
-        };
-        let mut found = pod_spec::warnings::of_owner(&o.metadata, old.is_none());
+        }
+        let mut found = pod_spec::warnings::of_owner(&new.metadata, old.is_none());
         found.extend(pod_spec::warnings::of_template(
-            &o.spec.template,
+            &new.spec.template,
             &Path::new("spec").child("template"),
         ));
         found
     }
 
-    fn fill_bookmark(&self, object: &mut dyn Object) {
-        if let Some(o) = typed_mut::<ReplicaSet>(object) {
-            o.spec.replicas = Some(0);
-        }
+    fn fill_bookmark(&self, object: &mut ReplicaSet) {
+        object.spec.replicas = Some(0);
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<ReplicaSet>(object)
-            .map(|o| validate(&o.spec))
-            .unwrap_or_default()
+    fn validate(&self, _context: &Context, object: &ReplicaSet) -> ErrorList {
+        validate(&object.spec)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<ReplicaSet>(new), typed::<ReplicaSet>(old)) else {
-            return ErrorList::default();
-        };
+    fn validate_update(&self, _context: &Context, new: &ReplicaSet, old: &ReplicaSet) -> ErrorList {
         let mut errors = validate(&new.spec);
         let (now, was) = (new.spec.selector.as_deref(), old.spec.selector.as_deref());
         errors.extend(workload::immutable_selector(now, was, &Path::new("spec")));
         errors
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        let Some(ReplicaSet { status, .. }) = typed(new) else {
-            return ErrorList::default();
-        };
+    fn validate_status_update(&self, _context: &Context, new: &ReplicaSet, _old: &ReplicaSet) -> ErrorList {
+        let status = &new.status;
         let path = Path::new("status");
         let counts = [
             ("replicas", status.replicas),
@@ -87,10 +88,8 @@ impl Strategy for ReplicaSetStrategy {
 }
 
 /// Defaults in code of replica sets.
-pub fn defaults(object: &mut dyn Object) {
-    if let Some(o) = typed_mut::<ReplicaSet>(object) {
-        pod_spec::of_template(&mut o.spec.template);
-    }
+pub fn defaults(o: &mut ReplicaSet) {
+    pod_spec::of_template(&mut o.spec.template);
 }
 
 fn validate(spec: &ReplicaSetSpec) -> ErrorList {

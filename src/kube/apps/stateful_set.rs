@@ -2,13 +2,13 @@
 
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::workload;
 use crate::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
 use crate::kube::core::{persistent_volume_claim, pod_spec};
-use crate::kube::typed::{is_new_generation, non_negative, shown, typed, typed_mut};
+use crate::kube::metadata;
+use crate::kube::typed::{is_new_generation, non_negative, shown};
 
 const NAMES: workload::Names = workload::Names {
     selector: "statefulset",
@@ -18,47 +18,50 @@ const NAMES: workload::Names = workload::Names {
 const FIXED: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
     'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
+/// Registers the rules of stateful sets.
+pub fn register(code: &mut KindCode) {
+    code.kind::<StatefulSet>()
+        .strategy(StatefulSetStrategy)
+        .defaults(defaults)
+        .metadata_checks(metadata::CHANGE);
+}
+
 /// The rules of stateful sets.
 pub struct StatefulSetStrategy;
 
 impl Strategy for StatefulSetStrategy {
-    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let Some(o) = typed::<StatefulSet>(new).filter(|_| is_new_generation(new, old)) else {
+    type Object = StatefulSet;
+
+    fn warnings(&self, new: &StatefulSet, old: Option<&StatefulSet>) -> Vec<String> {
+        if !is_new_generation(new, old) {
             return Vec::new();
-        };
+        }
         let path = Path::new("spec");
-        let mut found = pod_spec::warnings::of_template(&o.spec.template, &path.child("template"));
-        for (place, claim) in o.spec.volume_claim_templates.iter().enumerate() {
+        let mut found = pod_spec::warnings::of_template(&new.spec.template, &path.child("template"));
+        for (place, claim) in new.spec.volume_claim_templates.iter().enumerate() {
             let path = path.child("volumeClaimTemplates").index(place);
             found.extend(persistent_volume_claim::warnings_of(claim, &path));
         }
         found
     }
 
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+    fn prepare_for_create(&self, _context: &Context, object: &mut StatefulSet) {
         drop_disabled(object, None);
     }
 
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        drop_disabled(new, typed::<StatefulSet>(old));
+    fn prepare_for_update(&self, _context: &Context, new: &mut StatefulSet, old: &StatefulSet) {
+        drop_disabled(new, Some(old));
     }
 
-    fn fill_bookmark(&self, object: &mut dyn Object) {
-        if let Some(o) = typed_mut::<StatefulSet>(object) {
-            o.spec.replicas = Some(0);
-        }
+    fn fill_bookmark(&self, object: &mut StatefulSet) {
+        object.spec.replicas = Some(0);
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<StatefulSet>(object)
-            .map(|o| validate(&o.spec))
-            .unwrap_or_default()
+    fn validate(&self, _context: &Context, object: &StatefulSet) -> ErrorList {
+        validate(&object.spec)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<StatefulSet>(new), typed::<StatefulSet>(old)) else {
-            return ErrorList::default();
-        };
+    fn validate_update(&self, _context: &Context, new: &StatefulSet, old: &StatefulSet) -> ErrorList {
         let mut errors = validate(&new.spec);
         if !equality::equal(&with_allowed_changes_undone(&new.spec, &old.spec), &old.spec) {
             errors.push(FieldError::forbidden(&Path::new("spec"), FIXED));
@@ -66,10 +69,8 @@ impl Strategy for StatefulSetStrategy {
         errors
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        let Some(StatefulSet { status, .. }) = typed(new) else {
-            return ErrorList::default();
-        };
+    fn validate_status_update(&self, _context: &Context, new: &StatefulSet, _old: &StatefulSet) -> ErrorList {
+        let status = &new.status;
         let path = Path::new("status");
         let counts = [
             ("replicas", status.replicas),
@@ -94,10 +95,7 @@ impl Strategy for StatefulSetStrategy {
 }
 
 /// Defaults in code of stateful sets.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(o) = typed_mut::<StatefulSet>(object) else {
-        return;
-    };
+pub fn defaults(o: &mut StatefulSet) {
     pod_spec::of_template(&mut o.spec.template);
     let rollout = &mut o.spec.update_strategy;
     if rollout.r#type.is_empty() {
@@ -160,14 +158,12 @@ fn validate_rollout(rollout: &StatefulSetUpdateStrategy, path: &Path) -> ErrorLi
 }
 
 /// How many pods may be away at once is told by a feature that is not enabled; what was stored stays.
-fn drop_disabled(object: &mut dyn Object, old: Option<&StatefulSet>) {
+fn drop_disabled(o: &mut StatefulSet, old: Option<&StatefulSet>) {
     let rolling = |o: &StatefulSet| o.spec.update_strategy.rolling_update.clone();
     if old.and_then(rolling).is_some_and(|r| r.max_unavailable.is_some()) {
         return;
     }
-    if let Some(o) = typed_mut::<StatefulSet>(object)
-        && let Some(rolling) = &mut o.spec.update_strategy.rolling_update
-    {
+    if let Some(rolling) = &mut o.spec.update_strategy.rolling_update {
         rolling.max_unavailable = None;
     }
 }

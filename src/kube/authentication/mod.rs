@@ -6,14 +6,12 @@ mod token_review;
 use keelson_server::registry::KindCode;
 use keelson_server::user::User;
 
-use crate::api::authentication_k8s_io::v1::UserInfo;
-
-const GROUP: &str = "authentication.k8s.io";
+use crate::api::authentication_k8s_io::v1::{SelfSubjectReview, TokenReview, UserInfo};
 
 /// Registers what answers for these kinds.
 pub fn register(code: &mut KindCode) {
-    code.resource(GROUP, "selfsubjectreviews", self_subject_review::Review);
-    code.resource(GROUP, "tokenreviews", token_review::Review);
+    code.kind::<SelfSubjectReview>().resource(self_subject_review::Review);
+    code.kind::<TokenReview>().resource(token_review::Review);
 }
 
 /// A user as the API shows it.

@@ -7,12 +7,17 @@ mod validate;
 
 use keelson_server::registry::KindCode;
 
+use crate::api::authorization_k8s_io::v1::{
+    LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview,
+};
+
 const GROUP: &str = "authorization.k8s.io";
 
 /// Registers what answers for these kinds.
 pub fn register(code: &mut KindCode) {
-    code.resource(GROUP, "localsubjectaccessreviews", access_review::OfNamespace);
-    code.resource(GROUP, "selfsubjectaccessreviews", access_review::OfSender);
-    code.resource(GROUP, "selfsubjectrulesreviews", rules_review::Review);
-    code.resource(GROUP, "subjectaccessreviews", access_review::OfAnybody);
+    code.kind::<LocalSubjectAccessReview>()
+        .resource(access_review::OfNamespace);
+    code.kind::<SelfSubjectAccessReview>().resource(access_review::OfSender);
+    code.kind::<SelfSubjectRulesReview>().resource(rules_review::Review);
+    code.kind::<SubjectAccessReview>().resource(access_review::OfAnybody);
 }

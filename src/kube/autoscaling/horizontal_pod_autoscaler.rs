@@ -1,15 +1,15 @@
 //! HorizontalPodAutoscalers (of v2, the hub).
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
 use keelson_machinery::validation::names;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::autoscaling::v2::{
     CrossVersionObjectReference, HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscaler,
     HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec, MetricSpec,
 };
-use crate::kube::typed::{non_negative, typed, typed_mut};
+use crate::kube::metadata;
+use crate::kube::typed::non_negative;
 
 const METRIC_TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
 const SELECT_POLICIES: [&str; 3] = ["Disabled", "Max", "Min"];
@@ -18,30 +18,43 @@ const POLICY_TYPES: [&str; 2] = ["Percent", "Pods"];
 const PERIOD_MAX: i32 = 1800;
 const WINDOW_MAX: i32 = 3600;
 
+/// Registers the rules of autoscalers.
+pub fn register(code: &mut KindCode) {
+    code.kind::<HorizontalPodAutoscaler>()
+        .strategy(AutoscalerStrategy)
+        .defaults(defaults)
+        .metadata_checks(metadata::CHANGE);
+}
+
 /// The rules of autoscalers.
 pub struct AutoscalerStrategy;
 
 impl Strategy for AutoscalerStrategy {
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<HorizontalPodAutoscaler>(object)
-            .map(|o| validate(&o.spec))
-            .unwrap_or_default()
+    type Object = HorizontalPodAutoscaler;
+
+    fn validate(&self, _context: &Context, object: &HorizontalPodAutoscaler) -> ErrorList {
+        validate(&object.spec)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        typed::<HorizontalPodAutoscaler>(new)
-            .map(|o| validate(&o.spec))
-            .unwrap_or_default()
+    fn validate_update(
+        &self,
+        _context: &Context,
+        new: &HorizontalPodAutoscaler,
+        _old: &HorizontalPodAutoscaler,
+    ) -> ErrorList {
+        validate(&new.spec)
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        let Some(o) = typed::<HorizontalPodAutoscaler>(new) else {
-            return ErrorList::default();
-        };
+    fn validate_status_update(
+        &self,
+        _context: &Context,
+        new: &HorizontalPodAutoscaler,
+        _old: &HorizontalPodAutoscaler,
+    ) -> ErrorList {
         let path = Path::new("status");
-        let mut errors = non_negative(o.status.current_replicas.into(), &path.child("currentReplicas"));
+        let mut errors = non_negative(new.status.current_replicas.into(), &path.child("currentReplicas"));
         errors.extend(non_negative(
-            o.status.desired_replicas.into(),
+            new.status.desired_replicas.into(),
             &path.child("desiredReplicas"),
         ));
         errors
@@ -49,10 +62,7 @@ impl Strategy for AutoscalerStrategy {
 }
 
 /// Defaults in code of v2: a behavior that is given, be it empty, is filled up with what holds without one.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(o) = typed_mut::<HorizontalPodAutoscaler>(object) else {
-        return;
-    };
+pub fn defaults(o: &mut HorizontalPodAutoscaler) {
     let Some(behavior) = &mut o.spec.behavior else { return };
     let policy = |ty: &str, value| HPAScalingPolicy {
         r#type: ty.to_owned(),

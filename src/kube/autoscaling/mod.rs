@@ -1,3 +1,10 @@
 //! The group autoscaling.
 
 pub mod horizontal_pod_autoscaler;
+
+use keelson_server::registry::KindCode;
+
+/// Registers the rules of this group.
+pub fn register(code: &mut KindCode) {
+    horizontal_pod_autoscaler::register(code);
+}

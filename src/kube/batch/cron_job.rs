@@ -1,25 +1,40 @@
 //! Cron jobs.
 
 use keelson_machinery::field::Path;
-use keelson_machinery::object::Object;
-use keelson_server::registry::Strategy;
+use keelson_server::registry::{Again, KindCode, MetadataChecks, Strategy};
 
 use crate::api::batch::v1::CronJob;
 use crate::kube::core::pod_spec;
-use crate::kube::typed::{is_new_generation, typed, typed_mut};
+use crate::kube::metadata;
+use crate::kube::typed::is_new_generation;
+
+const CHECKS: MetadataChecks = MetadataChecks {
+    status: Again::NOTHING,
+    ..metadata::CHANGE
+};
+
+/// Registers the rules of cron jobs.
+pub fn register(code: &mut KindCode) {
+    code.kind::<CronJob>()
+        .strategy(CronJobStrategy)
+        .defaults(defaults)
+        .metadata_checks(CHECKS);
+}
 
 /// The rules of cron jobs.
 pub struct CronJobStrategy;
 
 impl Strategy for CronJobStrategy {
-    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let Some(o) = typed::<CronJob>(new).filter(|_| is_new_generation(new, old)) else {
+    type Object = CronJob;
+
+    fn warnings(&self, new: &CronJob, old: Option<&CronJob>) -> Vec<String> {
+        if !is_new_generation(new, old) {
             return Vec::new();
-        };
-        let mut found = pod_spec::warnings::of_owner(&o.metadata, old.is_none());
+        }
+        let mut found = pod_spec::warnings::of_owner(&new.metadata, old.is_none());
         let path = Path::new("spec").child("jobTemplate").child("spec").child("template");
         found.extend(pod_spec::warnings::of_template(
-            &o.spec.job_template.spec.template,
+            &new.spec.job_template.spec.template,
             &path,
         ));
         found
@@ -27,10 +42,8 @@ impl Strategy for CronJobStrategy {
 }
 
 /// Defaults in code of cron jobs: of the pods alone; the jobs they stand in get theirs when they are made.
-pub fn defaults(object: &mut dyn Object) {
-    if let Some(o) = typed_mut::<CronJob>(object) {
-        pod_spec::of_template(&mut o.spec.job_template.spec.template);
-    }
+pub fn defaults(o: &mut CronJob) {
+    pod_spec::of_template(&mut o.spec.job_template.spec.template);
 }
 
 #[cfg(test)]

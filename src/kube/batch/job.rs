@@ -5,11 +5,11 @@ mod keep;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::batch::v1::{Job, JobSpec};
 use crate::kube::core::pod_spec;
-use crate::kube::typed::{is_new_generation, non_negative, typed, typed_mut};
+use crate::kube::typed::{is_new_generation, non_negative};
 
 /// Labels of a job's pods: the name that selectors use, and the older one that is kept for clients that look for it.
 const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
@@ -26,51 +26,51 @@ const ORPHANS: &str = "child pods are preserved by default when jobs are deleted
 const MANY_COMPLETIONS: i32 = 100_000;
 const MANY_PODS: i32 = 10_000;
 
+/// Registers the rules of jobs.
+pub fn register(code: &mut KindCode) {
+    code.kind::<Job>().strategy(JobStrategy).defaults(defaults);
+}
+
 /// The rules of jobs.
 pub struct JobStrategy;
 
 impl Strategy for JobStrategy {
-    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let Some(o) = typed::<Job>(new).filter(|_| is_new_generation(new, old)) else {
+    type Object = Job;
+
+    fn warnings(&self, new: &Job, old: Option<&Job>) -> Vec<String> {
+        if !is_new_generation(new, old) {
             return Vec::new();
-        };
-        let mut found = pod_spec::warnings::of_owner(&o.metadata, old.is_none());
-        found.extend(of_size(&o.spec));
+        }
+        let mut found = pod_spec::warnings::of_owner(&new.metadata, old.is_none());
+        found.extend(of_size(&new.spec));
         found.extend(pod_spec::warnings::of_template(
-            &o.spec.template,
+            &new.spec.template,
             &Path::new("spec").child("template"),
         ));
         found
     }
 
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
-        let Some(job) = typed_mut::<Job>(object) else { return };
+    fn prepare_for_create(&self, _context: &Context, job: &mut Job) {
         if job.spec.manual_selector != Some(true) {
             select_own_pods(job);
         }
         label_like_pods(job);
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        match (typed::<Job>(new), typed::<Job>(old)) {
-            (Some(new), Some(old)) => keep::faults(new, old),
-            _ => ErrorList::default(),
-        }
+    fn validate_update(&self, _context: &Context, new: &Job, old: &Job) -> ErrorList {
+        keep::faults(new, old)
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        match (typed::<Job>(new), typed::<Job>(old)) {
-            (Some(new), Some(old)) => validate_status(new, old),
-            _ => ErrorList::default(),
-        }
+    fn validate_status_update(&self, _context: &Context, new: &Job, old: &Job) -> ErrorList {
+        validate_status(new, old)
     }
 
     fn orphans_by_default(&self) -> bool {
         true
     }
 
-    fn as_written(&self, object: &dyn Object) -> Option<Box<dyn Object>> {
-        let mut job = typed::<Job>(object)?.clone();
+    fn as_written(&self, object: &Job) -> Option<Box<dyn Object>> {
+        let mut job = object.clone();
         label_like_pods(&mut job);
         Some(Box::new(job))
     }
@@ -153,8 +153,7 @@ fn label_like_pods(job: &mut Job) {
 }
 
 /// Defaults of jobs. Those of its labels wait, in a new job, for the labels that its pods will get.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(job) = typed_mut::<Job>(object) else { return };
+pub fn defaults(job: &mut Job) {
     of_spec(&mut job.spec);
     if job.spec.manual_selector == Some(true) || job.spec.selector.is_some() {
         label_like_pods(job);

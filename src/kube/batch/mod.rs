@@ -1,4 +1,12 @@
 //! The group batch.
 
-pub mod cron_job;
-pub mod job;
+mod cron_job;
+mod job;
+
+use keelson_server::registry::KindCode;
+
+/// Registers the rules of this group.
+pub fn register(code: &mut KindCode) {
+    cron_job::register(code);
+    job::register(code);
+}

@@ -28,7 +28,7 @@ fn context() -> HookContext {
         encryption: keelson_storage::encryption::Encryption::none(),
         placement: Arc::default(),
     };
-    let mut code = crate::kube::code();
+    let mut code = crate::kube::code(&crate::kube::CodeOptions::default());
     code.cells(crate::kube::cells());
     code.admission(crate::kube::admission::chain());
     let registry = Registry::new(&[&crate::api::SCHEME], &code, &backend, "/registry", &|_, _, _| true).unwrap();

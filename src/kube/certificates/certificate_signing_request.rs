@@ -1,24 +1,33 @@
 //! Requests for certificates: who asks is who sent the request, and what is asked for never changes.
 
 use keelson_machinery::field::ErrorList;
-use keelson_machinery::object::Object;
 use keelson_machinery::time::Time;
 use keelson_server::registry::write::Part;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Again, Context, KindCode, MetadataChecks, Strategy};
 
 use super::{conditions, issued};
 use crate::api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestCondition as Condition};
+use crate::kube::metadata;
 
-use crate::kube::typed::{typed, typed_mut};
+const CHECKS: MetadataChecks = MetadataChecks {
+    status: Again::BOTH,
+    ..metadata::USUAL
+};
+
+/// Registers the rules of requests for certificates.
+pub fn register(code: &mut KindCode) {
+    code.kind::<CertificateSigningRequest>()
+        .strategy(CertificateSigningRequestStrategy)
+        .metadata_checks(CHECKS);
+}
 
 /// The rules of requests for certificates.
 pub struct CertificateSigningRequestStrategy;
 
 impl Strategy for CertificateSigningRequestStrategy {
-    fn prepare_for_create(&self, context: &Context, object: &mut dyn Object) {
-        let Some(o) = typed_mut::<CertificateSigningRequest>(object) else {
-            return;
-        };
+    type Object = CertificateSigningRequest;
+
+    fn prepare_for_create(&self, context: &Context, o: &mut CertificateSigningRequest) {
         let (spec, user) = (&mut o.spec, &context.user);
         spec.username.clone_from(&user.name);
         spec.uid.clone_from(&user.uid);
@@ -26,10 +35,13 @@ impl Strategy for CertificateSigningRequestStrategy {
         spec.extra.clone_from(&user.extra);
     }
 
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        if let Some((new, old)) = both(new, old) {
-            new.spec = old.spec.clone();
-        }
+    fn prepare_for_update(
+        &self,
+        _context: &Context,
+        new: &mut CertificateSigningRequest,
+        old: &CertificateSigningRequest,
+    ) {
+        new.spec = old.spec.clone();
     }
 
     /// Who may write the status of a request may not decide on it.
@@ -42,8 +54,12 @@ impl Strategy for CertificateSigningRequestStrategy {
         }
     }
 
-    fn prepare_for_status_update(&self, context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        let Some((new, old)) = both(new, old) else { return };
+    fn prepare_for_status_update(
+        &self,
+        context: &Context,
+        new: &mut CertificateSigningRequest,
+        old: &CertificateSigningRequest,
+    ) {
         for decision in conditions::DECISIONS {
             keep_conditions(&mut new.status.conditions, &old.status.conditions, decision);
         }
@@ -51,8 +67,13 @@ impl Strategy for CertificateSigningRequestStrategy {
     }
 
     /// An approval changes the conditions and nothing else.
-    fn prepare_for_subresource(&self, context: &Context, name: &str, new: &mut dyn Object, old: &dyn Object) {
-        let Some((new, old)) = both(new, old) else { return };
+    fn prepare_for_subresource(
+        &self,
+        context: &Context,
+        name: &str,
+        new: &mut CertificateSigningRequest,
+        old: &CertificateSigningRequest,
+    ) {
         if name == "approval" {
             new.spec = old.spec.clone();
             new.status.certificate = old.status.certificate.clone();
@@ -60,32 +81,27 @@ impl Strategy for CertificateSigningRequestStrategy {
         }
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let mut errors = faults(new, old);
-        if let (Some(new), Some(old)) = (typed::<CertificateSigningRequest>(new), typed(old)) {
-            errors.extend(conditions::decisions_added(new, old));
-            errors.extend(issued::validate(&new.status.certificate, &old.status.certificate));
-        }
+    fn validate_status_update(
+        &self,
+        _context: &Context,
+        new: &CertificateSigningRequest,
+        old: &CertificateSigningRequest,
+    ) -> ErrorList {
+        let mut errors = conditions::validate(new, old);
+        errors.extend(conditions::decisions_added(new, old));
+        errors.extend(issued::validate(&new.status.certificate, &old.status.certificate));
         errors
     }
 
-    fn validate_subresource(&self, _context: &Context, _name: &str, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        faults(new, old)
+    fn validate_subresource(
+        &self,
+        _context: &Context,
+        _name: &str,
+        new: &CertificateSigningRequest,
+        old: &CertificateSigningRequest,
+    ) -> ErrorList {
+        conditions::validate(new, old)
     }
-}
-
-fn faults(new: &dyn Object, old: &dyn Object) -> ErrorList {
-    match (typed(new), typed(old)) {
-        (Some(new), Some(old)) => conditions::validate(new, old),
-        _ => ErrorList::default(),
-    }
-}
-
-fn both<'a>(
-    new: &'a mut dyn Object,
-    old: &'a dyn Object,
-) -> Option<(&'a mut CertificateSigningRequest, &'a CertificateSigningRequest)> {
-    Some((typed_mut(new)?, typed(old)?))
 }
 
 /// Puts back the conditions of a type in the places where they stand. Those that came or went are left for validation.

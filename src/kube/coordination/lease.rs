@@ -1,42 +1,49 @@
 //! Leases: bounds of their numbers.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Again, Context, KindCode, Strategy};
 
 use crate::api::coordination_k8s_io::v1::Lease;
-use crate::kube::typed::{non_negative, typed, typed_mut};
+use crate::kube::metadata;
+use crate::kube::typed::non_negative;
+
+/// Registers the rules of leases.
+pub fn register(code: &mut KindCode) {
+    code.kind::<Lease>()
+        .strategy(LeaseStrategy)
+        .metadata_checks(metadata::any_finalizer(Again::CHANGE));
+}
 
 /// The rules of leases.
 pub struct LeaseStrategy;
 
 impl Strategy for LeaseStrategy {
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+    type Object = Lease;
+
+    fn prepare_for_create(&self, _context: &Context, object: &mut Lease) {
         drop_disabled(object, None);
     }
 
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        drop_disabled(new, typed::<Lease>(old));
+    fn prepare_for_update(&self, _context: &Context, new: &mut Lease, old: &Lease) {
+        drop_disabled(new, Some(old));
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<Lease>(object).map(validate).unwrap_or_default()
+    fn validate(&self, _context: &Context, object: &Lease) -> ErrorList {
+        validate(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        typed::<Lease>(new).map(validate).unwrap_or_default()
+    fn validate_update(&self, _context: &Context, new: &Lease, _old: &Lease) -> ErrorList {
+        validate(new)
     }
 }
 
 /// Coordinated elections are a feature that is not enabled; what was stored of them stays.
-fn drop_disabled(object: &mut dyn Object, old: Option<&Lease>) {
+fn drop_disabled(lease: &mut Lease, old: Option<&Lease>) {
     if old.is_some_and(|o| o.spec.strategy.is_some() || o.spec.preferred_holder.is_some()) {
         return;
     }
-    if let Some(lease) = typed_mut::<Lease>(object) {
-        lease.spec.strategy = None;
-        lease.spec.preferred_holder = None;
-    }
+    lease.spec.strategy = None;
+    lease.spec.preferred_holder = None;
 }
 
 fn validate(lease: &Lease) -> ErrorList {

@@ -1,3 +1,12 @@
 //! The group coordination.k8s.io.
 
-pub mod lease;
+mod lease;
+mod lease_candidate;
+
+use keelson_server::registry::KindCode;
+
+/// Registers the rules of this group.
+pub fn register(code: &mut KindCode) {
+    lease::register(code);
+    lease_candidate::register(code);
+}

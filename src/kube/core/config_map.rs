@@ -1,25 +1,27 @@
 //! Config maps: keys, sizes, and objects that say of themselves that they never change.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::data::{self, IMMUTABLE};
 use crate::api::core::v1::ConfigMap;
-use crate::kube::typed::typed;
+
+/// Registers the rules of config maps.
+pub fn register(code: &mut KindCode) {
+    code.kind::<ConfigMap>().strategy(ConfigMapStrategy);
+}
 
 /// The rules of config maps.
 pub struct ConfigMapStrategy;
 
 impl Strategy for ConfigMapStrategy {
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<ConfigMap>(object).map(validate).unwrap_or_default()
+    type Object = ConfigMap;
+
+    fn validate(&self, _context: &Context, object: &ConfigMap) -> ErrorList {
+        validate(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<ConfigMap>(new), typed::<ConfigMap>(old)) else {
-            return ErrorList::default();
-        };
+    fn validate_update(&self, _context: &Context, new: &ConfigMap, old: &ConfigMap) -> ErrorList {
         let mut errors = ErrorList::default();
         if old.immutable == Some(true) {
             let changed = [

@@ -1,29 +1,29 @@
 //! Endpoints: addresses and ports of what stands behind a service.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
 use keelson_machinery::validation::names;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::{ip, port};
 use crate::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
-use crate::kube::typed::typed;
+
+/// Registers the rules of endpoints.
+pub fn register(code: &mut KindCode) {
+    code.kind::<Endpoints>().strategy(EndpointsStrategy);
+}
 
 /// The rules of endpoints.
 pub struct EndpointsStrategy;
 
 impl Strategy for EndpointsStrategy {
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<Endpoints>(object)
-            .map(|new| validate(new, &[]))
-            .unwrap_or_default()
+    type Object = Endpoints;
+
+    fn validate(&self, _context: &Context, object: &Endpoints) -> ErrorList {
+        validate(object, &[])
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let stored = typed::<Endpoints>(old).map(addresses).unwrap_or_default();
-        typed::<Endpoints>(new)
-            .map(|new| validate(new, &stored))
-            .unwrap_or_default()
+    fn validate_update(&self, _context: &Context, new: &Endpoints, old: &Endpoints) -> ErrorList {
+        validate(new, &addresses(old))
     }
 }
 

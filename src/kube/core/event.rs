@@ -3,43 +3,68 @@
 use std::time::Duration;
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
 use keelson_machinery::validation::labels;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Again, Context, Kept, KindCode, Strategy};
 
 use crate::api::core::v1::Event;
-use crate::kube::typed::typed;
+use crate::api::events_k8s_io;
+use crate::kube::metadata;
 
 /// How long an event is kept after it was written last, unless told otherwise.
-const TIME_TO_LIVE: Duration = Duration::from_secs(60 * 60);
+pub const TIME_TO_LIVE: Duration = Duration::from_secs(60 * 60);
 
 /// The most characters of the one-word fields of events of the newer form.
 const WORD_MAX: usize = 128;
 /// The most characters of their message.
 const MESSAGE_MAX: usize = 1024;
 
-/// The rules of events.
-#[derive(Clone)]
-pub struct EventStrategy {
-    /// How long an event is kept after it was written last; `None`: for ever.
-    pub time_to_live: Option<Duration>,
+/// Fields that stay, of the newer group alone: through the older one the same objects may change. The reason is looked at
+/// twice.
+const KEPT: &[Kept] = &[
+    Kept::at("involvedObject"),
+    Kept::at("reason"),
+    Kept::at("message"),
+    Kept::at("source"),
+    Kept::at("firstTimestamp"),
+    Kept::at("lastTimestamp"),
+    Kept::at("count"),
+    Kept::at("reason"),
+    Kept::at("type"),
+    Kept::at("eventTime"),
+    Kept::at("action"),
+    Kept::at("related"),
+    Kept {
+        told: "reportingController",
+        ..Kept::at("reportingComponent")
+    },
+    Kept::at("reportingInstance"),
+];
+
+/// Registers the rules of events, which are the same objects in two groups.
+pub fn register(code: &mut KindCode, time_to_live: Option<Duration>) {
+    code.kind::<Event>()
+        .strategy(EventStrategy { time_to_live })
+        .metadata_checks(metadata::any_finalizer(Again::NOTHING));
+    code.kind::<events_k8s_io::v1::Event>()
+        .metadata_checks(metadata::CHANGE)
+        .kept(KEPT);
 }
 
-impl Default for EventStrategy {
-    fn default() -> EventStrategy {
-        EventStrategy {
-            time_to_live: Some(TIME_TO_LIVE),
-        }
-    }
+/// The rules of events.
+struct EventStrategy {
+    /// How long an event is kept after it was written last; `None`: for ever.
+    time_to_live: Option<Duration>,
 }
 
 impl Strategy for EventStrategy {
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<Event>(object).map(validate).unwrap_or_default()
+    type Object = Event;
+
+    fn validate(&self, _context: &Context, object: &Event) -> ErrorList {
+        validate(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        typed::<Event>(new).map(validate).unwrap_or_default()
+    fn validate_update(&self, _context: &Context, new: &Event, _old: &Event) -> ErrorList {
+        validate(new)
     }
 
     fn time_to_live(&self) -> Option<Duration> {
@@ -112,6 +137,8 @@ mod tests {
     use super::*;
     use crate::kube::testing::{context, lines, read};
 
+    const RULES: EventStrategy = EventStrategy { time_to_live: None };
+
     #[test]
     fn an_event_is_about_something_in_its_namespace() {
         let other = "does not match event.namespace";
@@ -131,7 +158,7 @@ mod tests {
         ] {
             let text = format!(r#"{{"metadata":{{"namespace":"{own}"}},"involvedObject":{{"namespace":"{about}"}}}}"#);
             let event: Event = read(&text);
-            assert_eq!(lines(&EventStrategy::default().validate(&context(), &event)), expected);
+            assert_eq!(lines(&RULES.validate(&context(), &event)), expected);
         }
     }
 
@@ -141,13 +168,13 @@ mod tests {
         let event: Event = read(&format!(
             r#"{{{time},"reportingComponent":"a.b/c","reportingInstance":"c-1","action":"A","reason":"R"}}"#
         ));
-        assert_eq!(lines(&EventStrategy::default().validate(&context(), &event)), "");
+        assert_eq!(lines(&RULES.validate(&context(), &event)), "");
         let event: Event = read(&format!(
             r#"{{{time},"reportingComponent":"a.b/c","action":"A","reason":"{}"}}"#,
             "r".repeat(129)
         ));
         assert_eq!(
-            lines(&EventStrategy::default().validate(&context(), &event)),
+            lines(&RULES.validate(&context(), &event)),
             "reportingInstance: Required value\nreason: Invalid value: \"\": can have at most 128 characters"
         );
     }

@@ -2,20 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use keelson_machinery::object::Object;
 use keelson_machinery::quantity::Quantity;
+use keelson_server::registry::KindCode;
 
 use super::resource_list::round;
 use crate::api::core::v1::{LimitRange, LimitRangeItem};
-use crate::kube::typed::typed_mut;
+use crate::kube::metadata;
 
 const CONTAINER: &str = "Container";
 
+/// Registers the rules of limit ranges.
+pub fn register(code: &mut KindCode) {
+    code.kind::<LimitRange>()
+        .defaults(defaults)
+        .metadata_checks(metadata::WHOLE);
+}
+
 /// Defaults in code of limit ranges.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(o) = typed_mut::<LimitRange>(object) else {
-        return;
-    };
+pub fn defaults(o: &mut LimitRange) {
     for item in &mut o.spec.limits {
         for amounts in [
             &mut item.max,

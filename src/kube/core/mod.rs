@@ -22,3 +22,27 @@ pub mod secret;
 pub mod service;
 pub mod service_account;
 pub mod subresources;
+
+use std::time::Duration;
+
+use keelson_server::registry::KindCode;
+
+/// Registers the rules of this group, with the time that events are kept.
+pub fn register(code: &mut KindCode, event_time_to_live: Option<Duration>) {
+    event::register(code, event_time_to_live);
+    config_map::register(code);
+    endpoints::register(code);
+    limit_range::register(code);
+    namespace::register(code);
+    node::register(code);
+    persistent_volume::register(code);
+    persistent_volume_claim::register(code);
+    pod::register(code);
+    pod_template::register(code);
+    replication_controller::register(code);
+    resource_quota::register(code);
+    secret::register(code);
+    service::register(code);
+    service_account::register(code);
+    subresources::register(code);
+}

@@ -1,12 +1,10 @@
 //! Namespaces: they are told apart by a label too, and go only when the finalizers of their spec are done.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
 use keelson_machinery::validation::labels;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::core::v1::Namespace;
-use crate::kube::typed::{typed, typed_mut};
 
 /// Holds the name, so that selectors can name a namespace.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -18,18 +16,22 @@ const STANDARD_FINALIZERS: [&str; 3] = [FINALIZER, "orphan", "foregroundDeletion
 const ACTIVE: &str = "Active";
 const TERMINATING: &str = "Terminating";
 
+/// Registers the rules of namespaces.
+pub fn register(code: &mut KindCode) {
+    code.kind::<Namespace>().strategy(NamespaceStrategy).defaults(defaults);
+}
+
 /// The rules of namespaces.
 pub struct NamespaceStrategy;
 
 impl Strategy for NamespaceStrategy {
+    type Object = Namespace;
+
     fn defaults_metadata(&self) -> bool {
         true
     }
 
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
-        let Some(namespace) = typed_mut::<Namespace>(object) else {
-            return;
-        };
+    fn prepare_for_create(&self, _context: &Context, namespace: &mut Namespace) {
         namespace.status.phase = ACTIVE.to_owned();
         if !namespace.spec.finalizers.iter().any(|f| f == FINALIZER) {
             namespace.spec.finalizers.push(FINALIZER.to_owned());
@@ -37,41 +39,28 @@ impl Strategy for NamespaceStrategy {
         label(namespace);
     }
 
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        let (Some(new), Some(old)) = (typed_mut::<Namespace>(new), typed::<Namespace>(old)) else {
-            return;
-        };
+    fn prepare_for_update(&self, _context: &Context, new: &mut Namespace, old: &Namespace) {
         new.spec.finalizers.clone_from(&old.spec.finalizers);
         label(new);
     }
 
-    fn prepare_for_subresource(&self, _context: &Context, name: &str, new: &mut dyn Object, old: &dyn Object) {
-        let (Some(new), Some(old)) = (typed_mut::<Namespace>(new), typed::<Namespace>(old)) else {
-            return;
-        };
+    fn prepare_for_subresource(&self, _context: &Context, name: &str, new: &mut Namespace, old: &Namespace) {
         if name == "finalize" {
             new.status = old.status.clone();
         }
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
+    fn validate(&self, _context: &Context, object: &Namespace) -> ErrorList {
         let path = Path::new("spec").child("finalizers");
-        typed::<Namespace>(object)
-            .map(|namespace| validate_finalizers(namespace, |_| path.clone()))
-            .unwrap_or_default()
+        validate_finalizers(object, |_| path.clone())
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
+    fn validate_update(&self, _context: &Context, new: &Namespace, _old: &Namespace) -> ErrorList {
         let path = Path::new("spec").child("finalizers");
-        typed::<Namespace>(new)
-            .map(|namespace| validate_finalizers(namespace, |index| path.index(index)))
-            .unwrap_or_default()
+        validate_finalizers(new, |index| path.index(index))
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        let Some(new) = typed::<Namespace>(new) else {
-            return ErrorList::default();
-        };
+    fn validate_status_update(&self, _context: &Context, new: &Namespace, _old: &Namespace) -> ErrorList {
         let going = new.metadata.deletion_timestamp.is_some();
         let (phase, detail) = match going {
             false => (ACTIVE, "may only be 'Active' if `deletionTimestamp` is empty"),
@@ -86,23 +75,19 @@ impl Strategy for NamespaceStrategy {
         }
     }
 
-    fn prepare_for_deletion(&self, object: &mut dyn Object) {
-        let Some(namespace) = typed_mut::<Namespace>(object) else {
-            return;
-        };
+    fn prepare_for_deletion(&self, namespace: &mut Namespace) {
         namespace.status.phase = TERMINATING.to_owned();
         // A namespace waits for what is in it, not for a time.
         namespace.metadata.deletion_grace_period_seconds = None;
     }
 
-    fn may_vanish(&self, object: &dyn Object) -> bool {
+    fn may_vanish(&self, object: &Namespace) -> bool {
         // The mark comes before the end even of a namespace that nothing holds.
-        typed::<Namespace>(object).is_none_or(|namespace| is_marked(namespace) && namespace.spec.finalizers.is_empty())
+        is_marked(object) && object.spec.finalizers.is_empty()
     }
 
-    fn is_deletion_settled(&self, object: &dyn Object) -> bool {
-        typed::<Namespace>(object)
-            .is_some_and(|namespace| is_marked(namespace) && !namespace.spec.finalizers.is_empty())
+    fn is_deletion_settled(&self, object: &Namespace) -> bool {
+        is_marked(object) && !object.spec.finalizers.is_empty()
     }
 
     fn failed_precondition(&self, what: &str, wanted: &str, found: &str) -> Option<String> {
@@ -113,10 +98,8 @@ impl Strategy for NamespaceStrategy {
 }
 
 /// Gives a namespace the label with its name.
-pub fn defaults(object: &mut dyn Object) {
-    if let Some(namespace) = typed_mut::<Namespace>(object) {
-        label(namespace);
-    }
+pub fn defaults(namespace: &mut Namespace) {
+    label(namespace);
 }
 
 fn is_marked(namespace: &Namespace) -> bool {

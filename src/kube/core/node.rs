@@ -3,33 +3,42 @@
 use std::collections::HashSet;
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
 use keelson_machinery::validation::labels;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::resource_list::round;
+use super::subresources::proxy;
 use crate::api::core::v1::Node;
-use crate::kube::typed::{typed, typed_mut};
+
+/// Registers the rules of nodes.
+pub fn register(code: &mut KindCode) {
+    code.kind::<Node>()
+        .strategy(NodeStrategy)
+        .defaults(defaults)
+        .subresource("proxy", proxy::OfNode);
+}
 
 /// The rules of nodes.
 pub struct NodeStrategy;
 
 impl Strategy for NodeStrategy {
-    fn warnings(&self, new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
-        let named = typed::<Node>(new).is_some_and(|o| !o.spec.external_id.is_empty());
+    type Object = Node;
+
+    fn warnings(&self, new: &Node, _old: Option<&Node>) -> Vec<String> {
+        let named = !new.spec.external_id.is_empty();
         let text = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
         named.then(|| text.to_owned()).into_iter().collect()
     }
 
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+    fn prepare_for_create(&self, _context: &Context, object: &mut Node) {
         forget_configuration(object);
     }
 
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, _old: &dyn Object) {
+    fn prepare_for_update(&self, _context: &Context, new: &mut Node, _old: &Node) {
         forget_configuration(new);
     }
 
-    fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, _old: &dyn Object) {
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut Node, _old: &Node) {
         forget_configuration(new);
     }
 
@@ -38,14 +47,11 @@ impl Strategy for NodeStrategy {
         true
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<Node>(object).map(validate_taints).unwrap_or_default()
+    fn validate(&self, _context: &Context, object: &Node) -> ErrorList {
+        validate_taints(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<Node>(new), typed::<Node>(old)) else {
-            return ErrorList::default();
-        };
+    fn validate_update(&self, _context: &Context, new: &Node, old: &Node) -> ErrorList {
         let spec = Path::new("spec");
         let mut errors = validate_taints(new);
         if !old.spec.pod_cidrs.is_empty() && new.spec.pod_cidrs != old.spec.pod_cidrs {
@@ -65,8 +71,7 @@ impl Strategy for NodeStrategy {
 
 /// Defaults in code of nodes: pods may have all that a node has, unless it is said otherwise; the one range of pod
 /// addresses and the list of ranges are the same.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(node) = typed_mut::<Node>(object) else { return };
+pub fn defaults(node: &mut Node) {
     round(&mut node.status.capacity);
     round(&mut node.status.allocatable);
     if node.status.allocatable.is_empty() {
@@ -81,11 +86,9 @@ pub fn defaults(object: &mut dyn Object) {
 }
 
 /// Kubelets took their configuration from here once.
-fn forget_configuration(object: &mut dyn Object) {
-    if let Some(node) = typed_mut::<Node>(object) {
-        node.spec.config_source = None;
-        node.status.config = None;
-    }
+fn forget_configuration(node: &mut Node) {
+    node.spec.config_source = None;
+    node.status.config = None;
 }
 
 fn validate_taints(node: &Node) -> ErrorList {

@@ -3,14 +3,12 @@
 mod keep;
 
 use keelson_machinery::field::{ErrorList, Path};
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::persistent_volume_claim::CLASS_ANNOTATION;
 use super::pod_spec;
 use super::resource_list::round;
 use crate::api::core::v1::{PersistentVolume, PersistentVolumeStatus};
-use crate::kube::typed::{typed, typed_mut};
 
 const PENDING: &str = "Pending";
 /// What becomes of a volume that nobody claims any longer.
@@ -21,35 +19,36 @@ const MOUNT_ANNOTATION: &str = "volume.beta.kubernetes.io/mount-options";
 /// How a volume appears in a pod.
 const FILESYSTEM: &str = "Filesystem";
 
+/// Registers the rules of persistent volumes.
+pub fn register(code: &mut KindCode) {
+    code.kind::<PersistentVolume>()
+        .strategy(PersistentVolumeStrategy)
+        .defaults(defaults);
+}
+
 /// The rules of persistent volumes.
 pub struct PersistentVolumeStrategy;
 
 impl Strategy for PersistentVolumeStrategy {
-    fn warnings(&self, new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
-        typed::<PersistentVolume>(new).map(warnings_of).unwrap_or_default()
+    type Object = PersistentVolume;
+
+    fn warnings(&self, new: &PersistentVolume, _old: Option<&PersistentVolume>) -> Vec<String> {
+        warnings_of(new)
     }
 
-    fn prepare_for_create(&self, context: &Context, object: &mut dyn Object) {
-        if let Some(o) = typed_mut::<PersistentVolume>(object) {
-            o.status = PersistentVolumeStatus {
-                phase: PENDING.to_owned(),
-                last_phase_transition_time: Some(context.now.truncate_to_seconds()),
-                ..PersistentVolumeStatus::default()
-            };
-        }
-    }
-
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        match (typed::<PersistentVolume>(new), typed::<PersistentVolume>(old)) {
-            (Some(new), Some(old)) => keep::faults(&new.spec, &old.spec),
-            _ => ErrorList::default(),
-        }
-    }
-
-    fn prepare_for_status_update(&self, context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        let (Some(new), Some(old)) = (typed_mut::<PersistentVolume>(new), typed::<PersistentVolume>(old)) else {
-            return;
+    fn prepare_for_create(&self, context: &Context, object: &mut PersistentVolume) {
+        object.status = PersistentVolumeStatus {
+            phase: PENDING.to_owned(),
+            last_phase_transition_time: Some(context.now.truncate_to_seconds()),
+            ..PersistentVolumeStatus::default()
         };
+    }
+
+    fn validate_update(&self, _context: &Context, new: &PersistentVolume, old: &PersistentVolume) -> ErrorList {
+        keep::faults(&new.spec, &old.spec)
+    }
+
+    fn prepare_for_status_update(&self, context: &Context, new: &mut PersistentVolume, old: &PersistentVolume) {
         let (now, was) = (&mut new.status, &old.status);
         let told = now.last_phase_transition_time.is_some()
             && now.last_phase_transition_time != was.last_phase_transition_time;
@@ -110,10 +109,7 @@ fn warnings_of(volume: &PersistentVolume) -> Vec<String> {
 }
 
 /// Defaults in code of persistent volumes. They are not of a specification that stands inline elsewhere.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(o) = typed_mut::<PersistentVolume>(object) else {
-        return;
-    };
+pub fn defaults(o: &mut PersistentVolume) {
     round(&mut o.spec.capacity);
     if o.status.phase.is_empty() {
         o.status.phase = PENDING.to_owned();

@@ -3,34 +3,36 @@
 mod keep;
 
 use keelson_machinery::field::{ErrorList, Path};
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::pod_spec;
 use super::resource_list::round;
 use crate::api::core::v1::{
     PersistentVolumeClaim, PersistentVolumeClaimSpec, TypedLocalObjectReference, TypedObjectReference,
 };
-use crate::kube::typed::{typed, typed_mut};
 
 /// Named the class of a volume or claim before there was a field for it.
 pub const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 const SNAPSHOT_GROUP: &str = "snapshot.storage.k8s.io";
 
+/// Registers the rules of claims of volumes.
+pub fn register(code: &mut KindCode) {
+    code.kind::<PersistentVolumeClaim>()
+        .strategy(PersistentVolumeClaimStrategy)
+        .defaults(defaults);
+}
+
 /// The rules of claims.
 pub struct PersistentVolumeClaimStrategy;
 
 impl Strategy for PersistentVolumeClaimStrategy {
-    fn warnings(&self, new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
-        typed::<PersistentVolumeClaim>(new)
-            .map(|o| warnings_of(o, &Path::root()))
-            .unwrap_or_default()
+    type Object = PersistentVolumeClaim;
+
+    fn warnings(&self, new: &PersistentVolumeClaim, _old: Option<&PersistentVolumeClaim>) -> Vec<String> {
+        warnings_of(new, &Path::root())
     }
 
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
-        let Some(o) = typed_mut::<PersistentVolumeClaim>(object) else {
-            return;
-        };
+    fn prepare_for_create(&self, _context: &Context, o: &mut PersistentVolumeClaim) {
         if !o.spec.data_source.as_deref().is_some_and(is_volume_or_snapshot) {
             o.spec.data_source = None;
         }
@@ -38,13 +40,7 @@ impl Strategy for PersistentVolumeClaimStrategy {
         join_data_sources(&mut o.spec);
     }
 
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        let (Some(new), Some(old)) = (
-            typed_mut::<PersistentVolumeClaim>(new),
-            typed::<PersistentVolumeClaim>(old),
-        ) else {
-            return;
-        };
+    fn prepare_for_update(&self, _context: &Context, new: &mut PersistentVolumeClaim, old: &PersistentVolumeClaim) {
         if old.spec.data_source.is_none() && !new.spec.data_source.as_deref().is_some_and(is_volume_or_snapshot) {
             new.spec.data_source = None;
         }
@@ -54,11 +50,13 @@ impl Strategy for PersistentVolumeClaimStrategy {
         join_data_sources(&mut new.spec);
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        match (typed::<PersistentVolumeClaim>(new), typed::<PersistentVolumeClaim>(old)) {
-            (Some(new), Some(old)) => keep::faults(new, old),
-            _ => ErrorList::default(),
-        }
+    fn validate_update(
+        &self,
+        _context: &Context,
+        new: &PersistentVolumeClaim,
+        old: &PersistentVolumeClaim,
+    ) -> ErrorList {
+        keep::faults(new, old)
     }
 }
 
@@ -122,10 +120,7 @@ fn join_data_sources(spec: &mut PersistentVolumeClaimSpec) {
 }
 
 /// Defaults in code of claims.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(o) = typed_mut::<PersistentVolumeClaim>(object) else {
-        return;
-    };
+pub fn defaults(o: &mut PersistentVolumeClaim) {
     of_claim(o);
 }
 

@@ -6,29 +6,45 @@ mod status;
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::DeleteOptions;
-use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
 use keelson_server::registry::write::Part;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::pod_spec;
-use super::subresources::{ephemeral, resize};
+use super::subresources::{binding, ephemeral, eviction, log, proxy, resize, stream};
 use crate::api::core::v1::{Container, Pod, PodCondition, PodSpec, PodStatus, Toleration};
-use crate::kube::typed::{typed, typed_mut};
 
 /// What an update may change, in the words of the API.
 const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
     `spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be \
     set to 1 if it was previously negative)";
 
+/// Registers the rules of pods.
+pub fn register(code: &mut KindCode) {
+    code.kind::<Pod>()
+        .strategy(PodStrategy)
+        .defaults(defaults)
+        .subresource("attach", stream::Attach)
+        .subresource("binding", binding::Binder)
+        .subresource("eviction", eviction::Evictor)
+        .subresource("exec", stream::Exec)
+        .subresource("log", log::Log)
+        .subresource("portforward", stream::PortForward)
+        .subresource("proxy", proxy::OfPod);
+}
+
 /// The rules of pods.
 pub struct PodStrategy;
 
 impl Strategy for PodStrategy {
+    type Object = Pod;
+
     /// Pods are changed by programs, which read no warnings.
-    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let pod = typed::<Pod>(new).filter(|_| old.is_none());
-        pod.map(pod_spec::warnings::of_pod).unwrap_or_default()
+    fn warnings(&self, new: &Pod, old: Option<&Pod>) -> Vec<String> {
+        match old {
+            None => pod_spec::warnings::of_pod(new),
+            Some(_) => Vec::new(),
+        }
     }
 
     /// Every kubelet lists the pods of its node.
@@ -36,8 +52,7 @@ impl Strategy for PodStrategy {
         true
     }
 
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
-        let Some(pod) = typed_mut::<Pod>(object) else { return };
+    fn prepare_for_create(&self, _context: &Context, pod: &mut Pod) {
         pod.status = PodStatus {
             phase: "Pending".to_owned(),
             qos_class: pod_spec::class(&pod.spec).to_owned(),
@@ -61,10 +76,7 @@ impl Strategy for PodStrategy {
         }
     }
 
-    fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        let (Some(new), Some(old)) = (typed_mut::<Pod>(new), typed::<Pod>(old)) else {
-            return;
-        };
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut Pod, old: &Pod) {
         new.metadata.owner_references.clone_from(&old.metadata.owner_references);
         // Of a feature that is switched off.
         if old.status.node_allocatable_resource_claim_statuses.is_empty() {
@@ -75,10 +87,7 @@ impl Strategy for PodStrategy {
         }
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        let Some(pod) = typed::<Pod>(object) else {
-            return ErrorList::default();
-        };
+    fn validate(&self, _context: &Context, pod: &Pod) -> ErrorList {
         let path = Path::new("spec");
         let mut errors = annotations::validate(pod, &Path::new("metadata").child("annotations"));
         errors.extend(pod_spec::validate(&pod.spec, &path));
@@ -91,10 +100,7 @@ impl Strategy for PodStrategy {
         errors
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<Pod>(new), typed::<Pod>(old)) else {
-            return ErrorList::default();
-        };
+    fn validate_update(&self, _context: &Context, new: &Pod, old: &Pod) -> ErrorList {
         let path = Path::new("spec");
         let mut errors = annotations::validate_change(new, old);
         if !equality::equal(&new.spec, &old.spec) {
@@ -104,44 +110,35 @@ impl Strategy for PodStrategy {
         errors
     }
 
-    fn prepare_for_subresource(&self, _context: &Context, name: &str, new: &mut dyn Object, old: &dyn Object) {
-        if let (Some(new), Some(old)) = (typed_mut::<Pod>(new), typed::<Pod>(old)) {
-            match name {
-                "ephemeralcontainers" => ephemeral::prepare(new, old),
-                "resize" => resize::prepare(new, old),
-                _ => {}
-            }
+    fn prepare_for_subresource(&self, _context: &Context, name: &str, new: &mut Pod, old: &Pod) {
+        match name {
+            "ephemeralcontainers" => ephemeral::prepare(new, old),
+            "resize" => resize::prepare(new, old),
+            _ => {}
         }
     }
 
-    fn validate_subresource(&self, context: &Context, name: &str, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(pod), Some(was)) = (typed::<Pod>(new), typed::<Pod>(old)) else {
-            return ErrorList::default();
-        };
-        if let Some(fault) = annotations::unfit_for(name, was) {
+    fn validate_subresource(&self, context: &Context, name: &str, new: &Pod, old: &Pod) -> ErrorList {
+        if let Some(fault) = annotations::unfit_for(name, old) {
             return fault.into();
         }
-        let mut errors = annotations::validate_change(pod, was);
+        let mut errors = annotations::validate_change(new, old);
         errors.extend(match name {
-            "ephemeralcontainers" => ephemeral::validate(pod, was),
-            "resize" => resize::validate(pod, was),
+            "ephemeralcontainers" => ephemeral::validate(new, old),
+            "resize" => resize::validate(new, old),
             _ => return self.validate_update(context, new, old),
         });
         errors
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<Pod>(new), typed::<Pod>(old)) else {
-            return ErrorList::default();
-        };
+    fn validate_status_update(&self, _context: &Context, new: &Pod, old: &Pod) -> ErrorList {
         let mut errors = annotations::validate_change(new, old);
         errors.extend(status::validate(new, old));
         errors
     }
 
     /// Someone has to end the containers of a pod that is bound to a node and not over; all others go at once.
-    fn grace_seconds(&self, object: &dyn Object, options: &DeleteOptions) -> Option<i64> {
-        let pod = typed::<Pod>(object)?;
+    fn grace_seconds(&self, pod: &Pod, options: &DeleteOptions) -> Option<i64> {
         if pod.spec.node_name.is_empty() || matches!(pod.status.phase.as_str(), "Succeeded" | "Failed") {
             return Some(0);
         }
@@ -154,8 +151,7 @@ impl Strategy for PodStrategy {
 }
 
 /// Defaults in code of pods.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(pod) = typed_mut::<Pod>(object) else { return };
+pub fn defaults(pod: &mut Pod) {
     pod_spec::of_pod(&mut pod.spec);
     // Of a pod, unlike its templates, a negative time is not kept.
     if let Some(seconds) = pod.spec.termination_grace_period_seconds.as_mut().filter(|s| **s < 0) {

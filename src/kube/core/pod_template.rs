@@ -1,27 +1,36 @@
 //! Pod templates.
 
 use keelson_machinery::field::Path;
-use keelson_machinery::object::Object;
-use keelson_server::registry::Strategy;
+use keelson_server::registry::{KindCode, Strategy};
 
 use super::pod_spec;
 use crate::api::core::v1::PodTemplate;
-use crate::kube::typed::{is_new_generation, typed, typed_mut};
+use crate::kube::metadata;
+use crate::kube::typed::is_new_generation;
+
+/// Registers the rules of pod templates.
+pub fn register(code: &mut KindCode) {
+    code.kind::<PodTemplate>()
+        .strategy(PodTemplateStrategy)
+        .defaults(defaults)
+        .metadata_checks(metadata::CHANGE);
+}
 
 /// The rules of pod templates.
 pub struct PodTemplateStrategy;
 
 impl Strategy for PodTemplateStrategy {
-    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let o = typed::<PodTemplate>(new).filter(|_| is_new_generation(new, old));
-        o.map(|o| pod_spec::warnings::of_template(&o.template, &Path::new("template")))
-            .unwrap_or_default()
+    type Object = PodTemplate;
+
+    fn warnings(&self, new: &PodTemplate, old: Option<&PodTemplate>) -> Vec<String> {
+        match is_new_generation(new, old) {
+            true => pod_spec::warnings::of_template(&new.template, &Path::new("template")),
+            false => Vec::new(),
+        }
     }
 }
 
 /// Defaults in code of pod templates.
-pub fn defaults(object: &mut dyn Object) {
-    if let Some(o) = typed_mut::<PodTemplate>(object) {
-        pod_spec::of_template(&mut o.template);
-    }
+pub fn defaults(o: &mut PodTemplate) {
+    pod_spec::of_template(&mut o.template);
 }

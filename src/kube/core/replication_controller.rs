@@ -1,27 +1,37 @@
 //! Replication controllers: what their template says holds for themselves.
 
 use keelson_machinery::field::Path;
-use keelson_machinery::object::Object;
-use keelson_server::registry::Strategy;
+use keelson_server::registry::{KindCode, Strategy};
 
 use super::pod_spec;
 use crate::api::core::v1::ReplicationController;
-use crate::kube::typed::{is_new_generation, typed, typed_mut};
+use crate::kube::metadata;
+use crate::kube::typed::is_new_generation;
+
+/// Registers the rules of replication controllers.
+pub fn register(code: &mut KindCode) {
+    code.kind::<ReplicationController>()
+        .strategy(ReplicationControllerStrategy)
+        .defaults(defaults)
+        .metadata_checks(metadata::CHANGE);
+}
 
 /// The rules of replication controllers.
 pub struct ReplicationControllerStrategy;
 
 impl Strategy for ReplicationControllerStrategy {
+    type Object = ReplicationController;
+
     fn defaults_metadata(&self) -> bool {
         true
     }
 
-    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let Some(o) = typed::<ReplicationController>(new).filter(|_| is_new_generation(new, old)) else {
+    fn warnings(&self, new: &ReplicationController, old: Option<&ReplicationController>) -> Vec<String> {
+        if !is_new_generation(new, old) {
             return Vec::new();
-        };
-        let mut found = pod_spec::warnings::of_owner(&o.metadata, old.is_none());
-        if let Some(template) = &o.spec.template {
+        }
+        let mut found = pod_spec::warnings::of_owner(&new.metadata, old.is_none());
+        if let Some(template) = &new.spec.template {
             let path = Path::new("spec").child("template");
             found.extend(pod_spec::warnings::of_template(template, &path));
         }
@@ -34,10 +44,7 @@ impl Strategy for ReplicationControllerStrategy {
 }
 
 /// Defaults in code of replication controllers: selector and labels are the labels of the template.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(o) = typed_mut::<ReplicationController>(object) else {
-        return;
-    };
+pub fn defaults(o: &mut ReplicationController) {
     let Some(template) = &mut o.spec.template else { return };
     pod_spec::of_template(template);
     let labels = &template.metadata.labels;

@@ -3,22 +3,29 @@
 use std::collections::BTreeSet;
 
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::resource_list::round;
 use crate::api::core::v1::ResourceQuota;
-use crate::kube::typed::{IMMUTABLE, typed, typed_mut};
+use crate::kube::metadata;
+use crate::kube::typed::IMMUTABLE;
+
+/// Registers the rules of quotas.
+pub fn register(code: &mut KindCode) {
+    code.kind::<ResourceQuota>()
+        .strategy(ResourceQuotaStrategy)
+        .defaults(defaults)
+        .metadata_checks(metadata::CHANGE);
+}
 
 /// The rules of quotas.
 pub struct ResourceQuotaStrategy;
 
 impl Strategy for ResourceQuotaStrategy {
+    type Object = ResourceQuota;
+
     /// What a quota counts stays, in whatever order it is said.
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<ResourceQuota>(new), typed::<ResourceQuota>(old)) else {
-            return ErrorList::default();
-        };
+    fn validate_update(&self, _context: &Context, new: &ResourceQuota, old: &ResourceQuota) -> ErrorList {
         let scopes = |quota: &ResourceQuota| quota.spec.scopes.iter().cloned().collect::<BTreeSet<_>>();
         if scopes(new) == scopes(old) {
             return ErrorList::default();
@@ -29,10 +36,7 @@ impl Strategy for ResourceQuotaStrategy {
 }
 
 /// Defaults in code of resource quotas.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(o) = typed_mut::<ResourceQuota>(object) else {
-        return;
-    };
+pub fn defaults(o: &mut ResourceQuota) {
     round(&mut o.spec.hard);
     round(&mut o.status.hard);
     round(&mut o.status.used);

@@ -1,36 +1,36 @@
 //! Secrets: what each type holds, and text that clients may write but never read.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::data::{self, IMMUTABLE as MARKED};
 use crate::api::core::v1::Secret;
-use crate::kube::typed::{IMMUTABLE, typed, typed_mut};
+use crate::kube::typed::IMMUTABLE;
 
 const SERVICE_ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
+
+/// Registers the rules of secrets.
+pub fn register(code: &mut KindCode) {
+    code.kind::<Secret>().strategy(SecretStrategy).defaults(defaults);
+}
 
 /// The rules of secrets.
 pub struct SecretStrategy;
 
 impl Strategy for SecretStrategy {
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        let (Some(new), Some(old)) = (typed_mut::<Secret>(new), typed::<Secret>(old)) else {
-            return;
-        };
+    type Object = Secret;
+
+    fn prepare_for_update(&self, _context: &Context, new: &mut Secret, old: &Secret) {
         if new.r#type.is_empty() {
             new.r#type.clone_from(&old.r#type);
         }
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<Secret>(object).map(validate).unwrap_or_default()
+    fn validate(&self, _context: &Context, object: &Secret) -> ErrorList {
+        validate(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<Secret>(new), typed::<Secret>(old)) else {
-            return ErrorList::default();
-        };
+    fn validate_update(&self, _context: &Context, new: &Secret, old: &Secret) -> ErrorList {
         let mut errors = ErrorList::default();
         if new.r#type != old.r#type {
             errors.push(FieldError::invalid(&Path::new("type"), &new.r#type, IMMUTABLE));
@@ -49,10 +49,7 @@ impl Strategy for SecretStrategy {
 }
 
 /// Moves the text that was written into the data.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(secret) = typed_mut::<Secret>(object) else {
-        return;
-    };
+pub fn defaults(secret: &mut Secret) {
     for (key, text) in std::mem::take(&mut secret.string_data) {
         secret.data.insert(key, text.into());
     }

@@ -7,53 +7,53 @@ use std::collections::BTreeSet;
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::intstr::IntOrString;
-use keelson_machinery::object::Object;
 use keelson_machinery::validation::{labels, names};
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
+use super::subresources::proxy;
 use super::{ip, port};
 use crate::api::core::v1::{Service, ServicePort, ServiceSpec};
-use crate::kube::typed::{typed, typed_mut};
+use crate::kube::metadata;
 
 /// How long a client stays with the same pod, in seconds.
 const AFFINITY_SECONDS: i32 = 10_800;
 /// Stands in place of the cluster address of a service without one.
 const HEADLESS: &str = "None";
 
+/// Registers the rules of services.
+pub fn register(code: &mut KindCode) {
+    code.kind::<Service>()
+        .strategy(ServiceStrategy)
+        .defaults(defaults)
+        .metadata_checks(metadata::CHANGE)
+        .subresource("proxy", proxy::OfService);
+}
+
 /// The rules of services.
 pub struct ServiceStrategy;
 
 impl Strategy for ServiceStrategy {
-    fn warnings(&self, new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
-        typed::<Service>(new).map(|s| ignored(&s.spec)).unwrap_or_default()
+    type Object = Service;
+
+    fn warnings(&self, new: &Service, _old: Option<&Service>) -> Vec<String> {
+        ignored(&new.spec)
     }
 
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
-        let Some(service) = typed_mut::<Service>(object) else {
-            return;
-        };
+    fn prepare_for_create(&self, _context: &Context, service: &mut Service) {
         join_addresses(&mut service.spec, None);
         families_of_headless(&mut service.spec);
     }
 
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        let (Some(new), Some(old)) = (typed_mut::<Service>(new), typed::<Service>(old)) else {
-            return;
-        };
+    fn prepare_for_update(&self, _context: &Context, new: &mut Service, old: &Service) {
         keep_addresses(&mut new.spec, &old.spec);
         join_addresses(&mut new.spec, Some(&old.spec));
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<Service>(object)
-            .map(|new| validate(new, &[]))
-            .unwrap_or_default()
+    fn validate(&self, _context: &Context, object: &Service) -> ErrorList {
+        validate(object, &[])
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<Service>(new), typed::<Service>(old)) else {
-            return ErrorList::default();
-        };
+    fn validate_update(&self, _context: &Context, new: &Service, old: &Service) -> ErrorList {
         let stored: Vec<&str> = old.spec.external_ips.iter().map(String::as_str).collect();
         let mut errors = validate(new, &stored);
         let stays = old.spec.r#type != "ExternalName" && new.spec.r#type != "ExternalName";
@@ -71,9 +71,8 @@ impl Strategy for ServiceStrategy {
     }
 
     /// Only a load balancer is entered from outside.
-    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        let entered = typed::<Service>(new)
-            .is_some_and(|s| s.spec.r#type != "LoadBalancer" && !s.status.load_balancer.ingress.is_empty());
+    fn validate_status_update(&self, _context: &Context, new: &Service, _old: &Service) -> ErrorList {
+        let entered = new.spec.r#type != "LoadBalancer" && !new.status.load_balancer.ingress.is_empty();
         match entered {
             true => FieldError::forbidden(
                 &Path::new("status").child("loadBalancer").child("ingress"),
@@ -112,10 +111,7 @@ fn ignored(spec: &ServiceSpec) -> Vec<String> {
 }
 
 /// Defaults in code of services.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(service) = typed_mut::<Service>(object) else {
-        return;
-    };
+pub fn defaults(service: &mut Service) {
     let spec = &mut service.spec;
     match spec.session_affinity.as_str() {
         "None" => spec.session_affinity_config = None,

@@ -1,28 +1,36 @@
 //! Service accounts.
 
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
+use super::subresources::token;
 use crate::api::core::v1::{ObjectReference, ServiceAccount};
-use crate::kube::typed::typed_mut;
 
 /// Keeps pods of the account to the secrets that it names.
 const ENFORCE_ANNOTATION: &str = "kubernetes.io/enforce-mountable-secrets";
+
+/// Registers the rules of service accounts.
+pub fn register(code: &mut KindCode) {
+    code.kind::<ServiceAccount>()
+        .strategy(ServiceAccountStrategy)
+        .subresource("token", token::Issue);
+}
 
 /// The rules of service accounts: those of their metadata, and that secrets are named and nothing else is said of them.
 pub struct ServiceAccountStrategy;
 
 impl Strategy for ServiceAccountStrategy {
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+    type Object = ServiceAccount;
+
+    fn prepare_for_create(&self, _context: &Context, object: &mut ServiceAccount) {
         name_secrets(object);
     }
 
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, _old: &dyn Object) {
+    fn prepare_for_update(&self, _context: &Context, new: &mut ServiceAccount, _old: &ServiceAccount) {
         name_secrets(new);
     }
 
-    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let has = |o: &dyn Object| o.meta().annotations.contains_key(ENFORCE_ANNOTATION);
+    fn warnings(&self, new: &ServiceAccount, old: Option<&ServiceAccount>) -> Vec<String> {
+        let has = |o: &ServiceAccount| o.metadata.annotations.contains_key(ENFORCE_ANNOTATION);
         if !has(new) || old.is_some_and(has) {
             return Vec::new();
         }
@@ -33,10 +41,7 @@ impl Strategy for ServiceAccountStrategy {
     }
 }
 
-fn name_secrets(object: &mut dyn Object) {
-    let Some(account) = typed_mut::<ServiceAccount>(object) else {
-        return;
-    };
+fn name_secrets(account: &mut ServiceAccount) {
     for secret in &mut account.secrets {
         *secret = ObjectReference {
             name: std::mem::take(&mut secret.name),

@@ -4,48 +4,47 @@ use std::net::IpAddr;
 
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
 use keelson_machinery::validation::names;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, Kept, KindCode, Strategy};
 
 use crate::api::discovery_k8s_io::v1::{Endpoint, EndpointSlice};
 use crate::kube::core::ip;
-use crate::kube::typed::{typed, typed_mut};
+use crate::kube::metadata;
+
+/// Registers the rules of endpoint slices.
+pub fn register(code: &mut KindCode) {
+    code.kind::<EndpointSlice>()
+        .strategy(EndpointSliceStrategy)
+        .metadata_checks(metadata::WHOLE)
+        .kept([Kept::at("addressType")]);
+}
 
 /// The rules of endpoint slices.
 pub struct EndpointSliceStrategy;
 
 impl Strategy for EndpointSliceStrategy {
-    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let old_type = old.is_none() && typed::<EndpointSlice>(new).is_some_and(|o| o.address_type == "FQDN");
+    type Object = EndpointSlice;
+
+    fn warnings(&self, new: &EndpointSlice, old: Option<&EndpointSlice>) -> Vec<String> {
+        let old_type = old.is_none() && new.address_type == "FQDN";
         let text = "spec.addressType: FQDN endpoints are deprecated";
         old_type.then(|| text.to_owned()).into_iter().collect()
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<EndpointSlice>(object)
-            .map(|new| validate(new, &[]))
-            .unwrap_or_default()
+    fn validate(&self, _context: &Context, object: &EndpointSlice) -> ErrorList {
+        validate(object, &[])
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let stored = typed::<EndpointSlice>(old).map(addresses).unwrap_or_default();
-        typed::<EndpointSlice>(new)
-            .map(|new| validate(new, &stored))
-            .unwrap_or_default()
+    fn validate_update(&self, _context: &Context, new: &EndpointSlice, old: &EndpointSlice) -> ErrorList {
+        validate(new, &addresses(old))
     }
 
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
-        if let Some(o) = typed_mut::<EndpointSlice>(object) {
-            forget_topology(&mut o.endpoints);
-        }
+    fn prepare_for_create(&self, _context: &Context, object: &mut EndpointSlice) {
+        forget_topology(&mut object.endpoints);
     }
 
     /// A change of labels counts too: consumers find slices by them.
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        let (Some(new), Some(old)) = (typed_mut::<EndpointSlice>(new), typed::<EndpointSlice>(old)) else {
-            return;
-        };
+    fn prepare_for_update(&self, _context: &Context, new: &mut EndpointSlice, old: &EndpointSlice) {
         let same =
             |a: &[Endpoint], b: &[Endpoint]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equality::equal(a, b));
         if !same(&new.endpoints, &old.endpoints) {

@@ -1,3 +1,10 @@
 //! The group discovery.k8s.io.
 
-pub mod endpoint_slice;
+mod endpoint_slice;
+
+use keelson_server::registry::KindCode;
+
+/// Registers the rules of this group.
+pub fn register(code: &mut KindCode) {
+    endpoint_slice::register(code);
+}

@@ -7,34 +7,29 @@ mod validate;
 
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Object;
-use keelson_machinery::reflect::Reflect;
-use keelson_server::flowcontrol::spec::{GROUP, LEVELS, SCHEMAS};
 use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, KindCode, Strategy};
 
+use super::metadata;
 use super::status_alone::StatusAlone;
-use super::typed::typed;
+use crate::api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, PriorityLevelConfiguration};
 
 pub use reader::Reader;
 
 /// Registers the rules of both kinds.
 pub fn register(code: &mut KindCode) {
-    code.strategy(
-        GROUP,
-        SCHEMAS,
-        Rules {
+    code.kind::<FlowSchema>()
+        .strategy(Rules {
             whole: validate::schema,
             status: validate::schema_status,
-        },
-    );
-    code.strategy(
-        GROUP,
-        LEVELS,
-        Rules {
+        })
+        .metadata_checks(metadata::WHOLE);
+    code.kind::<PriorityLevelConfiguration>()
+        .strategy(Rules {
             whole: validate::level,
             status: validate::level_status,
-        },
-    );
+        })
+        .metadata_checks(metadata::WHOLE);
 }
 
 /// The rules of a kind: of the whole object, and of its status.
@@ -43,24 +38,26 @@ struct Rules<T> {
     status: fn(&T) -> ErrorList,
 }
 
-impl<T: Reflect> Strategy for Rules<T> {
+impl<T: Object> Strategy for Rules<T> {
+    type Object = T;
+
     fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         StatusAlone.reset_fields(part)
     }
 
-    fn prepare_for_status_update(&self, context: &Context, new: &mut dyn Object, old: &dyn Object) {
+    fn prepare_for_status_update(&self, context: &Context, new: &mut T, old: &T) {
         StatusAlone.prepare_for_status_update(context, new, old);
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        typed::<T>(object).map(self.whole).unwrap_or_default()
+    fn validate(&self, _context: &Context, object: &T) -> ErrorList {
+        (self.whole)(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        typed::<T>(new).map(self.whole).unwrap_or_default()
+    fn validate_update(&self, _context: &Context, new: &T, _old: &T) -> ErrorList {
+        (self.whole)(new)
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        typed::<T>(new).map(self.status).unwrap_or_default()
+    fn validate_status_update(&self, _context: &Context, new: &T, _old: &T) -> ErrorList {
+        (self.status)(new)
     }
 }

@@ -1,17 +1,25 @@
 //! Ingresses.
 
-use keelson_machinery::object::Object;
-use keelson_server::registry::Strategy;
+use keelson_server::registry::{KindCode, Strategy};
+
+use crate::api::networking_k8s_io::v1::Ingress;
 
 /// Named the class of an ingress before there was a field for it.
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
+
+/// Registers the rules of ingresses.
+pub fn register(code: &mut KindCode) {
+    code.kind::<Ingress>().strategy(IngressStrategy);
+}
 
 /// The rules of ingresses.
 pub struct IngressStrategy;
 
 impl Strategy for IngressStrategy {
-    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        if old.is_some() || !new.meta().annotations.contains_key(CLASS_ANNOTATION) {
+    type Object = Ingress;
+
+    fn warnings(&self, new: &Ingress, old: Option<&Ingress>) -> Vec<String> {
+        if old.is_some() || !new.metadata.annotations.contains_key(CLASS_ANNOTATION) {
             return Vec::new();
         }
         vec![format!(

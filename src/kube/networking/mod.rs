@@ -1,5 +1,18 @@
 //! The group networking.k8s.io.
 
-pub mod ingress;
-pub mod network_policy;
-pub mod service_cidr;
+mod ingress;
+mod ingress_class;
+mod ip_address;
+mod network_policy;
+mod service_cidr;
+
+use keelson_server::registry::KindCode;
+
+/// Registers the rules of this group.
+pub fn register(code: &mut KindCode) {
+    ingress::register(code);
+    ingress_class::register(code);
+    ip_address::register(code);
+    network_policy::register(code);
+    service_cidr::register(code);
+}

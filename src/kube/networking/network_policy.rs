@@ -1,19 +1,23 @@
 //! Network policies.
 
-use keelson_machinery::object::Object;
+use keelson_server::registry::KindCode;
 
 use crate::api::networking_k8s_io::v1::NetworkPolicy;
-use crate::kube::typed::typed_mut;
+use crate::kube::metadata;
 
 const INGRESS: &str = "Ingress";
 const EGRESS: &str = "Egress";
 
+/// Registers the rules of network policies.
+pub fn register(code: &mut KindCode) {
+    code.kind::<NetworkPolicy>()
+        .defaults(defaults)
+        .metadata_checks(metadata::CHANGE);
+}
+
 /// Defaults in code of network policies: a policy is always about what comes in, and about what goes out if it has
 /// rules for that.
-pub fn defaults(object: &mut dyn Object) {
-    let Some(o) = typed_mut::<NetworkPolicy>(object) else {
-        return;
-    };
+pub fn defaults(o: &mut NetworkPolicy) {
     let spec = &mut o.spec;
     if spec.policy_types.is_empty() {
         spec.policy_types.push(INGRESS.to_owned());

@@ -1,22 +1,28 @@
 //! Ranges of service addresses.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
 use keelson_server::registry::write::Part;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::networking_k8s_io::v1::ServiceCIDR;
-use crate::kube::typed::{IMMUTABLE, keep_all_metadata, typed};
+use crate::kube::metadata;
+use crate::kube::typed::{IMMUTABLE, keep_all_metadata};
+
+/// Registers the rules of ranges.
+pub fn register(code: &mut KindCode) {
+    code.kind::<ServiceCIDR>()
+        .strategy(ServiceCidrStrategy)
+        .metadata_checks(metadata::CHANGE);
+}
 
 /// The rules of ranges.
 pub struct ServiceCidrStrategy;
 
 impl Strategy for ServiceCidrStrategy {
+    type Object = ServiceCIDR;
+
     /// A range of one family may get one of the other beside it; else nothing changes.
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<ServiceCIDR>(new), typed::<ServiceCIDR>(old)) else {
-            return ErrorList::default();
-        };
+    fn validate_update(&self, _context: &Context, new: &ServiceCIDR, old: &ServiceCIDR) -> ErrorList {
         let (now, was) = (&new.spec.cidrs, &old.spec.cidrs);
         let path = Path::new("spec").child("cidrs");
         if now.len() != was.len() && (was.len(), now.len()) != (1, 2) {
@@ -35,7 +41,7 @@ impl Strategy for ServiceCidrStrategy {
         }
     }
 
-    fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut ServiceCIDR, old: &ServiceCIDR) {
         keep_all_metadata(new, old);
     }
 }

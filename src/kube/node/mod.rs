@@ -1,3 +1,10 @@
 //! The group node.k8s.io.
 
-pub mod runtime_class;
+mod runtime_class;
+
+use keelson_server::registry::KindCode;
+
+/// Registers the rules of this group.
+pub fn register(code: &mut KindCode) {
+    runtime_class::register(code);
+}

@@ -1,14 +1,22 @@
 //! Runtime classes.
 
-use keelson_machinery::object::Object;
+use keelson_server::registry::{Again, Kept, KindCode};
 
 use crate::api::node_k8s_io::v1::RuntimeClass;
 use crate::kube::core::resource_list::round;
-use crate::kube::typed::typed_mut;
+use crate::kube::metadata;
+
+/// Registers the rules of runtime classes.
+pub fn register(code: &mut KindCode) {
+    code.kind::<RuntimeClass>()
+        .defaults(defaults)
+        .metadata_checks(metadata::any_finalizer(Again::BOTH))
+        .kept([Kept::at("handler")]);
+}
 
 /// Defaults in code of runtime classes.
-pub fn defaults(object: &mut dyn Object) {
-    if let Some(overhead) = typed_mut::<RuntimeClass>(object).and_then(|o| o.overhead.as_mut()) {
+pub fn defaults(class: &mut RuntimeClass) {
+    if let Some(overhead) = &mut class.overhead {
         round(&mut overhead.pod_fixed);
     }
 }

@@ -4,12 +4,21 @@ use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_server::authz::rbac::{GROUP, Unresolved};
-use keelson_server::registry::{Answer, Context, Strategy};
+use keelson_server::registry::{Answer, Context, KindCode, Strategy};
 
 use super::reader::to_role_ref;
-use super::{checked, is_only_collected, is_trusted, may, roles, validate};
+use super::{is_only_collected, is_trusted, may, roles, validate};
 use crate::api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
-use crate::kube::typed::{typed, typed_mut};
+
+/// Registers the rules of bindings.
+pub fn register(code: &mut KindCode) {
+    code.kind::<RoleBinding>()
+        .strategy(RoleBindingStrategy)
+        .defaults(defaults);
+    code.kind::<ClusterRoleBinding>()
+        .strategy(ClusterRoleBindingStrategy)
+        .defaults(cluster_defaults);
+}
 
 /// The rules of bindings in namespaces.
 pub struct RoleBindingStrategy;
@@ -17,49 +26,55 @@ pub struct RoleBindingStrategy;
 pub struct ClusterRoleBindingStrategy;
 
 impl Strategy for RoleBindingStrategy {
+    type Object = RoleBinding;
+
     fn authorize<'a>(
         &'a self,
         context: &'a Context,
-        new: &'a dyn Object,
-        old: Option<&'a dyn Object>,
+        new: &'a RoleBinding,
+        old: Option<&'a RoleBinding>,
     ) -> Option<Answer<'a, ()>> {
-        let role = &typed::<RoleBinding>(new)?.role_ref;
-        Some(Box::pin(confirm(context, "rolebindings", role, new, old)))
+        let old = old.map(|old| old as &dyn Object);
+        Some(Box::pin(confirm(context, "rolebindings", &new.role_ref, new, old)))
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        checked(object, validate::binding)
+    fn validate(&self, _context: &Context, object: &RoleBinding) -> ErrorList {
+        validate::binding(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let mut errors = checked(new, validate::binding);
-        if let (Some(new), Some(old)) = (typed::<RoleBinding>(new), typed::<RoleBinding>(old)) {
-            errors.extend(validate::same_role(&new.role_ref, &old.role_ref));
-        }
+    fn validate_update(&self, _context: &Context, new: &RoleBinding, old: &RoleBinding) -> ErrorList {
+        let mut errors = validate::binding(new);
+        errors.extend(validate::same_role(&new.role_ref, &old.role_ref));
         errors
     }
 }
 
 impl Strategy for ClusterRoleBindingStrategy {
+    type Object = ClusterRoleBinding;
+
     fn authorize<'a>(
         &'a self,
         context: &'a Context,
-        new: &'a dyn Object,
-        old: Option<&'a dyn Object>,
+        new: &'a ClusterRoleBinding,
+        old: Option<&'a ClusterRoleBinding>,
     ) -> Option<Answer<'a, ()>> {
-        let role = &typed::<ClusterRoleBinding>(new)?.role_ref;
-        Some(Box::pin(confirm(context, "clusterrolebindings", role, new, old)))
+        let old = old.map(|old| old as &dyn Object);
+        Some(Box::pin(confirm(
+            context,
+            "clusterrolebindings",
+            &new.role_ref,
+            new,
+            old,
+        )))
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        checked(object, validate::cluster_binding)
+    fn validate(&self, _context: &Context, object: &ClusterRoleBinding) -> ErrorList {
+        validate::cluster_binding(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let mut errors = checked(new, validate::cluster_binding);
-        if let (Some(new), Some(old)) = (typed::<ClusterRoleBinding>(new), typed::<ClusterRoleBinding>(old)) {
-            errors.extend(validate::same_role(&new.role_ref, &old.role_ref));
-        }
+    fn validate_update(&self, _context: &Context, new: &ClusterRoleBinding, old: &ClusterRoleBinding) -> ErrorList {
+        let mut errors = validate::cluster_binding(new);
+        errors.extend(validate::same_role(&new.role_ref, &old.role_ref));
         errors
     }
 }
@@ -98,17 +113,13 @@ async fn confirm(
 }
 
 /// Defaults in code of role bindings.
-pub fn defaults(object: &mut dyn Object) {
-    if let Some(o) = typed_mut::<RoleBinding>(object) {
-        of_subjects(&mut o.subjects);
-    }
+pub fn defaults(o: &mut RoleBinding) {
+    of_subjects(&mut o.subjects);
 }
 
 /// Defaults in code of cluster role bindings.
-pub fn cluster_defaults(object: &mut dyn Object) {
-    if let Some(o) = typed_mut::<ClusterRoleBinding>(object) {
-        of_subjects(&mut o.subjects);
-    }
+pub fn cluster_defaults(o: &mut ClusterRoleBinding) {
+    of_subjects(&mut o.subjects);
 }
 
 /// Users and groups are names in this API group; service accounts are objects of the legacy group, which is "".

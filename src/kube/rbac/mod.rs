@@ -6,28 +6,20 @@ pub mod role;
 mod validate;
 
 use keelson_machinery::equality;
-use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Object;
-use keelson_machinery::reflect::Reflect;
 use keelson_machinery::status::StatusError;
 use keelson_server::authz::rbac::{GROUP, Rbac};
 use keelson_server::registry::{Context, KindCode};
 use keelson_server::request_info::RequestInfo;
 use keelson_server::user::GROUP_MASTERS;
 
-use crate::kube::typed::typed;
-
 pub use reader::Reader;
 pub(super) use reader::to_rules;
 
-/// Registers the rules of roles and bindings.
+/// Registers the rules of this group.
 pub fn register(code: &mut KindCode) {
-    code.strategy(GROUP, "roles", role::RoleStrategy);
-    code.strategy(GROUP, "clusterroles", role::ClusterRoleStrategy);
-    code.strategy(GROUP, "rolebindings", binding::RoleBindingStrategy);
-    code.strategy(GROUP, "clusterrolebindings", binding::ClusterRoleBindingStrategy);
-    code.defaults(GROUP, "v1", "rolebindings", binding::defaults);
-    code.defaults(GROUP, "v1", "clusterrolebindings", binding::cluster_defaults);
+    role::register(code);
+    binding::register(code);
 }
 
 /// Who may give rights to whom, whatever rights they hold themselves.
@@ -65,8 +57,4 @@ pub(in crate::kube) fn is_only_collected(new: &dyn Object, old: Option<&dyn Obje
     meta.finalizers.clone_from(&old_meta.finalizers);
     meta.managed_fields.clone_from(&old_meta.managed_fields);
     equality::equal(with_old.as_reflect(), old.as_reflect())
-}
-
-fn checked<T: Reflect>(object: &dyn Object, check: fn(&T) -> ErrorList) -> ErrorList {
-    typed::<T>(object).map(check).unwrap_or_default()
 }

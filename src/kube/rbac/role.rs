@@ -4,12 +4,17 @@ use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_server::authz::rbac::{GROUP, Rule};
-use keelson_server::registry::{Answer, Context, Strategy};
+use keelson_server::registry::{Answer, Context, KindCode, Strategy};
 
 use super::reader::to_rules;
-use super::{checked, is_only_collected, is_trusted, may, roles, validate};
+use super::{is_only_collected, is_trusted, may, roles, validate};
 use crate::api::rbac_authorization_k8s_io::v1::{ClusterRole, PolicyRule, Role};
-use crate::kube::typed::typed;
+
+/// Registers the rules of roles.
+pub fn register(code: &mut KindCode) {
+    code.kind::<Role>().strategy(RoleStrategy);
+    code.kind::<ClusterRole>().strategy(ClusterRoleStrategy);
+}
 
 /// The rules of roles in namespaces.
 pub struct RoleStrategy;
@@ -17,52 +22,50 @@ pub struct RoleStrategy;
 pub struct ClusterRoleStrategy;
 
 impl Strategy for RoleStrategy {
-    fn authorize<'a>(
-        &'a self,
-        context: &'a Context,
-        new: &'a dyn Object,
-        old: Option<&'a dyn Object>,
-    ) -> Option<Answer<'a, ()>> {
-        let role = typed::<Role>(new)?;
-        Some(Box::pin(confirm(context, "roles", &role.rules, false, new, old)))
+    type Object = Role;
+
+    fn authorize<'a>(&'a self, context: &'a Context, new: &'a Role, old: Option<&'a Role>) -> Option<Answer<'a, ()>> {
+        let old = old.map(|old| old as &dyn Object);
+        Some(Box::pin(confirm(context, "roles", &new.rules, false, new, old)))
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        checked(object, validate::role)
+    fn validate(&self, _context: &Context, object: &Role) -> ErrorList {
+        validate::role(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        checked(new, validate::role)
+    fn validate_update(&self, _context: &Context, new: &Role, _old: &Role) -> ErrorList {
+        validate::role(new)
     }
 }
 
 impl Strategy for ClusterRoleStrategy {
+    type Object = ClusterRole;
+
     fn authorize<'a>(
         &'a self,
         context: &'a Context,
-        new: &'a dyn Object,
-        old: Option<&'a dyn Object>,
+        new: &'a ClusterRole,
+        old: Option<&'a ClusterRole>,
     ) -> Option<Answer<'a, ()>> {
-        let role = typed::<ClusterRole>(new)?;
-        let aggregates =
-            |object: &dyn Object| typed::<ClusterRole>(object).is_some_and(|r| r.aggregation_rule.is_some());
+        let aggregates = |role: &ClusterRole| role.aggregation_rule.is_some();
         let aggregates = aggregates(new) || old.is_some_and(aggregates);
+        let old = old.map(|old| old as &dyn Object);
         Some(Box::pin(confirm(
             context,
             "clusterroles",
-            &role.rules,
+            &new.rules,
             aggregates,
             new,
             old,
         )))
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        checked(object, validate::cluster_role)
+    fn validate(&self, _context: &Context, object: &ClusterRole) -> ErrorList {
+        validate::cluster_role(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        checked(new, validate::cluster_role)
+    fn validate_update(&self, _context: &Context, new: &ClusterRole, _old: &ClusterRole) -> ErrorList {
+        validate::cluster_role(new)
     }
 }
 

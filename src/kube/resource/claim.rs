@@ -1,9 +1,5 @@
 //! Claims of devices, and templates of them: how many devices a request is for.
 
-use keelson_machinery::object::Object;
-
-use crate::kube::typed::typed_mut;
-
 /// A request for a number of devices, not for all that fit.
 const EXACT_COUNT: &str = "ExactCount";
 
@@ -19,21 +15,17 @@ macro_rules! defaults_of {
     ($version:ident) => {
         /// Defaults in code of this version.
         pub mod $version {
-            use super::{Object, count, typed_mut};
+            use super::count;
             use crate::api::resource_k8s_io::$version::{DeviceClaim, ResourceClaim, ResourceClaimTemplate};
 
             /// Of claims.
-            pub fn claim(object: &mut dyn Object) {
-                if let Some(o) = typed_mut::<ResourceClaim>(object) {
-                    of_devices(&mut o.spec.devices);
-                }
+            pub fn claim(o: &mut ResourceClaim) {
+                of_devices(&mut o.spec.devices);
             }
 
             /// Of templates of claims.
-            pub fn template(object: &mut dyn Object) {
-                if let Some(o) = typed_mut::<ResourceClaimTemplate>(object) {
-                    of_devices(&mut o.spec.spec.devices);
-                }
+            pub fn template(o: &mut ResourceClaimTemplate) {
+                of_devices(&mut o.spec.spec.devices);
             }
 
             fn of_devices(devices: &mut DeviceClaim) {
@@ -55,21 +47,17 @@ defaults_of!(v1beta2);
 
 /// Defaults in code of v1beta1, where the one form of a request stands in the request itself.
 pub mod v1beta1 {
-    use super::{EXACT_COUNT, Object, count, typed_mut};
+    use super::{EXACT_COUNT, count};
     use crate::api::resource_k8s_io::v1beta1::{DeviceClaim, ResourceClaim, ResourceClaimTemplate};
 
     /// Of claims.
-    pub fn claim(object: &mut dyn Object) {
-        if let Some(o) = typed_mut::<ResourceClaim>(object) {
-            of_devices(&mut o.spec.devices);
-        }
+    pub fn claim(o: &mut ResourceClaim) {
+        of_devices(&mut o.spec.devices);
     }
 
     /// Of templates of claims.
-    pub fn template(object: &mut dyn Object) {
-        if let Some(o) = typed_mut::<ResourceClaimTemplate>(object) {
-            of_devices(&mut o.spec.spec.devices);
-        }
+    pub fn template(o: &mut ResourceClaimTemplate) {
+        of_devices(&mut o.spec.spec.devices);
     }
 
     fn of_devices(devices: &mut DeviceClaim) {

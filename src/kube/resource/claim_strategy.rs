@@ -2,16 +2,35 @@
 
 use keelson_machinery::equality;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
 use keelson_server::registry::write::Part;
-use keelson_server::registry::{Answer, Confirming, Context, Strategy};
+use keelson_server::registry::{Answer, Confirming, Context, Kept, KindCode, Strategy};
 
+use super::claim;
 use super::claim_access::{of_binding, of_drivers, of_requests, of_results};
 use crate::api::resource_k8s_io::v1::{
     AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim, ResourceClaimStatus, ResourceClaimTemplate,
 };
+use crate::api::resource_k8s_io::{v1beta1, v1beta2};
 use crate::kube::status_alone::StatusAlone;
-use crate::kube::typed::{self, IMMUTABLE, typed, typed_mut};
+use crate::kube::typed::{self, IMMUTABLE};
+
+/// Registers the rules of claims and of templates of them, in all versions.
+pub fn register(code: &mut KindCode) {
+    code.kind::<ResourceClaim>()
+        .strategy(ClaimStrategy)
+        .defaults(claim::v1::claim)
+        .kept([Kept::at("spec")]);
+    code.kind::<ResourceClaimTemplate>()
+        .strategy(ClaimTemplateStrategy)
+        .defaults(claim::v1::template)
+        .kept([Kept::at("spec")]);
+    code.kind::<v1beta2::ResourceClaim>().defaults(claim::v1beta2::claim);
+    code.kind::<v1beta2::ResourceClaimTemplate>()
+        .defaults(claim::v1beta2::template);
+    code.kind::<v1beta1::ResourceClaim>().defaults(claim::v1beta1::claim);
+    code.kind::<v1beta1::ResourceClaimTemplate>()
+        .defaults(claim::v1beta1::template);
+}
 
 /// The rules of claims.
 pub struct ClaimStrategy;
@@ -19,38 +38,35 @@ pub struct ClaimStrategy;
 pub struct ClaimTemplateStrategy;
 
 impl Strategy for ClaimStrategy {
+    type Object = ResourceClaim;
+
     fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         StatusAlone.reset_fields(part)
     }
 
-    fn prepare_for_status_update(&self, context: &Context, new: &mut dyn Object, old: &dyn Object) {
+    fn prepare_for_status_update(&self, context: &Context, new: &mut ResourceClaim, old: &ResourceClaim) {
         StatusAlone.prepare_for_status_update(context, new, old);
-        if let (Some(new), Some(old)) = (typed_mut::<ResourceClaim>(new), typed::<ResourceClaim>(old)) {
-            drop_given_back(&mut new.status, &old.status);
-        }
+        drop_given_back(&mut new.status, &old.status);
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        match (typed::<ResourceClaim>(new), typed::<ResourceClaim>(old)) {
-            (Some(new), Some(old)) => validate_status(new, old),
-            _ => ErrorList::default(),
-        }
+    fn validate_status_update(&self, _context: &Context, new: &ResourceClaim, old: &ResourceClaim) -> ErrorList {
+        validate_status(new, old)
     }
 
     fn confirm<'a>(
         &'a self,
         context: &'a Context,
-        write: Confirming<'a>,
+        write: Confirming<'a, ResourceClaim>,
         _faulty: bool,
     ) -> Option<Answer<'a, ErrorList>> {
-        let new = typed::<ResourceClaim>(write.new)?;
+        let new = write.new;
         match (write.part, write.old) {
             (Part::Main, None) => Some(Box::pin(async move {
                 let fault = of_requests(context, &new.spec.devices.requests).await;
                 Ok(fault.into_iter().collect())
             })),
             (Part::Status, Some(old)) => {
-                let (now, was) = (&new.status, &typed::<ResourceClaim>(old)?.status);
+                let (now, was) = (&new.status, &old.status);
                 Some(Box::pin(async move { Ok(of_status(context, now, was).await) }))
             }
             _ => None,
@@ -59,17 +75,18 @@ impl Strategy for ClaimStrategy {
 }
 
 impl Strategy for ClaimTemplateStrategy {
+    type Object = ResourceClaimTemplate;
+
     fn confirm<'a>(
         &'a self,
         context: &'a Context,
-        write: Confirming<'a>,
+        write: Confirming<'a, ResourceClaimTemplate>,
         _faulty: bool,
     ) -> Option<Answer<'a, ErrorList>> {
-        let new = typed::<ResourceClaimTemplate>(write.new).filter(|_| write.old.is_none())?;
-        Some(Box::pin(async move {
-            let fault = of_requests(context, &new.spec.spec.devices.requests).await;
-            Ok(fault.into_iter().collect())
-        }))
+        let requests = &write.new.spec.spec.devices.requests;
+        write.old.is_none().then(|| -> Answer<'a, ErrorList> {
+            Box::pin(async move { Ok(of_requests(context, requests).await.into_iter().collect()) })
+        })
     }
 }
 

@@ -1,7 +1,18 @@
 //! The group resource.k8s.io.
 
-pub mod claim;
+mod claim;
 mod claim_access;
-pub mod claim_strategy;
-pub mod device_taint_rule;
-pub mod slice;
+mod claim_strategy;
+mod device_taint_rule;
+mod pool_status_request;
+mod slice;
+
+use keelson_server::registry::KindCode;
+
+/// Registers the rules of this group.
+pub fn register(code: &mut KindCode) {
+    claim_strategy::register(code);
+    device_taint_rule::register(code);
+    pool_status_request::register(code);
+    slice::register(code);
+}

@@ -1,53 +1,63 @@
 //! Slices of devices.
 
-use keelson_machinery::object::Object;
 use keelson_machinery::time::Time;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, Kept, KindCode, Strategy};
 
 use crate::api::resource_k8s_io::v1::ResourceSlice;
-use crate::kube::typed::typed_mut;
+use crate::kube::metadata;
+
+const KEPT: &[Kept] = &[
+    Kept::at("spec.pool.name"),
+    Kept::at("spec.driver"),
+    Kept::at("spec.nodeName"),
+];
+
+/// Registers the rules of slices.
+pub fn register(code: &mut KindCode) {
+    code.kind::<ResourceSlice>()
+        .strategy(ResourceSliceStrategy)
+        .metadata_checks(metadata::CHANGE)
+        .kept(KEPT);
+}
 
 /// The rules of slices.
 pub struct ResourceSliceStrategy;
 
 impl Strategy for ResourceSliceStrategy {
+    type Object = ResourceSlice;
+
     /// Every kubelet lists the slices of its node.
     fn is_indexed(&self) -> bool {
         true
     }
 
-    fn prepare_for_create(&self, context: &Context, object: &mut dyn Object) {
+    fn prepare_for_create(&self, context: &Context, object: &mut ResourceSlice) {
         set_taint_times(object, context.now);
         drop_disabled(object);
     }
 
-    fn prepare_for_update(&self, context: &Context, new: &mut dyn Object, _old: &dyn Object) {
+    fn prepare_for_update(&self, context: &Context, new: &mut ResourceSlice, _old: &ResourceSlice) {
         set_taint_times(new, context.now);
         drop_disabled(new);
     }
 }
 
 /// A taint that does not say since when it is there, is there from now on.
-fn set_taint_times(object: &mut dyn Object, now: Time) {
-    let Some(o) = typed_mut::<ResourceSlice>(object) else {
-        return;
-    };
+fn set_taint_times(o: &mut ResourceSlice, now: Time) {
     for taint in o.spec.devices.iter_mut().flat_map(|d| &mut d.taints) {
         taint.time_added.get_or_insert(now.truncate_to_seconds());
     }
 }
 
 /// Fields of features that are not enabled.
-fn drop_disabled(object: &mut dyn Object) {
-    if let Some(o) = typed_mut::<ResourceSlice>(object) {
-        for device in &mut o.spec.devices {
-            device.node_allocatable_resource_mappings.clear();
-            for attribute in device.attributes.values_mut() {
-                attribute.ints.clear();
-                attribute.bools.clear();
-                attribute.strings.clear();
-                attribute.versions.clear();
-            }
+fn drop_disabled(o: &mut ResourceSlice) {
+    for device in &mut o.spec.devices {
+        device.node_allocatable_resource_mappings.clear();
+        for attribute in device.attributes.values_mut() {
+            attribute.ints.clear();
+            attribute.bools.clear();
+            attribute.strings.clear();
+            attribute.versions.clear();
         }
     }
 }

@@ -1,3 +1,14 @@
 //! The group scheduling.k8s.io.
 
-pub mod priority_class;
+mod pod_group;
+mod priority_class;
+mod workload;
+
+use keelson_server::registry::KindCode;
+
+/// Registers the rules of this group.
+pub fn register(code: &mut KindCode) {
+    pod_group::register(code);
+    priority_class::register(code);
+    workload::register(code);
+}

@@ -1,14 +1,34 @@
 //! Priority classes.
 
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, Kept, KindCode, Strategy};
+
+use crate::api::scheduling_k8s_io::v1::PriorityClass;
+use crate::kube::metadata;
+
+const KEPT: &[Kept] = &[
+    Kept {
+        forbidden: Some("may not be changed in an update."),
+        ..Kept::at("value")
+    },
+    Kept::at("preemptionPolicy"),
+];
+
+/// Registers the rules of priority classes.
+pub fn register(code: &mut KindCode) {
+    code.kind::<PriorityClass>()
+        .strategy(PriorityClassStrategy)
+        .metadata_checks(metadata::CHANGE)
+        .kept(KEPT);
+}
 
 /// The rules of priority classes.
 pub struct PriorityClassStrategy;
 
 impl Strategy for PriorityClassStrategy {
+    type Object = PriorityClass;
+
     /// A class has a first generation and never another.
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
-        object.meta_mut().generation = 1;
+    fn prepare_for_create(&self, _context: &Context, object: &mut PriorityClass) {
+        object.metadata.generation = 1;
     }
 }

@@ -1,40 +1,52 @@
 //! Drivers of volumes.
 
 use keelson_machinery::equality;
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, Kept, KindCode, Strategy};
 
 use crate::api::storage_k8s_io::v1::CSIDriver;
-use crate::kube::typed::{typed, typed_mut};
+use crate::kube::metadata;
+
+const KEPT: &[Kept] = &[
+    Kept {
+        told: "spec.attachedRequired",
+        ..Kept::at("spec.attachRequired")
+    },
+    Kept::at("spec.volumeLifecycleModes"),
+];
+
+/// Registers the rules of drivers.
+pub fn register(code: &mut KindCode) {
+    code.kind::<CSIDriver>()
+        .strategy(CsiDriverStrategy)
+        .metadata_checks(metadata::CHANGE)
+        .kept(KEPT);
+}
 
 /// The rules of drivers.
 pub struct CsiDriverStrategy;
 
 impl Strategy for CsiDriverStrategy {
-    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
-        let old = old.and_then(typed::<CSIDriver>);
+    type Object = CSIDriver;
+
+    fn warnings(&self, new: &CSIDriver, old: Option<&CSIDriver>) -> Vec<String> {
         let asks_anew = |o: &CSIDriver| {
             let (new, old) = (&o.spec.token_requests, old.map(|old| &old.spec.token_requests));
             let same = |old: &Vec<_>| old.len() == new.len() && old.iter().zip(new).all(|(a, b)| equality::equal(a, b));
             !new.is_empty() && !old.is_some_and(same)
         };
-        let open =
-            typed::<CSIDriver>(new).is_some_and(|o| asks_anew(o) && o.spec.service_account_token_in_secrets.is_none());
+        let open = asks_anew(new) && new.spec.service_account_token_in_secrets.is_none();
         let text = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent \
                     possible logging of tokens in volume attributes";
         open.then(|| text.to_owned()).into_iter().collect()
     }
 
-    fn prepare_for_create(&self, _context: &Context, object: &mut dyn Object) {
+    fn prepare_for_create(&self, _context: &Context, object: &mut CSIDriver) {
         drop_disabled(object, None);
     }
 
     /// Changes are counted from whatever number the object was made with.
-    fn prepare_for_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
-        drop_disabled(new, typed::<CSIDriver>(old));
-        let (Some(new), Some(old)) = (typed_mut::<CSIDriver>(new), typed::<CSIDriver>(old)) else {
-            return;
-        };
+    fn prepare_for_update(&self, _context: &Context, new: &mut CSIDriver, old: &CSIDriver) {
+        drop_disabled(new, Some(old));
         if !equality::equal(&new.spec, &old.spec) {
             new.metadata.generation = old.metadata.generation + 1;
         }
@@ -42,9 +54,9 @@ impl Strategy for CsiDriverStrategy {
 }
 
 /// Fields of features that are not enabled, unless they are stored.
-fn drop_disabled(object: &mut dyn Object, old: Option<&CSIDriver>) {
+fn drop_disabled(o: &mut CSIDriver, old: Option<&CSIDriver>) {
     let stored = old.is_some_and(|o| o.spec.prevent_pod_scheduling_if_missing.is_some());
-    if let (Some(o), false) = (typed_mut::<CSIDriver>(object), stored) {
+    if !stored {
         o.spec.prevent_pod_scheduling_if_missing = None;
     }
 }

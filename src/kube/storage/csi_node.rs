@@ -2,20 +2,26 @@
 
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, Strategy};
+use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::storage_k8s_io::v1::{CSINode, CSINodeDriver};
-use crate::kube::typed::{IMMUTABLE, shown, typed};
+use crate::kube::metadata;
+use crate::kube::typed::{IMMUTABLE, shown};
+
+/// Registers the rules of these nodes.
+pub fn register(code: &mut KindCode) {
+    code.kind::<CSINode>()
+        .strategy(CsiNodeStrategy)
+        .metadata_checks(metadata::WHOLE);
+}
 
 /// The rules of these nodes.
 pub struct CsiNodeStrategy;
 
 impl Strategy for CsiNodeStrategy {
-    fn validate_update(&self, _context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        let (Some(new), Some(old)) = (typed::<CSINode>(new), typed::<CSINode>(old)) else {
-            return ErrorList::default();
-        };
+    type Object = CSINode;
+
+    fn validate_update(&self, _context: &Context, new: &CSINode, old: &CSINode) -> ErrorList {
         let path = Path::new("spec").child("drivers");
         let pairs = old.spec.drivers.iter().flat_map(|old| {
             let of_name = new.spec.drivers.iter().filter(|new| new.name == old.name);

@@ -1,15 +1,24 @@
 //! Attachments of volumes to nodes.
 
-use keelson_machinery::object::Object;
+use keelson_server::registry::{Kept, KindCode};
 
 use crate::api::storage_k8s_io::v1::VolumeAttachment;
 use crate::kube::core::resource_list::round;
-use crate::kube::typed::typed_mut;
+use crate::kube::metadata;
+use crate::kube::status_alone::StatusAlone;
+
+/// Registers the rules of attachments.
+pub fn register(code: &mut KindCode) {
+    code.kind::<VolumeAttachment>()
+        .any_strategy(StatusAlone)
+        .defaults(defaults)
+        .metadata_checks(metadata::WHOLE)
+        .kept([Kept::at("spec")]);
+}
 
 /// Defaults in code of attachments.
-pub fn defaults(object: &mut dyn Object) {
-    let spec = typed_mut::<VolumeAttachment>(object).and_then(|o| o.spec.source.inline_volume_spec.as_mut());
-    if let Some(spec) = spec {
+pub fn defaults(attachment: &mut VolumeAttachment) {
+    if let Some(spec) = &mut attachment.spec.source.inline_volume_spec {
         round(&mut spec.capacity);
     }
 }

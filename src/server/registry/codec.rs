@@ -20,8 +20,9 @@ impl Resource {
     /// Applies the defaults of a version, of the definition first, then of code.
     pub fn apply_defaults(&self, kind: &KindDesc, object: &mut dyn Object) {
         defaults::apply(object.as_reflect_mut());
-        if let Some(f) = self.code_defaults.get(&kind.version) {
-            f(object);
+        let id = kind.id();
+        if let Some((_, fill)) = self.code_defaults.iter().find(|(of, _)| *of == id) {
+            fill(object);
         }
     }
 

@@ -3,7 +3,7 @@
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
-use keelson_machinery::reflect::Value;
+use keelson_machinery::reflect::{MessageDesc, Type, Value};
 use keelson_machinery::validation::declarative::shown;
 
 const IMMUTABLE: &str = "field is immutable";
@@ -27,6 +27,21 @@ impl Kept {
             told: path,
             forbidden: None,
         }
+    }
+
+    /// Whether there is such a field.
+    pub(super) fn is_in(&self, message: &MessageDesc) -> bool {
+        let mut within = Some(message);
+        self.path.split('.').all(|name| {
+            let Some((_, field)) = within.and_then(|message| message.field(name)) else {
+                return false;
+            };
+            within = match &field.ty {
+                Type::Message(inner) => Some(inner),
+                _ => None,
+            };
+            true
+        })
     }
 
     fn fault(&self, new: &dyn Object, old: &dyn Object) -> Option<FieldError> {

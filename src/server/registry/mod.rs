@@ -26,6 +26,7 @@ mod read;
 mod sealed;
 mod select;
 mod shown;
+mod typed;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,15 +36,17 @@ use keelson_machinery::object::{Gvk, Kind};
 use keelson_machinery::protobuf::Mask;
 use keelson_machinery::reflect::Name;
 use keelson_machinery::scheme::{KindDesc, KindRef, Scheme, SubresourceDesc, TypeDesc};
-use keelson_machinery::table::{Descriptions, TableColumns, TableError};
+use keelson_machinery::table::{Descriptions, TableColumns};
 use keelson_storage::Store;
 use keelson_storage::encryption::{Encryption, ForResource};
 
 use crate::cache::{Budget, Indexes};
 use admission::Chains;
+use code::Described;
+use typed::CodeDefaults;
 
 pub use client::{Client, Objects, TypedObjects};
-pub use code::KindCode;
+pub use code::{CodeError, CodeFault, KindCode, KindEntry, RegistryError};
 pub(crate) use derive::LIST_ITEMS;
 pub use handler::{Call, Handler, Reply};
 pub use kept::Kept;
@@ -53,7 +56,7 @@ pub use read::{Stored, parse_revision};
 pub(crate) use select::{Next, Query};
 pub(crate) use shown::Shown;
 pub use strategy::{
-    Again, Annotate, CodeDefaults, Confirming, Context, DefaultStrategy, MetadataChecks, Reserving, Strategy, Warnings,
+    Again, Annotate, AnyStrategy, Confirming, Context, DefaultStrategy, MetadataChecks, Reserving, Strategy, Warnings,
 };
 pub use verbs::{Target, Verbs};
 
@@ -89,13 +92,13 @@ pub struct Resource {
     pub storage: KindRef,
     /// Every version that the build knows, served or not: stored objects may be of any.
     pub versions: Vec<KindRef>,
-    pub strategy: Arc<dyn Strategy>,
+    pub strategy: Arc<AnyStrategy>,
     pub(crate) metadata_checks: MetadataChecks,
     /// The admission plug-ins that handle something of it.
     pub(crate) chains: Chains,
-    kept: &'static [Kept],
-    /// Defaults in code, by version.
-    code_defaults: HashMap<Name, CodeDefaults>,
+    kept: Arc<[Kept]>,
+    /// Defaults in code, by [`KindDesc::id`].
+    code_defaults: Vec<(u64, CodeDefaults)>,
     /// Code that answers instead of storage, by subresource; "" is the resource itself.
     handlers: HashMap<&'static str, Arc<dyn Handler>>,
     /// Key prefix with a slash at its end: `/registry/services/specs/`.
@@ -202,13 +205,16 @@ struct Parts<'a> {
 impl Registry {
     /// Builds the table. `prefix` is that of the store, `/registry`; `served` says whether a group, version and
     /// plural is switched on.
+    ///
+    /// # Errors
+    /// A column that can't be made, or code that does not fit the definitions.
     pub fn new(
         schemes: &[&'static Scheme],
         code: &KindCode,
         backend: &Backend,
         prefix: &str,
         served: &dyn Fn(&str, &str, &str) -> bool,
-    ) -> Result<Registry, TableError> {
+    ) -> Result<Registry, RegistryError> {
         let parts = Parts {
             schemes,
             code,
@@ -252,6 +258,7 @@ impl Registry {
         for (versions, descriptions) in all {
             registry.add(&parts, versions, &descriptions)?;
         }
+        code.confirm_known(&registry.resources)?;
         Ok(registry)
     }
 
@@ -260,7 +267,7 @@ impl Registry {
         parts: &Parts<'_>,
         mut versions: Vec<KindRef>,
         descriptions: &Descriptions,
-    ) -> Result<(), TableError> {
+    ) -> Result<(), RegistryError> {
         let Parts {
             schemes,
             code,
@@ -284,34 +291,24 @@ impl Registry {
         let find = |is: fn(&KindDesc) -> bool| versions.iter().find(|k| is(k)).cloned();
         let storage = find(|k| k.storage).unwrap_or_else(|| first.clone());
         let hub = find(|k| k.hub).unwrap_or_else(|| storage.clone());
-        let code_defaults = versions
-            .iter()
-            .filter_map(|k| {
-                Some((
-                    k.version.clone(),
-                    *code.defaults.get(&(group, k.version.as_str(), plural))?,
-                ))
-            })
-            .collect();
-        let strategy = code
-            .strategies
-            .get(&(group, plural))
-            .cloned()
-            .unwrap_or_else(|| Arc::new(DefaultStrategy));
-        let checks = code.metadata_checks.get(&(group, plural));
-        let handlers = code.handlers_of(group, plural);
+        let code = code.of(&Described {
+            own: &own,
+            all: &versions,
+            hub: &hub,
+        })?;
         let resource = Arc::new(Resource {
             group: first.group.clone(),
             plural: first.plural.clone(),
             hub: hub.clone(),
-            strategy,
-            metadata_checks: checks.copied().unwrap_or(MetadataChecks::ONCE),
-            chains: code.admission.chains_of(&versions, |name| {
-                handlers.get(name).is_none_or(|handler| handler.needs_namespace())
+            strategy: code.strategy(),
+            metadata_checks: code.metadata_checks(),
+            chains: parts.code.admission.chains_of(&versions, |name| {
+                let handler = code.handlers.get(name);
+                handler.is_none_or(|handler| handler.needs_namespace())
             }),
-            kept: code.kept.get(&(group, plural)).copied().unwrap_or_default(),
-            code_defaults,
-            handlers,
+            kept: code.kept(),
+            code_defaults: code.defaults,
+            handlers: code.handlers,
             key_prefix: format!("{prefix}/{}/", storage.storage_path),
             transformer: backend.encryption.resource(&storage.group, &storage.plural),
             backend: backend.of(&storage.group, &storage.plural),

@@ -1,4 +1,4 @@
-//! What is particular to a kind: the rules that no definition can say.
+//! Strategies: the rules of a kind that no definition can say.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -51,12 +51,11 @@ pub struct Context {
 }
 
 /// A write that is about to be confirmed, with objects of the hub version.
-#[derive(Clone, Copy)]
-pub struct Confirming<'a> {
+pub struct Confirming<'a, O: ?Sized = dyn Object> {
     pub part: Part<'a>,
-    pub new: &'a dyn Object,
+    pub new: &'a O,
     /// `None`: the object is new.
-    pub old: Option<&'a dyn Object>,
+    pub old: Option<&'a O>,
 }
 
 impl Context {
@@ -84,12 +83,12 @@ impl Context {
 }
 
 /// A write that something is reserved for, with objects of the hub version.
-pub struct Reserving<'a> {
+pub struct Reserving<'a, O: ?Sized = dyn Object> {
     pub part: Part<'a>,
     /// What is taken may be written into it: the address that a Service gets.
-    pub new: &'a mut dyn Object,
+    pub new: &'a mut O,
     /// `None`: the object is new.
-    pub old: Option<&'a dyn Object>,
+    pub old: Option<&'a O>,
 }
 
 /// Which checks of the metadata the rules of a kind repeat beside those that every kind has: clients see a cause for each
@@ -142,14 +141,22 @@ impl MetadataChecks {
 }
 
 /// The rules of one kind, called with objects of the hub version. Every method has the behaviour that most kinds have.
-pub trait Strategy: Send + Sync {
+pub trait Strategy: Send + Sync + 'static {
+    /// The type of the hub version: [`KindEntry::strategy`] takes the strategy for the kind of that type alone.
+    /// `dyn Object` where the rules look at nothing but the metadata, so that they fit any kind, or where the type is
+    /// known at run time alone; see [`KindEntry::any_strategy`].
+    ///
+    /// [`KindEntry::strategy`]: super::KindEntry::strategy
+    /// [`KindEntry::any_strategy`]: super::KindEntry::any_strategy
+    type Object: Object + ?Sized;
+
     /// Whether the sender may write this very object, beyond what the verb says: called before anything else is looked
     /// at, with the stored object if there is one. `None`: the verb says all, as with most kinds.
     fn authorize<'a>(
         &'a self,
         _context: &'a Context,
-        _new: &'a dyn Object,
-        _old: Option<&'a dyn Object>,
+        _new: &'a Self::Object,
+        _old: Option<&'a Self::Object>,
     ) -> Option<Answer<'a, ()>> {
         None
     }
@@ -159,7 +166,7 @@ pub trait Strategy: Send + Sync {
     fn confirm<'a>(
         &'a self,
         _context: &'a Context,
-        _write: Confirming<'a>,
+        _write: Confirming<'a, Self::Object>,
         _faulty: bool,
     ) -> Option<Answer<'a, ErrorList>> {
         None
@@ -168,16 +175,20 @@ pub trait Strategy: Send + Sync {
     /// Takes what the write needs and others must not get: addresses, ports. Called for each attempt, behind the plug-ins
     /// that mutate and before the object is prepared, so that rules and plug-ins see what it was given. What is returned is
     /// given back unless the attempt commits. `None`: nothing is to be reserved, as with most kinds.
-    fn reserve<'a>(&'a self, _context: &'a Context, _write: Reserving<'a>) -> Option<Answer<'a, Box<dyn Reservation>>> {
+    fn reserve<'a>(
+        &'a self,
+        _context: &'a Context,
+        _write: Reserving<'a, Self::Object>,
+    ) -> Option<Answer<'a, Box<dyn Reservation>>> {
         None
     }
 
     /// Before validation of a new object: resets what clients may not set. Called again with each generated name that
     /// is tried.
-    fn prepare_for_create(&self, _context: &Context, _object: &mut dyn Object) {}
+    fn prepare_for_create(&self, _context: &Context, _object: &mut Self::Object) {}
 
     /// A new object as its writer owns it, where [`Strategy::prepare_for_create`] fills in what the writer owns.
-    fn as_written(&self, _object: &dyn Object) -> Option<Box<dyn Object>> {
+    fn as_written(&self, _object: &Self::Object) -> Option<Box<dyn Object>> {
         None
     }
 
@@ -187,34 +198,40 @@ pub trait Strategy: Send + Sync {
     }
 
     /// Before validation of a changed object. `status` was already put back to the old one.
-    fn prepare_for_update(&self, _context: &Context, _new: &mut dyn Object, _old: &dyn Object) {}
+    fn prepare_for_update(&self, _context: &Context, _new: &mut Self::Object, _old: &Self::Object) {}
 
     /// As [`Strategy::prepare_for_update`] for writes through `/status`; everything but metadata and status was put back.
-    fn prepare_for_status_update(&self, _context: &Context, _new: &mut dyn Object, _old: &dyn Object) {}
+    fn prepare_for_status_update(&self, _context: &Context, _new: &mut Self::Object, _old: &Self::Object) {}
 
     /// As [`Strategy::prepare_for_update`] for writes through a subresource of the kind's own.
-    fn prepare_for_subresource(&self, _context: &Context, _name: &str, _new: &mut dyn Object, _old: &dyn Object) {}
+    fn prepare_for_subresource(&self, _context: &Context, _name: &str, _new: &mut Self::Object, _old: &Self::Object) {}
 
     /// What a client should know of a valid object that it made, or changed (`old`) through its own path.
-    fn warnings(&self, _new: &dyn Object, _old: Option<&dyn Object>) -> Vec<String> {
+    fn warnings(&self, _new: &Self::Object, _old: Option<&Self::Object>) -> Vec<String> {
         Vec::new()
     }
 
     /// Faults that the definition's rules don't find.
-    fn validate(&self, _context: &Context, _object: &dyn Object) -> ErrorList {
+    fn validate(&self, _context: &Context, _object: &Self::Object) -> ErrorList {
         ErrorList::default()
     }
 
-    fn validate_update(&self, _context: &Context, _new: &dyn Object, _old: &dyn Object) -> ErrorList {
+    fn validate_update(&self, _context: &Context, _new: &Self::Object, _old: &Self::Object) -> ErrorList {
         ErrorList::default()
     }
 
     /// Faults of a write through a subresource of the kind's own. The rules of other updates, unless said otherwise.
-    fn validate_subresource(&self, context: &Context, _name: &str, new: &dyn Object, old: &dyn Object) -> ErrorList {
+    fn validate_subresource(
+        &self,
+        context: &Context,
+        _name: &str,
+        new: &Self::Object,
+        old: &Self::Object,
+    ) -> ErrorList {
         self.validate_update(context, new, old)
     }
 
-    fn validate_status_update(&self, _context: &Context, _new: &dyn Object, _old: &dyn Object) -> ErrorList {
+    fn validate_status_update(&self, _context: &Context, _new: &Self::Object, _old: &Self::Object) -> ErrorList {
         ErrorList::default()
     }
 
@@ -231,18 +248,18 @@ pub trait Strategy: Send + Sync {
 
     /// Puts into an empty object, which a bookmark is, what kube-apiserver's hub version has as plain values there: versions
     /// then show a zero where they could leave the field out.
-    fn fill_bookmark(&self, _object: &mut dyn Object) {}
+    fn fill_bookmark(&self, _object: &mut Self::Object) {}
 
     /// Seconds that a deletion waits for someone to end the object's work; `None`: it does not wait.
-    fn grace_seconds(&self, _object: &dyn Object, _options: &DeleteOptions) -> Option<i64> {
+    fn grace_seconds(&self, _object: &Self::Object, _options: &DeleteOptions) -> Option<i64> {
         None
     }
 
     /// Called on an object that a deletion marks and leaves behind, the first time.
-    fn prepare_for_deletion(&self, _object: &mut dyn Object) {}
+    fn prepare_for_deletion(&self, _object: &mut Self::Object) {}
 
     /// Whether a deletion is under way that no other deletion changes.
-    fn is_deletion_settled(&self, _object: &dyn Object) -> bool {
+    fn is_deletion_settled(&self, _object: &Self::Object) -> bool {
         false
     }
 
@@ -263,7 +280,7 @@ pub trait Strategy: Send + Sync {
     }
 
     /// Whether an object that is marked as deleted may go now, finalizers of its metadata aside.
-    fn may_vanish(&self, _object: &dyn Object) -> bool {
+    fn may_vanish(&self, _object: &Self::Object) -> bool {
         true
     }
 
@@ -290,11 +307,12 @@ pub trait Strategy: Send + Sync {
     }
 }
 
+/// What the registry calls.
+pub type AnyStrategy = dyn Strategy<Object = dyn Object>;
+
 /// The strategy of kinds that need none of their own.
 pub struct DefaultStrategy;
 
-impl Strategy for DefaultStrategy {}
-
-/// Fills in what a default in the definition cannot say because it depends on other fields. Called with an object of
-/// the version it was registered for, after the definition's defaults.
-pub type CodeDefaults = fn(&mut dyn Object);
+impl Strategy for DefaultStrategy {
+    type Object = dyn Object;
+}

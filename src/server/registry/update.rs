@@ -271,7 +271,7 @@ impl Resource {
             Some(old.as_reflect()),
             &Path::root(),
         ));
-        errors.extend(kept::faults(self.kept, new, old));
+        errors.extend(kept::faults(&self.kept, new, old));
         errors.extend(match part {
             Part::Status => self.strategy.validate_status_update(context, new, old),
             Part::Named(name) => self.strategy.validate_subresource(context, name, new, old),

@@ -1,36 +1,26 @@
 //! Subresources of the core group that make or do something, and its kinds without storage.
 
-mod binding;
+pub mod binding;
 mod component_status;
 pub mod ephemeral;
-mod eviction;
+pub mod eviction;
 mod kubelet;
-mod log;
+pub mod log;
 mod log_options;
-mod proxy;
+pub mod proxy;
 pub mod resize;
-mod stream;
-mod token;
+pub mod stream;
+pub mod token;
 
 use keelson_machinery::equality;
 use keelson_server::registry::KindCode;
 
-use crate::api::core::v1::{Pod, PodSpec};
+use crate::api::core::v1::{Binding, ComponentStatus, Pod, PodSpec};
 
-/// Registers them.
+/// Registers what answers for the kinds without storage. The subresources stand with their kinds.
 pub fn register(code: &mut KindCode) {
-    code.resource("", "bindings", binding::Binder);
-    code.resource("", "componentstatuses", component_status::Components);
-    code.subresource("", "pods", "binding", binding::Binder);
-    code.subresource("", "pods", "eviction", eviction::Evictor);
-    code.subresource("", "pods", "log", log::Log);
-    code.subresource("", "pods", "attach", stream::Attach);
-    code.subresource("", "pods", "exec", stream::Exec);
-    code.subresource("", "pods", "portforward", stream::PortForward);
-    code.subresource("", "pods", "proxy", proxy::OfPod);
-    code.subresource("", "services", "proxy", proxy::OfService);
-    code.subresource("", "nodes", "proxy", proxy::OfNode);
-    code.subresource("", "serviceaccounts", "token", token::Issue);
+    code.kind::<Binding>().resource(binding::Binder);
+    code.kind::<ComponentStatus>().resource(component_status::Components);
 }
 
 /// Makes the new pod the old one with its specification changed by `change`; that counts as a new generation.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use keelson_codegen_sample::api::shop_example_com::v1::Order;
 use keelson_machinery::status::StatusError;
 use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
 use keelson_server::registry::outcome::{later, now};
@@ -114,7 +115,7 @@ impl Setting {
             sender.send(Meddled::of(config)).unwrap();
             let admission = std::mem::take(&mut config.admission);
             config.admission = admission.with(Slow(shared.clone())).with(OfStatus(shared));
-            config.code.subresource("shop.example.com", "orders", "cancel", Cancel);
+            config.code.kind::<Order>().subresource("cancel", Cancel);
         });
         let client = server.client().await;
         Setting {

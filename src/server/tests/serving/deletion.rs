@@ -6,7 +6,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use keelson_codegen_sample::api::shop_example_com::v1::Order;
 use keelson_machinery::meta::v1::DeleteOptions;
-use keelson_machinery::object::Object;
 use keelson_machinery::protobuf;
 use keelson_machinery::time::Time;
 use keelson_server::registry::Strategy;
@@ -21,7 +20,9 @@ use crate::setting::{Client, ORDERS, Server, soon};
 struct Graceful;
 
 impl Strategy for Graceful {
-    fn grace_seconds(&self, _: &dyn Object, options: &DeleteOptions) -> Option<i64> {
+    type Object = Order;
+
+    fn grace_seconds(&self, _: &Order, options: &DeleteOptions) -> Option<i64> {
         let seconds = options.grace_period_seconds.unwrap_or(30);
         Some(if seconds < 0 { 1 } else { seconds })
     }
@@ -32,7 +33,7 @@ async fn setting() -> (Server, Client, Arc<Meddled>) {
     let (sender, receiver) = std::sync::mpsc::channel();
     let server = Server::configured(move |config| {
         sender.send(Meddled::of(config)).unwrap();
-        config.code.strategy("shop.example.com", "orders", Graceful);
+        config.code.kind::<Order>().strategy(Graceful);
     });
     let mut client = server.client().await;
     client.create("one", 1).await;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use keelson_codegen_sample::api::shop_example_com::v1::Order;
 use keelson_machinery::status::StatusError;
 use keelson_server::registry::reservation::Reservation;
 use keelson_server::registry::{Answer, Context, Reserving, Strategy};
@@ -48,22 +49,24 @@ impl Numbers {
 struct Numbering(Arc<Numbers>);
 
 impl Strategy for Numbering {
-    fn reserve<'a>(&'a self, _context: &'a Context, write: Reserving<'a>) -> Option<Answer<'a, Box<dyn Reservation>>> {
-        if write.new.meta().labels.contains_key(NUMBER) {
+    type Object = Order;
+
+    fn reserve<'a>(
+        &'a self,
+        _context: &'a Context,
+        write: Reserving<'a, Order>,
+    ) -> Option<Answer<'a, Box<dyn Reservation>>> {
+        if write.new.metadata.labels.contains_key(NUMBER) {
             return None;
         }
         Some(Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(1)).await;
             let number = self.0.take();
             let guard = Guard(self.0.clone(), number);
-            if write.new.meta().labels.contains_key("none") {
+            if write.new.metadata.labels.contains_key("none") {
                 return Err(StatusError::service_unavailable("there are no numbers"));
             }
-            write
-                .new
-                .meta_mut()
-                .labels
-                .insert(NUMBER.to_owned(), number.to_string());
+            write.new.metadata.labels.insert(NUMBER.to_owned(), number.to_string());
             Ok(Box::new(guard) as Box<dyn Reservation>)
         }))
     }
@@ -103,7 +106,7 @@ impl Setting {
         let strategy = Numbering(numbers.clone());
         let server = Server::configured(move |config| {
             sender.send(Meddled::of(config)).unwrap();
-            config.code.strategy("shop.example.com", "orders", strategy);
+            config.code.kind::<Order>().strategy(strategy);
         });
         let client = server.client().await;
         Setting {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use keelson_codegen_sample::api::SCHEME;
+use keelson_codegen_sample::api::shop_example_com::v1::Order;
 use keelson_machinery::scheme::{GroupDesc, KindDesc, Scheme, VersionDesc};
 use keelson_server::registry::Strategy;
 use keelson_storage::{LeaseId, StoreError};
@@ -50,19 +51,21 @@ fn order(customer: &str) -> Value {
     })
 }
 
-async fn setting(scheme: &'static Scheme, strategy: impl Strategy + 'static) -> (Server, Client, Arc<Meddled>) {
+async fn setting(scheme: &'static Scheme, strategy: impl Strategy<Object = Order>) -> (Server, Client, Arc<Meddled>) {
     let (sender, receiver) = std::sync::mpsc::channel();
     let server = Server::configured(move |config| {
         sender.send(Meddled::of(config)).unwrap();
         config.schemes = vec![scheme];
-        config.code.strategy("shop.example.com", "orders", strategy);
+        config.code.kind::<Order>().strategy(strategy);
     });
     let client = server.client().await;
     (server, client, receiver.recv().unwrap())
 }
 
 struct Ordinary;
-impl Strategy for Ordinary {}
+impl Strategy for Ordinary {
+    type Object = Order;
+}
 
 /// What another writer will have made of `one` by then.
 async fn rival(client: &mut Client, store: &Meddled) -> bytes::Bytes {
@@ -155,6 +158,8 @@ async fn an_upsert_follows_what_comes_and_goes() {
 struct Mortal;
 
 impl Strategy for Mortal {
+    type Object = Order;
+
     fn time_to_live(&self) -> Option<Duration> {
         Some(Duration::from_secs(3600))
     }

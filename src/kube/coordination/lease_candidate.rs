@@ -1,0 +1,10 @@
+//! Candidates for leases.
+
+use keelson_server::registry::{Kept, KindCode};
+
+use crate::api::coordination_k8s_io::v1beta1::LeaseCandidate;
+
+/// Registers the rules of candidates.
+pub fn register(code: &mut KindCode) {
+    code.kind::<LeaseCandidate>().kept([Kept::at("spec.leaseName")]);
+}

@@ -1,0 +1,10 @@
+//! The group internal.apiserver.k8s.io.
+
+mod storage_version;
+
+use keelson_server::registry::KindCode;
+
+/// Registers the rules of this group.
+pub fn register(code: &mut KindCode) {
+    storage_version::register(code);
+}

@@ -1,0 +1,10 @@
+//! Ingress classes.
+
+use keelson_server::registry::{Kept, KindCode};
+
+use crate::api::networking_k8s_io::v1::IngressClass;
+
+/// Registers the rules of ingress classes.
+pub fn register(code: &mut KindCode) {
+    code.kind::<IngressClass>().kept([Kept::at("spec.controller")]);
+}

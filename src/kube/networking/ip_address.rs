@@ -1,0 +1,10 @@
+//! Addresses that are taken.
+
+use keelson_server::registry::{Kept, KindCode};
+
+use crate::api::networking_k8s_io::v1::IPAddress;
+
+/// Registers the rules of addresses.
+pub fn register(code: &mut KindCode) {
+    code.kind::<IPAddress>().kept([Kept::at("spec.parentRef")]);
+}

@@ -1,0 +1,13 @@
+//! Requests for the status of a pool of devices.
+
+use keelson_server::registry::{Kept, KindCode};
+
+use crate::api::resource_k8s_io::v1alpha3::ResourcePoolStatusRequest;
+use crate::kube::status_alone::StatusAlone;
+
+/// Registers the rules of these requests.
+pub fn register(code: &mut KindCode) {
+    code.kind::<ResourcePoolStatusRequest>()
+        .any_strategy(StatusAlone)
+        .kept([Kept::at("spec")]);
+}

@@ -1,0 +1,21 @@
+//! Groups of pods that are scheduled together.
+
+use keelson_server::registry::{Kept, KindCode};
+
+use crate::api::scheduling_k8s_io::v1alpha2::PodGroup;
+use crate::kube::status_alone::StatusAlone;
+
+const KEPT: &[Kept] = &[
+    Kept::at("spec.podGroupTemplateRef"),
+    Kept::at("spec.schedulingPolicy"),
+    Kept::at("spec.schedulingConstraints"),
+    Kept::at("spec.resourceClaims"),
+    Kept::at("spec.disruptionMode"),
+    Kept::at("spec.priorityClassName"),
+    Kept::at("spec.priority"),
+];
+
+/// Registers the rules of pod groups.
+pub fn register(code: &mut KindCode) {
+    code.kind::<PodGroup>().any_strategy(StatusAlone).kept(KEPT);
+}

@@ -1,0 +1,11 @@
+//! Workloads: what pod groups are made of.
+
+use keelson_server::registry::{Kept, KindCode};
+
+use crate::api::scheduling_k8s_io::v1alpha2::Workload;
+
+/// Registers the rules of workloads.
+pub fn register(code: &mut KindCode) {
+    code.kind::<Workload>()
+        .kept([Kept::at("spec.controllerRef"), Kept::at("spec.podGroupTemplates")]);
+}

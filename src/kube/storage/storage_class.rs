@@ -1,0 +1,17 @@
+//! Storage classes.
+
+use keelson_server::registry::{Kept, KindCode};
+
+use crate::api::storage_k8s_io::v1::StorageClass;
+
+const KEPT: &[Kept] = &[
+    Kept::at("parameters"),
+    Kept::at("provisioner"),
+    Kept::at("reclaimPolicy"),
+    Kept::at("volumeBindingMode"),
+];
+
+/// Registers the rules of storage classes.
+pub fn register(code: &mut KindCode) {
+    code.kind::<StorageClass>().kept(KEPT);
+}

@@ -1,0 +1,13 @@
+//! Migrations of stored objects to another version.
+
+use keelson_server::registry::{Kept, KindCode};
+
+use crate::api::storagemigration_k8s_io::v1beta1::StorageVersionMigration;
+use crate::kube::status_alone::StatusAlone;
+
+/// Registers the rules of migrations.
+pub fn register(code: &mut KindCode) {
+    code.kind::<StorageVersionMigration>()
+        .any_strategy(StatusAlone)
+        .kept([Kept::at("spec")]);
+}
