@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use keelson_machinery::scheme::Scheme;
-use keelson_machinery::table::CellFunctions;
 use keelson_server::admission;
 use keelson_server::audit::{Audit, AuditError};
 use keelson_server::authn::Authentication;
@@ -47,7 +46,6 @@ pub struct Server {
     about: &'static str,
     schemes: Vec<&'static Scheme>,
     code: KindCode,
-    cells: CellFunctions,
     hooks: Vec<Hook>,
     plugins: Vec<Arc<dyn Plugin>>,
     /// Serves the kinds of Kubernetes itself.
@@ -62,7 +60,6 @@ impl Server {
             about: "Serves the kinds of its definition files as a Kubernetes-style API.",
             schemes: Vec::new(),
             code: KindCode::default(),
-            cells: CellFunctions::default(),
             hooks: Vec::new(),
             plugins: Vec::new(),
             kubernetes: false,
@@ -81,7 +78,6 @@ impl Server {
     pub fn kubernetes(mut self) -> Server {
         self.kubernetes = true;
         self.schemes.push(&crate::api::SCHEME);
-        self.cells = crate::kube::cells();
         self
     }
 
@@ -97,13 +93,6 @@ impl Server {
     #[must_use]
     pub fn code(mut self, code: KindCode) -> Server {
         self.code.merge(code);
-        self
-    }
-
-    /// Sets the functions of printer columns that no path describes.
-    #[must_use]
-    pub fn cells(mut self, cells: CellFunctions) -> Server {
-        self.cells = cells;
         self
     }
 
@@ -216,7 +205,6 @@ impl Server {
             authorization: access.authorization,
             schemes: self.schemes,
             code: self.code,
-            cells: self.cells,
             store: stored.store,
             encryption: stored.encryption,
             placement: stored.placement,

@@ -349,7 +349,6 @@ fn server() -> Running {
     let config = Config {
         schemes: SCHEMES.to_vec(),
         code: kube::code(&keelson::kube::CodeOptions::default()),
-        cells: kube::cells(),
         store: Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap()),
         encryption: Encryption::none(),
         placement: Default::default(),

@@ -107,7 +107,6 @@ fn registry() -> Verbs {
         placement: Arc::default(),
     };
     let mut code = keelson::kube::code(&keelson::kube::CodeOptions::default());
-    code.cells(keelson::kube::cells());
     let registry = Registry::new(&[&keelson::api::SCHEME], &code, &backend, "/registry", &|_, _, _| true).unwrap();
     Verbs {
         registry: Arc::new(registry),

@@ -108,7 +108,6 @@ fn config() -> Config {
     Config {
         code: kube::code(&keelson::kube::CodeOptions::default()),
         admission: kube::admission::chain(),
-        cells: kube::cells(),
         authentication: Authentication {
             chain: vec![Tokens::new(vec![Arc::new(StaticTokens::new(users))], None)],
             ..Authentication::default()

@@ -124,7 +124,6 @@ fn serve() -> SocketAddr {
             let config = Config {
                 code: kube::code(&keelson::kube::CodeOptions::default()),
                 admission: kube::admission::chain(),
-                cells: kube::cells(),
                 clock: Arc::new(Fixed),
                 runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
                 authentication: Authentication::default().with_anonymous(Anonymous::Everywhere),

@@ -63,7 +63,6 @@ pub fn serve_with(
             let mut config = Config {
                 code: keelson::kube::code(&keelson::kube::CodeOptions::default()),
                 admission: keelson::kube::admission::chain(),
-                cells: keelson::kube::cells(),
                 known_versions: keelson::kube::KNOWN_VERSIONS,
                 authentication: Authentication {
                     chain: vec![Arc::new(authority)],

@@ -41,7 +41,6 @@ pub use versions::KNOWN_VERSIONS;
 
 use std::time::Duration;
 
-use keelson_machinery::table::CellFunctions;
 use keelson_server::registry::KindCode;
 
 use crate::api::SCHEME;
@@ -94,7 +93,54 @@ pub fn code(options: &CodeOptions) -> KindCode {
     code
 }
 
-/// Cell functions of all built-in kinds.
-pub fn cells() -> CellFunctions {
-    cells::all()
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use keelson_server::env::{SystemClock, SystemEntropy};
+    use keelson_server::registry::{Backend, Registry};
+    use keelson_storage::HistoryLimits;
+    use keelson_storage::encryption::Encryption;
+    use keelson_storage::memory::MemoryStore;
+
+    use super::*;
+
+    fn registry(code: &KindCode, served: bool) -> Result<Registry, String> {
+        let backend = Backend {
+            store: Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap()),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            budget: keelson_server::cache::Budget::new(0),
+            encryption: Encryption::none(),
+            placement: Arc::default(),
+        };
+        Registry::new(&[&SCHEME], code, &backend, "/registry", &|_, _, _| served).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn all_code_fits_the_definitions() {
+        let code = code(&CodeOptions::default());
+        assert_eq!(registry(&code, true).err(), None);
+        assert_eq!(
+            registry(&code, false).err(),
+            None,
+            "an API that is switched off is known"
+        );
+    }
+
+    #[test]
+    fn code_of_others_adds_to_that_of_built_in_kinds() {
+        use crate::api::coordination_k8s_io::v1::Lease;
+        use crate::api::resource_k8s_io::v1::DeviceClass;
+        let mut all = code(&CodeOptions::default());
+        let mut other = KindCode::default();
+        other.kind::<DeviceClass>().any_strategy(status_alone::StatusAlone);
+        all.merge(other);
+        assert_eq!(registry(&all, true).err(), None);
+        let mut other = KindCode::default();
+        other.kind::<Lease>().any_strategy(status_alone::StatusAlone);
+        all.merge(other);
+        let told = registry(&all, true).err().unwrap();
+        assert_eq!(told, "strategy of coordination.k8s.io/v1, Kind=Lease: registered twice");
+    }
 }

@@ -1,6 +1,7 @@
 //! `meta.k8s.io/v1` Tables: what `kubectl get` shows of objects, written straight into JSON.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::jsonpath::{self, JsonPath, PathError};
 use crate::meta::v1::ObjectMeta;
@@ -90,9 +91,9 @@ impl From<i32> for Cell {
     }
 }
 
-/// Makes a cell that no path can say. It sees an object without managed fields, and of kinds for which
-/// [`CellFunctions::reads`] was called no more than is told there.
-pub type CellFunction = fn(&dyn Object) -> Cell;
+/// Makes a cell that no path can say, of an object of the hub version. It sees an object without managed fields, and of
+/// kinds for which [`CellFunctions::read`] was called no more than is told there.
+pub type CellFunction = Arc<dyn Fn(&dyn Object) -> Cell + Send + Sync>;
 
 /// Something that clients may know of a row as a whole, such as that its object has done its work.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,14 +105,15 @@ pub struct RowCondition {
 }
 
 /// The condition of an object's row, if it has one.
-pub type ConditionFunction = fn(&dyn Object) -> Option<RowCondition>;
+pub type ConditionFunction = Arc<dyn Fn(&dyn Object) -> Option<RowCondition> + Send + Sync>;
 
-/// Cell functions by the name that definitions give them.
+/// The code behind the rows of one kind: cell functions by the name that its definition gives them, and what else no
+/// definition says.
 #[derive(Clone)]
 pub struct CellFunctions {
     by_name: BTreeMap<&'static str, CellFunction>,
-    conditions: BTreeMap<&'static str, ConditionFunction>,
-    reads: BTreeMap<&'static str, &'static [&'static str]>,
+    condition: Option<ConditionFunction>,
+    reads: Option<&'static [&'static str]>,
 }
 
 impl Default for CellFunctions {
@@ -119,34 +121,38 @@ impl Default for CellFunctions {
     fn default() -> CellFunctions {
         let mut functions = CellFunctions {
             by_name: BTreeMap::new(),
-            conditions: BTreeMap::new(),
-            reads: BTreeMap::new(),
+            condition: None,
+            reads: None,
         };
-        functions.register(AGE, |object| Cell::age(object.meta().creation_timestamp));
-        functions.register(CREATED, |object| created(object.meta().creation_timestamp).into());
+        functions.register(AGE, Arc::new(|object| Cell::age(object.meta().creation_timestamp)));
+        functions.register(
+            CREATED,
+            Arc::new(|object| created(object.meta().creation_timestamp).into()),
+        );
         functions
     }
 }
 
 impl CellFunctions {
-    /// Adds a function, or takes the place of the one of that name.
-    pub fn register(&mut self, name: &'static str, function: CellFunction) {
-        self.by_name.insert(name, function);
+    /// Adds a function; false: one of that name was there, whose place it takes.
+    pub fn register(&mut self, name: &'static str, function: CellFunction) -> bool {
+        self.by_name.insert(name, function).is_none()
     }
 
-    /// Sets what says the condition of rows of a kind.
-    pub fn register_condition(&mut self, kind: &'static str, function: ConditionFunction) {
-        self.conditions.insert(kind, function);
+    /// Sets what says the condition of a row; false: something did before.
+    pub fn set_condition(&mut self, function: ConditionFunction) -> bool {
+        self.condition.replace(function).is_none()
     }
 
-    /// Says all that the functions of a kind's columns and its condition look at, as paths of JSON without the elements of
-    /// lists; the rest of the object need not be read for them. Worth it where there are many large objects.
-    pub fn reads(&mut self, kind: &'static str, paths: &'static [&'static str]) {
-        self.reads.insert(kind, paths);
+    /// Says all that the functions of the columns and the condition look at, as paths of JSON without the elements of
+    /// lists; the rest of the object need not be read for them. Worth it where there are many large objects. False: it was
+    /// said before.
+    pub fn read(&mut self, paths: &'static [&'static str]) -> bool {
+        self.reads.replace(paths).is_none()
     }
 
     pub fn get(&self, name: &str) -> Option<CellFunction> {
-        self.by_name.get(name).copied()
+        self.by_name.get(name).cloned()
     }
 }
 
@@ -248,13 +254,13 @@ impl TableColumns {
                 description: descriptions.creation_timestamp.clone(),
                 priority: 0,
                 hidden: false,
-                source: Source::Function(|object| date(object.meta().creation_timestamp)),
+                source: Source::Function(Arc::new(|object| date(object.meta().creation_timestamp))),
             });
         }
         Ok(TableColumns {
             columns,
-            condition: functions.conditions.get(kind).copied(),
-            reads: functions.reads.get(kind).copied(),
+            condition: functions.condition.clone(),
+            reads: functions.reads,
             bare: described.iter().any(|c| c.function == CREATED),
         })
     }
@@ -265,7 +271,7 @@ impl TableColumns {
     }
 
     /// What of an encoded object of the hub version the rows are made of; `None`: of all. The error is a path of
-    /// [`CellFunctions::reads`] that leads to no field.
+    /// [`CellFunctions::read`] that leads to no field.
     pub fn mask(&self, hub: &MessageDesc) -> Result<Option<Mask>, TableError> {
         match self.reads {
             _ if self.reads_whole_metadata() => Ok(None),
@@ -364,7 +370,7 @@ impl Column {
         match &self.source {
             Source::Name => row.metadata.name.as_str().into(),
             Source::Age => Cell::age(row.metadata.creation_timestamp),
-            Source::Function(function) => row.hub.map_or(Cell::Null, function),
+            Source::Function(function) => row.hub.map_or(Cell::Null, |hub| function(hub)),
             Source::Path(path) => match path.first(row.versioned.as_reflect()) {
                 Some(value) => path_cell(&self.ty, value),
                 None => Cell::Null,

@@ -8,7 +8,6 @@ use actix_web::web::Data;
 use futures_util::future::LocalBoxFuture;
 use keelson_machinery::env::{Clock, Entropy};
 use keelson_machinery::scheme::Scheme;
-use keelson_machinery::table::CellFunctions;
 use keelson_storage::Store;
 use keelson_storage::encryption::{Encryption, Transformer};
 
@@ -63,8 +62,6 @@ pub struct Hook {
 pub struct Config {
     pub schemes: Vec<&'static Scheme>,
     pub code: KindCode,
-    /// Functions of columns that no path describes.
-    pub cells: CellFunctions,
     pub store: Arc<dyn Store>,
     /// How values are stored.
     pub encryption: Arc<Encryption>,
@@ -100,7 +97,6 @@ impl Config {
         Config {
             schemes,
             code: KindCode::default(),
-            cells: CellFunctions::default(),
             store,
             encryption: Encryption::none(),
             placement: Placement::default(),
@@ -171,7 +167,6 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     let served = Arc::new(Served::new(&config.schemes, &config.runtime));
     let is_served = |group: &str, version: &str, plural: &str| served.kind(group, version, plural).is_some();
     let mut code = config.code;
-    code.cells(config.cells);
     code.admission(config.admission.clone());
     let registry = Arc::new(Registry::new(
         &config.schemes,

@@ -150,7 +150,6 @@ fn serve(log: PathBuf) -> SocketAddr {
             let config = Config {
                 code: kube::code(&keelson::kube::CodeOptions::default()),
                 admission: kube::admission::chain(),
-                cells: kube::cells(),
                 audit: audit(log),
                 runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
                 authentication: Authentication::default().with_anonymous(Anonymous::Everywhere),

@@ -198,7 +198,6 @@ pub fn config() -> Config {
     Config {
         code: kube::code(&keelson::kube::CodeOptions::default()),
         admission: kube::admission::chain(),
-        cells: kube::cells(),
         runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
         authentication: Authentication {
             chain: vec![Tokens::new(vec![Arc::new(tokens)], None)],

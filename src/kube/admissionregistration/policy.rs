@@ -12,6 +12,7 @@ use crate::api::admissionregistration_k8s_io::v1::{
     MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ParamKind, ParamRef, ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
 };
+use crate::kube::cells;
 use crate::kube::metadata;
 use crate::kube::status_alone::StatusAlone;
 use crate::kube::typed::{same, typed};
@@ -25,16 +26,20 @@ const CHECKS: MetadataChecks = metadata::any_finalizer(Again::WHOLE);
 pub fn register(code: &mut KindCode) {
     code.kind::<ValidatingAdmissionPolicy>()
         .strategy(ValidatingPolicy)
-        .metadata_checks(CHECKS);
+        .metadata_checks(CHECKS)
+        .cells(cells::admission::VALIDATING_ADMISSION_POLICY);
     code.kind::<MutatingAdmissionPolicy>()
         .strategy(MutatingPolicy)
-        .metadata_checks(CHECKS);
+        .metadata_checks(CHECKS)
+        .cells(cells::admission::MUTATING_ADMISSION_POLICY);
     code.kind::<ValidatingAdmissionPolicyBinding>()
         .strategy(ValidatingBinding)
-        .metadata_checks(CHECKS);
+        .metadata_checks(CHECKS)
+        .cells(cells::admission::VALIDATING_ADMISSION_POLICY_BINDING);
     code.kind::<MutatingAdmissionPolicyBinding>()
         .strategy(MutatingBinding)
-        .metadata_checks(CHECKS);
+        .metadata_checks(CHECKS)
+        .cells(cells::admission::MUTATING_ADMISSION_POLICY_BINDING);
 }
 
 /// The rules of validating policies.

@@ -4,13 +4,16 @@ use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::apiregistration_k8s_io::v1::{APIService, APIServiceCondition};
+use crate::kube::cells;
 use crate::kube::typed::keep_metadata;
 
 const AVAILABLE: &str = "Available";
 
 /// Registers the rules of registrations.
 pub fn register(code: &mut KindCode) {
-    code.kind::<APIService>().strategy(ApiServiceStrategy);
+    code.kind::<APIService>()
+        .strategy(ApiServiceStrategy)
+        .cells(cells::admission::API_SERVICE);
 }
 
 /// The rules of registrations.

@@ -4,11 +4,14 @@ use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::apps::v1::ControllerRevision;
+use crate::kube::cells;
 use crate::kube::typed::{IMMUTABLE, non_negative};
 
 /// Registers the rules of controller revisions.
 pub fn register(code: &mut KindCode) {
-    code.kind::<ControllerRevision>().strategy(ControllerRevisionStrategy);
+    code.kind::<ControllerRevision>()
+        .strategy(ControllerRevisionStrategy)
+        .cells(cells::workload::CONTROLLER_REVISION);
 }
 
 /// The rules of controller revisions.

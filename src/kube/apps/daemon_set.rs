@@ -8,6 +8,7 @@ use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::{rollout, workload};
 use crate::api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy};
+use crate::kube::cells;
 use crate::kube::core::pod_spec;
 use crate::kube::metadata;
 use crate::kube::typed::non_negative;
@@ -25,7 +26,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<DaemonSet>()
         .strategy(DaemonSetStrategy)
         .defaults(defaults)
-        .metadata_checks(metadata::CHANGE);
+        .metadata_checks(metadata::CHANGE)
+        .cells(cells::workload::DAEMON_SET);
 }
 
 /// The rules of daemon sets.

@@ -6,6 +6,7 @@ use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::{rollout, workload};
 use crate::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy as Rollout, RollingUpdateDeployment};
+use crate::kube::cells;
 use crate::kube::core::pod_spec;
 use crate::kube::metadata;
 use crate::kube::typed::{is_new_generation, non_negative};
@@ -20,7 +21,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<Deployment>()
         .strategy(DeploymentStrategy)
         .defaults(defaults)
-        .metadata_checks(metadata::CHANGE);
+        .metadata_checks(metadata::CHANGE)
+        .cells(cells::workload::DEPLOYMENT);
 }
 
 /// The rules of deployments.

@@ -5,6 +5,7 @@ use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::workload;
 use crate::api::apps::v1::{ReplicaSet, ReplicaSetSpec};
+use crate::kube::cells;
 use crate::kube::core::pod_spec;
 use crate::kube::metadata;
 use crate::kube::typed::{is_new_generation, non_negative};
@@ -19,7 +20,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<ReplicaSet>()
         .strategy(ReplicaSetStrategy)
         .defaults(defaults)
-        .metadata_checks(metadata::CHANGE);
+        .metadata_checks(metadata::CHANGE)
+        .cells(cells::workload::REPLICA_SET);
 }
 
 /// The rules of replica sets.

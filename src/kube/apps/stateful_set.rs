@@ -6,6 +6,7 @@ use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::workload;
 use crate::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
+use crate::kube::cells;
 use crate::kube::core::{persistent_volume_claim, pod_spec};
 use crate::kube::metadata;
 use crate::kube::typed::{is_new_generation, non_negative, shown};
@@ -23,7 +24,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<StatefulSet>()
         .strategy(StatefulSetStrategy)
         .defaults(defaults)
-        .metadata_checks(metadata::CHANGE);
+        .metadata_checks(metadata::CHANGE)
+        .cells(cells::workload::STATEFUL_SET);
 }
 
 /// The rules of stateful sets.

@@ -8,6 +8,7 @@ use crate::api::autoscaling::v2::{
     CrossVersionObjectReference, HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscaler,
     HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec, MetricSpec,
 };
+use crate::kube::cells;
 use crate::kube::metadata;
 use crate::kube::typed::non_negative;
 
@@ -23,7 +24,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<HorizontalPodAutoscaler>()
         .strategy(AutoscalerStrategy)
         .defaults(defaults)
-        .metadata_checks(metadata::CHANGE);
+        .metadata_checks(metadata::CHANGE)
+        .cells(cells::autoscaling::HORIZONTAL_POD_AUTOSCALER);
 }
 
 /// The rules of autoscalers.

@@ -4,6 +4,7 @@ use keelson_machinery::field::Path;
 use keelson_server::registry::{Again, KindCode, MetadataChecks, Strategy};
 
 use crate::api::batch::v1::CronJob;
+use crate::kube::cells;
 use crate::kube::core::pod_spec;
 use crate::kube::metadata;
 use crate::kube::typed::is_new_generation;
@@ -18,7 +19,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<CronJob>()
         .strategy(CronJobStrategy)
         .defaults(defaults)
-        .metadata_checks(CHECKS);
+        .metadata_checks(CHECKS)
+        .cells(cells::batch::CRON_JOB);
 }
 
 /// The rules of cron jobs.

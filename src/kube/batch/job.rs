@@ -8,6 +8,7 @@ use keelson_machinery::object::Object;
 use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::batch::v1::{Job, JobSpec};
+use crate::kube::cells;
 use crate::kube::core::pod_spec;
 use crate::kube::typed::{is_new_generation, non_negative};
 
@@ -28,7 +29,10 @@ const MANY_PODS: i32 = 10_000;
 
 /// Registers the rules of jobs.
 pub fn register(code: &mut KindCode) {
-    code.kind::<Job>().strategy(JobStrategy).defaults(defaults);
+    code.kind::<Job>()
+        .strategy(JobStrategy)
+        .defaults(defaults)
+        .cells(cells::batch::JOB);
 }
 
 /// The rules of jobs.

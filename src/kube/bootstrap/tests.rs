@@ -29,7 +29,6 @@ fn context() -> HookContext {
         placement: Arc::default(),
     };
     let mut code = crate::kube::code(&crate::kube::CodeOptions::default());
-    code.cells(crate::kube::cells());
     code.admission(crate::kube::admission::chain());
     let registry = Registry::new(&[&crate::api::SCHEME], &code, &backend, "/registry", &|_, _, _| true).unwrap();
     let registry = Arc::new(registry);

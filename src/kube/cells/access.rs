@@ -1,29 +1,26 @@
 //! Cells of role bindings and disruption budgets.
 
 use keelson_machinery::intstr::IntOrString;
-use keelson_machinery::table::CellFunctions;
 
 use crate::api::policy::v1::PodDisruptionBudget;
 use crate::api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, RoleBinding:
-        "role_binding_groups" => |o| subjects(&o.subjects, "Group"),
-        "role_binding_role" => |o| role(&o.role_ref),
-        "role_binding_service_accounts" => |o| subjects(&o.subjects, "ServiceAccount"),
-        "role_binding_users" => |o| subjects(&o.subjects, "User"),
-    }
-    cells! { cells, ClusterRoleBinding:
-        "cluster_role_binding_groups" => |o| subjects(&o.subjects, "Group"),
-        "cluster_role_binding_role" => |o| role(&o.role_ref),
-        "cluster_role_binding_service_accounts" => |o| subjects(&o.subjects, "ServiceAccount"),
-        "cluster_role_binding_users" => |o| subjects(&o.subjects, "User"),
-    }
-    cells! { cells, PodDisruptionBudget:
-        "pod_disruption_budget_allowed_disruptions" => |o| o.status.disruptions_allowed,
-        "pod_disruption_budget_max_unavailable" => |o| number(o.spec.max_unavailable.as_ref()),
-        "pod_disruption_budget_min_available" => |o| number(o.spec.min_available.as_ref()),
-    }
+cells! { pub const ROLE_BINDING: RoleBinding =
+    "role_binding_groups" => |o| subjects(&o.subjects, "Group"),
+    "role_binding_role" => |o| role(&o.role_ref),
+    "role_binding_service_accounts" => |o| subjects(&o.subjects, "ServiceAccount"),
+    "role_binding_users" => |o| subjects(&o.subjects, "User"),
+}
+cells! { pub const CLUSTER_ROLE_BINDING: ClusterRoleBinding =
+    "cluster_role_binding_groups" => |o| subjects(&o.subjects, "Group"),
+    "cluster_role_binding_role" => |o| role(&o.role_ref),
+    "cluster_role_binding_service_accounts" => |o| subjects(&o.subjects, "ServiceAccount"),
+    "cluster_role_binding_users" => |o| subjects(&o.subjects, "User"),
+}
+cells! { pub const POD_DISRUPTION_BUDGET: PodDisruptionBudget =
+    "pod_disruption_budget_allowed_disruptions" => |o| o.status.disruptions_allowed,
+    "pod_disruption_budget_max_unavailable" => |o| number(o.spec.max_unavailable.as_ref()),
+    "pod_disruption_budget_min_available" => |o| number(o.spec.min_available.as_ref()),
 }
 
 fn role(role: &RoleRef) -> String {

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use keelson_machinery::meta::v1::{LabelSelector, LabelSelectorRequirement};
-use keelson_machinery::table::CellFunctions;
 
 use super::{UNSET, count};
 use crate::api::admissionregistration_k8s_io::v1::{
@@ -12,33 +11,31 @@ use crate::api::admissionregistration_k8s_io::v1::{
 };
 use crate::api::apiregistration_k8s_io::v1::APIService;
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, ValidatingWebhookConfiguration:
-        "validating_webhook_configuration_webhooks" => |o| count(o.webhooks.len()),
-    }
-    cells! { cells, MutatingWebhookConfiguration:
-        "mutating_webhook_configuration_webhooks" => |o| count(o.webhooks.len()),
-    }
-    cells! { cells, ValidatingAdmissionPolicy:
-        "validating_admission_policy_param_kind" => |o| param_kind(o.spec.param_kind.as_deref()),
-        "validating_admission_policy_validations" => |o| count(o.spec.validations.len()),
-    }
-    cells! { cells, ValidatingAdmissionPolicyBinding:
-        "validating_admission_policy_binding_param_ref" => |o| param_ref(o.spec.param_ref.as_deref()),
-        "validating_admission_policy_binding_policy_name" => |o| o.spec.policy_name.clone(),
-    }
-    cells! { cells, MutatingAdmissionPolicy:
-        "mutating_admission_policy_mutations" => |o| count(o.spec.mutations.len()),
-        "mutating_admission_policy_param_kind" => |o| param_kind(o.spec.param_kind.as_deref()),
-    }
-    cells! { cells, MutatingAdmissionPolicyBinding:
-        "mutating_admission_policy_binding_param_ref" => |o| param_ref(o.spec.param_ref.as_deref()),
-        "mutating_admission_policy_binding_policy_name" => |o| o.spec.policy_name.clone(),
-    }
-    cells! { cells, APIService:
-        "api_service_available" => available,
-        "api_service_service" => service,
-    }
+cells! { pub const VALIDATING_WEBHOOK_CONFIGURATION: ValidatingWebhookConfiguration =
+    "validating_webhook_configuration_webhooks" => |o| count(o.webhooks.len()),
+}
+cells! { pub const MUTATING_WEBHOOK_CONFIGURATION: MutatingWebhookConfiguration =
+    "mutating_webhook_configuration_webhooks" => |o| count(o.webhooks.len()),
+}
+cells! { pub const VALIDATING_ADMISSION_POLICY: ValidatingAdmissionPolicy =
+    "validating_admission_policy_param_kind" => |o| param_kind(o.spec.param_kind.as_deref()),
+    "validating_admission_policy_validations" => |o| count(o.spec.validations.len()),
+}
+cells! { pub const VALIDATING_ADMISSION_POLICY_BINDING: ValidatingAdmissionPolicyBinding =
+    "validating_admission_policy_binding_param_ref" => |o| param_ref(o.spec.param_ref.as_deref()),
+    "validating_admission_policy_binding_policy_name" => |o| o.spec.policy_name.clone(),
+}
+cells! { pub const MUTATING_ADMISSION_POLICY: MutatingAdmissionPolicy =
+    "mutating_admission_policy_mutations" => |o| count(o.spec.mutations.len()),
+    "mutating_admission_policy_param_kind" => |o| param_kind(o.spec.param_kind.as_deref()),
+}
+cells! { pub const MUTATING_ADMISSION_POLICY_BINDING: MutatingAdmissionPolicyBinding =
+    "mutating_admission_policy_binding_param_ref" => |o| param_ref(o.spec.param_ref.as_deref()),
+    "mutating_admission_policy_binding_policy_name" => |o| o.spec.policy_name.clone(),
+}
+cells! { pub const API_SERVICE: APIService =
+    "api_service_available" => available,
+    "api_service_service" => service,
 }
 
 fn param_kind(kind: Option<&ParamKind>) -> String {

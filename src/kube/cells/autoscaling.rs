@@ -1,19 +1,16 @@
 //! Cells of autoscalers.
 
 use keelson_machinery::quantity::Quantity;
-use keelson_machinery::table::CellFunctions;
 
 use super::NONE;
 use crate::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec, MetricStatus, MetricTarget, MetricValueStatus};
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, HorizontalPodAutoscaler:
-        "horizontal_pod_autoscaler_maxpods" => max_pods,
-        "horizontal_pod_autoscaler_minpods" => min_pods,
-        "horizontal_pod_autoscaler_reference" => reference,
-        "horizontal_pod_autoscaler_replicas" => replicas,
-        "horizontal_pod_autoscaler_targets" => targets,
-    }
+cells! { pub const HORIZONTAL_POD_AUTOSCALER: HorizontalPodAutoscaler =
+    "horizontal_pod_autoscaler_maxpods" => max_pods,
+    "horizontal_pod_autoscaler_minpods" => min_pods,
+    "horizontal_pod_autoscaler_reference" => reference,
+    "horizontal_pod_autoscaler_replicas" => replicas,
+    "horizontal_pod_autoscaler_targets" => targets,
 }
 
 /// How many metrics are shown; the rest is a number.

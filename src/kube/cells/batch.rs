@@ -2,26 +2,29 @@
 
 use keelson_machinery::meta::v1;
 use keelson_machinery::selector::label::LabelSelector;
-use keelson_machinery::table::{Cell, CellFunctions};
+use keelson_machinery::table::Cell;
 
+use super::workload::{containers, images};
 use super::{NONE, UNSET, count};
 use crate::api::batch::v1::{CronJob, Job};
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, Job:
-        "job_completions" => job_completions,
-        "job_duration" => job_duration,
-        "job_selector" => |o| label_selector(o.spec.selector.as_deref()),
-        "job_status" => job_status,
-    }
-    cells! { cells, CronJob:
-        "cron_job_active" => |o| count(o.status.active.len()),
-        "cron_job_last_schedule" => |o| o.status.last_schedule_time.map_or_else(|| NONE.into(), Cell::age),
-        "cron_job_schedule" => |o| o.spec.schedule.clone(),
-        "cron_job_selector" => |o| label_selector(o.spec.job_template.spec.selector.as_deref()),
-        "cron_job_suspend" => cron_job_suspend,
-        "cron_job_timezone" => |o| o.spec.time_zone.clone().unwrap_or_else(|| NONE.to_owned()),
-    }
+cells! { pub const JOB: Job =
+    "containers" => |o| containers(&o.spec.template),
+    "images" => |o| images(&o.spec.template),
+    "job_completions" => job_completions,
+    "job_duration" => job_duration,
+    "job_selector" => |o| label_selector(o.spec.selector.as_deref()),
+    "job_status" => job_status,
+}
+cells! { pub const CRON_JOB: CronJob =
+    "containers" => |o| containers(&o.spec.job_template.spec.template),
+    "images" => |o| images(&o.spec.job_template.spec.template),
+    "cron_job_active" => |o| count(o.status.active.len()),
+    "cron_job_last_schedule" => |o| o.status.last_schedule_time.map_or_else(|| NONE.into(), Cell::age),
+    "cron_job_schedule" => |o| o.spec.schedule.clone(),
+    "cron_job_selector" => |o| label_selector(o.spec.job_template.spec.selector.as_deref()),
+    "cron_job_suspend" => cron_job_suspend,
+    "cron_job_timezone" => |o| o.spec.time_zone.clone().unwrap_or_else(|| NONE.to_owned()),
 }
 
 /// What became of the job. An end that was reached counts for more than a deletion, and that for more than a pause.

@@ -1,6 +1,6 @@
 //! Cells of certificate requests and trust bundles.
 
-use keelson_machinery::table::{CellFunctions, human_duration};
+use keelson_machinery::table::human_duration;
 
 use super::{NONE, or_none, pairs};
 use crate::api::certificates_k8s_io::v1::CertificateSigningRequest;
@@ -8,24 +8,22 @@ use crate::api::certificates_k8s_io::v1beta1::{ClusterTrustBundle, PodCertificat
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, CertificateSigningRequest:
-        "certificate_signing_request_condition" => condition,
-        "certificate_signing_request_requested_duration" => requested_duration,
-        "certificate_signing_request_requestor" => |o| o.spec.username.clone(),
-        "certificate_signing_request_signer_name" => |o| or_none(&o.spec.signer_name),
-    }
-    cells! { cells, ClusterTrustBundle:
-        "cluster_trust_bundle_signer_name" => |o| or_none(&o.spec.signer_name),
-    }
-    cells! { cells, PodCertificateRequest:
-        "pod_certificate_request_node_name" => |o| o.spec.node_name.clone(),
-        "pod_certificate_request_pod_name" => |o| o.spec.pod_name.clone(),
-        "pod_certificate_request_service_account_name" => |o| o.spec.service_account_name.clone(),
-        "pod_certificate_request_signer_name" => |o| o.spec.signer_name.clone(),
-        "pod_certificate_request_state" => pod_request_state,
-        "pod_certificate_request_user_annotations" => |o| pairs(&o.spec.unverified_user_annotations),
-    }
+cells! { pub const CERTIFICATE_SIGNING_REQUEST: CertificateSigningRequest =
+    "certificate_signing_request_condition" => condition,
+    "certificate_signing_request_requested_duration" => requested_duration,
+    "certificate_signing_request_requestor" => |o| o.spec.username.clone(),
+    "certificate_signing_request_signer_name" => |o| or_none(&o.spec.signer_name),
+}
+cells! { pub const CLUSTER_TRUST_BUNDLE: ClusterTrustBundle =
+    "cluster_trust_bundle_signer_name" => |o| or_none(&o.spec.signer_name),
+}
+cells! { pub const POD_CERTIFICATE_REQUEST: PodCertificateRequest =
+    "pod_certificate_request_node_name" => |o| o.spec.node_name.clone(),
+    "pod_certificate_request_pod_name" => |o| o.spec.pod_name.clone(),
+    "pod_certificate_request_service_account_name" => |o| o.spec.service_account_name.clone(),
+    "pod_certificate_request_signer_name" => |o| o.spec.signer_name.clone(),
+    "pod_certificate_request_state" => pod_request_state,
+    "pod_certificate_request_user_annotations" => |o| pairs(&o.spec.unverified_user_annotations),
 }
 
 fn requested_duration(o: &CertificateSigningRequest) -> String {

@@ -1,25 +1,21 @@
 //! Cells of kinds that hold settings: ConfigMap, Secret, Lease; and namespaces.
 
-use keelson_machinery::table::CellFunctions;
-
 use super::count;
 use crate::api::coordination_k8s_io::v1::Lease;
 use crate::api::core::v1::{ConfigMap, Namespace, Secret};
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, ConfigMap:
-        "config_map_data" => config_map_data,
-    }
-    cells! { cells, Secret:
-        "secret_data" => secret_data,
-        "secret_type" => |o| o.r#type.clone(),
-    }
-    cells! { cells, Lease:
-        "lease_holder" => lease_holder,
-    }
-    cells! { cells, Namespace:
-        "namespace_status" => |o| o.status.phase.clone(),
-    }
+cells! { pub const CONFIG_MAP: ConfigMap =
+    "config_map_data" => config_map_data,
+}
+cells! { pub const SECRET: Secret =
+    "secret_data" => secret_data,
+    "secret_type" => |o| o.r#type.clone(),
+}
+cells! { pub const LEASE: Lease =
+    "lease_holder" => lease_holder,
+}
+cells! { pub const NAMESPACE: Namespace =
+    "namespace_status" => |o| o.status.phase.clone(),
 }
 
 /// Number of entries.

@@ -1,21 +1,19 @@
 //! Cells of events.
 
-use keelson_machinery::table::{Cell, CellFunctions};
+use keelson_machinery::table::Cell;
 
 use crate::api::core::v1::Event;
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, Event:
-        "event_count" => count,
-        "event_first_seen" => first_seen,
-        "event_last_seen" => last_seen,
-        "event_message" => message,
-        "event_object" => object,
-        "event_reason" => reason,
-        "event_source" => source,
-        "event_subobject" => subobject,
-        "event_type" => kind,
-    }
+cells! { pub const EVENT: Event =
+    "event_count" => count,
+    "event_first_seen" => first_seen,
+    "event_last_seen" => last_seen,
+    "event_message" => message,
+    "event_object" => object,
+    "event_reason" => reason,
+    "event_source" => source,
+    "event_subobject" => subobject,
+    "event_type" => kind,
 }
 
 /// How long ago it was seen last.

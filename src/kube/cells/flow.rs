@@ -1,28 +1,26 @@
 //! Cells of flow schemas and priority levels.
 
-use keelson_machinery::table::{Cell, CellFunctions};
+use keelson_machinery::table::Cell;
 
 use super::NONE;
 use crate::api::flowcontrol_apiserver_k8s_io::v1::{
     FlowSchema, LimitedPriorityLevelConfiguration, PriorityLevelConfiguration, QueuingConfiguration,
 };
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, FlowSchema:
-        "flow_schema_distinguisher_method" => |o| {
-            o.spec.distinguisher_method.as_ref().map_or_else(|| NONE.to_owned(), |m| m.r#type.clone())
-        },
-        "flow_schema_matching_precedence" => |o| o.spec.matching_precedence,
-        "flow_schema_missing_pl" => missing_level,
-        "flow_schema_priority_level" => |o| o.spec.priority_level_configuration.name.clone(),
-    }
-    cells! { cells, PriorityLevelConfiguration:
-        "priority_level_configuration_hand_size" => |o| number(queuing(o).map(|q| q.hand_size)),
-        "priority_level_configuration_queue_length_limit" => |o| number(queuing(o).map(|q| q.queue_length_limit)),
-        "priority_level_configuration_queues" => |o| number(queuing(o).map(|q| q.queues)),
-        "priority_level_configuration_shares" => |o| number(limited(o).map(|l| l.nominal_concurrency_shares.unwrap_or(0))),
-        "priority_level_configuration_type" => |o| o.spec.r#type.clone(),
-    }
+cells! { pub const FLOW_SCHEMA: FlowSchema =
+    "flow_schema_distinguisher_method" => |o| {
+        o.spec.distinguisher_method.as_ref().map_or_else(|| NONE.to_owned(), |m| m.r#type.clone())
+    },
+    "flow_schema_matching_precedence" => |o| o.spec.matching_precedence,
+    "flow_schema_missing_pl" => missing_level,
+    "flow_schema_priority_level" => |o| o.spec.priority_level_configuration.name.clone(),
+}
+cells! { pub const PRIORITY_LEVEL_CONFIGURATION: PriorityLevelConfiguration =
+    "priority_level_configuration_hand_size" => |o| number(queuing(o).map(|q| q.hand_size)),
+    "priority_level_configuration_queue_length_limit" => |o| number(queuing(o).map(|q| q.queue_length_limit)),
+    "priority_level_configuration_queues" => |o| number(queuing(o).map(|q| q.queues)),
+    "priority_level_configuration_shares" => |o| number(limited(o).map(|l| l.nominal_concurrency_shares.unwrap_or(0))),
+    "priority_level_configuration_type" => |o| o.spec.r#type.clone(),
 }
 
 /// Whether the level that the schema names is known to be missing.

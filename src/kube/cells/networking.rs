@@ -2,38 +2,34 @@
 
 use std::collections::BTreeSet;
 
-use keelson_machinery::table::CellFunctions;
-
 use super::batch::label_selector;
 use super::{NONE, UNSET, first_few, or_none};
 use crate::api::discovery_k8s_io::v1::EndpointSlice;
 use crate::api::networking_k8s_io::v1::{IPAddress, Ingress, IngressClass, NetworkPolicy, ServiceCIDR};
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, Ingress:
-        "ingress_address" => address,
-        "ingress_class_name" => |o| or_none(o.spec.ingress_class_name.as_deref().unwrap_or_default()),
-        "ingress_hosts" => hosts,
-        "ingress_ports" => |o| if o.spec.tls.is_empty() { "80" } else { "80, 443" },
-    }
-    cells! { cells, IngressClass:
-        "ingress_class_controller" => |o| o.spec.controller.clone(),
-        "ingress_class_parameters" => parameters,
-    }
-    cells! { cells, NetworkPolicy:
-        "network_policy_pod_selector" => |o| label_selector(Some(&o.spec.pod_selector)),
-    }
-    cells! { cells, IPAddress:
-        "ip_address_parent_ref" => parent,
-    }
-    cells! { cells, ServiceCIDR:
-        "service_cidr_cidrs" => |o| o.spec.cidrs.join(","),
-    }
-    cells! { cells, EndpointSlice:
-        "endpoint_slice_address_type" => |o| o.address_type.clone(),
-        "endpoint_slice_endpoints" => slice_endpoints,
-        "endpoint_slice_ports" => slice_ports,
-    }
+cells! { pub const INGRESS: Ingress =
+    "ingress_address" => address,
+    "ingress_class_name" => |o| or_none(o.spec.ingress_class_name.as_deref().unwrap_or_default()),
+    "ingress_hosts" => hosts,
+    "ingress_ports" => |o| if o.spec.tls.is_empty() { "80" } else { "80, 443" },
+}
+cells! { pub const INGRESS_CLASS: IngressClass =
+    "ingress_class_controller" => |o| o.spec.controller.clone(),
+    "ingress_class_parameters" => parameters,
+}
+cells! { pub const NETWORK_POLICY: NetworkPolicy =
+    "network_policy_pod_selector" => |o| label_selector(Some(&o.spec.pod_selector)),
+}
+cells! { pub const IP_ADDRESS: IPAddress =
+    "ip_address_parent_ref" => parent,
+}
+cells! { pub const SERVICE_CIDR: ServiceCIDR =
+    "service_cidr_cidrs" => |o| o.spec.cidrs.join(","),
+}
+cells! { pub const ENDPOINT_SLICE: EndpointSlice =
+    "endpoint_slice_address_type" => |o| o.address_type.clone(),
+    "endpoint_slice_endpoints" => slice_endpoints,
+    "endpoint_slice_ports" => slice_ports,
 }
 
 /// Where the balancer listens, each address once.

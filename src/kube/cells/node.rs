@@ -2,22 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use keelson_machinery::table::CellFunctions;
-
 use super::NONE;
 use crate::api::core::v1::Node;
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, Node:
-        "node_container_runtime" => container_runtime,
-        "node_external_ip" => external_ip,
-        "node_internal_ip" => internal_ip,
-        "node_kernel_version" => kernel_version,
-        "node_os_image" => os_image,
-        "node_roles" => roles,
-        "node_status" => status,
-        "node_version" => version,
-    }
+cells! { pub const NODE: Node =
+    "node_container_runtime" => container_runtime,
+    "node_external_ip" => external_ip,
+    "node_internal_ip" => internal_ip,
+    "node_kernel_version" => kernel_version,
+    "node_os_image" => os_image,
+    "node_roles" => roles,
+    "node_status" => status,
+    "node_version" => version,
 }
 
 const ROLE_PREFIX: &str = "node-role.kubernetes.io/";

@@ -2,39 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use keelson_machinery::table::{Cell, CellFunctions, RowCondition};
+use keelson_machinery::table::{Cell, RowCondition};
 use keelson_machinery::time::Time;
 
 use super::NONE;
 use crate::api::core::v1::{Container, ContainerStatus, Pod, PodStatus};
 
-pub fn register(cells: &mut CellFunctions) {
-    cells.reads(
-        "Pod",
-        &[
-            "metadata.deletionTimestamp",
-            "spec.containers.name",
-            "spec.initContainers.name",
-            "spec.initContainers.restartPolicy",
-            "spec.nodeName",
-            "spec.readinessGates",
-            "status",
-        ],
-    );
-    cells.register_condition("Pod", |object| object.downcast_ref().and_then(completed));
-    cells! { cells, Pod:
-        "pod_ip" => ip,
-        "pod_node" => node,
-        "pod_nominated_node" => nominated_node,
-        "pod_readiness_gates" => readiness_gates,
-        "pod_ready" => ready,
-        "pod_restarts" => restarts,
-        "pod_status" => status,
-    }
+cells! { pub const POD: Pod =
+    "pod_ip" => ip,
+    "pod_node" => node,
+    "pod_nominated_node" => nominated_node,
+    "pod_readiness_gates" => readiness_gates,
+    "pod_ready" => ready,
+    "pod_restarts" => restarts,
+    "pod_status" => status,
 }
 
+/// All that the cells and the condition look at.
+pub const READS: &[&str] = &[
+    "metadata.deletionTimestamp",
+    "spec.containers.name",
+    "spec.initContainers.name",
+    "spec.initContainers.restartPolicy",
+    "spec.nodeName",
+    "spec.readinessGates",
+    "status",
+];
+
 /// Tells clients that the pod has ended, which then may hide it.
-fn completed(pod: &Pod) -> Option<RowCondition> {
+pub fn completed(pod: &Pod) -> Option<RowCondition> {
     let (reason, message) = match pod.status.phase.as_str() {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
         "Failed" => ("Failed", "The pod failed."),

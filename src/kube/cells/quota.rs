@@ -1,7 +1,6 @@
 //! Cells of quotas, classes of pods, and what else the core group has that is small.
 
 use keelson_machinery::quantity::Quantity;
-use keelson_machinery::table::CellFunctions;
 
 use crate::api::core::v1::{ComponentStatus, ResourceQuota};
 use crate::api::node_k8s_io::v1::RuntimeClass;
@@ -10,24 +9,22 @@ use crate::api::scheduling_k8s_io::v1::PriorityClass;
 /// Names of resources that start so are limits; all others are requests.
 const LIMITS: &str = "limits";
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, ResourceQuota:
-        "resource_quota_limit" => |o| used(o, true),
-        "resource_quota_request" => |o| used(o, false),
-    }
-    cells! { cells, ComponentStatus:
-        "component_status_error" => |o| healthy(o).map_or_else(String::new, |c| c.error.clone()),
-        "component_status_message" => |o| healthy(o).map_or_else(String::new, |c| c.message.clone()),
-        "component_status_status" => component_status,
-    }
-    cells! { cells, PriorityClass:
-        "priority_class_global_default" => |o| o.global_default,
-        "priority_class_preemption_policy" => |o| o.preemption_policy.clone().unwrap_or_default(),
-        "priority_class_value" => |o| o.value,
-    }
-    cells! { cells, RuntimeClass:
-        "runtime_class_handler" => |o| o.handler.clone(),
-    }
+cells! { pub const RESOURCE_QUOTA: ResourceQuota =
+    "resource_quota_limit" => |o| used(o, true),
+    "resource_quota_request" => |o| used(o, false),
+}
+cells! { pub const COMPONENT_STATUS: ComponentStatus =
+    "component_status_error" => |o| healthy(o).map_or_else(String::new, |c| c.error.clone()),
+    "component_status_message" => |o| healthy(o).map_or_else(String::new, |c| c.message.clone()),
+    "component_status_status" => component_status,
+}
+cells! { pub const PRIORITY_CLASS: PriorityClass =
+    "priority_class_global_default" => |o| o.global_default,
+    "priority_class_preemption_policy" => |o| o.preemption_policy.clone().unwrap_or_default(),
+    "priority_class_value" => |o| o.value,
+}
+cells! { pub const RUNTIME_CLASS: RuntimeClass =
+    "runtime_class_handler" => |o| o.handler.clone(),
 }
 
 /// `cpu: 500m/2, pods: 1/10`: what is used of what the quota grants.

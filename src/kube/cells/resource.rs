@@ -1,39 +1,37 @@
 //! Cells of dynamic resources: claims, slices, taints, pools.
 
 use keelson_machinery::meta::v1::Condition;
-use keelson_machinery::table::{Cell, CellFunctions};
+use keelson_machinery::table::Cell;
 
 use super::{NONE, count};
 use crate::api::resource_k8s_io::v1::{ResourceClaim, ResourceSlice};
 use crate::api::resource_k8s_io::v1alpha3::{PoolStatus, ResourcePoolStatusRequest};
 use crate::api::resource_k8s_io::v1beta2::DeviceTaintRule;
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, ResourceClaim:
-        "resource_claim_state" => state,
-    }
-    cells! { cells, ResourceSlice:
-        "resource_slice_driver" => |o| o.spec.driver.clone(),
-        "resource_slice_node" => |o| o.spec.node_name.clone().unwrap_or_default(),
-        "resource_slice_pool" => |o| o.spec.pool.name.clone(),
-    }
-    cells! { cells, DeviceTaintRule:
-        "device_taint_rule_effect" => |o| o.spec.taint.effect.clone(),
-        "device_taint_rule_key" => |o| o.spec.taint.key.clone(),
-        "device_taint_rule_time_added" => |o| o.spec.taint.time_added.map_or_else(|| "".into(), Cell::age),
-        "device_taint_rule_value" => |o| o.spec.taint.value.clone(),
-    }
-    cells! { cells, ResourcePoolStatusRequest:
-        "resource_pool_status_request_driver" => |o| o.spec.driver.clone(),
-        "resource_pool_status_request_allocated" => |o| sum(o, |p| p.allocated_devices),
-        "resource_pool_status_request_available" => |o| sum(o, |p| p.available_devices),
-        "resource_pool_status_request_completed" => completed,
-        "resource_pool_status_request_errors" => |o| sum(o, |p| p.validation_error.is_some().then_some(1)),
-        "resource_pool_status_request_pools" => |o| matching(o),
-        "resource_pool_status_request_status" => request_status,
-        "resource_pool_status_request_total" => |o| sum(o, |p| p.total_devices),
-        "resource_pool_status_request_unavailable" => |o| sum(o, |p| p.unavailable_devices),
-    }
+cells! { pub const RESOURCE_CLAIM: ResourceClaim =
+    "resource_claim_state" => state,
+}
+cells! { pub const RESOURCE_SLICE: ResourceSlice =
+    "resource_slice_driver" => |o| o.spec.driver.clone(),
+    "resource_slice_node" => |o| o.spec.node_name.clone().unwrap_or_default(),
+    "resource_slice_pool" => |o| o.spec.pool.name.clone(),
+}
+cells! { pub const DEVICE_TAINT_RULE: DeviceTaintRule =
+    "device_taint_rule_effect" => |o| o.spec.taint.effect.clone(),
+    "device_taint_rule_key" => |o| o.spec.taint.key.clone(),
+    "device_taint_rule_time_added" => |o| o.spec.taint.time_added.map_or_else(|| "".into(), Cell::age),
+    "device_taint_rule_value" => |o| o.spec.taint.value.clone(),
+}
+cells! { pub const RESOURCE_POOL_STATUS_REQUEST: ResourcePoolStatusRequest =
+    "resource_pool_status_request_driver" => |o| o.spec.driver.clone(),
+    "resource_pool_status_request_allocated" => |o| sum(o, |p| p.allocated_devices),
+    "resource_pool_status_request_available" => |o| sum(o, |p| p.available_devices),
+    "resource_pool_status_request_completed" => completed,
+    "resource_pool_status_request_errors" => |o| sum(o, |p| p.validation_error.is_some().then_some(1)),
+    "resource_pool_status_request_pools" => |o| matching(o),
+    "resource_pool_status_request_status" => request_status,
+    "resource_pool_status_request_total" => |o| sum(o, |p| p.total_devices),
+    "resource_pool_status_request_unavailable" => |o| sum(o, |p| p.unavailable_devices),
 }
 
 /// `allocated,reserved`: everything that is true of the claim; `pending` if nothing is.

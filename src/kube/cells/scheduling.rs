@@ -1,34 +1,30 @@
 //! Cells of kinds that only a server with alpha and beta groups switched on has, each the one of its group.
 
-use keelson_machinery::table::CellFunctions;
-
 use super::{NONE, UNSET, first_few};
 use crate::api::coordination_k8s_io::v1beta1::LeaseCandidate;
 use crate::api::internal_apiserver_k8s_io::v1alpha1::{ServerStorageVersion, StorageVersion};
 use crate::api::scheduling_k8s_io::v1alpha2::PodGroup;
 use crate::api::storagemigration_k8s_io::v1beta1::StorageVersionMigration;
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, LeaseCandidate:
-        "lease_candidate_binary_version" => |o| o.spec.binary_version.clone(),
-        "lease_candidate_emulation_version" => |o| o.spec.emulation_version.clone(),
-        "lease_candidate_lease_name" => |o| o.spec.lease_name.clone(),
-    }
-    cells! { cells, PodGroup:
-        "pod_group_policy" => |o| if o.spec.scheduling_policy.gang.is_some() { "Gang" } else { "Basic" },
-        "pod_group_status" => pod_group_status,
-        "pod_group_workload" => pod_group_workload,
-    }
-    cells! { cells, StorageVersion:
-        "storage_version_common_encoding_version" => |o| {
-            o.status.common_encoding_version.clone().unwrap_or_else(|| UNSET.to_owned())
-        },
-        "storage_version_storage_versions" => storage_versions,
-    }
-    cells! { cells, StorageVersionMigration:
-        "storage_version_migration_resource" => migrated,
-        "storage_version_migration_status" => migration_status,
-    }
+cells! { pub const LEASE_CANDIDATE: LeaseCandidate =
+    "lease_candidate_binary_version" => |o| o.spec.binary_version.clone(),
+    "lease_candidate_emulation_version" => |o| o.spec.emulation_version.clone(),
+    "lease_candidate_lease_name" => |o| o.spec.lease_name.clone(),
+}
+cells! { pub const POD_GROUP: PodGroup =
+    "pod_group_policy" => |o| if o.spec.scheduling_policy.gang.is_some() { "Gang" } else { "Basic" },
+    "pod_group_status" => pod_group_status,
+    "pod_group_workload" => pod_group_workload,
+}
+cells! { pub const STORAGE_VERSION: StorageVersion =
+    "storage_version_common_encoding_version" => |o| {
+        o.status.common_encoding_version.clone().unwrap_or_else(|| UNSET.to_owned())
+    },
+    "storage_version_storage_versions" => storage_versions,
+}
+cells! { pub const STORAGE_VERSION_MIGRATION: StorageVersionMigration =
+    "storage_version_migration_resource" => migrated,
+    "storage_version_migration_status" => migration_status,
 }
 
 fn pod_group_workload(o: &PodGroup) -> String {

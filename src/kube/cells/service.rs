@@ -2,22 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use keelson_machinery::table::CellFunctions;
-
 use super::{NONE, first_few, pairs};
 use crate::api::core::v1::{Endpoints, Service, ServicePort};
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, Endpoints:
-        "endpoints_endpoints" => endpoints,
-    }
-    cells! { cells, Service:
-        "service_cluster_ip" => cluster_ip,
-        "service_external_ip" => external_ip,
-        "service_port_s" => ports,
-        "service_selector" => selector,
-        "service_type" => |o| o.spec.r#type.clone(),
-    }
+cells! { pub const ENDPOINTS: Endpoints =
+    "endpoints_endpoints" => endpoints,
+}
+cells! { pub const SERVICE: Service =
+    "service_cluster_ip" => cluster_ip,
+    "service_external_ip" => external_ip,
+    "service_port_s" => ports,
+    "service_selector" => selector,
+    "service_type" => |o| o.spec.r#type.clone(),
 }
 
 /// The first address within the cluster.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::quantity::Quantity;
-use keelson_machinery::table::CellFunctions;
 
 use super::{UNSET, count, or_none};
 use crate::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
@@ -25,62 +24,54 @@ const MODES: [(&str, &str); 4] = [
     ("ReadWriteOncePod", "RWOP"),
 ];
 
-pub fn register(cells: &mut CellFunctions) {
-    cells! { cells, PersistentVolume:
-        "persistent_volume_access_modes" => |o| access_modes(&o.spec.access_modes),
-        "persistent_volume_attributes_class" => |o| or_unset(o.spec.volume_attributes_class_name.as_deref()),
-        "persistent_volume_capacity" => |o| storage(&o.spec.capacity),
-        "persistent_volume_claim" => claim,
-        "persistent_volume_reason" => |o| o.status.reason.clone(),
-        "persistent_volume_reclaim_policy" => |o| o.spec.persistent_volume_reclaim_policy.clone(),
-        "persistent_volume_status" => |o| phase(&o.metadata, &o.status.phase),
-        "persistent_volume_storage_class" => |o| class(&o.metadata, &o.spec.storage_class_name),
-        "persistent_volume_volume_mode" => |o| or_unset(o.spec.volume_mode.as_deref()),
-    }
-    cells! { cells, PersistentVolumeClaim:
-        "persistent_volume_claim_access_modes" => |o| if_bound(o, || access_modes(&o.status.access_modes)),
-        "persistent_volume_claim_attributes_class" => |o| or_unset(o.spec.volume_attributes_class_name.as_deref()),
-        "persistent_volume_claim_capacity" => |o| if_bound(o, || storage(&o.status.capacity)),
-        "persistent_volume_claim_status" => |o| phase(&o.metadata, &o.status.phase),
-        "persistent_volume_claim_storage_class" => |o| class(&o.metadata, o.spec.storage_class_name.as_deref().unwrap_or_default()),
-        "persistent_volume_claim_volume" => |o| o.spec.volume_name.clone(),
-        "persistent_volume_claim_volume_mode" => |o| or_unset(o.spec.volume_mode.as_deref()),
-    }
-    register_drivers(cells);
-    register_classes(cells);
+cells! { pub const PERSISTENT_VOLUME: PersistentVolume =
+    "persistent_volume_access_modes" => |o| access_modes(&o.spec.access_modes),
+    "persistent_volume_attributes_class" => |o| or_unset(o.spec.volume_attributes_class_name.as_deref()),
+    "persistent_volume_capacity" => |o| storage(&o.spec.capacity),
+    "persistent_volume_claim" => claim,
+    "persistent_volume_reason" => |o| o.status.reason.clone(),
+    "persistent_volume_reclaim_policy" => |o| o.spec.persistent_volume_reclaim_policy.clone(),
+    "persistent_volume_status" => |o| phase(&o.metadata, &o.status.phase),
+    "persistent_volume_storage_class" => |o| class(&o.metadata, &o.spec.storage_class_name),
+    "persistent_volume_volume_mode" => |o| or_unset(o.spec.volume_mode.as_deref()),
+}
+cells! { pub const PERSISTENT_VOLUME_CLAIM: PersistentVolumeClaim =
+    "persistent_volume_claim_access_modes" => |o| if_bound(o, || access_modes(&o.status.access_modes)),
+    "persistent_volume_claim_attributes_class" => |o| or_unset(o.spec.volume_attributes_class_name.as_deref()),
+    "persistent_volume_claim_capacity" => |o| if_bound(o, || storage(&o.status.capacity)),
+    "persistent_volume_claim_status" => |o| phase(&o.metadata, &o.status.phase),
+    "persistent_volume_claim_storage_class" => |o| class(&o.metadata, o.spec.storage_class_name.as_deref().unwrap_or_default()),
+    "persistent_volume_claim_volume" => |o| o.spec.volume_name.clone(),
+    "persistent_volume_claim_volume_mode" => |o| or_unset(o.spec.volume_mode.as_deref()),
 }
 
-fn register_drivers(cells: &mut CellFunctions) {
-    cells! { cells, CSIDriver:
-        "csi_driver_attach_required" => |o| o.spec.attach_required.unwrap_or(true),
-        "csi_driver_modes" => |o| or_none(&o.spec.volume_lifecycle_modes.join(",")),
-        "csi_driver_pod_info_on_mount" => |o| o.spec.pod_info_on_mount.unwrap_or(false),
-        "csi_driver_requires_republish" => |o| o.spec.requires_republish.unwrap_or(false),
-        "csi_driver_storage_capacity" => |o| o.spec.storage_capacity.unwrap_or(false),
-        "csi_driver_token_requests" => token_requests,
-    }
-    cells! { cells, CSINode:
-        "csi_node_drivers" => |o| count(o.spec.drivers.len()),
-    }
-    cells! { cells, VolumeAttachment:
-        "volume_attachment_attached" => |o| o.status.attached,
-        "volume_attachment_attacher" => |o| o.spec.attacher.clone(),
-        "volume_attachment_node" => |o| o.spec.node_name.clone(),
-        "volume_attachment_pv" => |o| o.spec.source.persistent_volume_name.clone().unwrap_or_default(),
-    }
+cells! { pub const CSI_DRIVER: CSIDriver =
+    "csi_driver_attach_required" => |o| o.spec.attach_required.unwrap_or(true),
+    "csi_driver_modes" => |o| or_none(&o.spec.volume_lifecycle_modes.join(",")),
+    "csi_driver_pod_info_on_mount" => |o| o.spec.pod_info_on_mount.unwrap_or(false),
+    "csi_driver_requires_republish" => |o| o.spec.requires_republish.unwrap_or(false),
+    "csi_driver_storage_capacity" => |o| o.spec.storage_capacity.unwrap_or(false),
+    "csi_driver_token_requests" => token_requests,
+}
+cells! { pub const CSI_NODE: CSINode =
+    "csi_node_drivers" => |o| count(o.spec.drivers.len()),
+}
+cells! { pub const VOLUME_ATTACHMENT: VolumeAttachment =
+    "volume_attachment_attached" => |o| o.status.attached,
+    "volume_attachment_attacher" => |o| o.spec.attacher.clone(),
+    "volume_attachment_node" => |o| o.spec.node_name.clone(),
+    "volume_attachment_pv" => |o| o.spec.source.persistent_volume_name.clone().unwrap_or_default(),
 }
 
-fn register_classes(cells: &mut CellFunctions) {
-    cells! { cells, StorageClass:
-        "storage_class_allow_volume_expansion" => |o| o.allow_volume_expansion.unwrap_or(false),
-        "storage_class_name" => class_name,
-        "storage_class_provisioner" => |o| o.provisioner.clone(),
-        "storage_class_reclaim_policy" => |o| o.reclaim_policy.clone().unwrap_or_else(|| "Delete".to_owned()),
-        "storage_class_volume_binding_mode" => |o| o.volume_binding_mode.clone().unwrap_or_else(|| "Immediate".to_owned()),
-    }
-    cells! { cells, VolumeAttributesClass:
-        "volume_attributes_class_driver_name" => |o| o.driver_name.clone(),
-    }
+cells! { pub const STORAGE_CLASS: StorageClass =
+    "storage_class_allow_volume_expansion" => |o| o.allow_volume_expansion.unwrap_or(false),
+    "storage_class_name" => class_name,
+    "storage_class_provisioner" => |o| o.provisioner.clone(),
+    "storage_class_reclaim_policy" => |o| o.reclaim_policy.clone().unwrap_or_else(|| "Delete".to_owned()),
+    "storage_class_volume_binding_mode" => |o| o.volume_binding_mode.clone().unwrap_or_else(|| "Immediate".to_owned()),
+}
+cells! { pub const VOLUME_ATTRIBUTES_CLASS: VolumeAttributesClass =
+    "volume_attributes_class_driver_name" => |o| o.driver_name.clone(),
 }
 
 /// `RWO,ROX,RWX,RWOP`, each once.

@@ -1,95 +1,74 @@
 //! Cells of the kinds that run pods from a template.
 
 use keelson_machinery::meta::v1::{self, ObjectMeta, OwnerReference};
-use keelson_machinery::object::Object;
 use keelson_machinery::selector::label::LabelSelector;
-use keelson_machinery::table::CellFunctions;
 
 use super::{NONE, pairs};
 use crate::api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
-use crate::api::batch::v1::{CronJob, Job};
 use crate::api::core::v1::{Container, PodTemplate, PodTemplateSpec, ReplicationController};
 
-pub fn register(cells: &mut CellFunctions) {
-    cells.register("containers", |object| containers(object).into());
-    cells.register("images", |object| images(object).into());
-    cells! { cells, ControllerRevision:
-        "controller_revision_controller" => controller_revision_controller,
-        "controller_revision_revision" => controller_revision_revision,
-    }
-    cells! { cells, DaemonSet:
-        "daemon_set_available" => daemon_set_available,
-        "daemon_set_current" => daemon_set_current,
-        "daemon_set_desired" => daemon_set_desired,
-        "daemon_set_node_selector" => daemon_set_node_selector,
-        "daemon_set_ready" => daemon_set_ready,
-        "daemon_set_selector" => daemon_set_selector,
-        "daemon_set_up_to_date" => daemon_set_up_to_date,
-    }
-    cells! { cells, Deployment:
-        "deployment_available" => deployment_available,
-        "deployment_ready" => deployment_ready,
-        "deployment_selector" => deployment_selector,
-        "deployment_up_to_date" => deployment_up_to_date,
-    }
-    cells! { cells, ReplicaSet:
-        "replica_set_current" => replica_set_current,
-        "replica_set_desired" => replica_set_desired,
-        "replica_set_ready" => replica_set_ready,
-        "replica_set_selector" => replica_set_selector,
-    }
-    cells! { cells, StatefulSet:
-        "stateful_set_ready" => stateful_set_ready,
-    }
-    cells! { cells, ReplicationController:
-        "replication_controller_current" => |o| o.status.replicas,
-        "replication_controller_desired" => |o| o.spec.replicas.unwrap_or(0),
-        "replication_controller_ready" => |o| o.status.ready_replicas,
-        "replication_controller_selector" => |o| pairs(&o.spec.selector),
-    }
-    cells! { cells, PodTemplate:
-        "pod_template_pod_labels" => |o| pairs(&o.template.metadata.labels),
-    }
+cells! { pub const CONTROLLER_REVISION: ControllerRevision =
+    "controller_revision_controller" => controller_revision_controller,
+    "controller_revision_revision" => controller_revision_revision,
+}
+cells! { pub const DAEMON_SET: DaemonSet =
+    "containers" => |o| containers(&o.spec.template),
+    "images" => |o| images(&o.spec.template),
+    "daemon_set_available" => daemon_set_available,
+    "daemon_set_current" => daemon_set_current,
+    "daemon_set_desired" => daemon_set_desired,
+    "daemon_set_node_selector" => daemon_set_node_selector,
+    "daemon_set_ready" => daemon_set_ready,
+    "daemon_set_selector" => daemon_set_selector,
+    "daemon_set_up_to_date" => daemon_set_up_to_date,
+}
+cells! { pub const DEPLOYMENT: Deployment =
+    "containers" => |o| containers(&o.spec.template),
+    "images" => |o| images(&o.spec.template),
+    "deployment_available" => deployment_available,
+    "deployment_ready" => deployment_ready,
+    "deployment_selector" => deployment_selector,
+    "deployment_up_to_date" => deployment_up_to_date,
+}
+cells! { pub const REPLICA_SET: ReplicaSet =
+    "containers" => |o| containers(&o.spec.template),
+    "images" => |o| images(&o.spec.template),
+    "replica_set_current" => replica_set_current,
+    "replica_set_desired" => replica_set_desired,
+    "replica_set_ready" => replica_set_ready,
+    "replica_set_selector" => replica_set_selector,
+}
+cells! { pub const STATEFUL_SET: StatefulSet =
+    "containers" => |o| containers(&o.spec.template),
+    "images" => |o| images(&o.spec.template),
+    "stateful_set_ready" => stateful_set_ready,
+}
+cells! { pub const REPLICATION_CONTROLLER: ReplicationController =
+    "containers" => |o| o.spec.template.as_deref().map_or_else(String::new, containers),
+    "images" => |o| o.spec.template.as_deref().map_or_else(String::new, images),
+    "replication_controller_current" => |o| o.status.replicas,
+    "replication_controller_desired" => |o| o.spec.replicas.unwrap_or(0),
+    "replication_controller_ready" => |o| o.status.ready_replicas,
+    "replication_controller_selector" => |o| pairs(&o.spec.selector),
+}
+cells! { pub const POD_TEMPLATE: PodTemplate =
+    "containers" => |o| containers(&o.template),
+    "images" => |o| images(&o.template),
+    "pod_template_pod_labels" => |o| pairs(&o.template.metadata.labels),
 }
 
 /// Names of the containers.
-fn containers(object: &dyn Object) -> String {
-    of_containers(object, |c| &c.name)
+pub fn containers(template: &PodTemplateSpec) -> String {
+    of_containers(template, |c| &c.name)
 }
 
 /// Images of the containers.
-fn images(object: &dyn Object) -> String {
-    of_containers(object, |c| &c.image)
+pub fn images(template: &PodTemplateSpec) -> String {
+    of_containers(template, |c| &c.image)
 }
 
-fn of_containers(object: &dyn Object, text: fn(&Container) -> &str) -> String {
-    let Some(template) = template(object) else {
-        return String::new();
-    };
+fn of_containers(template: &PodTemplateSpec, text: fn(&Container) -> &str) -> String {
     template.spec.containers.iter().map(text).collect::<Vec<_>>().join(",")
-}
-
-/// The pod template of any kind that has one.
-fn template(object: &dyn Object) -> Option<&PodTemplateSpec> {
-    if let Some(o) = object.downcast_ref::<Deployment>() {
-        Some(&o.spec.template)
-    } else if let Some(o) = object.downcast_ref::<ReplicaSet>() {
-        Some(&o.spec.template)
-    } else if let Some(o) = object.downcast_ref::<StatefulSet>() {
-        Some(&o.spec.template)
-    } else if let Some(o) = object.downcast_ref::<DaemonSet>() {
-        Some(&o.spec.template)
-    } else if let Some(o) = object.downcast_ref::<ReplicationController>() {
-        o.spec.template.as_deref()
-    } else if let Some(o) = object.downcast_ref::<PodTemplate>() {
-        Some(&o.template)
-    } else if let Some(o) = object.downcast_ref::<Job>() {
-        Some(&o.spec.template)
-    } else {
-        object
-            .downcast_ref::<CronJob>()
-            .map(|o| &o.spec.job_template.spec.template)
-    }
 }
 
 /// Ready replicas of those wanted.

@@ -7,6 +7,7 @@ use keelson_server::registry::{Again, Context, KindCode, MetadataChecks, Strateg
 
 use super::{conditions, issued};
 use crate::api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestCondition as Condition};
+use crate::kube::cells;
 use crate::kube::metadata;
 
 const CHECKS: MetadataChecks = MetadataChecks {
@@ -18,7 +19,8 @@ const CHECKS: MetadataChecks = MetadataChecks {
 pub fn register(code: &mut KindCode) {
     code.kind::<CertificateSigningRequest>()
         .strategy(CertificateSigningRequestStrategy)
-        .metadata_checks(CHECKS);
+        .metadata_checks(CHECKS)
+        .cells(cells::certificates::CERTIFICATE_SIGNING_REQUEST);
 }
 
 /// The rules of requests for certificates.

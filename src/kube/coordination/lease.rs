@@ -4,6 +4,7 @@ use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_server::registry::{Again, Context, KindCode, Strategy};
 
 use crate::api::coordination_k8s_io::v1::Lease;
+use crate::kube::cells;
 use crate::kube::metadata;
 use crate::kube::typed::non_negative;
 
@@ -11,7 +12,8 @@ use crate::kube::typed::non_negative;
 pub fn register(code: &mut KindCode) {
     code.kind::<Lease>()
         .strategy(LeaseStrategy)
-        .metadata_checks(metadata::any_finalizer(Again::CHANGE));
+        .metadata_checks(metadata::any_finalizer(Again::CHANGE))
+        .cells(cells::config::LEASE);
 }
 
 /// The rules of leases.

@@ -5,10 +5,13 @@ use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::data::{self, IMMUTABLE};
 use crate::api::core::v1::ConfigMap;
+use crate::kube::cells;
 
 /// Registers the rules of config maps.
 pub fn register(code: &mut KindCode) {
-    code.kind::<ConfigMap>().strategy(ConfigMapStrategy);
+    code.kind::<ConfigMap>()
+        .strategy(ConfigMapStrategy)
+        .cells(cells::config::CONFIG_MAP);
 }
 
 /// The rules of config maps.

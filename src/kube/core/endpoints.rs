@@ -6,10 +6,13 @@ use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::{ip, port};
 use crate::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
+use crate::kube::cells;
 
 /// Registers the rules of endpoints.
 pub fn register(code: &mut KindCode) {
-    code.kind::<Endpoints>().strategy(EndpointsStrategy);
+    code.kind::<Endpoints>()
+        .strategy(EndpointsStrategy)
+        .cells(cells::service::ENDPOINTS);
 }
 
 /// The rules of endpoints.

@@ -8,6 +8,7 @@ use keelson_server::registry::{Again, Context, Kept, KindCode, Strategy};
 
 use crate::api::core::v1::Event;
 use crate::api::events_k8s_io;
+use crate::kube::cells;
 use crate::kube::metadata;
 
 /// How long an event is kept after it was written last, unless told otherwise.
@@ -44,7 +45,8 @@ const KEPT: &[Kept] = &[
 pub fn register(code: &mut KindCode, time_to_live: Option<Duration>) {
     code.kind::<Event>()
         .strategy(EventStrategy { time_to_live })
-        .metadata_checks(metadata::any_finalizer(Again::NOTHING));
+        .metadata_checks(metadata::any_finalizer(Again::NOTHING))
+        .cells(cells::event::EVENT);
     code.kind::<events_k8s_io::v1::Event>()
         .metadata_checks(metadata::CHANGE)
         .kept(KEPT);

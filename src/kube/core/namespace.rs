@@ -5,6 +5,7 @@ use keelson_machinery::validation::labels;
 use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::core::v1::Namespace;
+use crate::kube::cells;
 
 /// Holds the name, so that selectors can name a namespace.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -18,7 +19,10 @@ const TERMINATING: &str = "Terminating";
 
 /// Registers the rules of namespaces.
 pub fn register(code: &mut KindCode) {
-    code.kind::<Namespace>().strategy(NamespaceStrategy).defaults(defaults);
+    code.kind::<Namespace>()
+        .strategy(NamespaceStrategy)
+        .defaults(defaults)
+        .cells(cells::config::NAMESPACE);
 }
 
 /// The rules of namespaces.

@@ -9,13 +9,15 @@ use keelson_server::registry::{Context, KindCode, Strategy};
 use super::resource_list::round;
 use super::subresources::proxy;
 use crate::api::core::v1::Node;
+use crate::kube::cells;
 
 /// Registers the rules of nodes.
 pub fn register(code: &mut KindCode) {
     code.kind::<Node>()
         .strategy(NodeStrategy)
         .defaults(defaults)
-        .subresource("proxy", proxy::OfNode);
+        .subresource("proxy", proxy::OfNode)
+        .cells(cells::node::NODE);
 }
 
 /// The rules of nodes.

@@ -9,6 +9,7 @@ use super::persistent_volume_claim::CLASS_ANNOTATION;
 use super::pod_spec;
 use super::resource_list::round;
 use crate::api::core::v1::{PersistentVolume, PersistentVolumeStatus};
+use crate::kube::cells;
 
 const PENDING: &str = "Pending";
 /// What becomes of a volume that nobody claims any longer.
@@ -23,7 +24,8 @@ const FILESYSTEM: &str = "Filesystem";
 pub fn register(code: &mut KindCode) {
     code.kind::<PersistentVolume>()
         .strategy(PersistentVolumeStrategy)
-        .defaults(defaults);
+        .defaults(defaults)
+        .cells(cells::storage::PERSISTENT_VOLUME);
 }
 
 /// The rules of persistent volumes.

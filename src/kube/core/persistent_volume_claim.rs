@@ -10,6 +10,7 @@ use super::resource_list::round;
 use crate::api::core::v1::{
     PersistentVolumeClaim, PersistentVolumeClaimSpec, TypedLocalObjectReference, TypedObjectReference,
 };
+use crate::kube::cells;
 
 /// Named the class of a volume or claim before there was a field for it.
 pub const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
@@ -19,7 +20,8 @@ const SNAPSHOT_GROUP: &str = "snapshot.storage.k8s.io";
 pub fn register(code: &mut KindCode) {
     code.kind::<PersistentVolumeClaim>()
         .strategy(PersistentVolumeClaimStrategy)
-        .defaults(defaults);
+        .defaults(defaults)
+        .cells(cells::storage::PERSISTENT_VOLUME_CLAIM);
 }
 
 /// The rules of claims.

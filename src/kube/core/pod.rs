@@ -13,6 +13,7 @@ use keelson_server::registry::{Context, KindCode, Strategy};
 use super::pod_spec;
 use super::subresources::{binding, ephemeral, eviction, log, proxy, resize, stream};
 use crate::api::core::v1::{Container, Pod, PodCondition, PodSpec, PodStatus, Toleration};
+use crate::kube::cells;
 
 /// What an update may change, in the words of the API.
 const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
@@ -30,7 +31,10 @@ pub fn register(code: &mut KindCode) {
         .subresource("exec", stream::Exec)
         .subresource("log", log::Log)
         .subresource("portforward", stream::PortForward)
-        .subresource("proxy", proxy::OfPod);
+        .subresource("proxy", proxy::OfPod)
+        .cells(cells::pod::POD)
+        .row_condition(cells::pod::completed)
+        .row_reads(cells::pod::READS);
 }
 
 /// The rules of pods.

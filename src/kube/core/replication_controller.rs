@@ -5,6 +5,7 @@ use keelson_server::registry::{KindCode, Strategy};
 
 use super::pod_spec;
 use crate::api::core::v1::ReplicationController;
+use crate::kube::cells;
 use crate::kube::metadata;
 use crate::kube::typed::is_new_generation;
 
@@ -13,7 +14,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<ReplicationController>()
         .strategy(ReplicationControllerStrategy)
         .defaults(defaults)
-        .metadata_checks(metadata::CHANGE);
+        .metadata_checks(metadata::CHANGE)
+        .cells(cells::workload::REPLICATION_CONTROLLER);
 }
 
 /// The rules of replication controllers.

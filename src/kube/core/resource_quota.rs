@@ -7,6 +7,7 @@ use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::resource_list::round;
 use crate::api::core::v1::ResourceQuota;
+use crate::kube::cells;
 use crate::kube::metadata;
 use crate::kube::typed::IMMUTABLE;
 
@@ -15,7 +16,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<ResourceQuota>()
         .strategy(ResourceQuotaStrategy)
         .defaults(defaults)
-        .metadata_checks(metadata::CHANGE);
+        .metadata_checks(metadata::CHANGE)
+        .cells(cells::quota::RESOURCE_QUOTA);
 }
 
 /// The rules of quotas.

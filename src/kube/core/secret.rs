@@ -5,13 +5,17 @@ use keelson_server::registry::{Context, KindCode, Strategy};
 
 use super::data::{self, IMMUTABLE as MARKED};
 use crate::api::core::v1::Secret;
+use crate::kube::cells;
 use crate::kube::typed::IMMUTABLE;
 
 const SERVICE_ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 
 /// Registers the rules of secrets.
 pub fn register(code: &mut KindCode) {
-    code.kind::<Secret>().strategy(SecretStrategy).defaults(defaults);
+    code.kind::<Secret>()
+        .strategy(SecretStrategy)
+        .defaults(defaults)
+        .cells(cells::config::SECRET);
 }
 
 /// The rules of secrets.

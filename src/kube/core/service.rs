@@ -13,6 +13,7 @@ use keelson_server::registry::{Context, KindCode, Strategy};
 use super::subresources::proxy;
 use super::{ip, port};
 use crate::api::core::v1::{Service, ServicePort, ServiceSpec};
+use crate::kube::cells;
 use crate::kube::metadata;
 
 /// How long a client stays with the same pod, in seconds.
@@ -26,7 +27,8 @@ pub fn register(code: &mut KindCode) {
         .strategy(ServiceStrategy)
         .defaults(defaults)
         .metadata_checks(metadata::CHANGE)
-        .subresource("proxy", proxy::OfService);
+        .subresource("proxy", proxy::OfService)
+        .cells(cells::service::SERVICE);
 }
 
 /// The rules of services.

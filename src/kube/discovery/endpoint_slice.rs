@@ -8,6 +8,7 @@ use keelson_machinery::validation::names;
 use keelson_server::registry::{Context, Kept, KindCode, Strategy};
 
 use crate::api::discovery_k8s_io::v1::{Endpoint, EndpointSlice};
+use crate::kube::cells;
 use crate::kube::core::ip;
 use crate::kube::metadata;
 
@@ -16,7 +17,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<EndpointSlice>()
         .strategy(EndpointSliceStrategy)
         .metadata_checks(metadata::WHOLE)
-        .kept([Kept::at("addressType")]);
+        .kept([Kept::at("addressType")])
+        .cells(cells::networking::ENDPOINT_SLICE);
 }
 
 /// The rules of endpoint slices.

@@ -13,6 +13,7 @@ use keelson_server::registry::{Context, KindCode, Strategy};
 use super::metadata;
 use super::status_alone::StatusAlone;
 use crate::api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, PriorityLevelConfiguration};
+use crate::kube::cells;
 
 pub use reader::Reader;
 
@@ -23,13 +24,15 @@ pub fn register(code: &mut KindCode) {
             whole: validate::schema,
             status: validate::schema_status,
         })
-        .metadata_checks(metadata::WHOLE);
+        .metadata_checks(metadata::WHOLE)
+        .cells(cells::flow::FLOW_SCHEMA);
     code.kind::<PriorityLevelConfiguration>()
         .strategy(Rules {
             whole: validate::level,
             status: validate::level_status,
         })
-        .metadata_checks(metadata::WHOLE);
+        .metadata_checks(metadata::WHOLE)
+        .cells(cells::flow::PRIORITY_LEVEL_CONFIGURATION);
 }
 
 /// The rules of a kind: of the whole object, and of its status.

@@ -3,13 +3,16 @@
 use keelson_server::registry::{KindCode, Strategy};
 
 use crate::api::networking_k8s_io::v1::Ingress;
+use crate::kube::cells;
 
 /// Named the class of an ingress before there was a field for it.
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
 /// Registers the rules of ingresses.
 pub fn register(code: &mut KindCode) {
-    code.kind::<Ingress>().strategy(IngressStrategy);
+    code.kind::<Ingress>()
+        .strategy(IngressStrategy)
+        .cells(cells::networking::INGRESS);
 }
 
 /// The rules of ingresses.

@@ -3,8 +3,11 @@
 use keelson_server::registry::{Kept, KindCode};
 
 use crate::api::networking_k8s_io::v1::IngressClass;
+use crate::kube::cells;
 
 /// Registers the rules of ingress classes.
 pub fn register(code: &mut KindCode) {
-    code.kind::<IngressClass>().kept([Kept::at("spec.controller")]);
+    code.kind::<IngressClass>()
+        .kept([Kept::at("spec.controller")])
+        .cells(cells::networking::INGRESS_CLASS);
 }

@@ -3,8 +3,11 @@
 use keelson_server::registry::{Kept, KindCode};
 
 use crate::api::networking_k8s_io::v1::IPAddress;
+use crate::kube::cells;
 
 /// Registers the rules of addresses.
 pub fn register(code: &mut KindCode) {
-    code.kind::<IPAddress>().kept([Kept::at("spec.parentRef")]);
+    code.kind::<IPAddress>()
+        .kept([Kept::at("spec.parentRef")])
+        .cells(cells::networking::IP_ADDRESS);
 }

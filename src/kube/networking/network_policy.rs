@@ -3,6 +3,7 @@
 use keelson_server::registry::KindCode;
 
 use crate::api::networking_k8s_io::v1::NetworkPolicy;
+use crate::kube::cells;
 use crate::kube::metadata;
 
 const INGRESS: &str = "Ingress";
@@ -12,7 +13,8 @@ const EGRESS: &str = "Egress";
 pub fn register(code: &mut KindCode) {
     code.kind::<NetworkPolicy>()
         .defaults(defaults)
-        .metadata_checks(metadata::CHANGE);
+        .metadata_checks(metadata::CHANGE)
+        .cells(cells::networking::NETWORK_POLICY);
 }
 
 /// Defaults in code of network policies: a policy is always about what comes in, and about what goes out if it has

@@ -5,6 +5,7 @@ use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::networking_k8s_io::v1::ServiceCIDR;
+use crate::kube::cells;
 use crate::kube::metadata;
 use crate::kube::typed::{IMMUTABLE, keep_all_metadata};
 
@@ -12,7 +13,8 @@ use crate::kube::typed::{IMMUTABLE, keep_all_metadata};
 pub fn register(code: &mut KindCode) {
     code.kind::<ServiceCIDR>()
         .strategy(ServiceCidrStrategy)
-        .metadata_checks(metadata::CHANGE);
+        .metadata_checks(metadata::CHANGE)
+        .cells(cells::networking::SERVICE_CIDR);
 }
 
 /// The rules of ranges.

@@ -3,6 +3,7 @@
 use keelson_server::registry::{Again, Kept, KindCode};
 
 use crate::api::node_k8s_io::v1::RuntimeClass;
+use crate::kube::cells;
 use crate::kube::core::resource_list::round;
 use crate::kube::metadata;
 
@@ -11,7 +12,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<RuntimeClass>()
         .defaults(defaults)
         .metadata_checks(metadata::any_finalizer(Again::BOTH))
-        .kept([Kept::at("handler")]);
+        .kept([Kept::at("handler")])
+        .cells(cells::quota::RUNTIME_CLASS);
 }
 
 /// Defaults in code of runtime classes.

@@ -9,15 +9,18 @@ use keelson_server::registry::{Answer, Context, KindCode, Strategy};
 use super::reader::to_role_ref;
 use super::{is_only_collected, is_trusted, may, roles, validate};
 use crate::api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
+use crate::kube::cells;
 
 /// Registers the rules of bindings.
 pub fn register(code: &mut KindCode) {
     code.kind::<RoleBinding>()
         .strategy(RoleBindingStrategy)
-        .defaults(defaults);
+        .defaults(defaults)
+        .cells(cells::access::ROLE_BINDING);
     code.kind::<ClusterRoleBinding>()
         .strategy(ClusterRoleBindingStrategy)
-        .defaults(cluster_defaults);
+        .defaults(cluster_defaults)
+        .cells(cells::access::CLUSTER_ROLE_BINDING);
 }
 
 /// The rules of bindings in namespaces.

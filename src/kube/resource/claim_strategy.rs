@@ -11,6 +11,7 @@ use crate::api::resource_k8s_io::v1::{
     AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim, ResourceClaimStatus, ResourceClaimTemplate,
 };
 use crate::api::resource_k8s_io::{v1beta1, v1beta2};
+use crate::kube::cells;
 use crate::kube::status_alone::StatusAlone;
 use crate::kube::typed::{self, IMMUTABLE};
 
@@ -19,7 +20,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<ResourceClaim>()
         .strategy(ClaimStrategy)
         .defaults(claim::v1::claim)
-        .kept([Kept::at("spec")]);
+        .kept([Kept::at("spec")])
+        .cells(cells::resource::RESOURCE_CLAIM);
     code.kind::<ResourceClaimTemplate>()
         .strategy(ClaimTemplateStrategy)
         .defaults(claim::v1::template)

@@ -5,11 +5,14 @@ use keelson_server::registry::write::Part;
 use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::resource_k8s_io::v1beta2::DeviceTaintRule;
+use crate::kube::cells;
 use crate::kube::typed::keep_all_metadata;
 
 /// Registers the rules of taint rules.
 pub fn register(code: &mut KindCode) {
-    code.kind::<DeviceTaintRule>().strategy(DeviceTaintRuleStrategy);
+    code.kind::<DeviceTaintRule>()
+        .strategy(DeviceTaintRuleStrategy)
+        .cells(cells::resource::DEVICE_TAINT_RULE);
 }
 
 /// The rules of taint rules.

@@ -3,11 +3,13 @@
 use keelson_server::registry::{Kept, KindCode};
 
 use crate::api::resource_k8s_io::v1alpha3::ResourcePoolStatusRequest;
+use crate::kube::cells;
 use crate::kube::status_alone::StatusAlone;
 
 /// Registers the rules of these requests.
 pub fn register(code: &mut KindCode) {
     code.kind::<ResourcePoolStatusRequest>()
         .any_strategy(StatusAlone)
-        .kept([Kept::at("spec")]);
+        .kept([Kept::at("spec")])
+        .cells(cells::resource::RESOURCE_POOL_STATUS_REQUEST);
 }

@@ -4,6 +4,7 @@ use keelson_machinery::time::Time;
 use keelson_server::registry::{Context, Kept, KindCode, Strategy};
 
 use crate::api::resource_k8s_io::v1::ResourceSlice;
+use crate::kube::cells;
 use crate::kube::metadata;
 
 const KEPT: &[Kept] = &[
@@ -17,7 +18,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<ResourceSlice>()
         .strategy(ResourceSliceStrategy)
         .metadata_checks(metadata::CHANGE)
-        .kept(KEPT);
+        .kept(KEPT)
+        .cells(cells::resource::RESOURCE_SLICE);
 }
 
 /// The rules of slices.

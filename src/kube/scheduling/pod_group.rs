@@ -3,6 +3,7 @@
 use keelson_server::registry::{Kept, KindCode};
 
 use crate::api::scheduling_k8s_io::v1alpha2::PodGroup;
+use crate::kube::cells;
 use crate::kube::status_alone::StatusAlone;
 
 const KEPT: &[Kept] = &[
@@ -17,5 +18,8 @@ const KEPT: &[Kept] = &[
 
 /// Registers the rules of pod groups.
 pub fn register(code: &mut KindCode) {
-    code.kind::<PodGroup>().any_strategy(StatusAlone).kept(KEPT);
+    code.kind::<PodGroup>()
+        .any_strategy(StatusAlone)
+        .kept(KEPT)
+        .cells(cells::scheduling::POD_GROUP);
 }

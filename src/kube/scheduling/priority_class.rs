@@ -3,6 +3,7 @@
 use keelson_server::registry::{Context, Kept, KindCode, Strategy};
 
 use crate::api::scheduling_k8s_io::v1::PriorityClass;
+use crate::kube::cells;
 use crate::kube::metadata;
 
 const KEPT: &[Kept] = &[
@@ -18,7 +19,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<PriorityClass>()
         .strategy(PriorityClassStrategy)
         .metadata_checks(metadata::CHANGE)
-        .kept(KEPT);
+        .kept(KEPT)
+        .cells(cells::quota::PRIORITY_CLASS);
 }
 
 /// The rules of priority classes.

@@ -4,6 +4,7 @@ use keelson_machinery::equality;
 use keelson_server::registry::{Context, Kept, KindCode, Strategy};
 
 use crate::api::storage_k8s_io::v1::CSIDriver;
+use crate::kube::cells;
 use crate::kube::metadata;
 
 const KEPT: &[Kept] = &[
@@ -19,7 +20,8 @@ pub fn register(code: &mut KindCode) {
     code.kind::<CSIDriver>()
         .strategy(CsiDriverStrategy)
         .metadata_checks(metadata::CHANGE)
-        .kept(KEPT);
+        .kept(KEPT)
+        .cells(cells::storage::CSI_DRIVER);
 }
 
 /// The rules of drivers.

@@ -5,6 +5,7 @@ use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_server::registry::{Context, KindCode, Strategy};
 
 use crate::api::storage_k8s_io::v1::{CSINode, CSINodeDriver};
+use crate::kube::cells;
 use crate::kube::metadata;
 use crate::kube::typed::{IMMUTABLE, shown};
 
@@ -12,7 +13,8 @@ use crate::kube::typed::{IMMUTABLE, shown};
 pub fn register(code: &mut KindCode) {
     code.kind::<CSINode>()
         .strategy(CsiNodeStrategy)
-        .metadata_checks(metadata::WHOLE);
+        .metadata_checks(metadata::WHOLE)
+        .cells(cells::storage::CSI_NODE);
 }
 
 /// The rules of these nodes.

@@ -3,6 +3,7 @@
 use keelson_server::registry::{Kept, KindCode};
 
 use crate::api::storage_k8s_io::v1::StorageClass;
+use crate::kube::cells;
 
 const KEPT: &[Kept] = &[
     Kept::at("parameters"),
@@ -13,5 +14,7 @@ const KEPT: &[Kept] = &[
 
 /// Registers the rules of storage classes.
 pub fn register(code: &mut KindCode) {
-    code.kind::<StorageClass>().kept(KEPT);
+    code.kind::<StorageClass>()
+        .kept(KEPT)
+        .cells(cells::storage::STORAGE_CLASS);
 }

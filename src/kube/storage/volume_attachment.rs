@@ -3,6 +3,7 @@
 use keelson_server::registry::{Kept, KindCode};
 
 use crate::api::storage_k8s_io::v1::VolumeAttachment;
+use crate::kube::cells;
 use crate::kube::core::resource_list::round;
 use crate::kube::metadata;
 use crate::kube::status_alone::StatusAlone;
@@ -13,7 +14,8 @@ pub fn register(code: &mut KindCode) {
         .any_strategy(StatusAlone)
         .defaults(defaults)
         .metadata_checks(metadata::WHOLE)
-        .kept([Kept::at("spec")]);
+        .kept([Kept::at("spec")])
+        .cells(cells::storage::VOLUME_ATTACHMENT);
 }
 
 /// Defaults in code of attachments.

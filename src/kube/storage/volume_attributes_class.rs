@@ -3,6 +3,7 @@
 use keelson_server::registry::{Kept, KindCode};
 
 use crate::api::storage_k8s_io::v1::VolumeAttributesClass;
+use crate::kube::cells;
 
 const KEPT: &[Kept] = &[
     Kept {
@@ -17,5 +18,7 @@ const KEPT: &[Kept] = &[
 
 /// Registers the rules of these classes.
 pub fn register(code: &mut KindCode) {
-    code.kind::<VolumeAttributesClass>().kept(KEPT);
+    code.kind::<VolumeAttributesClass>()
+        .kept(KEPT)
+        .cells(cells::storage::VOLUME_ATTRIBUTES_CLASS);
 }

@@ -3,11 +3,13 @@
 use keelson_server::registry::{Kept, KindCode};
 
 use crate::api::storagemigration_k8s_io::v1beta1::StorageVersionMigration;
+use crate::kube::cells;
 use crate::kube::status_alone::StatusAlone;
 
 /// Registers the rules of migrations.
 pub fn register(code: &mut KindCode) {
     code.kind::<StorageVersionMigration>()
         .any_strategy(StatusAlone)
-        .kept([Kept::at("spec")]);
+        .kept([Kept::at("spec")])
+        .cells(cells::scheduling::STORAGE_VERSION_MIGRATION);
 }

@@ -132,7 +132,7 @@ impl TableColumns {
             write_cell(&cell, &mut text, &mut gaps);
         }
         text.push(']');
-        if let Some(condition) = row.hub.and_then(|hub| self.condition?(hub)) {
+        if let Some(condition) = row.hub.and_then(|hub| self.condition.as_ref()?(hub)) {
             write_condition(&condition, &mut text);
         }
         text.push_str(",\"object\":");

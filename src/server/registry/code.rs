@@ -1,4 +1,4 @@
-//! Registration of the code that belongs to kinds: strategies, defaults, checks, handlers.
+//! Registration of the code that belongs to kinds: strategies, defaults, checks, handlers, cells of Tables.
 //!
 //! Code is registered by the type of its kind, or by group and plural where there is no type. When the registry is made
 //! every registration has to fit the definitions: a kind that there is, objects of the very type, a subresource that it
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use keelson_machinery::object::{Gvk, Object};
 use keelson_machinery::scheme::{KindDesc, KindRef, Scheme};
-use keelson_machinery::table::{CellFunctions, TableError};
+use keelson_machinery::table::{Cell, CellFunction, CellFunctions, ConditionFunction, RowCondition, TableError};
 
 use super::Resource;
 use super::admission::Admission;
@@ -26,7 +26,6 @@ use super::typed::{self, CodeDefaults, IsOfType, Typed};
 pub struct KindCode {
     registrations: Vec<Registration>,
     pub(super) admission: Admission,
-    pub(super) cells: CellFunctions,
 }
 
 /// Code whose registration does not fit the definitions.
@@ -49,10 +48,12 @@ pub enum CodeFault {
     Twice,
     #[error("its objects are no {0}")]
     WrongType(&'static str),
-    #[error("strategies are of the hub version, which is {0}")]
+    #[error("it is of the hub version, which is {0}")]
     NotHub(String),
     #[error("its definition has no such subresource")]
     UnknownSubresource,
+    #[error("no column of its definition has this function")]
+    UnknownCell,
     #[error("its objects are stored, so that no code answers for them")]
     Stored,
     #[error("its objects have no field {0}")]
@@ -100,6 +101,17 @@ enum Code {
     },
     /// By subresource; "" is the resource itself.
     Handler(&'static str, Arc<dyn Handler>),
+    Cell {
+        /// As columns name it.
+        name: &'static str,
+        make: CellFunction,
+        ty: Type,
+    },
+    RowCondition {
+        find: ConditionFunction,
+        ty: Type,
+    },
+    RowReads(&'static [&'static str]),
 }
 
 #[derive(Clone, Copy)]
@@ -153,11 +165,6 @@ impl KindCode {
     /// Sets the admission plug-ins of the server.
     pub fn admission(&mut self, admission: Admission) {
         self.admission = admission;
-    }
-
-    /// Sets the cell functions that the definitions' columns name.
-    pub fn cells(&mut self, cells: CellFunctions) {
-        self.cells = cells;
     }
 
     /// Adds all that is registered with `other`. What both have ends the start of the server.
@@ -226,6 +233,32 @@ impl<T: Object> KindEntry<'_, T> {
             ty: Type::of::<T>(),
         })
     }
+
+    /// The cells of columns that no path describes, by the function that the definition names; `T` has to be the type of
+    /// the hub version, as with the strategy. A cell sees an object without managed fields, and where
+    /// [`KindEntry::row_reads`] says what is read no more than that.
+    pub fn cells(self, cells: &[(&'static str, fn(&T) -> Cell)]) -> Self {
+        cells.iter().fold(self, |entry, (name, cell)| {
+            entry.add(Code::Cell {
+                name,
+                make: typed::cell(*cell),
+                ty: Type::of::<T>(),
+            })
+        })
+    }
+
+    /// What clients may know of a row as a whole.
+    pub fn row_condition(self, find: fn(&T) -> Option<RowCondition>) -> Self {
+        self.add(Code::RowCondition {
+            find: typed::row_condition(find),
+            ty: Type::of::<T>(),
+        })
+    }
+
+    /// All that the cells and the condition look at; see [`CellFunctions::read`].
+    pub fn row_reads(self, paths: &'static [&'static str]) -> Self {
+        self.add(Code::RowReads(paths))
+    }
 }
 
 impl<T: ?Sized> KindEntry<'_, T> {
@@ -280,6 +313,9 @@ impl Registration {
             Code::Defaults { .. } => "defaults".to_owned(),
             Code::Handler("", _) => "handler".to_owned(),
             Code::Handler(name, _) => format!("subresource {name:?}"),
+            Code::Cell { name, .. } => format!("cell {name:?}"),
+            Code::RowCondition { .. } => "row condition".to_owned(),
+            Code::RowReads(_) => "fields of rows".to_owned(),
         };
         CodeError { what, kind, fault }
     }
@@ -294,11 +330,21 @@ pub(super) struct Described<'a> {
     pub hub: &'a KindRef,
 }
 
+impl Code {
+    /// Whether it is asked about objects of the hub version, whatever version and group they are seen in.
+    fn is_of_hub(&self) -> bool {
+        match self {
+            Code::Strategy { .. } | Code::Cell { .. } | Code::RowCondition { .. } | Code::RowReads(_) => true,
+            Code::MetadataChecks(_) | Code::Kept(_) | Code::Defaults { .. } | Code::Handler(..) => false,
+        }
+    }
+}
+
 impl Described<'_> {
     fn is_meant(&self, registration: &Registration) -> Result<bool, CodeFault> {
         let is_own = |gvk: &Gvk| self.own.iter().any(|kind| is(kind, gvk));
         Ok(match (&registration.subject, &registration.code) {
-            (Subject::Kind(gvk), Code::Strategy { .. }) => match is(self.hub, gvk) {
+            (Subject::Kind(gvk), code) if code.is_of_hub() => match is(self.hub, gvk) {
                 false if is_own(gvk) => return Err(CodeFault::NotHub(self.hub.gvk().to_string())),
                 is_hub => is_hub,
             },
@@ -320,6 +366,11 @@ impl Described<'_> {
         let mut all = self.own.iter().flat_map(|kind| &kind.subresources);
         all.any(|subresource| subresource.name == name)
     }
+
+    fn has_cell(&self, function: &str) -> bool {
+        let mut columns = self.all.iter().flat_map(|kind| &kind.columns);
+        columns.any(|column| column.function == function)
+    }
 }
 
 /// The code of one resource.
@@ -334,6 +385,7 @@ pub(super) struct ResourceCode {
     pub defaults: Vec<(u64, CodeDefaults)>,
     /// By subresource; "" is the resource itself.
     pub handlers: HashMap<&'static str, Arc<dyn Handler>>,
+    pub cells: CellFunctions,
 }
 
 impl ResourceCode {
@@ -376,6 +428,18 @@ impl ResourceCode {
                 return Err(CodeFault::UnknownSubresource);
             }
             Code::Handler(name, handler) => self.handlers.insert(name, handler.clone()).is_none(),
+            Code::Cell { name, make, ty } => {
+                ty.confirm(resource.hub)?;
+                if !resource.has_cell(name) {
+                    return Err(CodeFault::UnknownCell);
+                }
+                self.cells.register(name, make.clone())
+            }
+            Code::RowCondition { find, ty } => {
+                ty.confirm(resource.hub)?;
+                self.cells.set_condition(find.clone())
+            }
+            Code::RowReads(paths) => self.cells.read(paths),
         };
         match is_new {
             true => Ok(()),

@@ -36,7 +36,7 @@ use keelson_machinery::object::{Gvk, Kind};
 use keelson_machinery::protobuf::Mask;
 use keelson_machinery::reflect::Name;
 use keelson_machinery::scheme::{KindDesc, KindRef, Scheme, SubresourceDesc, TypeDesc};
-use keelson_machinery::table::{Descriptions, TableColumns};
+use keelson_machinery::table::{CellFunctions, Descriptions, TableColumns};
 use keelson_storage::Store;
 use keelson_storage::encryption::{Encryption, ForResource};
 
@@ -236,7 +236,7 @@ impl Registry {
                 creation_timestamp: scheme.creation_description.into(),
             };
             for t in scheme.types.iter().filter(|t| !t.columns.is_empty()) {
-                let columns = TableColumns::new(t.kind, t.columns, &code.cells, &descriptions)?;
+                let columns = TableColumns::new(t.kind, t.columns, &CellFunctions::default(), &descriptions)?;
                 registry
                     .type_columns
                     .insert(Gvk::new_static(t.group, t.version, t.kind), Arc::new(columns));
@@ -275,7 +275,6 @@ impl Registry {
             prefix,
             served,
         } = *parts;
-        let cells = &code.cells;
         let Some(first) = versions.first().cloned() else {
             return Ok(());
         };
@@ -322,7 +321,7 @@ impl Registry {
             .into_iter()
             .filter(|k| !k.unstored || resource.handlers.contains_key(""));
         for kind in own.filter(|k| served(group, &k.version, plural)) {
-            let columns = Arc::new(TableColumns::new(&kind.kind, &kind.columns, cells, descriptions)?);
+            let columns = Arc::new(TableColumns::new(&kind.kind, &kind.columns, &code.cells, descriptions)?);
             let endpoint = Endpoint {
                 resource: resource.clone(),
                 kind,

@@ -11,6 +11,7 @@ use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
+use keelson_machinery::table::{Cell, CellFunction, ConditionFunction, RowCondition};
 
 use super::outcome::Answer;
 use super::reservation::Reservation;
@@ -35,6 +36,16 @@ pub(super) fn defaults<T: Object>(fill: fn(&mut T)) -> CodeDefaults {
             fill(typed);
         }
     })
+}
+
+/// A cell of objects of one type, as Tables call it; of others it is empty.
+pub(super) fn cell<T: Object>(cell: fn(&T) -> Cell) -> CellFunction {
+    Arc::new(move |object| shared(object).map_or(Cell::Null, cell))
+}
+
+/// The same of the condition of a row.
+pub(super) fn row_condition<T: Object>(condition: fn(&T) -> Option<RowCondition>) -> ConditionFunction {
+    Arc::new(move |object| shared(object).and_then(condition))
 }
 
 /// A strategy of one type, as the registry calls it.

@@ -16,11 +16,14 @@ use keelson_machinery::equality;
 use keelson_server::registry::KindCode;
 
 use crate::api::core::v1::{Binding, ComponentStatus, Pod, PodSpec};
+use crate::kube::cells;
 
 /// Registers what answers for the kinds without storage. The subresources stand with their kinds.
 pub fn register(code: &mut KindCode) {
     code.kind::<Binding>().resource(binding::Binder);
-    code.kind::<ComponentStatus>().resource(component_status::Components);
+    code.kind::<ComponentStatus>()
+        .resource(component_status::Components)
+        .cells(cells::quota::COMPONENT_STATUS);
 }
 
 /// Makes the new pod the old one with its specification changed by `change`; that counts as a new generation.

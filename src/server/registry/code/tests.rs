@@ -192,6 +192,24 @@ fn a_subresource_that_is_not_defined_ends_the_start() {
 }
 
 #[test]
+fn a_cell_that_no_column_shows_ends_the_start() {
+    assert_eq!(
+        fault(|code| drop(code.kind::<v1::Order>().cells(&[("order_aeg", |_| Cell::Null)]))),
+        "cell \"order_aeg\" of shop.example.com/v1, Kind=Order: no column of its definition has this function"
+    );
+    let age: fn(&v1::Order) -> Cell = |_| Cell::Null;
+    assert_eq!(
+        fault(|code| drop(code.kind::<v1::Order>().cells(&[("age", age)]))),
+        "cell \"age\" of shop.example.com/v1, Kind=Order: registered twice",
+        "every kind has it"
+    );
+    assert_eq!(
+        fault(|code| drop(code.kind::<v1::Order>().row_reads(&["spec.custumer"]))),
+        "the cells of com.example.shop.v1.Order read \"spec.custumer\", which is no field"
+    );
+}
+
+#[test]
 fn a_field_that_is_not_defined_ends_the_start() {
     for path in ["spec.custumer", "spec.customer.name", "spec.items.article"] {
         assert_eq!(
@@ -205,7 +223,7 @@ fn a_field_that_is_not_defined_ends_the_start() {
 fn a_strategy_of_another_version_than_the_hub_ends_the_start() {
     assert_eq!(
         fault(|code| drop(code.kind::<v1alpha1::Order>().strategy(Older))),
-        "strategy of shop.example.com/v1alpha1, Kind=Order: strategies are of the hub version, which is \
+        "strategy of shop.example.com/v1alpha1, Kind=Order: it is of the hub version, which is \
          shop.example.com/v1, Kind=Order"
     );
 }
