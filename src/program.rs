@@ -374,7 +374,61 @@ impl Signals {
 
 #[cfg(test)]
 mod tests {
-    use super::shell_word;
+    use std::net::TcpListener;
+
+    use keelson_machinery::object::Object;
+    use keelson_server::registry::Strategy;
+
+    use super::*;
+    use crate::api::coordination_k8s_io::v1::Lease;
+    use crate::api::core::v1::ConfigMap;
+
+    struct Lenient;
+
+    impl Strategy for Lenient {
+        type Object = dyn Object;
+    }
+
+    /// The line with which a server with this code ends.
+    fn end(register: impl FnOnce(&mut KindCode)) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let mut code = KindCode::default();
+        register(&mut code);
+        // Nobody else takes the port until it is let go here.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let arguments = [
+            "--storage-backend=memory".to_owned(),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--secure-port={port}"),
+            format!("--data-dir={}", folder.path().display()),
+        ];
+        let server = Server::new("ending").kubernetes().code(code);
+        server
+            .execute(arguments.map(OsString::from))
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn code_that_does_not_fit_ends_the_program_with_its_kind() {
+        assert_eq!(
+            end(|code| drop(code.kind::<Lease>().any_strategy(Lenient))),
+            "strategy of coordination.k8s.io/v1, Kind=Lease: registered twice",
+            "the one that is built in stays"
+        );
+        assert_eq!(
+            end(|code| drop(code.named("apps", "deploymets").any_strategy(Lenient))),
+            "strategy of deploymets.apps: no definition has this kind"
+        );
+        assert_eq!(
+            end(|code| {
+                code.kind::<ConfigMap>()
+                    .kept([keelson_server::registry::Kept::at("dta")]);
+            }),
+            "kept fields of v1, Kind=ConfigMap: its objects have no field dta"
+        );
+    }
 
     #[test]
     fn printed_paths_can_be_pasted() {

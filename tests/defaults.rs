@@ -106,7 +106,7 @@ fn registry() -> Verbs {
         encryption: keelson_storage::encryption::Encryption::none(),
         placement: Arc::default(),
     };
-    let mut code = keelson::kube::code(&keelson::kube::CodeOptions::default());
+    let code = keelson::kube::code(&keelson::kube::CodeOptions::default());
     let registry = Registry::new(&[&keelson::api::SCHEME], &code, &backend, "/registry", &|_, _, _| true).unwrap();
     Verbs {
         registry: Arc::new(registry),

@@ -10,7 +10,7 @@ use keelson_machinery::status::StatusError;
 /// What a field that may not change says when it does.
 pub const IMMUTABLE: &str = "field is immutable";
 
-/// The object as a `T`; `None` would be a strategy that is registered for another kind.
+/// An object that was read as that of a resource, as a `T`. Strategies need none of this: theirs are typed.
 pub fn typed<T: Reflect>(object: &dyn Object) -> Option<&T> {
     object.downcast_ref()
 }

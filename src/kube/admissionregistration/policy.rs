@@ -43,13 +43,13 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of validating policies.
-pub struct ValidatingPolicy;
+struct ValidatingPolicy;
 /// The rules of mutating policies.
-pub struct MutatingPolicy;
+struct MutatingPolicy;
 /// The rules of bindings of validating policies.
-pub struct ValidatingBinding;
+struct ValidatingBinding;
 /// The rules of bindings of mutating policies.
-pub struct MutatingBinding;
+struct MutatingBinding;
 
 fn told(fault: Option<FieldError>) -> Result<ErrorList, StatusError> {
     Ok(fault.into_iter().collect())

@@ -16,7 +16,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of definitions.
-pub struct CustomResourceDefinitionStrategy;
+struct CustomResourceDefinitionStrategy;
 
 impl Strategy for CustomResourceDefinitionStrategy {
     type Object = CustomResourceDefinition;
@@ -70,7 +70,7 @@ fn add_stored_version(o: &mut CustomResourceDefinition) {
 }
 
 /// Defaults in code of definitions.
-pub fn defaults(o: &mut CustomResourceDefinition) {
+fn defaults(o: &mut CustomResourceDefinition) {
     let names = &mut o.spec.names;
     if names.singular.is_empty() {
         names.singular = names.kind.to_lowercase();

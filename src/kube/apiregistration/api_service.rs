@@ -17,7 +17,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of registrations.
-pub struct ApiServiceStrategy;
+struct ApiServiceStrategy;
 
 impl Strategy for ApiServiceStrategy {
     type Object = APIService;

@@ -15,7 +15,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of controller revisions.
-pub struct ControllerRevisionStrategy;
+struct ControllerRevisionStrategy;
 
 impl Strategy for ControllerRevisionStrategy {
     type Object = ControllerRevision;

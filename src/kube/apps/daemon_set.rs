@@ -31,7 +31,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of daemon sets.
-pub struct DaemonSetStrategy;
+struct DaemonSetStrategy;
 
 impl Strategy for DaemonSetStrategy {
     type Object = DaemonSet;
@@ -95,7 +95,7 @@ impl Strategy for DaemonSetStrategy {
 }
 
 /// Defaults in code of daemon sets.
-pub fn defaults(o: &mut DaemonSet) {
+fn defaults(o: &mut DaemonSet) {
     pod_spec::of_template(&mut o.spec.template);
     let annotations = &mut o.metadata.annotations;
     annotations

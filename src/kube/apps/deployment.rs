@@ -26,7 +26,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of deployments.
-pub struct DeploymentStrategy;
+struct DeploymentStrategy;
 
 impl Strategy for DeploymentStrategy {
     type Object = Deployment;
@@ -113,7 +113,7 @@ impl Strategy for DeploymentStrategy {
 }
 
 /// Defaults in code of deployments.
-pub fn defaults(deployment: &mut Deployment) {
+fn defaults(deployment: &mut Deployment) {
     pod_spec::of_template(&mut deployment.spec.template);
     let rollout = &mut deployment.spec.strategy;
     if rollout.r#type == "RollingUpdate" {

@@ -25,7 +25,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of replica sets.
-pub struct ReplicaSetStrategy;
+struct ReplicaSetStrategy;
 
 impl Strategy for ReplicaSetStrategy {
     type Object = ReplicaSet;
@@ -90,7 +90,7 @@ impl Strategy for ReplicaSetStrategy {
 }
 
 /// Defaults in code of replica sets.
-pub fn defaults(o: &mut ReplicaSet) {
+fn defaults(o: &mut ReplicaSet) {
     pod_spec::of_template(&mut o.spec.template);
 }
 

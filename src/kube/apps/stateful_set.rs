@@ -29,7 +29,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of stateful sets.
-pub struct StatefulSetStrategy;
+struct StatefulSetStrategy;
 
 impl Strategy for StatefulSetStrategy {
     type Object = StatefulSet;
@@ -97,7 +97,7 @@ impl Strategy for StatefulSetStrategy {
 }
 
 /// Defaults in code of stateful sets.
-pub fn defaults(o: &mut StatefulSet) {
+fn defaults(o: &mut StatefulSet) {
     pod_spec::of_template(&mut o.spec.template);
     let rollout = &mut o.spec.update_strategy;
     if rollout.r#type.is_empty() {

@@ -29,7 +29,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of autoscalers.
-pub struct AutoscalerStrategy;
+struct AutoscalerStrategy;
 
 impl Strategy for AutoscalerStrategy {
     type Object = HorizontalPodAutoscaler;
@@ -64,7 +64,7 @@ impl Strategy for AutoscalerStrategy {
 }
 
 /// Defaults in code of v2: a behavior that is given, be it empty, is filled up with what holds without one.
-pub fn defaults(o: &mut HorizontalPodAutoscaler) {
+fn defaults(o: &mut HorizontalPodAutoscaler) {
     let Some(behavior) = &mut o.spec.behavior else { return };
     let policy = |ty: &str, value| HPAScalingPolicy {
         r#type: ty.to_owned(),

@@ -24,7 +24,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of cron jobs.
-pub struct CronJobStrategy;
+struct CronJobStrategy;
 
 impl Strategy for CronJobStrategy {
     type Object = CronJob;
@@ -44,7 +44,7 @@ impl Strategy for CronJobStrategy {
 }
 
 /// Defaults in code of cron jobs: of the pods alone; the jobs they stand in get theirs when they are made.
-pub fn defaults(o: &mut CronJob) {
+fn defaults(o: &mut CronJob) {
     pod_spec::of_template(&mut o.spec.job_template.spec.template);
 }
 

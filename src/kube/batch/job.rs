@@ -36,7 +36,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of jobs.
-pub struct JobStrategy;
+struct JobStrategy;
 
 impl Strategy for JobStrategy {
     type Object = Job;
@@ -157,7 +157,7 @@ fn label_like_pods(job: &mut Job) {
 }
 
 /// Defaults of jobs. Those of its labels wait, in a new job, for the labels that its pods will get.
-pub fn defaults(job: &mut Job) {
+fn defaults(job: &mut Job) {
     of_spec(&mut job.spec);
     if job.spec.manual_selector == Some(true) || job.spec.selector.is_some() {
         label_like_pods(job);

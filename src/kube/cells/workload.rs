@@ -197,8 +197,8 @@ mod tests {
             {"key":"c","operator":"In","values":["y","x"]}]},"template":{"spec":{"containers":[
             {"name":"a","image":"x:1"},{"name":"b","image":"y"}]}}},"status":{"readyReplicas":2}}"#;
         json::read(text, &mut o).unwrap();
-        assert_eq!(containers(&o), "a,b");
-        assert_eq!(images(&o), "x:1,y");
+        assert_eq!(containers(&o.spec.template), "a,b");
+        assert_eq!(images(&o.spec.template), "x:1,y");
         assert_eq!(deployment_ready(&o), "2/3");
         assert_eq!(deployment_selector(&o), "a=2,b=1,c in (x,y)");
         if let Some(selector) = &mut o.spec.selector {

@@ -24,7 +24,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of requests for certificates.
-pub struct CertificateSigningRequestStrategy;
+struct CertificateSigningRequestStrategy;
 
 impl Strategy for CertificateSigningRequestStrategy {
     type Object = CertificateSigningRequest;

@@ -17,7 +17,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of leases.
-pub struct LeaseStrategy;
+struct LeaseStrategy;
 
 impl Strategy for LeaseStrategy {
     type Object = Lease;

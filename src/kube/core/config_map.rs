@@ -15,7 +15,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of config maps.
-pub struct ConfigMapStrategy;
+struct ConfigMapStrategy;
 
 impl Strategy for ConfigMapStrategy {
     type Object = ConfigMap;

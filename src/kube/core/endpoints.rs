@@ -16,7 +16,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of endpoints.
-pub struct EndpointsStrategy;
+struct EndpointsStrategy;
 
 impl Strategy for EndpointsStrategy {
     type Object = Endpoints;

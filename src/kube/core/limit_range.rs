@@ -19,7 +19,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// Defaults in code of limit ranges.
-pub fn defaults(o: &mut LimitRange) {
+fn defaults(o: &mut LimitRange) {
     for item in &mut o.spec.limits {
         for amounts in [
             &mut item.max,

@@ -26,7 +26,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of namespaces.
-pub struct NamespaceStrategy;
+struct NamespaceStrategy;
 
 impl Strategy for NamespaceStrategy {
     type Object = Namespace;
@@ -102,7 +102,7 @@ impl Strategy for NamespaceStrategy {
 }
 
 /// Gives a namespace the label with its name.
-pub fn defaults(namespace: &mut Namespace) {
+fn defaults(namespace: &mut Namespace) {
     label(namespace);
 }
 

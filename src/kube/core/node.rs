@@ -21,7 +21,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of nodes.
-pub struct NodeStrategy;
+struct NodeStrategy;
 
 impl Strategy for NodeStrategy {
     type Object = Node;
@@ -73,7 +73,7 @@ impl Strategy for NodeStrategy {
 
 /// Defaults in code of nodes: pods may have all that a node has, unless it is said otherwise; the one range of pod
 /// addresses and the list of ranges are the same.
-pub fn defaults(node: &mut Node) {
+fn defaults(node: &mut Node) {
     round(&mut node.status.capacity);
     round(&mut node.status.allocatable);
     if node.status.allocatable.is_empty() {

@@ -29,7 +29,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of persistent volumes.
-pub struct PersistentVolumeStrategy;
+struct PersistentVolumeStrategy;
 
 impl Strategy for PersistentVolumeStrategy {
     type Object = PersistentVolume;
@@ -111,7 +111,7 @@ fn warnings_of(volume: &PersistentVolume) -> Vec<String> {
 }
 
 /// Defaults in code of persistent volumes. They are not of a specification that stands inline elsewhere.
-pub fn defaults(o: &mut PersistentVolume) {
+fn defaults(o: &mut PersistentVolume) {
     round(&mut o.spec.capacity);
     if o.status.phase.is_empty() {
         o.status.phase = PENDING.to_owned();

@@ -25,7 +25,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of claims.
-pub struct PersistentVolumeClaimStrategy;
+struct PersistentVolumeClaimStrategy;
 
 impl Strategy for PersistentVolumeClaimStrategy {
     type Object = PersistentVolumeClaim;
@@ -122,7 +122,7 @@ fn join_data_sources(spec: &mut PersistentVolumeClaimSpec) {
 }
 
 /// Defaults in code of claims.
-pub fn defaults(o: &mut PersistentVolumeClaim) {
+fn defaults(o: &mut PersistentVolumeClaim) {
     of_claim(o);
 }
 

@@ -38,7 +38,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of pods.
-pub struct PodStrategy;
+struct PodStrategy;
 
 impl Strategy for PodStrategy {
     type Object = Pod;
@@ -155,7 +155,7 @@ impl Strategy for PodStrategy {
 }
 
 /// Defaults in code of pods.
-pub fn defaults(pod: &mut Pod) {
+fn defaults(pod: &mut Pod) {
     pod_spec::of_pod(&mut pod.spec);
     // Of a pod, unlike its templates, a negative time is not kept.
     if let Some(seconds) = pod.spec.termination_grace_period_seconds.as_mut().filter(|s| **s < 0) {

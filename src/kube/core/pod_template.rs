@@ -19,7 +19,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of pod templates.
-pub struct PodTemplateStrategy;
+struct PodTemplateStrategy;
 
 impl Strategy for PodTemplateStrategy {
     type Object = PodTemplate;
@@ -33,6 +33,6 @@ impl Strategy for PodTemplateStrategy {
 }
 
 /// Defaults in code of pod templates.
-pub fn defaults(o: &mut PodTemplate) {
+fn defaults(o: &mut PodTemplate) {
     pod_spec::of_template(&mut o.template);
 }

@@ -19,7 +19,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of replication controllers.
-pub struct ReplicationControllerStrategy;
+struct ReplicationControllerStrategy;
 
 impl Strategy for ReplicationControllerStrategy {
     type Object = ReplicationController;
@@ -46,7 +46,7 @@ impl Strategy for ReplicationControllerStrategy {
 }
 
 /// Defaults in code of replication controllers: selector and labels are the labels of the template.
-pub fn defaults(o: &mut ReplicationController) {
+fn defaults(o: &mut ReplicationController) {
     let Some(template) = &mut o.spec.template else { return };
     pod_spec::of_template(template);
     let labels = &template.metadata.labels;

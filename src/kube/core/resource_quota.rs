@@ -21,7 +21,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of quotas.
-pub struct ResourceQuotaStrategy;
+struct ResourceQuotaStrategy;
 
 impl Strategy for ResourceQuotaStrategy {
     type Object = ResourceQuota;
@@ -38,7 +38,7 @@ impl Strategy for ResourceQuotaStrategy {
 }
 
 /// Defaults in code of resource quotas.
-pub fn defaults(o: &mut ResourceQuota) {
+fn defaults(o: &mut ResourceQuota) {
     round(&mut o.spec.hard);
     round(&mut o.status.hard);
     round(&mut o.status.used);

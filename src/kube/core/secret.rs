@@ -19,7 +19,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of secrets.
-pub struct SecretStrategy;
+struct SecretStrategy;
 
 impl Strategy for SecretStrategy {
     type Object = Secret;
@@ -53,7 +53,7 @@ impl Strategy for SecretStrategy {
 }
 
 /// Moves the text that was written into the data.
-pub fn defaults(secret: &mut Secret) {
+fn defaults(secret: &mut Secret) {
     for (key, text) in std::mem::take(&mut secret.string_data) {
         secret.data.insert(key, text.into());
     }

@@ -32,7 +32,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of services.
-pub struct ServiceStrategy;
+struct ServiceStrategy;
 
 impl Strategy for ServiceStrategy {
     type Object = Service;
@@ -113,7 +113,7 @@ fn ignored(spec: &ServiceSpec) -> Vec<String> {
 }
 
 /// Defaults in code of services.
-pub fn defaults(service: &mut Service) {
+fn defaults(service: &mut Service) {
     let spec = &mut service.spec;
     match spec.session_affinity.as_str() {
         "None" => spec.session_affinity_config = None,

@@ -16,7 +16,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of service accounts: those of their metadata, and that secrets are named and nothing else is said of them.
-pub struct ServiceAccountStrategy;
+struct ServiceAccountStrategy;
 
 impl Strategy for ServiceAccountStrategy {
     type Object = ServiceAccount;

@@ -22,7 +22,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of endpoint slices.
-pub struct EndpointSliceStrategy;
+struct EndpointSliceStrategy;
 
 impl Strategy for EndpointSliceStrategy {
     type Object = EndpointSlice;

@@ -16,7 +16,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of ingresses.
-pub struct IngressStrategy;
+struct IngressStrategy;
 
 impl Strategy for IngressStrategy {
     type Object = Ingress;

@@ -19,7 +19,7 @@ pub fn register(code: &mut KindCode) {
 
 /// Defaults in code of network policies: a policy is always about what comes in, and about what goes out if it has
 /// rules for that.
-pub fn defaults(o: &mut NetworkPolicy) {
+fn defaults(o: &mut NetworkPolicy) {
     let spec = &mut o.spec;
     if spec.policy_types.is_empty() {
         spec.policy_types.push(INGRESS.to_owned());

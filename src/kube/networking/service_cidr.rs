@@ -18,7 +18,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of ranges.
-pub struct ServiceCidrStrategy;
+struct ServiceCidrStrategy;
 
 impl Strategy for ServiceCidrStrategy {
     type Object = ServiceCIDR;

@@ -17,7 +17,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// Defaults in code of runtime classes.
-pub fn defaults(class: &mut RuntimeClass) {
+fn defaults(class: &mut RuntimeClass) {
     if let Some(overhead) = &mut class.overhead {
         round(&mut overhead.pod_fixed);
     }

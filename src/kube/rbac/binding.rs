@@ -24,9 +24,9 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of bindings in namespaces.
-pub struct RoleBindingStrategy;
+struct RoleBindingStrategy;
 /// The rules of cluster role bindings.
-pub struct ClusterRoleBindingStrategy;
+struct ClusterRoleBindingStrategy;
 
 impl Strategy for RoleBindingStrategy {
     type Object = RoleBinding;
@@ -116,12 +116,12 @@ async fn confirm(
 }
 
 /// Defaults in code of role bindings.
-pub fn defaults(o: &mut RoleBinding) {
+fn defaults(o: &mut RoleBinding) {
     of_subjects(&mut o.subjects);
 }
 
 /// Defaults in code of cluster role bindings.
-pub fn cluster_defaults(o: &mut ClusterRoleBinding) {
+fn cluster_defaults(o: &mut ClusterRoleBinding) {
     of_subjects(&mut o.subjects);
 }
 

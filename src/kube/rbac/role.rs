@@ -17,9 +17,9 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of roles in namespaces.
-pub struct RoleStrategy;
+struct RoleStrategy;
 /// The rules of cluster roles.
-pub struct ClusterRoleStrategy;
+struct ClusterRoleStrategy;
 
 impl Strategy for RoleStrategy {
     type Object = Role;

@@ -35,9 +35,9 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of claims.
-pub struct ClaimStrategy;
+struct ClaimStrategy;
 /// The rules of templates.
-pub struct ClaimTemplateStrategy;
+struct ClaimTemplateStrategy;
 
 impl Strategy for ClaimStrategy {
     type Object = ResourceClaim;

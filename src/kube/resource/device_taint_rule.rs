@@ -16,7 +16,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of taint rules.
-pub struct DeviceTaintRuleStrategy;
+struct DeviceTaintRuleStrategy;
 
 impl Strategy for DeviceTaintRuleStrategy {
     type Object = DeviceTaintRule;

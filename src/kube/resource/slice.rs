@@ -23,7 +23,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of slices.
-pub struct ResourceSliceStrategy;
+struct ResourceSliceStrategy;
 
 impl Strategy for ResourceSliceStrategy {
     type Object = ResourceSlice;

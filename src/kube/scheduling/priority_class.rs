@@ -24,7 +24,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of priority classes.
-pub struct PriorityClassStrategy;
+struct PriorityClassStrategy;
 
 impl Strategy for PriorityClassStrategy {
     type Object = PriorityClass;

@@ -25,7 +25,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of drivers.
-pub struct CsiDriverStrategy;
+struct CsiDriverStrategy;
 
 impl Strategy for CsiDriverStrategy {
     type Object = CSIDriver;

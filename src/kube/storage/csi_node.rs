@@ -18,7 +18,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// The rules of these nodes.
-pub struct CsiNodeStrategy;
+struct CsiNodeStrategy;
 
 impl Strategy for CsiNodeStrategy {
     type Object = CSINode;

@@ -19,7 +19,7 @@ pub fn register(code: &mut KindCode) {
 }
 
 /// Defaults in code of attachments.
-pub fn defaults(attachment: &mut VolumeAttachment) {
+fn defaults(attachment: &mut VolumeAttachment) {
     if let Some(spec) = &mut attachment.spec.source.inline_volume_spec {
         round(&mut spec.capacity);
     }
