@@ -5,21 +5,24 @@
 //! has, and nothing twice. What does not fit ends the start with the name of the kind, since rules that reach no kind
 //! would be skipped without a word.
 
+mod resource;
+
 use std::any::type_name;
-use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use keelson_machinery::object::{Gvk, Object};
-use keelson_machinery::scheme::{KindDesc, KindRef, Scheme};
-use keelson_machinery::table::{Cell, CellFunction, CellFunctions, ConditionFunction, RowCondition, TableError};
+use keelson_machinery::scheme::{KindDesc, Scheme};
+use keelson_machinery::table::{Cell, CellFunction, ConditionFunction, RowCondition, TableError};
 
 use super::Resource;
 use super::admission::Admission;
 use super::handler::Handler;
 use super::kept::Kept;
-use super::strategy::{AnyStrategy, DefaultStrategy, MetadataChecks, Strategy};
+use super::strategy::{AnyStrategy, MetadataChecks, Strategy};
 use super::typed::{self, CodeDefaults, IsOfType, Typed};
+pub(super) use resource::Described;
+use resource::ResourceCode;
 
 /// Code that belongs to kinds; handed in by the server that is built.
 #[derive(Default)]
@@ -155,8 +158,8 @@ impl KindCode {
         }
     }
 
-    /// Sets what the kinds of a scheme check of their metadata beside the rules that every resource has, unless they say
-    /// something else themselves. Without it they check nothing more.
+    /// Sets what the kinds of a scheme check of their metadata beside the rules that every resource has, unless they
+    /// say something else themselves. Without it they check nothing more.
     pub fn usual_metadata_checks(&mut self, scheme: &'static Scheme, checks: MetadataChecks) {
         self.entry::<dyn Object>(Subject::Scheme(scheme))
             .metadata_checks(checks);
@@ -174,18 +177,7 @@ impl KindCode {
 
     /// The code of one resource.
     pub(super) fn of(&self, resource: &Described<'_>) -> Result<ResourceCode, CodeError> {
-        let mut code = ResourceCode::default();
-        for registration in &self.registrations {
-            let taken = resource.is_meant(registration).and_then(|meant| {
-                if meant {
-                    code.take(registration, resource)
-                } else {
-                    Ok(())
-                }
-            });
-            taken.map_err(|fault| registration.error(fault))?;
-        }
-        Ok(code)
+        ResourceCode::of(&self.registrations, resource)
     }
 
     /// An error if code is registered for what is no resource of the definitions, be it served or not.
@@ -225,8 +217,8 @@ impl<T: Object> KindEntry<'_, T> {
         })
     }
 
-    /// Fills in what a default in the definition can't say because it depends on other fields, in objects of the version
-    /// `T`. Called after the definition's defaults.
+    /// Fills in what a default in the definition can't say because it depends on other fields, in objects of the
+    /// version `T`. Called after the definition's defaults.
     pub fn defaults(self, fill: fn(&mut T)) -> Self {
         self.add(Code::Defaults {
             fill: typed::defaults(fill),
@@ -234,8 +226,8 @@ impl<T: Object> KindEntry<'_, T> {
         })
     }
 
-    /// The cells of columns that no path describes, by the function that the definition names; `T` has to be the type of
-    /// the hub version, as with the strategy. A cell sees an object without managed fields, and where
+    /// The cells of columns that no path describes, by the function that the definition names; `T` has to be the type
+    /// of the hub version, as with the strategy. A cell sees an object without managed fields, and where
     /// [`KindEntry::row_reads`] says what is read no more than that.
     pub fn cells(self, cells: &[(&'static str, fn(&T) -> Cell)]) -> Self {
         cells.iter().fold(self, |entry, (name, cell)| {
@@ -255,7 +247,8 @@ impl<T: Object> KindEntry<'_, T> {
         })
     }
 
-    /// All that the cells and the condition look at; see [`CellFunctions::read`].
+    /// All that the cells and the condition look at; see
+    /// [`CellFunctions::read`](keelson_machinery::table::CellFunctions::read).
     pub fn row_reads(self, paths: &'static [&'static str]) -> Self {
         self.add(Code::RowReads(paths))
     }
@@ -318,152 +311,6 @@ impl Registration {
             Code::RowReads(_) => "fields of rows".to_owned(),
         };
         CodeError { what, kind, fault }
-    }
-}
-
-/// A resource as its definition describes it.
-pub(super) struct Described<'a> {
-    /// Its versions.
-    pub own: &'a [KindRef],
-    /// Those too that it shares with a kind of another group.
-    pub all: &'a [KindRef],
-    pub hub: &'a KindRef,
-}
-
-impl Code {
-    /// Whether it is asked about objects of the hub version, whatever version and group they are seen in.
-    fn is_of_hub(&self) -> bool {
-        match self {
-            Code::Strategy { .. } | Code::Cell { .. } | Code::RowCondition { .. } | Code::RowReads(_) => true,
-            Code::MetadataChecks(_) | Code::Kept(_) | Code::Defaults { .. } | Code::Handler(..) => false,
-        }
-    }
-}
-
-impl Described<'_> {
-    fn is_meant(&self, registration: &Registration) -> Result<bool, CodeFault> {
-        let is_own = |gvk: &Gvk| self.own.iter().any(|kind| is(kind, gvk));
-        Ok(match (&registration.subject, &registration.code) {
-            (Subject::Kind(gvk), code) if code.is_of_hub() => match is(self.hub, gvk) {
-                false if is_own(gvk) => return Err(CodeFault::NotHub(self.hub.gvk().to_string())),
-                is_hub => is_hub,
-            },
-            (Subject::Kind(gvk), Code::Defaults { .. }) => self.all.iter().any(|kind| is(kind, gvk)),
-            (Subject::Kind(gvk), _) => is_own(gvk),
-            (Subject::Resource { group, plural }, _) => self
-                .own
-                .iter()
-                .any(|kind| kind.group == *group && kind.plural == *plural),
-            (Subject::Scheme(scheme), _) => {
-                let versions = scheme.groups.iter().flat_map(|group| group.versions);
-                let mut kinds = versions.flat_map(|version| version.kinds);
-                kinds.any(|kind| self.own.iter().any(|own| own.is(kind)))
-            }
-        })
-    }
-
-    fn has_subresource(&self, name: &str) -> bool {
-        let mut all = self.own.iter().flat_map(|kind| &kind.subresources);
-        all.any(|subresource| subresource.name == name)
-    }
-
-    fn has_cell(&self, function: &str) -> bool {
-        let mut columns = self.all.iter().flat_map(|kind| &kind.columns);
-        columns.any(|column| column.function == function)
-    }
-}
-
-/// The code of one resource.
-#[derive(Default)]
-pub(super) struct ResourceCode {
-    strategy: Option<Arc<AnyStrategy>>,
-    metadata_checks: Option<MetadataChecks>,
-    /// Of the scheme.
-    usual_checks: Option<MetadataChecks>,
-    kept: Option<Arc<[Kept]>>,
-    /// By [`KindDesc::id`].
-    pub defaults: Vec<(u64, CodeDefaults)>,
-    /// By subresource; "" is the resource itself.
-    pub handlers: HashMap<&'static str, Arc<dyn Handler>>,
-    pub cells: CellFunctions,
-}
-
-impl ResourceCode {
-    /// The strategy; [`DefaultStrategy`] where there is none.
-    pub fn strategy(&self) -> Arc<AnyStrategy> {
-        self.strategy.clone().unwrap_or_else(|| Arc::new(DefaultStrategy))
-    }
-
-    /// What is checked of the metadata; nothing more than of all kinds where nothing is said.
-    pub fn metadata_checks(&self) -> MetadataChecks {
-        let said = self.metadata_checks.or(self.usual_checks);
-        said.unwrap_or(MetadataChecks::ONCE)
-    }
-
-    /// The fields that stay.
-    pub fn kept(&self) -> Arc<[Kept]> {
-        self.kept.clone().unwrap_or_default()
-    }
-
-    fn take(&mut self, registration: &Registration, resource: &Described<'_>) -> Result<(), CodeFault> {
-        let is_new = match &registration.code {
-            Code::Strategy { strategy, ty } => {
-                ty.map_or(Ok(()), |ty| ty.confirm(resource.hub))?;
-                self.strategy.replace(strategy.clone()).is_none()
-            }
-            Code::MetadataChecks(checks) => match registration.subject {
-                Subject::Scheme(_) => self.usual_checks.replace(*checks).is_none(),
-                _ => self.metadata_checks.replace(*checks).is_none(),
-            },
-            Code::Kept(fields) => {
-                let unknown = fields.iter().find(|field| !field.is_in(&resource.hub.message));
-                if let Some(field) = unknown {
-                    return Err(CodeFault::UnknownField(field.path));
-                }
-                self.kept.replace(fields.clone()).is_none()
-            }
-            Code::Defaults { fill, ty } => self.take_defaults(registration, resource, fill, *ty)?,
-            Code::Handler("", _) if !resource.own.iter().any(|kind| kind.unstored) => return Err(CodeFault::Stored),
-            Code::Handler(name, _) if !name.is_empty() && !resource.has_subresource(name) => {
-                return Err(CodeFault::UnknownSubresource);
-            }
-            Code::Handler(name, handler) => self.handlers.insert(name, handler.clone()).is_none(),
-            Code::Cell { name, make, ty } => {
-                ty.confirm(resource.hub)?;
-                if !resource.has_cell(name) {
-                    return Err(CodeFault::UnknownCell);
-                }
-                self.cells.register(name, make.clone())
-            }
-            Code::RowCondition { find, ty } => {
-                ty.confirm(resource.hub)?;
-                self.cells.set_condition(find.clone())
-            }
-            Code::RowReads(paths) => self.cells.read(paths),
-        };
-        match is_new {
-            true => Ok(()),
-            false => Err(CodeFault::Twice),
-        }
-    }
-
-    /// Whether they are the first of their version.
-    fn take_defaults(
-        &mut self,
-        registration: &Registration,
-        resource: &Described<'_>,
-        fill: &CodeDefaults,
-        ty: Type,
-    ) -> Result<bool, CodeFault> {
-        let mut is_new = true;
-        for kind in resource.all {
-            if matches!(&registration.subject, Subject::Kind(gvk) if is(kind, gvk)) {
-                ty.confirm(kind)?;
-                is_new &= self.defaults.iter().all(|(id, _)| *id != kind.id());
-                self.defaults.push((kind.id(), fill.clone()));
-            }
-        }
-        Ok(is_new)
     }
 }
 

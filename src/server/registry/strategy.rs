@@ -91,8 +91,8 @@ pub struct Reserving<'a, O: ?Sized = dyn Object> {
     pub old: Option<&'a O>,
 }
 
-/// Which checks of the metadata the rules of a kind repeat beside those that every kind has: clients see a cause for each
-/// time that a fault is found.
+/// Which checks of the metadata the rules of a kind repeat beside those that every kind has: clients see a cause for
+/// each time that a fault is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MetadataChecks {
     /// Finalizers are names with a domain, or one of the few that stand without.
@@ -172,9 +172,9 @@ pub trait Strategy: Send + Sync + 'static {
         None
     }
 
-    /// Takes what the write needs and others must not get: addresses, ports. Called for each attempt, behind the plug-ins
-    /// that mutate and before the object is prepared, so that rules and plug-ins see what it was given. What is returned is
-    /// given back unless the attempt commits. `None`: nothing is to be reserved, as with most kinds.
+    /// Takes what the write needs and others must not get: addresses, ports. Called for each attempt, behind the
+    /// plug-ins that mutate and before the object is prepared, so that rules and plug-ins see what it was given. What
+    /// is returned is given back unless the attempt commits. `None`: nothing is to be reserved, as with most kinds.
     fn reserve<'a>(
         &'a self,
         _context: &'a Context,
@@ -200,7 +200,8 @@ pub trait Strategy: Send + Sync + 'static {
     /// Before validation of a changed object. `status` was already put back to the old one.
     fn prepare_for_update(&self, _context: &Context, _new: &mut Self::Object, _old: &Self::Object) {}
 
-    /// As [`Strategy::prepare_for_update`] for writes through `/status`; everything but metadata and status was put back.
+    /// As [`Strategy::prepare_for_update`] for writes through `/status`; everything but metadata and status was put
+    /// back.
     fn prepare_for_status_update(&self, _context: &Context, _new: &mut Self::Object, _old: &Self::Object) {}
 
     /// As [`Strategy::prepare_for_update`] for writes through a subresource of the kind's own.
@@ -235,8 +236,8 @@ pub trait Strategy: Send + Sync + 'static {
         ErrorList::default()
     }
 
-    /// Annotations that stand for a field of kube-apiserver's own hub version: only whole objects of a version show them,
-    /// not Tables and metadata alone.
+    /// Annotations that stand for a field of kube-apiserver's own hub version: only whole objects of a version show
+    /// them, not Tables and metadata alone.
     fn versioned_annotations(&self) -> &'static [&'static str] {
         &[]
     }
@@ -246,8 +247,8 @@ pub trait Strategy: Send + Sync + 'static {
         false
     }
 
-    /// Puts into an empty object, which a bookmark is, what kube-apiserver's hub version has as plain values there: versions
-    /// then show a zero where they could leave the field out.
+    /// Puts into an empty object, which a bookmark is, what kube-apiserver's hub version has as plain values there:
+    /// versions then show a zero where they could leave the field out.
     fn fill_bookmark(&self, _object: &mut Self::Object) {}
 
     /// Seconds that a deletion waits for someone to end the object's work; `None`: it does not wait.
@@ -290,8 +291,8 @@ pub trait Strategy: Send + Sync + 'static {
         &[]
     }
 
-    /// Whether many clients list by a field from the first minute on, as kubelets do by `spec.nodeName`: what selectors ask
-    /// of an object is then kept when it is written, so that the first such list need not read them all.
+    /// Whether many clients list by a field from the first minute on, as kubelets do by `spec.nodeName`: what selectors
+    /// ask of an object is then kept when it is written, so that the first such list need not read them all.
     fn is_indexed(&self) -> bool {
         false
     }
