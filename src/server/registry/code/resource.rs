@@ -73,7 +73,7 @@ pub(in crate::registry) struct ResourceCode {
     /// Of the scheme.
     usual_checks: Option<MetadataChecks>,
     kept: Option<Arc<[Kept]>>,
-    /// By [`KindDesc::id`].
+    /// By [`KindDesc::id`](keelson_machinery::scheme::KindDesc::id).
     pub defaults: Vec<(u64, CodeDefaults)>,
     /// By subresource; "" is the resource itself.
     pub handlers: HashMap<&'static str, Arc<dyn Handler>>,
