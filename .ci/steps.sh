@@ -16,7 +16,10 @@ step_tools() {
 
 step_format() {
     cargo fmt --all --check
-    (cd examples/widgets && cargo fmt --check)
+    local example
+    for example in examples/*/; do
+        (cd "$example" && cargo fmt --check)
+    done
 }
 
 step_clippy() {
@@ -46,13 +49,18 @@ step_history() {
     "$CARGO_TARGET_DIR/debug/keelson-history" disk
 }
 
-# The user's own server: linted, tested, and its program built for the steps below. Its lock file may lag behind the
-# dependencies of the root, so it is not held to it.
+# Programs of users: linted, tested, and built (the server of widgets is used by the steps below). Their lock files may lag
+# behind the dependencies of the root, so they are not held to them.
 step_examples() {
-    cd examples/widgets
-    cargo clippy --quiet --all-targets -- -D warnings
-    cargo test --quiet
-    cargo build --quiet
+    local example
+    for example in examples/*/; do
+        (
+            cd "$example"
+            cargo clippy --quiet --all-targets -- -D warnings
+            cargo test --quiet
+            cargo build --quiet
+        )
+    done
 }
 
 # Licences, banned crates, sources. (The advisory database is not a package, so it can't be had everywhere.)

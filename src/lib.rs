@@ -1,10 +1,12 @@
 //! Keelson: a Kubernetes-style API server made from resource definition files.
 //!
 //! [`Server`] is a whole program: `keelson` itself and the servers of others are made with it. [`options`] is its
-//! command line.
+//! command line. [`testing`] starts one inside a test.
 
 pub mod kube;
 pub mod options;
+pub mod prelude;
+pub mod testing;
 
 mod access;
 mod admission;
@@ -15,6 +17,8 @@ mod program;
 mod version;
 
 pub use keelson_api as api;
+pub use keelson_machinery as machinery;
+pub use keelson_server as server;
 /// The allocator to declare in a program's `main.rs`, as `keelson` does: a request costs a quarter to a third less CPU time than
 /// with that of glibc, for 2 MiB more.
 ///

@@ -12,6 +12,7 @@ use keelson_server::audit::{Audit, AuditError};
 use keelson_server::authn::Authentication;
 use keelson_server::authz::Authorization;
 use keelson_server::authz::rbac::Rbac;
+use keelson_server::controller::Controller;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::flowcontrol::spec::ReadFlowControl;
 use keelson_server::listener::{Goaway, ListenerConfig, raise_descriptor_limit};
@@ -27,6 +28,7 @@ use tokio::task::LocalSet;
 use crate::access::Certificates;
 use crate::admission::switched;
 use crate::authorization::Authorizers;
+use crate::kube::coordination;
 use crate::options::provision::{Credentials, provision};
 use crate::options::{EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, parse};
 use crate::{authentication, logging, version};
@@ -50,6 +52,8 @@ pub struct Server {
     plugins: Vec<Arc<dyn Plugin>>,
     /// Serves the kinds of Kubernetes itself.
     kubernetes: bool,
+    /// Controllers run, on one server where several share a store.
+    elects: bool,
 }
 
 impl Server {
@@ -63,6 +67,7 @@ impl Server {
             hooks: Vec::new(),
             plugins: Vec::new(),
             kubernetes: false,
+            elects: false,
         }
     }
 
@@ -110,6 +115,14 @@ impl Server {
         self
     }
 
+    /// Adds a controller, which runs as long as the server does; where several servers share a store, on one of them: then
+    /// a server without the kinds of Kubernetes has leases as well.
+    #[must_use]
+    pub fn controller(mut self, controller: impl Controller) -> Server {
+        self.elects = true;
+        self.hook(Hook::controller(controller))
+    }
+
     /// Runs with the arguments of the process until a signal ends it.
     pub fn run(self) -> ExitCode {
         self.run_with(std::env::args_os().skip(1))
@@ -146,6 +159,19 @@ impl Server {
     async fn serve(self, settings: &Settings) -> Result<(), OptionError> {
         let mut signals = Signals::new()?;
         raise_descriptor_limit();
+        let (running, credentials) = self.start(settings).await?;
+        announce(settings, &credentials, &running)?;
+        signals.wait().await;
+        tracing::info!("Shutting down");
+        // A second signal ends a shutdown that takes too long for whoever sent it.
+        tokio::select! {
+            () = running.stop() => Ok(()),
+            () = signals.wait() => Err(OptionError::CommandLine("ended by a second signal".to_owned())),
+        }
+    }
+
+    /// Starts it within a `LocalSet`; it serves when this returns, and its hooks run.
+    pub(crate) async fn start(self, settings: &Settings) -> Result<(Running, Credentials), OptionError> {
         let credentials = provision(settings, SystemTime::now())?;
         let store = open(settings.store.clone()).await?;
         let stored = Stored {
@@ -169,13 +195,14 @@ impl Server {
         certificates.follow(settings, running.shutdown());
         authenticators.follow(settings, running.shutdown());
         authorizers.follow(running.shutdown());
-        announce(settings, &credentials, &running)?;
-        signals.wait().await;
-        tracing::info!("Shutting down");
-        // A second signal ends a shutdown that takes too long for whoever sent it.
-        tokio::select! {
-            () = running.stop() => Ok(()),
-            () = signals.wait() => Err(OptionError::CommandLine("ended by a second signal".to_owned())),
+        Ok((running, credentials))
+    }
+
+    /// What these arguments ask for, if that is to serve.
+    pub(crate) fn settings(&self, arguments: Vec<OsString>) -> Result<Settings, OptionError> {
+        match parse(self.name, self.about, arguments)? {
+            Invocation::Serve(options) => options.settle(self.name, &self.schemes, |name| std::env::var(name).ok()),
+            _ => Err(OptionError::CommandLine("these arguments ask for no server".to_owned())),
         }
     }
 
@@ -193,6 +220,10 @@ impl Server {
             }));
             let hooks = crate::kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
             self.hooks.splice(0..0, hooks);
+        }
+        if self.elects && stored.store.is_shared() && !coordination::is_among(&self.schemes) {
+            self.schemes.push(coordination::scheme());
+            coordination::register(&mut self.code);
         }
         let (mut plugins, unbuilt) = match self.kubernetes {
             true => (crate::kube::admission::plugins(), crate::kube::admission::UNBUILT),

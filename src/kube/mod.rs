@@ -15,7 +15,7 @@ mod batch;
 pub mod bootstrap;
 mod cells;
 mod certificates;
-mod coordination;
+pub(crate) mod coordination;
 mod core;
 mod discovery;
 pub mod flowcontrol;

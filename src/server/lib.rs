@@ -14,6 +14,7 @@ pub mod authz;
 pub mod cache;
 mod compress;
 pub mod configuration;
+pub mod controller;
 pub mod delegate;
 pub mod discovery;
 mod document;

@@ -18,6 +18,7 @@ use crate::authn::Authentication;
 use crate::authn::jwt::VerifyingKey;
 use crate::authz::{Authorization, Followed};
 use crate::cache::Budget;
+use crate::controller::{Controller, Controllers, RunError};
 use crate::discovery::{Discovery, IssuerDocuments, RuntimeConfig, Served};
 use crate::env::{SystemClock, SystemEntropy};
 use crate::filters::in_flight::InFlight;
@@ -43,9 +44,19 @@ pub struct HookContext {
     pub verbs: Arc<Verbs>,
     /// `host:port` by which clients elsewhere find this server.
     pub advertise: String,
+    /// The controllers that hooks have started; they end with the server.
+    pub controllers: Controllers,
 }
 
 impl HookContext {
+    /// Runs a controller for as long as the server runs; see [`Controllers::run`].
+    ///
+    /// # Errors
+    /// The server lacks a resource of the controller, or gets no thread, or ends.
+    pub fn run(&self, controller: impl Controller) -> Result<(), RunError> {
+        self.controllers.run(&self.verbs, controller)
+    }
+
     /// A client that sends as the server itself. `manager` is who owns what it writes, in `managedFields`.
     pub fn client(&self, manager: &str) -> Client {
         Client::of_server(self.verbs.clone(), manager)
@@ -56,6 +67,19 @@ impl HookContext {
 pub struct Hook {
     pub name: &'static str,
     pub run: Box<dyn FnOnce(HookContext) -> LocalBoxFuture<'static, Result<(), String>>>,
+}
+
+impl Hook {
+    /// One that runs a controller, and has its name. The server is ready when the controller is started.
+    pub fn controller(controller: impl Controller) -> Hook {
+        Hook {
+            name: controller.name(),
+            run: Box::new(move |context| {
+                let started = context.run(controller).map_err(|error| error.to_string());
+                Box::pin(std::future::ready(started))
+            }),
+        }
+    }
 }
 
 /// Everything that a server is made of.
@@ -126,6 +150,7 @@ pub struct Running {
     serving: Serving,
     shutdown: Shutdown,
     stores: Vec<Arc<dyn Store>>,
+    controllers: Controllers,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -215,6 +240,8 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         metrics.registry().register_collector(collector);
     }
     config.authorization.metrics().register(metrics.registry());
+    let controllers = Controllers::default();
+    controllers.metrics().register(metrics.registry());
     let state = Data::new(ServerState {
         started: Instant::now(),
         requests,
@@ -242,6 +269,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         backend,
         verbs,
         advertise: advertised,
+        controllers: controllers.clone(),
     };
     run_hooks(&state, config.hooks, &context);
     let of_worker = state.clone();
@@ -251,6 +279,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         serving,
         shutdown,
         stores,
+        controllers,
     })
 }
 
@@ -351,7 +380,8 @@ impl Running {
         &self.shutdown
     }
 
-    /// Takes leave as [`crate::settings::Farewell`] says, ends watches, lets other requests finish, closes the store.
+    /// Takes leave as [`crate::settings::Farewell`] says, ends watches and controllers, lets other requests finish, closes the
+    /// store.
     pub async fn stop(self) {
         let farewell = self.state.requests.farewell;
         self.shutdown.enter(Phase::Leaving);
@@ -363,7 +393,7 @@ impl Running {
             let _ = tokio::time::timeout(patience, self.emptied()).await;
         }
         self.shutdown.begin();
-        self.serving.stop().await;
+        tokio::join!(self.serving.stop(), self.controllers.stop());
         self.state.audit.flush().await;
         for store in self.stores {
             store.close().await;

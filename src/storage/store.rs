@@ -246,6 +246,11 @@ pub trait Store: Send + Sync + 'static {
     /// minute) later, since calls with like `ttl` may share one.
     fn grant(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, StoreError>>;
 
+    /// Whether other servers may have it open at the same time.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// An error says why writes can't be served now.
     fn health(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 

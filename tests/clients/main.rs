@@ -4,6 +4,7 @@
 
 mod audit;
 mod authentication;
+mod controllers;
 mod encryption;
 mod equals;
 mod everything;

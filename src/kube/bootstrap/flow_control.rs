@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use super::maker::{Maker, Wanted, read, retried};
 use crate::api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, PriorityLevelConfiguration};
-use crate::kube::flowcontrol::dangling;
+use crate::kube::flowcontrol::dangling::{self, FlowSchemaStatus};
 use crate::kube::typed::typed;
 
 const LEVEL_DATA: &str = include_str!("data/prioritylevelconfigurations.jsonl");
@@ -52,9 +52,11 @@ pub(super) async fn produce(context: HookContext, made: oneshot::Sender<()>) -> 
 pub(super) async fn consume(context: HookContext, made: oneshot::Receiver<()>) -> Result<(), String> {
     // Where they could not be made, that hook says so.
     let _ = made.await;
-    retried(|| Box::pin(async { dangling::settle(&context).await.map(drop) })).await?;
-    tokio::task::spawn_local(dangling::follow(context));
-    Ok(())
+    if !dangling::is_served(&context) {
+        return Ok(());
+    }
+    retried(|| Box::pin(dangling::settle(&context))).await?;
+    context.run(FlowSchemaStatus).map_err(|error| error.to_string())
 }
 
 pub(super) fn wanted() -> Result<Vec<Wanted>, String> {

@@ -7,6 +7,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
 use keelson_server::authn::Authentication;
 use keelson_server::authz::Authorization;
+use keelson_server::controller::Controllers;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::registry::{Backend, Objects, Registry, Verbs};
 use keelson_storage::HistoryLimits;
@@ -43,6 +44,7 @@ fn context() -> HookContext {
         backend,
         verbs: Arc::new(verbs),
         advertise: "192.0.2.2:6443".to_owned(),
+        controllers: Controllers::default(),
     }
 }
 

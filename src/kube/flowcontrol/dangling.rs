@@ -1,69 +1,99 @@
-//! Keeps the status of flow schemas current: whether the priority level that each names is there.
+//! The status of flow schemas: a controller that says of each whether the priority level that it names is there.
 
 use std::collections::HashSet;
-use std::convert::Infallible;
-use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::stream::select_all;
 use keelson_machinery::status::StatusError;
+use keelson_server::controller::{Controller, ControllerContext, Failure, GroupResource, Next};
 use keelson_server::flowcontrol::spec::{GROUP, LEVELS, SCHEMAS};
-use keelson_server::registry::Resource;
+use keelson_server::registry::{Change, Client, NamespacedName};
 use keelson_server::server::HookContext;
-use keelson_storage::{Entry, Event, Revision, StoreError, WatchItem, WatchStream};
 use serde_json::json;
 
-use crate::api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, FlowSchemaCondition};
-use crate::kube::typed::typed;
+use crate::api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, FlowSchemaCondition, PriorityLevelConfiguration};
 
 /// Owns the condition.
 const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 const DANGLING: &str = "Dangling";
-/// Between attempts while the store cannot be read or written.
-const PAUSE: Duration = Duration::from_secs(1);
 
-/// Both resources; `None`: the server has no flow control.
-fn resources(context: &HookContext) -> Option<(&Resource, &Resource)> {
-    let of = |plural| Some(&**context.registry.resource(GROUP, plural)?);
-    Some((of(SCHEMAS)?, of(LEVELS)?))
+/// Keeps the condition current.
+pub struct FlowSchemaStatus;
+
+impl Controller for FlowSchemaStatus {
+    /// That of kube-apiserver's queue.
+    fn name(&self) -> &'static str {
+        "priority_and_fairness_config_queue"
+    }
+
+    fn manager(&self) -> &'static str {
+        MANAGER
+    }
+
+    fn reconciles(&self) -> GroupResource {
+        GroupResource::new(GROUP, SCHEMAS)
+    }
+
+    fn watches(&self) -> Vec<GroupResource> {
+        vec![GroupResource::new(GROUP, LEVELS)]
+    }
+
+    /// A level that was made or deleted concerns the schemas that name it.
+    async fn affected(&self, change: &Change, context: &ControllerContext) -> Result<Vec<NamespacedName>, Failure> {
+        if change.is_update() {
+            return Ok(Vec::new());
+        }
+        let schemas = context.typed_lister::<FlowSchema>()?.list("").await?;
+        let concerned = schemas.into_iter().filter(|schema| *level(schema) == change.key.name);
+        Ok(concerned.map(|schema| NamespacedName::of(&schema)).collect())
+    }
+
+    async fn reconcile(&self, key: &NamespacedName, context: &ControllerContext) -> Result<Next, Failure> {
+        let Some(schema) = context.typed_lister::<FlowSchema>()?.get(key).await? else {
+            return Ok(Next::Done);
+        };
+        let named = NamespacedName {
+            name: level(&schema).to_owned(),
+            ..NamespacedName::default()
+        };
+        let levels = context.typed_lister::<PriorityLevelConfiguration>()?.lister;
+        let is_there = !named.name.is_empty() && levels.exists(&named).await?;
+        settle_one(context.client(), &schema, is_there).await?;
+        Ok(Next::Done)
+    }
 }
 
-/// Puts all conditions right. Returns the revisions of both resources' stores up to which everything was looked at.
+/// The name of the level that a schema is about.
+fn level(schema: &FlowSchema) -> &str {
+    &schema.spec.priority_level_configuration.name
+}
+
+/// Whether the server has flow schemas.
+pub fn is_served(context: &HookContext) -> bool {
+    [SCHEMAS, LEVELS]
+        .iter()
+        .all(|plural| context.registry.resource(GROUP, plural).is_some())
+}
+
+/// Puts all conditions right.
 ///
 /// # Errors
 /// The store cannot be read or written.
-pub async fn settle(context: &HookContext) -> Result<[Revision; 2], StatusError> {
-    let Some((schemas, levels)) = resources(context) else {
-        return Ok([Revision::default(); 2]);
-    };
-    let mut seen = [Revision::default(); 2];
-    for (resource, seen) in [schemas, levels].into_iter().zip(&mut seen) {
-        *seen = resource.revision().await?;
+pub async fn settle(context: &HookContext) -> Result<(), StatusError> {
+    let client = context.client(MANAGER);
+    let levels = client.of::<PriorityLevelConfiguration>("")?.all().await?;
+    let levels: HashSet<&str> = levels.iter().map(|level| level.metadata.name.as_str()).collect();
+    for schema in client.of::<FlowSchema>("")?.all().await? {
+        settle_one(&client, &schema, levels.contains(level(&schema))).await?;
     }
-    let levels = levels.all("").await?;
-    let levels: HashSet<&str> = levels.iter().map(|level| level.meta().name.as_str()).collect();
-    for schema in schemas.all("").await? {
-        let Some(schema) = typed::<FlowSchema>(&*schema) else {
-            continue;
-        };
-        let is_there = levels.contains(schema.spec.priority_level_configuration.name.as_str());
-        settle_one(context, schemas, schema, is_there).await?;
-    }
-    Ok(seen)
+    Ok(())
 }
 
 /// Puts the condition of one schema right.
-async fn settle_one(
-    context: &HookContext,
-    schemas: &Resource,
-    schema: &FlowSchema,
-    is_there: bool,
-) -> Result<(), StatusError> {
-    let wanted = condition(&schema.spec.priority_level_configuration.name, is_there);
+async fn settle_one(client: &Client, schema: &FlowSchema, is_there: bool) -> Result<(), StatusError> {
+    let wanted = condition(level(schema), is_there);
     if schema.status.conditions.iter().any(|known| same(known, &wanted)) {
         return Ok(());
     }
-    match apply(context, schemas, &schema.metadata.name, &wanted).await {
+    match apply(client, &schema.metadata.name, &wanted).await {
         // It was deleted meanwhile.
         Err(error) if error.code == 404 => Ok(()),
         done => done,
@@ -90,14 +120,8 @@ fn same(a: &FlowSchemaCondition, b: &FlowSchemaCondition) -> bool {
     said(a) == said(b)
 }
 
-async fn apply(
-    context: &HookContext,
-    schemas: &Resource,
-    name: &str,
-    condition: &FlowSchemaCondition,
-) -> Result<(), StatusError> {
-    let objects = context.client(MANAGER).objects(GROUP, SCHEMAS, "");
-    let objects = objects.ok_or_else(|| schemas.not_found(name))?.subresource("status")?;
+async fn apply(client: &Client, name: &str, condition: &FlowSchemaCondition) -> Result<(), StatusError> {
+    let objects = client.of::<FlowSchema>("")?.subresource("status")?.objects;
     let document = json!({
         "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
         "kind": "FlowSchema",
@@ -111,87 +135,4 @@ async fn apply(
         }]},
     });
     objects.apply(name, &document).await.map(drop)
-}
-
-/// Goes on doing that as schemas and levels change, until the store is closed.
-pub async fn follow(context: HookContext) {
-    loop {
-        let Err(Stopped::Failed(error)) = settle_and_watch(&context).await else {
-            return;
-        };
-        tracing::warn!(
-            error,
-            "the status of flow schemas could not be brought up to date; it is tried again"
-        );
-        tokio::time::sleep(PAUSE).await;
-    }
-}
-
-/// Why nothing is watched any more.
-enum Stopped {
-    Closed,
-    Failed(String),
-}
-
-impl From<StatusError> for Stopped {
-    fn from(error: StatusError) -> Stopped {
-        Stopped::Failed(error.to_string())
-    }
-}
-
-impl From<StoreError> for Stopped {
-    fn from(error: StoreError) -> Stopped {
-        match error {
-            StoreError::Closed => Stopped::Closed,
-            other => Stopped::Failed(other.to_string()),
-        }
-    }
-}
-
-async fn settle_and_watch(context: &HookContext) -> Result<Infallible, Stopped> {
-    let (schemas, levels) = resources(context).ok_or(Stopped::Closed)?;
-    let seen = settle(context).await?;
-    let mut watches: Vec<WatchStream> = Vec::new();
-    for (resource, seen) in [schemas, levels].into_iter().zip(seen) {
-        watches.push(resource.watch(&resource.key_prefix, seen).await?);
-    }
-    let mut changes = select_all(watches);
-    loop {
-        let Some(item) = changes.next().await else {
-            return Err(Stopped::Closed);
-        };
-        let WatchItem::Events(events) = item? else {
-            continue;
-        };
-        for event in &events {
-            match event {
-                Event::Put { entry, .. } if entry.key.starts_with(&*schemas.key_prefix) => {
-                    settle_entry(context, schemas, levels, entry).await?;
-                }
-                // Schemas may have waited for it.
-                Event::Put { previous: None, .. } => drop(settle(context).await?),
-                Event::Delete { key, .. } if key.starts_with(&*levels.key_prefix) => drop(settle(context).await?),
-                Event::Put { .. } | Event::Delete { .. } => {}
-            }
-        }
-    }
-}
-
-/// A schema as it was written.
-async fn settle_entry(
-    context: &HookContext,
-    schemas: &Resource,
-    levels: &Resource,
-    entry: &Entry,
-) -> Result<(), StatusError> {
-    let object = schemas.decode(entry)?;
-    let Some(schema) = typed::<FlowSchema>(&*object) else {
-        return Ok(());
-    };
-    let level = &schema.spec.priority_level_configuration.name;
-    let is_there = match levels.is_held("", level) {
-        Some(is_there) => is_there,
-        None => levels.find("", level).await?.is_some(),
-    };
-    settle_one(context, schemas, schema, is_there).await
 }

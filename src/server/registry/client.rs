@@ -17,7 +17,7 @@ use super::apply::Applying;
 use super::delete::Deleted;
 use super::managed::{RequestWriter, Tracking};
 use super::write::{Part, UpdateRequest, Updater};
-use super::{Context, Resource, Stored, Target, Verbs, Warnings};
+use super::{Context, Registry, Resource, Stored, Target, Verbs, Warnings};
 use crate::authz::Authorization;
 use crate::user::{GROUP_MASTERS, User};
 
@@ -65,6 +65,16 @@ impl Client {
     #[must_use]
     pub fn dry_run(self, dry_run: bool) -> Client {
         Client { dry_run, ..self }
+    }
+
+    /// The time that a write would carry now.
+    pub fn now(&self) -> keelson_machinery::time::Time {
+        self.verbs.backend.clock.now()
+    }
+
+    /// The resources that it can read and write.
+    pub fn registry(&self) -> &Registry {
+        &self.verbs.registry
     }
 
     /// The objects of a resource in one namespace ("": those of a cluster-scoped kind, or for [`Objects::all`] of all
@@ -209,7 +219,7 @@ impl Objects {
 
     /// The time that a write would carry now.
     pub fn now(&self) -> keelson_machinery::time::Time {
-        self.verbs().backend.clock.now()
+        self.client.now()
     }
 
     fn verbs(&self) -> &Verbs {
@@ -269,6 +279,17 @@ pub struct TypedObjects<T> {
 }
 
 impl<T: Object + Reflect + Clone> TypedObjects<T> {
+    /// The same through a subresource, which [`TypedObjects::update`] then writes.
+    ///
+    /// # Errors
+    /// The kind has no such subresource.
+    pub fn subresource(self, name: &str) -> Result<TypedObjects<T>, StatusError> {
+        Ok(TypedObjects {
+            objects: self.objects.subresource(name)?,
+            ..self
+        })
+    }
+
     /// One object; `None`: there is none.
     pub async fn find(&self, name: &str) -> Result<Option<T>, StatusError> {
         let found = self.objects.find(name).await?;
@@ -307,7 +328,7 @@ impl<T: Object + Reflect + Clone> TypedObjects<T> {
     }
 }
 
-fn typed<T: Reflect + Clone>(object: &dyn Object) -> Result<T, StatusError> {
+pub(super) fn typed<T: Reflect + Clone>(object: &dyn Object) -> Result<T, StatusError> {
     let gvk = object.gvk();
     let found = object.downcast_ref::<T>().cloned();
     found.ok_or_else(|| StatusError::internal_error(format!("a {gvk} is of another type")))

@@ -7,7 +7,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_storage::{Entry, ListOptions, Revision, StoreError, WatchStream};
 
-use super::Resource;
+use super::{NamespacedName, Resource};
 use crate::turn::Slices;
 
 /// How long a read waits for a revision that has not come yet, in seconds, as kube-apiserver's watch cache does.
@@ -123,7 +123,8 @@ impl Resource {
             .transpose()
     }
 
-    async fn find_entry(&self, namespace: &str, name: &str) -> Result<Option<Entry>, StatusError> {
+    /// The stored form of one object; `None`: there is none.
+    pub(super) async fn find_entry(&self, namespace: &str, name: &str) -> Result<Option<Entry>, StatusError> {
         let key = self.key(namespace, name)?;
         let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
         if let Some(entry) = &got.entry {
@@ -131,6 +132,19 @@ impl Resource {
             self.check_readable(entry)?;
         }
         Ok(got.entry)
+    }
+
+    /// Which object a key is that of; `None`: of none that this resource can have.
+    pub(super) fn name_of(&self, key: &str) -> Option<NamespacedName> {
+        let rest = key.strip_prefix(&*self.key_prefix)?;
+        let (namespace, name) = match self.hub.namespaced {
+            true => rest.split_once('/')?,
+            false => ("", rest),
+        };
+        Some(NamespacedName {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        })
     }
 
     /// Waits until the store has reached `revision`; 504 when it does not come.

@@ -325,6 +325,10 @@ impl Store for EtcdStore {
         self.unless_closed(self.watch_now(prefix, after)).boxed()
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn timeline(&self) -> Option<Timeline> {
         Some(self.calls.witness.timeline())
     }

@@ -5,6 +5,7 @@ use keelson_machinery::meta::v1::{DeleteOptions, ObjectMeta};
 use keelson_machinery::object::Kind;
 use keelson_machinery::reflect::{Reflect, Value};
 use keelson_machinery::scheme::KindDesc;
+use keelson_machinery::status::StatusError;
 
 use super::super::reservation::{Reservation, Reserved};
 use super::super::{Context, Registry, Resource};
@@ -108,6 +109,11 @@ impl Attributes<'_> {
     /// What is there, if it is a `T`.
     pub fn old_typed<T: Reflect>(&self) -> Option<&T> {
         self.old?.as_any().downcast_ref()
+    }
+
+    /// 403 for this object.
+    pub fn forbidden(&self, why: &str) -> StatusError {
+        StatusError::forbidden(&self.resource.group, &self.resource.plural, self.name(), why)
     }
 
     /// Tells the client something, once the request succeeds.
