@@ -1,9 +1,14 @@
 //! Keelson: a Kubernetes-style API server made from resource definition files.
 //!
-//! [`Server`] is a whole program: `keelson` itself and the servers of others are made with it. [`options`] is its
-//! command line. [`testing`] starts one inside a test.
+//! [`Server`] is a whole program: `keelson` itself and the servers of others are made with it. [`prelude`] has what those
+//! with code of their own need, [`testing`] starts one inside a test.
 
+#![warn(missing_docs)]
+
+// Public for the tests and benches of this package.
+#[doc(hidden)]
 pub mod kube;
+#[doc(hidden)]
 pub mod options;
 pub mod prelude;
 pub mod testing;
@@ -17,8 +22,6 @@ mod program;
 mod version;
 
 pub use keelson_api as api;
-pub use keelson_machinery as machinery;
-pub use keelson_server as server;
 /// The allocator to declare in a program's `main.rs`, as `keelson` does: a request costs a quarter to a third less CPU time than
 /// with that of glibc, for 2 MiB more.
 ///

@@ -9,5 +9,6 @@ pub use keelson_server::controller::{Controller, ControllerContext, Failure, Gro
 pub use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
 pub use keelson_server::registry::outcome::{Outcome, later, now};
 pub use keelson_server::registry::{Change, Client, Context, KindCode, Lister, NamespacedName, Strategy};
+pub use keelson_server::server::{Hook, HookContext};
 
 pub use crate::Server;

@@ -4,6 +4,8 @@
 //! keelson_codegen::Builder::new("api-defs").run_or_exit();
 //! ```
 
+#![deny(missing_docs)]
+
 mod builder;
 mod check;
 mod emit;

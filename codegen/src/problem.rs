@@ -14,13 +14,16 @@ pub struct Place {
 /// One mistake. Shown as `file:line: subject: what is wrong, and what to write instead`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Problem {
+    /// Where it is.
     pub place: Place,
     /// `Message`, `Message.field`, or empty for a mistake of the whole file.
     pub subject: String,
+    /// What is wrong, and what to write instead.
     pub text: String,
 }
 
 impl Problem {
+    /// A mistake at a place; the fields say what the others are.
     pub fn new(place: &Place, subject: impl Into<String>, text: impl Into<String>) -> Problem {
         Problem {
             place: place.clone(),
@@ -49,15 +52,19 @@ pub enum Error {
     /// Mistakes in the definitions, in the order of files and lines.
     #[error("{}", lines(.0))]
     Definitions(Vec<Problem>),
+    /// A file or folder can't be read or written.
     #[error("{path}: {source}")]
     Io {
+        /// Which one.
         path: String,
+        /// What the system says.
         #[source]
         source: std::io::Error,
     },
     /// The generator itself went wrong.
     #[error("the generated code is not valid Rust: {0}")]
     Syntax(#[from] syn::Error),
+    /// What cargo tells build scripts is missing.
     #[error("{0}")]
     Environment(String),
 }

@@ -1,10 +1,10 @@
-//! Derived state in the simulation of stores: indexes answer lists by selector, and followers know which objects there
-//! are. Both are measured by what was written.
+//! Derived state in the simulation of stores: indexes answer lists by selector, followers know which objects there are,
+//! informers lose no change. All of them are measured by what was written.
 //!
 //! `KEELSON_SEED=<seed> cargo test -p keelson-server simulation::one -- --nocapture` repeats a run and tells what happens.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,13 +18,13 @@ use keelson_storage::simulation::servers::Server;
 use keelson_storage::simulation::shared_etcd::{Run, run_with};
 use keelson_storage::simulation::truth::{self, Now, Truth};
 use keelson_storage::simulation::world::World;
-use keelson_storage::{Entry, Store};
-use tokio::time::sleep;
+use keelson_storage::{Entry, Revision, Store};
+use tokio::time::{sleep, timeout};
 
 use crate::authz::follow::{Change, Follower, Place};
 use crate::cache::{Budget, Items};
 use crate::env::{SystemClock, SystemEntropy};
-use crate::registry::{Backend, KindCode, Query, Registry, Resource};
+use crate::registry::{Backend, Change as Told, Informer, KindCode, Lister, Query, Registry, Resource};
 
 const PREFIX: &str = "/registry/shop/orders/";
 
@@ -183,9 +183,106 @@ impl Guest {
     }
 }
 
+/// What a reader knows of each object: the revision of its last change, or that it is gone.
+type Known = Arc<Mutex<BTreeMap<String, Option<Revision>>>>;
+
+/// The code of one server that is told what changes by an informer, and then reads what is there.
+struct Observer {
+    world: Arc<World>,
+    truth: Arc<Truth>,
+    servers: Arc<Vec<Server>>,
+    number: usize,
+    known: Known,
+}
+
+impl Observer {
+    async fn run(self) {
+        loop {
+            let store = self.servers[self.number].store();
+            let mut informer = Informer::new(Derived::of(store.clone()).resource);
+            let lister = informer.lister();
+            while self.is_current(&store) {
+                let Ok(told) = timeout(Duration::from_secs(1), informer.next()).await else {
+                    continue;
+                };
+                let Some(changes) = told else { break };
+                for change in &changes.all {
+                    self.read(&store, &lister, change).await;
+                }
+            }
+            // What the next server is not told of is gone.
+            self.known.lock().unwrap().clear();
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    fn is_current(&self, store: &Arc<EtcdStore>) -> bool {
+        Arc::ptr_eq(store, &self.servers[self.number].store())
+    }
+
+    /// Reads until it is answered.
+    async fn read(&self, store: &Arc<EtcdStore>, lister: &Lister, change: &Told) {
+        let key = format!("{PREFIX}{}", change.key);
+        while self.is_current(store) {
+            let (before, own) = (self.truth.now(), self.servers[self.number].wrote(&key));
+            let Ok(shown) = lister.entry(&change.key).await else {
+                sleep(Duration::from_millis(200)).await;
+                continue;
+            };
+            let now = self.truth.now();
+            let shown = shown.map(|entry| entry.mod_revision);
+            if before.timeline == now.timeline {
+                let own = own.filter(|own| own.timeline == now.timeline).map(|own| own.revision);
+                // What was told may be of a past that was lost since.
+                let told = change.entry().filter(|told| {
+                    let then = self.truth.keys(now.timeline, told.mod_revision).unwrap_or_default();
+                    then.get(&*key) == Some(told)
+                });
+                let least = own.max(told.map(|told| told.mod_revision));
+                if shown.is_some() && shown < least {
+                    let what = format!("{key}@{shown:?}, told or written at {least:?}");
+                    self.world
+                        .fail("a lister shows what was told, and what its server has written", what);
+                }
+            }
+            return drop(self.known.lock().unwrap().insert(key, shown));
+        }
+    }
+
+    /// What is not known yet.
+    fn missing(known: &Known, truth: &Truth, number: usize) -> Option<String> {
+        let now = truth.now();
+        let keys = truth.keys(now.timeline, now.revision).unwrap_or_default();
+        let there = truth::below(&keys, PREFIX).into_iter();
+        let there: BTreeMap<_, _> = there
+            .map(|entry| (entry.key.to_string(), Some(entry.mod_revision)))
+            .collect();
+        let mut known = known.lock().unwrap().clone();
+        known.retain(|_, shown| shown.is_some());
+        (known != there).then(|| {
+            format!(
+                "the informer of server {number} knows {} of {}",
+                known.len(),
+                there.len()
+            )
+        })
+    }
+}
+
 fn play(seed: u64, talks: bool) -> Outcome {
     run_with(seed, talks, ORDERS, |run: &Run| {
         for number in 0..run.plan.servers {
+            let observer = Observer {
+                world: run.world.clone(),
+                truth: run.cluster.truth.clone(),
+                servers: run.servers.clone(),
+                number,
+                known: Known::default(),
+            };
+            let (known, truth) = (observer.known.clone(), observer.truth.clone());
+            let missing = move || Observer::missing(&known, &truth, number);
+            run.guests.lock().unwrap().push(Box::new(missing));
+            run.world.spawner.spawn(observer.run());
             let guest = Guest {
                 world: run.world.clone(),
                 truth: run.cluster.truth.clone(),

@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use futures_util::future::{join_all, select_all};
 use tokio::time::{sleep, timeout};
 
-use super::{Backoff, Controller, ControllerContext, Failure, GroupResource, Next, Queue};
+use super::{Backoff, Controller, ControllerContext, Failure, Next, Queue};
 use crate::registry::{Change, Changes, Client, Informer, NamespacedName, Resource};
 
 /// How long keys that are being reconciled may go on when the server ends.
@@ -21,7 +21,7 @@ pub(super) struct Loop<'a, C> {
     pub queue: &'a Queue<NamespacedName>,
     /// The resource that it reconciles.
     pub reconciled: &'a Arc<Resource>,
-    pub watched: &'a [(GroupResource, Arc<Resource>)],
+    pub watched: &'a [Arc<Resource>],
 }
 
 impl<C: Controller> Loop<'_, C> {
@@ -29,7 +29,7 @@ impl<C: Controller> Loop<'_, C> {
     /// Returns too when the store is closed. Dropping it ends it at once.
     pub async fn run(&self, client: Client, stop: impl Future<Output = ()>) {
         let mut informers: Vec<_> = std::iter::once(self.reconciled)
-            .chain(self.watched.iter().map(|(_, resource)| resource))
+            .chain(self.watched)
             .map(|resource| Informer::new(resource.clone()))
             .collect();
         let context = ControllerContext {

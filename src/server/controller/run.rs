@@ -57,7 +57,6 @@ struct Shared {
     stop: watch::Sender<bool>,
     state: Mutex<State>,
     metrics: ControllerMetrics,
-    timing: Timing,
 }
 
 #[derive(Default)]
@@ -88,22 +87,11 @@ impl Default for Shared {
             stop: watch::Sender::new(false),
             state: Mutex::default(),
             metrics: ControllerMetrics::default(),
-            timing: Timing::default(),
         }
     }
 }
 
 impl Controllers {
-    /// With other times of leader election, which all servers of a store have to share.
-    pub fn timed(timing: Timing) -> Controllers {
-        Controllers {
-            shared: Arc::new(Shared {
-                timing,
-                ..Shared::default()
-            }),
-        }
-    }
-
     pub(crate) fn metrics(&self) -> &ControllerMetrics {
         &self.shared.metrics
     }
@@ -118,9 +106,8 @@ impl Controllers {
         let registry = &verbs.registry;
         let reconciled = find(registry, &controller.reconciles(), name)?;
         let watched = controller.watches().into_iter();
-        let watched: Result<Vec<_>, _> = watched
-            .map(|resource| find(registry, &resource, name).map(|found| (resource, found)))
-            .collect();
+        let watched = watched.map(|resource| find(registry, &resource, name));
+        let watched = watched.collect::<Result<Vec<_>, _>>()?;
         let mut state = self.state();
         if state.ending {
             return Err(RunError::Ending(name));
@@ -133,7 +120,7 @@ impl Controllers {
         let one = One {
             controller,
             reconciled,
-            watched: watched?,
+            watched,
             leads,
             stop: self.shared.stop.subscribe(),
             metrics: self.shared.metrics.clone(),
@@ -179,11 +166,11 @@ impl Controllers {
         }
         let (lead, leads) = watch::channel(false);
         let (stop, stopped) = watch::channel(false);
-        let (verbs, timing, metrics) = (verbs.clone(), self.shared.timing, self.shared.metrics.clone());
+        let (verbs, metrics) = (verbs.clone(), self.shared.metrics.clone());
         let shown = leads.clone();
         let running = spawn("leader-election", move || async move {
             tokio::select! {
-                () = elect(&verbs, timing, &lead, stopped) => {}
+                () = elect(&verbs, &lead, stopped) => {}
                 () = show(&metrics, shown) => {}
             }
         });
@@ -206,13 +193,13 @@ fn find(registry: &Registry, of: &GroupResource, controller: &'static str) -> Re
 }
 
 /// Runs for the lease until told to stop, and gives it back then.
-async fn elect(verbs: &Arc<Verbs>, timing: Timing, lead: &watch::Sender<bool>, stopped: watch::Receiver<bool>) {
+async fn elect(verbs: &Arc<Verbs>, lead: &watch::Sender<bool>, stopped: watch::Receiver<bool>) {
     let client = Client::of_server(verbs.clone(), LEASE);
     let Some(lock) = LeaseLock::new(&client, LEASE) else {
         return;
     };
     let identity = format!("{}_{}", host(), verbs.backend.new_uid());
-    let mut elector = Elector::new(lock, identity, timing, verbs.backend.entropy.clone());
+    let mut elector = Elector::new(lock, identity, Timing::default(), verbs.backend.entropy.clone());
     tokio::select! {
         () = elector.run(lead) => {}
         () = said(stopped) => {}
@@ -254,7 +241,7 @@ async fn until(mut value: watch::Receiver<bool>, wanted: bool) {
 struct One<C> {
     controller: C,
     reconciled: Arc<Resource>,
-    watched: Vec<(GroupResource, Arc<Resource>)>,
+    watched: Vec<Arc<Resource>>,
     leads: watch::Receiver<bool>,
     stop: watch::Receiver<bool>,
     metrics: ControllerMetrics,

@@ -24,11 +24,15 @@ const FIELD_MANAGER_CONFLICT: &str = "FieldManagerConflict";
 
 /// The document of an apply request.
 pub struct Applying<'a> {
+    /// Who applies.
     pub request: &'a RequestWriter,
+    /// What of the object is written.
     pub part: Part<'a>,
+    /// Conflicts are overridden.
     pub force: bool,
     /// As JSON.
     pub text: &'a [u8],
+    /// The document, read.
     pub document: &'a Document,
     /// As an object, without defaults.
     pub applied: &'a dyn Object,

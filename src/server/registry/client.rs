@@ -112,6 +112,7 @@ impl Client {
 #[derive(Clone)]
 pub struct Objects {
     client: Client,
+    /// Whose objects.
     pub resource: Arc<Resource>,
     namespace: String,
     /// Its place among those of the hub version.

@@ -16,9 +16,13 @@ use crate::request_info::Query;
 
 /// A request that a [`Handler`] answers. Its sender is known and may do what it asks, and admission has let it pass.
 pub struct Call<'a> {
+    /// What else can be asked of the server.
     pub verbs: &'a Arc<Verbs>,
+    /// What resources share.
     pub backend: &'a Backend,
+    /// Who users are.
     pub authentication: &'a Authentication,
+    /// What users may do.
     pub authorization: &'a Authorization,
     /// The resource in the version of the path.
     pub endpoint: &'a Endpoint,

@@ -78,6 +78,12 @@ impl Change {
         self.new.is_none()
     }
 
+    /// The stored form of the object as it became then.
+    #[cfg(test)]
+    pub(crate) fn entry(&self) -> Option<&Entry> {
+        self.new.as_ref()
+    }
+
     /// The object was there before and is there still.
     pub fn is_update(&self) -> bool {
         self.new.is_some() && self.old.is_some()

@@ -56,7 +56,8 @@ impl Lister {
         self.entry(key).await.map(|entry| entry.is_some())
     }
 
-    async fn entry(&self, key: &NamespacedName) -> Result<Option<Entry>, StatusError> {
+    /// The stored form of one object; `None`: there is none.
+    pub(crate) async fn entry(&self, key: &NamespacedName) -> Result<Option<Entry>, StatusError> {
         let (resource, store) = (&self.resource, &self.resource.backend.store);
         let path = resource.key(&key.namespace, &key.name)?;
         // Asked first: memory goes forward between this question and the next.

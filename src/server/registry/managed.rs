@@ -32,7 +32,9 @@ pub enum Tracking {
 /// Who writes, and in which version.
 #[derive(Clone)]
 pub struct RequestWriter {
+    /// The version that was written in.
     pub kind: KindRef,
+    /// Who writes, how and when.
     pub writer: Writer,
     /// The empty lists and maps that the writer's body writes out; see [`managed::written_empty`].
     pub written_empty: Rc<RefCell<FieldSet>>,

@@ -90,12 +90,17 @@ pub struct Registry {
 
 /// One resource in all its versions.
 pub struct Resource {
+    /// "" for the legacy group.
     pub group: Name,
+    /// `pods`.
     pub plural: Name,
+    /// The version that code works with.
     pub hub: KindRef,
+    /// The version that is stored.
     pub storage: KindRef,
     /// Every version that the build knows, served or not: stored objects may be of any.
     pub versions: Vec<KindRef>,
+    /// The rules that no definition can say.
     pub strategy: Arc<AnyStrategy>,
     pub(crate) metadata_checks: MetadataChecks,
     /// The admission plug-ins that handle something of it.
@@ -117,12 +122,17 @@ pub struct Resource {
 /// What resources share.
 #[derive(Clone)]
 pub struct Backend {
+    /// Where objects are.
     pub store: Arc<dyn Store>,
+    /// The wall clock.
     pub clock: Arc<dyn Clock>,
+    /// Of uids and generated names.
     pub entropy: Arc<dyn Entropy>,
     /// Of what is derived from entries.
     pub budget: Arc<Budget>,
+    /// How values are stored.
     pub encryption: Arc<Encryption>,
+    /// Where and how objects are stored beside that.
     pub placement: Arc<Placement>,
 }
 
@@ -153,7 +163,9 @@ impl Backend {
 /// What a path leads to: a resource in one version.
 #[derive(Clone)]
 pub struct Endpoint {
+    /// In all its versions.
     pub resource: Arc<Resource>,
+    /// In this one.
     pub kind: KindRef,
     /// What a Table of this version shows.
     pub columns: Arc<TableColumns>,

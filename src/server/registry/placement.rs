@@ -23,9 +23,11 @@ pub struct Placement {
 /// The store of one resource.
 #[derive(Clone)]
 pub struct StoreOverride {
+    /// Group of the resource.
     pub group: String,
     /// Its plural.
     pub resource: String,
+    /// Where its objects are.
     pub store: Arc<dyn Store>,
 }
 

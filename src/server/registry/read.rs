@@ -16,7 +16,9 @@ const FUTURE_REVISION_POLL: Duration = Duration::from_millis(50);
 
 /// An object and the revision it was read at.
 pub struct Stored {
+    /// The object, of the hub version.
     pub object: Box<dyn Object>,
+    /// As the store has it.
     pub entry: Entry,
 }
 
@@ -97,6 +99,7 @@ impl Resource {
             .ok_or_else(|| self.not_found(name))
     }
 
+    /// One object in the hub version; `None`: it is absent.
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Stored>, StatusError> {
         let Some(entry) = self.find_entry(namespace, name).await? else {
             return Ok(None);

@@ -31,9 +31,11 @@ pub trait Annotate {
 /// What a strategy may know of the request.
 #[derive(Clone)]
 pub struct Context {
+    /// When the request came.
     pub now: Time,
     /// Namespace of the request; empty for cluster-scoped kinds.
     pub namespace: String,
+    /// Who sent it.
     pub user: User,
     /// What the request asks for, as it was let through; of the server's own requests nothing.
     pub asked: Arc<RequestInfo>,
@@ -41,6 +43,7 @@ pub struct Context {
     pub registry: Option<Arc<Registry>>,
     /// Who may do what, for kinds whose writes give rights.
     pub authorization: Authorization,
+    /// Nothing is stored.
     pub dry_run: bool,
     /// What becomes of `managedFields`.
     pub tracking: Tracking,
@@ -52,7 +55,9 @@ pub struct Context {
 
 /// A write that is about to be confirmed, with objects of the hub version.
 pub struct Confirming<'a, O: ?Sized = dyn Object> {
+    /// What of the object is written.
     pub part: Part<'a>,
+    /// The object as it is to be.
     pub new: &'a O,
     /// `None`: the object is new.
     pub old: Option<&'a O>,
@@ -84,6 +89,7 @@ impl Context {
 
 /// A write that something is reserved for, with objects of the hub version.
 pub struct Reserving<'a, O: ?Sized = dyn Object> {
+    /// What of the object is written.
     pub part: Part<'a>,
     /// What is taken may be written into it: the address that a Service gets.
     pub new: &'a mut O,
@@ -113,18 +119,22 @@ pub struct Again {
 }
 
 impl Again {
+    /// Neither.
     pub const NOTHING: Again = Again {
         whole: false,
         change: false,
     };
+    /// The metadata as that of a new object.
     pub const WHOLE: Again = Again {
         whole: true,
         change: false,
     };
+    /// What changed.
     pub const CHANGE: Again = Again {
         whole: false,
         change: true,
     };
+    /// Both.
     pub const BOTH: Again = Again {
         whole: true,
         change: true,

@@ -48,6 +48,7 @@ pub type Show<'a> = &'a dyn Fn(&dyn Object) -> Result<Box<dyn Kind>, StatusError
 /// What an update asks for beside the new object.
 #[derive(Clone, Copy)]
 pub struct UpdateRequest<'a> {
+    /// What of the object is written.
     pub part: Part<'a>,
     /// Makes the object if it is absent, for a sender who may create it too: what the request asks for, as it was let
     /// through. `None`: the object has to be there.
@@ -70,8 +71,11 @@ impl UpdateRequest<'_> {
     }
 }
 
+/// What became of an update.
 pub struct Updated {
+    /// As it is stored.
     pub object: Box<dyn Object>,
+    /// There was none before.
     pub created: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Runs of several servers over one etcd.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -24,6 +24,9 @@ const RECOVERY: Duration = Duration::from_secs(40);
 
 type Places = Vec<(String, Arc<Mutex<Option<Place>>>)>;
 
+/// What a guest does not know yet; `None`: it knows what is there.
+pub type Missing = Box<dyn Fn() -> Option<String> + Send + Sync>;
+
 /// One run.
 pub struct Run {
     pub world: Arc<World>,
@@ -31,6 +34,8 @@ pub struct Run {
     network: Network,
     pub servers: Arc<Vec<Server>>,
     pub plan: Plan,
+    /// The run ends when guests know what is there.
+    pub guests: Mutex<Vec<Missing>>,
 }
 
 /// Runs what a seed makes of it.
@@ -75,6 +80,7 @@ async fn play(dice: Dice, plan: Plan, spawner: Spawner, talks: bool, invite: imp
         network,
         servers: Arc::new(servers),
         plan,
+        guests: Mutex::default(),
     };
     invite(&run);
     tokio::select! {
@@ -212,6 +218,8 @@ impl Run {
                 missing.push(format!("watch of {prefix}: {left:?}"));
             }
         }
+        let guests = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
+        missing.extend(guests.iter().filter_map(|missing| missing()));
         missing
     }
 }

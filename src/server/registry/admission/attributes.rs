@@ -28,6 +28,7 @@ pub enum Options<'a> {
 pub struct WriteOptions<'a> {
     /// As the query has them; may be empty.
     pub field_manager: &'a str,
+    /// As the query has it; may be empty.
     pub field_validation: &'a str,
     /// Of an apply: conflicts are overridden.
     pub force: Option<bool>,
@@ -36,7 +37,9 @@ pub struct WriteOptions<'a> {
 /// One request at one attempt to do what it asks for. Objects are those of the hub version; where a subresource has a kind
 /// of its own (Scale, Binding, Eviction, TokenRequest), they are of that kind.
 pub struct Attributes<'a> {
+    /// What is about to be done.
     pub operation: Operation,
+    /// To an object of this.
     pub resource: &'a Resource,
     /// The kind of the resource in the version that the request names.
     pub kind: &'a KindDesc,
@@ -48,6 +51,7 @@ pub struct Attributes<'a> {
     pub object: Option<&'a mut dyn Kind>,
     /// What is there; `None`: nothing, or nothing that the request is about.
     pub old: Option<&'a dyn Kind>,
+    /// What the client sent with its request.
     pub options: Options<'a>,
     /// A write that the server does in the course of a request which was admitted as what the client asked for: a binding
     /// writes a pod. kube-apiserver's plug-ins do not see such writes.

@@ -120,7 +120,9 @@ impl Admission {
 
 /// The plug-ins that handle one operation of a resource or subresource.
 pub(crate) struct Chain {
+    /// In their order.
     pub mutating: Box<[Arc<dyn Plugin>]>,
+    /// In their order.
     pub validating: Box<[Arc<dyn Plugin>]>,
 }
 

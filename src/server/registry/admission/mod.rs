@@ -38,11 +38,15 @@ impl Operation {
 /// An operation of a resource or of one of its subresources, whatever the object.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
+    /// What is done.
     pub operation: Operation,
+    /// "" for the legacy group.
     pub group: &'a str,
+    /// `pods`.
     pub plural: &'a str,
     /// "": the resource itself.
     pub subresource: &'a str,
+    /// Objects lie in namespaces.
     pub namespaced: bool,
     /// The namespace of a new object has to be there; questions about a namespace are answered without it.
     pub needs_namespace: bool,
@@ -58,11 +62,14 @@ impl Scope<'_> {
 /// What a plug-in does about a [`Scope`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Handles {
+    /// It is called among the plug-ins that may change the object.
     pub mutates: bool,
+    /// It is called among those that see the object as it will be stored.
     pub validates: bool,
 }
 
 impl Handles {
+    /// It is not called.
     pub const NOTHING: Handles = Handles {
         mutates: false,
         validates: false,
@@ -77,6 +84,7 @@ impl Handles {
         mutates: false,
         validates: true,
     };
+    /// It is called twice.
     pub const BOTH: Handles = Handles {
         mutates: true,
         validates: true,

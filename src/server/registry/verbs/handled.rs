@@ -15,6 +15,7 @@ use crate::request_info::Query;
 
 /// A request that a [`Handler`] answers.
 pub struct HandledRequest<'a> {
+    /// What the path leads to.
     pub endpoint: &'a Endpoint,
     /// `None`: it is one of the resource itself.
     pub subresource: Option<&'a SubresourceDesc>,
@@ -24,6 +25,7 @@ pub struct HandledRequest<'a> {
     pub query: &'a Query,
     /// See [`Call::upgrade`].
     pub upgrade: bool,
+    /// Who asks, when, and with what rights.
     pub context: Context,
 }
 

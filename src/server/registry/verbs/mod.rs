@@ -50,9 +50,13 @@ pub type Patch<'a> = &'a mut dyn FnMut(&dyn Object) -> Result<Box<dyn Object>, S
 
 /// The verbs of one server, and what its handlers may use.
 pub struct Verbs {
+    /// The resources of the server.
     pub registry: Arc<Registry>,
+    /// What they share.
     pub backend: Backend,
+    /// Who users are.
     pub authentication: Authentication,
+    /// What users may do.
     pub authorization: Authorization,
 }
 

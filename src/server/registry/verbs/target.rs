@@ -10,15 +10,19 @@ use super::super::{Context, Endpoint, Resource};
 
 /// What a verb is called on. It is made for one request, or for each object of a collection.
 pub struct Target<'a> {
+    /// Whose objects.
     pub resource: &'a Resource,
     /// The kind of the resource in the version of the request.
     pub kind: &'a KindDesc,
+    /// `None`: the object itself.
     pub subresource: Option<&'a SubresourceDesc>,
     /// Name in the path; "": a new object.
     pub name: &'a str,
+    /// What the client sent with its request.
     pub options: Options<'a>,
     /// See [`Attributes::nested`].
     pub nested: bool,
+    /// Who asks, when, and with what rights.
     pub context: &'a Context,
     /// What the attempt that is under way has taken.
     pub(in crate::registry) reserved: Reserved,
