@@ -3,7 +3,7 @@
 //! [`Server`] is a whole program: `keelson` itself and the servers of others are made with it. [`prelude`] has what those
 //! with code of their own need, [`testing`] starts one inside a test.
 
-#![warn(missing_docs)]
+#![deny(missing_docs)]
 
 // Public for the tests and benches of this package.
 #[doc(hidden)]

@@ -14,7 +14,7 @@ pub mod authz;
 pub mod cache;
 mod compress;
 pub mod configuration;
-#[warn(missing_docs)]
+#[deny(missing_docs)]
 pub mod controller;
 pub mod delegate;
 pub mod discovery;
@@ -30,7 +30,7 @@ pub mod metrics;
 pub mod negotiate;
 pub mod openapi;
 pub mod outgoing;
-#[warn(missing_docs)]
+#[deny(missing_docs)]
 pub mod registry;
 pub mod request_info;
 pub mod respond;

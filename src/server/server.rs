@@ -39,8 +39,11 @@ use crate::version::Version;
 /// What a hook may use.
 #[derive(Clone)]
 pub struct HookContext {
+    /// The resources of the server.
     pub registry: Arc<Registry>,
+    /// What they share.
     pub backend: Backend,
+    /// What can be asked of them.
     pub verbs: Arc<Verbs>,
     /// `host:port` by which clients elsewhere find this server.
     pub advertise: String,
@@ -65,7 +68,9 @@ impl HookContext {
 
 /// Runs once, after the listener is up; `/readyz` waits for it.
 pub struct Hook {
+    /// Under which `/readyz` lists it.
     pub name: &'static str,
+    /// What it does; an error makes the server unready for ever.
     pub run: Box<dyn FnOnce(HookContext) -> LocalBoxFuture<'static, Result<(), String>>>,
 }
 

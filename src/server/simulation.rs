@@ -245,7 +245,8 @@ impl Observer {
                         .fail("a lister shows what was told, and what its server has written", what);
                 }
             }
-            return drop(self.known.lock().unwrap().insert(key, shown));
+            self.known.lock().unwrap().insert(key, shown);
+            return;
         }
     }
 

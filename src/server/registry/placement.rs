@@ -34,9 +34,12 @@ pub struct StoreOverride {
 /// A form of stored objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Media {
+    /// In the envelope that Kubernetes puts around it.
     #[default]
     Protobuf,
+    /// One line.
     Json,
+    /// As kube-apiserver writes it.
     Yaml,
 }
 

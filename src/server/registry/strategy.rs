@@ -227,6 +227,7 @@ pub trait Strategy: Send + Sync + 'static {
         ErrorList::default()
     }
 
+    /// As [`Strategy::validate`], of a changed object.
     fn validate_update(&self, _context: &Context, _new: &Self::Object, _old: &Self::Object) -> ErrorList {
         ErrorList::default()
     }
@@ -242,6 +243,7 @@ pub trait Strategy: Send + Sync + 'static {
         self.validate_update(context, new, old)
     }
 
+    /// Faults of a write through `/status`.
     fn validate_status_update(&self, _context: &Context, _new: &Self::Object, _old: &Self::Object) -> ErrorList {
         ErrorList::default()
     }

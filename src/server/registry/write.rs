@@ -24,6 +24,7 @@ const MAX_LEASES: usize = 4;
 pub enum Part<'a> {
     /// Everything but status, where the kind has a status subresource.
     Main,
+    /// The status alone.
     Status,
     /// What the strategy lets through for this subresource.
     Named(&'a str),

@@ -17,9 +17,13 @@ use crate::user::User;
 pub enum Options<'a> {
     /// A request that takes none, or one of the server's own.
     None,
+    /// Of a create.
     Create(WriteOptions<'a>),
+    /// Of a replacement.
     Update(WriteOptions<'a>),
+    /// Of a patch or an apply.
     Patch(WriteOptions<'a>),
+    /// Of a deletion.
     Delete(&'a DeleteOptions),
 }
 

@@ -18,8 +18,11 @@ use super::outcome::{Outcome, now};
 /// What is about to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Operation {
+    /// An object is made.
     Create,
+    /// One that is there is changed.
     Update,
+    /// It is deleted, or its deletion begins.
     Delete,
     /// A stream or a proxy is opened.
     Connect,
