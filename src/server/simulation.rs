@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_storage::encryption::Encryption;
 use keelson_storage::etcd::EtcdStore;
@@ -206,9 +207,9 @@ impl Observer {
                     continue;
                 };
                 let Some(changes) = told else { break };
-                for change in &changes.all {
-                    self.read(&store, &lister, change).await;
-                }
+                // Of several changes of an object the last one. What is gone etcd is asked about, so all at once.
+                let last: BTreeMap<_, _> = changes.all.iter().map(|change| (&change.key, change)).collect();
+                join_all(last.values().map(|change| self.read(&store, &lister, change))).await;
             }
             // What the next server is not told of is gone.
             self.known.lock().unwrap().clear();
