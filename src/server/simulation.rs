@@ -4,6 +4,7 @@
 //! `KEELSON_SEED=<seed> cargo test -p keelson-server simulation::one -- --nocapture` repeats a run and tells what happens.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use tokio::time::{sleep, timeout};
 use crate::authz::follow::{Change, Follower, Place};
 use crate::cache::{Budget, Items};
 use crate::env::{SystemClock, SystemEntropy};
-use crate::registry::{Backend, Change as Told, Informer, KindCode, Lister, Query, Registry, Resource};
+use crate::registry::{Backend, Change as Told, Changes, Informer, KindCode, Lister, Query, Registry, Resource};
 
 const PREFIX: &str = "/registry/shop/orders/";
 
@@ -202,11 +203,7 @@ impl Observer {
             let store = self.servers[self.number].store();
             let mut informer = Informer::new(Derived::of(store.clone()).resource);
             let lister = informer.lister();
-            while self.is_current(&store) {
-                let Ok(told) = timeout(Duration::from_secs(1), informer.next()).await else {
-                    continue;
-                };
-                let Some(changes) = told else { break };
+            while let Some(changes) = self.told(&store, &mut informer).await {
                 // Of several changes of an object the last one. What is gone etcd is asked about, so all at once.
                 let last: BTreeMap<_, _> = changes.all.iter().map(|change| (&change.key, change)).collect();
                 join_all(last.values().map(|change| self.read(&store, &lister, change))).await;
@@ -215,6 +212,17 @@ impl Observer {
             self.known.lock().unwrap().clear();
             sleep(Duration::from_millis(100)).await;
         }
+    }
+
+    /// `None`: the store is closed, or the server has another one.
+    async fn told(&self, store: &Arc<EtcdStore>, informer: &mut Informer) -> Option<Changes> {
+        let mut next = pin!(informer.next());
+        while self.is_current(store) {
+            if let Ok(told) = timeout(Duration::from_secs(1), &mut next).await {
+                return told;
+            }
+        }
+        None
     }
 
     fn is_current(&self, store: &Arc<EtcdStore>) -> bool {

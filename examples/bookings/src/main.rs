@@ -18,7 +18,7 @@ fn main() -> std::process::ExitCode {
 
 fn server() -> Server {
     let mut code = KindCode::default();
-    code.strategy(GROUP, BOOKINGS, BookingStrategy);
+    code.kind::<Booking>().strategy(BookingStrategy);
     let server = Server::new("bookings").scheme(&api::SCHEME).code(code);
     server.admission(LongBookings).controller(Assignment)
 }
@@ -27,18 +27,18 @@ fn server() -> Server {
 struct BookingStrategy;
 
 impl Strategy for BookingStrategy {
-    fn prepare_for_create(&self, _: &Context, object: &mut dyn Object) {
-        if let Some(Booking { spec, .. }) = object.downcast_mut::<Booking>().filter(|new| new.spec.end.is_zero()) {
-            spec.end = spec.start + Duration::from_secs(3600);
+    type Object = Booking;
+
+    fn prepare_for_create(&self, _: &Context, new: &mut Booking) {
+        if new.spec.end.is_zero() {
+            new.spec.end = new.spec.start + Duration::from_secs(3600);
         }
     }
 
-    fn validate_update(&self, _: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        match (new.downcast_ref::<Booking>(), old.downcast_ref::<Booking>()) {
-            (Some(new), Some(old)) if new.spec.room != old.spec.room => {
-                FieldError::forbidden(&Path::new("spec").child("room"), "book another one").into()
-            }
-            _ => ErrorList::default(),
+    fn validate_update(&self, _: &Context, new: &Booking, old: &Booking) -> ErrorList {
+        match new.spec.room == old.spec.room {
+            true => ErrorList::default(),
+            false => FieldError::forbidden(&Path::new("spec").child("room"), "book another one").into(),
         }
     }
 }

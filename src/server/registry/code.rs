@@ -39,26 +39,35 @@ pub struct CodeError {
     pub what: String,
     /// For which kind, as it was named there.
     pub kind: String,
+    /// What is wrong with it.
     pub fault: CodeFault,
 }
 
 /// What is wrong with a registration.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CodeFault {
+    /// No definition has this kind.
     #[error("no definition has this kind")]
     UnknownKind,
+    /// The same is registered already.
     #[error("registered twice")]
     Twice,
+    /// The objects of the kind are of another type than this.
     #[error("its objects are no {0}")]
     WrongType(&'static str),
+    /// It belongs to the hub version, which is this.
     #[error("it is of the hub version, which is {0}")]
     NotHub(String),
+    /// The definition has no such subresource.
     #[error("its definition has no such subresource")]
     UnknownSubresource,
+    /// No column of the definition names such a function.
     #[error("no column of its definition has this function")]
     UnknownCell,
+    /// The objects are stored, so that no code answers for them.
     #[error("its objects are stored, so that no code answers for them")]
     Stored,
+    /// The objects have no such field.
     #[error("its objects have no field {0}")]
     UnknownField(&'static str),
 }
@@ -66,8 +75,10 @@ pub enum CodeFault {
 /// A registry that can't be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
+    /// A column of a definition is wrong.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// A registration does not fit the definitions.
     #[error(transparent)]
     Code(#[from] CodeError),
 }

@@ -174,7 +174,8 @@ impl Informer {
     }
 
     /// What has changed: first all objects, then what happens to them. Waits until there is something, and for a store that
-    /// can't be read until it can. `None`: the store is closed. It may be dropped at any time and called again.
+    /// can't be read until it can. `None`: the store is closed. Dropping the future loses no change, but what it waited for is
+    /// begun again by the next call.
     pub async fn next(&mut self) -> Option<Changes> {
         loop {
             let told = match (&mut self.stream, self.after) {
