@@ -183,6 +183,11 @@ pub trait Store: Send + Sync + 'static {
         None
     }
 
+    /// Lets go of what is kept in memory for a prefix and can be had again: a mirror of it ends, and so do the watches
+    /// that are fed from it, with [`StoreError::Closed`]. Keys and values stay; whoever asks for the prefix later begins
+    /// anew. Meant for prefixes whose resource is gone.
+    fn forget(&self, _prefix: &str) {}
+
     /// Events of the prefix after `after`, up to and including `until`, from memory and without waiting. `None`: there are
     /// more than `limit`, history does not reach back so far, or memory holds another timeline by now or is not at
     /// `until` yet.

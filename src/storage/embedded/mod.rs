@@ -191,6 +191,10 @@ impl Store for EmbeddedStore {
         self.shared.mvcc.position()
     }
 
+    fn forget(&self, prefix: &str) {
+        self.shared.mvcc.forget(prefix);
+    }
+
     fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.shared.mvcc.events(prefix, after, until, limit)
     }

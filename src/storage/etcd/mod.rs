@@ -301,6 +301,14 @@ impl Store for EtcdStore {
         (!closed).then(|| self.mirror(prefix))?.recall(key)
     }
 
+    fn forget(&self, prefix: &str) {
+        let gone = self
+            .mirrors()
+            .extract_if(|held, _| held.starts_with(prefix))
+            .collect::<Vec<_>>();
+        gone.iter().for_each(|(_, mirror)| mirror.close());
+    }
+
     fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.mirror_of(prefix)?.events(prefix, after, until, limit)
     }

@@ -144,6 +144,10 @@ impl Store for MemoryStore {
         self.mvcc().position()
     }
 
+    fn forget(&self, prefix: &str) {
+        self.mvcc().forget(prefix);
+    }
+
     fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
         self.mvcc().events(prefix, after, until, limit)
     }

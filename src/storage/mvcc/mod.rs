@@ -245,6 +245,11 @@ impl Mvcc {
         self.end(StoreError::Closed);
     }
 
+    /// Ends the watches of a prefix and of what is below it.
+    pub fn forget(&self, prefix: &str) {
+        self.watchers.forget(prefix);
+    }
+
     /// As [`Mvcc::close`], with another reason.
     pub fn end(&self, why: StoreError) {
         self.write().ended.get_or_insert(why);

@@ -96,6 +96,18 @@ impl Watchers {
         watchers.for_each(|watcher| watcher.queue.close());
     }
 
+    /// Ends the watches of a prefix and of what is below it; what is queued is still read.
+    pub fn forget(&self, prefix: &str) {
+        let mut registry = self.lock();
+        let mut gone = Vec::new();
+        registry.folders.retain(|_, watchers| {
+            gone.extend(watchers.extract_if(.., |_, watcher| watcher.prefix.starts_with(prefix)));
+            !watchers.is_empty()
+        });
+        drop(registry);
+        gone.iter().for_each(|(_, watcher)| watcher.queue.forget());
+    }
+
     /// All changes up to here are in the queues: whoever finds a queue empty after having read this has seen them all.
     fn published(&self) -> u64 {
         self.published.load(Ordering::Acquire)

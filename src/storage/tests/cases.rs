@@ -864,6 +864,44 @@ pub async fn no_update_is_lost_among_many_writers(store: Shared, p: &str) {
     assert_eq!(held.version as usize, WRITERS * UPDATES + 1);
 }
 
+pub async fn a_forgotten_prefix_ends_its_watches_and_begins_anew(store: Shared, p: &str) {
+    let (gone, other) = (&format!("{p}gone/"), &format!("{p}gone-not/"));
+    let made = create(&store, &format!("{gone}a"), "1").await;
+    for prefix in [gone, other] {
+        store.snapshot(prefix).await.unwrap();
+    }
+    let below = &format!("{gone}below/");
+    let ends = [gone, below];
+    let mut watches = Vec::new();
+    for prefix in ends {
+        watches.push(store.watch(prefix, made).await.unwrap());
+    }
+    let mut stays = store.watch(other, made).await.unwrap();
+    let written = create(&store, &format!("{below}b"), "1").await;
+    held_at(&store, gone, written).await;
+    store.forget(gone);
+    for watch in &mut watches {
+        let mut told = 0;
+        loop {
+            match next(watch).await {
+                Ok(WatchItem::Events(events)) => told += events.len(),
+                Ok(WatchItem::Progress(_)) => {}
+                Err(StoreError::Closed) => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(told, 1, "what had happened is told before the end");
+        assert!(watch.next().await.is_none());
+    }
+    assert_eq!(entry(&store, &format!("{gone}a")).await.unwrap().mod_revision, made);
+    let held = store.snapshot(gone).await.unwrap();
+    assert_eq!(held.count(gone), 2);
+    let mut again = store.watch(gone, made).await.unwrap();
+    assert_eq!(revision(&events(&mut again, 1).await[0]), written);
+    create(&store, &format!("{other}c"), "1").await;
+    assert_eq!(events(&mut stays, 1).await.len(), 1);
+}
+
 pub async fn closing_ends_everything(store: Shared, p: &str) {
     let key = &format!("{p}a");
     let made = create(&store, key, "1").await;

@@ -82,6 +82,7 @@ contract!(
     many_keys_end_together,
     unknown_leases_are_refused,
     no_update_is_lost_among_many_writers,
+    a_forgotten_prefix_ends_its_watches_and_begins_anew,
     closing_ends_everything,
 );
 

@@ -23,6 +23,8 @@ struct Waiting {
     asked: bool,
     /// Nothing more comes: the queue was full, or the store has ended.
     ended: bool,
+    /// Nor will there be another queue: the prefix is of no interest any more.
+    forgotten: bool,
     reader: Option<Waker>,
 }
 
@@ -32,8 +34,10 @@ pub(super) enum Found {
     Changes(Vec<Arc<Change>>),
     /// Nothing now; the second value says that somebody wants to know how far the reader is.
     Nothing { asked: bool },
-    /// Nothing, and nothing more will come.
+    /// Nothing, and nothing more will come here.
     End,
+    /// Nothing, and this watch is over.
+    Forgotten,
 }
 
 impl Queue {
@@ -66,6 +70,13 @@ impl Queue {
         wake(waiting);
     }
 
+    /// Says that the watch is over.
+    pub fn forget(&self) {
+        let mut waiting = self.lock();
+        waiting.forgotten = true;
+        wake(waiting);
+    }
+
     /// Takes up to `limit` changes, and more if they share the last one's revision; when there is nothing, `cx` is woken
     /// when there is.
     pub fn take(&self, limit: usize, cx: &mut Context<'_>) -> Found {
@@ -77,6 +88,9 @@ impl Queue {
                 waiting.changes = VecDeque::new();
             }
             return Found::Changes(changes);
+        }
+        if waiting.forgotten {
+            return Found::Forgotten;
         }
         if waiting.ended {
             return Found::End;

@@ -62,6 +62,7 @@ impl Reader {
                     }
                     return Poll::Pending;
                 }
+                Found::Forgotten => return Poll::Ready(Err(StoreError::Closed)),
                 // The queue overflowed, or the store is closed, which the new subscription would say.
                 Found::End => {
                     let renewed = Subscription::new(&subscription.mvcc, &subscription.prefix, self.delivered)?;
