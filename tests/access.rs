@@ -263,7 +263,8 @@ fn operations() -> Vec<Operation> {
         known: kube::KNOWN_VERSIONS,
     };
     let mut text = Vec::new();
-    Documents::new(&SCHEMES, &served, info).unwrap().v2(&mut text).unwrap();
+    let documents = Documents::new(&SCHEMES, served.fixed(), info, Arc::new(SystemClock));
+    documents.v2(&mut text).unwrap();
     let document: Value = serde_json::from_slice(&text).unwrap();
     let mut all = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {

@@ -14,7 +14,7 @@ use keelson_server::authz::{Authorization, PrivilegedGroup};
 use keelson_server::cache::Budget;
 use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::registry::managed::Tracking;
-use keelson_server::registry::{Backend, Context, Registry, Target, Verbs, Warnings};
+use keelson_server::registry::{Backend, Context, Registry, RuntimeConfig, Target, Verbs, Warnings};
 use keelson_server::user::User;
 use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
@@ -107,7 +107,14 @@ fn registry() -> Verbs {
         placement: Arc::default(),
     };
     let code = keelson::kube::code(&keelson::kube::CodeOptions::default());
-    let registry = Registry::new(&[&keelson::api::SCHEME], &code, &backend, "/registry", &|_, _, _| true).unwrap();
+    let registry = Registry::new(
+        &[&keelson::api::SCHEME],
+        &code,
+        &backend,
+        "/registry",
+        &RuntimeConfig::all(),
+    )
+    .unwrap();
     Verbs {
         registry: Arc::new(registry),
         backend,
@@ -140,16 +147,13 @@ fn context(kind: &KindDesc, backend: &Backend) -> Context {
 
 /// What the server makes of a request: JSON of the object, or the error.
 async fn created(verbs: &Verbs, kind: &KindDesc, request: &Value) -> Result<Value, String> {
-    let endpoint = verbs
-        .registry
-        .endpoint(&kind.group, &kind.version, &kind.plural)
-        .unwrap();
+    let endpoint = verbs.registry.lookup(&kind.group, &kind.version, &kind.plural).unwrap();
     let mut object = kind.new_object();
     json::read(request.to_string().as_bytes(), object.as_reflect_mut()).map_err(|e| e.to_string())?;
     endpoint.resource.apply_defaults(kind, &mut *object);
     let hub = endpoint.resource.to_hub(kind, object).map_err(|e| e.to_string())?;
     let context = context(kind, &verbs.backend);
-    let made = verbs.create(&Target::of(endpoint, "", &context), hub).await;
+    let made = verbs.create(&Target::of(&endpoint, "", &context), hub).await;
     let made = made.map_err(|e| e.to_string())?;
     let made = endpoint.resource.from_hub(kind, made).map_err(|e| e.to_string())?;
     Ok(serde_json::from_slice(&json::to_vec(&*made)).unwrap())

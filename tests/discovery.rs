@@ -25,7 +25,7 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 
 fn discovery(config: &str) -> Discovery {
     let config = RuntimeConfig::parse([config]).unwrap();
-    Discovery::new(Arc::new(Served::new(&SCHEMES, &config)), "192.0.2.2:27000".to_owned())
+    Discovery::new(Served::new(&SCHEMES, &config).fixed(), "192.0.2.2:27000".to_owned())
 }
 
 fn accept(types: &'static str) -> HeaderMap {

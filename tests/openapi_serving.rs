@@ -33,14 +33,14 @@ impl Clock for Fixed {
 
 /// Made once: unoptimized code takes seconds to hash and compress the documents.
 static OPENAPI: LazyLock<OpenApi> = LazyLock::new(|| {
-    let served = Arc::new(Served::new(&SCHEMES, &RuntimeConfig::default()));
+    let served = Served::new(&SCHEMES, &RuntimeConfig::default());
     let info = Info {
         title: "Kubernetes".to_owned(),
         version: "1.36".to_owned(),
         issuer: true,
         known: &[],
     };
-    OpenApi::new(&SCHEMES, served, info, Arc::new(Fixed))
+    OpenApi::new(&SCHEMES, served.fixed(), info, Arc::new(Fixed))
 });
 
 fn get(path: &str, query: &str, headers: &[(HeaderName, &str)]) -> Response<Bytes> {

@@ -9,12 +9,14 @@
 mod facts;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use facts::facts;
 use keelson::api::SCHEME;
 use keelson::kube::KNOWN_VERSIONS;
 use keelson_machinery::scheme::Scheme;
 use keelson_server::discovery::{RuntimeConfig, Served};
+use keelson_server::env::SystemClock;
 use keelson_server::openapi::{Documents, Info};
 use serde_json::{Value, json};
 
@@ -30,7 +32,8 @@ fn document() -> Value {
         known: KNOWN_VERSIONS,
     };
     let mut text = Vec::new();
-    Documents::new(&SCHEMES, &served, info).unwrap().v2(&mut text).unwrap();
+    let documents = Documents::new(&SCHEMES, served.fixed(), info, Arc::new(SystemClock));
+    documents.v2(&mut text).unwrap();
     serde_json::from_slice(&text).unwrap()
 }
 

@@ -82,18 +82,14 @@ async fn filtered(state: &ServerState, request: &mut Request) -> HttpResponse {
 /// Everything behind the filters: the delegation chain, then the paths that are no resources, then 404.
 async fn serve(state: &ServerState, request: &Request) -> HttpResponse {
     let started = Instant::now();
-    let method = request.http.method().as_str();
-    for delegate in &state.delegates {
-        if let Some(response) = delegate.serve(request, method).await {
-            let endpoint = state.endpoint(&request.info);
-            let (code, took) = (response.status().as_u16(), started.elapsed());
-            state.metrics.requests.observe(request, endpoint, code, took);
-            return response;
-        }
-    }
-    let response = unmuxed(state, request).await;
+    let found = request.found.as_ref();
+    let delegate = found.and_then(|found| Some((state.delegates.get(found.server)?, &found.endpoint)));
+    let response = match delegate {
+        Some((server, endpoint)) => server.serve(request, endpoint).await,
+        None => unmuxed(state, request).await,
+    };
     let (code, took) = (response.status().as_u16(), started.elapsed());
-    state.metrics.requests.observe(request, None, code, took);
+    state.metrics.requests.observe(request, code, took);
     response
 }
 
@@ -118,10 +114,9 @@ fn not_found(state: &ServerState, request: &Request) -> HttpResponse {
         return respond::page_not_found();
     }
     let mut parts = info.path.trim_matches('/').split('/');
-    let registry = &state.rest.registry;
     let routed = match (parts.next(), parts.next()) {
-        (Some("api"), Some(_)) => registry.serves_group(""),
-        (Some("apis"), Some(group)) => registry.serves_group(group),
+        (Some("api"), Some(_)) => state.serves_group(""),
+        (Some("apis"), Some(group)) => state.serves_group(group),
         // The version is of the same router as resources.
         (Some("version"), _) => true,
         _ => false,

@@ -19,7 +19,8 @@ use crate::authn::jwt::VerifyingKey;
 use crate::authz::{Authorization, Followed};
 use crate::cache::Budget;
 use crate::controller::{Controller, Controllers, RunError};
-use crate::discovery::{Discovery, IssuerDocuments, RuntimeConfig, Served};
+use crate::delegate::Delegate;
+use crate::discovery::{Catalog, Discovery, IssuerDocuments, MergedCatalog, RuntimeConfig};
 use crate::env::{SystemClock, SystemEntropy};
 use crate::filters::in_flight::InFlight;
 use crate::flowcontrol::metrics::FlowMetrics;
@@ -194,8 +195,6 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         encryption: config.encryption.clone(),
         placement: Arc::new(config.placement),
     };
-    let served = Arc::new(Served::new(&config.schemes, &config.runtime));
-    let is_served = |group: &str, version: &str, plural: &str| served.kind(group, version, plural).is_some();
     let mut code = config.code;
     code.admission(config.admission.clone());
     let registry = Arc::new(Registry::new(
@@ -203,7 +202,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         &code,
         &backend,
         &config.prefix,
-        &is_served,
+        &config.runtime,
     )?);
     let verbs = Arc::new(Verbs {
         registry: registry.clone(),
@@ -218,7 +217,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     }
     let plugins = config.admission.follows();
     let resources = plugins.filter_map(|(group, plural)| registry.resource(group, plural));
-    followed.extend(resources.map(|resource| Followed::of(resource)));
+    followed.extend(resources.map(|resource| Followed::of(&resource)));
     hold(followed);
     let rest = Arc::new(Rest {
         registry: registry.clone(),
@@ -237,6 +236,9 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         issuer: issuer.is_some(),
         known: config.known_versions,
     };
+    let delegates: Vec<Arc<dyn Delegate>> = vec![rest.clone()];
+    let servers = delegates.iter().map(|server| server.clone() as Arc<dyn Catalog>);
+    let catalog = Arc::new(MergedCatalog::new(servers.collect()));
     let mut metrics = Metrics::new(budget, in_flight.clone(), config.encryption);
     config.authentication.metrics.register(metrics.registry());
     config.audit.register(metrics.registry());
@@ -252,13 +254,13 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         requests,
         in_flight,
         flow_control: flow_control.clone(),
-        delegates: vec![rest.clone()],
+        delegates,
         rest,
         authentication: config.authentication,
         authorization: config.authorization,
         impersonation: Default::default(),
-        discovery: Discovery::new(served.clone(), advertise).with_issuer(issuer),
-        openapi: Arc::new(OpenApi::new(&config.schemes, served, info, backend.clock.clone())),
+        discovery: Discovery::new(catalog.clone(), advertise).with_issuer(issuer),
+        openapi: Arc::new(OpenApi::new(&config.schemes, catalog, info, backend.clock.clone())),
         hooks: Hooks::default(),
         metrics,
         audit: config.audit,
@@ -266,6 +268,7 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
     });
     let stores = backend.stores().cloned().collect();
     follow_sizes(&state, backend.clone());
+    forget_metrics(&state);
     if let Some(control) = flow_control {
         share_seats(control, &state.hooks);
     }
@@ -344,6 +347,25 @@ fn follow_sizes(state: &Data<ServerState>, backend: Backend) {
                 }
             }
             tokio::time::sleep(interval).await;
+        }
+    });
+}
+
+/// Forgets the metrics of resources that have gone, for as long as this thread's `LocalSet` runs.
+fn forget_metrics(state: &Data<ServerState>) {
+    /// Requests that are under way when a resource goes still count.
+    const PAUSE: Duration = Duration::from_secs(1);
+    let state = state.clone();
+    let mut changes = state.rest.registry.changes();
+    tokio::task::spawn_local(async move {
+        while changes.changed().await.is_ok() {
+            tokio::time::sleep(PAUSE).await;
+            changes.mark_unchanged();
+            let is_served = |group: &str, version: &str, plural: &str| {
+                let mut delegates = state.delegates.iter();
+                delegates.any(|delegate| delegate.lookup(group, version, plural).is_some())
+            };
+            state.metrics.requests.retain(is_served);
         }
     });
 }

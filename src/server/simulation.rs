@@ -26,7 +26,9 @@ use tokio::time::{sleep, timeout};
 use crate::authz::follow::{Change, Follower, Place};
 use crate::cache::{Budget, Items};
 use crate::env::{SystemClock, SystemEntropy};
-use crate::registry::{Backend, Change as Told, Changes, Informer, KindCode, Lister, Query, Registry, Resource};
+use crate::registry::{
+    Backend, Change as Told, Changes, Informer, KindCode, Lister, Query, Registry, Resource, RuntimeConfig,
+};
 
 const PREFIX: &str = "/registry/shop/orders/";
 
@@ -68,8 +70,15 @@ impl Derived {
             placement: Arc::default(),
         };
         let schemes = [&keelson_codegen_sample::api::SCHEME];
-        let registry = Registry::new(&schemes, &KindCode::default(), &backend, "/registry", &|_, _, _| true).unwrap();
-        let resource = registry.resource("shop.example.com", "orders").unwrap().clone();
+        let registry = Registry::new(
+            &schemes,
+            &KindCode::default(),
+            &backend,
+            "/registry",
+            &RuntimeConfig::all(),
+        )
+        .unwrap();
+        let resource = registry.resource("shop.example.com", "orders").unwrap();
         assert_eq!(resource.key_prefix, PREFIX);
         Derived {
             store,

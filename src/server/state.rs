@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::audit::Audit;
 use crate::authn::Authentication;
 use crate::authz::Authorization;
-use crate::delegate::Delegate;
+use crate::delegate::{Delegate, Found};
 use crate::discovery::Discovery;
 use crate::filters::in_flight::InFlight;
 use crate::flowcontrol::FlowControl;
@@ -14,7 +14,6 @@ use crate::impersonation::Impersonation;
 use crate::lifecycle::Hooks;
 use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
-use crate::registry::Endpoint;
 use crate::request_info::RequestInfo;
 use crate::rest::Rest;
 use crate::rest::request::Request;
@@ -42,15 +41,25 @@ pub struct ServerState {
 }
 
 impl ServerState {
-    /// That of the resource that a request asks for; `None`: the server has no such resource.
-    pub(crate) fn endpoint(&self, info: &RequestInfo) -> Option<&Endpoint> {
-        let registry = &self.rest.registry;
-        registry.endpoint(&info.group, &info.version, &info.resource)
+    /// What answers for the resource that a request asks for; `None`: no server has such a resource.
+    pub(crate) fn find(&self, info: &RequestInfo) -> Option<Found> {
+        if !info.is_resource || info.unrouted {
+            return None;
+        }
+        let mut delegates = self.delegates.iter().enumerate();
+        delegates.find_map(|(server, delegate)| {
+            let endpoint = delegate.lookup(&info.group, &info.version, &info.resource)?;
+            Some(Found { server, endpoint })
+        })
+    }
+
+    /// Whether any server serves something of this group.
+    pub(crate) fn serves_group(&self, group: &str) -> bool {
+        self.delegates.iter().any(|delegate| delegate.serves_group(group))
     }
 
     /// Counts a request that no handler answers.
     pub(crate) fn terminated(&self, request: &Request, code: u16) {
-        let endpoint = self.endpoint(&request.info);
-        self.metrics.requests.terminated(request, endpoint, code);
+        self.metrics.requests.terminated(request, code);
     }
 }

@@ -59,7 +59,7 @@ impl Target {
         target.version = version.to_owned();
         let registry = context.registry.as_ref();
         match registry.and_then(|registry| registry.plural_of(group, version, kind.kind)) {
-            Some(plural) => target.resource = plural.to_owned(),
+            Some(plural) => target.resource = plural.to_string(),
             None => target.unknown = Some("resolve".to_owned()),
         }
         target

@@ -9,7 +9,7 @@ use keelson_server::authn::Authentication;
 use keelson_server::authz::Authorization;
 use keelson_server::controller::Controllers;
 use keelson_server::env::{SystemClock, SystemEntropy};
-use keelson_server::registry::{Backend, Objects, Registry, Verbs};
+use keelson_server::registry::{Backend, Objects, Registry, RuntimeConfig, Verbs};
 use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
 
@@ -31,7 +31,14 @@ fn context() -> HookContext {
     };
     let mut code = crate::kube::code(&crate::kube::CodeOptions::default());
     code.admission(crate::kube::admission::chain());
-    let registry = Registry::new(&[&crate::api::SCHEME], &code, &backend, "/registry", &|_, _, _| true).unwrap();
+    let registry = Registry::new(
+        &[&crate::api::SCHEME],
+        &code,
+        &backend,
+        "/registry",
+        &RuntimeConfig::all(),
+    )
+    .unwrap();
     let registry = Arc::new(registry);
     let verbs = Verbs {
         registry: registry.clone(),

@@ -30,8 +30,9 @@ impl Source {
 
     fn attach_to(&self, registry: &Registry) -> Option<Followed> {
         let resource = registry.resource("", self.plural)?;
-        let _ = self.resource.set(resource.clone());
-        Some(Followed::of(resource))
+        let followed = Followed::of(&resource);
+        let _ = self.resource.set(resource);
+        Some(followed)
     }
 
     /// `Ok(None)`: there is no such object. An error is for the log.

@@ -62,7 +62,7 @@ impl Follower {
     /// `None`: the server has no such resource.
     pub fn of(registry: &Registry, group: &str, plural: &str) -> Option<Follower> {
         Some(Follower {
-            resource: registry.resource(group, plural)?.clone(),
+            resource: registry.resource(group, plural)?,
             at: Told::default(),
             turn: Mutex::default(),
         })
@@ -174,7 +174,7 @@ mod tests {
     use super::swapped::Swapped;
     use super::*;
     use crate::env::{SystemClock, SystemEntropy};
-    use crate::registry::{Backend, KindCode};
+    use crate::registry::{Backend, KindCode, RuntimeConfig};
 
     fn empty() -> Arc<MemoryStore> {
         Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap())
@@ -190,7 +190,14 @@ mod tests {
             placement: Arc::default(),
         };
         let schemes = [&keelson_codegen_sample::api::SCHEME];
-        let registry = Registry::new(&schemes, &KindCode::default(), &backend, "/registry", &|_, _, _| true).unwrap();
+        let registry = Registry::new(
+            &schemes,
+            &KindCode::default(),
+            &backend,
+            "/registry",
+            &RuntimeConfig::all(),
+        )
+        .unwrap();
         Follower::of(&registry, "shop.example.com", "orders").unwrap()
     }
 

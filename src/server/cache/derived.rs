@@ -12,14 +12,25 @@ use super::{Block, Budget};
 use crate::negotiate::MetaVersion;
 
 /// What is asked of an object without having it decoded.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default)]
 pub(crate) struct Meta {
+    /// The fields that it has the values of.
+    pub of: u64,
     /// It is marked as deleted.
     pub deleted: bool,
     /// Sorted by key.
     pub labels: Box<[(Box<str>, Box<str>)]>,
     /// Values of the kind's selectable fields, in their order.
     pub fields: Box<[Box<str>]>,
+    /// The same for other fields: a kind that was replaced while the entry stayed may have others.
+    pub next: OnceLock<Box<Meta>>,
+}
+
+impl PartialEq for Meta {
+    fn eq(&self, other: &Meta) -> bool {
+        let told = |meta: &Meta| (meta.of, meta.deleted);
+        told(self) == told(other) && self.labels == other.labels && self.fields == other.fields
+    }
 }
 
 impl Meta {
@@ -132,12 +143,24 @@ impl Derived {
         entry.derived(Derived::default)
     }
 
-    pub fn meta(&self) -> Option<&Meta> {
-        self.meta.get()
+    /// With the values of these fields.
+    pub fn meta(&self, of: u64) -> Option<&Meta> {
+        let mut meta = self.meta.get()?;
+        while meta.of != of {
+            meta = meta.next.get()?;
+        }
+        Some(meta)
     }
 
+    /// Keeps it, unless it is there; there are as many as the kind has had lists of fields while the version stood.
     pub fn set_meta(&self, meta: Meta) -> &Meta {
-        self.meta.get_or_init(|| meta)
+        let of = meta.of;
+        let mut new = Some(meta);
+        let mut held = self.meta.get_or_init(|| new.take().unwrap_or_default());
+        while held.of != of {
+            held = held.next.get_or_init(|| Box::new(new.take().unwrap_or_default()));
+        }
+        held
     }
 
     pub fn rendition(&self, kind: KindKey, made: Made) -> Option<Rendition> {

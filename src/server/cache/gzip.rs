@@ -41,7 +41,7 @@ impl Block {
     }
 
     /// A few bytes (at most 65 535) as they are.
-    pub fn stored(plain: &'static [u8]) -> Block {
+    pub fn stored(plain: &[u8]) -> Block {
         let length = u16::try_from(plain.len()).unwrap_or_default();
         let mut bytes = vec![0];
         bytes.extend_from_slice(&length.to_le_bytes());
@@ -51,13 +51,22 @@ impl Block {
     }
 
     fn of(bytes: Vec<u8>, plain: &[u8]) -> Block {
-        let length = plain.len() as u64;
+        Block::deflated(bytes, crc32fast::hash(plain), plain.len() as u64)
+    }
+
+    /// What was compressed elsewhere: raw deflate up to a flush, and the checksum and length of the plain bytes.
+    pub fn deflated(bytes: Vec<u8>, checksum: u32, length: u64) -> Block {
         Block {
             bytes: bytes.into(),
-            checksum: crc32fast::hash(plain),
+            checksum,
             length,
             shift: crc::shift(length),
         }
+    }
+
+    /// Bytes before compression.
+    pub fn length(&self) -> u64 {
+        self.length
     }
 }
 

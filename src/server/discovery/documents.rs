@@ -7,7 +7,7 @@ use keelson_machinery::scheme::{KindDesc, Names, SubresourceDesc};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Served, ServedGroup, ServedVersion};
+use super::{Served, ServedGroup, ServedKind, ServedVersion};
 
 /// `/api`: APIVersions. `address` is where clients outside the cluster reach the server, `host:port`.
 pub(super) fn api_versions(served: &Served, address: &str) -> Value {
@@ -15,7 +15,7 @@ pub(super) fn api_versions(served: &Served, address: &str) -> Value {
         .group("")
         .into_iter()
         .flat_map(|g| &g.versions)
-        .map(|v| v.version)
+        .map(|v| v.version.as_str())
         .collect();
     // The legacy group's documents have no apiVersion.
     json!({
@@ -41,16 +41,16 @@ pub(super) fn api_group(group: &ServedGroup) -> Value {
 }
 
 /// `/api/v1` and `/apis/<group>/<version>`: APIResourceList.
-pub(super) fn api_resource_list(served: &Served, group: &str, version: &ServedVersion) -> Value {
+pub(super) fn api_resource_list(group: &str, version: &ServedVersion) -> Value {
     let mut out = Map::new();
     out.insert("kind".into(), "APIResourceList".into());
     if !group.is_empty() {
         out.insert("apiVersion".into(), "v1".into());
     }
-    out.insert("groupVersion".into(), api_version(group, version.version).into());
+    out.insert("groupVersion".into(), api_version(group, &version.version).into());
     let mut resources: Vec<(String, Value)> = Vec::new();
     for kind in &version.kinds {
-        resources.push((kind.plural.to_string(), resource(served, kind)));
+        resources.push((kind.plural.to_string(), resource(kind)));
         for sub in &kind.subresources {
             let name = format!("{}/{}", kind.plural, sub.name);
             let value = subresource(kind, sub, &name);
@@ -63,18 +63,6 @@ pub(super) fn api_resource_list(served: &Served, group: &str, version: &ServedVe
         resources.into_iter().map(|(_, value)| value).collect(),
     );
     Value::Object(out)
-}
-
-/// Aggregated discovery of the legacy group (`/api`) or of all others (`/apis`): APIGroupDiscoveryList, v2.
-pub(super) fn aggregated(served: &Served, legacy: bool) -> Value {
-    let groups = served.groups.iter().filter(|g| g.name.is_empty() == legacy);
-    let items: Vec<Value> = groups
-        .map(|group| {
-            let metadata = if legacy { json!({}) } else { json!({"name": group.name}) };
-            json!({"metadata": metadata, "versions": group.versions.iter().map(aggregated_version).collect::<Vec<_>>()})
-        })
-        .collect();
-    json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items})
 }
 
 /// The paths of discovery, for the list at `/`.
@@ -97,7 +85,8 @@ pub(super) fn paths(served: &Served) -> Vec<String> {
 }
 
 fn named_groups(served: &Served) -> impl Iterator<Item = &ServedGroup> {
-    served.groups.iter().filter(|g| !g.name.is_empty())
+    let groups = served.groups.iter().map(AsRef::as_ref);
+    groups.filter(|group: &&ServedGroup| !group.name.is_empty())
 }
 
 fn group_members(group: &ServedGroup) -> Map<String, Value> {
@@ -105,16 +94,16 @@ fn group_members(group: &ServedGroup) -> Map<String, Value> {
     let versions: Vec<Value> = group
         .versions
         .iter()
-        .map(|v| json!({"groupVersion": api_version(group.name, v.version), "version": v.version}))
+        .map(|v| json!({"groupVersion": api_version(&group.name, &v.version), "version": v.version.as_str()}))
         .collect();
     let preferred = versions.first().cloned().unwrap_or_default();
-    out.insert("name".into(), group.name.into());
+    out.insert("name".into(), group.name.as_str().into());
     out.insert("versions".into(), versions.into());
     out.insert("preferredVersion".into(), preferred);
     out
 }
 
-fn resource(served: &Served, kind: &KindDesc) -> Value {
+fn resource(kind: &ServedKind) -> Value {
     let mut out = Map::new();
     out.insert("name".into(), kind.plural.as_str().into());
     out.insert("singularName".into(), kind.singular.as_str().into());
@@ -123,7 +112,7 @@ fn resource(served: &Served, kind: &KindDesc) -> Value {
     out.insert("verbs".into(), json!(sorted(&kind.verbs)));
     insert_names(&mut out, kind);
     if !kind.unstored {
-        let (group, version) = served.storage_version(kind);
+        let (group, version) = &kind.storage_version;
         let hash = storage_version_hash(group, version, &kind.kind);
         out.insert("storageVersionHash".into(), hash.into());
     }
@@ -171,9 +160,10 @@ fn sorted(verbs: &Names) -> Vec<&str> {
     verbs
 }
 
-fn aggregated_version(version: &ServedVersion) -> Value {
+/// A version in aggregated discovery.
+pub(super) fn aggregated_version(version: &ServedVersion) -> Value {
     let resources: Vec<Value> = version.kinds.iter().map(|kind| aggregated_resource(kind)).collect();
-    json!({"version": version.version, "resources": resources, "freshness": "Current"})
+    json!({"version": version.version.as_str(), "resources": resources, "freshness": "Current"})
 }
 
 fn aggregated_resource(kind: &KindDesc) -> Value {

@@ -1,43 +1,34 @@
 //! The documents of discovery over HTTP, without a server.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, USER_AGENT, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use keelson_machinery::meta::v1::{APIGroup, APIGroupDiscoveryList, APIGroupList, APIVersions};
+use keelson_machinery::meta::v1::{APIGroup, APIGroupList, APIVersions};
 use keelson_machinery::object::Kind;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::{json, protobuf, yaml};
 use serde_json::Value;
 
-use super::{IssuerDocuments, Served, ServedVersion, documents, resource_list};
+use super::aggregated::{self, Aggregated};
+use super::{Catalog, IssuerDocuments, Served, ServedVersion, documents, resource_list};
 use crate::document::{Document, conditions, empty, with_body};
 use crate::negotiate::accept::{self, Clause};
 use crate::negotiate::{Format, Offer, negotiate, route};
 use crate::rest::pretty;
 
-const AGGREGATED_JSON: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-const AGGREGATED_YAML: &str = "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-const AGGREGATED_PROTOBUF: &str =
-    "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 /// Larger documents are compressed for those who take it.
 const MIN_GZIP_BYTES: usize = 128 << 10;
 
 /// The served documents.
 pub struct Discovery {
-    served: Arc<Served>,
+    catalog: Arc<dyn Catalog>,
     /// Where clients outside the cluster reach the server, `host:port`.
     address: String,
     legacy: Aggregated,
     named: Aggregated,
     issuer: Option<IssuerDocuments>,
-}
-
-#[derive(Default)]
-struct Aggregated {
-    json: OnceLock<Result<Document, String>>,
-    protobuf: OnceLock<Result<Document, String>>,
 }
 
 /// A request for a document.
@@ -84,12 +75,12 @@ type Answer = Result<Response<Bytes>, StatusError>;
 
 impl Discovery {
     /// `address` is shown to clients as the server's address, `host:port`.
-    pub fn new(served: Arc<Served>, address: String) -> Discovery {
+    pub fn new(catalog: Arc<dyn Catalog>, address: String) -> Discovery {
         Discovery {
-            served,
+            catalog,
             address,
-            legacy: Aggregated::default(),
-            named: Aggregated::default(),
+            legacy: Aggregated::new(true),
+            named: Aggregated::new(false),
             issuer: None,
         }
     }
@@ -104,7 +95,7 @@ impl Discovery {
     /// The paths of discovery for the list at `/`, sorted.
     pub fn paths(&self) -> Vec<String> {
         let issuer = self.issuer.iter().map(|documents| documents.path().to_owned());
-        let mut paths = documents::paths(&self.served);
+        let mut paths = documents::paths(&self.catalog.served());
         paths.extend(issuer);
         paths.sort();
         paths
@@ -115,43 +106,40 @@ impl Discovery {
     pub fn answer(&self, ask: Ask<'_>) -> Option<Answer> {
         let path = ask.path.strip_prefix('/')?;
         let parts: Vec<&str> = path.strip_suffix('/').unwrap_or(path).split('/').collect();
-        let served = &self.served;
+        let served = &*self.catalog.served();
         match parts[..] {
             ["api"] => {
                 served.group("")?;
-                Some(ask.routed_to(route::OBJECTS).and_then(|()| self.root(true, ask)))
+                Some(
+                    ask.routed_to(route::OBJECTS)
+                        .and_then(|()| self.root(served, true, ask)),
+                )
             }
-            ["apis"] => Some(self.root(false, ask)),
-            ["api", version] => Some(self.resources(ask, "", served.version("", version)?)),
+            ["apis"] => Some(self.root(served, false, ask)),
+            ["api", version] => Some(resources(ask, "", served.version("", version)?)),
             ["apis", group] if !group.is_empty() => {
                 let value = documents::api_group(served.group(group)?);
                 Some(plain(ask, &value, || encoded(&value, &mut APIGroup::default())))
             }
             ["apis", group, version] if !group.is_empty() => {
-                Some(self.resources(ask, group, served.version(group, version)?))
+                Some(resources(ask, group, served.version(group, version)?))
             }
             _ => self.issuer.as_ref()?.answer(ask),
         }
     }
 
-    fn resources(&self, ask: Ask<'_>, group: &str, version: &ServedVersion) -> Answer {
-        ask.routed_to(route::OBJECTS)?;
-        let value = documents::api_resource_list(&self.served, group, version);
-        plain(ask, &value, || Ok(resource_list::encode(&value)))
-    }
-
     /// `/api` or `/apis`: aggregated, if the client takes that at all. `/apis/` is never aggregated.
-    fn root(&self, legacy: bool, ask: Ask<'_>) -> Answer {
+    fn root(&self, served: &Served, legacy: bool, ask: Ask<'_>) -> Answer {
         let documents = if legacy { &self.legacy } else { &self.named };
         let clauses = accept::clauses(ask.accept().unwrap_or_default());
         let mut aggregated = clauses.iter().filter(|clause| is_aggregated(clause));
         if ask.path != "/apis/"
             && let Some(format) = aggregated.find_map(format)
         {
-            return documents.answer(&self.served, legacy, format, ask);
+            return documents.answer(served, format, ask);
         }
         if legacy {
-            let value = documents::api_versions(&self.served, &self.address);
+            let value = documents::api_versions(served, &self.address);
             plain(ask, &value, || {
                 let mut versions = APIVersions::default();
                 read(&value, &mut versions)?;
@@ -161,32 +149,33 @@ impl Discovery {
                 Ok(out)
             })
         } else {
-            let value = documents::api_group_list(&self.served);
+            let value = documents::api_group_list(served);
             plain(ask, &value, || encoded(&value, &mut APIGroupList::default()))
         }
     }
 }
 
 impl Aggregated {
-    fn answer(&self, served: &Served, legacy: bool, format: Format, ask: Ask<'_>) -> Answer {
-        let json = self.json(served, legacy).map_err(StatusError::internal_error)?;
+    fn answer(&self, served: &Served, format: Format, ask: Ask<'_>) -> Answer {
+        let json = self.json(served).map_err(StatusError::internal_error)?;
         let etag = json.etag();
         let known = ask.headers.get(IF_NONE_MATCH).is_some_and(|sent| *sent == etag);
         let mut response = match format {
             _ if known => empty(StatusCode::NOT_MODIFIED),
             Format::Json if ask.wants_pretty() => {
                 let text = json.unpacked().map_err(StatusError::internal_error)?;
-                with_body(StatusCode::OK, AGGREGATED_JSON, pretty::indent(text.trim_ascii_end()))
+                with_body(StatusCode::OK, aggregated::JSON, pretty::indent(text.trim_ascii_end()))
             }
-            Format::Json => whole(json, ask),
+            Format::Json => whole(&json, ask),
             Format::Protobuf => {
-                let document = self.protobuf(served, legacy, json);
-                whole(document.map_err(StatusError::internal_error)?, ask)
+                let document = self.protobuf(served, &json);
+                let document = document.map_err(StatusError::internal_error)?;
+                whole(&document, ask)
             }
             Format::Yaml => {
                 let text = json.unpacked().map_err(StatusError::internal_error)?;
                 let text = yaml::from_json(&text).map_err(StatusError::internal_error)?;
-                with_body(StatusCode::OK, AGGREGATED_YAML, text)
+                with_body(StatusCode::OK, aggregated::YAML, text)
             }
         };
         let headers = response.headers_mut();
@@ -197,25 +186,12 @@ impl Aggregated {
         }
         Ok(response)
     }
+}
 
-    fn json(&self, served: &Served, legacy: bool) -> Result<&Document, String> {
-        let make = || {
-            let text = format!("{}\n", documents::aggregated(served, legacy));
-            Document::new(AGGREGATED_JSON, text.as_bytes()).map_err(|e| e.to_string())
-        };
-        self.json.get_or_init(make).as_ref().map_err(Clone::clone)
-    }
-
-    /// The tag is that of the JSON form.
-    fn protobuf(&self, served: &Served, legacy: bool, json: &Document) -> Result<&Document, String> {
-        let make = || {
-            let value = documents::aggregated(served, legacy);
-            let bytes = encoded(&value, &mut APIGroupDiscoveryList::default())?;
-            let document = Document::new(AGGREGATED_PROTOBUF, &bytes).map_err(|e| e.to_string())?;
-            Ok(document.encoding_of(json.hash()))
-        };
-        self.protobuf.get_or_init(make).as_ref().map_err(Clone::clone)
-    }
+fn resources(ask: Ask<'_>, group: &str, version: &ServedVersion) -> Answer {
+    ask.routed_to(route::OBJECTS)?;
+    let value = documents::api_resource_list(group, version);
+    plain(ask, &value, || Ok(resource_list::encode(&value)))
 }
 
 fn whole(document: &Document, ask: Ask<'_>) -> Response<Bytes> {
@@ -253,7 +229,7 @@ fn encoded(value: &Value, object: &mut dyn Kind) -> Result<Vec<u8>, String> {
     Ok(protobuf::encode(object))
 }
 
-fn read(value: &Value, object: &mut dyn Kind) -> Result<(), String> {
+pub(super) fn read(value: &Value, object: &mut dyn Kind) -> Result<(), String> {
     let text = value.to_string();
     json::read(text.as_bytes(), object.as_reflect_mut()).map_err(|e| e.to_string())?;
     Ok(())

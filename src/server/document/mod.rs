@@ -1,35 +1,48 @@
-//! Documents that are built once and served often: OpenAPI and discovery. Kept compressed; the ETag is a hash of the
-//! bytes that a client sees after unpacking.
+//! Documents that are built once and served often: OpenAPI and discovery. Kept compressed, and joined from pieces that
+//! were compressed before, so that a change costs the pieces that it changes. The ETag is a hash of what a client sees
+//! after unpacking, or of the hashes of its pieces.
 
 use std::io::{self, Read, Write};
 
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::read::GzDecoder;
-use flate2::write::GzEncoder;
+use flate2::write::DeflateEncoder;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
 use sha2::{Digest, Sha512};
 
+use crate::cache::{Block, GZIP_HEAD, Joined};
+
 pub(crate) mod conditions;
 mod date;
+mod kept;
 
 pub(crate) use date::{http_date, parse_http_date};
+pub(crate) use kept::{Kept, Newest};
 
 /// A document's bytes, compressed, and what is sent with them.
 pub(crate) struct Document {
     content_type: &'static str,
-    /// Upper-case hexadecimal SHA-512 of the uncompressed bytes.
+    /// Upper-case hexadecimal SHA-512.
     hash: String,
     gzip: Bytes,
     /// Bytes before compression.
     len: usize,
 }
 
-/// Takes a document piece by piece, so that it is never there as a whole.
+/// Compressed text that may stand anywhere in a document.
+pub(crate) struct Piece {
+    block: Block,
+    /// SHA-512 of the text.
+    hash: [u8; 64],
+}
+
+/// Takes a piece bit by bit, so that it is never there as a whole.
 pub(crate) struct Writer {
     digest: Sha512,
-    gzip: GzEncoder<Vec<u8>>,
+    checksum: crc32fast::Hasher,
+    deflate: DeflateEncoder<Vec<u8>>,
     len: usize,
 }
 
@@ -37,20 +50,21 @@ impl Writer {
     pub(crate) fn new() -> Writer {
         Writer {
             digest: Sha512::new(),
-            gzip: GzEncoder::new(Vec::new(), Compression::default()),
+            checksum: crc32fast::Hasher::new(),
+            deflate: DeflateEncoder::new(Vec::new(), Compression::default()),
             len: 0,
         }
     }
 
-    /// The document of all that was written.
-    pub(crate) fn finish(self, content_type: &'static str) -> io::Result<Document> {
-        let mut gzip = self.gzip.finish()?;
-        gzip.shrink_to_fit();
-        Ok(Document {
-            content_type,
-            hash: self.digest.finalize().iter().map(|b| format!("{b:02X}")).collect(),
-            gzip: gzip.into(),
-            len: self.len,
+    /// The piece of all that was written.
+    pub(crate) fn finish(mut self) -> io::Result<Piece> {
+        // Up to a flush, not to the end of the stream: others follow.
+        self.deflate.flush()?;
+        let mut bytes = std::mem::take(self.deflate.get_mut());
+        bytes.shrink_to_fit();
+        Ok(Piece {
+            block: Block::deflated(bytes, self.checksum.finalize(), self.len as u64),
+            hash: self.digest.finalize().into(),
         })
     }
 }
@@ -58,7 +72,8 @@ impl Writer {
 impl Write for Writer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.digest.update(bytes);
-        self.gzip.write_all(bytes)?;
+        self.checksum.update(bytes);
+        self.deflate.write_all(bytes)?;
         self.len += bytes.len();
         Ok(bytes.len())
     }
@@ -68,12 +83,92 @@ impl Write for Writer {
     }
 }
 
-impl Document {
+impl Piece {
     /// Compresses `bytes`.
-    pub(crate) fn new(content_type: &'static str, bytes: &[u8]) -> io::Result<Document> {
+    pub(crate) fn new(bytes: &[u8]) -> io::Result<Piece> {
         let mut writer = Writer::new();
         writer.write_all(bytes)?;
-        writer.finish(content_type)
+        writer.finish()
+    }
+
+    /// Bytes before compression.
+    pub(crate) fn len(&self) -> usize {
+        usize::try_from(self.block.length()).unwrap_or(usize::MAX)
+    }
+
+    /// The document that is this piece alone; its hash is that of the content.
+    pub(crate) fn alone(&self, content_type: &'static str) -> Document {
+        let mut joining = Joining::new();
+        joining.piece(self);
+        Document {
+            hash: hex(&self.hash),
+            ..joining.finish(content_type)
+        }
+    }
+}
+
+/// Joins pieces to a document.
+pub(crate) struct Joining {
+    gzip: Vec<u8>,
+    joined: Joined,
+    digest: Sha512,
+    len: usize,
+}
+
+impl Joining {
+    pub(crate) fn new() -> Joining {
+        Joining {
+            gzip: GZIP_HEAD.to_vec(),
+            joined: Joined::default(),
+            digest: Sha512::new(),
+            len: 0,
+        }
+    }
+
+    pub(crate) fn piece(&mut self, piece: &Piece) {
+        self.digest.update(piece.hash);
+        self.block(&piece.block);
+    }
+
+    /// A few bytes between pieces, as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.digest.update(bytes);
+        bytes
+            .chunks(MOST_STORED)
+            .for_each(|bytes| self.block(&Block::stored(bytes)));
+    }
+
+    fn block(&mut self, block: &Block) {
+        self.gzip.extend_from_slice(&block.bytes);
+        self.joined.add(block);
+        self.len += usize::try_from(block.length()).unwrap_or(usize::MAX);
+    }
+
+    pub(crate) fn finish(self, content_type: &'static str) -> Document {
+        let mut gzip = self.gzip;
+        gzip.extend(self.joined.end());
+        gzip.shrink_to_fit();
+        Document {
+            content_type,
+            hash: hex(&self.digest.finalize()),
+            gzip: gzip.into(),
+            len: self.len,
+        }
+    }
+}
+
+/// Bytes of a block that is not compressed, at most.
+const MOST_STORED: usize = 32 << 10;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02X}")).collect()
+}
+
+impl Document {
+    /// Compresses `bytes`.
+    #[cfg(test)]
+    pub(crate) fn new(content_type: &'static str, bytes: &[u8]) -> io::Result<Document> {
+        Ok(Piece::new(bytes)?.alone(content_type))
     }
 
     /// Another encoding of the document that has this hash.
@@ -84,7 +179,7 @@ impl Document {
         }
     }
 
-    /// Upper-case hexadecimal SHA-512 of the content, in JSON.
+    /// Upper-case hexadecimal SHA-512 of the content in JSON, or of the hashes of its pieces.
     pub(crate) fn hash(&self) -> &str {
         &self.hash
     }
@@ -153,13 +248,37 @@ mod tests {
     fn pieces_make_the_same_document_as_the_whole() {
         let whole = Document::new("application/json", b"{\"a\":1}").unwrap();
         let mut writer = Writer::new();
-        for piece in [&b"{\"a\""[..], b":", b"1}"] {
-            writer.write_all(piece).unwrap();
+        for part in [&b"{\"a\""[..], b":", b"1}"] {
+            writer.write_all(part).unwrap();
         }
-        let pieces = writer.finish("application/json").unwrap();
-        assert_eq!((whole.hash(), whole.len()), (pieces.hash(), pieces.len()));
-        assert_eq!(pieces.unpacked().unwrap(), "{\"a\":1}");
+        let written = writer.finish().unwrap().alone("application/json");
+        assert_eq!((whole.hash(), whole.len()), (written.hash(), written.len()));
+        assert_eq!(written.unpacked().unwrap(), "{\"a\":1}");
         assert_eq!(whole.etag().len(), 130);
+    }
+
+    #[test]
+    fn joined_pieces_are_one_text_with_a_hash_of_its_own() {
+        let join = |pieces: &[&[u8]], between: &[u8]| {
+            let mut joining = Joining::new();
+            for piece in pieces {
+                joining.piece(&Piece::new(piece).unwrap());
+                joining.bytes(between);
+            }
+            joining.finish("text/plain")
+        };
+        let long = b"0123456789".repeat(10_000);
+        let document = join(&[b"a", &long, b"b"], b", ");
+        let text = [b"a, ", &long[..], b", b, "].concat();
+        assert_eq!(
+            (document.len(), &document.unpacked().unwrap()[..]),
+            (text.len(), &text[..])
+        );
+        assert_eq!(document.hash(), join(&[b"a", &long, b"b"], b", ").hash());
+        assert_ne!(document.hash(), join(&[b"a", &long, b"c"], b", ").hash());
+        assert_ne!(document.hash(), join(&[b"a", &long, b"b"], b"; ").hash());
+        let stored = join(&[b"a"], &long);
+        assert_eq!(stored.unpacked().unwrap()[1..], long[..]);
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl Drop for Place {
 
 pub async fn in_flight(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {
     let is_stream = request.info.is_long_running();
-    let open = || state.metrics.requests.open(request, state.endpoint(&request.info));
+    let open = || state.metrics.requests.open(request);
     let stream = is_stream.then(open).flatten();
     let turn_away = |request: &Request| state.terminated(request, TOO_MANY);
     let response = bounded(&state.in_flight, request, next, turn_away).await;

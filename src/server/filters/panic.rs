@@ -21,8 +21,7 @@ pub async fn panic(state: &ServerState, request: &mut Request, next: impl Next) 
         Err(_) => {
             let http = &request.http;
             tracing::error!(method = %http.method(), path = http.path(), "a request panicked");
-            let endpoint = state.endpoint(&request.info);
-            state.metrics.requests.observe(request, endpoint, 500, began.elapsed());
+            state.metrics.requests.observe(request, 500, began.elapsed());
             respond::text(500, TEXT)
         }
     }

@@ -47,7 +47,7 @@ pub async fn priority_and_fairness(state: &ServerState, request: &mut Request, n
     if request.info.is_long_running() && !is_watch {
         return next(request).await;
     }
-    let Some(entry) = entry(state, control, request) else {
+    let Some(entry) = entry(control, request) else {
         return next(request).await;
     };
     let uids = [
@@ -90,10 +90,10 @@ impl Entry {
 }
 
 /// `None`: no schema takes it.
-fn entry(state: &ServerState, control: &FlowControl, request: &Request) -> Option<Entry> {
+fn entry(control: &FlowControl, request: &Request) -> Option<Entry> {
     let (plan, info) = (control.plan(), &request.info);
     let planned = plan.classify(&request.user, info)?;
-    let work = control.estimate(planned, info, &request.query, &state.rest.registry);
+    let work = control.estimate(planned, info, &request.query, request.endpoint());
     Some(Entry {
         level: planned.level.clone(),
         arrival: planned.arrival(work, &request.user, info),

@@ -10,13 +10,14 @@ use crate::respond;
 use crate::rest::request::Request;
 use crate::state::ServerState;
 
-pub async fn request_info(_: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {
+pub async fn request_info(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {
     let Some(path) = decode_path(request.http.path()) else {
         return respond::text(400, "400 Bad Request");
     };
     let Some(info) = RequestInfo::parse(request.http.method().as_str(), &path, &request.query) else {
         return no_resource(request);
     };
+    request.found = state.find(&info);
     request.info = Arc::new(info);
     next(request).await
 }

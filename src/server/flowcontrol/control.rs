@@ -19,7 +19,7 @@ use super::watchers::{OpenWatch, Watchers};
 use super::work::{self, Stored, Work};
 use crate::authz::Followed;
 use crate::authz::follow::{Change, Follower};
-use crate::registry::{Registry, Resource};
+use crate::registry::{Endpoint, Registry, Resource};
 use crate::request_info::{Query, RequestInfo};
 use crate::user::User;
 
@@ -215,10 +215,16 @@ impl FlowControl {
     }
 
     /// What work a request is in its level.
-    pub fn estimate(&self, planned: &Planned, info: &RequestInfo, query: &Query, registry: &Registry) -> Work {
+    pub(crate) fn estimate(
+        &self,
+        planned: &Planned,
+        info: &RequestInfo,
+        query: &Query,
+        endpoint: Option<&Endpoint>,
+    ) -> Work {
         if work::begins_with_list(info, query) {
-            let resource = registry.resource(&info.group, &info.resource);
-            let stored = resource.map(|resource| self.stored(resource)).unwrap_or_default();
+            let stored = endpoint.map(|endpoint| self.stored(&endpoint.resource));
+            let stored = stored.unwrap_or_default();
             return Work::of_list(info, query, stored, planned.level.max_seats());
         }
         if work::is_write(info) {
@@ -252,6 +258,8 @@ impl FlowControl {
             (count + 1, bytes + entry.value.len() as u64)
         });
         let average_bytes = bytes / u64::max(count, 1);
+        // Those of resources that have gone too.
+        sizes.retain(|_, (measured, _)| now.saturating_sub(*measured) < SIZE_AGE);
         sizes.insert(prefix.clone(), (now, average_bytes));
         Stored { objects, average_bytes }
     }

@@ -14,7 +14,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::registry::Endpoint;
 use crate::request_info::RequestInfo;
 use crate::rest::request::Request;
 
@@ -132,9 +131,9 @@ impl RequestMetrics {
         metrics
     }
 
-    /// Counts an answered request. `endpoint` is that of its resource, if it is one of the server's.
-    pub(crate) fn observe(&self, request: &Request, endpoint: Option<&Endpoint>, code: u16, took: Duration) {
-        let Some(route) = Route::of(request, endpoint) else {
+    /// Counts an answered request.
+    pub(crate) fn observe(&self, request: &Request, code: u16, took: Duration) {
+        let Some(route) = Route::of(request) else {
             return;
         };
         let dry_run = dry_run(request);
@@ -166,15 +165,41 @@ impl RequestMetrics {
     }
 
     /// Counts a request that no handler has answered.
-    pub(crate) fn terminated(&self, request: &Request, endpoint: Option<&Endpoint>, code: u16) {
-        if let Some(route) = Route::of(request, endpoint) {
+    pub(crate) fn terminated(&self, request: &Request, code: u16) {
+        if let Some(route) = Route::of(request) {
             self.terminations.get_or_create(&Terminated { code, route }).inc();
         }
     }
 
+    /// Forgets the series of resources that are not served any more.
+    pub(crate) fn retain(&self, is_served: impl Fn(&str, &str, &str) -> bool) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let gone = known.extract_if(|labels, _| {
+            let Route {
+                component,
+                group,
+                version,
+                resource,
+                ..
+            } = &labels.timed.route;
+            !component.is_empty() && !is_served(&group.0, &version.0, &resource.0)
+        });
+        for (labels, _) in gone {
+            self.total.remove(&labels);
+            self.durations.remove(&labels.timed);
+            let route = labels.timed.route;
+            for code in TERMINATIONS {
+                let route = route.clone();
+                self.terminations.remove(&Terminated { code, route });
+            }
+            self.objectives.remove(&route);
+            self.long_running.remove(&route);
+        }
+    }
+
     /// Counts a stream until what is returned is dropped.
-    pub(crate) fn open(&self, request: &Request, endpoint: Option<&Endpoint>) -> Option<LongRunning> {
-        let open = self.long_running.get_or_create_owned(&Route::of(request, endpoint)?);
+    pub(crate) fn open(&self, request: &Request) -> Option<LongRunning> {
+        let open = self.long_running.get_or_create_owned(&Route::of(request)?);
         open.inc();
         Some(LongRunning(open))
     }
@@ -189,13 +214,15 @@ impl Series {
     }
 }
 
+/// The codes of requests that no handler answers.
+const TERMINATIONS: [u16; 2] = [429, 504];
 const WATCH: &str = "WATCH";
 const CONNECT: &str = "CONNECT";
 
 impl Route {
-    fn of(request: &Request, endpoint: Option<&Endpoint>) -> Option<Route> {
+    fn of(request: &Request) -> Option<Route> {
         let info = &request.info;
-        let Some(endpoint) = endpoint.filter(|_| info.is_resource) else {
+        let Some(endpoint) = request.endpoint() else {
             return Some(Route {
                 component: "",
                 group: "".into(),

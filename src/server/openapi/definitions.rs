@@ -1,7 +1,9 @@
 //! The definitions of a build: loading, what refers to what, and the form that OpenAPI v2 has them in.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
+use std::sync::OnceLock;
 
 use flate2::read::ZlibDecoder;
 use keelson_machinery::scheme::Scheme;
@@ -30,38 +32,110 @@ pub enum DefinitionsError {
     Json(#[from] serde_json::Error),
 }
 
-/// All definitions of `schemes`; the first scheme wins where two have one name.
-pub(super) fn load(schemes: &[&'static Scheme]) -> Result<Definitions, DefinitionsError> {
-    let mut all = Definitions::new();
-    for scheme in schemes {
-        let mut text = Vec::new();
-        ZlibDecoder::new(scheme.definitions)
-            .take(MAX_BYTES)
-            .read_to_end(&mut text)?;
-        let parsed: Definitions = serde_json::from_slice(&text)?;
-        for (name, schema) in parsed {
-            all.entry(name).or_insert(schema);
-        }
-    }
-    Ok(all)
+/// The definitions of a build. They are read when one is asked for; kept is what documents of kinds that are made at run
+/// time refer to, so that such a kind costs its own definitions alone.
+pub(super) struct BuildDefinitions {
+    schemes: Vec<&'static Scheme>,
+    common: OnceLock<Definitions>,
 }
 
-/// `roots` and every definition that they refer to, directly or not.
-pub(super) fn reachable<'a>(
-    definitions: &'a Definitions,
-    roots: impl IntoIterator<Item = &'a str>,
-) -> BTreeSet<&'a str> {
-    let mut found = BTreeSet::new();
+/// Looks for definitions, those of the build among them.
+pub(super) struct Lookup<'b> {
+    build: &'b BuildDefinitions,
+    /// Read when the common ones do not do.
+    all: OnceCell<Definitions>,
+}
+
+impl BuildDefinitions {
+    pub(super) fn new(schemes: &[&'static Scheme]) -> BuildDefinitions {
+        BuildDefinitions {
+            schemes: schemes.to_vec(),
+            common: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn lookup(&self) -> Lookup<'_> {
+        Lookup {
+            build: self,
+            all: OnceCell::new(),
+        }
+    }
+
+    /// All of them; the first scheme wins where two have one name.
+    fn load(&self) -> Result<Definitions, DefinitionsError> {
+        let mut all = Definitions::new();
+        for scheme in &self.schemes {
+            for (name, schema) in inflated(scheme.definitions)? {
+                all.entry(name).or_insert(schema);
+            }
+        }
+        let common = all.keys().filter(|name| is_common(name)).map(String::as_str);
+        let (common, _) = closure(common, [&all]);
+        self.common.get_or_init(|| copied(common));
+        Ok(all)
+    }
+}
+
+impl Lookup<'_> {
+    /// The definitions of these names and every one that they refer to, directly or not, `own` ones first.
+    pub(super) fn closure<'n>(
+        &self,
+        names: impl IntoIterator<Item = &'n str> + Clone,
+        own: &Definitions,
+    ) -> Result<Definitions, DefinitionsError> {
+        if let Some(common) = self.build.common.get() {
+            let (found, missing) = closure(names.clone(), [own, common]);
+            if !missing {
+                return Ok(copied(found));
+            }
+        }
+        let all = match self.all.get() {
+            Some(all) => all,
+            None => {
+                let all = self.build.load()?;
+                self.all.get_or_init(|| all)
+            }
+        };
+        Ok(copied(closure(names, [own, all]).0))
+    }
+}
+
+/// What kinds of any group refer to.
+fn is_common(name: &str) -> bool {
+    name.starts_with(META) || name == "io.k8s.api.autoscaling.v1.Scale"
+}
+
+/// Reads definitions in the form of [`Scheme::definitions`].
+pub(super) fn inflated(bytes: &[u8]) -> Result<Definitions, DefinitionsError> {
+    let mut text = Vec::new();
+    ZlibDecoder::new(bytes).take(MAX_BYTES).read_to_end(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+type Found<'a> = BTreeMap<&'a str, &'a RawValue>;
+
+fn copied(found: Found<'_>) -> Definitions {
+    let copy = |(name, schema): (&str, &RawValue)| (name.to_owned(), schema.to_owned());
+    found.into_iter().map(copy).collect()
+}
+
+/// `roots` and every definition that they refer to, directly or not, of the first that has it; and whether one is missing.
+fn closure<'a, 'n: 'a, const N: usize>(
+    roots: impl IntoIterator<Item = &'n str>,
+    among: [&'a Definitions; N],
+) -> (Found<'a>, bool) {
+    let (mut found, mut missing) = (Found::new(), false);
     let mut todo: Vec<&str> = roots.into_iter().collect();
     while let Some(name) = todo.pop() {
-        let Some((name, schema)) = definitions.get_key_value(name) else {
+        let Some((name, schema)) = among.iter().find_map(|definitions| definitions.get_key_value(name)) else {
+            missing = true;
             continue;
         };
-        if found.insert(name.as_str()) {
+        if found.insert(name.as_str(), &**schema).is_none() {
             references(schema, &mut todo);
         }
     }
-    found
+    (found, missing)
 }
 
 /// Names of the definitions that a schema refers to. The text has no spaces between tokens, and a quote within a string
@@ -190,7 +264,11 @@ mod tests {
         ]
         .map(|(name, schema)| (name.to_owned(), serde_json::value::to_raw_value(&schema).unwrap()))
         .into();
-        assert_eq!(reachable(&definitions, ["a"]), BTreeSet::from(["a", "b"]));
-        assert_eq!(reachable(&definitions, ["c", "absent"]), BTreeSet::from(["c"]));
+        let reachable = |roots: &[&'static str]| {
+            let (found, missing) = closure(roots.iter().copied(), [&definitions]);
+            (found.into_keys().collect::<Vec<_>>(), missing)
+        };
+        assert_eq!(reachable(&["a"]), (vec!["a", "b"], false));
+        assert_eq!(reachable(&["c", "absent"]), (vec!["c"], true));
     }
 }

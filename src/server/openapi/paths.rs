@@ -2,50 +2,126 @@
 
 use keelson_machinery::scheme::{KindDesc, Name, Names, SubresourceDesc};
 
-use super::definitions::META;
+use super::definitions::{Definitions, DefinitionsError, META, inflated};
 use super::operations::{Answer, FixedDocument, JSON, JWK_SET, Method, OBJECT_TYPES, Operation, PathItem, Template};
 use super::parameters::{self, NAME, NAMESPACE, PRETTY, Parameter, SUBPATH};
 use crate::discovery::{Served, ServedGroup, ServedVersion};
 
-/// One document of OpenAPI v3: the part of its URL after /openapi/v3/, and its paths.
-pub(super) struct Section {
-    /// `apis/apps/v1`.
+/// One document of OpenAPI v3, as it is named; [`Part::section`] makes what it says.
+pub(super) struct Part<'a> {
+    /// The part of its URL after /openapi/v3/: `apis/apps/v1`.
     pub(super) name: String,
+    /// That of the version; 0: it never changes.
+    pub(super) generation: u64,
+    what: What<'a>,
+}
+
+enum What<'a> {
+    Groups,
+    Version,
+    Issuer(&'static str),
+    OfGroup(&'a ServedGroup),
+    OfVersion(&'a ServedGroup, &'a ServedVersion),
+}
+
+/// What such a document says.
+pub(super) struct Section {
     /// The group and version whose kinds it has.
-    pub(super) group_version: Option<(&'static str, &'static str)>,
+    pub(super) group_version: Option<(Name, Name)>,
+    /// In order.
     pub(super) paths: Vec<PathItem>,
+    /// Definitions of kinds that are made at run time.
+    pub(super) own: Definitions,
 }
 
 /// Everything that is served, by document, ordered by name. `issuer`: the documents of OpenID Connect are served too.
-pub(super) fn sections(served: &Served, issuer: bool) -> Vec<Section> {
-    let mut sections = vec![
-        fixed(
-            "apis",
-            of_discovery("getAPIVersions", "apis", "List the API groups.", "APIGroupList"),
-        ),
-        fixed("version", version_document()),
-    ];
+pub(super) fn parts(served: &Served, issuer: bool) -> Vec<Part<'_>> {
+    let mut parts = vec![Part::fixed("apis", What::Groups), Part::fixed("version", What::Version)];
     if issuer {
-        sections.extend(issuer_documents());
+        parts.extend(ISSUER.map(|name| Part::fixed(name, What::Issuer(name))));
     }
     for group in &served.groups {
-        sections.push(group_section(group));
-        sections.extend(
-            group
-                .versions
-                .iter()
-                .map(|version| version_section(served, group, version)),
-        );
+        parts.push(Part::fixed(&base(group), What::OfGroup(group)));
+        parts.extend(group.versions.iter().map(|version| Part::of_version(group, version)));
     }
-    sections.sort_by(|a, b| a.name.cmp(&b.name));
-    sections
+    parts.sort_by(|a, b| a.name.cmp(&b.name));
+    parts
+}
+
+/// The document of this name, if there is one.
+pub(super) fn part<'s>(served: &'s Served, issuer: bool, name: &str) -> Option<Part<'s>> {
+    let group = |name: &str| served.group(name);
+    let of_version = |group: &'s ServedGroup, version: &str| {
+        let mut versions = group.versions.iter();
+        let version = versions.find(|known| known.version == version)?;
+        Some(Part::of_version(group, version))
+    };
+    match name.split('/').collect::<Vec<_>>()[..] {
+        ["apis"] => Some(Part::fixed(name, What::Groups)),
+        ["version"] => Some(Part::fixed(name, What::Version)),
+        ["api"] => Some(Part::fixed(name, What::OfGroup(group("")?))),
+        ["api", version] => of_version(group("")?, version),
+        ["apis", named] if !named.is_empty() => Some(Part::fixed(name, What::OfGroup(group(named)?))),
+        ["apis", named, version] if !named.is_empty() => of_version(group(named)?, version),
+        _ => {
+            let name = ISSUER.into_iter().find(|known| issuer && *known == name)?;
+            Some(Part::fixed(name, What::Issuer(name)))
+        }
+    }
+}
+
+/// `api` or `apis/apps`.
+fn base(group: &ServedGroup) -> String {
+    match group.name.as_str() {
+        "" => "api".to_owned(),
+        name => format!("apis/{name}"),
+    }
+}
+
+impl<'a> Part<'a> {
+    fn fixed(name: &str, what: What<'a>) -> Part<'a> {
+        Part {
+            name: name.to_owned(),
+            generation: 0,
+            what,
+        }
+    }
+
+    fn of_version(group: &'a ServedGroup, version: &'a ServedVersion) -> Part<'a> {
+        Part {
+            name: format!("{}/{}", base(group), version.version),
+            generation: version.generation,
+            what: What::OfVersion(group, version),
+        }
+    }
+}
+
+impl Part<'_> {
+    /// What it says.
+    pub(super) fn section(&self, served: &Served) -> Result<Section, DefinitionsError> {
+        Ok(match self.what {
+            What::Groups => fixed(
+                &self.name,
+                of_discovery("getAPIVersions", "apis", "List the API groups.", "APIGroupList"),
+            ),
+            What::Version => fixed(&self.name, version_document()),
+            What::Issuer(name) => fixed(name, issuer_document(name)),
+            What::OfGroup(group) => group_section(&self.name, group),
+            What::OfVersion(group, version) => version_section(served, &self.name, group, version)?,
+        })
+    }
+
+    /// What [`Kept`](crate::document::Kept) keeps under it.
+    pub(super) fn key(&self) -> (String, u64) {
+        (self.name.clone(), self.generation)
+    }
 }
 
 fn fixed(name: &str, document: FixedDocument<'_>) -> Section {
     Section {
-        name: name.to_owned(),
         group_version: None,
         paths: document.at(format!("/{name}/")).into_iter().collect(),
+        own: Definitions::new(),
     }
 }
 
@@ -60,8 +136,10 @@ fn version_document() -> FixedDocument<'static> {
     }
 }
 
+const ISSUER: [&str; 2] = [".well-known/openid-configuration", "openid/v1/jwks"];
+
 /// What an OpenID Connect client reads to check the tokens of service accounts.
-fn issuer_documents() -> [Section; 2] {
+fn issuer_document(name: &str) -> FixedDocument<'static> {
     let document = |id: &str, tag: &str, description, produces| FixedDocument {
         id: id.to_owned(),
         tag: tag.to_owned(),
@@ -70,22 +148,20 @@ fn issuer_documents() -> [Section; 2] {
         produces,
         answer: Answer::Text,
     };
-    let configuration = document(
-        "getServiceAccountIssuerOpenIDConfiguration",
-        "WellKnown",
-        "Read the OpenID configuration of the issuer of service account tokens.",
-        JSON,
-    );
-    let keys = document(
-        "getServiceAccountIssuerOpenIDKeyset",
-        "openid",
-        "Read the public keys of the issuer of service account tokens.",
-        JWK_SET,
-    );
-    [
-        fixed(".well-known/openid-configuration", configuration),
-        fixed("openid/v1/jwks", keys),
-    ]
+    match name == ISSUER[0] {
+        true => document(
+            "getServiceAccountIssuerOpenIDConfiguration",
+            "WellKnown",
+            "Read the OpenID configuration of the issuer of service account tokens.",
+            JSON,
+        ),
+        false => document(
+            "getServiceAccountIssuerOpenIDKeyset",
+            "openid",
+            "Read the public keys of the issuer of service account tokens.",
+            JWK_SET,
+        ),
+    }
 }
 
 fn of_discovery<'a>(id: &str, tag: &str, description: &'a str, kind: &str) -> FixedDocument<'a> {
@@ -99,30 +175,39 @@ fn of_discovery<'a>(id: &str, tag: &str, description: &'a str, kind: &str) -> Fi
     }
 }
 
-fn group_section(group: &ServedGroup) -> Section {
-    let (title, tag) = (camel(short(group.name), true), camel(short(group.name), false));
-    if group.name.is_empty() {
-        let say = "List the versions of the legacy group.";
-        return fixed("api", of_discovery("getCoreAPIVersions", &tag, say, "APIVersions"));
-    }
-    let (name, id) = (format!("apis/{}", group.name), format!("get{title}APIGroup"));
-    fixed(
-        &name,
-        of_discovery(&id, &tag, "Read the versions of the group.", "APIGroup"),
-    )
+fn group_section(path: &str, group: &ServedGroup) -> Section {
+    let name = short(&group.name);
+    let (title, tag) = (camel(name, true), camel(name, false));
+    let document = match group.name.as_str() {
+        "" => of_discovery(
+            "getCoreAPIVersions",
+            &tag,
+            "List the versions of the legacy group.",
+            "APIVersions",
+        ),
+        _ => of_discovery(
+            &format!("get{title}APIGroup"),
+            &tag,
+            "Read the versions of the group.",
+            "APIGroup",
+        ),
+    };
+    fixed(path, document)
 }
 
-fn version_section(served: &Served, group: &ServedGroup, version: &ServedVersion) -> Section {
-    let prefix = format!("{}{}", camel(short(group.name), true), camel(version.version, true));
-    let tag = format!("{}_{}", camel(short(group.name), false), camel(version.version, false));
-    let name = match group.name {
-        "" => format!("api/{}", version.version),
-        group => format!("apis/{group}/{}", version.version),
-    };
+fn version_section(
+    served: &Served,
+    name: &str,
+    group: &ServedGroup,
+    version: &ServedVersion,
+) -> Result<Section, DefinitionsError> {
+    let of_version = |upper| (camel(short(&group.name), upper), camel(&version.version, upper));
+    let ((title, upper), (tag, lower)) = (of_version(true), of_version(false));
+    let (prefix, tag) = (format!("{title}{upper}"), format!("{tag}_{lower}"));
     let id = format!("get{prefix}APIResources");
     let say = "List the resources of the version.";
-    let mut section = fixed(&name, of_discovery(&id, &tag, say, "APIResourceList"));
-    section.group_version = Some((group.name, version.version));
+    let mut section = fixed(name, of_discovery(&id, &tag, say, "APIResourceList"));
+    section.group_version = Some((group.name.clone(), version.version.clone()));
     for kind in &version.kinds {
         let resource = Resource {
             kind,
@@ -138,9 +223,12 @@ fn version_section(served: &Served, group: &ServedGroup, version: &ServedVersion
                 .flat_map(|sub| resource.subresource_paths(served, sub)),
         );
         section.paths.extend(resource.watch_paths());
+        if let Some(own) = &kind.definitions {
+            section.own.extend(inflated(own)?);
+        }
     }
     section.paths.sort_by(|a, b| a.path.cmp(&b.path));
-    section
+    Ok(section)
 }
 
 /// The name of a group in operation ids: without `.k8s.io`; the legacy group is core.

@@ -1,72 +1,212 @@
 //! The document of OpenAPI v2 (Swagger): every group in one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use keelson_machinery::reflect::Name;
 use serde_json::{Map, Value, json};
 
-use super::definitions::{self, V2_REF};
+use super::definitions::{self, Definitions, Lookup, V2_REF};
 use super::operations::{Answer, Body, Operation, PathItem};
 use super::parameters::{Location, Parameter};
+use super::paths::{Part, Section};
 use super::v3::{reason, security_scheme};
-use super::{Documents, Info, object};
+use super::{Encoding, Info, Kept, Made, Model, key, protobuf};
+use crate::document::{Document, Joining, Newest, Piece, Writer};
 
 /// Takes the members of an object one by one: their names and values.
 pub(super) type Members<'a> = &'a mut dyn FnMut(&str, &Value) -> io::Result<()>;
 
-/// Writes the document of all sections.
-pub(super) fn write(documents: &Documents, out: &mut dyn Write) -> io::Result<()> {
-    let mut shared = Shared::default();
-    out.write_all(b"{\"swagger\":\"2.0\",\"info\":")?;
-    serde_json::to_writer(&mut *out, &info(&documents.info))?;
-    out.write_all(b",\"paths\":")?;
-    object(out, |member| paths(documents, &mut shared, member))?;
-    out.write_all(b",\"definitions\":")?;
-    object(out, |member| schemas(documents, member))?;
-    out.write_all(b",\"parameters\":")?;
-    object(out, |member| {
-        shared.0.iter().try_for_each(|(name, value)| member(name, value))
-    })?;
-    out.write_all(b",\"securityDefinitions\":")?;
-    serde_json::to_writer(&mut *out, &security_definitions())?;
-    out.write_all(b",\"security\":[{\"BearerToken\":[]}]}")
+const JSON: &str = "application/json";
+pub(super) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+/// The document in one encoding, joined from what belongs to each part of the catalog.
+pub(super) struct Joined {
+    encoding: Encoding,
+    parts: Kept<Pieces>,
+    /// The definitions of the build that all parts together lead to, under a hash of their names.
+    of_the_build: Newest<Piece>,
+    document: Newest<Made>,
 }
 
-pub(super) fn info(info: &Info) -> Value {
+/// What belongs to one part.
+struct Pieces {
+    /// Its first path. No path of another part stands between its own.
+    first: String,
+    paths: Piece,
+    /// Parameters that it shares with others, by their key, as JSON.
+    parameters: BTreeMap<&'static str, String>,
+    /// Names of the definitions of the build that it leads to.
+    names: BTreeSet<String>,
+    /// Definitions of kinds that are made at run time.
+    own: Piece,
+}
+
+impl Joined {
+    pub(super) fn new(encoding: Encoding) -> Joined {
+        Joined {
+            encoding,
+            parts: Kept::default(),
+            of_the_build: Newest::default(),
+            document: Newest::default(),
+        }
+    }
+
+    pub(super) fn document(&self, model: &Model) -> io::Result<Arc<Made>> {
+        let served = model.catalog.served();
+        self.document.get(served.generation, || {
+            let (parts, lookup) = (model.parts(&served), model.definitions.lookup());
+            let pieces = parts.iter().map(|part| {
+                self.parts
+                    .get(part.key(), || self.pieces(&part.section(&served)?, &lookup))
+            });
+            let mut pieces = pieces.collect::<io::Result<Vec<_>>>()?;
+            pieces.sort_by(|a, b| a.first.cmp(&b.first));
+            self.parts.retain(parts.iter().map(Part::key));
+            let names: BTreeSet<&str> = pieces.iter().flat_map(|part| &part.names).map(String::as_str).collect();
+            let of_the_build = self
+                .of_the_build
+                .get(hash(&names), || self.definitions_of_the_build(model, &names, &lookup))?;
+            self.join(model, &pieces, &of_the_build)
+        })
+    }
+
+    fn pieces(&self, section: &Section, lookup: &Lookup<'_>) -> io::Result<Pieces> {
+        let (mut paths, mut own, mut shared) = (self.members(), self.members(), Shared::default());
+        for item in &section.paths {
+            let value = path_item(item, &mut shared);
+            paths.add(&item.path, &value, || protobuf::v2_path(&item.path, &value))?;
+        }
+        let (mut names, kinds) = (BTreeSet::new(), section.kinds());
+        for (name, schema) in section.definitions(lookup)? {
+            if section.own.contains_key(&name) {
+                let schema = definitions::to_v2(&definitions::parsed(&name, &schema, &kinds)?);
+                own.add(&name, &schema, || protobuf::v2_definition(&name, &schema))?;
+            } else {
+                names.insert(name);
+            }
+        }
+        Ok(Pieces {
+            first: section.paths.first().map(|item| item.path.clone()).unwrap_or_default(),
+            paths: paths.out.finish()?,
+            parameters: shared.0.iter().map(|(key, value)| (*key, value.to_string())).collect(),
+            names,
+            own: own.out.finish()?,
+        })
+    }
+
+    fn definitions_of_the_build(
+        &self,
+        model: &Model,
+        names: &BTreeSet<&str>,
+        lookup: &Lookup<'_>,
+    ) -> io::Result<Piece> {
+        let mut out = self.members();
+        for (name, schema) in lookup.closure(names.iter().copied(), &Definitions::new())? {
+            let schema = definitions::to_v2(&definitions::parsed(&name, &schema, &model.known)?);
+            out.add(&name, &schema, || protobuf::v2_definition(&name, &schema))?;
+        }
+        out.out.finish()
+    }
+
+    fn join(&self, model: &Model, parts: &[Arc<Pieces>], of_the_build: &Piece) -> io::Result<Made> {
+        let mut parameters = BTreeMap::new();
+        for (key, text) in parts.iter().flat_map(|part| &part.parameters) {
+            parameters.entry(*key).or_insert(text.as_str());
+        }
+        let paths: Vec<&Piece> = parts.iter().map(|part| &part.paths).collect();
+        let own = parts.iter().map(|part| &part.own);
+        let definitions: Vec<&Piece> = std::iter::once(of_the_build).chain(own).collect();
+        let document = match self.encoding {
+            Encoding::Json => join_json(&model.info, &paths, &definitions, &parameters)?,
+            Encoding::Protobuf => protobuf::v2(&model.info, &paths, &definitions, &parameters)?,
+        };
+        Ok(model.made(document))
+    }
+
+    fn members(&self) -> Written {
+        Written {
+            encoding: self.encoding,
+            out: Writer::new(),
+            first: true,
+        }
+    }
+}
+
+/// Members of an object in one encoding: of JSON without the brackets.
+struct Written {
+    encoding: Encoding,
+    out: Writer,
+    first: bool,
+}
+
+impl Written {
+    fn add(&mut self, name: &str, value: &Value, protobuf: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<()> {
+        match self.encoding {
+            Encoding::Json => {
+                key(&mut self.out, &mut self.first, name)?;
+                Ok(serde_json::to_writer(&mut self.out, value)?)
+            }
+            Encoding::Protobuf => self.out.write_all(&protobuf()?),
+        }
+    }
+}
+
+fn hash(names: &BTreeSet<&str>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    names.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn join_json(
+    info: &Info,
+    paths: &[&Piece],
+    definitions: &[&Piece],
+    parameters: &BTreeMap<&'static str, &str>,
+) -> io::Result<Document> {
+    let mut out = Joining::new();
+    out.bytes(format!("{{\"swagger\":\"2.0\",\"info\":{},\"paths\":{{", info_of(info)).as_bytes());
+    members(&mut out, paths);
+    out.bytes(b"},\"definitions\":{");
+    members(&mut out, definitions);
+    let mut tail = b"},\"parameters\":{".to_vec();
+    let mut first = true;
+    for (name, value) in parameters {
+        key(&mut tail, &mut first, name)?;
+        tail.extend_from_slice(value.as_bytes());
+    }
+    write!(
+        tail,
+        "}},\"securityDefinitions\":{},\"security\":[{{\"BearerToken\":[]}}]}}",
+        security_definitions()
+    )?;
+    out.bytes(&tail);
+    Ok(out.finish(JSON))
+}
+
+fn members(out: &mut Joining, pieces: &[&Piece]) {
+    let mut first = true;
+    for piece in pieces.iter().filter(|piece| piece.len() > 0) {
+        if !std::mem::take(&mut first) {
+            out.bytes(b",");
+        }
+        out.piece(piece);
+    }
+}
+
+pub(super) fn info_of(info: &Info) -> Value {
     json!({"title": info.title, "version": info.version})
 }
 
-pub(super) fn security_definitions() -> Value {
+fn security_definitions() -> Value {
     json!({"BearerToken": security_scheme()})
-}
-
-/// The paths of all sections in order; puts the parameters that they share into `shared`.
-pub(super) fn paths(documents: &Documents, shared: &mut Shared, member: Members<'_>) -> io::Result<()> {
-    let mut items: Vec<&PathItem> = documents.sections.iter().flat_map(|s| &s.paths).collect();
-    items.sort_by(|a, b| a.path.cmp(&b.path));
-    items
-        .into_iter()
-        .try_for_each(|item| member(&item.path, &path_item(item, shared)))
-}
-
-/// The definitions that the paths lead to.
-pub(super) fn schemas(documents: &Documents, member: Members<'_>) -> io::Result<()> {
-    let items = documents.sections.iter().flat_map(|s| &s.paths);
-    let roots: BTreeSet<String> = items.flat_map(PathItem::definitions).collect();
-    let names = definitions::reachable(&documents.definitions, roots.iter().map(String::as_str));
-    for name in names {
-        if let Some(schema) = documents.definitions.get(name) {
-            let schema = definitions::parsed(name, schema, &documents.known)?;
-            member(name, &definitions::to_v2(&schema))?;
-        }
-    }
-    Ok(())
 }
 
 /// Parameters that stand in the table of the document, by their key there.
 #[derive(Default)]
-pub(super) struct Shared(pub(super) BTreeMap<&'static str, Value>);
+struct Shared(BTreeMap<&'static str, Value>);
 
 impl Shared {
     /// `parameter` in place, or a reference to it in the table.

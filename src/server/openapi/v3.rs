@@ -2,28 +2,133 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use keelson_machinery::reflect::Name;
 use serde_json::{Map, Value, json};
 
-use super::definitions::{self, GroupVersion, V3_REF};
+use super::definitions::{self, Definitions, DefinitionsError, GroupVersion, Lookup, V3_REF};
 use super::operations::{Answer, Body, Operation, PATCH_TYPES, PathItem};
 use super::parameters::{Location, Parameter};
-use super::paths::Section;
+use super::paths::{self, Part, Section};
 use super::v2::{self, Members};
-use super::{Documents, key, object};
+use super::{Info, Kept, Made, Model, key, object, protobuf};
+use crate::discovery::Served;
+use crate::document::{Document, Newest, Piece, Writer};
 
-/// Writes one document. It has the definitions that its paths lead to.
-pub(super) fn write(documents: &Documents, section: &Section, out: &mut dyn Write) -> io::Result<()> {
+const JSON: &str = "application/json";
+pub(super) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+
+/// The documents, each of which is made when it is asked for and kept until its version changes.
+#[derive(Default)]
+pub(super) struct Single {
+    json: Kept<Made>,
+    protobuf: Kept<Made>,
+    index: Newest<String>,
+    /// The generation of the catalog for which the others hold nothing that is no more.
+    swept: AtomicU64,
+}
+
+impl Single {
+    /// One document as JSON; `None`: there is none of that name.
+    pub(super) fn json(&self, model: &Model, name: &str) -> io::Result<Option<Arc<Made>>> {
+        let served = model.catalog.served();
+        let Some(part) = paths::part(&served, model.info.issuer, name) else {
+            return Ok(None);
+        };
+        let made = self.json_of(model, &served, &part, &model.definitions.lookup())?;
+        self.sweep(model, &served);
+        Ok(Some(made))
+    }
+
+    /// Lets go of documents of what has changed or gone.
+    fn sweep(&self, model: &Model, served: &Served) {
+        let swept = self.swept.swap(served.generation, Ordering::Relaxed);
+        if swept != served.generation {
+            let parts = model.parts(served);
+            self.json.retain(parts.iter().map(Part::key));
+            self.protobuf.retain(parts.iter().map(Part::key));
+        }
+    }
+
+    fn json_of(&self, model: &Model, served: &Served, part: &Part<'_>, lookup: &Lookup<'_>) -> io::Result<Arc<Made>> {
+        self.json.get(part.key(), || {
+            let section = part.section(served)?;
+            let definitions = section.definitions(lookup)?;
+            let mut out = Writer::new();
+            write(&model.info, &section, &definitions, &mut out)?;
+            Ok(model.made(out.finish()?.alone(JSON)))
+        })
+    }
+
+    /// One document in protobuf; its tag is that of the JSON form.
+    pub(super) fn protobuf(&self, model: &Model, name: &str) -> io::Result<Option<Arc<Made>>> {
+        let served = model.catalog.served();
+        let Some(part) = paths::part(&served, model.info.issuer, name) else {
+            return Ok(None);
+        };
+        let lookup = model.definitions.lookup();
+        let json = self.json_of(model, &served, &part, &lookup)?;
+        let made = self.protobuf.get(part.key(), || {
+            let section = part.section(&served)?;
+            let bytes = protobuf::v3(&model.info, &section, &section.definitions(&lookup)?)?;
+            let document = Piece::new(&bytes)?.alone(PROTOBUF).encoding_of(json.document.hash());
+            Ok::<_, io::Error>(Made { document, at: json.at })
+        })?;
+        self.sweep(model, &served);
+        Ok(Some(made))
+    }
+
+    /// The list of all documents.
+    pub(super) fn index(&self, model: &Model) -> io::Result<Arc<String>> {
+        let served = model.catalog.served();
+        self.index.get(served.generation, || {
+            let (parts, lookup) = (model.parts(&served), model.definitions.lookup());
+            let mut text = String::from("{\"paths\":{");
+            for (n, part) in parts.iter().enumerate() {
+                let made = self.json_of(model, &served, part, &lookup)?;
+                let comma = if n == 0 { "" } else { "," };
+                let (name, url) = (&part.name, url(&part.name, &made.document));
+                text.push_str(&format!("{comma}\"{name}\":{{\"serverRelativeURL\":\"{url}\"}}"));
+            }
+            text.push_str("}}");
+            self.sweep(model, &served);
+            Ok(text)
+        })
+    }
+}
+
+/// Where a document stands for as long as it does not change.
+pub(super) fn url(name: &str, document: &Document) -> String {
+    format!("/openapi/v3/{name}?hash={}", document.hash())
+}
+
+impl Section {
+    /// The definitions that the paths lead to.
+    pub(super) fn definitions(&self, lookup: &Lookup<'_>) -> Result<Definitions, DefinitionsError> {
+        let roots: BTreeSet<String> = self.paths.iter().flat_map(PathItem::definitions).collect();
+        lookup.closure(roots.iter().map(String::as_str), &self.own)
+    }
+
+    /// The group/versions that its common kinds belong to.
+    pub(super) fn kinds(&self) -> BTreeSet<GroupVersion<'_>> {
+        let own = self.group_version.as_ref();
+        let own = own.map(|(group, version)| (group.as_str(), version.as_str()));
+        own.into_iter().chain([("", "v1")]).collect()
+    }
+}
+
+/// Writes one document.
+fn write(info: &Info, section: &Section, definitions: &Definitions, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"{\"openapi\":\"3.0.0\",\"info\":")?;
-    serde_json::to_writer(&mut *out, &v2::info(&documents.info))?;
+    serde_json::to_writer(&mut *out, &v2::info_of(info))?;
     out.write_all(b",\"paths\":")?;
     object(out, |member| paths(section, member))?;
     out.write_all(b",\"components\":{")?;
-    let names = schema_names(documents, section);
-    if !names.is_empty() {
+    if !definitions.is_empty() {
         out.write_all(b"\"schemas\":{")?;
-        schemas(documents, section, &names, out)?;
+        schemas(section, definitions, out)?;
         out.write_all(b"},")?;
     }
     out.write_all(b"\"securitySchemes\":")?;
@@ -41,30 +146,13 @@ pub(super) fn paths(section: &Section, member: Members<'_>) -> io::Result<()> {
     items.try_for_each(|item| member(&item.path, &path_item(item)))
 }
 
-/// Names of the definitions that the section's paths lead to.
-pub(super) fn schema_names<'a>(documents: &'a Documents, section: &Section) -> BTreeSet<&'a str> {
-    let roots: BTreeSet<String> = section.paths.iter().flat_map(PathItem::definitions).collect();
-    let roots = roots
-        .iter()
-        .filter_map(|root| documents.definitions.get_key_value(root));
-    definitions::reachable(&documents.definitions, roots.map(|(name, _)| name.as_str()))
-}
-
-/// The group/versions that a section's common kinds belong to.
-pub(super) fn kinds(section: &Section) -> BTreeSet<GroupVersion<'static>> {
-    section.group_version.into_iter().chain([("", "v1")]).collect()
-}
-
 /// The members of the object of schemas. Their texts are copied as they are, but for those of common kinds.
-fn schemas(documents: &Documents, section: &Section, names: &BTreeSet<&str>, out: &mut dyn Write) -> io::Result<()> {
+fn schemas(section: &Section, definitions: &Definitions, out: &mut dyn Write) -> io::Result<()> {
     let mut first = true;
-    for name in names {
-        let Some(schema) = documents.definitions.get(*name) else {
-            continue;
-        };
+    for (name, schema) in definitions {
         key(out, &mut first, name)?;
         match definitions::common_kind(name) {
-            Some(_) => serde_json::to_writer(&mut *out, &definitions::parsed(name, schema, &kinds(section))?)?,
+            Some(_) => serde_json::to_writer(&mut *out, &definitions::parsed(name, schema, &section.kinds())?)?,
             None => out.write_all(schema.get().as_bytes())?,
         }
     }

@@ -81,7 +81,7 @@ impl Client {
     /// namespaces). `None`: the server has no such resource.
     pub fn objects(&self, group: &str, plural: &str, namespace: &str) -> Option<Objects> {
         Some(Objects {
-            resource: self.verbs.registry.resource(group, plural)?.clone(),
+            resource: self.verbs.registry.resource(group, plural)?,
             client: self.clone(),
             namespace: namespace.to_owned(),
             subresource: None,
@@ -98,7 +98,7 @@ impl Client {
         let resource = resource.ok_or_else(|| StatusError::internal_error(format!("{gvk} is no hub version here")))?;
         Ok(TypedObjects {
             objects: Objects {
-                resource: resource.clone(),
+                resource,
                 client: self.clone(),
                 namespace: namespace.to_owned(),
                 subresource: None,

@@ -22,7 +22,7 @@ use super::kept::Kept;
 use super::strategy::{AnyStrategy, MetadataChecks, Strategy};
 use super::typed::{self, CodeDefaults, IsOfType, Typed};
 pub(super) use resource::Described;
-use resource::ResourceCode;
+pub use resource::ResourceCode;
 
 /// Code that belongs to kinds; handed in by the server that is built.
 #[derive(Default)]
@@ -81,6 +81,8 @@ pub enum RegistryError {
     /// A registration does not fit the definitions.
     #[error(transparent)]
     Code(#[from] CodeError),
+    #[error("a resource needs a version")]
+    NoVersion,
 }
 
 struct Registration {

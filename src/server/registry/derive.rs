@@ -1,7 +1,7 @@
 //! Derivations from stored entries, each made at most once: metadata for selectors, bytes for answers.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -23,7 +23,7 @@ impl Resource {
     /// What is asked of an object without having it decoded.
     pub(crate) fn meta<'e>(&self, entry: &'e Entry) -> Result<&'e Meta, StatusError> {
         let derived = derived(entry)?;
-        if let Some(meta) = derived.meta() {
+        if let Some(meta) = derived.meta(self.selectable_id) {
             return Ok(meta);
         }
         let object = self.decode(entry)?;
@@ -46,6 +46,8 @@ impl Resource {
         let labels = object.meta().labels.iter();
         let fields = self.selectable.iter();
         Meta {
+            of: self.selectable_id,
+            next: OnceLock::new(),
             deleted: object.meta().deletion_timestamp.is_some(),
             labels: labels.map(|(k, v)| (k.as_str().into(), v.as_str().into())).collect(),
             fields: fields.map(|path| self.field_of(object, path).as_ref().into()).collect(),
@@ -166,7 +168,7 @@ impl Endpoint {
     /// The object that an entry holds, as of the hub version; what is asked of it later is kept with the entry.
     fn object(&self, entry: &Entry, derived: &Derived, gone: Option<Revision>) -> Result<Box<dyn Object>, StatusError> {
         let mut object = self.resource.decode(entry)?;
-        if derived.meta().is_none() {
+        if derived.meta(self.resource.selectable_id).is_none() {
             derived.set_meta(self.resource.read_meta(&*object));
         }
         if let Some(revision) = gone {

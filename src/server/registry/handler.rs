@@ -45,11 +45,9 @@ impl Call<'_> {
     }
 
     /// Another resource of this server.
-    pub fn stored(&self, group: &str, plural: &str) -> Result<&Resource, StatusError> {
+    pub fn stored(&self, group: &str, plural: &str) -> Result<Arc<Resource>, StatusError> {
         let resource = self.verbs.registry.resource(group, plural);
-        resource
-            .map(|r| &**r)
-            .ok_or_else(|| StatusError::internal_error(format!("{plural} are no resource of this server")))
+        resource.ok_or_else(|| StatusError::internal_error(format!("{plural} are no resource of this server")))
     }
 
     /// An object that is written in the course of this call, through the subresource that the call is one of.

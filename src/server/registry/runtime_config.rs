@@ -72,6 +72,14 @@ impl RuntimeConfig {
         }
     }
 
+    /// Leaves nothing off that can be switched on.
+    pub fn all() -> RuntimeConfig {
+        RuntimeConfig {
+            all: Some(true),
+            ..RuntimeConfig::default()
+        }
+    }
+
     fn set(&mut self, key: &str, on: bool) -> Result<(), RuntimeConfigError> {
         let own = |text: &str| text.to_owned();
         match key.split('/').collect::<Vec<_>>()[..] {

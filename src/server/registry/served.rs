@@ -1,137 +1,324 @@
-//! Served resources: the groups, versions and kinds of the schemes that are switched on.
+//! The catalog of a server: the groups, versions and kinds that it serves, for discovery and OpenAPI.
+//!
+//! A catalog is a value. A kind that comes or goes makes another one, which shares all versions that it does not change;
+//! what is made of a version is kept under its generation.
 
 use std::cmp::Reverse;
+use std::ops::Deref;
+use std::sync::Arc;
 
-use keelson_machinery::reflect::Desc;
+use arc_swap::ArcSwapOption;
+use bytes::Bytes;
+use keelson_machinery::reflect::{Desc, Id, Name};
 use keelson_machinery::scheme::{KindDesc, KindRef, Scheme, TypeDesc};
 
 use super::RuntimeConfig;
 
 /// The groups of discovery, by priority. The versions of one group come by priority too, the preferred one first; the
 /// resources of a version by name.
+#[derive(Clone)]
 pub struct Served {
-    pub groups: Vec<ServedGroup>,
+    /// A number that no other catalog has.
+    pub generation: u64,
+    pub groups: Vec<Arc<ServedGroup>>,
     schemes: Vec<&'static Scheme>,
 }
 
+#[derive(Clone)]
 pub struct ServedGroup {
     /// "" is the legacy group.
-    pub name: &'static str,
+    pub name: Name,
     pub priority: i32,
     /// Never empty.
-    pub versions: Vec<ServedVersion>,
+    pub versions: Vec<Arc<ServedVersion>>,
 }
 
+#[derive(Clone)]
 pub struct ServedVersion {
-    pub version: &'static str,
+    /// A number that no version with other kinds has.
+    pub generation: u64,
+    pub version: Name,
     pub priority: i32,
     /// Never empty.
-    pub kinds: Vec<KindRef>,
+    pub kinds: Vec<ServedKind>,
+}
+
+/// A kind in a version that is served.
+#[derive(Clone)]
+pub struct ServedKind {
+    pub desc: KindRef,
+    /// Group and version in which its objects are stored.
+    pub storage_version: (Name, Name),
+    /// Deflated JSON of the definitions that OpenAPI has of it, as [`Scheme::definitions`]; `None`: those of the build.
+    pub definitions: Option<Bytes>,
+}
+
+impl Deref for ServedKind {
+    type Target = KindDesc;
+
+    fn deref(&self) -> &KindDesc {
+        &self.desc
+    }
+}
+
+/// Where a catalog comes from.
+pub trait Catalog: Send + Sync {
+    /// What is served now.
+    fn served(&self) -> Arc<Served>;
+}
+
+impl Catalog for Arc<Served> {
+    fn served(&self) -> Arc<Served> {
+        self.clone()
+    }
 }
 
 impl Served {
     /// Everything in `schemes` that `config` leaves on. Groups and versions that occur in several schemes are joined.
     pub fn new(schemes: &[&'static Scheme], config: &RuntimeConfig) -> Served {
-        let mut groups: Vec<ServedGroup> = Vec::new();
+        let mut served = Served {
+            generation: Id::fresh(),
+            groups: Vec::new(),
+            schemes: schemes.to_vec(),
+        };
         for group in schemes.iter().flat_map(|s| s.groups) {
             for version in group.versions {
-                let kinds = version
-                    .kinds
-                    .iter()
-                    .filter(|k| config.serves(group.name, version, &k.plural))
-                    .map(KindRef::from);
-                add(
-                    &mut groups,
-                    (group.name, group.priority),
-                    (version.version, version.priority),
-                    kinds,
+                let kinds = version.kinds.iter();
+                let kinds = kinds.filter(|kind| config.serves(group.name, version, &kind.plural));
+                let kinds = kinds.map(|kind| ServedKind {
+                    desc: KindRef::from(kind),
+                    storage_version: storage_version(schemes, kind),
+                    definitions: None,
+                });
+                served.add(
+                    (group.name.into(), group.priority),
+                    (version.version.into(), version.priority),
+                    kinds.collect(),
                 );
             }
         }
-        groups.sort_by_key(|g| (Reverse(g.priority), g.name));
-        for group in &mut groups {
-            group.versions.sort_by_key(|v| (Reverse(v.priority), v.version));
-            group
-                .versions
-                .iter_mut()
-                .for_each(|v| v.kinds.sort_by(|a, b| a.plural.cmp(&b.plural)));
-        }
-        Served {
-            groups,
-            schemes: schemes.to_vec(),
-        }
+        served
+    }
+
+    /// A catalog that always says this.
+    pub fn fixed(self) -> Arc<dyn Catalog> {
+        Arc::new(Arc::new(self))
     }
 
     pub fn group(&self, name: &str) -> Option<&ServedGroup> {
-        self.groups.iter().find(|g| g.name == name)
+        self.groups.iter().find(|g| g.name == name).map(AsRef::as_ref)
     }
 
-    pub fn version(&self, group: &str, version: &str) -> Option<&ServedVersion> {
+    pub fn version(&self, group: &str, version: &str) -> Option<&Arc<ServedVersion>> {
         self.group(group)?.versions.iter().find(|v| v.version == version)
     }
 
     /// The kind behind a resource; `plural` as in paths, without a subresource.
     pub fn kind(&self, group: &str, version: &str, plural: &str) -> Option<&KindRef> {
-        self.version(group, version)?.kinds.iter().find(|k| k.plural == plural)
+        let mut kinds = self.version(group, version)?.kinds.iter();
+        kinds.find(|k| k.plural == plural).map(|found| &found.desc)
     }
 
-    /// The table of a kind's fields, served or not.
+    /// The table of the fields of a kind of the build, served or not.
     pub fn message(&self, group: &str, version: &str, kind: &str) -> Option<&Desc> {
-        let kinds = self
-            .schemes
-            .iter()
-            .flat_map(|s| s.groups)
-            .filter(|g| g.name == group)
-            .flat_map(|g| g.versions);
-        let mut kinds = kinds.filter(|v| v.version == version).flat_map(|v| v.kinds);
+        let groups = self.schemes.iter().flat_map(|s| s.groups);
+        let versions = groups.filter(|g| g.name == group).flat_map(|g| g.versions);
+        let mut kinds = versions.filter(|v| v.version == version).flat_map(|v| v.kinds);
         let resource = kinds.find(|k| k.kind == kind).map(|k| &k.message);
         let is = |t: &&TypeDesc| (t.group, t.version, t.kind) == (group, version, kind);
         resource.or_else(|| self.schemes.iter().flat_map(|s| s.types).find(is).map(|t| &t.message))
     }
 
-    /// The storage version of a kind: group and version, of whatever scheme has it.
-    pub(super) fn storage_version<'k>(&self, kind: &'k KindDesc) -> (&'k str, &'k str) {
-        let all = self
-            .schemes
-            .iter()
-            .flat_map(|s| s.groups)
-            .flat_map(|g| g.versions)
-            .flat_map(|v| v.kinds);
-        let (group, name) = match &kind.same_as {
-            Some(same) => (&same.group, &same.kind),
-            None => (&kind.group, &kind.kind),
+    /// Adds kinds to a version, which takes its place by its priority if there was none of this name.
+    pub(super) fn add(
+        &mut self,
+        (name, priority): (Name, i32),
+        (version, version_priority): (Name, i32),
+        kinds: Vec<ServedKind>,
+    ) {
+        if kinds.is_empty() {
+            return;
+        }
+        let place = self.groups.iter().position(|g| g.name == name);
+        let mut group = match place {
+            Some(place) => Arc::unwrap_or_clone(self.groups.remove(place)),
+            None => ServedGroup {
+                name,
+                priority,
+                versions: Vec::new(),
+            },
         };
-        let mut stored = all.filter(|k| k.storage && k.group == *group && k.kind == *name);
-        stored
-            .next()
-            .map_or((&kind.group, &kind.version), |k| (&k.group, &k.version))
+        let place = group.versions.iter().position(|v| v.version == version);
+        let known = place.map(|place| Arc::unwrap_or_clone(group.versions.remove(place)));
+        let mut all = known.unwrap_or(ServedVersion {
+            generation: 0,
+            version,
+            priority: version_priority,
+            kinds: Vec::new(),
+        });
+        all.kinds.extend(kinds);
+        all.kinds.sort_by(|a, b| a.plural.cmp(&b.plural));
+        group.put(all);
+        self.put(group);
+    }
+
+    /// Takes a resource out of all versions.
+    pub(super) fn remove(&mut self, name: &str, plural: &str) {
+        let Some(place) = self.groups.iter().position(|g| g.name == name) else {
+            return;
+        };
+        let mut group = Arc::unwrap_or_clone(self.groups.remove(place));
+        let (with, mut without) = group.versions.into_iter().partition::<Vec<_>, _>(|version| {
+            let mut kinds = version.kinds.iter();
+            kinds.any(|kind| kind.plural == plural)
+        });
+        group.versions = std::mem::take(&mut without);
+        for mut version in with.into_iter().map(Arc::unwrap_or_clone) {
+            version.kinds.retain(|kind| kind.plural != plural);
+            group.put(version);
+        }
+        self.put(group);
+    }
+
+    fn put(&mut self, group: ServedGroup) {
+        self.generation = Id::fresh();
+        if !group.versions.is_empty() {
+            self.groups.push(Arc::new(group));
+            self.groups
+                .sort_by(|a, b| (Reverse(a.priority), &a.name).cmp(&(Reverse(b.priority), &b.name)));
+        }
+    }
+
+    /// What several servers serve; of a version that more than one has, what the first of them says.
+    fn merged(all: &[Arc<Served>]) -> Arc<Served> {
+        let Some((first, others)) = all.split_first() else {
+            return Arc::new(Served::new(&[], &RuntimeConfig::default()));
+        };
+        if others.is_empty() {
+            return first.clone();
+        }
+        let mut merged = Served::clone(first);
+        for served in others {
+            merged.schemes.extend(&served.schemes);
+            for group in &served.groups {
+                let place = merged.groups.iter().position(|g| g.name == group.name);
+                let known = place.map(|place| Arc::unwrap_or_clone(merged.groups.remove(place)));
+                let mut joined = known.unwrap_or_else(|| ServedGroup {
+                    versions: Vec::new(),
+                    ..ServedGroup::clone(group)
+                });
+                for version in &group.versions {
+                    if joined.versions.iter().all(|known| known.version != version.version) {
+                        joined.versions.push(version.clone());
+                    }
+                }
+                joined.sort();
+                merged.put(joined);
+            }
+        }
+        Arc::new(merged)
     }
 }
 
-fn add(
-    groups: &mut Vec<ServedGroup>,
-    (name, priority): (&'static str, i32),
-    (version, version_priority): (&'static str, i32),
-    kinds: impl Iterator<Item = KindRef>,
-) {
-    let kinds: Vec<_> = kinds.collect();
-    if kinds.is_empty() {
-        return;
+impl ServedGroup {
+    fn put(&mut self, mut version: ServedVersion) {
+        if !version.kinds.is_empty() {
+            version.generation = Id::fresh();
+            self.versions.push(Arc::new(version));
+            self.sort();
+        }
     }
-    let group = match groups.iter().position(|g| g.name == name) {
-        Some(at) => &mut groups[at],
-        None => groups.push_mut(ServedGroup {
-            name,
-            priority,
-            versions: Vec::new(),
-        }),
+
+    fn sort(&mut self) {
+        self.versions.sort_by(|a, b| {
+            let key = |v: &ServedVersion| (Reverse(v.priority), Reverse(maturity(&v.version)));
+            key(a).cmp(&key(b)).then_with(|| a.version.cmp(&b.version))
+        });
+    }
+}
+
+/// How versions without a priority are ordered, the preferred ones greater: `v10`, `v2`, `v1`, `v11beta2`, `v3beta1`,
+/// `v1alpha1`; `None` for others, which come last.
+fn maturity(version: &str) -> Option<(u8, u32, u32)> {
+    let number = |text: &str| {
+        let plain = !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
+        plain.then(|| text.parse::<u32>().ok()).flatten()
     };
-    match group.versions.iter_mut().find(|v| v.version == version) {
-        Some(known) => known.kinds.extend(kinds),
-        None => group.versions.push(ServedVersion {
-            version,
-            priority: version_priority,
-            kinds,
-        }),
+    let rest = version.strip_prefix('v')?;
+    let staged = |stage: &str, rank: u8| {
+        let (major, minor) = rest.split_once(stage)?;
+        Some((rank, number(major)?, number(minor)?))
+    };
+    let stable = number(rest).map(|major| (2, major, 0));
+    stable.or_else(|| staged("beta", 1)).or_else(|| staged("alpha", 0))
+}
+
+/// The storage version of a kind: group and version, of whatever scheme has it.
+fn storage_version(schemes: &[&'static Scheme], kind: &KindDesc) -> (Name, Name) {
+    let versions = schemes.iter().flat_map(|s| s.groups).flat_map(|g| g.versions);
+    let (group, name) = match &kind.same_as {
+        Some(same) => (&same.group, &same.kind),
+        None => (&kind.group, &kind.kind),
+    };
+    let mut all = versions.flat_map(|v| v.kinds);
+    let stored = all.find(|k| k.storage && k.group == *group && k.kind == *name);
+    let stored = stored.unwrap_or(kind);
+    (stored.group.clone(), stored.version.clone())
+}
+
+/// The catalogs of several servers as one, merged anew when one of them has changed.
+pub struct MergedCatalog {
+    servers: Vec<Arc<dyn Catalog>>,
+    last: ArcSwapOption<Merged>,
+}
+
+struct Merged {
+    of: Vec<u64>,
+    served: Arc<Served>,
+}
+
+impl MergedCatalog {
+    /// `servers` in the order in which they are asked.
+    pub fn new(servers: Vec<Arc<dyn Catalog>>) -> MergedCatalog {
+        MergedCatalog {
+            servers,
+            last: ArcSwapOption::empty(),
+        }
+    }
+}
+
+impl Catalog for MergedCatalog {
+    fn served(&self) -> Arc<Served> {
+        let all: Vec<Arc<Served>> = self.servers.iter().map(|server| server.served()).collect();
+        let of = all.iter().map(|served| served.generation);
+        let last = self.last.load();
+        if let Some(last) = last.as_ref().filter(|last| last.of.iter().copied().eq(of.clone())) {
+            return last.served.clone();
+        }
+        let served = Served::merged(&all);
+        self.last.store(Some(Arc::new(Merged {
+            of: of.collect(),
+            served: served.clone(),
+        })));
+        served
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_without_priorities_are_ordered_by_maturity() {
+        let mut versions = [
+            "foo10", "v1alpha1", "v3beta1", "v11beta2", "v1", "v10", "v2", "foo1", "v01",
+        ];
+        versions.sort_by(|a, b| maturity(b).cmp(&maturity(a)).then_with(|| a.cmp(b)));
+        assert_eq!(
+            versions,
+            [
+                "v10", "v2", "v1", "v11beta2", "v3beta1", "v1alpha1", "foo1", "foo10", "v01"
+            ]
+        );
     }
 }

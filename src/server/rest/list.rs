@@ -1,5 +1,7 @@
 //! GET of a collection: selectors, pages, resource versions.
 
+use std::sync::Arc;
+
 use actix_web::HttpResponse;
 use keelson_machinery::meta::v1::ListMeta;
 use keelson_machinery::object::Object;
@@ -22,7 +24,7 @@ pub(super) struct Selection {
 }
 
 impl Rest {
-    pub(super) async fn list(&self, request: &Request, endpoint: &Endpoint) -> Result<HttpResponse, StatusError> {
+    pub(super) async fn list(&self, request: &Request, endpoint: &Arc<Endpoint>) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
         let options = ListOptions::parse(&request.query, false)?;
         let Selection { items, meta } = self.select(request, endpoint, &options).await?;

@@ -60,19 +60,9 @@ enum Target<'e> {
 }
 
 impl Rest {
-    /// Serves a resource request. `None`: no group and version of this server is meant.
-    pub async fn handle(&self, request: &Request, method: &str) -> Option<Result<HttpResponse, StatusError>> {
-        let info = &request.info;
-        let Some(endpoint) = self.registry.endpoint(&info.group, &info.version, &info.resource) else {
-            return self
-                .registry
-                .serves_group(&info.group)
-                .then(|| Err(StatusError::no_such_resource()));
-        };
-        Some(self.serve(request, endpoint, method).await)
-    }
-
-    async fn serve(&self, request: &Request, endpoint: &Endpoint, method: &str) -> Result<HttpResponse, StatusError> {
+    /// Serves a request for a resource.
+    pub async fn handle(&self, request: &Request, endpoint: &Arc<Endpoint>) -> Result<HttpResponse, StatusError> {
+        let method = request.http.method().as_str();
         let info = &request.info;
         if info.verb == "proxy" {
             return Err(StatusError::no_such_resource());
@@ -130,7 +120,7 @@ impl Rest {
     async fn dispatch(
         &self,
         request: &Request,
-        endpoint: &Endpoint,
+        endpoint: &Arc<Endpoint>,
         target: Target<'_>,
         verb: &str,
     ) -> Result<HttpResponse, StatusError> {

@@ -1,6 +1,8 @@
 //! Answers made of what is ready in memory: objects or their metadata alone as JSON or protobuf, Tables. What is asked for
 //! rarely (YAML, indented JSON, what is recorded as well) is made in [`super::output`].
 
+use std::sync::Arc;
+
 use actix_web::HttpResponse;
 use actix_web::http::header;
 use bytes::{BufMut, Bytes};
@@ -89,7 +91,7 @@ impl Rest {
     pub(super) async fn ready_list(
         &self,
         request: &Request,
-        endpoint: &Endpoint,
+        endpoint: &Arc<Endpoint>,
         accepted: Accepted,
         meta: &ListMeta,
         items: &Items,

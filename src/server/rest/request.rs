@@ -24,6 +24,7 @@ use super::pretty;
 use crate::audit::Trail;
 use crate::authz::Authorization;
 use crate::compress;
+use crate::delegate::Found;
 use crate::filters::priority_and_fairness::WatchSeat;
 use crate::listener::Connection;
 use crate::negotiate::{self, Accepted, Format, Offer};
@@ -46,6 +47,8 @@ pub struct Request {
     /// Method, target and what the listener knows. Its headers are in [`Request::headers`].
     pub http: HttpRequest,
     pub info: Arc<RequestInfo>,
+    /// What answers for the resource that it names, if any server has it; it does so to the end, whatever comes or goes.
+    pub found: Option<Found>,
     pub query: Query,
     /// Behind authentication without credentials.
     pub headers: HeaderMap,
@@ -72,6 +75,7 @@ impl Request {
         let (http, payload) = http.into_parts();
         Request {
             info: Arc::default(),
+            found: None,
             query: Query::parse(http.query_string()),
             headers,
             user: Arc::default(),
@@ -84,6 +88,11 @@ impl Request {
             written_empty: Rc::default(),
             http,
         }
+    }
+
+    /// The resource that it names in its version, if any server has it.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        self.found.as_ref().map(|found| &*found.endpoint)
     }
 
     /// The connection it came on; `None` only for requests no listener made.

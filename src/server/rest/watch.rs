@@ -1,5 +1,6 @@
 //! Watches: what is asked for, and where they begin. [`super::watching`] is how they go on.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
@@ -33,7 +34,7 @@ impl Rest {
     pub(super) async fn watch(
         self: &Rest,
         request: &Request,
-        endpoint: &Endpoint,
+        endpoint: &Arc<Endpoint>,
     ) -> Result<HttpResponse, StatusError> {
         request.negotiate(Offer::Objects)?;
         let mut options = ListOptions::parse(&request.query, true)?;

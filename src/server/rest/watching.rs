@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ use super::options::ListOptions;
 use crate::cache::Items;
 use crate::filters::priority_and_fairness::WatchSeat;
 use crate::listener::{AnswerDeadline, Shutdown};
-use crate::registry::Endpoint;
+use crate::registry::{Endpoint, Resource};
 use crate::turn::Slices;
 
 /// Bytes of present objects in a chunk, about.
@@ -41,15 +42,30 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    fn farewell(self) -> LocalBoxFuture<'static, ()> {
+    /// Says why a watch of a resource ends.
+    fn why(self, resource: &Arc<Resource>) -> LocalBoxFuture<'static, End> {
         let Ends { shutdown, grace, .. } = self;
+        let retired = resource.retired();
         Box::pin(async move {
-            shutdown.refusing().await;
-            if !grace.is_zero() {
-                tokio::time::sleep(grace).await;
+            tokio::select! {
+                biased;
+                () = shutdown.refusing() => {
+                    if !grace.is_zero() {
+                        tokio::time::sleep(grace).await;
+                    }
+                    End::Now
+                }
+                () = retired => End::Drained,
             }
         })
     }
+}
+
+/// How a watch ends that could go on.
+enum End {
+    Now,
+    /// When it has shown what has come: the resource is not served any more.
+    Drained,
 }
 
 /// One open watch.
@@ -69,7 +85,8 @@ pub(super) struct Watch {
     bookmark_at: Option<Instant>,
     /// Runs until the earlier of the two.
     timer: Pin<Box<Sleep>>,
-    farewell: LocalBoxFuture<'static, ()>,
+    /// `None`: it ends when nothing more has come.
+    end: Option<LocalBoxFuture<'static, End>>,
     /// It has begun when the present objects are sent: then it gives back what only its beginning needs.
     seat: Option<WatchSeat>,
     /// By when the present objects have to be read.
@@ -79,7 +96,7 @@ pub(super) struct Watch {
 impl Watch {
     /// A watch of what `events` brings after revision `after`, behind the objects of `initial`.
     pub(super) fn new(
-        endpoint: Endpoint,
+        endpoint: Arc<Endpoint>,
         options: &ListOptions,
         encoder: Encoder,
         initial: Option<Items>,
@@ -87,6 +104,8 @@ impl Watch {
         events: Result<WatchStream, StoreError>,
         ends: Ends,
     ) -> Watch {
+        let end = ends.at;
+        let why = ends.why(&endpoint.resource);
         let mut writer = Writer {
             endpoint,
             selection: Selection::of(options),
@@ -113,10 +132,10 @@ impl Watch {
                 batch: VecDeque::new(),
             }),
             mark: options.send_initial_events == Some(true) && options.bookmarks,
-            ends_at: ends.at,
+            ends_at: end,
             bookmark_at,
-            timer: Box::pin(sleep_until(bookmark_at.map_or(ends.at, |at| at.min(ends.at)))),
-            farewell: ends.farewell(),
+            timer: Box::pin(sleep_until(bookmark_at.map_or(end, |at| at.min(end)))),
+            end: Some(why),
             seat: None,
             deadline: None,
         }
@@ -189,8 +208,11 @@ impl Watch {
     /// What there is to send now; `None` at the end.
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let (time_is_up, mut bookmark) = self.look_at_the_clock(cx);
-        if time_is_up || self.farewell.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(None);
+        match self.end.as_mut().map(|end| end.as_mut().poll(cx)) {
+            _ if time_is_up => return Poll::Ready(None),
+            Some(Poll::Ready(End::Now)) => return Poll::Ready(None),
+            Some(Poll::Ready(End::Drained)) => self.end = None,
+            Some(Poll::Pending) | None => {}
         }
         loop {
             if self.initial.is_some() {
@@ -212,6 +234,7 @@ impl Watch {
                         bookmark = false;
                         self.writer.bookmark(false);
                     }
+                    Poll::Pending if self.end.is_none() => return Poll::Ready(None),
                     Poll::Pending => return Poll::Pending,
                 }
             } else if self.writer.chunk.is_empty() {
@@ -294,7 +317,7 @@ impl Selection {
 
 /// Turns events into frames.
 struct Writer {
-    endpoint: Endpoint,
+    endpoint: Arc<Endpoint>,
     selection: Selection,
     encoder: Encoder,
     /// Everything up to here has been delivered.

@@ -1,5 +1,7 @@
 //! Writers of lists, item by item, from what is ready in memory.
 
+use std::sync::Arc;
+
 use std::io::Write as _;
 
 use bytes::{Bytes, BytesMut};
@@ -75,14 +77,14 @@ fn tail(endpoint: &Endpoint, form: Form, none: bool) -> Vec<u8> {
 
 /// Writes a list as it is.
 pub(super) struct Plain {
-    endpoint: Endpoint,
+    endpoint: Arc<Endpoint>,
     form: Form,
     /// Tag and length of an item; kept for its memory.
     tag: Vec<u8>,
 }
 
 impl Plain {
-    pub(super) fn new(endpoint: &Endpoint, form: Form) -> Plain {
+    pub(super) fn new(endpoint: &Arc<Endpoint>, form: Form) -> Plain {
         Plain {
             endpoint: endpoint.clone(),
             form,
@@ -120,7 +122,7 @@ impl Write for Plain {
 
 /// Writes a list of objects as gzip, from blocks.
 pub(super) struct Gzip {
-    endpoint: Endpoint,
+    endpoint: Arc<Endpoint>,
     form: Form,
     separator: Block,
     joined: Joined,
@@ -128,7 +130,7 @@ pub(super) struct Gzip {
 
 impl Gzip {
     /// The begin of the stream, which holds `head`, and the writer of the rest.
-    pub(super) fn begin(endpoint: &Endpoint, form: Form, head: &[u8]) -> (Bytes, Gzip) {
+    pub(super) fn begin(endpoint: &Arc<Endpoint>, form: Form, head: &[u8]) -> (Bytes, Gzip) {
         let mut joined = Joined::default();
         let head = Block::compress(head);
         joined.add(&head);

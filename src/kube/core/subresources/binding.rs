@@ -49,7 +49,7 @@ fn validate(binding: &Binding) -> ErrorList {
 async fn bind(call: &Call<'_>, binding: &Binding) -> Result<(), StatusError> {
     let pods = call.stored("", "pods")?;
     let name = binding.metadata.name.as_str();
-    let target = call.nested(pods, "binding", name, &call.context);
+    let target = call.nested(&pods, "binding", name, &call.context);
     let key = pods.key(&call.context.namespace, name)?;
     let mut updater = |current: Option<&dyn Object>| {
         let mut object = current.ok_or_else(|| pods.not_found(name))?.clone_object();

@@ -188,7 +188,7 @@ async fn delete(call: &Call<'_>, context: &Context, pod: &Pod, mut options: Dele
     }
     options.dry_run.clear();
     let options = checked_delete_options(with_uid(options, pod))?;
-    let target = call.nested(pods, "eviction", name, context);
+    let target = call.nested(&pods, "eviction", name, context);
     call.verbs.delete(&target, &options).await.map(drop)
 }
 
@@ -203,7 +203,7 @@ fn with_uid(mut options: DeleteOptions, pod: &Pod) -> DeleteOptions {
 
 async fn mark(call: &Call<'_>, context: &Context, name: &str) -> Result<(), StatusError> {
     let pods = call.stored("", "pods")?;
-    let target = call.nested(pods, "eviction", name, context);
+    let target = call.nested(&pods, "eviction", name, context);
     let mut updater = |current: Option<&dyn Object>| {
         let mut object = current.ok_or_else(|| pods.not_found(name))?.clone_object();
         if let Some(pod) = typed_mut::<Pod>(&mut *object) {

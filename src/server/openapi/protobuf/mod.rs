@@ -9,7 +9,7 @@ use std::io;
 use prost::Message;
 use serde_json::{Map, Value};
 
-pub(super) use self::v2::encode as v2;
+pub(super) use self::v2::{definition as v2_definition, encode as v2, path as v2_path};
 pub(super) use self::v3::encode as v3;
 
 /// Puts another piece of a message behind what is there: encoded messages that stand in a row are one.

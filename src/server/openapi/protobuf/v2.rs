@@ -1,13 +1,17 @@
 //! The protobuf form of the OpenAPI v2 document, written from its JSON form.
 
+use std::collections::BTreeMap;
 use std::io;
 
+use keelson_machinery::protobuf::write_tag_len;
 use prost::Message;
 use serde_json::Value;
 
+use super::super::Info;
+use super::super::v2::PROTOBUF;
 use super::super::v3::security_scheme;
-use super::super::{Documents, v2};
-use super::{append, count, entries, flag, items, number, text, texts, yaml};
+use super::{count, entries, flag, items, number, text, texts, yaml};
+use crate::document::{Document, Joining, Piece};
 
 /// Generated from `v2.proto`.
 mod swagger {
@@ -17,43 +21,63 @@ mod swagger {
 
 use swagger as wire;
 
-/// The document of all sections.
-pub(in crate::openapi) fn encode(documents: &Documents) -> io::Result<Vec<u8>> {
-    let (mut paths, mut definitions, mut shared) = (Vec::new(), Vec::new(), v2::Shared::default());
-    v2::paths(documents, &mut shared, &mut |name, value| {
-        let (name, value) = (name.to_owned(), Some(path_item(value)));
-        append(
-            &mut paths,
-            &wire::Paths {
-                path: vec![wire::NamedPathItem { name, value }],
-            },
-        )
-    })?;
-    v2::schemas(documents, &mut |name, value| {
-        let schema = vec![named_schema(name.to_owned(), value)];
-        append(&mut definitions, &wire::Definitions { schema })
-    })?;
-    let parameter = shared.0.iter().map(|(name, value)| wire::NamedParameter {
-        name: (*name).to_owned(),
-        value: Some(parameter(value)),
-    });
-    let document = wire::Document {
+/// Numbers of the fields of a document that are put together from pieces.
+const PATHS: u32 = 8;
+const DEFINITIONS: u32 = 9;
+
+/// A path as a piece of a document.
+pub(in crate::openapi) fn path(name: &str, value: &Value) -> io::Result<Vec<u8>> {
+    let (name, value) = (name.to_owned(), Some(path_item(value)));
+    let path = vec![wire::NamedPathItem { name, value }];
+    Ok(wire::Paths { path }.encode_to_vec())
+}
+
+/// A definition as a piece of a document.
+pub(in crate::openapi) fn definition(name: &str, value: &Value) -> io::Result<Vec<u8>> {
+    let schema = vec![named_schema(name.to_owned(), value)];
+    Ok(wire::Definitions { schema }.encode_to_vec())
+}
+
+/// The document of these pieces. `parameters` are JSON, by their key.
+pub(in crate::openapi) fn encode(
+    info: &Info,
+    paths: &[&Piece],
+    definitions: &[&Piece],
+    parameters: &BTreeMap<&'static str, &str>,
+) -> io::Result<Document> {
+    let named = |(name, text): (&&'static str, &&str)| {
+        let value = serde_json::from_str(text)?;
+        let (name, value) = ((*name).to_owned(), Some(parameter(&value)));
+        Ok::<_, io::Error>(wire::NamedParameter { name, value })
+    };
+    let head = wire::Document {
         swagger: "2.0".to_owned(),
         info: Some(wire::Info {
-            title: documents.info.title.clone(),
-            version: documents.info.version.clone(),
+            title: info.title.clone(),
+            version: info.version.clone(),
         }),
-        paths,
-        definitions,
+        ..wire::Document::default()
+    };
+    let tail = wire::Document {
         parameters: Some(wire::SharedParameters {
-            parameter: parameter.collect(),
+            parameter: parameters.iter().map(named).collect::<io::Result<_>>()?,
         }),
         security: vec![security_requirement("BearerToken")],
         security_definitions: Some(wire::SecurityDefinitions {
             definition: vec![security_definition("BearerToken")],
         }),
+        ..wire::Document::default()
     };
-    Ok(document.encode_to_vec())
+    let mut out = Joining::new();
+    out.bytes(&head.encode_to_vec());
+    for (number, pieces) in [(PATHS, paths), (DEFINITIONS, definitions)] {
+        let mut head = Vec::new();
+        write_tag_len(number, pieces.iter().map(|piece| piece.len()).sum(), &mut head);
+        out.bytes(&head);
+        pieces.iter().for_each(|piece| out.piece(piece));
+    }
+    out.bytes(&tail.encode_to_vec());
+    Ok(out.finish(PROTOBUF))
 }
 
 fn security_requirement(name: &str) -> wire::SecurityRequirement {

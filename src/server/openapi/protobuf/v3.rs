@@ -5,8 +5,8 @@ use std::io;
 use prost::Message;
 use serde_json::Value;
 
-use super::super::Documents;
-use super::super::definitions;
+use super::super::Info;
+use super::super::definitions::{Definitions, parsed};
 use super::super::paths::Section;
 use super::super::v3::{self, security_scheme};
 use super::{append, count, entries, flag, items, number, text, texts, yaml};
@@ -20,7 +20,7 @@ mod openapi3 {
 use openapi3 as wire;
 
 /// One document.
-pub(in crate::openapi) fn encode(documents: &Documents, section: &Section) -> io::Result<Vec<u8>> {
+pub(in crate::openapi) fn encode(info: &Info, section: &Section, definitions: &Definitions) -> io::Result<Vec<u8>> {
     let mut paths = Vec::new();
     v3::paths(section, &mut |name, value| {
         let (name, value) = (name.to_owned(), Some(path_item(value)));
@@ -30,29 +30,27 @@ pub(in crate::openapi) fn encode(documents: &Documents, section: &Section) -> io
     let document = wire::Document {
         openapi: "3.0.0".to_owned(),
         info: Some(wire::Info {
-            title: documents.info.title.clone(),
-            version: documents.info.version.clone(),
+            title: info.title.clone(),
+            version: info.version.clone(),
         }),
         paths,
-        components: components(documents, section)?,
+        components: components(section, definitions)?,
     };
     Ok(document.encode_to_vec())
 }
 
-fn components(documents: &Documents, section: &Section) -> io::Result<Vec<u8>> {
-    let (mut out, kinds) = (Vec::new(), v3::kinds(section));
-    for name in v3::schema_names(documents, section) {
-        if let Some(schema) = documents.definitions.get(name) {
-            let schema = definitions::parsed(name, schema, &kinds)?;
-            let schemas = wire::Schemas {
-                schema: vec![named_schema(name.to_owned(), &schema)],
-            };
-            let piece = wire::Components {
-                schemas: Some(schemas),
-                security_schemes: None,
-            };
-            append(&mut out, &piece)?;
-        }
+fn components(section: &Section, definitions: &Definitions) -> io::Result<Vec<u8>> {
+    let (mut out, kinds) = (Vec::new(), section.kinds());
+    for (name, schema) in definitions {
+        let schema = parsed(name, schema, &kinds)?;
+        let schemas = wire::Schemas {
+            schema: vec![named_schema(name.clone(), &schema)],
+        };
+        let piece = wire::Components {
+            schemas: Some(schemas),
+            security_schemes: None,
+        };
+        append(&mut out, &piece)?;
     }
     let security = wire::Components {
         schemas: None,

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use keelson_machinery::object::Gvk;
+use keelson_machinery::object::{Gvk, Object};
 use keelson_machinery::scheme::KindRef;
 use keelson_machinery::table::CellFunctions;
 
 use super::{Code, CodeError, CodeFault, Registration, Subject, Type, is};
 use crate::registry::handler::Handler;
 use crate::registry::kept::Kept;
-use crate::registry::strategy::{AnyStrategy, DefaultStrategy, MetadataChecks};
+use crate::registry::strategy::{AnyStrategy, DefaultStrategy, MetadataChecks, Strategy};
 use crate::registry::typed::CodeDefaults;
 
 /// A resource as its definition describes it.
@@ -67,20 +67,41 @@ impl Described<'_> {
 
 /// The code of one resource.
 #[derive(Default)]
-pub(in crate::registry) struct ResourceCode {
+pub struct ResourceCode {
     strategy: Option<Arc<AnyStrategy>>,
     metadata_checks: Option<MetadataChecks>,
     /// Of the scheme.
     usual_checks: Option<MetadataChecks>,
     kept: Option<Arc<[Kept]>>,
     /// By [`KindDesc::id`](keelson_machinery::scheme::KindDesc::id).
-    pub defaults: Vec<(u64, CodeDefaults)>,
+    pub(in crate::registry) defaults: Vec<(u64, CodeDefaults)>,
     /// By subresource; "" is the resource itself.
-    pub handlers: HashMap<&'static str, Arc<dyn Handler>>,
-    pub cells: CellFunctions,
+    pub(in crate::registry) handlers: HashMap<&'static str, Arc<dyn Handler>>,
+    pub(in crate::registry) cells: CellFunctions,
 }
 
 impl ResourceCode {
+    /// With this strategy.
+    #[must_use]
+    pub fn with_strategy(mut self, strategy: impl Strategy<Object = dyn Object>) -> ResourceCode {
+        self.strategy = Some(Arc::new(strategy));
+        self
+    }
+
+    /// With this that is checked of metadata beside the rules that every resource has.
+    #[must_use]
+    pub fn with_metadata_checks(mut self, checks: MetadataChecks) -> ResourceCode {
+        self.metadata_checks = Some(checks);
+        self
+    }
+
+    /// With code that answers for a subresource.
+    #[must_use]
+    pub fn with_subresource(mut self, name: &'static str, handler: impl Handler + 'static) -> ResourceCode {
+        self.handlers.insert(name, Arc::new(handler));
+        self
+    }
+
     /// What of all registrations is meant for a resource.
     pub(super) fn of(registrations: &[Registration], resource: &Described<'_>) -> Result<ResourceCode, CodeError> {
         let mut code = ResourceCode::default();
@@ -95,18 +116,18 @@ impl ResourceCode {
     }
 
     /// The strategy; [`DefaultStrategy`] where there is none.
-    pub fn strategy(&self) -> Arc<AnyStrategy> {
+    pub(in crate::registry) fn strategy(&self) -> Arc<AnyStrategy> {
         self.strategy.clone().unwrap_or_else(|| Arc::new(DefaultStrategy))
     }
 
     /// What is checked of the metadata; nothing more than of all kinds where nothing is said.
-    pub fn metadata_checks(&self) -> MetadataChecks {
+    pub(in crate::registry) fn metadata_checks(&self) -> MetadataChecks {
         let said = self.metadata_checks.or(self.usual_checks);
         said.unwrap_or(MetadataChecks::ONCE)
     }
 
     /// The fields that stay.
-    pub fn kept(&self) -> Arc<[Kept]> {
+    pub(in crate::registry) fn kept(&self) -> Arc<[Kept]> {
         self.kept.clone().unwrap_or_default()
     }
 

@@ -16,7 +16,7 @@ use crate::authz::Authorization;
 use crate::cache::Budget;
 use crate::env::{SystemClock, SystemEntropy};
 use crate::registry::managed::Tracking;
-use crate::registry::{Backend, Context, Registry, Warnings};
+use crate::registry::{Backend, Context, Registry, RuntimeConfig, Warnings};
 use crate::user::User;
 
 /// Objects to every order.
@@ -60,7 +60,11 @@ fn registry(schemes: &[&'static Scheme], code: &KindCode, served: bool) -> Resul
         encryption: Encryption::none(),
         placement: Arc::default(),
     };
-    Registry::new(schemes, code, &backend, "/registry", &|_, _, _| served)
+    let config = match served {
+        true => RuntimeConfig::all(),
+        false => RuntimeConfig::parse(["api/all=false", "nothing/v1=true"]).unwrap(),
+    };
+    Registry::new(schemes, code, &backend, "/registry", &config)
 }
 
 /// What ends the start.

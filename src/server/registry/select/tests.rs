@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::*;
 use crate::cache::Budget;
 use crate::env::{SystemClock, SystemEntropy};
-use crate::registry::{Backend, KindCode, Registry};
+use crate::registry::{Backend, KindCode, Registry, RuntimeConfig};
 
 /// More than are looked through one by one.
 const COUNT: usize = 230;
@@ -54,10 +54,17 @@ impl Setting {
             placement: Arc::default(),
         };
         let schemes = [&keelson_codegen_sample::api::SCHEME];
-        let registry = Registry::new(&schemes, &KindCode::default(), &backend, "/registry", &|_, _, _| true).unwrap();
+        let registry = Registry::new(
+            &schemes,
+            &KindCode::default(),
+            &backend,
+            "/registry",
+            &RuntimeConfig::all(),
+        )
+        .unwrap();
         Setting {
             store,
-            resource: registry.resource("shop.example.com", "orders").unwrap().clone(),
+            resource: registry.resource("shop.example.com", "orders").unwrap(),
             past: BTreeMap::new(),
         }
     }

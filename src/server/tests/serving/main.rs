@@ -1,5 +1,8 @@
 //! A whole server of sample kinds, asked by real clients: limits of requests, slow watchers, and the server's end.
 
+#[cfg(test)]
+use keelson_storage::EtcdConfig;
+
 // `cfg(test)` always holds here; clippy wants to see it before it takes the helpers for test code.
 #[cfg(test)]
 mod admission;
@@ -10,13 +13,21 @@ mod bodies;
 #[cfg(test)]
 mod certificates;
 #[cfg(test)]
+mod churn;
+#[cfg(test)]
 mod deletion;
 #[cfg(test)]
 mod dynamic;
 #[cfg(test)]
+#[path = "../../../storage/tests/etcd_server.rs"]
+#[allow(dead_code, reason = "some of it is for tests of stores")]
+mod etcd_server;
+#[cfg(test)]
 mod farewell;
 #[cfg(test)]
 mod headers;
+#[cfg(test)]
+mod installed;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]

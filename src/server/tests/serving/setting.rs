@@ -189,7 +189,16 @@ impl Client {
 
     /// With this `Accept` header.
     pub async fn watch_as(&mut self, query: &str, accept: &str) -> Events {
-        let answer = self.get_as(&format!("{ORDERS}?watch=1&{query}"), accept).await;
+        self.watch_path_as(&format!("{ORDERS}?watch=1&{query}"), accept).await
+    }
+
+    /// An open watch of what is there.
+    pub async fn watch_path(&mut self, path: &str) -> Events {
+        self.watch_path_as(path, "application/json").await
+    }
+
+    async fn watch_path_as(&mut self, path: &str, accept: &str) -> Events {
+        let answer = self.get_as(path, accept).await;
         assert_eq!(answer.status(), 200);
         Events {
             body: answer.into_body(),
