@@ -9,7 +9,6 @@
 mod facts;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use facts::facts;

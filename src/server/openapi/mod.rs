@@ -9,6 +9,7 @@ mod operations;
 mod parameters;
 mod paths;
 mod protobuf;
+mod sections;
 mod serve;
 mod v2;
 mod v3;
@@ -25,7 +26,7 @@ use keelson_machinery::scheme::Scheme;
 use serde_json::Value;
 
 use self::definitions::{BuildDefinitions, GroupVersion};
-use self::paths::Part;
+use self::sections::Part;
 use crate::discovery::{Catalog, Served};
 use crate::document::Document;
 
@@ -78,7 +79,7 @@ type Kept<T> = crate::document::Kept<(String, u64), T>;
 
 impl Model {
     fn parts<'s>(&self, served: &'s Served) -> Vec<Part<'s>> {
-        paths::parts(served, self.info.issuer)
+        sections::parts(served, self.info.issuer)
     }
 
     fn made(&self, document: Document) -> Made {

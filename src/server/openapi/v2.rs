@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::definitions::{self, Definitions, Lookup, V2_REF};
 use super::operations::{Answer, Body, Operation, PathItem};
 use super::parameters::{Location, Parameter};
-use super::paths::{Part, Section};
+use super::sections::{Part, Section};
 use super::v3::{reason, security_scheme};
 use super::{Encoding, Info, Kept, Made, Model, key, protobuf};
 use crate::document::{Document, Joining, Newest, Piece, Writer};

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::definitions::{self, Definitions, DefinitionsError, GroupVersion, Lookup, V3_REF};
 use super::operations::{Answer, Body, Operation, PATCH_TYPES, PathItem};
 use super::parameters::{Location, Parameter};
-use super::paths::{self, Part, Section};
+use super::sections::{self, Part, Section};
 use super::v2::{self, Members};
 use super::{Info, Kept, Made, Model, key, object, protobuf};
 use crate::discovery::Served;
@@ -34,7 +34,7 @@ impl Single {
     /// One document as JSON; `None`: there is none of that name.
     pub(super) fn json(&self, model: &Model, name: &str) -> io::Result<Option<Arc<Made>>> {
         let served = model.catalog.served();
-        let Some(part) = paths::part(&served, model.info.issuer, name) else {
+        let Some(part) = sections::part(&served, model.info.issuer, name) else {
             return Ok(None);
         };
         let made = self.json_of(model, &served, &part, &model.definitions.lookup())?;
@@ -65,7 +65,7 @@ impl Single {
     /// One document in protobuf; its tag is that of the JSON form.
     pub(super) fn protobuf(&self, model: &Model, name: &str) -> io::Result<Option<Arc<Made>>> {
         let served = model.catalog.served();
-        let Some(part) = paths::part(&served, model.info.issuer, name) else {
+        let Some(part) = sections::part(&served, model.info.issuer, name) else {
             return Ok(None);
         };
         let lookup = model.definitions.lookup();

@@ -129,7 +129,7 @@ pub struct Resource {
     pub key_prefix: String,
     /// The field labels of all versions: selectors see the hub version.
     selectable: Vec<String>,
-    /// Says of entries which labels of whom were read from them.
+    /// A digest of these: what was read from an entry is kept under it.
     selectable_id: u64,
     indexes: Indexes,
     transformer: ForResource,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::Info;
 use super::super::definitions::{Definitions, parsed};
-use super::super::paths::Section;
+use super::super::sections::Section;
 use super::super::v3::{self, security_scheme};
 use super::{append, count, entries, flag, items, number, text, texts, yaml};
 
