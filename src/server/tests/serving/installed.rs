@@ -266,15 +266,38 @@ async fn another_definition_selects_by_its_own_fields() {
         list["items"].as_array().unwrap().len()
     };
     assert_eq!(count(&mut client, "spec.image=x").await, 1);
-    soon(registry.install(definition(GROUP, "crontabs", &fields[1..])))
+    soon(registry.install(definition(GROUP, "crontabs", &fields[..1])))
         .await
         .unwrap();
-    assert_eq!(count(&mut client, "spec.cron=1").await, 1);
-    assert_eq!(count(&mut client, "spec.cron=x").await, 0);
+    assert_eq!(count(&mut client, "spec.image=x").await, 1);
+    assert_eq!(count(&mut client, "spec.image=1").await, 0);
     assert_eq!(
-        status(&mut client, &format!("{path}?fieldSelector=spec.image=x")).await,
+        status(&mut client, &format!("{path}?fieldSelector=spec.cron=1")).await,
         400
     );
+}
+
+#[tokio::test]
+async fn a_client_that_reads_late_is_shown_all_before_the_end() {
+    /// More than connections take in advance.
+    const OBJECTS: usize = 100;
+    const BYTES: usize = 40_000;
+    let (server, registry) = server(|_| {});
+    let mut client = server.client().await;
+    let path = path(GROUP, "crontabs");
+    soon(registry.install(definition(GROUP, "crontabs", &["cron"])))
+        .await
+        .unwrap();
+    let late = server.client().await.watch_path(&format!("{path}?watch=1")).await;
+    let spec = json!({"cron": "c".repeat(BYTES)});
+    for n in 0..OBJECTS {
+        let (code, _) = client
+            .send("POST", &path, JSON, &crontab(&format!("a{n}"), &spec))
+            .await;
+        assert_eq!(code, 201);
+    }
+    assert!(soon(registry.remove(GROUP, "crontabs")).await);
+    assert_eq!(types_to_the_end(late).await, vec!["ADDED"; OBJECTS]);
 }
 
 #[tokio::test]
