@@ -98,7 +98,7 @@ mod tests {
     use std::sync::Arc;
 
     use keelson_server::env::{SystemClock, SystemEntropy};
-    use keelson_server::registry::{Backend, Registry};
+    use keelson_server::registry::{Backend, Registry, RuntimeConfig};
     use keelson_storage::HistoryLimits;
     use keelson_storage::encryption::Encryption;
     use keelson_storage::memory::MemoryStore;
@@ -114,7 +114,11 @@ mod tests {
             encryption: Encryption::none(),
             placement: Arc::default(),
         };
-        Registry::new(&[&SCHEME], code, &backend, "/registry", &|_, _, _| served).map_err(|error| error.to_string())
+        let config = match served {
+            true => RuntimeConfig::all(),
+            false => RuntimeConfig::parse(["api/all=false", "nothing/v1=true"]).unwrap(),
+        };
+        Registry::new(&[&SCHEME], code, &backend, "/registry", &config).map_err(|error| error.to_string())
     }
 
     #[test]
