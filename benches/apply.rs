@@ -60,7 +60,7 @@ fn apply(live: &Deployment, document: &str) -> Option<(Deployment, bool)> {
         ignored: &FieldSet::of_fields(&["status"]),
         versions: &OneVersion,
     };
-    if apply.is_settled(&live.metadata.managed_fields) {
+    if apply.is_noop(&live.metadata.managed_fields) {
         return Some((live.clone(), false));
     }
     let mut managed = Managed::read(&live.metadata.managed_fields).ok()?;

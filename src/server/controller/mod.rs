@@ -48,7 +48,7 @@ impl GroupResource {
         }
     }
 
-    fn find<'r>(&self, registry: &'r Registry) -> Option<&'r Arc<Resource>> {
+    fn find(&self, registry: &Registry) -> Option<Arc<Resource>> {
         registry.resource(&self.group, &self.resource)
     }
 }
@@ -152,7 +152,7 @@ impl ControllerContext {
 
     /// Reads objects of a resource, followed or not; `None`: the server has no such resource.
     pub fn lister(&self, of: &GroupResource) -> Option<Lister> {
-        Some(self.lister_of(of.find(self.client.registry())?))
+        Some(self.lister_of(&of.find(self.client.registry())?))
     }
 
     /// Reads objects of the kind that `T` is, which has to be the hub version.

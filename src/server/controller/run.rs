@@ -186,7 +186,7 @@ impl Controllers {
 }
 
 fn find(registry: &Registry, of: &GroupResource, controller: &'static str) -> Result<Arc<Resource>, RunError> {
-    of.find(registry).cloned().ok_or_else(|| RunError::NoResource {
+    of.find(registry).ok_or_else(|| RunError::NoResource {
         controller,
         resource: of.clone(),
     })

@@ -14,7 +14,7 @@ use keelson_storage::{HistoryLimits, Store};
 use crate::authn::Authentication;
 use crate::authz::Authorization;
 use crate::env::{SystemClock, SystemEntropy};
-use crate::registry::{Backend, Client, KindCode, NamespacedName, Objects, Registry, Resource, Verbs};
+use crate::registry::{Backend, Client, KindCode, NamespacedName, Objects, Registry, Resource, RuntimeConfig, Verbs};
 
 const GROUP: &str = "shop.example.com";
 
@@ -33,7 +33,14 @@ fn verbs(store: Arc<dyn Store>) -> Arc<Verbs> {
         placement: Arc::default(),
     };
     let schemes = [&keelson_codegen_sample::api::SCHEME];
-    let registry = Registry::new(&schemes, &KindCode::default(), &backend, "/registry", &|_, _, _| true).unwrap();
+    let registry = Registry::new(
+        &schemes,
+        &KindCode::default(),
+        &backend,
+        "/registry",
+        &RuntimeConfig::all(),
+    )
+    .unwrap();
     Arc::new(Verbs {
         registry: Arc::new(registry),
         backend,

@@ -11,9 +11,12 @@ use std::any::type_name;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::{Gvk, Object};
+use keelson_machinery::reflect::{Field, Reflect};
 use keelson_machinery::scheme::{KindDesc, Scheme};
 use keelson_machinery::table::{Cell, CellFunction, ConditionFunction, RowCondition, TableError};
+use keelson_machinery::validation::declarative::{Place, TypeChecks};
 
 use super::Resource;
 use super::admission::Admission;
@@ -29,6 +32,7 @@ pub use resource::ResourceCode;
 pub struct KindCode {
     registrations: Vec<Registration>,
     pub(super) admission: Admission,
+    pub(super) checks: TypeChecks,
 }
 
 /// Code whose registration does not fit the definitions.
@@ -81,6 +85,10 @@ pub enum RegistryError {
     /// A registration does not fit the definitions.
     #[error(transparent)]
     Code(#[from] CodeError),
+    /// A CEL rule of a definition does not compile; where, which, and why.
+    #[error("{0}")]
+    Rule(String),
+    /// A resource has no version.
     #[error("a resource needs a version")]
     NoVersion,
 }
@@ -183,8 +191,14 @@ impl KindCode {
         self.admission = admission;
     }
 
+    /// Runs `check` on each message of type `T`, in objects of whatever kind it stands: see [`TypeChecks::add`].
+    pub fn check_type<T: Reflect + Field>(&mut self, check: fn(&T, Option<&T>, &Place<'_>, &mut ErrorList)) {
+        self.checks.add(check);
+    }
+
     /// Adds all that is registered with `other`. What both have ends the start of the server.
     pub fn merge(&mut self, other: KindCode) {
+        self.checks.merge(other.checks);
         self.registrations.extend(other.registrations);
     }
 

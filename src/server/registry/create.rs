@@ -152,7 +152,12 @@ impl Resource {
         if self.metadata_checks.standard_finalizers {
             errors.extend(standard_finalizers(object, &Path::new("metadata")));
         }
-        errors.extend(declarative::validate(object.as_reflect(), None, &Path::root()));
+        errors.extend(declarative::validate_with(
+            object.as_reflect(),
+            None,
+            &Path::root(),
+            &self.checks,
+        ));
         errors.extend(self.strategy.validate(context, object));
         let write = Confirming {
             part: Part::Main,

@@ -10,7 +10,9 @@ use super::{Handler, Resource};
 
 /// What a path leads to: a resource in one version.
 pub struct Endpoint {
+    /// In all its versions.
     pub resource: Arc<Resource>,
+    /// In this one.
     pub kind: KindRef,
     /// What a Table of this version shows.
     pub columns: Arc<TableColumns>,

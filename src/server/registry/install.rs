@@ -10,6 +10,7 @@ use bytes::Bytes;
 use keelson_machinery::object::Gvk;
 use keelson_machinery::scheme::{KindDesc, KindRef, Scheme, TypeDesc};
 use keelson_machinery::table::{CellFunctions, Descriptions, TableColumns, TableError};
+use keelson_machinery::validation::declarative::{self, TypeChecks};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
@@ -28,12 +29,15 @@ pub struct Definition {
     pub group_priority: i32,
     /// Deflated JSON of its definitions for OpenAPI, as [`Scheme::definitions`].
     pub definitions: Bytes,
+    /// What no definition can say.
     pub code: ResourceCode,
 }
 
 /// One version of it.
 pub struct VersionDefinition {
+    /// What it is called and made of.
     pub kind: KindRef,
+    /// Clients can ask for it; objects may be stored in others too.
     pub served: bool,
     /// Its place in the group, if it is a new version there; those with equal priorities are ordered by maturity.
     pub priority: i32,
@@ -42,12 +46,16 @@ pub struct VersionDefinition {
 /// Why a resource can't be served.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
+    /// Its columns, code or rules.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    /// It has none.
     #[error("a resource needs a version")]
     NoVersion,
+    /// Plural and group of two versions that are not of one resource.
     #[error("versions of {0}.{1} and {2}.{3} are no resource")]
     Mixed(String, String, String, String),
+    /// Plural and group of a resource that never changes.
     #[error("{0}.{1} is a resource of the build")]
     OfTheBuild(String, String),
 }
@@ -61,6 +69,7 @@ pub(super) struct Parts {
     backend: Backend,
     prefix: String,
     key_spaces: KeySpaces,
+    checks: Arc<TypeChecks>,
 }
 
 impl Registry {
@@ -177,6 +186,7 @@ impl Parts {
             backend: backend.clone(),
             prefix: prefix.to_owned(),
             key_spaces: KeySpaces::default(),
+            checks: Arc::new(code.checks.clone()),
         })
     }
 
@@ -240,6 +250,7 @@ impl Parts {
         let storage = find(|kind| kind.storage).or(all.first());
         let storage = storage.cloned().ok_or(RegistryError::NoVersion)?;
         let hub = find(|kind| kind.hub).unwrap_or(&storage).clone();
+        declarative::compile(&hub.message).map_err(RegistryError::Rule)?;
         let code = code_of(&Described {
             own: &own,
             all: &all,
@@ -279,6 +290,7 @@ impl Parts {
                 handler.is_none_or(|handler| handler.needs_namespace())
             }),
             kept: code.kept(),
+            checks: self.checks.clone(),
             code_defaults: code.defaults,
             handlers: code.handlers,
             key_space: self.key_spaces.take(&key_prefix, &backend.store),

@@ -45,6 +45,7 @@ use keelson_machinery::object::{Gvk, Kind};
 use keelson_machinery::reflect::Name;
 use keelson_machinery::scheme::{KindRef, Scheme};
 use keelson_machinery::table::TableColumns;
+use keelson_machinery::validation::declarative::TypeChecks;
 use keelson_storage::Store;
 use keelson_storage::encryption::{Encryption, ForResource};
 use tokio::sync::watch;
@@ -118,6 +119,8 @@ pub struct Resource {
     /// The admission plug-ins that handle something of it.
     pub(crate) chains: Chains,
     kept: Arc<[Kept]>,
+    /// Code that checks messages of a type, wherever they stand.
+    checks: Arc<TypeChecks>,
     /// Defaults in code, by [`KindDesc::id`](keelson_machinery::scheme::KindDesc::id).
     code_defaults: Vec<(u64, CodeDefaults)>,
     /// Code that answers instead of storage, by subresource; "" is the resource itself.

@@ -7,14 +7,23 @@ use keelson_machinery::scheme::{Scheme, VersionDesc};
 /// A fault in the value of `--runtime-config`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RuntimeConfigError {
+    /// A value that is neither true nor false.
     #[error("invalid value of {key}: {value}: use true or false")]
-    Value { key: String, value: String },
+    Value {
+        /// The key that it was given for.
+        key: String,
+        /// What was given.
+        value: String,
+    },
+    /// A key of no known form.
     #[error(
         "runtime-config invalid key {0}: use api/all, api/ga, api/beta, api/alpha, group/version or group/version/resource"
     )]
     Key(String),
+    /// Groups that there are not.
     #[error("unknown api groups {0}")]
     UnknownGroups(String),
+    /// Everything is switched off.
     #[error("invalid key with only api/all=false: nothing would be served")]
     Nothing,
 }

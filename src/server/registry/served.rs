@@ -20,24 +20,30 @@ use super::RuntimeConfig;
 pub struct Served {
     /// A number that no other catalog has.
     pub generation: u64,
+    /// By priority.
     pub groups: Vec<Arc<ServedGroup>>,
     schemes: Vec<&'static Scheme>,
 }
 
+/// A group of which something is served.
 #[derive(Clone)]
 pub struct ServedGroup {
     /// "" is the legacy group.
     pub name: Name,
+    /// Groups with a higher one come first.
     pub priority: i32,
     /// Never empty.
     pub versions: Vec<Arc<ServedVersion>>,
 }
 
+/// A version of which something is served.
 #[derive(Clone)]
 pub struct ServedVersion {
     /// A number that no version with other kinds has.
     pub generation: u64,
+    /// `v1`.
     pub version: Name,
+    /// Versions with a higher one come first.
     pub priority: i32,
     /// Never empty.
     pub kinds: Vec<ServedKind>,
@@ -46,6 +52,7 @@ pub struct ServedVersion {
 /// A kind in a version that is served.
 #[derive(Clone)]
 pub struct ServedKind {
+    /// What it is called and made of.
     pub desc: KindRef,
     /// Group and version in which its objects are stored.
     pub storage_version: (Name, Name),
@@ -105,10 +112,12 @@ impl Served {
         Arc::new(Arc::new(self))
     }
 
+    /// The group of this name.
     pub fn group(&self, name: &str) -> Option<&ServedGroup> {
         self.groups.iter().find(|g| g.name == name).map(AsRef::as_ref)
     }
 
+    /// The version of this name in a group.
     pub fn version(&self, group: &str, version: &str) -> Option<&Arc<ServedVersion>> {
         self.group(group)?.versions.iter().find(|v| v.version == version)
     }

@@ -266,10 +266,11 @@ impl Resource {
             errors.extend(finalizers);
         }
         errors.extend(changes);
-        errors.extend(declarative::validate(
+        errors.extend(declarative::validate_with(
             new.as_reflect(),
             Some(old.as_reflect()),
             &Path::root(),
+            &self.checks,
         ));
         errors.extend(kept::faults(&self.kept, new, old));
         errors.extend(match part {

@@ -1,13 +1,13 @@
 //! Checks of message types: code that is run wherever a message of its type stands.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Place;
 use crate::field::ErrorList;
 use crate::reflect::{Field, MessageDesc, Reflect, Type};
 
-type Erased = Box<dyn Fn(&dyn Reflect, Option<&dyn Reflect>, &Place<'_>, &mut ErrorList) + Send + Sync>;
+type Erased = Arc<dyn Fn(&dyn Reflect, Option<&dyn Reflect>, &Place<'_>, &mut ErrorList) + Send + Sync>;
 
 /// The code that checks messages, by their types.
 #[derive(Default)]
@@ -17,18 +17,35 @@ pub struct TypeChecks {
     reached: RwLock<HashMap<u64, bool>>,
 }
 
+impl Clone for TypeChecks {
+    fn clone(&self) -> TypeChecks {
+        TypeChecks {
+            of: self.of.clone(),
+            reached: RwLock::default(),
+        }
+    }
+}
+
 impl TypeChecks {
     /// Runs `check` on each message of type `T`, behind the declared rules of its fields. It gets the message, the one that
     /// stood in its place before (in lists of type map the one with the same keys), and where it is.
     pub fn add<T: Reflect + Field>(&mut self, check: fn(&T, Option<&T>, &Place<'_>, &mut ErrorList)) {
         let Type::Message(desc) = T::TYPE else { return };
-        let erased: Erased = Box::new(move |new, old, place, errors| {
+        let erased: Erased = Arc::new(move |new, old, place, errors| {
             let Some(new) = new.as_any().downcast_ref::<T>() else {
                 return;
             };
             check(new, old.and_then(|old| old.as_any().downcast_ref()), place, errors);
         });
         self.of.entry(desc.id.get()).or_default().push(erased);
+        *self.reached.get_mut().unwrap_or_else(PoisonError::into_inner) = HashMap::new();
+    }
+
+    /// Adds all checks that `other` has.
+    pub fn merge(&mut self, other: TypeChecks) {
+        for (id, checks) in other.of {
+            self.of.entry(id).or_default().extend(checks);
+        }
         *self.reached.get_mut().unwrap_or_else(PoisonError::into_inner) = HashMap::new();
     }
 
