@@ -226,6 +226,9 @@ fn is(kind: &KindDesc, gvk: &Gvk) -> bool {
     kind.kind == gvk.kind && kind.group == gvk.group && kind.version == gvk.version
 }
 
+/// What makes a cell of objects of one type, by the name that columns give it as their function.
+pub type NamedCell<T> = (&'static str, fn(&T) -> Cell);
+
 /// Registers the code of one kind: each method adds a part of it. `T` is the type of its objects in one version, or
 /// `dyn Object` of a kind that was named.
 pub struct KindEntry<'a, T: ?Sized> {
@@ -256,7 +259,7 @@ impl<T: Object> KindEntry<'_, T> {
     /// The cells of columns that no path describes, by the function that the definition names; `T` has to be the type
     /// of the hub version, as with the strategy. A cell sees an object without managed fields, and where
     /// [`KindEntry::row_reads`] says what is read no more than that.
-    pub fn cells(self, cells: &[(&'static str, fn(&T) -> Cell)]) -> Self {
+    pub fn cells(self, cells: &[NamedCell<T>]) -> Self {
         cells.iter().fold(self, |entry, (name, cell)| {
             entry.add(Code::Cell {
                 name,

@@ -58,7 +58,7 @@ use snapshot::Snapshot;
 use typed::CodeDefaults;
 
 pub use client::{Client, Objects, TypedObjects};
-pub use code::{CodeError, CodeFault, KindCode, KindEntry, RegistryError, ResourceCode};
+pub use code::{CodeError, CodeFault, KindCode, KindEntry, NamedCell, RegistryError, ResourceCode};
 pub(crate) use derive::LIST_ITEMS;
 pub use endpoint::Endpoint;
 pub use handler::{Call, Handler, Reply};
