@@ -2,13 +2,15 @@
 //!
 //! An index is made when a term was asked for often enough, and brought up to the revision of the list that asks: so a
 //! list through it shows what a list without it would. Nothing runs when nobody asks. What takes long, reading the
-//! objects, is done a slice at a time and while nothing is locked; what came of it is taken over in short steps.
+//! objects, is done a slice at a time and while nothing is locked; what came of it is taken over in short steps. Who asks
+//! for the same term meanwhile waits for it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use keelson_machinery::status::StatusError;
 use keelson_storage::{Entry, Event, Position, Revision, Snapshot};
+use tokio::sync::Semaphore;
 
 use super::Meta;
 use super::term::{Index, Term, halves};
@@ -95,16 +97,18 @@ pub(crate) struct Indexes {
 struct Inner {
     indexes: Vec<Index>,
     counted: Vec<(Term, u32)>,
-    /// Of these somebody makes an index.
-    in_the_making: Vec<Term>,
+    /// Of these somebody makes an index. The semaphore is closed when that is over.
+    in_the_making: Vec<(Term, Arc<Semaphore>)>,
 }
 
 /// What there is of a term for one who wants to look at a position.
 enum State<'a> {
-    /// It has no index, and needs none yet or has somebody who makes it.
+    /// It has no index, and needs none yet.
     None,
     /// Its index is to be made.
     Due(Making<'a>),
+    /// Somebody makes its index until this is closed.
+    InTheMaking(Arc<Semaphore>),
     There,
     /// The index has to be brought forward from here.
     Behind(Position),
@@ -172,8 +176,14 @@ impl Indexes {
                 State::Beyond => return Ok(false),
                 State::Due(making) => {
                     let index = made(&making, to, objects).await?;
+                    // Before it is said that the making is over.
                     self.lock().put(index);
                     return Ok(true);
+                }
+                // To read the same objects beside them would take both as long, and two processors.
+                State::InTheMaking(over) => {
+                    let _ = over.acquire().await;
+                    continue;
                 }
                 State::Behind(from) => from,
             };
@@ -189,13 +199,16 @@ impl Indexes {
 
     fn state(&self, term: &Term, to: Position) -> State<'_> {
         let mut inner = self.lock();
+        if let Some(over) = inner.over(term) {
+            return State::InTheMaking(over.clone());
+        }
         match inner.index(term).map(|index| index.at) {
             Some(at) if at == to => State::There,
             Some(at) if is_before(to, at) => State::Beyond,
             Some(at) => State::Behind(at),
-            None if inner.in_the_making.contains(term) || !inner.take_due(term) => State::None,
+            None if !inner.take_due(term) => State::None,
             None => {
-                inner.in_the_making.push(term.clone());
+                inner.in_the_making.push((term.clone(), Arc::new(Semaphore::new(0))));
                 State::Due(Making {
                     indexes: self,
                     term: term.clone(),
@@ -272,7 +285,13 @@ struct Making<'a> {
 
 impl Drop for Making<'_> {
     fn drop(&mut self) {
-        self.indexes.lock().in_the_making.retain(|term| *term != self.term);
+        self.indexes.lock().in_the_making.retain(|(term, over)| {
+            let ours = *term == self.term;
+            if ours {
+                over.close();
+            }
+            !ours
+        });
     }
 }
 
@@ -284,6 +303,12 @@ fn is_before(one: Position, other: Position) -> bool {
 impl Inner {
     fn index(&self, term: &Term) -> Option<&Index> {
         self.indexes.iter().find(|index| index.term == *term)
+    }
+
+    /// What is closed when somebody has made the index of a term.
+    fn over(&self, term: &Term) -> Option<&Arc<Semaphore>> {
+        let made = self.in_the_making.iter().find(|(made, _)| made == term);
+        made.map(|(_, over)| over)
     }
 
     /// The index of a term, if it is still at this position, goes; it is due again at once.

@@ -35,7 +35,8 @@ impl Resource {
         if !self.strategy.is_indexed() {
             return;
         }
-        let entry = self.backend.store.recall(&self.key_prefix, key);
+        let held = self.backend.store.held(&self.key_prefix);
+        let entry = held.and_then(|snapshot| snapshot.get(key));
         let entry = entry.filter(|entry| entry.mod_revision == revision);
         if let Some(derived) = entry.as_ref().and_then(Derived::of) {
             derived.set_meta(self.read_meta(object));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
+use keelson_codegen_sample::api::shop_example_com::v1::Order;
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_storage::memory::MemoryStore;
 use keelson_storage::{Expect, HistoryLimits, Revision, Store, Write, Written};
@@ -11,9 +12,11 @@ use keelson_storage::{Expect, HistoryLimits, Revision, Store, Write, Written};
 use std::sync::Arc;
 
 use super::*;
-use crate::cache::Budget;
+use crate::authn::Authentication;
+use crate::authz::{AlwaysAllow, Authorization};
+use crate::cache::{Budget, Derived};
 use crate::env::{SystemClock, SystemEntropy};
-use crate::registry::{Backend, KindCode, Registry, RuntimeConfig};
+use crate::registry::{Backend, Client, KindCode, Registry, RuntimeConfig, Strategy, Verbs};
 
 /// More than are looked through one by one.
 const COUNT: usize = 230;
@@ -42,17 +45,21 @@ struct Setting {
     past: BTreeMap<Revision, BTreeMap<String, &'static str>>,
 }
 
+fn backend(store: Arc<MemoryStore>) -> Backend {
+    Backend {
+        store,
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(SystemEntropy),
+        budget: Budget::new(0),
+        encryption: keelson_storage::encryption::Encryption::none(),
+        placement: Arc::default(),
+    }
+}
+
 impl Setting {
     fn new() -> Setting {
         let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
-        let backend = Backend {
-            store: store.clone(),
-            clock: Arc::new(SystemClock),
-            entropy: Arc::new(SystemEntropy),
-            budget: Budget::new(0),
-            encryption: keelson_storage::encryption::Encryption::none(),
-            placement: Arc::default(),
-        };
+        let backend = backend(store.clone());
         let schemes = [&keelson_codegen_sample::api::SCHEME];
         let registry = Registry::new(
             &schemes,
@@ -194,7 +201,7 @@ async fn lists_by_selectors_show_their_revision_whatever_happens_meanwhile() {
     }
 }
 
-/// Reading many objects lets others in, also while an index is made of them; nobody else waits for that.
+/// Reading many objects lets others in, also while an index is made of them; who asks for something else does not wait.
 #[tokio::test]
 async fn an_index_is_made_in_slices() {
     let mut setting = Setting::new();
@@ -212,4 +219,74 @@ async fn an_index_is_made_in_slices() {
     }
     assert!(polls >= COUNT, "{polls}");
     assert!(making.as_mut().poll(&mut cx).is_pending());
+}
+
+/// Who asks for what somebody makes an index of reads nothing, waits, and goes on when the index is there or given up.
+#[tokio::test]
+async fn an_index_in_the_making_is_waited_for() {
+    for given_up in [false, true] {
+        let mut setting = Setting::new();
+        for number in 0..COUNT {
+            setting.write(number, Some("c")).await;
+        }
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut making = list(setting.resource.clone(), LISTS[3]).1;
+        assert!(making.as_mut().poll(&mut cx).is_pending());
+        let mut beside = list(setting.resource.clone(), LISTS[3]).1;
+        for _ in 0..4 * COUNT {
+            assert!(beside.as_mut().poll(&mut cx).is_pending());
+        }
+        match given_up {
+            true => drop(making),
+            false => assert_eq!(making.await.1.len(), COUNT),
+        }
+        assert_eq!(beside.await.1.len(), COUNT, "given up: {given_up}");
+    }
+}
+
+struct Indexed;
+
+impl Strategy for Indexed {
+    fn is_indexed(&self) -> bool {
+        true
+    }
+}
+
+/// What selectors ask of an object of an indexed kind is known when it is written, so that the first who asks for the
+/// objects of a node does not read those of all nodes.
+#[tokio::test]
+async fn what_selectors_ask_is_known_of_what_was_written() {
+    let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
+    let backend = backend(store.clone());
+    let mut code = KindCode::default();
+    code.strategy("shop.example.com", "orders", Indexed);
+    let schemes = [&keelson_codegen_sample::api::SCHEME];
+    let registry = Registry::new(&schemes, &code, &backend, "/registry", &|_, _, _| true).unwrap();
+    let resource = registry.resource("shop.example.com", "orders").unwrap().clone();
+    let verbs = Arc::new(Verbs {
+        registry: Arc::new(registry),
+        backend,
+        authentication: Authentication::default(),
+        authorization: Authorization::new(vec![Arc::new(AlwaysAllow)]),
+    });
+    let orders = Client::of_server(verbs, "test").of::<Order>("default").unwrap();
+    let known = async || {
+        let entry = store
+            .get(&format!("{}default/one", resource.key_prefix))
+            .await
+            .unwrap()
+            .entry
+            .unwrap();
+        let meta = Derived::of(&entry).unwrap().meta();
+        meta.map(|meta| meta.label("l").unwrap_or_default().to_owned())
+    };
+    let mut order = Order::default();
+    order.metadata.name = "one".to_owned();
+    order.spec.customer = "c".to_owned();
+    order.spec.address.street = "s".to_owned();
+    orders.create(order).await.unwrap();
+    assert_eq!(known().await.as_deref(), Some(""));
+    let label = |order: &mut Order| drop(order.metadata.labels.insert("l".to_owned(), "a".to_owned()));
+    orders.update("one", label).await.unwrap();
+    assert_eq!(known().await.as_deref(), Some("a"));
 }
