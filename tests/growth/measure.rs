@@ -18,6 +18,8 @@ pub struct Cost {
     pub answer: usize,
     /// Bytes of the audit's lines.
     pub audit: u64,
+    /// The longest CPU time, in milliseconds, that the server's worker took while a small request beside it waited.
+    pub held: u64,
 }
 
 /// The most that a request may cost.
@@ -27,6 +29,7 @@ pub struct Limits {
     /// Bytes of an answer that shows no object.
     answer: usize,
     audit: u64,
+    held: u64,
 }
 
 impl Limits {
@@ -35,6 +38,7 @@ impl Limits {
         mib: 60 * LARGER,
         answer: 64 << 10,
         audit: 80 << 10,
+        held: 50 * SLOWER,
     };
 
     /// What is too much of it.
@@ -44,6 +48,7 @@ impl Limits {
             cost if cost.mib > self.mib => Some("memory"),
             cost if cost.status >= 300 && cost.answer > self.answer => Some("answer"),
             cost if cost.audit > self.audit => Some("audit"),
+            cost if cost.held > self.held => Some("worker held"),
             cost if cost.status == 504 => Some("time"),
             _ => None,
         }
@@ -68,4 +73,21 @@ pub fn memory(name: &str) -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(name)).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// CPU time of a thread of this process so far, in nanoseconds.
+pub fn cpu_of(thread: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).unwrap_or_default();
+    let first = text.split(' ').next().and_then(|field| field.parse().ok());
+    first.unwrap_or_default()
+}
+
+/// The thread of this name that was started last; names are cut to fifteen characters.
+pub fn last_thread(name: &str) -> u32 {
+    let numbers = fs::read_dir("/proc/self/task").unwrap().filter_map(|entry| {
+        let number = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let found = fs::read_to_string(format!("/proc/self/task/{number}/comm")).ok()?;
+        (found.trim_end() == &name[..name.len().min(15)]).then_some(number)
+    });
+    numbers.max().unwrap()
 }

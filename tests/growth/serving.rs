@@ -1,5 +1,6 @@
 //! The server that is measured, with all kinds and an audit, in this process.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use keelson_server::server::{Config, start};
 use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
 
-use crate::measure::{Cost, cpu, forget_peak, memory};
+use crate::measure::{Cost, cpu, cpu_of, forget_peak, last_thread, memory};
 
 /// No request takes longer, whatever else the machine does.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -33,6 +34,8 @@ pub struct Server {
     runtime: tokio::runtime::Runtime,
     sender: SendRequest<Full<Bytes>>,
     address: SocketAddr,
+    /// Its only one.
+    worker: u32,
     log: PathBuf,
     _folder: tempfile::TempDir,
 }
@@ -51,6 +54,7 @@ impl Server {
             runtime,
             sender,
             address,
+            worker: last_thread("keelson-worker-0"),
             log,
             _folder: folder,
         };
@@ -72,19 +76,15 @@ impl Server {
             .unwrap();
         forget_peak();
         let (memory_before, cpu_before, audit_before) = (memory("VmRSS:"), cpu(), self.audited());
-        let (status, answer) = self.runtime.block_on(async {
-            // The server ends a connection after a body that it has not read to its end.
-            if self.sender.ready().await.is_err() {
-                self.sender = connect(self.address).await;
-            }
-            let answer = self.sender.send_request(request.clone());
-            let mut answer = tokio::time::timeout(PATIENCE, answer).await.expect("no answer in time");
-            if answer.as_ref().is_err_and(hyper::Error::is_canceled) {
-                self.sender = connect(self.address).await;
-                answer = self.sender.send_request(request).await;
-            }
-            let (parts, body) = answer.unwrap().into_parts();
-            (parts.status.as_u16(), body.collect().await.unwrap().to_bytes())
+        let (address, worker) = (self.address, self.worker);
+        let (sender, runtime) = (&mut self.sender, &self.runtime);
+        let (held, (status, answer)) = runtime.block_on(async {
+            let beside = Beside::new(worker);
+            let answered = tokio::select! {
+                answered = ask(sender, address, request) => answered,
+                () = beside.ask_on(address) => unreachable!("it goes on"),
+            };
+            (beside.held(), answered)
         });
         Cost {
             status,
@@ -92,12 +92,74 @@ impl Server {
             mib: memory("VmHWM:").saturating_sub(memory_before) >> 10,
             answer: answer.len(),
             audit: self.audited() - audit_before,
+            held: held / 1_000_000,
         }
     }
 
     /// Bytes of the audit's log.
     fn audited(&self) -> u64 {
         std::fs::metadata(&self.log).unwrap().len()
+    }
+}
+
+async fn ask(
+    sender: &mut SendRequest<Full<Bytes>>,
+    address: SocketAddr,
+    request: http::Request<Full<Bytes>>,
+) -> (u16, Bytes) {
+    // The server ends a connection after a body that it has not read to its end.
+    if sender.ready().await.is_err() {
+        *sender = connect(address).await;
+    }
+    let answer = sender.send_request(request.clone());
+    let mut answer = tokio::time::timeout(PATIENCE, answer).await.expect("no answer in time");
+    if answer.as_ref().is_err_and(hyper::Error::is_canceled) {
+        *sender = connect(address).await;
+        answer = sender.send_request(request).await;
+    }
+    let (parts, body) = answer.unwrap().into_parts();
+    (parts.status.as_u16(), body.collect().await.unwrap().to_bytes())
+}
+
+/// Small requests beside a large one. What is noted is the CPU time, in nanoseconds, that the server's worker took while
+/// one of them waited: what other programs of the machine take does not count.
+struct Beside {
+    worker: u32,
+    longest: Cell<u64>,
+    /// The worker's time when the one was sent that waits now.
+    waits_since: Cell<Option<u64>>,
+}
+
+impl Beside {
+    fn new(worker: u32) -> Beside {
+        Beside {
+            worker,
+            longest: Cell::new(0),
+            waits_since: Cell::new(None),
+        }
+    }
+
+    /// Asks all the time whether the server lives.
+    async fn ask_on(&self, address: SocketAddr) {
+        let mut sender = connect(address).await;
+        loop {
+            self.waits_since.set(Some(cpu_of(self.worker)));
+            let request = http::Request::get("/livez").header("host", "localhost");
+            let answer = sender
+                .send_request(request.body(Full::default()).unwrap())
+                .await
+                .unwrap();
+            answer.into_body().collect().await.unwrap();
+            self.longest.set(self.held());
+            self.waits_since.set(None);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            sender.ready().await.unwrap();
+        }
+    }
+
+    fn held(&self) -> u64 {
+        let waited = self.waits_since.get().map_or(0, |since| cpu_of(self.worker) - since);
+        self.longest.get().max(waited)
     }
 }
 

@@ -89,7 +89,12 @@ impl TokenIssuer {
 
     /// A token with these claims.
     pub fn sign(&self, claims: &Value) -> Result<String, String> {
-        let signed = format!("{}.{}", self.header, BASE64.encode(claims.to_string()));
+        self.sign_text(&claims.to_string())
+    }
+
+    /// A token with claims that are written already.
+    pub(super) fn sign_text(&self, claims: &str) -> Result<String, String> {
+        let signed = format!("{}.{}", self.header, BASE64.encode(claims));
         let signature = self.signer.sign(signed.as_bytes())?;
         Ok(format!("{signed}.{}", BASE64.encode(signature)))
     }

@@ -197,6 +197,43 @@ mod tests {
         }
     }
 
+    /// A star stands alone or, in a path, at the end; a policy of one sort says nothing of the other.
+    #[test]
+    fn policies_allow_no_more_than_they_name() {
+        let lines = [
+            line(r#"{"user":"path","nonResourcePath":"/api*"}"#),
+            line(r#"{"user":"star","namespace":"n*","resource":"pod*","apiGroup":"*"}"#),
+            line(r#"{"user":"cluster","resource":"nodes","apiGroup":""}"#),
+            line(
+                r#"{"user":"read","namespace":"*","resource":"*","apiGroup":"*","nonResourcePath":"*","readonly":true}"#,
+            ),
+            line(r#"{"group":"system:masters*","namespace":"*","resource":"*","apiGroup":"*"}"#),
+            line(r#"{"user":" pad ","namespace":"*","resource":"*","apiGroup":"*"}"#),
+        ];
+        let abac = Abac::parse(&lines.join("\n")).unwrap();
+        for (name, method, path, want) in [
+            ("path", "GET", "/apix", true),
+            ("path", "GET", "/api/v1/namespaces/n/pods", false),
+            ("path", "GET", "/ap", false),
+            ("star", "GET", "/api/v1/namespaces/n/pods", false),
+            ("cluster", "GET", "/api/v1/nodes/a", true),
+            ("cluster", "GET", "/api/v1/namespaces/n/nodes/a", false),
+            ("read", "GET", "/api/v1/watch/pods", true),
+            ("read", "DELETE", "/api/v1/namespaces/n/pods", false),
+            ("read", "POST", "/api/v1/namespaces/n/pods/p/exec", false),
+            ("read", "HEAD", "/metrics", false),
+            ("masters", "GET", "/api/v1/pods", false),
+            ("pad", "GET", "/api/v1/pods", false),
+            ("", "GET", "/api/v1/pods", false),
+        ] {
+            assert_eq!(
+                allowed(&abac, &user(name, "system:masters"), method, path),
+                want,
+                "{name} {method} {path}"
+            );
+        }
+    }
+
     #[test]
     fn rules_are_those_of_the_namespace() {
         let abac = Abac::parse(&line(

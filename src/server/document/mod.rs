@@ -3,6 +3,7 @@
 //! after unpacking, or of the hashes of its pieces.
 
 use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -29,6 +30,8 @@ pub(crate) struct Document {
     gzip: Bytes,
     /// Bytes before compression.
     len: usize,
+    /// The content as it was given, as long as an answer holds it: those that nobody reads have it together.
+    unpacked: Mutex<Weak<Vec<u8>>>,
 }
 
 /// Compressed text that may stand anywhere in a document.
@@ -153,6 +156,7 @@ impl Joining {
             hash: hex(&self.digest.finalize()),
             gzip: gzip.into(),
             len: self.len,
+            unpacked: Mutex::default(),
         }
     }
 }
@@ -215,9 +219,24 @@ impl Document {
 
     /// The content as it was given.
     pub(crate) fn unpacked(&self) -> io::Result<Bytes> {
+        let mut held = self.unpacked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = held.upgrade() {
+            return Ok(Bytes::from_owner(Shared(bytes)));
+        }
         let mut bytes = Vec::with_capacity(self.len);
         GzDecoder::new(&self.gzip[..]).read_to_end(&mut bytes)?;
-        Ok(bytes.into())
+        let bytes = Arc::new(bytes);
+        *held = Arc::downgrade(&bytes);
+        Ok(Bytes::from_owner(Shared(bytes)))
+    }
+}
+
+/// Bytes that several answers hold.
+struct Shared(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
     }
 }
 
@@ -255,6 +274,19 @@ mod tests {
         assert_eq!((whole.hash(), whole.len()), (written.hash(), written.len()));
         assert_eq!(written.unpacked().unwrap(), "{\"a\":1}");
         assert_eq!(whole.etag().len(), 130);
+    }
+
+    /// A client that asks for many and reads none must not have a copy of each.
+    #[test]
+    fn answers_hold_the_content_together() {
+        let document = Document::new("text/plain", "a".repeat(2000).as_bytes()).unwrap();
+        let (one, other) = (document.unpacked().unwrap(), document.unpacked().unwrap());
+        assert_eq!(one.as_ptr(), other.as_ptr());
+        drop((one, other));
+        assert!(
+            document.unpacked.lock().unwrap().upgrade().is_none(),
+            "and nobody else does"
+        );
     }
 
     #[test]

@@ -99,4 +99,26 @@ mod tests {
         assert_eq!(answer("OPTIONS", "https://example.com").await.status(), 204);
         assert_eq!(answer("OPTIONS", "https://example.org").await.status(), 200);
     }
+
+    /// Those who are not allowed learn nothing, however they spell themselves.
+    #[tokio::test]
+    async fn an_origin_is_compared_as_it_stands() {
+        for origin in [
+            "null",
+            "",
+            "*",
+            "https://example.com.evil.org",
+            "https://evil.org/https://example.com.evil",
+            "https://example.comevil",
+            "https://notexample.com",
+            "https://EXAMPLE.com",
+            "https://example.com, https://evil.org",
+            "https://example.com@evil.org",
+        ] {
+            let response = answer("GET", origin).await;
+            for name in ["access-control-allow-origin", "access-control-allow-credentials"] {
+                assert_eq!(header(&response, name), "", "{origin}");
+            }
+        }
+    }
 }

@@ -361,3 +361,76 @@ async fn parts_of_a_text_are_no_groups() {
         "{error}"
     );
 }
+
+/// Whoever the issuer signs for: claims that are said twice, or are of another type, say nothing; texts are compared as
+/// they stand; a moment is the last one but one.
+#[tokio::test]
+async fn claims_that_are_not_what_they_ought_to_be_name_nobody() {
+    let setting = Setting::new().await;
+    let tokens = setting.tokens(|_| {});
+    let base = |name: &str| match name {
+        "iss" => json!(setting.stub.url("")).to_string(),
+        "aud" => r#""us""#.to_owned(),
+        "exp" => (NOW + 60).to_string(),
+        _ => r#""ann""#.to_owned(),
+    };
+    let names = |claims: &str| {
+        let others = ["iss", "aud", "exp", "sub"]
+            .into_iter()
+            .filter(|name| !claims.contains(&format!("\"{name}\":")));
+        let others: Vec<String> = others.map(|name| format!("\"{name}\":{}", base(name))).collect();
+        let all = [others.join(","), claims.to_owned()]
+            .into_iter()
+            .filter(|part| !part.is_empty());
+        format!("{{{}}}", all.collect::<Vec<_>>().join(","))
+    };
+    let issuer = base("iss");
+    for claims in [
+        r#""aud":["them","us"]"#.to_owned(),
+        format!(r#""exp":{}"#, NOW + 1),
+        format!(r#""exp":"{}""#, NOW + 1),
+        format!(r#""nbf":{}"#, NOW + 60),
+    ] {
+        let token = setting.signer.sign_text(&names(&claims)).unwrap();
+        assert!(ask(&tokens, &token).await.unwrap().is_some(), "{claims}");
+    }
+    for claims in [
+        r#""aud":"them","aud":"us""#.to_owned(),
+        r#""aud":"us ""#.to_owned(),
+        r#""aud":"US""#.to_owned(),
+        r#""aud":"them us""#.to_owned(),
+        r#""aud":[["us"]]"#.to_owned(),
+        r#""aud":{"us":true}"#.to_owned(),
+        r#""aud":null"#.to_owned(),
+        r#""aud":[]"#.to_owned(),
+        format!(r#""exp":{NOW}"#),
+        r#""exp":null"#.to_owned(),
+        r#""exp":true"#.to_owned(),
+        r#""exp":"tomorrow""#.to_owned(),
+        r#""exp":1e300"#.to_owned(),
+        format!(r#""exp":[{}]"#, NOW + 60),
+        format!(r#""exp":{},"exp":{}"#, NOW - 60, NOW + 60),
+        format!(r#""nbf":{}"#, NOW + 61),
+        r#""sub":"root","sub":"ann""#.to_owned(),
+        r#""sub":["ann"]"#.to_owned(),
+        r#""sub":{"name":"ann"}"#.to_owned(),
+        r#""groups":{"a":true}"#.to_owned(),
+        r#""groups":["a",["b"]]"#.to_owned(),
+        format!(r#""iss":"https://other","iss":{issuer}"#),
+        format!(r#""iss":{issuer},"iss":{issuer}"#),
+        format!(r#""iss":[{issuer}]"#),
+    ] {
+        let token = setting.signer.sign_text(&names(&claims)).unwrap();
+        assert!(!matches!(ask(&tokens, &token).await, Ok(Some(_))), "{claims}");
+    }
+    let masters = setting.tokens(|settings| {
+        settings.groups = Some(Mapping::Claim {
+            name: "groups".to_owned(),
+            prefix: "o:".to_owned(),
+        });
+    });
+    let claims = names(r#""sub":"system:admin","groups":"system:masters""#);
+    let token = setting.signer.sign_text(&claims).unwrap();
+    let want = ("o:system:admin".to_owned(), vec!["o:system:masters".to_owned()]);
+    assert_eq!(ask(&masters, &token).await, Ok(Some(want)));
+}
