@@ -9,11 +9,14 @@ use crate::setting::{Http2, Server, limits, next, soon, text, until};
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
+const PRIORITY: u8 = 2;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
+const UNKNOWN: u8 = 0x77;
 
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
@@ -164,7 +167,16 @@ async fn handlers_of_given_up_streams_end() {
 #[tokio::test]
 async fn floods_of_pings_and_settings_are_answered_and_harm_nobody() {
     let server = Server::plain();
-    for (kind, payload) in [(PING, &[0; 8][..]), (SETTINGS, &[])] {
+    // A window of this size or of nothing, a table of headers of another size each time.
+    let (window, table) = (&[0, 4, 0, 0, 0xff, 0xff][..], &[0, 1, 0, 0, 0x10, 0][..]);
+    for (kind, payload) in [
+        (PING, &[0; 8][..]),
+        (SETTINGS, &[]),
+        (SETTINGS, window),
+        (SETTINGS, table),
+        (WINDOW_UPDATE, &[0, 0, 0, 1]),
+        (UNKNOWN, &[0; 100]),
+    ] {
         let neighbour = neighbour(&server).await;
         let (mut read, mut write) = server.tcp().await.into_split();
         write.write_all(&greeting(&[])).await.unwrap();
@@ -175,6 +187,74 @@ async fn floods_of_pings_and_settings_are_answered_and_harm_nobody() {
         is_well(&server, neighbour).await;
         reading.abort();
     }
+}
+
+/// Priorities of streams that never come cost nothing to remember.
+#[tokio::test]
+async fn priorities_are_passed_over() {
+    let server = Server::plain();
+    let neighbour = neighbour(&server).await;
+    let mut stream = server.tcp().await;
+    stream.write_all(&greeting(&[])).await.unwrap();
+    for number in 0..50_000_u32 {
+        let flood = frame(PRIORITY, 0, number * 2 + 1, &[0, 0, 0, 0, 16]);
+        soon(stream.write_all(&flood)).await.unwrap();
+    }
+    is_well(&server, neighbour).await;
+    stream
+        .write_all(&frame(HEADERS, END_STREAM | END_HEADERS, 100_001, &get("/fixed")))
+        .await
+        .unwrap();
+    assert!(read_until_quiet(&mut stream).await.contains(&HEADERS));
+}
+
+/// Frames that say nothing, of a stream that was never opened to its end, and of one that has ended.
+#[tokio::test]
+async fn frames_without_content_cost_their_sender_the_connection() {
+    let server = Server::plain();
+    let neighbour = neighbour(&server).await;
+    // `:method POST`.
+    let post = [0x83, 0x86, 0x84];
+    let padded = [&[255][..], &[0; 255]].concat();
+    for (open, flags, payload) in [
+        (frame(HEADERS, END_HEADERS, 1, &post), 0, &[][..]),
+        // PADDED.
+        (frame(HEADERS, END_HEADERS, 1, &post), 8, &padded),
+        (frame(HEADERS, END_STREAM | END_HEADERS, 1, &GET), 0, &[0; 100]),
+    ] {
+        let sent = [greeting(&[]), open, frame(DATA, flags, 1, payload).repeat(200_000)].concat();
+        let length = payload.len();
+        assert!(attack(&server, sent).await.is_some(), "{length} bytes, flags {flags}");
+    }
+    is_well(&server, neighbour).await;
+}
+
+/// A name and a value are sent once, and meant fifteen thousand times in each head.
+#[tokio::test]
+async fn heads_that_unfold_are_bounded() {
+    let server = Server::plain();
+    let neighbour = neighbour(&server).await;
+    // A literal that goes into the table: name "x", 3 900 bytes of value, whose length is 127 and the rest.
+    let rest = 3_900 - 127;
+    let length = [
+        0x7f,
+        0x80 | u8::try_from(rest & 0x7f).unwrap(),
+        u8::try_from(rest >> 7).unwrap(),
+    ];
+    let entry = [&[0x40, 1, b'x'][..], &length, &[b'v'; 3_900]].concat();
+    let mut sent = greeting(&[]);
+    sent.extend(frame(
+        HEADERS,
+        END_STREAM | END_HEADERS,
+        1,
+        &[&GET[..], &entry].concat(),
+    ));
+    let unfolds = [&GET[..], &[0xbe; 15_000]].concat();
+    for number in 1..300_u32 {
+        sent.extend(frame(HEADERS, END_STREAM | END_HEADERS, number * 2 + 1, &unfolds));
+    }
+    assert!(attack(&server, sent).await.is_some());
+    is_well(&server, neighbour).await;
 }
 
 /// A client that asks for much and takes nothing: what waits for it is bounded.
