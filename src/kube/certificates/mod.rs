@@ -5,6 +5,7 @@ mod cluster_trust_bundle;
 mod conditions;
 mod issued;
 mod pod_certificate_request;
+mod pod_issued;
 pub mod signers;
 
 use keelson_server::registry::KindCode;

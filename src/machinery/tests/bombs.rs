@@ -485,6 +485,13 @@ fn others() -> Vec<Bomb> {
             ),
         ),
         fields(
+            "apply: many labels that are null, backwards",
+            format!("{{\"labels\":{{{}}}}}", {
+                let all: Vec<String> = (0..MAX / 14).rev().map(|n| format!("\"{n:06}\":null")).collect();
+                all.join(",")
+            }),
+        ),
+        fields(
             "apply: many finalizers backwards",
             format!("{{\"finalizers\":[{}]}}", {
                 let all: Vec<String> = (0..MAX / 10).rev().map(|n| format!("\"{n:06}\"")).collect();

@@ -13,6 +13,7 @@ use super::managed::Tracking;
 use super::write::{Attempt, Lease, Part, standard_finalizers};
 use super::{Confirming, Context, Reserving, Resource, Stored, Target, parse_revision};
 use crate::request_info::RequestInfo;
+use crate::turn::Slices;
 
 /// How many generated names are tried.
 const MAX_GENERATED_NAMES: usize = 8;
@@ -51,7 +52,10 @@ impl Resource {
             wipe_system_fields(&mut *object);
         }
         object.meta_mut().self_link.clear();
+        // Between pieces that take long where the object is large.
+        let mut slices = Slices::begin();
         self.track_create(context, &mut *object)?;
+        slices.between().await;
         self.admit(target, Operation::Create, &mut *object, None).await?;
         if let Some(answer) = self.strategy.authorize(context, &*object, None) {
             answer.await?;
@@ -70,7 +74,9 @@ impl Resource {
             if generated {
                 self.generate_name(&mut *object);
             }
+            slices.between().await;
             self.make_ready(target, &mut *object, creation).await?;
+            slices.between().await;
             match self.insert(target, &mut *object).await? {
                 Ok(revision) => {
                     // It stays where nothing is written.

@@ -9,6 +9,7 @@ use keelson_machinery::table::TableColumns;
 use super::{Handler, Resource};
 
 /// What a path leads to: a resource in one version.
+#[derive(Clone)]
 pub struct Endpoint {
     /// In all its versions.
     pub resource: Arc<Resource>,

@@ -19,6 +19,7 @@ use super::write::{
 };
 use super::{Confirming, Context, Reserving, Resource, Target, kept, parse_revision};
 use crate::request_info::RequestInfo;
+use crate::turn::Slices;
 
 /// How often a write is tried again when another writer was faster, before the client is told to retry.
 const MAX_ATTEMPTS: usize = 64;
@@ -99,10 +100,15 @@ impl Resource {
         updater: &mut dyn Updater,
     ) -> Result<Attempt<Box<dyn Object>>, StatusError> {
         let context = target.context;
+        // Between pieces that take long where the object is large.
+        let mut slices = Slices::begin();
         self.check_readable(entry)?;
         let old = self.decode(entry)?;
+        slices.between().await;
         let mut new = updater.make(Some(&*old)).await?;
+        slices.between().await;
         self.track_update(context, request.part, &mut *new, &*old)?;
+        slices.between().await;
         if request.shown.is_none() {
             self.admit(target, Operation::Update, &mut *new, Some(&*old)).await?;
         }
@@ -122,7 +128,9 @@ impl Resource {
         };
         self.reserve(target, reserving).await?;
         self.prepare_update(context, part, &mut *new, &*old);
+        slices.between().await;
         self.check_update(context, part, &*new, &*old).await?;
+        slices.between().await;
         self.validate_update(target, request.shown, &mut *new, &*old).await?;
         if request.part == Part::Main {
             let warnings = self.strategy.warnings(&*new, Some(&*old));
@@ -131,7 +139,9 @@ impl Resource {
         if self.is_finished(&*new) {
             return self.remove_finished(target, entry, new).await;
         }
+        slices.between().await;
         let value = self.encode(&mut *new)?;
+        slices.between().await;
         if context.dry_run || self.holds(entry, &value)? {
             new.meta_mut().resource_version = entry.mod_revision.to_string();
             return self.as_read(new).map(Attempt::Unwritten);

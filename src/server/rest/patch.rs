@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header;
+use bytes::Bytes;
 use keelson_machinery::budget::Budget;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::fieldset::FieldSet;
@@ -14,14 +15,16 @@ use keelson_machinery::status::StatusError;
 
 use super::decode::{TypeFault, check_type, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
-use super::request::Request;
+use super::request::{LARGE_BODY_BYTES, Request};
 use super::update::check_name;
 use super::{Rest, named, write_options};
 use crate::negotiate::Offer;
 use crate::registry::admission::Options;
+use crate::registry::outcome::{Outcome, later, now};
 use crate::registry::owners::{OwnersRead, drop_repeated_owners};
-use crate::registry::write::{Part, UpdateRequest};
-use crate::registry::{Endpoint, Registry};
+use crate::registry::write::{Part, UpdateRequest, Updater};
+use crate::registry::{Endpoint, Registry, Target};
+use crate::turn::aside;
 
 /// The kinds of patch; their content types are compared in their exact case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,28 +79,68 @@ impl Rest {
             &context,
             Options::Patch(write_options(request)),
         );
-        let mut patch = |current: &dyn Object| {
-            let (patched, problems) = patched(
-                &self.registry,
-                endpoint,
-                current,
-                (patch_type, &body),
-                options.field_validation,
-            )?;
-            let Patched {
-                kind,
-                mut object,
-                written_empty,
-            } = patched;
-            request.written_empty.replace(written_empty);
-            request.warnings.borrow_mut().extend(problems);
-            check_name(request, endpoint, &mut *object)?;
-            drop_repeated_owners(&request.warnings, &mut *object, OwnersRead::Admitted);
-            endpoint.resource.apply_defaults(&kind, &mut *object);
-            endpoint.resource.to_hub(&kind, object)
+        let mut patching = Patching {
+            rest: self,
+            request,
+            endpoint,
+            target: &target,
+            patch_type,
+            body,
+            validation: options.field_validation,
         };
-        let updated = self.verbs.patch(&target, &wanted, &mut patch).await?;
+        let updated = self.verbs.patch(&target, &wanted, &mut patching).await?;
         self.object_response(request, endpoint, accepted, 200, updated.object)
+    }
+}
+
+/// Makes what a patch makes of the object that is there. A long patch is applied on a thread made for such work.
+struct Patching<'a> {
+    rest: &'a Rest,
+    request: &'a Request,
+    endpoint: &'a Endpoint,
+    target: &'a Target<'a>,
+    patch_type: PatchType,
+    body: Bytes,
+    validation: FieldValidation,
+}
+
+impl Updater for Patching<'_> {
+    fn make<'a>(&'a mut self, current: Option<&'a dyn Object>) -> Outcome<'a, Box<dyn Object>> {
+        let Some(current) = current else {
+            return now(Err(self.target.resource.not_found(self.target.name)));
+        };
+        if self.body.len() > LARGE_BODY_BYTES {
+            return later(self.made_aside(current));
+        }
+        let patch = (self.patch_type, &*self.body);
+        let made = patched(&self.rest.registry, self.endpoint, current, patch, self.validation);
+        now(made.and_then(|made| self.admitted(made)))
+    }
+}
+
+impl Patching<'_> {
+    async fn made_aside(&self, current: &dyn Object) -> Result<Box<dyn Object>, StatusError> {
+        let (registry, endpoint) = (self.rest.registry.clone(), self.endpoint.clone());
+        let (current, body) = (current.clone_object(), self.body.clone());
+        let (patch_type, validation) = (self.patch_type, self.validation);
+        let made = aside(move || patched(&registry, &endpoint, &*current, (patch_type, &body), validation)).await;
+        self.admitted(made?)
+    }
+
+    /// The object as the hub version, if it is the one that is meant.
+    fn admitted(&self, (patched, problems): (Patched, Vec<String>)) -> Result<Box<dyn Object>, StatusError> {
+        let (request, endpoint) = (self.request, self.endpoint);
+        let Patched {
+            kind,
+            mut object,
+            written_empty,
+        } = patched;
+        request.written_empty.replace(written_empty);
+        request.warnings.borrow_mut().extend(problems);
+        check_name(request, endpoint, &mut *object)?;
+        drop_repeated_owners(&request.warnings, &mut *object, OwnersRead::Admitted);
+        endpoint.resource.apply_defaults(&kind, &mut *object);
+        endpoint.resource.to_hub(&kind, object)
     }
 }
 

@@ -36,7 +36,7 @@ use crate::turn::aside;
 use crate::user::User;
 
 /// A larger body is decoded on another thread.
-const LARGE_BODY_BYTES: usize = 64 * 1024;
+pub(super) const LARGE_BODY_BYTES: usize = 64 * 1024;
 
 /// Largest request body, in bytes, as in kube-apiserver.
 pub const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;

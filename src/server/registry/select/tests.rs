@@ -247,6 +247,8 @@ async fn an_index_in_the_making_is_waited_for() {
 struct Indexed;
 
 impl Strategy for Indexed {
+    type Object = Order;
+
     fn is_indexed(&self) -> bool {
         true
     }
@@ -259,10 +261,10 @@ async fn what_selectors_ask_is_known_of_what_was_written() {
     let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
     let backend = backend(store.clone());
     let mut code = KindCode::default();
-    code.strategy("shop.example.com", "orders", Indexed);
+    code.kind::<Order>().strategy(Indexed);
     let schemes = [&keelson_codegen_sample::api::SCHEME];
-    let registry = Registry::new(&schemes, &code, &backend, "/registry", &|_, _, _| true).unwrap();
-    let resource = registry.resource("shop.example.com", "orders").unwrap().clone();
+    let registry = Registry::new(&schemes, &code, &backend, "/registry", &RuntimeConfig::all()).unwrap();
+    let resource = registry.resource("shop.example.com", "orders").unwrap();
     let verbs = Arc::new(Verbs {
         registry: Arc::new(registry),
         backend,
@@ -277,7 +279,8 @@ async fn what_selectors_ask_is_known_of_what_was_written() {
             .unwrap()
             .entry
             .unwrap();
-        let meta = Derived::of(&entry).unwrap().meta();
+        let derived = Derived::of(&entry).unwrap();
+        let meta = derived.meta(resource.selectable_id);
         meta.map(|meta| meta.label("l").unwrap_or_default().to_owned())
     };
     let mut order = Order::default();

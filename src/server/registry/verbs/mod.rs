@@ -45,9 +45,6 @@ use crate::authz::Authorization;
 pub use handled::HandledRequest;
 pub use target::Target;
 
-/// Makes a new object of the one that is there.
-pub type Patch<'a> = &'a mut dyn FnMut(&dyn Object) -> Result<Box<dyn Object>, StatusError>;
-
 /// The verbs of one server, and what its handlers may use.
 pub struct Verbs {
     /// The resources of the server.
@@ -111,13 +108,9 @@ impl Verbs {
         &self,
         target: &Target<'_>,
         request: &UpdateRequest<'_>,
-        patch: Patch<'_>,
+        patch: &mut dyn Updater,
     ) -> Result<Updated, StatusError> {
-        let mut updater = |current: Option<&dyn Object>| match current {
-            Some(current) => patch(current),
-            None => Err(target.resource.not_found(target.name)),
-        };
-        self.update(target, request, &mut updater).await
+        self.update(target, request, patch).await
     }
 
     /// Applies a document, which makes the object where the request may.
