@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use keelson_codegen_sample::api::shop_example_com::v1::Order;
+use keelson_codegen_sample::api::shop_example_com::v1::{Item, Order};
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_storage::memory::MemoryStore;
 use keelson_storage::{Expect, HistoryLimits, Revision, Store, Write, Written};
@@ -287,6 +287,10 @@ async fn what_selectors_ask_is_known_of_what_was_written() {
     order.metadata.name = "one".to_owned();
     order.spec.customer = "c".to_owned();
     order.spec.address.street = "s".to_owned();
+    order.spec.items.push(Item {
+        article: "a".to_owned(),
+        ..Default::default()
+    });
     orders.create(order).await.unwrap();
     assert_eq!(known().await.as_deref(), Some(""));
     let label = |order: &mut Order| drop(order.metadata.labels.insert("l".to_owned(), "a".to_owned()));
