@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use actix_web::HttpMessage;
 use actix_web::dev::Extensions;
@@ -74,6 +74,8 @@ pub(super) struct Activity {
     close: Notify,
     /// Counts the times that requests came to be under way and that they ended: even while none is.
     turns: Arc<AtomicU64>,
+    /// The rest of a body on HTTP/1.1 is not read.
+    unread: Arc<AtomicBool>,
 }
 
 impl Activity {
@@ -87,6 +89,7 @@ impl Activity {
             closing: Cell::new(false),
             close: Notify::new(),
             turns: Arc::default(),
+            unread: Arc::default(),
         }
     }
 
@@ -157,6 +160,16 @@ impl Activity {
     /// and another one for each time.
     pub(super) fn turns(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.turns)
+    }
+
+    /// The client has more to send of a body than will be read.
+    pub(super) fn leave_unread(&self) {
+        self.unread.store(true, Ordering::Relaxed);
+    }
+
+    /// For the one that ends the connection: whether a body was left unread.
+    pub(super) fn unread(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.unread)
     }
 
     /// Requests begun so far.

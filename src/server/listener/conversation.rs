@@ -23,6 +23,8 @@ use super::answer::Answer;
 use super::connection::Activity;
 use super::drive::{drive, http1_settings, http2_settings};
 use super::head_timed::HeadTimed;
+use super::lingering::Lingering;
+use super::request_body::Rest;
 use super::response::{self, AnswerBody, Asked};
 use super::serve::{Context, ServeError};
 use super::{Connection, Goaway, Upgrade, request};
@@ -89,6 +91,7 @@ where
             let connection = settings.serve_connection(TokioIo::new(stream), answer);
             Ok(drive(pin!(connection), http2, &activity, &context).await?)
         } else {
+            let stream = Lingering::new(stream, activity.unread());
             let stream = HeadTimed::new(stream, activity.turns(), context.limits.head_timeout);
             let connection = http1_settings(&context.limits)
                 .serve_connection(TokioIo::new(stream), answer)
@@ -107,8 +110,8 @@ where
             http2: self.connection.http2,
             timeout: self.context.limits.answer_timeout,
         };
-        let request = match self.translate(request) {
-            Ok(request) => request,
+        let (request, rest) = match self.translate(request) {
+            Ok(translated) => translated,
             Err(error) => {
                 tracing::debug!(%error, "refused a request");
                 let mut refusal = response::refusal(http::StatusCode::BAD_REQUEST, error.text(), under_way);
@@ -122,14 +125,25 @@ where
             }
         };
         let called = AssertUnwindSafe(self.call(request)).catch_unwind().await;
-        let answer = match called {
-            Ok(answer) => answer,
+        // Boxed: few requests come here, and this future lives as long as its answer.
+        let unread = match rest.filter(|_| !asked.http2) {
+            Some(rest) => Box::pin(rest.read()).await,
+            None => false,
+        };
+        let (mut answer, close) = match called {
+            Ok(answer) => response::into_hyper(answer, &asked, under_way),
             Err(panic) => {
                 tracing::error!(panic = response::panic_text(panic.as_ref()), "a handler panicked");
-                return response::refusal(http::StatusCode::INTERNAL_SERVER_ERROR, PANICKED, under_way);
+                let status = http::StatusCode::INTERNAL_SERVER_ERROR;
+                (response::refusal(status, PANICKED, under_way), false)
             }
         };
-        let (answer, close) = response::into_hyper(answer, &asked, under_way);
+        if unread {
+            self.activity.leave_unread();
+            answer
+                .headers_mut()
+                .insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         let sent_away = asked.http2 && self.context.goaway.as_ref().is_some_and(Goaway::decide);
         if sent_away || (close && asked.http2) {
             self.activity.close();
@@ -137,10 +151,10 @@ where
         answer
     }
 
-    fn translate(&self, mut request: http::Request<Incoming>) -> Result<Request, request::HeadError> {
+    fn translate(&self, mut request: http::Request<Incoming>) -> Result<(Request, Option<Rest>), request::HeadError> {
         let upgrade = self.upgrade(&mut request);
         let (head, body) = request.into_parts();
-        let mut request = request::from_hyper(head, body)?;
+        let (mut request, rest) = request::from_hyper(head, body)?;
         request.head_mut().peer_addr = Some(self.connection.peer);
         {
             let mut extensions = actix_web::HttpMessage::extensions_mut(&request);
@@ -150,7 +164,7 @@ where
                 extensions.insert(upgrade);
             }
         }
-        Ok(request)
+        Ok((request, rest))
     }
 
     fn upgrade(&self, request: &mut http::Request<Incoming>) -> Option<Upgrade> {

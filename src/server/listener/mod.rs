@@ -9,7 +9,9 @@
 //! certificates), [`Upgrade`] (when the client asks to leave HTTP) and [`Shutdown`] (so that a watch can end).
 //!
 //! Invariants: a handler whose client went away is dropped; a panic costs one request, never a worker; every limit is
-//! in [`Limits`]; an answer that is not read is given up ([`AnswerDeadline`]). What is absent: HTTP/3, trailers in answers, WebSocket framing (an upgrade gives the raw bytes).
+//! in [`Limits`]; an answer that is not read is given up ([`AnswerDeadline`]); a client that is answered before it has
+//! sent its whole body can read the answer. What is absent: HTTP/3, trailers in answers, WebSocket framing (an upgrade
+//! gives the raw bytes).
 
 mod accept;
 mod answer;
@@ -19,8 +21,10 @@ mod conversation;
 mod descriptors;
 mod drive;
 mod head_timed;
+mod lingering;
 mod prefixed;
 mod request;
+mod request_body;
 mod response;
 mod serve;
 mod shutdown;

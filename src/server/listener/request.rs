@@ -1,16 +1,12 @@
 //! hyper's request becomes actix's: two generations of the `http` crate lie between them.
 
-use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use actix_http::error::PayloadError;
 use actix_http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use actix_http::{BoxedPayloadStream, Method, Payload, Request, Uri, Version};
 use bytes::Bytes;
-use futures_util::Stream;
 use http_body::Body as _;
 use hyper::body::Incoming;
+
+use super::request_body::{BodyStream, Rest};
 
 /// Why a head that hyper accepted is not passed on; the client gets 400.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,14 +33,16 @@ impl HeadError {
 }
 
 /// Makes the application's request. The target is always in origin form (`/path?query`): a target's authority
-/// (HTTP/2's `:authority`, HTTP/1.1's absolute form) becomes the `Host` header, so handlers look in one place.
-pub(super) fn from_hyper(head: http::request::Parts, body: Incoming) -> Result<Request, HeadError> {
+/// (HTTP/2's `:authority`, HTTP/1.1's absolute form) becomes the `Host` header, so handlers look in one place. With it
+/// comes what the application will have left of the body.
+pub(super) fn from_hyper(head: http::request::Parts, body: Incoming) -> Result<(Request, Option<Rest>), HeadError> {
     check_host(&head)?;
-    let payload = if body.is_end_stream() {
-        Payload::None
+    let (payload, rest) = if body.is_end_stream() {
+        (Payload::None, None)
     } else {
-        let stream: BoxedPayloadStream = Box::pin(BodyStream(body));
-        Payload::Stream { payload: stream }
+        let (stream, rest) = BodyStream::new(body, expects_continue(&head.headers));
+        let payload: BoxedPayloadStream = Box::pin(stream);
+        (Payload::Stream { payload }, Some(rest))
     };
     let mut request = Request::with_payload(payload);
     let into = request.head_mut();
@@ -56,7 +54,7 @@ pub(super) fn from_hyper(head: http::request::Parts, body: Incoming) -> Result<R
         let host = HeaderValue::from_str(authority.as_str()).map_err(|_| HeadError::Part("host"))?;
         into.headers.insert(HOST, host);
     }
-    Ok(request)
+    Ok((request, rest))
 }
 
 /// A proxy in front may have read another one of several hosts than we would.
@@ -108,24 +106,10 @@ fn headers(from: &http::HeaderMap, into: &mut HeaderMap) -> Result<(), HeadError
     Ok(())
 }
 
-/// A request's body as actix wants it. Trailers are read over.
-struct BodyStream(Incoming);
-
-impl Stream for BodyStream {
-    type Item = Result<Bytes, PayloadError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
-            return match std::task::ready!(Pin::new(&mut self.0).poll_frame(cx)) {
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) => Poll::Ready(Some(Ok(data))),
-                    Err(_trailers) => continue,
-                },
-                Some(Err(error)) => Poll::Ready(Some(Err(PayloadError::Incomplete(Some(io::Error::other(error)))))),
-                None => Poll::Ready(None),
-            };
-        }
-    }
+/// Whether the client sends the body only when told to.
+fn expects_continue(headers: &http::HeaderMap) -> bool {
+    let expected = headers.get(http::header::EXPECT);
+    expected.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! HTTP/1.1 as clients write it, well and badly.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use http_body_util::Full;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -259,4 +260,62 @@ async fn ask(stream: &mut tokio::net::TcpStream) {
     while !answer.ends_with(&[b'x'; 1024]) {
         assert!(soon(stream.read_buf(&mut answer)).await.unwrap() > 0);
     }
+}
+
+/// The handler of `/fixed` reads no body.
+fn refused(length: usize) -> String {
+    format!("POST /fixed HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n")
+}
+
+#[tokio::test]
+async fn a_short_body_that_nobody_read_does_not_end_the_connection() {
+    let server = Server::plain();
+    let mut stream = server.tcp().await;
+    let head = refused(100_000);
+    stream.write_all(format!("{head}\r\n").as_bytes()).await.unwrap();
+    for _ in 0..10 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        stream.write_all(&[b'x'; 10_000]).await.unwrap();
+    }
+    let next = "GET /next HTTP/1.1\r\nHost: y\r\nConnection: close\r\n\r\n";
+    stream.write_all(next.as_bytes()).await.unwrap();
+    let mut answers = String::new();
+    soon(stream.read_to_string(&mut answers)).await.unwrap();
+    assert!(
+        answers.starts_with("HTTP/1.1 200 OK") && answers.ends_with("GET /next y"),
+        "{answers}"
+    );
+}
+
+/// Such a client reads only when all is written: a reset in between would cost it the answer.
+#[tokio::test]
+async fn a_long_body_that_nobody_read_leaves_the_answer_to_its_client() {
+    let server = Server::plain();
+    for _ in 0..20 {
+        let mut stream = server.tcp().await;
+        let head = refused(4 << 20);
+        stream.write_all(format!("{head}\r\n").as_bytes()).await.unwrap();
+        for _ in 0..64 {
+            stream.write_all(&[b'x'; 64 << 10]).await.unwrap();
+        }
+        let mut answer = String::new();
+        soon(stream.read_to_string(&mut answer)).await.unwrap();
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK") && answer.contains("Connection: close"),
+            "{answer}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_client_whose_body_is_not_wanted_is_not_told_to_continue() {
+    let server = Server::plain();
+    let head = refused(10);
+    let answer = server
+        .raw(format!("{head}Expect: 100-continue\r\n\r\n").as_bytes())
+        .await;
+    assert!(
+        answer.starts_with("HTTP/1.1 200 OK") && answer.contains("Connection: close"),
+        "{answer}"
+    );
 }
