@@ -82,3 +82,22 @@ impl dyn Object {
         self.as_any_mut().downcast_mut()
     }
 }
+
+/// Version of the group `meta.k8s.io`: of Tables and of metadata alone, as clients ask for them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MetaVersion {
+    /// `v1`.
+    V1,
+    /// `v1beta1`, the same in other words.
+    V1beta1,
+}
+
+impl MetaVersion {
+    /// As objects show it.
+    pub const fn api_version(self) -> &'static str {
+        match self {
+            MetaVersion::V1 => "meta.k8s.io/v1",
+            MetaVersion::V1beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}

@@ -8,6 +8,7 @@ use actix_web::web::Data;
 use actix_web::{App, Error, HttpResponse};
 use keelson_machinery::status::StatusError;
 
+use crate::debug::{flow_control, store_snapshot};
 use crate::filters::audit::audit;
 use crate::filters::audit_id::audit_id;
 use crate::filters::authenticate::authenticate;
@@ -22,12 +23,10 @@ use crate::filters::priority_and_fairness::priority_and_fairness;
 use crate::filters::request_info::request_info;
 use crate::filters::retry_after::retry_after;
 use crate::filters::strict_transport::strict_transport;
-use crate::flowcontrol::dump;
 use crate::health;
+use crate::request::Request;
 use crate::respond;
-use crate::rest::request::Request;
 use crate::root;
-use crate::snapshot;
 use crate::state::ServerState;
 
 /// Calls each filter with the rest of the list as what comes after it. Plain calls, so that a filter that has nothing to
@@ -97,10 +96,10 @@ async fn unmuxed(state: &ServerState, request: &Request) -> HttpResponse {
     if let Some(response) = health::serve(state, &request.info.path, &request.query).await {
         return response;
     }
-    if let Some(response) = snapshot::serve(state, request).await {
+    if let Some(response) = store_snapshot::serve(state, request).await {
         return response;
     }
-    if let Some(response) = dump::serve(state, request) {
+    if let Some(response) = flow_control::serve(state, request) {
         return response;
     }
     let found = root::serve(state, request).await;
@@ -122,7 +121,7 @@ fn not_found(state: &ServerState, request: &Request) -> HttpResponse {
         _ => false,
     };
     if routed {
-        respond::error(request, &StatusError::no_such_resource())
+        request.error(&StatusError::no_such_resource())
     } else {
         respond::page_not_found()
     }

@@ -6,9 +6,7 @@ use actix_web::HttpResponse;
 use futures_util::future::LocalBoxFuture;
 
 use crate::registry::{Catalog, Endpoint};
-use crate::respond;
-use crate::rest::Rest;
-use crate::rest::request::Request;
+use crate::request::Request;
 
 /// One server of the chain. What it has may change while it serves.
 pub trait Delegate: Catalog {
@@ -20,37 +18,4 @@ pub trait Delegate: Catalog {
 
     /// Answers a request for what was looked up here, though it may have gone meanwhile.
     fn serve<'a>(&'a self, request: &'a Request, endpoint: &'a Arc<Endpoint>) -> LocalBoxFuture<'a, HttpResponse>;
-}
-
-impl Catalog for Rest {
-    fn served(&self) -> Arc<crate::registry::Served> {
-        self.registry.served()
-    }
-}
-
-impl Delegate for Rest {
-    fn lookup(&self, group: &str, version: &str, resource: &str) -> Option<Arc<Endpoint>> {
-        self.registry.lookup(group, version, resource)
-    }
-
-    fn serves_group(&self, group: &str) -> bool {
-        self.registry.serves_group(group)
-    }
-
-    fn serve<'a>(&'a self, request: &'a Request, endpoint: &'a Arc<Endpoint>) -> LocalBoxFuture<'a, HttpResponse> {
-        Box::pin(async move {
-            let result = self.handle(request, endpoint).await;
-            let mut response = result.unwrap_or_else(|error| respond::error(request, &error));
-            respond::add_warnings(&mut response, &request.warnings.borrow());
-            response
-        })
-    }
-}
-
-/// What answers for the resource of a request: looked up once, when it comes.
-#[derive(Clone)]
-pub struct Found {
-    /// The place of its server in the chain.
-    pub(crate) server: usize,
-    pub endpoint: Arc<Endpoint>,
 }

@@ -16,6 +16,7 @@ mod compress;
 pub mod configuration;
 #[deny(missing_docs)]
 pub mod controller;
+mod debug;
 pub mod delegate;
 pub mod discovery;
 mod document;
@@ -26,21 +27,24 @@ mod health;
 mod impersonation;
 pub mod lifecycle;
 pub mod listener;
+pub mod lister;
 pub mod metrics;
 pub mod negotiate;
 pub mod openapi;
 pub mod outgoing;
+mod pretty;
 #[deny(missing_docs)]
 pub mod registry;
+pub mod request;
 pub mod request_info;
 pub mod respond;
 pub mod rest;
 mod root;
+pub mod series;
 pub mod server;
 pub mod settings;
 #[cfg(test)]
 mod simulation;
-mod snapshot;
 pub mod state;
 pub mod tls;
 mod turn;

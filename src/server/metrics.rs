@@ -1,11 +1,10 @@
 //! `/metrics` in the Prometheus text format, under kube-apiserver's names. Label values come from fixed sets or from the
 //! scheme, so that no client can make series without end.
 
-mod outcomes;
 mod requests;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use keelson_storage::encryption::{Encryption, Reloads};
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -13,29 +12,11 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use sha2::{Digest, Sha256};
 
 use crate::cache::Budget;
-use crate::filters::in_flight::InFlight;
-pub(crate) use outcomes::Outcomes;
+use crate::flowcontrol::in_flight::InFlight;
+use crate::series::id_hash;
 pub(crate) use requests::RequestMetrics;
-
-/// The series of a family whose few label sets have numbers: found by them, instead of by a hash of labels, once they are
-/// there.
-pub(crate) struct Numbered<M, const N: usize>([OnceLock<M>; N]);
-
-impl<M, const N: usize> Default for Numbered<M, N> {
-    fn default() -> Self {
-        Numbered([const { OnceLock::new() }; N])
-    }
-}
-
-impl<M, const N: usize> Numbered<M, N> {
-    /// The series of this number, which `find` finds the first time. Numbers are below `N`.
-    pub fn get(&self, number: usize, find: impl FnOnce() -> M) -> Option<&M> {
-        self.0.get(number).map(|series| series.get_or_init(find))
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct SortLabels {
@@ -118,14 +99,6 @@ impl EncryptionMetrics {
                 .set(i64::try_from(last).unwrap_or(i64::MAX));
         }
     }
-}
-
-/// Which of several servers this is: the machine's name, hashed.
-pub(crate) fn id_hash() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let hash = Sha256::digest(name.trim().as_bytes());
-    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
 }
 
 impl Metrics {

@@ -4,6 +4,8 @@ pub mod accept;
 pub mod media_type;
 pub mod route;
 
+use actix_web::http::header::{self, HeaderMap};
+use keelson_machinery::object::MetaVersion;
 use keelson_machinery::status::StatusError;
 
 use accept::Clause;
@@ -48,21 +50,6 @@ pub enum Shape {
     PartialMetadata(MetaVersion),
     /// `as=PartialObjectMetadataList`.
     PartialMetadataList(MetaVersion),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MetaVersion {
-    V1,
-    V1beta1,
-}
-
-impl MetaVersion {
-    pub const fn api_version(self) -> &'static str {
-        match self {
-            MetaVersion::V1 => "meta.k8s.io/v1",
-            MetaVersion::V1beta1 => "meta.k8s.io/v1beta1",
-        }
-    }
 }
 
 /// The outcome of a negotiation.
@@ -146,6 +133,11 @@ fn shape(clause: &Clause<'_>, format: Format, offer: Offer) -> Option<Shape> {
         "PartialObjectMetadataList" => Some(Shape::PartialMetadataList(version)),
         _ => None,
     }
+}
+
+/// A header's value as text; the first of several.
+pub fn header_text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|v| v.to_str().ok())
 }
 
 #[cfg(test)]

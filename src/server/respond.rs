@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{self, HeaderMap, HeaderValue};
+use actix_web::http::header::{self, HeaderValue};
 use bytes::Bytes;
 use keelson_machinery::json;
 use keelson_machinery::object::Kind;
@@ -14,9 +14,8 @@ use keelson_machinery::yaml;
 
 use crate::audit::{Outcome, Recording};
 use crate::compress;
-use crate::negotiate::{Format, Offer};
-use crate::rest::pretty;
-use crate::rest::request::Request;
+use crate::negotiate::Format;
+use crate::pretty;
 use crate::turn::aside;
 
 /// How an answer is to be written.
@@ -30,30 +29,11 @@ pub struct Rendering {
     pub recording: Recording,
 }
 
-impl Rendering {
-    /// What a request wants of a Status: its `Accept` header as far as that can be met, else indented JSON.
-    pub fn of_status(request: &Request) -> Rendering {
-        let accepted = request.negotiate(Offer::Plain).ok();
-        Rendering {
-            format: accepted.map_or(Format::Json, |a| a.format),
-            pretty: accepted.is_none() || pretty::wanted(&request.headers, &request.query),
-            gzip: compress::accepted(&request.headers),
-            // As in kube-apiserver: what a client gets that takes nothing of what there is, is not recorded.
-            recording: accepted.map(|_| request.audit.recording()).unwrap_or_default(),
-        }
-    }
-}
-
-/// A header's value as text; the first of several.
-pub fn header_text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
-    headers.get(name).and_then(|v| v.to_str().ok())
-}
-
 /// An error as the client sees it.
-pub fn error(request: &Request, error: &StatusError) -> HttpResponse {
+pub fn error(rendering: Rendering, error: &StatusError) -> HttpResponse {
     let error = error.bounded();
     let status = error.to_status();
-    let mut response = kind(Rendering::of_status(request), error.code, &status);
+    let mut response = kind(rendering, error.code, &status);
     if let Some(seconds) = error.details.as_ref().map(|d| d.retry_after_seconds).filter(|s| *s > 0)
         && let Ok(value) = HeaderValue::from_str(&seconds.to_string())
     {

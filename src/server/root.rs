@@ -6,10 +6,10 @@ use actix_web::http::{Method, StatusCode};
 use keelson_machinery::status::StatusError;
 
 use crate::discovery::Ask;
-use crate::negotiate::route;
+use crate::negotiate::{header_text, route};
+use crate::pretty;
+use crate::request::Request;
 use crate::respond;
-use crate::rest::pretty;
-use crate::rest::request::Request;
 use crate::state::ServerState;
 use crate::turn::aside;
 
@@ -39,7 +39,7 @@ pub async fn serve(state: &ServerState, request: &Request) -> Option<HttpRespons
                 query: http.query_string(),
                 headers: &headers,
             })?;
-            Some(found.map_or_else(|error| respond::error(request, &error), answer))
+            Some(found.map_or_else(|error| request.error(&error), answer))
         }
     }
 }
@@ -59,14 +59,14 @@ async fn openapi(
 /// The version, by a router that knows only GET and only JSON.
 fn version(state: &ServerState, request: &Request) -> HttpResponse {
     let checked = if request.http.method() == Method::GET {
-        let accept = respond::header_text(&request.headers, &header::ACCEPT);
+        let accept = header_text(&request.headers, &header::ACCEPT);
         route::check_accept(accept, route::JSON)
     } else {
         Err(StatusError::method_not_allowed())
     };
     match checked {
         Ok(()) => json(serde_json::to_vec(&state.version).unwrap_or_default()),
-        Err(error) => respond::error(request, &error),
+        Err(error) => request.error(&error),
     }
 }
 

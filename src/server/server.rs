@@ -16,13 +16,13 @@ use crate::app::app;
 use crate::audit::Audit;
 use crate::authn::Authentication;
 use crate::authn::jwt::VerifyingKey;
-use crate::authz::{Authorization, Followed};
+use crate::authz::Authorization;
 use crate::cache::Budget;
 use crate::controller::{Controller, Controllers, RunError};
 use crate::delegate::Delegate;
 use crate::discovery::{Catalog, Discovery, IssuerDocuments, MergedCatalog, RuntimeConfig};
 use crate::env::{SystemClock, SystemEntropy};
-use crate::filters::in_flight::InFlight;
+use crate::flowcontrol::in_flight::InFlight;
 use crate::flowcontrol::metrics::FlowMetrics;
 use crate::flowcontrol::spec::ReadFlowControl;
 use crate::flowcontrol::{self, FlowControl};
@@ -31,7 +31,7 @@ use crate::listener::{self, ListenerConfig, Phase, Serving, Shutdown};
 use crate::metrics::Metrics;
 use crate::openapi::{Info, OpenApi};
 use crate::registry::admission::Admission;
-use crate::registry::{Backend, Client, KindCode, Placement, Registry, RegistryError, Verbs};
+use crate::registry::{Backend, Client, Held, KindCode, Placement, Registry, RegistryError, ServerListers, Verbs};
 use crate::rest::Rest;
 use crate::settings::RequestSettings;
 use crate::state::ServerState;
@@ -210,15 +210,16 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
         authentication: config.authentication.clone(),
         authorization: config.authorization.clone(),
     });
-    let mut followed = config.authorization.attach(&registry);
-    followed.extend(config.authentication.attach(&verbs));
+    let listers = ServerListers::new(verbs.clone());
+    config.authorization.attach(&listers);
+    config.authentication.attach(&listers, &backend.clock);
     if let Some(control) = &flow_control {
-        followed.extend(control.attach(&registry));
+        control.attach(&listers);
     }
-    let plugins = config.admission.follows();
-    let resources = plugins.filter_map(|(group, plural)| registry.resource(group, plural));
-    followed.extend(resources.map(|resource| Followed::of(&resource)));
-    hold(followed);
+    for (group, plural) in config.admission.follows() {
+        listers.hold(group, plural);
+    }
+    hold(listers.into_held());
     let rest = Arc::new(Rest {
         registry: registry.clone(),
         backend: backend.clone(),
@@ -292,13 +293,13 @@ pub fn start(config: Config) -> Result<Running, ServerError> {
 }
 
 /// Has stores hold in memory what decisions read there. A store that lies elsewhere tries on by itself.
-fn hold(followed: Vec<Followed>) {
+fn hold(held: Vec<Held>) {
     tokio::task::spawn_local(async move {
-        for Followed {
+        for Held {
             store,
             prefix,
             transformer,
-        } in followed
+        } in held
         {
             match store.snapshot(&prefix).await {
                 Ok(held) => {

@@ -1,4 +1,4 @@
-//! Derived state in the simulation of stores: indexes answer lists by selector, followers know which objects there are,
+//! Derived state in the simulation of stores: indexes answer lists by selector, reflectors know which objects there are,
 //! informers lose no change. All of them are measured by what was written.
 //!
 //! `KEELSON_SEED=<seed> cargo test -p keelson-server simulation::one -- --nocapture` repeats a run and tells what happens.
@@ -23,11 +23,11 @@ use keelson_storage::simulation::world::World;
 use keelson_storage::{Entry, Revision, Store};
 use tokio::time::{sleep, timeout};
 
-use crate::authz::follow::{Change, Follower, Place};
 use crate::cache::{Budget, Items};
 use crate::env::{SystemClock, SystemEntropy};
+use crate::lister::{Change, Feed, Place};
 use crate::registry::{
-    Backend, Change as Told, Changes, Informer, KindCode, Lister, Query, Registry, Resource, RuntimeConfig,
+    Backend, Change as Told, Changes, Informer, KindCode, Lister, Query, Reflector, Registry, Resource, RuntimeConfig,
 };
 
 const PREFIX: &str = "/registry/shop/orders/";
@@ -54,8 +54,8 @@ fn order(name: &str, text: &str) -> Bytes {
 struct Derived {
     store: Arc<EtcdStore>,
     resource: Arc<Resource>,
-    follower: Follower,
-    /// The texts of the objects that the follower has told of.
+    reflector: Reflector,
+    /// The texts of the objects that the reflector has told of.
     known: BTreeMap<Place, String>,
 }
 
@@ -83,7 +83,7 @@ impl Derived {
         Derived {
             store,
             resource,
-            follower: Follower::of(&registry, "shop.example.com", "orders").unwrap(),
+            reflector: Reflector::of(registry.resource("shop.example.com", "orders").unwrap()),
             known: BTreeMap::new(),
         }
     }
@@ -95,7 +95,7 @@ impl Derived {
 
     fn follow(&mut self) {
         let known = &mut self.known;
-        self.follower.catch_up(&mut |changes| {
+        self.reflector.catch_up(&mut |changes| {
             for change in changes {
                 match change {
                     Change::Reset => known.clear(),
@@ -110,7 +110,7 @@ impl Derived {
     }
 }
 
-/// A client of one server that lists by selector, and asks what its followers know.
+/// A client of one server that lists by selector, and asks what its reflectors know.
 struct Guest {
     world: Arc<World>,
     truth: Arc<Truth>,
@@ -189,7 +189,7 @@ impl Guest {
                 expected.len(),
                 held.revision()
             );
-            self.world.fail("a follower knows what memory holds", what);
+            self.world.fail("a reflector knows what memory holds", what);
         }
     }
 }

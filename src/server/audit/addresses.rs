@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use actix_web::http::header::{HeaderMap, HeaderName};
 
-use crate::respond::header_text;
+use crate::negotiate::header_text;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");

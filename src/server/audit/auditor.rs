@@ -15,10 +15,9 @@ use prometheus_client::registry::Registry;
 use super::event::Event;
 use super::level::Level;
 use super::policy::Policy;
-use super::record::{Asked, Record};
+use super::record::{Asked, Audited, Record};
 use super::sink::{Handed, LogSettings, Sink, Wait, WebhookSettings};
-use crate::metrics::Numbered;
-use crate::rest::request::Request;
+use crate::series::Numbered;
 use crate::turn::let_others_in;
 use crate::user::User;
 
@@ -116,15 +115,15 @@ impl Audit {
     }
 
     /// Asks the policy about a request of `user` (`None`: it was not found out who asks). `None`: it is not recorded.
-    pub(crate) fn open(&self, request: &Request, user: Option<&Arc<User>>) -> Option<Rc<Record>> {
+    pub(crate) fn open(&self, request: &Audited<'_>, user: Option<&Arc<User>>) -> Option<Rc<Record>> {
         let auditor = self.auditor.as_ref()?;
-        let id = request.audit.id()?;
-        let decision = auditor.policy.decide(user.map(|user| &**user), &request.info);
+        let id = request.trail.id()?;
+        let decision = auditor.policy.decide(user.map(|user| &**user), request.info);
         let level = decision.level;
         auditor.count_level(level);
         (level > Level::None).then(|| {
             let asked = Asked::of(request, id.clone(), user.cloned());
-            let early = request.audit.take_early();
+            let early = request.trail.take_early();
             Rc::new(Record::new(Arc::clone(auditor), decision, asked, early))
         })
     }

@@ -20,5 +20,5 @@ pub use auditor::{Audit, AuditError, AuditSettings};
 pub use level::{Level, Stage, Stages};
 pub use outcome::{Outcome, Recording};
 pub use policy::{Decision, Policy};
-pub use record::Record;
+pub use record::{Audited, Record};
 pub use trail::Trail;

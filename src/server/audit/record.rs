@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use actix_web::http::Uri;
-use actix_web::http::header::{self, HeaderValue};
+use actix_web::http::header::{self, HeaderMap, HeaderValue};
 use keelson_machinery::json::lossy_text;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::time::{MicroTime, Time};
@@ -19,9 +19,9 @@ use super::level::Stage;
 use super::outcome::{Outcome, Recording};
 use super::policy::Decision;
 use super::sink::Wait;
+use super::trail::Trail;
 use crate::registry::Annotate;
 use crate::request_info::RequestInfo;
-use crate::rest::request::Request;
 use crate::user::User;
 
 /// Bytes of a name that an event shows. Nothing has checked what was sent; no name that is one is longer.
@@ -63,6 +63,17 @@ pub struct Asked {
     agent: Option<HeaderValue>,
 }
 
+/// A request as an audit reads it.
+#[derive(Clone, Copy)]
+pub struct Audited<'a> {
+    pub trail: &'a Trail,
+    pub info: &'a Arc<RequestInfo>,
+    pub uri: &'a Uri,
+    pub headers: &'a HeaderMap,
+    /// The other end of its connection.
+    pub peer: Option<SocketAddr>,
+}
+
 /// What was found out on the way.
 #[derive(Default)]
 pub struct Learned {
@@ -89,16 +100,15 @@ pub struct Record {
 
 impl Asked {
     /// Reads a request whose sender is `user`.
-    pub fn of(request: &Request, id: HeaderValue, user: Option<Arc<User>>) -> Asked {
-        let peer = request.connection().map(|connection| connection.peer);
+    pub fn of(request: &Audited<'_>, id: HeaderValue, user: Option<Arc<User>>) -> Asked {
         Asked {
             id,
-            received: request.audit.received(),
+            received: request.trail.received(),
             received_text: OnceCell::new(),
-            uri: request.http.uri().clone(),
+            uri: request.uri.clone(),
             info: request.info.clone(),
             user,
-            addresses: addresses(&request.headers, peer),
+            addresses: addresses(request.headers, request.peer),
             agent: request.headers.get(header::USER_AGENT).cloned(),
         }
     }

@@ -10,7 +10,6 @@ use keelson_machinery::time::Time;
 use super::objects::{Source, secret_data, text};
 use super::secret::is_same;
 use super::{Answer, Attachment, Identity, Outcome, TokenAuthenticator};
-use crate::authz::Followed;
 use crate::user::User;
 
 const NAMESPACE: &str = "kube-system";
@@ -55,9 +54,9 @@ impl TokenAuthenticator for BootstrapTokens {
         }
     }
 
-    fn attach(&self, attachment: &Attachment<'_>) -> Vec<Followed> {
+    fn attach(&self, attachment: &Attachment<'_>) {
         let _ = self.clock.set(attachment.clock.clone());
-        self.secrets.attach(attachment).into_iter().collect()
+        self.secrets.attach(attachment);
     }
 }
 

@@ -15,7 +15,7 @@ use prometheus_client::registry::Registry;
 use sha2::{Digest, Sha256};
 
 use super::Refusal;
-use crate::metrics::{Numbered, Outcomes, id_hash};
+use crate::series::{Numbered, Outcomes, id_hash};
 
 /// A counter whose name does not end in `_total`, which the library's own would add.
 #[derive(Clone, Debug, Default)]

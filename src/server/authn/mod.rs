@@ -30,9 +30,8 @@ use std::sync::Arc;
 use actix_web::http::header::HeaderMap;
 use keelson_machinery::env::Clock;
 
-use crate::authz::Followed;
 use crate::listener::Connection;
-use crate::registry::{Registry, Verbs};
+use crate::lister::Listers;
 
 pub use anonymous::Anonymous;
 pub use answer::{Answer, Identity, Outcome, Refusal};
@@ -51,10 +50,8 @@ pub struct Credentials<'a> {
 
 /// What authenticators get of the server that they serve.
 pub struct Attachment<'a> {
-    pub registry: &'a Registry,
+    pub listers: &'a dyn Listers,
     pub clock: &'a Arc<dyn Clock>,
-    /// To write; what outlives the server does not keep it.
-    pub verbs: &'a Arc<Verbs>,
     pub metrics: &'a Arc<AuthenticationMetrics>,
 }
 
@@ -65,10 +62,8 @@ pub trait Authenticator: Send + Sync {
     /// Takes away what it reads, whoever authenticated the request: nobody further on needs it.
     fn strip(&self, _headers: &mut HeaderMap) {}
 
-    /// Hands over what the server has, once, before anybody is asked. Returns what the authenticator reads from memory.
-    fn attach(&self, _attachment: &Attachment<'_>) -> Vec<Followed> {
-        Vec::new()
-    }
+    /// Hands over what the server has, once, before anybody is asked.
+    fn attach(&self, _attachment: &Attachment<'_>) {}
 }
 
 /// One kind of bearer token.
@@ -77,9 +72,7 @@ pub trait TokenAuthenticator: Send + Sync {
     fn authenticate<'a>(&'a self, token: &'a str, audiences: &'a [String]) -> Answer<'a>;
 
     /// As [`Authenticator::attach`].
-    fn attach(&self, _attachment: &Attachment<'_>) -> Vec<Followed> {
-        Vec::new()
-    }
+    fn attach(&self, _attachment: &Attachment<'_>) {}
 }
 
 /// Why a token is refused.

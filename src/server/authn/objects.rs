@@ -1,18 +1,17 @@
-//! The objects that authenticators look up: read from the store's memory, from the store only if that has none.
+//! The objects that authenticators look up.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Value;
 
 use super::Attachment;
-use crate::authz::Followed;
-use crate::registry::{Registry, Resource};
+use crate::lister::{Getter, Place};
 
 /// A resource of the server, once that is known.
 pub(super) struct Source {
     plural: &'static str,
-    resource: OnceLock<Arc<Resource>>,
+    getter: OnceLock<Box<dyn Getter>>,
 }
 
 impl Source {
@@ -20,34 +19,30 @@ impl Source {
     pub const fn of(plural: &'static str) -> Source {
         Source {
             plural,
-            resource: OnceLock::new(),
+            getter: OnceLock::new(),
         }
     }
 
-    pub fn attach(&self, attachment: &Attachment<'_>) -> Option<Followed> {
-        self.attach_to(attachment.registry)
-    }
-
-    fn attach_to(&self, registry: &Registry) -> Option<Followed> {
-        let resource = registry.resource("", self.plural)?;
-        let followed = Followed::of(&resource);
-        let _ = self.resource.set(resource);
-        Some(followed)
+    pub fn attach(&self, attachment: &Attachment<'_>) {
+        if let Some(getter) = attachment.listers.getter("", self.plural) {
+            let _ = self.getter.set(getter);
+        }
     }
 
     /// `Ok(None)`: there is no such object. An error is for the log.
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Box<dyn Object>>, String> {
-        let Some(resource) = self.resource.get() else {
-            return Ok(None);
-        };
-        let key = resource.key(namespace, name).map_err(|e| e.to_string())?;
-        let held = resource.backend.store.held(&resource.key_prefix);
-        if let Some(entry) = held.and_then(|held| held.get(&key)) {
-            resource.prepare(&entry).await;
-            return resource.decode(&entry).map(Some).map_err(|e| e.to_string());
+        match self.getter.get() {
+            Some(getter) => getter.get(namespace, name).await,
+            None => Ok(None),
         }
-        let found = resource.find(namespace, name).await.map_err(|e| e.to_string())?;
-        Ok(found.map(|stored| stored.object))
+    }
+
+    /// As [`Getter::label`].
+    pub async fn label(&self, place: &Place, label: &str, value: &str, manager: &'static str) -> Result<(), String> {
+        match self.getter.get() {
+            Some(getter) => getter.label(place, label, value, manager).await,
+            None => Ok(()),
+        }
     }
 }
 

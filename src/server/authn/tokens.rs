@@ -13,7 +13,6 @@ use super::{
     Answer, Attachment, AuthenticationMetrics, Authenticator, Credentials, INVALID_TOKEN, Outcome, Refusal,
     TokenAuthenticator, intersection,
 };
-use crate::authz::Followed;
 
 /// The authenticators of tokens in their order, behind one cache.
 pub struct Tokens {
@@ -77,11 +76,11 @@ impl Authenticator for Tokens {
         }
     }
 
-    fn attach(&self, attachment: &Attachment<'_>) -> Vec<Followed> {
+    fn attach(&self, attachment: &Attachment<'_>) {
         if let Some(cache) = &self.cache {
             cache.count_in(attachment.metrics);
         }
-        self.chain.iter().flat_map(|one| one.attach(attachment)).collect()
+        self.chain.iter().for_each(|one| one.attach(attachment));
     }
 }
 
@@ -131,8 +130,8 @@ impl<T: TokenAuthenticator> TokenAuthenticator for ForAudiences<T> {
         }
     }
 
-    fn attach(&self, attachment: &Attachment<'_>) -> Vec<Followed> {
-        self.tokens.attach(attachment)
+    fn attach(&self, attachment: &Attachment<'_>) {
+        self.tokens.attach(attachment);
     }
 }
 
@@ -154,8 +153,8 @@ impl<T: TokenAuthenticator> TokenAuthenticator for Remembered<T> {
         }
     }
 
-    fn attach(&self, attachment: &Attachment<'_>) -> Vec<Followed> {
-        self.tokens.attach(attachment)
+    fn attach(&self, attachment: &Attachment<'_>) {
+        self.tokens.attach(attachment);
     }
 }
 
@@ -198,10 +197,10 @@ impl TokenAuthenticator for Arc<Issuers> {
         }))
     }
 
-    fn attach(&self, attachment: &Attachment<'_>) -> Vec<Followed> {
+    fn attach(&self, attachment: &Attachment<'_>) {
         let _ = self.server.set((attachment.clock.clone(), attachment.metrics.clone()));
         let issuers = self.current.load();
-        issuers.iter().flat_map(|one| one.attach(attachment)).collect()
+        issuers.iter().for_each(|one| one.attach(attachment));
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use arc_swap::ArcSwap;
+use keelson_machinery::env::Clock;
 
 use super::jwt::KeySet;
 use super::token_issuer::TokenIssuer;
@@ -11,8 +12,7 @@ use super::{
     Anonymous, Attachment, AuthenticationMetrics, Authenticator, Credentials, INVALID_TOKEN, Identity, Refusal,
     request_header,
 };
-use crate::authz::Followed;
-use crate::registry::Verbs;
+use crate::lister::Listers;
 use crate::user::User;
 
 /// The authenticators in their order, then anonymous.
@@ -90,19 +90,14 @@ impl Authentication {
         }
     }
 
-    /// Hands what the server has to all authenticators and returns what these read.
-    pub fn attach(&self, verbs: &Arc<Verbs>) -> Vec<Followed> {
+    /// Hands what the server has to all authenticators.
+    pub fn attach(&self, listers: &dyn Listers, clock: &Arc<dyn Clock>) {
         let attachment = Attachment {
-            registry: &verbs.registry,
-            clock: &verbs.backend.clock,
-            verbs,
+            listers,
+            clock,
             metrics: &self.metrics,
         };
-        let followed = self.chain.iter().flat_map(|one| one.attach(&attachment));
-        let mut followed: Vec<Followed> = followed.collect();
-        followed.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix));
-        followed.dedup_by(|a, b| a.prefix == b.prefix);
-        followed
+        self.chain.iter().for_each(|one| one.attach(&attachment));
     }
 }
 

@@ -17,7 +17,7 @@ use prometheus_client::registry::Registry;
 use sha2::{Digest, Sha256};
 
 use super::Verdict;
-use crate::metrics::{Outcomes, id_hash};
+use crate::series::{Outcomes, id_hash};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DecisionLabels {

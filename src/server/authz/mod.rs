@@ -5,7 +5,6 @@ pub mod configuration;
 mod decision;
 mod everybody;
 mod fixed;
-pub(crate) mod follow;
 mod metrics;
 pub mod node;
 pub mod rbac;
@@ -14,12 +13,7 @@ mod rules;
 mod union;
 pub mod webhook;
 
-use std::sync::Arc;
-
-use keelson_storage::Store;
-use keelson_storage::encryption::ForResource;
-
-use crate::registry::{Registry, Resource};
+use crate::lister::Listers;
 use crate::request_info::RequestInfo;
 use crate::user::User;
 
@@ -31,26 +25,6 @@ pub use metrics::{AuthorizationMetrics, Label};
 pub use refusal::{refusal, refused, resource_path};
 pub use rules::{PathRule, ResourceRule, Rules};
 pub use union::{Authorization, Labeled, aggregate};
-
-/// Keys that a store has to hold in memory, see [`Store::snapshot`].
-#[derive(Clone)]
-pub struct Followed {
-    pub store: Arc<dyn Store>,
-    pub prefix: String,
-    /// What decrypts their values.
-    pub transformer: ForResource,
-}
-
-impl Followed {
-    /// All objects of a resource.
-    pub fn of(resource: &Resource) -> Followed {
-        Followed {
-            store: resource.backend.store.clone(),
-            prefix: resource.key_prefix.clone(),
-            transformer: resource.transformer().clone(),
-        }
-    }
-}
 
 /// One source of permissions.
 pub trait Authorizer: Send + Sync {
@@ -65,9 +39,6 @@ pub trait Authorizer: Send + Sync {
         None
     }
 
-    /// Hands over the resources of the server, once, before anybody is asked. Returns what the authorizer reads from
-    /// memory.
-    fn attach(&self, _registry: &Registry) -> Vec<Followed> {
-        Vec::new()
-    }
+    /// Hands over the objects of the server, once, before anybody is asked.
+    fn attach(&self, _listers: &dyn Listers) {}
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 use super::rbac::Rbac;
-use super::{Answer, AuthorizationMetrics, Authorizer, Decision, Followed, Label, Rules, Verdict};
-use crate::registry::Registry;
+use super::{Answer, AuthorizationMetrics, Authorizer, Decision, Label, Rules, Verdict};
+use crate::lister::Listers;
 use crate::request_info::RequestInfo;
 use crate::user::User;
 
@@ -57,8 +57,8 @@ impl Authorizer for Labeled {
         Some(&self.label)
     }
 
-    fn attach(&self, registry: &Registry) -> Vec<Followed> {
-        self.inner.attach(registry)
+    fn attach(&self, listers: &dyn Listers) {
+        self.inner.attach(listers);
     }
 }
 
@@ -104,18 +104,14 @@ impl Authorization {
         self.inner.chain.store(Arc::new(chain));
     }
 
-    /// Hands the resources of the server to all authorizers and returns what these read.
-    pub fn attach(&self, registry: &Registry) -> Vec<Followed> {
-        let chain = self.inner.chain.load();
-        let mut followed: Vec<Followed> = chain
-            .iter()
-            .chain(&self.inner.spare)
-            .flat_map(|one| one.attach(registry))
-            .collect();
-        followed.extend(self.roles().map(|roles| roles.attach(registry)).unwrap_or_default());
-        followed.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix));
-        followed.dedup_by(|a, b| a.prefix == b.prefix);
-        followed
+    /// Hands the objects of the server to all authorizers.
+    pub fn attach(&self, listers: &dyn Listers) {
+        for one in self.inner.chain.load().iter().chain(&self.inner.spare) {
+            one.attach(listers);
+        }
+        if let Some(roles) = self.roles() {
+            roles.attach(listers);
+        }
     }
 
     /// Asks the authorizers until one decides. What kept others from it does not matter then.

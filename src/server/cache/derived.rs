@@ -9,7 +9,7 @@ use keelson_machinery::table::RowTemplate;
 use keelson_storage::{Entry, Revision, Version};
 
 use super::{Block, Budget};
-use crate::negotiate::MetaVersion;
+use keelson_machinery::object::MetaVersion;
 
 /// What is asked of an object without having it decoded.
 #[derive(Debug, Default)]

@@ -16,7 +16,7 @@ use super::{Catalog, IssuerDocuments, Served, ServedVersion, documents, resource
 use crate::document::{Document, conditions, empty, with_body};
 use crate::negotiate::accept::{self, Clause};
 use crate::negotiate::{Format, Offer, negotiate, route};
-use crate::rest::pretty;
+use crate::pretty;
 
 /// Larger documents are compressed for those who take it.
 const MIN_GZIP_BYTES: usize = 128 << 10;

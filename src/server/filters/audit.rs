@@ -16,8 +16,8 @@ use tokio::time::Instant;
 use super::Next;
 use crate::audit::sink::Wait;
 use crate::audit::{Outcome, Record, Stage};
+use crate::request::Request;
 use crate::respond;
-use crate::rest::request::Request;
 use crate::state::ServerState;
 
 /// The status that is recorded of a request whose client went away: nobody was sent any.
@@ -28,7 +28,7 @@ pub async fn audit(state: &ServerState, request: &mut Request, next: impl Next) 
         return next(request).await;
     }
     let user = Arc::clone(&request.user);
-    let record = state.audit.open(request, Some(&user));
+    let record = state.audit.open(&request.audited(), Some(&user));
     request.audit.decided(record.clone());
     let Some(record) = record else {
         return next(request).await;
@@ -53,7 +53,7 @@ pub async fn refused(
     refuse: impl FnOnce(&Request) -> HttpResponse,
 ) -> HttpResponse {
     let record = match state.audit.is_on() {
-        true => state.audit.open(request, None),
+        true => state.audit.open(&request.audited(), None),
         false => None,
     };
     request.audit.decided(record.clone());

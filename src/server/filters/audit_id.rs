@@ -6,8 +6,8 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 
 use super::Next;
 use crate::audit::Trail;
+use crate::request::Request;
 use crate::request_info::decode_path;
-use crate::rest::request::Request;
 use crate::state::ServerState;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");

@@ -10,7 +10,7 @@ use super::audit::refused;
 use super::{Next, refuse};
 use crate::authn::Credentials;
 use crate::authn::bearer;
-use crate::rest::request::Request;
+use crate::request::Request;
 use crate::state::ServerState;
 use crate::user::USER_ANONYMOUS;
 

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{Next, refuse};
 use crate::authz::refused;
-use crate::rest::request::Request;
+use crate::request::Request;
 use crate::state::ServerState;
 
 /// What was decided, and why, as the audit shows it.

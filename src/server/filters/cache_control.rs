@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
 
 use super::Next;
-use crate::rest::request::Request;
+use crate::request::Request;
 use crate::state::ServerState;
 
 pub async fn cache_control(_: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {

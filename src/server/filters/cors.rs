@@ -6,7 +6,7 @@ use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use regex::Regex;
 
 use super::Next;
-use crate::rest::request::Request;
+use crate::request::Request;
 use crate::state::ServerState;
 
 /// What scripts may do, in kube-apiserver's words.

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use super::audit::refused;
 use super::{Next, refuse};
 use crate::listener::AnswerDeadline;
+use crate::request::Request;
 use crate::request_info::Query;
 use crate::respond;
-use crate::rest::request::Request;
 use crate::state::ServerState;
 
 pub async fn deadline(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {

@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 
 use super::{Next, refuse};
 use crate::impersonation;
-use crate::rest::request::Request;
+use crate::request::Request;
 use crate::state::ServerState;
 
 pub async fn impersonate(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {

@@ -6,8 +6,6 @@
 //! places are taken, so that whoever has to repair a flooded server can.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use actix_web::HttpResponse;
@@ -16,95 +14,15 @@ use actix_web::http::header::{self, HeaderValue};
 use bytes::Bytes;
 
 use super::Next;
-use crate::request_info::RequestInfo;
+use crate::flowcontrol::in_flight::InFlight;
+use crate::request::Request;
 use crate::respond;
-use crate::rest::request::Request;
 use crate::state::ServerState;
 use crate::user::GROUP_MASTERS;
 
 /// The status of who finds no place.
 pub(super) const TOO_MANY: u16 = 429;
 const TEXT: &str = "Too many requests, please try again later.\n";
-
-/// The requests under way.
-#[derive(Debug)]
-pub struct InFlight {
-    reads: Arc<Places>,
-    writes: Arc<Places>,
-    streams: Arc<Places>,
-}
-
-/// How many of one sort are under way, and may be.
-#[derive(Debug)]
-struct Places {
-    taken: AtomicUsize,
-    /// 0: any number.
-    limit: usize,
-}
-
-impl InFlight {
-    /// At most so many of each sort; 0: any number.
-    pub fn new(max_reads: usize, max_writes: usize) -> InFlight {
-        let places = |limit| {
-            Arc::new(Places {
-                taken: AtomicUsize::new(0),
-                limit,
-            })
-        };
-        InFlight {
-            reads: places(max_reads),
-            writes: places(max_writes),
-            streams: places(0),
-        }
-    }
-
-    /// Requests that read.
-    pub fn reads(&self) -> usize {
-        self.reads.taken.load(Ordering::Relaxed)
-    }
-
-    /// Requests that may change something.
-    pub fn writes(&self) -> usize {
-        self.writes.taken.load(Ordering::Relaxed)
-    }
-
-    /// Watches and other long answers.
-    pub fn streams(&self) -> usize {
-        self.streams.taken.load(Ordering::Relaxed)
-    }
-
-    fn of(&self, info: &RequestInfo) -> &Arc<Places> {
-        match is_write(info) {
-            _ if info.is_long_running() => &self.streams,
-            false => &self.reads,
-            true => &self.writes,
-        }
-    }
-}
-
-/// Whether a request may change something.
-pub(super) fn is_write(info: &RequestInfo) -> bool {
-    !matches!(info.verb.as_str(), "get" | "list" | "watch")
-}
-
-/// A request's place; free again when it is dropped.
-struct Place(Arc<Places>);
-
-impl Place {
-    /// `None`: all are taken, and the request has no right to more.
-    fn take(places: &Arc<Places>, may_exceed: impl FnOnce() -> bool) -> Option<Place> {
-        let before = places.taken.fetch_add(1, Ordering::AcqRel);
-        let place = Place(Arc::clone(places));
-        let free = places.limit == 0 || before < places.limit;
-        (free || may_exceed()).then_some(place)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.taken.fetch_sub(1, Ordering::AcqRel);
-    }
-}
 
 pub async fn in_flight(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {
     let is_stream = request.info.is_long_running();
@@ -125,8 +43,8 @@ async fn bounded(
     next: impl Next,
     turn_away: impl FnOnce(&Request),
 ) -> HttpResponse {
-    let places = in_flight.of(&request.info);
-    let Some(place) = Place::take(places, || request.user.in_group(GROUP_MASTERS)) else {
+    let may_exceed = || request.user.in_group(GROUP_MASTERS);
+    let Some(place) = in_flight.take(&request.info, may_exceed) else {
         turn_away(request);
         return too_many();
     };
@@ -172,6 +90,8 @@ mod tests {
     use futures_util::stream;
 
     use super::super::tests::{body, fine, header, request};
+    use std::sync::Arc;
+
     use super::*;
     use crate::user::User;
 
@@ -241,14 +161,5 @@ mod tests {
         assert_eq!(places.reads(), 0);
         assert_eq!(bounded(&places, &mut list, fine, |_| ()).await.status(), 200);
         assert_eq!(places.reads(), 0);
-    }
-
-    #[tokio::test]
-    async fn zero_is_no_limit() {
-        let places = InFlight::new(0, 0);
-        let taken: Vec<_> = (0..1000)
-            .map(|_| Place::take(&places.reads, || false).unwrap())
-            .collect();
-        assert_eq!((taken.len(), places.reads()), (1000, 1000));
     }
 }

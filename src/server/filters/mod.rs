@@ -19,8 +19,7 @@ pub mod strict_transport;
 use actix_web::HttpResponse;
 use keelson_machinery::status::StatusError;
 
-use crate::respond;
-use crate::rest::request::Request;
+use crate::request::Request;
 
 /// The rest of the chain.
 pub trait Next: AsyncFnOnce(&mut Request) -> HttpResponse {}
@@ -29,7 +28,7 @@ impl<F: AsyncFnOnce(&mut Request) -> HttpResponse> Next for F {}
 
 /// Ends a request in a filter.
 fn refuse(request: &Request, error: &StatusError) -> HttpResponse {
-    respond::error(request, error)
+    request.error(error)
 }
 
 #[cfg(test)]

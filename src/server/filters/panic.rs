@@ -7,8 +7,8 @@ use actix_web::HttpResponse;
 use futures_util::FutureExt;
 
 use super::Next;
+use crate::request::Request;
 use crate::respond;
-use crate::rest::request::Request;
 use crate::state::ServerState;
 
 const TEXT: &str = "This request caused apiserver to panic. Look in the logs for details.\n";

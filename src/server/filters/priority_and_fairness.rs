@@ -11,12 +11,14 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use tokio::time::Instant;
 
 use super::Next;
-use super::in_flight::{TOO_MANY, hold, is_write, too_many};
+use super::in_flight::{TOO_MANY, hold, too_many};
 use crate::flowcontrol::FlowControl;
+use crate::flowcontrol::in_flight::is_write;
 use crate::flowcontrol::level::{Asked, Level, Ticket};
 use crate::flowcontrol::queues::{Arrival, Refusal};
-use crate::flowcontrol::watchers::OpenWatch;
-use crate::rest::request::Request;
+use crate::flowcontrol::seat::{UnderWay, WatchSeat};
+use crate::flowcontrol::work::Collection;
+use crate::request::Request;
 use crate::state::ServerState;
 
 const SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
@@ -25,19 +27,6 @@ const LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-priorityl
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// The part of its time that a request may wait.
 const PART_OF_TIME: u32 = 4;
-
-/// What a watch has of flow control: its seat until it has begun, and that others know it is open.
-pub struct WatchSeat {
-    ticket: Option<(Ticket, UnderWay)>,
-    _open: OpenWatch,
-}
-
-impl WatchSeat {
-    /// The watch has begun.
-    pub fn release(&mut self) {
-        self.ticket = None;
-    }
-}
 
 pub async fn priority_and_fairness(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {
     let Some(control) = &state.flow_control else {
@@ -93,7 +82,10 @@ impl Entry {
 fn entry(control: &FlowControl, request: &Request) -> Option<Entry> {
     let (plan, info) = (control.plan(), &request.info);
     let planned = plan.classify(&request.user, info)?;
-    let work = control.estimate(planned, info, &request.query, request.endpoint());
+    let collection = request
+        .endpoint()
+        .map(|endpoint| &*endpoint.resource as &dyn Collection);
+    let work = control.estimate(planned, info, &request.query, collection);
     Some(Entry {
         level: planned.level.clone(),
         arrival: planned.arrival(work, &request.user, info),
@@ -115,41 +107,12 @@ async fn begin_watch(
     request: &mut Request,
     next: impl Next,
 ) -> HttpResponse {
-    let seat = WatchSeat {
-        ticket: Some((ticket, UnderWay::of(control, false, false))),
-        _open: control.open_watch(&request.info),
-    };
+    let seat = WatchSeat::new(control, ticket, &request.info);
     request.seat.replace(Some(seat));
     let response = next(request).await;
     // Nobody took it: there is no watch.
     request.seat.take();
     response
-}
-
-/// A request that is counted by whether it may change something, and waits or is served.
-struct UnderWay {
-    control: Arc<FlowControl>,
-    is_write: bool,
-    waits: bool,
-}
-
-impl UnderWay {
-    fn of(control: &Arc<FlowControl>, is_write: bool, waits: bool) -> UnderWay {
-        control.count_sort(|sorts, now| sorts.gauge(is_write, waits).add(now));
-        UnderWay {
-            control: control.clone(),
-            is_write,
-            waits,
-        }
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        let (is_write, waits) = (self.is_write, self.waits);
-        self.control
-            .count_sort(|sorts, now| sorts.gauge(is_write, waits).remove(now));
-    }
 }
 
 #[cfg(test)]

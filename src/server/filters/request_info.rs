@@ -5,9 +5,9 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 
 use super::Next;
+use crate::request::Request;
 use crate::request_info::{RequestInfo, decode_path};
 use crate::respond;
-use crate::rest::request::Request;
 use crate::state::ServerState;
 
 pub async fn request_info(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {

@@ -7,8 +7,8 @@ use actix_web::http::header::{self, HeaderValue};
 
 use super::Next;
 use crate::listener::Phase;
+use crate::request::Request;
 use crate::respond;
-use crate::rest::request::Request;
 use crate::state::ServerState;
 
 const TEXT: &str = "The apiserver is shutting down, please try again later.\n";

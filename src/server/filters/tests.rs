@@ -3,8 +3,8 @@
 use actix_web::HttpResponse;
 use actix_web::test::TestRequest;
 
+use crate::request::Request;
 use crate::request_info::RequestInfo;
-use crate::rest::request::Request;
 
 /// A request whose attributes have been read.
 pub(crate) fn request(method: &str, target: &str, headers: &[(&str, &str)]) -> Request {

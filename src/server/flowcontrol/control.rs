@@ -16,10 +16,8 @@ use super::queues::Arrival;
 use super::spec::{self, LevelSpec, ReadFlowControl, Schema};
 use super::stats::{SchemaStats, SortRatios};
 use super::watchers::{OpenWatch, Watchers};
-use super::work::{self, Stored, Work};
-use crate::authz::Followed;
-use crate::authz::follow::{Change, Follower};
-use crate::registry::{Endpoint, Registry, Resource};
+use super::work::{self, Collection, Stored, Work};
+use crate::lister::{Change, Feed, Listers};
 use crate::request_info::{Query, RequestInfo};
 use crate::user::User;
 
@@ -33,7 +31,7 @@ const SIZE_SAMPLE: usize = 1_000;
 /// The levels of a server, shared by its workers.
 pub struct FlowControl {
     reader: Box<dyn ReadFlowControl>,
-    sources: OnceLock<Vec<(Kind, Follower)>>,
+    sources: OnceLock<Vec<(Kind, Box<dyn Feed>)>>,
     configuration: Mutex<Configuration>,
     plan: ArcSwap<Plan>,
     stopwatch: Stopwatch,
@@ -105,14 +103,13 @@ impl FlowControl {
         control
     }
 
-    /// Hands over the resources of the server, once, before any request. Returns what is read from memory.
-    pub fn attach(&self, registry: &Registry) -> Vec<Followed> {
-        let sources = self.sources.get_or_init(|| {
+    /// Hands over the objects of the server, once, before any request.
+    pub fn attach(&self, listers: &dyn Listers) {
+        self.sources.get_or_init(|| {
             let known = [(Kind::Level, spec::LEVELS), (Kind::Schema, spec::SCHEMAS)];
-            let of = |(kind, plural)| Some((kind, Follower::of(registry, spec::GROUP, plural)?));
+            let of = |(kind, plural)| Some((kind, listers.feed(spec::GROUP, plural)?));
             known.into_iter().filter_map(of).collect()
         });
-        sources.iter().map(|(_, follower)| follower.followed()).collect()
     }
 
     fn configuration(&self) -> MutexGuard<'_, Configuration> {
@@ -121,8 +118,8 @@ impl FlowControl {
 
     /// The plan as the store has it now.
     pub fn plan(&self) -> Guard<Arc<Plan>> {
-        for (kind, follower) in self.sources.get().into_iter().flatten() {
-            follower.catch_up(&mut |changes| {
+        for (kind, feed) in self.sources.get().into_iter().flatten() {
+            feed.catch_up(&mut |changes| {
                 let mut configuration = self.configuration();
                 changes
                     .into_iter()
@@ -214,17 +211,16 @@ impl FlowControl {
         self.configuration().fraction
     }
 
-    /// What work a request is in its level.
-    pub(crate) fn estimate(
+    /// What work a request is in its level. `collection` is what it lists from.
+    pub fn estimate(
         &self,
         planned: &Planned,
         info: &RequestInfo,
         query: &Query,
-        endpoint: Option<&Endpoint>,
+        collection: Option<&dyn Collection>,
     ) -> Work {
         if work::begins_with_list(info, query) {
-            let stored = endpoint.map(|endpoint| self.stored(&endpoint.resource));
-            let stored = stored.unwrap_or_default();
+            let stored = collection.map(|collection| self.stored(collection)).unwrap_or_default();
             return Work::of_list(info, query, stored, planned.level.max_seats());
         }
         if work::is_write(info) {
@@ -239,28 +235,23 @@ impl FlowControl {
         Work::ONE
     }
 
-    fn stored(&self, resource: &Resource) -> Stored {
-        let prefix = &resource.key_prefix;
-        let Some(held) = resource.backend.store.held(prefix) else {
+    fn stored(&self, collection: &dyn Collection) -> Stored {
+        let Some(objects) = collection.count() else {
             return Stored::default();
         };
-        let objects = held.count(prefix) as u64;
+        let prefix = collection.prefix();
         let now = self.stopwatch.now();
         let mut sizes = self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((measured, average_bytes)) = sizes.get(prefix.as_str()).copied()
+        if let Some((measured, average_bytes)) = sizes.get(prefix).copied()
             && average_bytes > 0
             && now.saturating_sub(measured) < SIZE_AGE
         {
             return Stored { objects, average_bytes };
         }
-        let sample = held.range(prefix, prefix).take(SIZE_SAMPLE);
-        let (count, bytes) = sample.fold((0, 0), |(count, bytes), entry| {
-            (count + 1, bytes + entry.value.len() as u64)
-        });
-        let average_bytes = bytes / u64::max(count, 1);
+        let average_bytes = collection.average_bytes(SIZE_SAMPLE);
         // Those of resources that have gone too.
         sizes.retain(|_, (measured, _)| now.saturating_sub(*measured) < SIZE_AGE);
-        sizes.insert(prefix.clone(), (now, average_bytes));
+        sizes.insert(prefix.to_owned(), (now, average_bytes));
         Stored { objects, average_bytes }
     }
 

@@ -8,13 +8,14 @@
 pub mod classify;
 pub mod control;
 pub mod dealer;
-pub mod dump;
 pub mod histogram;
+pub mod in_flight;
 pub mod integrator;
 pub mod level;
 pub mod limits;
 pub mod metrics;
 pub mod queues;
+pub mod seat;
 pub mod seat_seconds;
 pub mod spec;
 pub mod stats;

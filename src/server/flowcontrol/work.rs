@@ -90,6 +90,18 @@ impl Work {
     }
 }
 
+/// The stored objects of a resource, all namespaces together.
+pub trait Collection {
+    /// What is common to their keys, and to no others.
+    fn prefix(&self) -> &str;
+
+    /// How many there are, as far as memory knows.
+    fn count(&self) -> Option<u64>;
+
+    /// The average size of the first `sample` of them, in bytes.
+    fn average_bytes(&self, sample: usize) -> u64;
+}
+
 /// What a resource has in the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stored {

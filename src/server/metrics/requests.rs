@@ -14,8 +14,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::request::Request;
 use crate::request_info::RequestInfo;
-use crate::rest::request::Request;
 
 /// A label that a definition says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -14,7 +14,7 @@ use keelson_storage::{Entry, Event, Position, Revision, Snapshot};
 
 use super::{Endpoint, Resource, Shown};
 use crate::cache::{Block, Derived, KindKey, Made, Meta, Rendition, Shape, Source};
-use crate::negotiate::MetaVersion;
+use keelson_machinery::object::MetaVersion;
 
 /// Number of the field that holds the items, in the protobuf form of every list kind.
 pub(crate) const LIST_ITEMS: u32 = 2;

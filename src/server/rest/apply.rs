@@ -14,7 +14,6 @@ use keelson_machinery::yaml;
 
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::place::{check_name, check_namespace};
-use super::request::Request;
 use super::{Rest, named, write_options};
 use crate::negotiate::Offer;
 use crate::registry::admission::Options;
@@ -22,6 +21,7 @@ use crate::registry::apply::{Applying, document_name, gvk_text};
 use crate::registry::managed::Tracking;
 use crate::registry::write::{Part, UpdateRequest};
 use crate::registry::{Context, Endpoint};
+use crate::request::Request;
 
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 

@@ -6,12 +6,12 @@ use keelson_machinery::status::StatusError;
 
 use super::options::{WriteOptions, Writing};
 use super::place::check_namespace;
-use super::request::Request;
 use super::{Rest, namespace, write_options};
 use crate::negotiate::Offer;
 use crate::registry::admission::Options;
 use crate::registry::owners::{OwnersRead, drop_repeated_owners};
 use crate::registry::{Endpoint, Target};
+use crate::request::Request;
 
 impl Rest {
     pub(super) async fn create(&self, request: &Request, endpoint: &Endpoint) -> Result<HttpResponse, StatusError> {

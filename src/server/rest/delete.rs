@@ -8,11 +8,11 @@ use keelson_machinery::{json, protobuf, yaml};
 
 use super::list::objects;
 use super::options::{self, ListOptions, Match};
-use super::request::Request;
 use super::{Rest, named};
 use crate::negotiate::{Format, Offer};
 use crate::registry::admission::Options;
 use crate::registry::{Endpoint, SHARED_KINDS};
+use crate::request::Request;
 use crate::respond;
 use crate::turn::Slices;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use keelson_machinery::env::Clock;
 use keelson_machinery::meta::v1::{ListMeta, ObjectMeta};
+use keelson_machinery::object::MetaVersion;
 use keelson_machinery::object::{Object, api_version};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::table::{IncludeObject, Row, TableColumns, TableWriter, write_partial_metadata};
@@ -14,7 +15,7 @@ use super::output::{needs_version, write_metadata};
 use super::renditions::write_object;
 use super::rows::Rows;
 use crate::cache::Shape as Ready;
-use crate::negotiate::{Accepted, Format, MetaVersion, Shape};
+use crate::negotiate::{Accepted, Format, Shape};
 use crate::registry::{Endpoint, Shown};
 
 /// The annotation of the bookmark that ends the events of the initial state.

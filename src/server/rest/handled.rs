@@ -13,13 +13,13 @@ use super::options::{ListOptions, WriteOptions, Writing};
 use super::output::metadata_of;
 use super::owned::own_fields;
 use super::place::check_namespace;
-use super::request::Request;
 use super::{Rest, namespace, write_options};
 use crate::negotiate::Offer;
 use crate::registry::admission::Options;
 use crate::registry::managed::Tracking;
 use crate::registry::verbs::HandledRequest;
 use crate::registry::{Context, Endpoint, Reply};
+use crate::request::Request;
 
 impl Rest {
     /// Answers `verb` with the code of the resource (`subresource` is `None`) or of one of its subresources.

@@ -11,11 +11,11 @@ use keelson_storage::{Revision, Timeline};
 use super::continue_token::Token;
 use super::options::{self, ListOptions, Match};
 use super::output::metadata_list;
-use super::request::Request;
 use super::{Rest, namespace};
 use crate::cache::Items;
 use crate::negotiate::{Offer, Shape};
 use crate::registry::{Endpoint, Next, Query};
+use crate::request::Request;
 
 /// The entries of a list and its metadata.
 pub(super) struct Selection {

@@ -2,9 +2,11 @@
 //! the request, looked up in the registry.
 
 mod apply;
+mod body;
 mod continue_token;
 mod create;
 pub mod decode;
+mod delegate;
 mod delete;
 mod events;
 mod handled;
@@ -14,10 +16,8 @@ mod output;
 mod owned;
 mod patch;
 mod place;
-pub mod pretty;
 mod read;
 mod renditions;
-pub mod request;
 mod rows;
 mod scale;
 mod scale_owners;
@@ -39,8 +39,8 @@ use crate::listener::Shutdown;
 use crate::negotiate::route;
 use crate::registry::admission::{self, Options};
 use crate::registry::{Backend, Context, Endpoint, Registry, Target as Named, Verbs};
+use crate::request::Request;
 use crate::settings::RequestSettings;
-use request::Request;
 
 /// Everything that the handlers of one server need.
 pub struct Rest {

@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use keelson_machinery::json;
 use keelson_machinery::meta::v1::{ListMeta, ObjectMeta};
+use keelson_machinery::object::MetaVersion;
 use keelson_machinery::object::{Kind, Object, api_version};
 use keelson_machinery::protobuf;
 use keelson_machinery::reflect::Value;
@@ -12,9 +13,9 @@ use keelson_machinery::table::{
 };
 
 use super::Rest;
-use super::request::Request;
-use crate::negotiate::{Accepted, Format, MetaVersion, Shape};
+use crate::negotiate::{Accepted, Format, Shape};
 use crate::registry::{Endpoint, Shown};
+use crate::request::Request;
 use crate::respond;
 use crate::turn::Slices;
 

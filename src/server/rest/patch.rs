@@ -15,7 +15,6 @@ use keelson_machinery::status::StatusError;
 
 use super::decode::{TypeFault, check_type, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
-use super::request::{LARGE_BODY_BYTES, Request};
 use super::update::check_name;
 use super::{Rest, named, write_options};
 use crate::negotiate::Offer;
@@ -24,6 +23,7 @@ use crate::registry::outcome::{Outcome, later, now};
 use crate::registry::owners::{OwnersRead, drop_repeated_owners};
 use crate::registry::write::{Part, UpdateRequest, Updater};
 use crate::registry::{Endpoint, Registry, Target};
+use crate::request::{LARGE_BODY_BYTES, Request};
 use crate::turn::aside;
 
 /// The kinds of patch; their content types are compared in their exact case.

@@ -3,9 +3,9 @@
 use keelson_machinery::status::StatusError;
 
 use super::namespace;
-use super::request::Request;
 use crate::registry::Endpoint;
 use crate::registry::verbs::nameless;
+use crate::request::Request;
 
 /// The name of the body must be that of the path.
 pub(super) fn check_name(name: &str, given: &str) -> Result<(), StatusError> {

@@ -4,10 +4,10 @@ use actix_web::HttpResponse;
 use keelson_machinery::status::StatusError;
 
 use super::options;
-use super::request::Request;
 use super::{Rest, namespace};
 use crate::negotiate::Offer;
 use crate::registry::Endpoint;
+use crate::request::Request;
 
 impl Rest {
     /// Also of its status: a subresource that shows the whole object.

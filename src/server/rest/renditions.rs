@@ -15,13 +15,13 @@ use keelson_storage::Entry;
 use super::Rest;
 use super::events::PARTIAL_METADATA;
 use super::output::include_object;
-use super::request::Request;
 use super::rows::Rows;
 use super::writers::{Compressed, Form, Gzip, Plain};
 use crate::cache::{Body, Items, Shape};
 use crate::compress::THRESHOLD_BYTES;
 use crate::negotiate::{Accepted, Format, Shape as Wanted};
 use crate::registry::{Endpoint, LIST_ITEMS};
+use crate::request::Request;
 use crate::respond::{self, Rendering};
 use crate::turn::Slices;
 

@@ -10,8 +10,8 @@ use keelson_storage::{Entry, Revision};
 
 use super::renditions::write_object;
 use crate::cache::Shape;
-use crate::negotiate::MetaVersion;
 use crate::registry::Endpoint;
+use keelson_machinery::object::MetaVersion;
 
 /// How the rows of one answer, or of one event, are shown.
 #[derive(Clone, Copy)]

@@ -19,7 +19,6 @@ use super::options::{FieldValidation, WriteOptions, Writing};
 use super::output::metadata_of;
 use super::patch::{PatchType, apply, unfit};
 use super::place::{check_name, check_namespace};
-use super::request::Request;
 use super::scaling::Scaling;
 use super::{Rest, named, namespace, write_options};
 use crate::negotiate::{Accepted, Format, Offer};
@@ -28,6 +27,7 @@ use crate::registry::apply::unfit as unfit_document;
 use crate::registry::managed::Tracking;
 use crate::registry::write::{Part, UpdateRequest};
 use crate::registry::{Context, Endpoint};
+use crate::request::Request;
 
 impl Rest {
     pub(super) async fn scale(

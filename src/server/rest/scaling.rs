@@ -8,7 +8,6 @@ use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 
 use super::Rest;
-use super::request::Request;
 use super::scale::{Asked, check, check_place, put_back, same_uid};
 use super::scale_owners::ScaleOwners;
 use crate::registry::admission::Operation;
@@ -16,6 +15,7 @@ use crate::registry::managed::RequestWriter;
 use crate::registry::outcome::{later, now};
 use crate::registry::write::Updater;
 use crate::registry::{Endpoint, Outcome, Target};
+use crate::request::Request;
 
 /// Makes an object out of the one that is there and a request to its scale.
 pub(super) struct Scaling<'a> {

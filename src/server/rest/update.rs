@@ -8,13 +8,13 @@ use keelson_machinery::status::StatusError;
 use super::create::take_namespace;
 use super::options::{WriteOptions, Writing};
 use super::place;
-use super::request::Request;
 use super::{Rest, named, write_options};
 use crate::negotiate::Offer;
 use crate::registry::Endpoint;
 use crate::registry::admission::Options;
 use crate::registry::owners::{OwnersRead, drop_repeated_owners};
 use crate::registry::write::{Part, UpdateRequest};
+use crate::request::Request;
 
 impl Rest {
     pub(super) async fn update(

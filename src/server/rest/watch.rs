@@ -15,12 +15,12 @@ use super::events::Encoder;
 use super::list::resolve_fields;
 use super::options::{self, ListOptions};
 use super::output::include_object;
-use super::request::Request;
 use super::watching::{Ends, Watch};
 use super::{Rest, namespace};
 use crate::cache::Items;
 use crate::negotiate::{Format, Offer};
 use crate::registry::{Endpoint, Query};
+use crate::request::Request;
 
 /// Where a watch begins.
 enum Start {

@@ -23,7 +23,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::events::{self, Encoder};
 use super::options::ListOptions;
 use crate::cache::Items;
-use crate::filters::priority_and_fairness::WatchSeat;
+use crate::flowcontrol::seat::WatchSeat;
 use crate::listener::{AnswerDeadline, Shutdown};
 use crate::registry::{Endpoint, Resource};
 use crate::turn::Slices;

@@ -13,8 +13,8 @@ use super::renditions::version;
 use super::rows::Rows;
 use crate::cache::{Block, GZIP_HEAD, Joined, Shape, Write};
 use crate::compress;
-use crate::negotiate::MetaVersion;
 use crate::registry::{Endpoint, LIST_ITEMS};
+use keelson_machinery::object::MetaVersion;
 
 const BEGIN: &[u8] = b"[";
 const SEPARATOR: &[u8] = b",";

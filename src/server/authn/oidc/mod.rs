@@ -17,7 +17,6 @@ use serde_json::{Map, Value};
 
 use super::jwt::{Token, unverified_issuer};
 use super::{Answer, Attachment, AuthenticationMetrics, Identity, Outcome, Refusal, TokenAuthenticator};
-use crate::authz::Followed;
 use crate::outgoing::Egress;
 use distributed::Distributed;
 use id_token::IdToken;
@@ -97,8 +96,7 @@ impl TokenAuthenticator for OidcTokens {
         }
     }
 
-    fn attach(&self, attachment: &Attachment<'_>) -> Vec<Followed> {
+    fn attach(&self, attachment: &Attachment<'_>) {
         self.attach_to(attachment.clock, attachment.metrics);
-        Vec::new()
     }
 }

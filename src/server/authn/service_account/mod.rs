@@ -4,7 +4,7 @@ mod bound;
 mod legacy;
 mod mark;
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 use keelson_machinery::env::Clock;
 use keelson_machinery::field::text::quote;
@@ -14,8 +14,6 @@ use serde::de::DeserializeOwned;
 use super::jwt::{BAD_SIGNATURE, KeySet, RegisteredClaims, Token, unverified_issuer};
 use super::objects::Source;
 use super::{Answer, Attachment, AuthenticationMetrics, Identity, Outcome, Refusal, TokenAuthenticator, intersection};
-use crate::authz::Followed;
-use crate::registry::Verbs;
 use crate::user::{ACCOUNT_PREFIX, User};
 
 /// The issuer of tokens in Secrets.
@@ -40,7 +38,6 @@ pub struct ServiceAccountTokens {
     trust: Arc<Trust>,
     kind: Kind,
     server: OnceLock<(Arc<dyn Clock>, Arc<AuthenticationMetrics>)>,
-    verbs: OnceLock<Weak<Verbs>>,
     accounts: Source,
     secrets: Source,
     pods: Source,
@@ -69,7 +66,6 @@ impl ServiceAccountTokens {
             trust,
             kind,
             server: OnceLock::new(),
-            verbs: OnceLock::new(),
             accounts: Source::of("serviceaccounts"),
             secrets: Source::of("secrets"),
             pods: Source::of("pods"),
@@ -173,14 +169,13 @@ impl TokenAuthenticator for ServiceAccountTokens {
         }
     }
 
-    fn attach(&self, attachment: &Attachment<'_>) -> Vec<Followed> {
+    fn attach(&self, attachment: &Attachment<'_>) {
         let _ = self.server.set((attachment.clock.clone(), attachment.metrics.clone()));
-        let _ = self.verbs.set(Arc::downgrade(attachment.verbs));
         let sources = match self.kind {
             Kind::Legacy => vec![&self.accounts, &self.secrets],
             Kind::Bound => vec![&self.accounts, &self.secrets, &self.pods, &self.nodes],
         };
-        sources.iter().filter_map(|source| source.attach(attachment)).collect()
+        sources.iter().for_each(|source| source.attach(attachment));
     }
 }
 

@@ -6,10 +6,9 @@ use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use keelson_machinery::object::Object;
 
-use super::follow::{Change, Follower};
 use super::rbac::Rule;
-use super::{Answer, Authorizer, Decision, Followed, Rules};
-use crate::registry::Registry;
+use super::{Answer, Authorizer, Decision, Rules};
+use crate::lister::{Change, Feed, Listers};
 use crate::request_info::RequestInfo;
 use crate::user::{GROUP_NODES, NODE_PREFIX, User};
 use graph::Graph;
@@ -36,7 +35,7 @@ pub struct NodeAuthorizer {
     reader: Box<dyn ReadGraph>,
     /// What every node may do beside.
     common: Vec<Rule>,
-    sources: OnceLock<Vec<(Source, Follower)>>,
+    sources: OnceLock<Vec<(Source, Box<dyn Feed>)>>,
     graph: RwLock<Graph>,
 }
 
@@ -67,8 +66,8 @@ impl NodeAuthorizer {
     }
 
     fn graph(&self) -> RwLockReadGuard<'_, Graph> {
-        for (source, follower) in self.sources.get().into_iter().flatten() {
-            follower.catch_up(&mut |changes| {
+        for (source, feed) in self.sources.get().into_iter().flatten() {
+            feed.catch_up(&mut |changes| {
                 let mut graph = self.graph.write().unwrap_or_else(PoisonError::into_inner);
                 for change in changes {
                     self.take(&mut graph, *source, change);
@@ -256,14 +255,13 @@ impl Authorizer for NodeAuthorizer {
         Rules::default()
     }
 
-    fn attach(&self, registry: &Registry) -> Vec<Followed> {
-        let sources = self.sources.get_or_init(|| {
+    fn attach(&self, listers: &dyn Listers) {
+        self.sources.get_or_init(|| {
             let known = SOURCES
                 .into_iter()
-                .filter_map(|(source, group, plural)| Some((source, Follower::of(registry, group, plural)?)));
+                .filter_map(|(source, group, plural)| Some((source, listers.feed(group, plural)?)));
             known.collect()
         });
-        sources.iter().map(|(_, follower)| follower.followed()).collect()
     }
 }
 

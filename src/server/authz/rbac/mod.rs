@@ -11,10 +11,9 @@ use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use keelson_machinery::field::text::quote;
 use keelson_machinery::object::Object;
 
-use super::follow::{Change, Follower};
 use super::union::aggregate;
-use super::{Answer, Authorizer, Followed, PathRule, ResourceRule, Rules};
-use crate::registry::Registry;
+use super::{Answer, Authorizer, PathRule, ResourceRule, Rules};
+use crate::lister::{Change, Feed, Listers};
 use crate::request_info::RequestInfo;
 use crate::user::User;
 
@@ -40,7 +39,7 @@ pub struct Rbac {
 }
 
 struct Source {
-    follower: Follower,
+    feed: Box<dyn Feed>,
     is_binding: bool,
     is_namespaced: bool,
 }
@@ -66,7 +65,7 @@ impl Rbac {
     /// The policy as the store holds it now.
     pub fn policy(&self) -> RwLockReadGuard<'_, Policy> {
         for source in self.sources.get().into_iter().flatten() {
-            source.follower.catch_up(&mut |changes| {
+            source.feed.catch_up(&mut |changes| {
                 let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
                 for change in changes {
                     self.take(&mut policy, source, change);
@@ -143,18 +142,17 @@ impl Authorizer for Rbac {
         all
     }
 
-    fn attach(&self, registry: &Registry) -> Vec<Followed> {
-        let sources = self.sources.get_or_init(|| {
+    fn attach(&self, listers: &dyn Listers) {
+        self.sources.get_or_init(|| {
             let known = SOURCES.into_iter().filter_map(|(plural, is_binding, is_namespaced)| {
                 Some(Source {
-                    follower: Follower::of(registry, GROUP, plural)?,
+                    feed: listers.feed(GROUP, plural)?,
                     is_binding,
                     is_namespaced,
                 })
             });
             known.collect()
         });
-        sources.iter().map(|source| source.follower.followed()).collect()
     }
 }
 

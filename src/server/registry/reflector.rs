@@ -1,4 +1,5 @@
-//! The objects of one resource, followed in the store's memory: who derives something from them is told what changed.
+//! Reflector: the objects of one resource, followed in the store's memory. Who derives something from them is told what
+//! changed.
 //!
 //! Nothing runs in the background. Whoever is about to decide asks whether the store has moved on, which costs next to
 //! nothing, and takes in what happened since: so a decision is as fresh as the store's memory.
@@ -6,29 +7,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use keelson_machinery::object::Object;
 use keelson_storage::{Entry, Epoch, Event, Position, Revision, Snapshot};
 
-use super::Followed;
-use crate::registry::{Registry, Resource};
+use super::Resource;
+use crate::lister::{Change, Feed, Place};
 
 /// Events that are taken in one by one; when there are more, everything is read again.
 const MAX_EVENTS: usize = 10_000;
-
-/// What happened to the objects of a resource.
-pub(crate) enum Change {
-    /// All that was told before no longer counts.
-    Reset,
-    Put(Place, Box<dyn Object>),
-    Gone(Place),
-}
-
-/// Which object. The namespace of those that have none is "".
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct Place {
-    pub namespace: Box<str>,
-    pub name: Box<str>,
-}
 
 /// A position that is read without a lock. None of a store is the default.
 #[derive(Default)]
@@ -51,49 +36,26 @@ impl Told {
     }
 }
 
-pub(crate) struct Follower {
+/// Tells the changes of one resource's objects, see [`Feed`].
+pub(crate) struct Reflector {
     resource: Arc<Resource>,
     /// Everything up to here was told.
     at: Told,
     turn: Mutex<()>,
 }
 
-impl Follower {
-    /// `None`: the server has no such resource.
-    pub fn of(registry: &Registry, group: &str, plural: &str) -> Option<Follower> {
-        Some(Follower {
-            resource: registry.resource(group, plural)?,
+impl Reflector {
+    /// From the beginning: nothing has been told yet.
+    pub fn of(resource: Arc<Resource>) -> Reflector {
+        Reflector {
+            resource,
             at: Told::default(),
             turn: Mutex::default(),
-        })
+        }
     }
 
     fn prefix(&self) -> &str {
         &self.resource.key_prefix
-    }
-
-    pub fn followed(&self) -> Followed {
-        Followed::of(&self.resource)
-    }
-
-    /// Tells what happened since the last call, if anything did.
-    pub fn catch_up(&self, take: &mut dyn FnMut(Vec<Change>)) {
-        let store = &self.resource.backend.store;
-        let is_current = |position: Position| self.at.get() == position;
-        if store.held_position(self.prefix()).is_none_or(is_current) {
-            return;
-        }
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        // Looked at again: another thread may have been here.
-        let Some(held) = store.held(self.prefix()) else { return };
-        let Some(to) = held.position().filter(|to| !is_current(*to)) else {
-            return;
-        };
-        let Some(changes) = self.since(to, &held) else { return };
-        if !changes.is_empty() {
-            take(changes);
-        }
-        self.at.set(to);
     }
 
     /// `None`: something of that can't be read before a key management service has answered, which is asked now. What was
@@ -159,6 +121,27 @@ impl Follower {
     }
 }
 
+impl Feed for Reflector {
+    fn catch_up(&self, take: &mut dyn FnMut(Vec<Change>)) {
+        let store = &self.resource.backend.store;
+        let is_current = |position: Position| self.at.get() == position;
+        if store.held_position(self.prefix()).is_none_or(is_current) {
+            return;
+        }
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        // Looked at again: another thread may have been here.
+        let Some(held) = store.held(self.prefix()) else { return };
+        let Some(to) = held.position().filter(|to| !is_current(*to)) else {
+            return;
+        };
+        let Some(changes) = self.since(to, &held) else { return };
+        if !changes.is_empty() {
+            take(changes);
+        }
+        self.at.set(to);
+    }
+}
+
 #[cfg(test)]
 #[path = "../tests/serving/swapped.rs"]
 #[allow(dead_code, reason = "some of it is for tests of lists")]
@@ -174,13 +157,13 @@ mod tests {
     use super::swapped::Swapped;
     use super::*;
     use crate::env::{SystemClock, SystemEntropy};
-    use crate::registry::{Backend, KindCode, RuntimeConfig};
+    use crate::registry::{Backend, KindCode, Registry, RuntimeConfig};
 
     fn empty() -> Arc<MemoryStore> {
         Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap())
     }
 
-    fn follower(store: Arc<dyn Store>) -> Follower {
+    fn reflector(store: Arc<dyn Store>) -> Reflector {
         let backend = Backend {
             store,
             clock: Arc::new(SystemClock),
@@ -198,10 +181,10 @@ mod tests {
             &RuntimeConfig::all(),
         )
         .unwrap();
-        Follower::of(&registry, "shop.example.com", "orders").unwrap()
+        Reflector::of(registry.resource("shop.example.com", "orders").unwrap())
     }
 
-    async fn put(store: &dyn Store, follower: &Follower, name: &str) -> u64 {
+    async fn put(store: &dyn Store, reflector: &Reflector, name: &str) -> u64 {
         let value = format!(
             r#"{{"apiVersion":"shop.example.com/v1","kind":"Order","metadata":{{"name":"{name}","namespace":"default"}}}}"#
         );
@@ -209,7 +192,7 @@ mod tests {
             value: value.into(),
             lease: None,
         };
-        let key = format!("{}default/{name}", follower.prefix());
+        let key = format!("{}default/{name}", reflector.prefix());
         match store.write(&key, Expect::Absent, put).await.unwrap() {
             Written::Done { revision } => revision.0,
             conflict => panic!("{conflict:?}"),
@@ -217,9 +200,9 @@ mod tests {
     }
 
     /// Brings what is known up to date; the second value says whether all was told anew.
-    fn catch_up(follower: &Follower, known: &mut BTreeSet<String>) -> bool {
+    fn catch_up(reflector: &Reflector, known: &mut BTreeSet<String>) -> bool {
         let mut anew = false;
-        follower.catch_up(&mut |changes| {
+        reflector.catch_up(&mut |changes| {
             for change in changes {
                 match change {
                     Change::Reset => {
@@ -239,15 +222,15 @@ mod tests {
     async fn a_store_that_went_back_is_read_anew() {
         for behind in [-1_i64, 0, 1] {
             let store = Arc::new(Swapped::new(empty()));
-            let follower = follower(store.clone());
+            let reflector = reflector(store.clone());
             let mut known = BTreeSet::new();
             let mut newest = 0;
             for name in ["a", "b", "lost"] {
-                newest = put(&*store.now(), &follower, name).await;
+                newest = put(&*store.now(), &reflector, name).await;
             }
-            assert!(catch_up(&follower, &mut known));
-            put(&*store.now(), &follower, "c").await;
-            assert!(!catch_up(&follower, &mut known));
+            assert!(catch_up(&reflector, &mut known));
+            put(&*store.now(), &reflector, "c").await;
+            assert!(!catch_up(&reflector, &mut known));
             assert_eq!(known.iter().collect::<Vec<_>>(), ["a", "b", "c", "lost"]);
             newest += 1;
 
@@ -255,13 +238,13 @@ mod tests {
             let mut expected = BTreeSet::new();
             for n in 2..=newest.saturating_add_signed(behind) {
                 let name = format!("new-{n}");
-                assert_eq!(put(&*other, &follower, &name).await, n);
+                assert_eq!(put(&*other, &reflector, &name).await, n);
                 expected.insert(name);
             }
             store.put_back(other);
-            assert!(catch_up(&follower, &mut known));
+            assert!(catch_up(&reflector, &mut known));
             assert_eq!(known, expected, "{behind}");
-            assert!(!catch_up(&follower, &mut known));
+            assert!(!catch_up(&reflector, &mut known));
         }
     }
 }

@@ -6,26 +6,20 @@ use actix_web::HttpResponse;
 use actix_web::http::header;
 use keelson_machinery::time;
 
-use super::control::FlowControl;
-use super::level::{Asked, Level, State};
-use super::queues::{Held, Phase, Place, Queue};
-use super::spec::Discipline;
-use crate::rest::request::Request;
+use crate::flowcontrol::control::FlowControl;
+use crate::flowcontrol::level::{Asked, Level, State};
+use crate::flowcontrol::queues::{Held, Phase, Place, Queue};
+use crate::flowcontrol::spec::Discipline;
+use crate::request::Request;
 use crate::state::ServerState;
 
 const FOLDER: &str = "/debug/api_priority_and_fairness/";
-const TABLES: [&str; 3] = ["dump_priority_levels", "dump_queues", "dump_requests"];
 /// Idle queues of a level are shown up to this one.
 const MAX_QUEUES: usize = 10_000;
 /// No column is narrower.
 const MIN_WIDTH: usize = 8;
 /// What a request that has not begun shows as its start.
 const NEVER: &str = "0001-01-01T00:00:00Z";
-
-/// The paths that are served.
-pub fn paths() -> impl Iterator<Item = String> {
-    TABLES.iter().map(|table| format!("{FOLDER}{table}"))
-}
 
 /// `None`: another path, or a server without flow control.
 pub fn serve(state: &ServerState, request: &Request) -> Option<HttpResponse> {

@@ -4,42 +4,45 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use actix_web::HttpRequest;
 use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::http::header::{self, HeaderMap};
 use actix_web::web::BytesMut;
+use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::managed::{self, Writer};
-use keelson_machinery::object::{Gvk, Kind, Object, api_version};
-use keelson_machinery::scheme::KindRef;
+use keelson_machinery::object::api_version;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
 use tokio::time::Instant;
 
-use super::decode::{decode_kind, decode_object};
-use super::options::FieldValidation;
-use super::pretty;
-use crate::audit::Trail;
+use crate::audit::{Audited, Trail};
 use crate::authz::Authorization;
 use crate::compress;
-use crate::delegate::Found;
-use crate::filters::priority_and_fairness::WatchSeat;
+use crate::flowcontrol::seat::WatchSeat;
 use crate::listener::Connection;
-use crate::negotiate::{self, Accepted, Format, Offer};
+use crate::negotiate::{self, Accepted, Format, Offer, header_text};
+use crate::pretty;
 use crate::registry::managed::{RequestWriter, Tracking};
-use crate::registry::{Context, Endpoint, Registry, Warnings};
+use crate::registry::{Context, Endpoint, Warnings};
 use crate::request_info::{Query, RequestInfo};
-use crate::respond::{Rendering, header_text};
-use crate::turn::aside;
+use crate::respond::{self, Rendering};
 use crate::user::User;
 
 /// A larger body is decoded on another thread.
-pub(super) const LARGE_BODY_BYTES: usize = 64 * 1024;
+pub(crate) const LARGE_BODY_BYTES: usize = 64 * 1024;
 
 /// Largest request body, in bytes, as in kube-apiserver.
 pub const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
+
+/// What answers for the resource of a request: looked up once, when it comes.
+#[derive(Clone)]
+pub struct Found {
+    /// The place of its server in the chain.
+    pub(crate) server: usize,
+    pub endpoint: Arc<Endpoint>,
+}
 
 /// A request on its way. The filters learn who sends it and what it asks for; behind them the sender is known and allowed
 /// to do that.
@@ -110,6 +113,34 @@ impl Request {
             pretty: pretty::wanted(&self.headers, &self.query),
             gzip: compress::accepted(&self.headers),
             recording: self.audit.recording(),
+        }
+    }
+
+    /// How an error is shown: as the `Accept` header wants it as far as that can be met, else as indented JSON.
+    pub fn status_rendering(&self) -> Rendering {
+        let accepted = self.negotiate(Offer::Plain).ok();
+        Rendering {
+            format: accepted.map_or(Format::Json, |a| a.format),
+            pretty: accepted.is_none() || pretty::wanted(&self.headers, &self.query),
+            gzip: compress::accepted(&self.headers),
+            // As in kube-apiserver: what a client gets that takes nothing of what there is, is not recorded.
+            recording: accepted.map(|_| self.audit.recording()).unwrap_or_default(),
+        }
+    }
+
+    /// An error as the sender sees it.
+    pub fn error(&self, error: &StatusError) -> HttpResponse {
+        respond::error(self.status_rendering(), error)
+    }
+
+    /// What an audit reads of it.
+    pub fn audited(&self) -> Audited<'_> {
+        Audited {
+            trail: &self.audit,
+            info: &self.info,
+            uri: self.http.uri(),
+            headers: &self.headers,
+            peer: self.connection().map(|connection| connection.peer),
         }
     }
 
@@ -188,50 +219,5 @@ impl Request {
                 Format::Protobuf.media_type(),
             ])
         })
-    }
-
-    /// Decodes the body as an object of `kind`, with defaults not yet applied.
-    pub async fn object(
-        &self,
-        registry: &Arc<Registry>,
-        kind: &KindRef,
-        validation: FieldValidation,
-    ) -> Result<Box<dyn Object>, StatusError> {
-        let format = self.body_format()?;
-        let body = self.body().await?;
-        let (object, told) = match body.len() > LARGE_BODY_BYTES {
-            false => decode_object(registry, kind, format, &body, validation)?,
-            true => {
-                let (registry, kind) = (registry.clone(), kind.clone());
-                aside(move || decode_object(&registry, &kind, format, &body, validation)).await?
-            }
-        };
-        self.warnings.borrow_mut().extend(told.problems);
-        self.written_empty.replace(told.written_empty);
-        Ok(object)
-    }
-
-    /// Decodes the body as a `kind` that need not be a resource, into an empty message of it.
-    pub async fn kind(
-        &self,
-        registry: &Arc<Registry>,
-        kind: Gvk,
-        validation: FieldValidation,
-        mut message: Box<dyn Kind>,
-    ) -> Result<Box<dyn Kind>, StatusError> {
-        let format = self.body_format()?;
-        let body = self.body().await?;
-        let large = body.len() > LARGE_BODY_BYTES;
-        let registry = registry.clone();
-        let decode = move || {
-            let told = decode_kind(&registry, &kind, format, &body, validation, &mut *message)?;
-            Ok((message, told))
-        };
-        let (message, told) = match large {
-            false => decode()?,
-            true => aside(decode).await?,
-        };
-        self.warnings.borrow_mut().extend(told.problems);
-        Ok(message)
     }
 }

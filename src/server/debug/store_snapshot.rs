@@ -17,9 +17,8 @@ use keelson_storage::{StoreCopy, StoreError};
 use tokio::time::Instant;
 
 use crate::authz::refused;
+use crate::request::Request;
 use crate::request_info::RequestInfo;
-use crate::respond;
-use crate::rest::request::Request;
 use crate::state::ServerState;
 
 pub const PATH: &str = "/debug/store/snapshot";
@@ -77,7 +76,7 @@ fn sending(copy: StoreCopy) -> Sending {
 }
 
 fn failed(request: &Request, error: &StatusError) -> HttpResponse {
-    respond::error(request, error)
+    request.error(error)
 }
 
 fn sized(copy: StoreCopy) -> Result<(u64, StoreCopy), StoreError> {

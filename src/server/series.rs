@@ -1,16 +1,33 @@
-//! Counters and histograms of outcomes.
+//! Metric series: found by a number instead of by a hash of labels, and how a server is called in them.
 
 use std::hash::Hash;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
+use sha2::{Digest, Sha256};
 
-use super::Numbered;
+/// The series of a family whose few label sets have numbers: found by them, instead of by a hash of labels, once they are
+/// there.
+pub struct Numbered<M, const N: usize>([OnceLock<M>; N]);
+
+impl<M, const N: usize> Default for Numbered<M, N> {
+    fn default() -> Self {
+        Numbered([const { OnceLock::new() }; N])
+    }
+}
+
+impl<M, const N: usize> Numbered<M, N> {
+    /// The series of this number, which `find` finds the first time. Numbers are below `N`.
+    pub fn get(&self, number: usize, find: impl FnOnce() -> M) -> Option<&M> {
+        self.0.get(number).map(|series| series.get_or_init(find))
+    }
+}
 
 /// A counter `C` and a histogram of seconds for each of `N` outcomes, which have labels `L`. Both are found by the number
 /// of the outcome.
-pub(crate) struct Outcomes<L, C, const N: usize> {
+pub struct Outcomes<L, C, const N: usize> {
     /// Registered under a name of its own.
     pub counts: Family<L, C>,
     /// The same.
@@ -38,4 +55,12 @@ impl<L: Clone + Hash + Eq, C: Clone + Default, const N: usize> Outcomes<L, C, N>
         seconds.observe(took.as_secs_f64());
         Some(count)
     }
+}
+
+/// Which of several servers this is: the machine's name, hashed.
+pub fn id_hash() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let hash = Sha256::digest(name.trim().as_bytes());
+    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
 }

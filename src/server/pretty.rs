@@ -2,9 +2,9 @@
 
 use actix_web::http::header::{self, HeaderMap};
 
+use crate::negotiate::header_text;
 use crate::negotiate::{Offer, negotiate};
 use crate::request_info::Query;
-use crate::respond::header_text;
 
 /// `;pretty=1` of the clause that is taken, or `?pretty=`; without a value for it curl, wget and browsers get indented
 /// JSON.

@@ -1,0 +1,60 @@
+//! Request bodies as objects.
+
+use std::sync::Arc;
+
+use keelson_machinery::object::{Gvk, Kind, Object};
+use keelson_machinery::scheme::KindRef;
+use keelson_machinery::status::StatusError;
+
+use super::decode::{decode_kind, decode_object};
+use super::options::FieldValidation;
+use crate::registry::Registry;
+use crate::request::{LARGE_BODY_BYTES, Request};
+use crate::turn::aside;
+
+impl Request {
+    /// Decodes the body as an object of `kind`, with defaults not yet applied.
+    pub async fn object(
+        &self,
+        registry: &Arc<Registry>,
+        kind: &KindRef,
+        validation: FieldValidation,
+    ) -> Result<Box<dyn Object>, StatusError> {
+        let format = self.body_format()?;
+        let body = self.body().await?;
+        let (object, told) = match body.len() > LARGE_BODY_BYTES {
+            false => decode_object(registry, kind, format, &body, validation)?,
+            true => {
+                let (registry, kind) = (registry.clone(), kind.clone());
+                aside(move || decode_object(&registry, &kind, format, &body, validation)).await?
+            }
+        };
+        self.warnings.borrow_mut().extend(told.problems);
+        self.written_empty.replace(told.written_empty);
+        Ok(object)
+    }
+
+    /// Decodes the body as a `kind` that need not be a resource, into an empty message of it.
+    pub async fn kind(
+        &self,
+        registry: &Arc<Registry>,
+        kind: Gvk,
+        validation: FieldValidation,
+        mut message: Box<dyn Kind>,
+    ) -> Result<Box<dyn Kind>, StatusError> {
+        let format = self.body_format()?;
+        let body = self.body().await?;
+        let large = body.len() > LARGE_BODY_BYTES;
+        let registry = registry.clone();
+        let decode = move || {
+            let told = decode_kind(&registry, &kind, format, &body, validation, &mut *message)?;
+            Ok((message, told))
+        };
+        let (message, told) = match large {
+            false => decode()?,
+            true => aside(decode).await?,
+        };
+        self.warnings.borrow_mut().extend(told.problems);
+        Ok(message)
+    }
+}
