@@ -17,23 +17,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use keelson_access::authn::certificate::ClientCertificates;
+use keelson_access::authn::jwt::KeySet;
+use keelson_access::authn::service_account::{ServiceAccountTokens, Trust};
+use keelson_access::authn::token_cache::TokenCache;
+use keelson_access::authn::token_issuer::TokenIssuer;
+use keelson_access::authn::tokens::{Tokens, WebSocketTokens};
+use keelson_access::authn::{Answer, Authentication, Authenticator, Credentials, Identity as Sender};
+use keelson_access::authz::node::NodeAuthorizer;
+use keelson_access::authz::rbac::Rbac;
+use keelson_access::authz::{AlwaysAllow, Authorization, Labeled, PrivilegedGroup};
+use keelson_access::user::{GROUP_MASTERS, User};
+use keelson_base::env::SystemClock;
+use keelson_net::tls::certificates;
+use keelson_net::tls::certs::KeyPem;
 use keelson_server::audit::sink::{Batching, Format, LogSettings, Mode, Rotation};
 use keelson_server::audit::{Audit, AuditSettings, Policy};
-use keelson_server::authn::certificate::ClientCertificates;
-use keelson_server::authn::jwt::KeySet;
-use keelson_server::authn::service_account::{ServiceAccountTokens, Trust};
-use keelson_server::authn::token_cache::TokenCache;
-use keelson_server::authn::token_issuer::TokenIssuer;
-use keelson_server::authn::tokens::{Tokens, WebSocketTokens};
-use keelson_server::authn::{Answer, Authentication, Authenticator, Credentials, Identity as Sender};
-use keelson_server::authz::node::NodeAuthorizer;
-use keelson_server::authz::rbac::Rbac;
-use keelson_server::authz::{AlwaysAllow, Authorization, Labeled, PrivilegedGroup};
-use keelson_server::env::SystemClock;
 use keelson_server::server::Config;
-use keelson_server::tls::certificates;
-use keelson_server::tls::certs::KeyPem;
-use keelson_server::user::{GROUP_MASTERS, User};
 use support::client::{Client, Identity, Protocol, Request, server_cpu};
 use support::{memory, request, serve_with};
 
@@ -137,8 +137,8 @@ impl Part {
         config.authorization = match self.roles {
             false => Authorization::new(vec![Arc::new(AlwaysAllow)]),
             true => {
-                let roles = Arc::new(Rbac::new(keelson::kube::rbac::Reader));
-                let node = NodeAuthorizer::new(keelson::kube::NodeGraph, keelson::kube::node_rules().unwrap());
+                let roles = Arc::new(Rbac::new(keelson_kube::rbac::Reader));
+                let node = NodeAuthorizer::new(keelson_kube::NodeGraph, keelson_kube::node_rules().unwrap());
                 let chain = vec![
                     Arc::new(PrivilegedGroup) as _,
                     Arc::new(Labeled::new("Node", Arc::new(node))) as _,
@@ -148,7 +148,7 @@ impl Part {
             }
         };
         if self.fairness {
-            config.flow_control = Some(Box::new(keelson::kube::flowcontrol::Reader));
+            config.flow_control = Some(Box::new(keelson_kube::flowcontrol::Reader));
         }
         if let Some(mode) = self.audit {
             config.audit = audit(mode, &self.log(&setting.folder));

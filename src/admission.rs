@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use keelson_server::registry::admission::{Admission, Plugin};
+use keelson_registry::admission::{Admission, Plugin};
 
-use crate::options::{AdmissionSettings, OptionError};
+use keelson_options::{AdmissionSettings, OptionError};
 
 /// The plug-ins that are on. `unbuilt`: names that kube-apiserver knows and this server does not; they have no effect.
 pub(crate) fn switched(

@@ -4,28 +4,28 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use keelson_access::authn::basic::Passwords;
+use keelson_access::authn::bootstrap_token::BootstrapTokens;
+use keelson_access::authn::jwt::KeySet;
+use keelson_access::authn::oidc::{OidcSettings, OidcTokens};
+use keelson_access::authn::service_account::{ServiceAccountTokens, Trust};
+use keelson_access::authn::structured::AuthenticationConfiguration;
+use keelson_access::authn::token_cache::TokenCache;
+use keelson_access::authn::token_file::StaticTokens;
+use keelson_access::authn::token_issuer::TokenIssuer;
+use keelson_access::authn::tokens::{ForAudiences, Issuers, Remembered, Tokens, WebSocketTokens};
+use keelson_access::authn::webhook::WebhookTokens;
+use keelson_access::authn::{Anonymous, Authentication, Authenticator, TokenAuthenticator};
+use keelson_access::authz::configuration::AuthorizerKind;
+use keelson_base::env::SystemClock;
 use keelson_machinery::env::Clock;
-use keelson_server::authn::basic::Passwords;
-use keelson_server::authn::bootstrap_token::BootstrapTokens;
-use keelson_server::authn::jwt::KeySet;
-use keelson_server::authn::oidc::{OidcSettings, OidcTokens};
-use keelson_server::authn::service_account::{ServiceAccountTokens, Trust};
-use keelson_server::authn::structured::AuthenticationConfiguration;
-use keelson_server::authn::token_cache::TokenCache;
-use keelson_server::authn::token_file::StaticTokens;
-use keelson_server::authn::token_issuer::TokenIssuer;
-use keelson_server::authn::tokens::{ForAudiences, Issuers, Remembered, Tokens, WebSocketTokens};
-use keelson_server::authn::webhook::WebhookTokens;
-use keelson_server::authn::{Anonymous, Authentication, Authenticator, TokenAuthenticator};
-use keelson_server::authz::configuration::AuthorizerKind;
-use keelson_server::env::SystemClock;
-use keelson_server::listener::Shutdown;
-use keelson_server::outgoing::Egress;
-use keelson_server::tls::follow;
+use keelson_net::client::Egress;
+use keelson_net::listener::Shutdown;
+use keelson_net::tls::follow;
 
-use crate::access::Certificates;
-use crate::options::provision::Credentials;
-use crate::options::{OptionError, Settings, read_authorities};
+use crate::certificates::Certificates;
+use keelson_options::provision::Credentials;
+use keelson_options::{OptionError, Settings, read_authorities};
 
 /// How often the file of issuers is looked at.
 const LOOK: Duration = Duration::from_secs(2);

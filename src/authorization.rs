@@ -4,21 +4,22 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use keelson_server::authz::configuration::{
+use keelson_access::authz::configuration::{
     AuthorizationConfiguration, AuthorizerConfiguration, AuthorizerKind, Connection, WebhookConfiguration,
 };
-use keelson_server::authz::node::NodeAuthorizer;
-use keelson_server::authz::rbac::Rbac;
-use keelson_server::authz::webhook::{WebhookAuthorizer, WebhookSettings};
-use keelson_server::authz::{
-    Abac, AlwaysAllow, AlwaysDeny, Authorization, AuthorizationMetrics, Authorizer, Everybody, Labeled, PrivilegedGroup,
+use keelson_access::authz::node::NodeAuthorizer;
+use keelson_access::authz::rbac::Rbac;
+use keelson_access::authz::webhook::{WebhookAuthorizer, WebhookSettings};
+use keelson_access::authz::{
+    Abac, AlwaysAllow, AlwaysDeny, Authorization, AuthorizationMetrics, Authorizer, DefaultRoles, Labeled,
+    PrivilegedGroup,
 };
-use keelson_server::listener::Shutdown;
-use keelson_server::outgoing::{Backoff, Egress, Kubeconfig, KubeconfigError, Webhook};
-use keelson_server::tls::follow;
+use keelson_net::client::{Backoff, Egress, Kubeconfig, KubeconfigError, Webhook};
+use keelson_net::listener::Shutdown;
+use keelson_net::tls::follow;
 
-use crate::kube::{NodeGraph, node_rules};
-use crate::options::{AuthorizationSettings, OptionError, read_configuration};
+use keelson_kube::{NodeGraph, node_rules};
+use keelson_options::{AuthorizationSettings, OptionError, read_configuration};
 
 /// How often the file is looked at.
 const LOOK: Duration = Duration::from_secs(10);
@@ -44,7 +45,7 @@ impl Parts {
                 AuthorizerKind::AlwaysDeny => Arc::new(AlwaysDeny),
                 AuthorizerKind::Rbac => match &self.roles {
                     Some(roles) => roles.clone(),
-                    None => Arc::new(Everybody),
+                    None => Arc::new(DefaultRoles),
                 },
                 AuthorizerKind::Abac => self.policies.clone().ok_or("ABAC needs --authorization-policy-file")?,
                 AuthorizerKind::Webhook => {
@@ -189,11 +190,11 @@ fn node_authorizer() -> Result<Arc<NodeAuthorizer>, OptionError> {
 
 #[cfg(test)]
 mod tests {
-    use keelson_server::request_info::RequestInfo;
-    use keelson_server::user::User;
+    use keelson_access::request_info::RequestInfo;
+    use keelson_access::user::User;
 
     use super::*;
-    use crate::options::AuthorizationSettings;
+    use keelson_options::AuthorizationSettings;
 
     const HEAD: &str = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n";
 

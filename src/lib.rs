@@ -5,18 +5,13 @@
 
 #![deny(missing_docs)]
 
-// Public for the tests and benches of this package.
-#[doc(hidden)]
-pub mod kube;
-#[doc(hidden)]
-pub mod options;
 pub mod prelude;
 pub mod testing;
 
-mod access;
 mod admission;
 mod authentication;
 mod authorization;
+mod certificates;
 mod logging;
 mod program;
 mod version;

@@ -11,7 +11,7 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::options::{Log, LogFormat};
+use keelson_options::{Log, LogFormat};
 
 /// From this verbosity on debugging events are logged.
 const DEBUG: i64 = 4;
@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn verbosity_chooses_what_is_logged() {
         for (v, target, level, logged) in [
-            (0, "keelson_server::listener", Level::INFO, true),
-            (3, "keelson_server::listener", Level::DEBUG, false),
-            (4, "keelson_server::listener", Level::DEBUG, true),
+            (0, "keelson_net::listener", Level::INFO, true),
+            (3, "keelson_net::listener", Level::DEBUG, false),
+            (4, "keelson_net::listener", Level::DEBUG, true),
             (6, "keelson", Level::TRACE, true),
             (0, "widgets::gears", Level::INFO, true),
             (6, "hyper", Level::INFO, false),

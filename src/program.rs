@@ -6,32 +6,32 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use keelson_access::authn::Authentication;
+use keelson_access::authz::Authorization;
+use keelson_access::authz::rbac::Rbac;
+use keelson_access::flowcontrol::spec::ReadFlowControl;
+use keelson_base::env::{SystemClock, SystemEntropy};
 use keelson_machinery::scheme::Scheme;
+use keelson_net::listener::{Goaway, ListenerConfig, raise_descriptor_limit};
+use keelson_net::tls::TlsState;
+use keelson_registry::admission::Plugin;
+use keelson_registry::controller::Controller;
+use keelson_registry::{KindCode, Placement, StoreOverride};
 use keelson_server::admission;
 use keelson_server::audit::{Audit, AuditError};
-use keelson_server::authn::Authentication;
-use keelson_server::authz::Authorization;
-use keelson_server::authz::rbac::Rbac;
-use keelson_server::controller::Controller;
-use keelson_server::env::{SystemClock, SystemEntropy};
-use keelson_server::flowcontrol::spec::ReadFlowControl;
-use keelson_server::listener::{Goaway, ListenerConfig, raise_descriptor_limit};
-use keelson_server::registry::admission::Plugin;
-use keelson_server::registry::{KindCode, Placement, StoreOverride};
 use keelson_server::server::{Config, Hook, Running, ServerError, start};
-use keelson_server::tls::TlsState;
 use keelson_storage::encryption::{Encryption, RELOAD_INTERVAL};
 use keelson_storage::{Store, StoreConfig};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::LocalSet;
 
-use crate::access::Certificates;
 use crate::admission::switched;
 use crate::authorization::Authorizers;
-use crate::kube::coordination;
-use crate::options::provision::{Credentials, provision};
-use crate::options::{EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, parse};
+use crate::certificates::Certificates;
 use crate::{authentication, logging, version};
+use keelson_kube::coordination;
+use keelson_options::provision::{Credentials, provision};
+use keelson_options::{EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, parse};
 
 /// A server made from definitions, as a program: it has the flags, files and behaviour of `keelson` itself.
 ///
@@ -147,7 +147,7 @@ impl Server {
             Invocation::Store(command) => return print(&format!("{}\n", command.run()?)),
             Invocation::Version => return print(&format!("{}\n", version::line(self.name))),
         };
-        let settings = options.settle(self.name, &self.schemes, |name| std::env::var(name).ok())?;
+        let settings = options.complete(self.name, &self.schemes, |name| std::env::var(name).ok())?;
         logging::start(settings.log, self.name);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -181,7 +181,7 @@ impl Server {
         };
         let certificates = Certificates::load(settings, &credentials)?;
         let authenticators = authentication::authentication(settings, &credentials, &certificates)?;
-        let roles = self.kubernetes.then(|| Arc::new(Rbac::new(crate::kube::rbac::Reader)));
+        let roles = self.kubernetes.then(|| Arc::new(Rbac::new(keelson_kube::rbac::Reader)));
         let authorizers = Authorizers::new(&settings.authorization, &settings.egress, roles)?;
         let access = Access {
             authentication: authenticators.authentication.clone(),
@@ -201,7 +201,7 @@ impl Server {
     /// What these arguments ask for, if that is to serve.
     pub(crate) fn settings(&self, arguments: Vec<OsString>) -> Result<Settings, OptionError> {
         match parse(self.name, self.about, arguments)? {
-            Invocation::Serve(options) => options.settle(self.name, &self.schemes, |name| std::env::var(name).ok()),
+            Invocation::Serve(options) => options.complete(self.name, &self.schemes, |name| std::env::var(name).ok()),
             _ => Err(OptionError::CommandLine("these arguments ask for no server".to_owned())),
         }
     }
@@ -215,10 +215,10 @@ impl Server {
         stored: Stored,
     ) -> Result<Config, OptionError> {
         if self.kubernetes {
-            self.code.merge(crate::kube::code(&crate::kube::CodeOptions {
+            self.code.merge(keelson_kube::code(&keelson_kube::CodeOptions {
                 event_time_to_live: settings.event_time_to_live,
             }));
-            let hooks = crate::kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
+            let hooks = keelson_kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
             self.hooks.splice(0..0, hooks);
         }
         if self.elects && stored.store.is_shared() && !coordination::is_among(&self.schemes) {
@@ -226,7 +226,7 @@ impl Server {
             coordination::register(&mut self.code);
         }
         let (mut plugins, unbuilt) = match self.kubernetes {
-            true => (crate::kube::admission::plugins(), crate::kube::admission::UNBUILT),
+            true => (keelson_kube::admission::plugins(), keelson_kube::admission::UNBUILT),
             false => (admission::plugins(), &[][..]),
         };
         plugins.append(&mut self.plugins);
@@ -246,7 +246,7 @@ impl Server {
             audit: audit(settings)?,
             flow_control: self
                 .kubernetes
-                .then(|| Box::new(crate::kube::flowcontrol::Reader) as Box<dyn ReadFlowControl>),
+                .then(|| Box::new(keelson_kube::flowcontrol::Reader) as Box<dyn ReadFlowControl>),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             version: version::current(),
@@ -255,7 +255,7 @@ impl Server {
             requests: settings.requests.clone(),
             advertise: String::new(),
             known_versions: if self.kubernetes {
-                crate::kube::KNOWN_VERSIONS
+                keelson_kube::KNOWN_VERSIONS
             } else {
                 &[]
             },
@@ -335,7 +335,7 @@ fn listener(settings: &Settings, tls: Arc<TlsState>) -> ListenerConfig {
     if let Some(count) = settings.http2_max_streams {
         config.limits.http2_max_streams = count;
     }
-    let longest = settings.requests.timeout.max(settings.requests.farewell.watch_grace);
+    let longest = settings.requests.timeout.max(settings.requests.shutdown.watch_grace);
     config.limits.drain_timeout = longest;
     config.goaway = settings.goaway_chance.map(|chance| Goaway {
         chance,
@@ -408,7 +408,7 @@ mod tests {
     use std::net::TcpListener;
 
     use keelson_machinery::object::Object;
-    use keelson_server::registry::Strategy;
+    use keelson_registry::Strategy;
 
     use super::*;
     use crate::api::coordination_k8s_io::v1::Lease;
@@ -454,8 +454,7 @@ mod tests {
         );
         assert_eq!(
             end(|code| {
-                code.kind::<ConfigMap>()
-                    .kept([keelson_server::registry::Kept::at("dta")]);
+                code.kind::<ConfigMap>().kept([keelson_registry::Kept::at("dta")]);
             }),
             "kept fields of v1, Kind=ConfigMap: its objects have no field dta"
         );

@@ -18,14 +18,14 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use keelson_net::tls::{TlsError, files};
 use keelson_server::lifecycle::HookState;
 use keelson_server::server::Running;
-use keelson_server::tls::{TlsError, files};
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
 use crate::Server;
-use crate::options::{OptionError, Settings, server_url};
+use keelson_options::{OptionError, Settings, server_url};
 
 /// How long a server may take until it is ready.
 const PATIENCE: Duration = Duration::from_secs(30);

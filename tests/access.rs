@@ -16,22 +16,21 @@ use std::time::Duration;
 use actix_web::http::Method;
 use actix_web::test::{TestRequest, call_service, init_service};
 use keelson::api::SCHEME;
-use keelson::kube;
+use keelson_access::authn::token_file::StaticTokens;
+use keelson_access::authn::tokens::Tokens;
+use keelson_access::authn::{self, Authentication};
+use keelson_access::authz::node::NodeAuthorizer;
+use keelson_access::authz::rbac::Rbac;
+use keelson_access::authz::{Authorization, PrivilegedGroup};
+use keelson_access::user::User;
+use keelson_base::env::{SystemClock, SystemEntropy};
 use keelson_machinery::scheme::Scheme;
+use keelson_net::listener::ListenerConfig;
 use keelson_server::app::app;
-use keelson_server::authn::token_file::StaticTokens;
-use keelson_server::authn::tokens::Tokens;
-use keelson_server::authn::{self, Authentication};
-use keelson_server::authz::node::NodeAuthorizer;
-use keelson_server::authz::rbac::Rbac;
-use keelson_server::authz::{Authorization, PrivilegedGroup};
 use keelson_server::discovery::{RuntimeConfig, Served};
-use keelson_server::env::{SystemClock, SystemEntropy};
 use keelson_server::lifecycle::HookState;
-use keelson_server::listener::ListenerConfig;
 use keelson_server::openapi::{Documents, Info};
 use keelson_server::server::{Config, Running, start};
-use keelson_server::user::User;
 use keelson_server::version::Version;
 use keelson_storage::HistoryLimits;
 use keelson_storage::encryption::Encryption;
@@ -260,7 +259,7 @@ fn operations() -> Vec<Operation> {
         title: "Kubernetes".to_owned(),
         version: "1.36".to_owned(),
         issuer: true,
-        known: kube::KNOWN_VERSIONS,
+        known: keelson_kube::KNOWN_VERSIONS,
     };
     let mut text = Vec::new();
     let documents = Documents::new(&SCHEMES, served.fixed(), info, Arc::new(SystemClock));
@@ -343,13 +342,13 @@ fn operation(method: &str, path: &str) -> Operation {
 
 fn server() -> Running {
     let tokens = SENDERS.iter().filter_map(|s| Some((format!("{s:?}"), s.user()?)));
-    let roles = Arc::new(Rbac::new(kube::rbac::Reader));
-    let nodes = NodeAuthorizer::new(kube::NodeGraph, kube::node_rules().unwrap());
-    let chain: Vec<Arc<dyn keelson_server::authz::Authorizer>> =
+    let roles = Arc::new(Rbac::new(keelson_kube::rbac::Reader));
+    let nodes = NodeAuthorizer::new(keelson_kube::NodeGraph, keelson_kube::node_rules().unwrap());
+    let chain: Vec<Arc<dyn keelson_access::authz::Authorizer>> =
         vec![Arc::new(PrivilegedGroup), Arc::new(nodes), roles.clone()];
     let config = Config {
         schemes: SCHEMES.to_vec(),
-        code: kube::code(&keelson::kube::CodeOptions::default()),
+        code: keelson_kube::code(&keelson_kube::CodeOptions::default()),
         store: Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap()),
         encryption: Encryption::none(),
         placement: Default::default(),
@@ -361,9 +360,9 @@ fn server() -> Running {
             ..Authentication::default()
         }
         .with_anonymous(authn::Anonymous::Everywhere),
-        flow_control: Some(Box::new(kube::flowcontrol::Reader)),
+        flow_control: Some(Box::new(keelson_kube::flowcontrol::Reader)),
         authorization: Authorization::with_roles(chain, Some(roles)),
-        admission: kube::admission::chain(),
+        admission: keelson_kube::admission::chain(),
         audit: Default::default(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
@@ -372,11 +371,11 @@ fn server() -> Running {
             minor: "36".to_owned(),
             ..Version::default()
         },
-        hooks: kube::bootstrap::hooks(&Default::default()),
+        hooks: keelson_kube::bootstrap::hooks(&Default::default()),
         requests: Default::default(),
         listener: ListenerConfig::new(([127, 0, 0, 1], 0).into(), None),
         advertise: "192.0.2.2:6443".to_owned(),
-        known_versions: kube::KNOWN_VERSIONS,
+        known_versions: keelson_kube::KNOWN_VERSIONS,
     };
     start(config).unwrap()
 }

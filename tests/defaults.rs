@@ -7,15 +7,15 @@ mod facts;
 use std::sync::Arc;
 
 use facts::facts;
+use keelson_access::authn::Authentication;
+use keelson_access::authz::{Authorization, PrivilegedGroup};
+use keelson_access::user::User;
+use keelson_base::env::{SystemClock, SystemEntropy};
 use keelson_machinery::json;
 use keelson_machinery::scheme::KindDesc;
-use keelson_server::authn::Authentication;
-use keelson_server::authz::{Authorization, PrivilegedGroup};
-use keelson_server::cache::Budget;
-use keelson_server::env::{SystemClock, SystemEntropy};
-use keelson_server::registry::managed::Tracking;
-use keelson_server::registry::{Backend, Context, Registry, RuntimeConfig, Target, Verbs, Warnings};
-use keelson_server::user::User;
+use keelson_registry::cache::Budget;
+use keelson_registry::managed::Tracking;
+use keelson_registry::{Backend, Context, Registry, RuntimeConfig, Target, Verbs, Warnings};
 use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
 use serde_json::Value;
@@ -106,7 +106,7 @@ fn registry() -> Verbs {
         encryption: keelson_storage::encryption::Encryption::none(),
         placement: Arc::default(),
     };
-    let code = keelson::kube::code(&keelson::kube::CodeOptions::default());
+    let code = keelson_kube::code(&keelson_kube::CodeOptions::default());
     let registry = Registry::new(
         &[&keelson::api::SCHEME],
         &code,

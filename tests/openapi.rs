@@ -19,10 +19,10 @@ use std::sync::Arc;
 use facts::facts;
 use flate2::read::GzDecoder;
 use keelson::api::SCHEME;
-use keelson::kube::KNOWN_VERSIONS;
+use keelson_base::env::SystemClock;
+use keelson_kube::KNOWN_VERSIONS;
 use keelson_machinery::scheme::Scheme;
 use keelson_server::discovery::{RuntimeConfig, Served};
-use keelson_server::env::SystemClock;
 use keelson_server::openapi::{Documents, Info};
 use serde_json::{Value, json};
 

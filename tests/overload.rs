@@ -20,16 +20,15 @@ use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use keelson::api::SCHEME;
-use keelson::kube;
-use keelson_server::authn::token_file::StaticTokens;
-use keelson_server::authn::tokens::Tokens;
-use keelson_server::authn::{Anonymous, Authentication};
-use keelson_server::authz::{Answer, Authorization, Authorizer, Decision, Rules};
-use keelson_server::listener::ListenerConfig;
-use keelson_server::request_info::RequestInfo;
+use keelson_access::authn::token_file::StaticTokens;
+use keelson_access::authn::tokens::Tokens;
+use keelson_access::authn::{Anonymous, Authentication};
+use keelson_access::authz::{Answer, Authorization, Authorizer, Decision, Rules};
+use keelson_access::request_info::RequestInfo;
+use keelson_access::user::{GROUP_MASTERS, User};
+use keelson_net::listener::ListenerConfig;
 use keelson_server::server::{Config, start};
 use keelson_server::settings::RequestSettings;
-use keelson_server::user::{GROUP_MASTERS, User};
 use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
 use serde_json::{Value, json};
@@ -106,16 +105,16 @@ fn config() -> Config {
     ];
     let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
     Config {
-        code: kube::code(&keelson::kube::CodeOptions::default()),
-        admission: kube::admission::chain(),
+        code: keelson_kube::code(&keelson_kube::CodeOptions::default()),
+        admission: keelson_kube::admission::chain(),
         authentication: Authentication {
             chain: vec![Tokens::new(vec![Arc::new(StaticTokens::new(users))], None)],
             ..Authentication::default()
         }
         .with_anonymous(Anonymous::Everywhere),
         authorization: Authorization::new(vec![Arc::new(Slow)]),
-        flow_control: Some(Box::new(kube::flowcontrol::Reader)),
-        hooks: kube::bootstrap::hooks(&Default::default()),
+        flow_control: Some(Box::new(keelson_kube::flowcontrol::Reader)),
+        hooks: keelson_kube::bootstrap::hooks(&Default::default()),
         requests: RequestSettings {
             max_reads: SEATS - 2,
             max_writes: 2,

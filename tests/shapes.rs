@@ -21,17 +21,16 @@ use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use keelson::api::SCHEME;
-use keelson::kube;
+use keelson_access::authn::{Anonymous, Authentication};
+use keelson_access::authz::{AlwaysAllow, Authorization};
 use keelson_machinery::env::Clock;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::scheme::KindDesc;
 use keelson_machinery::time::Time;
 use keelson_machinery::{json, protobuf};
-use keelson_server::authn::{Anonymous, Authentication};
-use keelson_server::authz::{AlwaysAllow, Authorization};
+use keelson_net::listener::ListenerConfig;
 use keelson_server::discovery::RuntimeConfig;
-use keelson_server::listener::ListenerConfig;
 use keelson_server::server::{Config, start};
 use keelson_storage::memory::MemoryStore;
 use keelson_storage::{Expect, HistoryLimits, Store, Write};
@@ -122,8 +121,8 @@ fn serve() -> SocketAddr {
             fill_store(&store).await;
             let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), None);
             let config = Config {
-                code: kube::code(&keelson::kube::CodeOptions::default()),
-                admission: kube::admission::chain(),
+                code: keelson_kube::code(&keelson_kube::CodeOptions::default()),
+                admission: keelson_kube::admission::chain(),
                 clock: Arc::new(Fixed),
                 runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
                 authentication: Authentication::default().with_anonymous(Anonymous::Everywhere),

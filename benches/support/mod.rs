@@ -15,12 +15,12 @@ use bytes::Bytes;
 use criterion::BenchmarkGroup;
 use http_body_util::Full;
 use keelson::api;
-use keelson_server::authn::Authentication;
-use keelson_server::authn::certificate::ClientCertificates;
-use keelson_server::authz::{Authorization, PrivilegedGroup};
-use keelson_server::listener::{ListenerConfig, Shutdown, bind};
+use keelson_access::authn::Authentication;
+use keelson_access::authn::certificate::ClientCertificates;
+use keelson_access::authz::{Authorization, PrivilegedGroup};
+use keelson_net::listener::{ListenerConfig, Shutdown, bind};
+use keelson_net::tls::certificates;
 use keelson_server::server::{Config, start};
-use keelson_server::tls::certificates;
 use keelson_storage::{HistoryLimits, StoreConfig};
 
 use client::{Client, Identity, Request};
@@ -61,15 +61,15 @@ pub fn serve_with(
             let store = keelson_storage::open(store).await.unwrap();
             let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls));
             let mut config = Config {
-                code: keelson::kube::code(&keelson::kube::CodeOptions::default()),
-                admission: keelson::kube::admission::chain(),
-                known_versions: keelson::kube::KNOWN_VERSIONS,
+                code: keelson_kube::code(&keelson_kube::CodeOptions::default()),
+                admission: keelson_kube::admission::chain(),
+                known_versions: keelson_kube::KNOWN_VERSIONS,
                 authentication: Authentication {
                     chain: vec![Arc::new(authority)],
                     ..Authentication::default()
                 },
                 authorization: Authorization::new(vec![Arc::new(PrivilegedGroup)]),
-                hooks: keelson::kube::bootstrap::hooks(&Default::default()),
+                hooks: keelson_kube::bootstrap::hooks(&Default::default()),
                 ..Config::new(vec![&api::SCHEME], store, listener)
             };
             change(&mut config);
@@ -82,7 +82,7 @@ pub fn serve_with(
 }
 
 /// A fixed answer of `bytes` bytes through the same listener.
-pub fn serve_fixed(identity: &Identity, bytes: usize) -> (SocketAddr, keelson_server::listener::Serving) {
+pub fn serve_fixed(identity: &Identity, bytes: usize) -> (SocketAddr, keelson_net::listener::Serving) {
     let config = ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(identity.tls()));
     let body = Bytes::from(vec![b'x'; bytes]);
     let application = move || {

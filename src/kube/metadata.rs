@@ -3,7 +3,7 @@
 //! What was observed of each kind with faulty labels, annotations and finalizers. Kinds register what they do in their
 //! own files; those that register nothing do what is [`USUAL`].
 
-use keelson_server::registry::{Again, MetadataChecks};
+use keelson_registry::{Again, MetadataChecks};
 
 /// What most kinds do.
 pub const USUAL: MetadataChecks = MetadataChecks {

@@ -1,8 +1,8 @@
 //! Kinds whose status is all that a write through `/status` changes.
 
 use keelson_machinery::object::Object;
-use keelson_server::registry::write::Part;
-use keelson_server::registry::{Context, Strategy};
+use keelson_registry::write::Part;
+use keelson_registry::{Context, Strategy};
 
 use super::typed::keep_all_metadata;
 
@@ -27,8 +27,8 @@ impl Strategy for StatusAlone {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::networking_k8s_io::v1::ServiceCIDR;
-    use crate::kube::testing::{context, read};
+    use crate::testing::{context, read};
+    use keelson_api::networking_k8s_io::v1::ServiceCIDR;
 
     #[test]
     fn metadata_stays() {

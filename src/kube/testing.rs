@@ -1,14 +1,14 @@
 //! Helpers of the unit tests of strategies.
 
+use keelson_access::authz::Authorization;
+use keelson_access::user::User;
 use keelson_machinery::defaults;
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::json;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::time::Time;
-use keelson_server::authz::Authorization;
-use keelson_server::registry::managed::Tracking;
-use keelson_server::registry::{Context, Warnings};
-use keelson_server::user::User;
+use keelson_registry::managed::Tracking;
+use keelson_registry::{Context, Warnings};
 
 /// A request at a fixed time.
 pub fn context() -> Context {

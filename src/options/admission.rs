@@ -24,7 +24,7 @@ pub struct AdmissionSettings {
 
 impl Admission {
     /// One that is switched on and off is a mistake.
-    pub(super) fn settle(&self) -> Result<AdmissionSettings, OptionError> {
+    pub(super) fn complete(&self) -> Result<AdmissionSettings, OptionError> {
         let (on, off) = (&self.enable_admission_plugins, &self.disable_admission_plugins);
         let both: Vec<&str> = on
             .iter()

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use keelson_machinery::time;
+use keelson_net::client::Dialer;
 use keelson_server::audit::sink::{Batching, Format, LogSettings, Mode, Rotation, Truncation, WebhookSettings};
 use keelson_server::audit::{AuditSettings, Policy};
-use keelson_server::outgoing::Dialer;
 
 use super::{OptionError, values};
 

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use keelson_machinery::time;
-use keelson_server::authz::Abac;
-use keelson_server::authz::configuration::{
+use keelson_access::authz::Abac;
+use keelson_access::authz::configuration::{
     AuthorizationConfiguration, AuthorizerConfiguration, AuthorizerKind, Connection, WebhookConfiguration,
 };
-use keelson_server::authz::webhook::{FailurePolicy, Version};
-use keelson_server::configuration::{MAX_FILE_BYTES, span};
+use keelson_access::authz::webhook::{FailurePolicy, Version};
+use keelson_base::configuration::{MAX_FILE_BYTES, span};
+use keelson_machinery::time;
 
 use super::{OptionError, values};
 
@@ -74,7 +74,7 @@ impl AuthorizationSettings {
 }
 
 impl Authorization {
-    pub(super) fn settle(&self) -> Result<AuthorizationSettings, OptionError> {
+    pub(super) fn complete(&self) -> Result<AuthorizationSettings, OptionError> {
         match &self.authorization_config {
             Some(path) => self.of_file(path),
             None => self.of_flags(),
@@ -233,13 +233,13 @@ pub fn read_configuration(path: &Path) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
-    fn settle(flags: &Authorization) -> Result<AuthorizationSettings, String> {
-        flags.settle().map_err(|error| error.to_string())
+    fn complete(flags: &Authorization) -> Result<AuthorizationSettings, String> {
+        flags.complete().map_err(|error| error.to_string())
     }
 
     fn kinds(names: &[&str]) -> Result<Vec<AuthorizerKind>, String> {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        let settings = settle(&Authorization {
+        let settings = complete(&Authorization {
             authorization_mode: Some(names),
             ..Authorization::default()
         })?;
@@ -250,7 +250,7 @@ mod tests {
     fn modes_are_checked() {
         let both = [AuthorizerKind::Node, AuthorizerKind::Rbac];
         assert_eq!(kinds(&["Node", "RBAC"]).unwrap(), both);
-        assert!(settle(&Authorization::default()).unwrap().has(AuthorizerKind::Rbac));
+        assert!(complete(&Authorization::default()).unwrap().has(AuthorizerKind::Rbac));
         assert!(
             kinds(&["rbac"])
                 .unwrap_err()
@@ -264,7 +264,7 @@ mod tests {
     fn policies_and_their_mode_need_each_other() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let policies = |path: Option<PathBuf>, mode: &str| {
-            let settings = settle(&Authorization {
+            let settings = complete(&Authorization {
                 authorization_mode: Some(vec![mode.to_owned()]),
                 authorization_policy_file: path,
                 ..Authorization::default()
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn the_webhook_and_its_mode_need_each_other() {
         let webhook = |mode: &str, version: Option<&str>| {
-            let settings = settle(&Authorization {
+            let settings = complete(&Authorization {
                 authorization_mode: Some(vec![mode.to_owned()]),
                 authorization_webhook_config_file: Some("/x".into()),
                 authorization_webhook_version: version.map(str::to_owned),
@@ -327,18 +327,18 @@ mod tests {
             authorization_config: Some(file.path().to_owned()),
             ..Authorization::default()
         };
-        let settings = settle(&flags).unwrap();
+        let settings = complete(&flags).unwrap();
         assert!(settings.has(AuthorizerKind::Node) && settings.file.is_some());
         let more = Authorization {
             authorization_mode: Some(vec!["RBAC".to_owned()]),
             ..flags.clone()
         };
-        let error = settle(&more).err().unwrap();
+        let error = complete(&more).err().unwrap();
         let why = "can not be specified when --authorization-mode or --authorization-webhook-* flags are defined";
         assert_eq!(error, format!("--authorization-config {why}"));
         std::fs::write(file.path(), text.replace("rbac", "roles")).unwrap();
         assert!(
-            settle(&flags)
+            complete(&flags)
                 .err()
                 .unwrap()
                 .ends_with("expected name rbac for authorizer RBAC instead of roles")

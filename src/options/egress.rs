@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use keelson_server::outgoing::Egress;
+use keelson_net::client::Egress;
 
 use super::{OptionError, pem};
 
@@ -19,7 +19,7 @@ pub struct EgressSelector {
 }
 
 impl EgressSelector {
-    pub(super) fn settle(&self) -> Result<Egress, OptionError> {
+    pub(super) fn complete(&self) -> Result<Egress, OptionError> {
         const FLAG: &str = "--egress-selector-config-file";
         let given = self.egress_selector_config_file.as_ref();
         let Some(path) = given.filter(|path| !path.as_os_str().is_empty()) else {

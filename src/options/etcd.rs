@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use keelson_machinery::quantity::Quantity;
 use keelson_machinery::time;
-use keelson_server::registry::Media;
+use keelson_registry::Media;
 use keelson_storage::{EtcdConfig, HistoryLimits, StoreConfig};
 
 use super::encryption::EncryptionFile;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_web::http::header::HeaderValue;
 use keelson_machinery::time;
-use keelson_server::settings::{Farewell, RequestSettings};
+use keelson_server::settings::{RequestSettings, ShutdownSettings};
 use regex::Regex;
 
 use super::{OptionError, values};
@@ -83,7 +83,7 @@ impl Generic {
             strict_transport: self.strict_transport()?,
             allowed_origins: self.origins()?,
             livez_grace: not_negative("--livez-grace-period", self.livez_grace_period)?,
-            farewell: Farewell {
+            shutdown: ShutdownSettings {
                 delay: not_negative("--shutdown-delay-duration", self.shutdown_delay_duration)?,
                 send_retry_after: self.shutdown_send_retry_after,
                 watch_grace: not_negative(

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use keelson_server::tls::certs::{CertificateAuthority, CertifiedKeyPem, KeyPem, Validity};
-use keelson_server::tls::{TlsError, files};
+use keelson_net::tls::certs::{CertificateAuthority, CertifiedKeyPem, KeyPem, Validity};
+use keelson_net::tls::{TlsError, files};
 
 use super::kubeconfig::Kubeconfig;
 use super::{OptionError, ServingCertificate, Settings};

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use keelson_server::tls::certs::CertifiedKeyPem;
-use keelson_server::tls::{CipherSuite, MinVersion, ServingCertificates, TlsSettings};
+use keelson_net::tls::certs::CertifiedKeyPem;
+use keelson_net::tls::{CipherSuite, MinVersion, ServingCertificates, TlsSettings};
 
 use super::{OptionError, pem, values};
 

@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use keelson_access::authn::Anonymous;
+use keelson_access::authz::configuration::AuthorizerKind;
 use keelson_machinery::scheme::Scheme;
+use keelson_net::client::Egress;
+use keelson_net::tls::TlsSettings;
 use keelson_server::audit::AuditSettings;
-use keelson_server::authn::Anonymous;
-use keelson_server::authz::configuration::AuthorizerKind;
 use keelson_server::discovery::RuntimeConfig;
-use keelson_server::outgoing::Egress;
 use keelson_server::settings::RequestSettings;
-use keelson_server::tls::TlsSettings;
 use keelson_storage::StoreConfig;
 
 use super::admission::AdmissionSettings;
@@ -23,7 +23,7 @@ use super::misc::Cidr;
 use super::secure_serving::{NamedCertificate, ServingCertificate};
 use super::token_file::{Passwords, Tokens};
 use super::{OptionError, Options, logs};
-use crate::kube::bootstrap;
+use keelson_kube::bootstrap;
 
 /// What the command line asks for.
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ impl Options {
     ///
     /// # Errors
     /// The first flag or file that the server can't start with.
-    pub fn settle(
+    pub fn complete(
         &self,
         program: &str,
         schemes: &[&'static Scheme],
@@ -137,16 +137,16 @@ impl Options {
             return Err(OptionError::file("--data-dir", &data_dir, "is not a folder"));
         }
         let client_ca_pem = self.authentication.client_ca()?;
-        let authorization = self.authorization.settle()?;
-        let egress = self.egress.settle()?;
+        let authorization = self.authorization.complete()?;
+        let egress = self.egress.complete()?;
         let tokens = self.authentication.tokens()?;
         let mut warnings = tokens.warnings.clone();
         let signing_key_file = self.misc.service_account_signing_key_file.clone();
-        let service_accounts = self.authentication.service_account.settle(signing_key_file)?;
+        let service_accounts = self.authentication.service_account.complete(signing_key_file)?;
         let issuers = self
             .authentication
             .oidc
-            .settle(&service_accounts.issuers, self.authentication.anonymous_auth)?;
+            .complete(&service_accounts.issuers, self.authentication.anonymous_auth)?;
         Ok(Settings {
             program: program.to_owned(),
             kubeconfig: self.kubeconfig(&data_dir, client_ca_pem.is_some())?,
@@ -162,11 +162,11 @@ impl Options {
             passwords: self.authentication.passwords()?,
             tokens,
             anonymous: self.anonymous(&issuers, &authorization, &mut warnings),
-            token_webhook: self.authentication.webhook.settle(&egress)?,
+            token_webhook: self.authentication.webhook.complete(&egress)?,
             issuers,
             authorization,
             runtime: self.api_enablement.runtime_config(schemes)?,
-            admission: self.admission.settle()?,
+            admission: self.admission.complete()?,
             store: self.etcd.store(&data_dir)?,
             placement: self.etcd.placement()?,
             encryption: self.etcd.encryption()?,
@@ -176,7 +176,7 @@ impl Options {
             front_proxy: self
                 .authentication
                 .request_header
-                .settle(client_ca_pem.as_deref(), &mut warnings)?,
+                .complete(client_ca_pem.as_deref(), &mut warnings)?,
             bootstrap_tokens: self.authentication.enable_bootstrap_token_auth,
             service_ranges: self.misc.service_ranges()?,
             allow_privileged: self.misc.allow_privileged.unwrap_or(false),

@@ -1,6 +1,6 @@
 //! Tests of whole command lines.
 
-use keelson_server::authn::Anonymous;
+use keelson_access::authn::Anonymous;
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn options(line: &str) -> Options {
 
 fn error(line: &str) -> String {
     let parsed = parse("keelson", "", arguments(line)).and_then(|invocation| match invocation {
-        Invocation::Serve(options) => options.settle("keelson", &[], |_| Some("/nonexistent".into())),
+        Invocation::Serve(options) => options.complete("keelson", &[], |_| Some("/nonexistent".into())),
         other => panic!("{other:?}"),
     });
     parsed.unwrap_err().to_string()
@@ -247,7 +247,9 @@ fn help_has_each_flag_at_the_start_of_a_line() {
 #[test]
 fn settings_tell_what_is_not_effective_yet() {
     let options = options("--authorization-mode=Node,RBAC --allow-privileged --service-cluster-ip-range=10.0.0.0/24");
-    let settings = options.settle("keelson", &[], |_| Some("/nonexistent".into())).unwrap();
+    let settings = options
+        .complete("keelson", &[], |_| Some("/nonexistent".into()))
+        .unwrap();
     assert_eq!(settings.unused, ["--allow-privileged"]);
     assert!(settings.allow_privileged && settings.anonymous == Anonymous::Everywhere && settings.warnings.is_empty());
 }
@@ -257,7 +259,7 @@ fn what_is_served_and_how_is_settled() {
     let line = "--tls-min-version=VersionTLS10 --tls-cipher-suites=TLS_RSA_WITH_RC4_128_SHA --goaway-chance=0.02 \
                 --strict-transport-security-directives=max-age=1,preload --request-timeout=1m30s --disable-http2-serving \
                 --cors-allowed-origins=^https://a$,//b: --http2-max-streams-per-connection=7";
-    let settings = options(line).settle("keelson", &[], |_| Some("/x".into())).unwrap();
+    let settings = options(line).complete("keelson", &[], |_| Some("/x".into())).unwrap();
     assert_eq!(settings.warnings.len(), 2);
     assert_eq!(
         (settings.goaway_chance, settings.http2_max_streams),
@@ -281,7 +283,7 @@ fn what_is_served_and_how_is_settled() {
 #[test]
 fn always_allow_shuts_out_anonymous_requests() {
     let settings = options("--authorization-mode=AlwaysAllow")
-        .settle("keelson", &[], |_| Some("/x".into()))
+        .complete("keelson", &[], |_| Some("/x".into()))
         .unwrap();
     assert_eq!(settings.anonymous, Anonymous::Nowhere);
     assert!(settings.warnings[0].starts_with("AnonymousAuth is not allowed with the AlwaysAllow authorizer."));

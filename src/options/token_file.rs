@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use keelson_server::user::User;
+use keelson_access::user::User;
 
 /// What a file of tokens says.
 #[derive(Default, Clone, PartialEq)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use futures_util::future::LocalBoxFuture;
+use keelson_registry::{Catalog, Endpoint};
 
-use crate::registry::{Catalog, Endpoint};
 use crate::request::Request;
 
 /// One server of the chain. What it has may change while it serves.

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use actix_web::HttpResponse;
+use keelson_access::request_info::Query;
+use keelson_net::listener::Phase;
 use keelson_storage::Store;
 
 use crate::lifecycle::HookState;
-use crate::listener::Phase;
-use crate::request_info::Query;
 use crate::respond;
 use crate::state::ServerState;
 

@@ -13,9 +13,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::cache::Budget;
-use crate::flowcontrol::in_flight::InFlight;
-use crate::series::id_hash;
+use keelson_access::flowcontrol::in_flight::InFlight;
+use keelson_base::metrics::id_hash;
+use keelson_registry::cache::Budget;
 pub(crate) use requests::RequestMetrics;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -1,10 +1,10 @@
 //! Indented JSON for people who look at answers with curl or a browser.
 
 use actix_web::http::header::{self, HeaderMap};
+use keelson_access::request_info::Query;
 
 use crate::negotiate::header_text;
 use crate::negotiate::{Offer, negotiate};
-use crate::request_info::Query;
 
 /// `;pretty=1` of the clause that is taken, or `?pretty=`; without a value for it curl, wget and browsers get indented
 /// JSON.

@@ -10,25 +10,25 @@ use actix_web::web::BytesMut;
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 use futures_util::StreamExt;
+use keelson_access::authz::Authorization;
+use keelson_access::flowcontrol::seat::WatchSeat;
+use keelson_access::request_info::{Query, RequestInfo};
+use keelson_access::user::User;
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::managed::{self, Writer};
 use keelson_machinery::object::api_version;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
+use keelson_net::listener::Connection;
+use keelson_registry::managed::{RequestWriter, Tracking};
+use keelson_registry::{Context, Endpoint, Warnings};
 use tokio::time::Instant;
 
 use crate::audit::{Audited, Trail};
-use crate::authz::Authorization;
 use crate::compress;
-use crate::flowcontrol::seat::WatchSeat;
-use crate::listener::Connection;
 use crate::negotiate::{self, Accepted, Format, Offer, header_text};
 use crate::pretty;
-use crate::registry::managed::{RequestWriter, Tracking};
-use crate::registry::{Context, Endpoint, Warnings};
-use crate::request_info::{Query, RequestInfo};
 use crate::respond::{self, Rendering};
-use crate::user::User;
 
 /// A larger body is decoded on another thread.
 pub(crate) const LARGE_BODY_BYTES: usize = 64 * 1024;

@@ -6,6 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderValue};
 use bytes::Bytes;
+use keelson_base::cooperative::aside;
 use keelson_machinery::json;
 use keelson_machinery::object::Kind;
 use keelson_machinery::protobuf;
@@ -16,7 +17,6 @@ use crate::audit::{Outcome, Recording};
 use crate::compress;
 use crate::negotiate::Format;
 use crate::pretty;
-use crate::turn::aside;
 
 /// How an answer is to be written.
 #[derive(Clone, Copy, Debug)]

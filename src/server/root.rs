@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::http::{Method, StatusCode};
+use keelson_base::cooperative::aside;
 use keelson_machinery::status::StatusError;
 
 use crate::discovery::Ask;
@@ -11,7 +12,6 @@ use crate::pretty;
 use crate::request::Request;
 use crate::respond;
 use crate::state::ServerState;
-use crate::turn::aside;
 
 /// Serves one of these paths; `None` for any other.
 pub async fn serve(state: &ServerState, request: &Request) -> Option<HttpResponse> {

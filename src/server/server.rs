@@ -6,32 +6,32 @@ use std::time::{Duration, Instant};
 
 use actix_web::web::Data;
 use futures_util::future::LocalBoxFuture;
+use keelson_access::authn::Authentication;
+use keelson_access::authn::jwt::VerifyingKey;
+use keelson_access::authz::Authorization;
+use keelson_access::flowcontrol::in_flight::InFlight;
+use keelson_access::flowcontrol::metrics::FlowMetrics;
+use keelson_access::flowcontrol::spec::ReadFlowControl;
+use keelson_access::flowcontrol::{self, FlowControl};
+use keelson_base::env::{SystemClock, SystemEntropy};
 use keelson_machinery::env::{Clock, Entropy};
 use keelson_machinery::scheme::Scheme;
+use keelson_net::listener::{self, ListenerConfig, Phase, Serving, Shutdown};
+use keelson_registry::admission::Admission;
+use keelson_registry::cache::Budget;
+use keelson_registry::controller::{Controller, Controllers, RunError};
+use keelson_registry::{Backend, Client, Held, KindCode, Placement, Registry, RegistryError, ServerListers, Verbs};
 use keelson_storage::Store;
 use keelson_storage::encryption::{Encryption, Transformer};
 
 use crate::admission;
 use crate::app::app;
 use crate::audit::Audit;
-use crate::authn::Authentication;
-use crate::authn::jwt::VerifyingKey;
-use crate::authz::Authorization;
-use crate::cache::Budget;
-use crate::controller::{Controller, Controllers, RunError};
 use crate::delegate::Delegate;
 use crate::discovery::{Catalog, Discovery, IssuerDocuments, MergedCatalog, RuntimeConfig};
-use crate::env::{SystemClock, SystemEntropy};
-use crate::flowcontrol::in_flight::InFlight;
-use crate::flowcontrol::metrics::FlowMetrics;
-use crate::flowcontrol::spec::ReadFlowControl;
-use crate::flowcontrol::{self, FlowControl};
 use crate::lifecycle::Hooks;
-use crate::listener::{self, ListenerConfig, Phase, Serving, Shutdown};
 use crate::metrics::Metrics;
 use crate::openapi::{Info, OpenApi};
-use crate::registry::admission::Admission;
-use crate::registry::{Backend, Client, Held, KindCode, Placement, Registry, RegistryError, ServerListers, Verbs};
 use crate::rest::Rest;
 use crate::settings::RequestSettings;
 use crate::state::ServerState;
@@ -99,7 +99,7 @@ pub struct Config {
     pub placement: Placement,
     /// First part of all keys, `/registry`.
     pub prefix: String,
-    /// How many bytes of memory may hold objects in the forms in which they were answered; see [`crate::cache`].
+    /// How many bytes of memory may hold objects in the forms in which they were answered; see [`keelson_registry::cache`].
     pub cache_bytes: usize,
     pub runtime: RuntimeConfig,
     pub authentication: Authentication,
@@ -408,15 +408,15 @@ impl Running {
         &self.shutdown
     }
 
-    /// Takes leave as [`crate::settings::Farewell`] says, ends watches and controllers, lets other requests finish, closes the
+    /// Takes leave as [`crate::settings::ShutdownSettings`] says, ends watches and controllers, lets other requests finish, closes the
     /// store.
     pub async fn stop(self) {
-        let farewell = self.state.requests.farewell;
+        let graceful = self.state.requests.shutdown;
         self.shutdown.enter(Phase::Leaving);
-        tokio::time::sleep(farewell.delay).await;
-        if farewell.send_retry_after {
+        tokio::time::sleep(graceful.delay).await;
+        if graceful.send_retry_after {
             self.shutdown.enter(Phase::Refusing);
-            let patience = self.state.requests.timeout.max(farewell.watch_grace);
+            let patience = self.state.requests.timeout.max(graceful.watch_grace);
             // Those that are under way after that have no right to go on.
             let _ = tokio::time::timeout(patience, self.emptied()).await;
         }

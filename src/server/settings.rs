@@ -26,7 +26,7 @@ pub struct RequestSettings {
     pub allowed_origins: Vec<Regex>,
     /// How long hooks that have not ended count as healthy for `/livez` (`--livez-grace-period`).
     pub livez_grace: Duration,
-    pub farewell: Farewell,
+    pub shutdown: ShutdownSettings,
 }
 
 impl Default for RequestSettings {
@@ -40,14 +40,14 @@ impl Default for RequestSettings {
             strict_transport: None,
             allowed_origins: Vec::new(),
             livez_grace: Duration::ZERO,
-            farewell: Farewell::default(),
+            shutdown: ShutdownSettings::default(),
         }
     }
 }
 
 /// How the server ends.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Farewell {
+pub struct ShutdownSettings {
     /// How long it goes on as before, but for a red `/readyz` (`--shutdown-delay-duration`).
     pub delay: Duration,
     /// Then it answers new requests with 429 until those under way have ended (`--shutdown-send-retry-after`), rather

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use keelson_access::authn::Authentication;
+use keelson_access::authz::Authorization;
+use keelson_access::flowcontrol::FlowControl;
+use keelson_access::flowcontrol::in_flight::InFlight;
+use keelson_access::impersonation::Impersonation;
+use keelson_access::request_info::RequestInfo;
+
 use crate::audit::Audit;
-use crate::authn::Authentication;
-use crate::authz::Authorization;
 use crate::delegate::Delegate;
 use crate::discovery::Discovery;
-use crate::flowcontrol::FlowControl;
-use crate::flowcontrol::in_flight::InFlight;
-use crate::impersonation::Impersonation;
 use crate::lifecycle::Hooks;
 use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
 use crate::request::{Found, Request};
-use crate::request_info::RequestInfo;
 use crate::rest::Rest;
 use crate::settings::RequestSettings;
 use crate::version::Version;

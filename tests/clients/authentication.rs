@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use keelson_server::authn::token_issuer::TokenIssuer;
-use keelson_server::tls::certs::{CertificateAuthority, CertifiedKeyPem, KeyPem, Validity};
+use keelson_access::authn::token_issuer::TokenIssuer;
+use keelson_net::tls::certs::{CertificateAuthority, CertifiedKeyPem, KeyPem, Validity};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};

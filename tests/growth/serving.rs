@@ -11,14 +11,13 @@ use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use keelson::api::SCHEME;
-use keelson::kube;
+use keelson_access::authn::{Anonymous, Authentication};
+use keelson_access::authz::{AlwaysAllow, Authorization};
+use keelson_base::env::SystemClock;
+use keelson_net::listener::ListenerConfig;
 use keelson_server::audit::sink::{Batching, Format, LogSettings, Mode, Rotation};
 use keelson_server::audit::{Audit, AuditSettings, Policy};
-use keelson_server::authn::{Anonymous, Authentication};
-use keelson_server::authz::{AlwaysAllow, Authorization};
 use keelson_server::discovery::RuntimeConfig;
-use keelson_server::env::SystemClock;
-use keelson_server::listener::ListenerConfig;
 use keelson_server::server::{Config, start};
 use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
@@ -212,8 +211,8 @@ fn serve(log: PathBuf) -> SocketAddr {
             let mut listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), None);
             listener.workers = 1;
             let config = Config {
-                code: kube::code(&keelson::kube::CodeOptions::default()),
-                admission: kube::admission::chain(),
+                code: keelson_kube::code(&keelson_kube::CodeOptions::default()),
+                admission: keelson_kube::admission::chain(),
                 audit: audit(log),
                 runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
                 authentication: Authentication::default().with_anonymous(Anonymous::Everywhere),

@@ -9,9 +9,9 @@ use futures_util::future::BoxFuture;
 use keelson::api::SCHEME;
 use keelson_machinery::json as text;
 use keelson_machinery::scheme::{KindDesc, SubresourceDesc};
-use keelson_server::registry::Outcome;
-use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
-use keelson_server::registry::outcome::now;
+use keelson_registry::Outcome;
+use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::outcome::now;
 use keelson_storage::{
     Entry, Event, Expect, Got, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store, StoreError,
     WatchStream, Write, Written,

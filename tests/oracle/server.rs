@@ -5,20 +5,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderName, HeaderValue, Method};
 use keelson::api::SCHEME;
-use keelson::kube;
+use keelson_access::authn::token_file::StaticTokens;
+use keelson_access::authn::tokens::Tokens;
+use keelson_access::authn::{self, Authentication};
+use keelson_access::authz::node::NodeAuthorizer;
+use keelson_access::authz::rbac::Rbac;
+use keelson_access::authz::{Authorization, Authorizer, PrivilegedGroup};
+use keelson_access::user::{GROUP_MASTERS, User};
 use keelson_machinery::scheme::Scheme;
-use keelson_server::authn::token_file::StaticTokens;
-use keelson_server::authn::tokens::Tokens;
-use keelson_server::authn::{self, Authentication};
-use keelson_server::authz::node::NodeAuthorizer;
-use keelson_server::authz::rbac::Rbac;
-use keelson_server::authz::{Authorization, Authorizer, PrivilegedGroup};
+use keelson_net::client::{Call, Client, ClientSettings, ClientTls};
+use keelson_net::listener::ListenerConfig;
 use keelson_server::discovery::RuntimeConfig;
 use keelson_server::lifecycle::HookState;
-use keelson_server::listener::ListenerConfig;
-use keelson_server::outgoing::{Call, Client, ClientSettings, ClientTls};
 use keelson_server::server::{Config, Running, start};
-use keelson_server::user::{GROUP_MASTERS, User};
 use keelson_server::version::Version;
 use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
@@ -191,13 +190,13 @@ pub fn config() -> Config {
         ..User::default()
     };
     let tokens = StaticTokens::new([("admin".to_owned(), admin)]);
-    let roles = Arc::new(Rbac::new(kube::rbac::Reader));
-    let nodes = NodeAuthorizer::new(kube::NodeGraph, kube::node_rules().unwrap());
+    let roles = Arc::new(Rbac::new(keelson_kube::rbac::Reader));
+    let nodes = NodeAuthorizer::new(keelson_kube::NodeGraph, keelson_kube::node_rules().unwrap());
     let chain: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup), Arc::new(nodes), roles.clone()];
     let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
     Config {
-        code: kube::code(&keelson::kube::CodeOptions::default()),
-        admission: kube::admission::chain(),
+        code: keelson_kube::code(&keelson_kube::CodeOptions::default()),
+        admission: keelson_kube::admission::chain(),
         runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
         authentication: Authentication {
             chain: vec![Tokens::new(vec![Arc::new(tokens)], None)],
@@ -210,8 +209,8 @@ pub fn config() -> Config {
             minor: "36".to_owned(),
             ..Version::default()
         },
-        hooks: kube::bootstrap::hooks(&Default::default()),
-        known_versions: kube::KNOWN_VERSIONS,
+        hooks: keelson_kube::bootstrap::hooks(&Default::default()),
+        known_versions: keelson_kube::KNOWN_VERSIONS,
         ..Config::new(
             SCHEMES.to_vec(),
             store,

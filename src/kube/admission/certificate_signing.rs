@@ -2,12 +2,12 @@
 //! signer.
 
 use keelson_machinery::equality;
-use keelson_server::registry::Outcome;
-use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
-use keelson_server::registry::outcome::{later, now};
+use keelson_registry::Outcome;
+use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::outcome::{later, now};
 
-use crate::api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestStatus};
-use crate::kube::certificates::signers;
+use crate::certificates::signers;
+use keelson_api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestStatus};
 
 pub struct CertificateSigning;
 

@@ -1,15 +1,15 @@
 //! CertificateSubjectRestriction: nobody gets a client certificate for the group that may do everything.
 
 use keelson_machinery::status::StatusError;
-use keelson_server::registry::Outcome;
-use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
-use keelson_server::registry::outcome::now;
+use keelson_registry::Outcome;
+use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::outcome::now;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::pem::Pem;
 use x509_parser::prelude::FromDer;
 
-use crate::api::certificates_k8s_io::v1::CertificateSigningRequest;
-use crate::kube::certificates::signers;
+use crate::certificates::signers;
+use keelson_api::certificates_k8s_io::v1::CertificateSigningRequest;
 
 /// Signs for clients of this server, whatever their groups.
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";

@@ -3,13 +3,13 @@
 use keelson_machinery::field::text::quote;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_server::registry::Outcome;
-use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
-use keelson_server::registry::outcome::{later, now};
+use keelson_registry::Outcome;
+use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::outcome::{later, now};
 
-use crate::api::certificates_k8s_io::v1beta1::ClusterTrustBundle;
-use crate::kube::certificates::signers::{GROUP, may};
-use crate::kube::rbac::is_only_collected;
+use crate::certificates::signers::{GROUP, may};
+use crate::rbac::is_only_collected;
+use keelson_api::certificates_k8s_io::v1beta1::ClusterTrustBundle;
 
 const PLURAL: &str = "clustertrustbundles";
 

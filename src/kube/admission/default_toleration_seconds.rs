@@ -1,10 +1,10 @@
 //! DefaultTolerationSeconds: a pod stays for a while on a node that is not ready or out of reach.
 
-use keelson_server::registry::Outcome;
-use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
-use keelson_server::registry::outcome::now;
+use keelson_registry::Outcome;
+use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::outcome::now;
 
-use crate::api::core::v1::{Pod, Toleration};
+use keelson_api::core::v1::{Pod, Toleration};
 
 const NO_EXECUTE: &str = "NoExecute";
 const KEYS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
@@ -50,7 +50,7 @@ fn tolerate(pod: &mut Pod) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::read;
+    use crate::testing::read;
 
     #[test]
     fn a_pod_without_a_word_on_it_stays_for_five_minutes() {

@@ -10,8 +10,8 @@ mod taint_nodes_by_condition;
 
 use std::sync::Arc;
 
+use keelson_registry::admission::{Admission, Plugin};
 use keelson_server::admission;
-use keelson_server::registry::admission::{Admission, Plugin};
 
 /// The plug-ins that are on where nobody says anything.
 pub fn chain() -> Admission {

@@ -1,9 +1,9 @@
 //! StorageObjectInUseProtection: what may be in use gets a finalizer, which a controller takes away when it is not.
 
 use keelson_machinery::meta::v1::ObjectMeta;
-use keelson_server::registry::Outcome;
-use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
-use keelson_server::registry::outcome::now;
+use keelson_registry::Outcome;
+use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::outcome::now;
 
 /// Group, plural and finalizer of what may be in use.
 const PROTECTED: [(&str, &str, &str); 3] = [

@@ -1,10 +1,10 @@
 //! TaintNodesByCondition: no pods go to a new node before it has said that it is ready.
 
-use keelson_server::registry::Outcome;
-use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
-use keelson_server::registry::outcome::now;
+use keelson_registry::Outcome;
+use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::outcome::now;
 
-use crate::api::core::v1::{Node, Taint};
+use keelson_api::core::v1::{Node, Taint};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const NO_SCHEDULE: &str = "NoSchedule";
@@ -42,7 +42,7 @@ fn taint(node: &mut Node) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{read, text};
+    use crate::testing::{read, text};
 
     #[test]
     fn a_new_node_takes_no_pods() {

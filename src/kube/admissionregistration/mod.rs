@@ -4,7 +4,7 @@ mod parameters;
 mod policy;
 mod webhook;
 
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
 pub const GROUP: &str = "admissionregistration.k8s.io";
 

@@ -1,10 +1,10 @@
 //! Parameters of policies: a policy shows in its refusals what its parameters hold, so whoever writes it must be allowed
 //! to read them.
 
+use keelson_access::request_info::RequestInfo;
+use keelson_access::user::GROUP_MASTERS;
 use keelson_machinery::field::{FieldError, Path};
-use keelson_server::registry::Context;
-use keelson_server::request_info::RequestInfo;
-use keelson_server::user::GROUP_MASTERS;
+use keelson_registry::Context;
 
 /// Of all groups, versions, resources or names.
 const ALL: &str = "*";

@@ -3,19 +3,19 @@
 use keelson_machinery::field::{ErrorList, FieldError};
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_server::registry::write::Part;
-use keelson_server::registry::{Again, Answer, Confirming, Context, KindCode, MetadataChecks, Strategy};
+use keelson_registry::write::Part;
+use keelson_registry::{Again, Answer, Confirming, Context, KindCode, MetadataChecks, Strategy};
 
 use super::GROUP;
 use super::parameters::{ParameterKind, Reference, of_binding, of_policy};
-use crate::api::admissionregistration_k8s_io::v1::{
+use crate::cells;
+use crate::metadata;
+use crate::status_alone::StatusAlone;
+use crate::typed::{same, typed};
+use keelson_api::admissionregistration_k8s_io::v1::{
     MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ParamKind, ParamRef, ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
 };
-use crate::kube::cells;
-use crate::kube::metadata;
-use crate::kube::status_alone::StatusAlone;
-use crate::kube::typed::{same, typed};
 
 pub const VALIDATING: &str = "validatingadmissionpolicies";
 pub const MUTATING: &str = "mutatingadmissionpolicies";

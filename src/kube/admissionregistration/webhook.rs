@@ -1,10 +1,10 @@
 //! Configurations of admission webhooks.
 
-use keelson_server::registry::{Again, KindCode, MetadataChecks};
+use keelson_registry::{Again, KindCode, MetadataChecks};
 
-use crate::api::admissionregistration_k8s_io::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
-use crate::kube::cells;
-use crate::kube::metadata;
+use crate::cells;
+use crate::metadata;
+use keelson_api::admissionregistration_k8s_io::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
 
 const CHECKS: MetadataChecks = metadata::any_finalizer(Again::WHOLE);
 

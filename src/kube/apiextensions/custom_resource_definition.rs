@@ -1,11 +1,11 @@
 //! Definitions of custom resources: names that follow from the kind, and the versions that objects were stored in.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_server::registry::{Again, Context, KindCode, Strategy};
+use keelson_registry::{Again, Context, KindCode, Strategy};
 
-use crate::api::apiextensions_k8s_io::v1::{CustomResourceDefinition, CustomResourceDefinitionCondition};
-use crate::kube::metadata;
-use crate::kube::typed::IMMUTABLE;
+use crate::metadata;
+use crate::typed::IMMUTABLE;
+use keelson_api::apiextensions_k8s_io::v1::{CustomResourceDefinition, CustomResourceDefinitionCondition};
 
 /// Registers the rules of definitions.
 pub fn register(code: &mut KindCode) {
@@ -83,7 +83,7 @@ fn defaults(o: &mut CustomResourceDefinition) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read_defaulted, text};
+    use crate::testing::{context, lines, read_defaulted, text};
 
     #[test]
     fn names_follow_from_the_kind() {

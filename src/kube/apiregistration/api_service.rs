@@ -1,11 +1,11 @@
 //! Registrations of API groups and versions: those that this server serves itself are there at once.
 
-use keelson_server::registry::write::Part;
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::write::Part;
+use keelson_registry::{Context, KindCode, Strategy};
 
-use crate::api::apiregistration_k8s_io::v1::{APIService, APIServiceCondition};
-use crate::kube::cells;
-use crate::kube::typed::keep_metadata;
+use crate::cells;
+use crate::typed::keep_metadata;
+use keelson_api::apiregistration_k8s_io::v1::{APIService, APIServiceCondition};
 
 const AVAILABLE: &str = "Available";
 
@@ -49,7 +49,7 @@ impl Strategy for ApiServiceStrategy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, read};
+    use crate::testing::{context, read};
 
     #[test]
     fn what_is_served_here_is_available() {

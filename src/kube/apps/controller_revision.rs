@@ -1,11 +1,11 @@
 //! Controller revisions: data that never changes.
 
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
-use crate::api::apps::v1::ControllerRevision;
-use crate::kube::cells;
-use crate::kube::typed::{IMMUTABLE, non_negative};
+use crate::cells;
+use crate::typed::{IMMUTABLE, non_negative};
+use keelson_api::apps::v1::ControllerRevision;
 
 /// Registers the rules of controller revisions.
 pub fn register(code: &mut KindCode) {
@@ -48,7 +48,7 @@ impl Strategy for ControllerRevisionStrategy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     #[test]
     fn data_stays() {

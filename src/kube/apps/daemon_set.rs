@@ -4,14 +4,14 @@ use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::intstr::IntOrString;
 use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::{rollout, workload};
-use crate::api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy};
-use crate::kube::cells;
-use crate::kube::core::pod_spec;
-use crate::kube::metadata;
-use crate::kube::typed::non_negative;
+use crate::cells;
+use crate::core::pod_spec;
+use crate::metadata;
+use crate::typed::non_negative;
+use keelson_api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy};
 
 const NAMES: workload::Names = workload::Names {
     selector: "daemonset",
@@ -182,7 +182,7 @@ fn validate_rollout(rollout: &DaemonSetUpdateStrategy, path: &Path) -> ErrorList
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read_defaulted, text};
+    use crate::testing::{context, lines, read_defaulted, text};
 
     fn daemon_set(more: &str) -> DaemonSet {
         let mut o = read_defaulted(&format!(

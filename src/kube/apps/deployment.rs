@@ -1,15 +1,15 @@
 //! Deployments.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_server::registry::write::Part;
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::write::Part;
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::{rollout, workload};
-use crate::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy as Rollout, RollingUpdateDeployment};
-use crate::kube::cells;
-use crate::kube::core::pod_spec;
-use crate::kube::metadata;
-use crate::kube::typed::{is_new_generation, non_negative};
+use crate::cells;
+use crate::core::pod_spec;
+use crate::metadata;
+use crate::typed::{is_new_generation, non_negative};
+use keelson_api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy as Rollout, RollingUpdateDeployment};
 
 const NAMES: workload::Names = workload::Names {
     selector: "deployment",
@@ -183,7 +183,7 @@ fn validate_bounds(bounds: &RollingUpdateDeployment, path: &Path) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read_defaulted, text};
+    use crate::testing::{context, lines, read_defaulted, text};
 
     const SPEC: &str = r#"{"selector":{"matchLabels":{"f":"z"}},"template":{"metadata":{"labels":{"f":"z"}},
         "spec":{"containers":[{"image":"busybox","name":"c"}]}}"#;

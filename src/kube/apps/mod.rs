@@ -8,7 +8,7 @@ mod rollout;
 mod stateful_set;
 mod workload;
 
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
 /// Registers the rules of this group.
 pub fn register(code: &mut KindCode) {

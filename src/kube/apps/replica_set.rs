@@ -1,14 +1,14 @@
 //! Replica sets.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::workload;
-use crate::api::apps::v1::{ReplicaSet, ReplicaSetSpec};
-use crate::kube::cells;
-use crate::kube::core::pod_spec;
-use crate::kube::metadata;
-use crate::kube::typed::{is_new_generation, non_negative};
+use crate::cells;
+use crate::core::pod_spec;
+use crate::metadata;
+use crate::typed::{is_new_generation, non_negative};
+use keelson_api::apps::v1::{ReplicaSet, ReplicaSetSpec};
 
 const NAMES: workload::Names = workload::Names {
     selector: "deployment",
@@ -113,7 +113,7 @@ fn validate(spec: &ReplicaSetSpec) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read_defaulted};
+    use crate::testing::{context, lines, read_defaulted};
 
     #[test]
     fn the_template_of_a_replica_set_is_complete() {

@@ -3,7 +3,7 @@
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::intstr::IntOrString;
 
-use crate::kube::typed::non_negative;
+use crate::typed::non_negative;
 
 /// Faults of a bound: a number from 0, or a percentage.
 pub fn positive_or_percent(bound: &IntOrString, path: &Path) -> ErrorList {

@@ -2,14 +2,14 @@
 
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::workload;
-use crate::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
-use crate::kube::cells;
-use crate::kube::core::{persistent_volume_claim, pod_spec};
-use crate::kube::metadata;
-use crate::kube::typed::{is_new_generation, non_negative, shown};
+use crate::cells;
+use crate::core::{persistent_volume_claim, pod_spec};
+use crate::metadata;
+use crate::typed::{is_new_generation, non_negative, shown};
+use keelson_api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
 
 const NAMES: workload::Names = workload::Names {
     selector: "statefulset",
@@ -173,7 +173,7 @@ fn drop_disabled(o: &mut StatefulSet, old: Option<&StatefulSet>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read_defaulted, text};
+    use crate::testing::{context, lines, read_defaulted, text};
 
     fn stateful_set(more: &str) -> StatefulSet {
         let mut o = read_defaulted(&format!(

@@ -3,10 +3,10 @@
 mod self_subject_review;
 mod token_review;
 
-use keelson_server::registry::KindCode;
-use keelson_server::user::User;
+use keelson_access::user::User;
+use keelson_registry::KindCode;
 
-use crate::api::authentication_k8s_io::v1::{SelfSubjectReview, TokenReview, UserInfo};
+use keelson_api::authentication_k8s_io::v1::{SelfSubjectReview, TokenReview, UserInfo};
 
 /// Registers what answers for these kinds.
 pub fn register(code: &mut KindCode) {

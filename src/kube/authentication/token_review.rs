@@ -2,11 +2,11 @@
 
 use keelson_machinery::object::Kind;
 use keelson_machinery::status::StatusError;
-use keelson_server::registry::{Answer, Call, Handler, Reply};
+use keelson_registry::{Answer, Call, Handler, Reply};
 
 use super::user_info;
-use crate::api::authentication_k8s_io::v1::{TokenReview, TokenReviewSpec};
-use crate::kube::typed::body;
+use crate::typed::body;
+use keelson_api::authentication_k8s_io::v1::{TokenReview, TokenReviewSpec};
 
 pub struct Review;
 

@@ -1,18 +1,18 @@
 //! SelfSubjectAccessReview, SubjectAccessReview and LocalSubjectAccessReview: whether somebody may do one thing.
 
+use keelson_access::user::User;
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Kind;
 use keelson_machinery::status::StatusError;
-use keelson_server::registry::{Answer, Call, Handler, Reply};
-use keelson_server::user::User;
+use keelson_registry::{Answer, Call, Handler, Reply};
 
 use super::attributes::Question;
 use super::{GROUP, validate};
-use crate::api::authorization_k8s_io::v1::{
+use crate::typed::body;
+use keelson_api::authorization_k8s_io::v1::{
     LocalSubjectAccessReview, SelfSubjectAccessReview, SubjectAccessReview, SubjectAccessReviewSpec,
     SubjectAccessReviewStatus,
 };
-use crate::kube::typed::body;
 
 /// Of the sender of the request.
 pub struct OfSender;

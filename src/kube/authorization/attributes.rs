@@ -1,12 +1,12 @@
 //! Attributes of access reviews, as those of a request that would do it.
 
+use keelson_access::request_info::RequestInfo;
 use keelson_machinery::meta::v1::{FieldSelectorRequirement, LabelSelectorRequirement};
 use keelson_machinery::selector::field::Term;
 use keelson_machinery::selector::label::{Operator, Requirement};
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
-use keelson_server::request_info::RequestInfo;
 
-use crate::api::authorization_k8s_io::v1::{
+use keelson_api::authorization_k8s_io::v1::{
     FieldSelectorAttributes, LabelSelectorAttributes, NonResourceAttributes, ResourceAttributes,
 };
 

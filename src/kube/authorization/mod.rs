@@ -5,9 +5,9 @@ mod attributes;
 mod rules_review;
 mod validate;
 
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
-use crate::api::authorization_k8s_io::v1::{
+use keelson_api::authorization_k8s_io::v1::{
     LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview,
 };
 

@@ -5,8 +5,8 @@ use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::validation::labels;
 use serde_json::json;
 
-use crate::api::authorization_k8s_io::v1::{NonResourceAttributes, ResourceAttributes, SubjectAccessReviewSpec};
-use crate::kube::typed::shown;
+use crate::typed::shown;
+use keelson_api::authorization_k8s_io::v1::{NonResourceAttributes, ResourceAttributes, SubjectAccessReviewSpec};
 
 /// Exactly one kind of attributes, with usable selectors.
 pub fn attributes(resource: Option<&ResourceAttributes>, path: Option<&NonResourceAttributes>) -> ErrorList {

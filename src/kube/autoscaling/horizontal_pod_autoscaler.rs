@@ -2,15 +2,15 @@
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::names;
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
-use crate::api::autoscaling::v2::{
+use crate::cells;
+use crate::metadata;
+use crate::typed::non_negative;
+use keelson_api::autoscaling::v2::{
     CrossVersionObjectReference, HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscaler,
     HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec, MetricSpec,
 };
-use crate::kube::cells;
-use crate::kube::metadata;
-use crate::kube::typed::non_negative;
 
 const METRIC_TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
 const SELECT_POLICIES: [&str; 3] = ["Disabled", "Max", "Min"];
@@ -271,7 +271,7 @@ fn validate_policy(policy: &HPAScalingPolicy, path: &Path) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read, text};
+    use crate::testing::{context, lines, read, text};
 
     #[test]
     fn a_behavior_given_in_part_is_filled_up() {

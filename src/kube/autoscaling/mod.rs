@@ -2,7 +2,7 @@
 
 pub mod horizontal_pod_autoscaler;
 
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
 /// Registers the rules of this group.
 pub fn register(code: &mut KindCode) {

@@ -1,13 +1,13 @@
 //! Cron jobs.
 
 use keelson_machinery::field::Path;
-use keelson_server::registry::{Again, KindCode, MetadataChecks, Strategy};
+use keelson_registry::{Again, KindCode, MetadataChecks, Strategy};
 
-use crate::api::batch::v1::CronJob;
-use crate::kube::cells;
-use crate::kube::core::pod_spec;
-use crate::kube::metadata;
-use crate::kube::typed::is_new_generation;
+use crate::cells;
+use crate::core::pod_spec;
+use crate::metadata;
+use crate::typed::is_new_generation;
+use keelson_api::batch::v1::CronJob;
 
 const CHECKS: MetadataChecks = MetadataChecks {
     status: Again::NOTHING,
@@ -51,7 +51,7 @@ fn defaults(o: &mut CronJob) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{read_defaulted, text};
+    use crate::testing::{read_defaulted, text};
 
     #[test]
     fn the_job_of_a_cron_job_has_no_defaults_but_its_pods() {

@@ -5,12 +5,12 @@ mod keep;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
-use crate::api::batch::v1::{Job, JobSpec};
-use crate::kube::cells;
-use crate::kube::core::pod_spec;
-use crate::kube::typed::{is_new_generation, non_negative};
+use crate::cells;
+use crate::core::pod_spec;
+use crate::typed::{is_new_generation, non_negative};
+use keelson_api::batch::v1::{Job, JobSpec};
 
 /// Labels of a job's pods: the name that selectors use, and the older one that is kept for clients that look for it.
 const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
@@ -189,7 +189,7 @@ fn of_spec(spec: &mut JobSpec) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read, read_defaulted};
+    use crate::testing::{context, lines, read, read_defaulted};
 
     fn job(spec: &str) -> Job {
         let mut job: Job = read_defaulted(&format!(r#"{{"metadata":{{"name":"n","uid":"u"}},"spec":{spec}}}"#));

@@ -3,7 +3,7 @@
 mod cron_job;
 mod job;
 
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
 /// Registers the rules of this group.
 pub fn register(code: &mut KindCode) {

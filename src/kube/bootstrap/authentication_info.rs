@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
+use keelson_net::tls::unexpired;
 use keelson_server::server::HookContext;
-use keelson_server::tls::unexpired;
 
 use super::maker::{Maker, Wanted};
 use super::{MANAGER, Setting};
-use crate::api::core::v1::ConfigMap;
-use crate::kube::typed::typed;
+use crate::typed::typed;
+use keelson_api::core::v1::ConfigMap;
 
 const NAME: &str = "extension-apiserver-authentication";
 /// What the keys about a proxy in front begin with.

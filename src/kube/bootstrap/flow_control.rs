@@ -4,19 +4,19 @@
 
 use std::time::Duration;
 
+use keelson_access::flowcontrol::spec::{CATCH_ALL, EXEMPT, GROUP, LEVELS, SCHEMAS};
 use keelson_machinery::equality;
 use keelson_machinery::meta::v1::{DeleteOptions, ObjectMeta};
 use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::status::StatusError;
-use keelson_server::flowcontrol::spec::{CATCH_ALL, EXEMPT, GROUP, LEVELS, SCHEMAS};
 use keelson_server::server::HookContext;
 use tokio::sync::oneshot;
 
 use super::maker::{Maker, Wanted, read, retried};
-use crate::api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, PriorityLevelConfiguration};
-use crate::kube::flowcontrol::dangling::{self, FlowSchemaStatus};
-use crate::kube::typed::typed;
+use crate::flowcontrol::dangling::{self, FlowSchemaStatus};
+use crate::typed::typed;
+use keelson_api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, PriorityLevelConfiguration};
 
 const LEVEL_DATA: &str = include_str!("data/prioritylevelconfigurations.jsonl");
 const SCHEMA_DATA: &str = include_str!("data/flowschemas.jsonl");

@@ -7,10 +7,10 @@ use keelson_machinery::json;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_server::registry::Objects;
+use keelson_registry::Objects;
 use keelson_server::server::HookContext;
 
-use crate::api::core::v1::Namespace;
+use keelson_api::core::v1::Namespace;
 
 /// How often the objects of a hook are tried before it fails, and the pause between.
 const ATTEMPTS: usize = 30;

@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
-use keelson_server::authn::request_header::IdentityHeaders;
+use keelson_access::authn::request_header::IdentityHeaders;
 use keelson_server::server::{Hook, HookContext};
 use tokio::sync::oneshot;
 

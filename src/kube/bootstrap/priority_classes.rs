@@ -4,7 +4,7 @@ use keelson_server::server::HookContext;
 
 use super::MANAGER;
 use super::maker::{Maker, Wanted, leave, read};
-use crate::api::scheduling_k8s_io::v1::PriorityClass;
+use keelson_api::scheduling_k8s_io::v1::PriorityClass;
 
 const CLASSES: &str = include_str!("data/priorityclasses.jsonl");
 

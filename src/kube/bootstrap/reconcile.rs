@@ -3,17 +3,17 @@
 
 use std::collections::BTreeMap;
 
+use keelson_access::authz::rbac::{Rule, missing_rules};
 use keelson_machinery::equality;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
-use keelson_server::authz::rbac::{Rule, missing_rules};
 
-use crate::api::rbac_authorization_k8s_io::v1::{
+use crate::rbac::to_rules;
+use crate::typed::typed;
+use keelson_api::rbac_authorization_k8s_io::v1::{
     AggregationRule, ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject,
 };
-use crate::kube::rbac::to_rules;
-use crate::kube::typed::typed;
 
 /// Objects whose annotation of this name says `false` are left alone.
 const AUTOUPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";

@@ -10,12 +10,12 @@ use keelson_server::server::HookContext;
 
 use super::maker::{Maker, Wanted, leave};
 use super::{MANAGER, Setting};
-use crate::api::core::v1::{
+use crate::typed::typed;
+use keelson_api::core::v1::{
     EndpointAddress, EndpointPort, EndpointSubset, Endpoints, Service, ServicePort, ServiceSpec,
 };
-use crate::api::discovery_k8s_io::v1::{self as discovery, EndpointSlice};
-use crate::api::networking_k8s_io::v1::{IPAddress, IPAddressSpec, ParentReference};
-use crate::kube::typed::typed;
+use keelson_api::discovery_k8s_io::v1::{self as discovery, EndpointSlice};
+use keelson_api::networking_k8s_io::v1::{IPAddress, IPAddressSpec, ParentReference};
 
 const NAME: &str = "kubernetes";
 const NAMESPACE: &str = "default";

@@ -9,8 +9,8 @@ use keelson_server::server::HookContext;
 
 use super::maker::{Maker, Wanted, leave, retried};
 use super::{MANAGER, Setting};
-use crate::api::networking_k8s_io::v1::{ServiceCIDR, ServiceCIDRSpec};
-use crate::kube::typed::typed;
+use crate::typed::typed;
+use keelson_api::networking_k8s_io::v1::{ServiceCIDR, ServiceCIDRSpec};
 
 const GROUP: &str = "networking.k8s.io";
 const PLURAL: &str = "servicecidrs";

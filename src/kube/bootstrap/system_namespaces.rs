@@ -7,7 +7,7 @@ use keelson_server::server::HookContext;
 
 use super::MANAGER;
 use super::maker::{Maker, Wanted, leave};
-use crate::api::core::v1::Namespace;
+use keelson_api::core::v1::Namespace;
 
 pub(super) const NAMES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 

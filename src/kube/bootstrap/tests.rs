@@ -2,37 +2,37 @@
 
 use std::sync::Arc;
 
+use keelson_access::authn::Authentication;
+use keelson_access::authz::Authorization;
+use keelson_base::env::{SystemClock, SystemEntropy};
 use keelson_machinery::meta::v1::{DeleteOptions, ObjectMeta};
 use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
-use keelson_server::authn::Authentication;
-use keelson_server::authz::Authorization;
-use keelson_server::controller::Controllers;
-use keelson_server::env::{SystemClock, SystemEntropy};
-use keelson_server::registry::{Backend, Objects, Registry, RuntimeConfig, Verbs};
+use keelson_registry::controller::Controllers;
+use keelson_registry::{Backend, Objects, Registry, RuntimeConfig, Verbs};
 use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
 
 use super::system_namespaces::{NAMES, make_absent};
 use super::*;
-use crate::api::core::v1::{ConfigMap, Endpoints, Namespace, Service};
-use crate::api::flowcontrol_apiserver_k8s_io::v1::FlowSchema;
-use crate::api::networking_k8s_io::v1::ServiceCIDR;
-use crate::api::rbac_authorization_k8s_io::v1::{ClusterRole, ClusterRoleBinding};
+use keelson_api::core::v1::{ConfigMap, Endpoints, Namespace, Service};
+use keelson_api::flowcontrol_apiserver_k8s_io::v1::FlowSchema;
+use keelson_api::networking_k8s_io::v1::ServiceCIDR;
+use keelson_api::rbac_authorization_k8s_io::v1::{ClusterRole, ClusterRoleBinding};
 
 fn context() -> HookContext {
     let backend = Backend {
         store: Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap()),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
-        budget: keelson_server::cache::Budget::new(0),
+        budget: keelson_registry::cache::Budget::new(0),
         encryption: keelson_storage::encryption::Encryption::none(),
         placement: Arc::default(),
     };
-    let mut code = crate::kube::code(&crate::kube::CodeOptions::default());
-    code.admission(crate::kube::admission::chain());
+    let mut code = crate::code(&crate::CodeOptions::default());
+    code.admission(crate::admission::chain());
     let registry = Registry::new(
-        &[&crate::api::SCHEME],
+        &[&keelson_api::SCHEME],
         &code,
         &backend,
         "/registry",

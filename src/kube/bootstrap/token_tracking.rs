@@ -5,7 +5,7 @@ use keelson_server::server::HookContext;
 
 use super::MANAGER;
 use super::maker::{Maker, Wanted, leave};
-use crate::api::core::v1::ConfigMap;
+use keelson_api::core::v1::ConfigMap;
 
 const NAME: &str = "kube-apiserver-legacy-service-account-token-tracking";
 

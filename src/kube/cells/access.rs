@@ -2,8 +2,8 @@
 
 use keelson_machinery::intstr::IntOrString;
 
-use crate::api::policy::v1::PodDisruptionBudget;
-use crate::api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
+use keelson_api::policy::v1::PodDisruptionBudget;
+use keelson_api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
 
 cells! { pub const ROLE_BINDING: RoleBinding =
     "role_binding_groups" => |o| subjects(&o.subjects, "Group"),

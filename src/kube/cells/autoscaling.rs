@@ -3,7 +3,9 @@
 use keelson_machinery::quantity::Quantity;
 
 use super::NONE;
-use crate::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec, MetricStatus, MetricTarget, MetricValueStatus};
+use keelson_api::autoscaling::v2::{
+    HorizontalPodAutoscaler, MetricSpec, MetricStatus, MetricTarget, MetricValueStatus,
+};
 
 cells! { pub const HORIZONTAL_POD_AUTOSCALER: HorizontalPodAutoscaler =
     "horizontal_pod_autoscaler_maxpods" => max_pods,

@@ -6,7 +6,7 @@ use keelson_machinery::table::Cell;
 
 use super::workload::{containers, images};
 use super::{NONE, UNSET, count};
-use crate::api::batch::v1::{CronJob, Job};
+use keelson_api::batch::v1::{CronJob, Job};
 
 cells! { pub const JOB: Job =
     "containers" => |o| containers(&o.spec.template),

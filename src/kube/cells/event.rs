@@ -2,7 +2,7 @@
 
 use keelson_machinery::table::Cell;
 
-use crate::api::core::v1::Event;
+use keelson_api::core::v1::Event;
 
 cells! { pub const EVENT: Event =
     "event_count" => count,

@@ -3,7 +3,7 @@
 use keelson_machinery::table::Cell;
 
 use super::NONE;
-use crate::api::flowcontrol_apiserver_k8s_io::v1::{
+use keelson_api::flowcontrol_apiserver_k8s_io::v1::{
     FlowSchema, LimitedPriorityLevelConfiguration, PriorityLevelConfiguration, QueuingConfiguration,
 };
 

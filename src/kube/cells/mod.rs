@@ -5,7 +5,7 @@
 /// The cells of one kind, by the function that its definition names, made of objects of its hub version.
 macro_rules! cells {
     (pub const $cells:ident: $kind:ty = $($name:literal => $cell:expr),* $(,)?) => {
-        pub const $cells: &[::keelson_server::registry::NamedCell<$kind>] = &[$((
+        pub const $cells: &[::keelson_registry::NamedCell<$kind>] = &[$((
             $name,
             |o| {
                 let cell: fn(&$kind) -> _ = $cell;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::batch::label_selector;
 use super::{NONE, UNSET, first_few, or_none};
-use crate::api::discovery_k8s_io::v1::EndpointSlice;
-use crate::api::networking_k8s_io::v1::{IPAddress, Ingress, IngressClass, NetworkPolicy, ServiceCIDR};
+use keelson_api::discovery_k8s_io::v1::EndpointSlice;
+use keelson_api::networking_k8s_io::v1::{IPAddress, Ingress, IngressClass, NetworkPolicy, ServiceCIDR};
 
 cells! { pub const INGRESS: Ingress =
     "ingress_address" => address,
@@ -35,7 +35,7 @@ cells! { pub const ENDPOINT_SLICE: EndpointSlice =
 /// Where the balancer listens, each address once.
 fn address(o: &Ingress) -> String {
     let ingress = &o.status.load_balancer.ingress;
-    let text = |i: &crate::api::networking_k8s_io::v1::IngressLoadBalancerIngress| match i.ip.as_str() {
+    let text = |i: &keelson_api::networking_k8s_io::v1::IngressLoadBalancerIngress| match i.ip.as_str() {
         "" => i.hostname.clone(),
         ip => ip.to_owned(),
     };
@@ -78,7 +78,7 @@ fn slice_endpoints(o: &EndpointSlice) -> String {
 
 /// Numbers of the ports, or their names where no number is set.
 fn slice_ports(o: &EndpointSlice) -> String {
-    let text = |p: &crate::api::discovery_k8s_io::v1::EndpointPort| match p.port {
+    let text = |p: &keelson_api::discovery_k8s_io::v1::EndpointPort| match p.port {
         Some(number) => Some(number.to_string()),
         None => p.name.clone().filter(|n| !n.is_empty()),
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::NONE;
-use crate::api::core::v1::Node;
+use keelson_api::core::v1::Node;
 
 cells! { pub const NODE: Node =
     "node_container_runtime" => container_runtime,

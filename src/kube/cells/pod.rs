@@ -6,7 +6,7 @@ use keelson_machinery::table::{Cell, RowCondition};
 use keelson_machinery::time::Time;
 
 use super::NONE;
-use crate::api::core::v1::{Container, ContainerStatus, Pod, PodStatus};
+use keelson_api::core::v1::{Container, ContainerStatus, Pod, PodStatus};
 
 cells! { pub const POD: Pod =
     "pod_ip" => ip,

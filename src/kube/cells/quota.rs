@@ -2,9 +2,9 @@
 
 use keelson_machinery::quantity::Quantity;
 
-use crate::api::core::v1::{ComponentStatus, ResourceQuota};
-use crate::api::node_k8s_io::v1::RuntimeClass;
-use crate::api::scheduling_k8s_io::v1::PriorityClass;
+use keelson_api::core::v1::{ComponentStatus, ResourceQuota};
+use keelson_api::node_k8s_io::v1::RuntimeClass;
+use keelson_api::scheduling_k8s_io::v1::PriorityClass;
 
 /// Names of resources that start so are limits; all others are requests.
 const LIMITS: &str = "limits";
@@ -41,7 +41,7 @@ fn used(o: &ResourceQuota, limits: bool) -> String {
     granted.map(part).collect::<Vec<_>>().join(", ")
 }
 
-fn healthy(o: &ComponentStatus) -> Option<&crate::api::core::v1::ComponentCondition> {
+fn healthy(o: &ComponentStatus) -> Option<&keelson_api::core::v1::ComponentCondition> {
     o.conditions.iter().rfind(|c| c.r#type == "Healthy")
 }
 

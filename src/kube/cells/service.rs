@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{NONE, first_few, pairs};
-use crate::api::core::v1::{Endpoints, Service, ServicePort};
+use keelson_api::core::v1::{Endpoints, Service, ServicePort};
 
 cells! { pub const ENDPOINTS: Endpoints =
     "endpoints_endpoints" => endpoints,
@@ -36,7 +36,7 @@ fn external_ip(service: &Service) -> String {
         "ClusterIP" | "NodePort" => spec.external_ips.join(","),
         "LoadBalancer" => {
             let ingress = &service.status.load_balancer.ingress;
-            let address = |i: &crate::api::core::v1::LoadBalancerIngress| match i.ip.as_str() {
+            let address = |i: &keelson_api::core::v1::LoadBalancerIngress| match i.ip.as_str() {
                 "" => i.hostname.clone(),
                 ip => ip.to_owned(),
             };

@@ -4,8 +4,8 @@ use keelson_machinery::meta::v1::{self, ObjectMeta, OwnerReference};
 use keelson_machinery::selector::label::LabelSelector;
 
 use super::{NONE, pairs};
-use crate::api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
-use crate::api::core::v1::{Container, PodTemplate, PodTemplateSpec, ReplicationController};
+use keelson_api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use keelson_api::core::v1::{Container, PodTemplate, PodTemplateSpec, ReplicationController};
 
 cells! { pub const CONTROLLER_REVISION: ControllerRevision =
     "controller_revision_controller" => controller_revision_controller,

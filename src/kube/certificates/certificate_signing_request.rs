@@ -2,13 +2,15 @@
 
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::time::Time;
-use keelson_server::registry::write::Part;
-use keelson_server::registry::{Again, Context, KindCode, MetadataChecks, Strategy};
+use keelson_registry::write::Part;
+use keelson_registry::{Again, Context, KindCode, MetadataChecks, Strategy};
 
 use super::{conditions, issued};
-use crate::api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestCondition as Condition};
-use crate::kube::cells;
-use crate::kube::metadata;
+use crate::cells;
+use crate::metadata;
+use keelson_api::certificates_k8s_io::v1::{
+    CertificateSigningRequest, CertificateSigningRequestCondition as Condition,
+};
 
 const CHECKS: MetadataChecks = MetadataChecks {
     status: Again::BOTH,
@@ -132,7 +134,7 @@ fn set_times(new: &mut [Condition], old: &[Condition], now: Time) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     fn with(conditions: &[&str]) -> CertificateSigningRequest {
         let list: Vec<String> = conditions

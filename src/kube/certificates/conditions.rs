@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 
-use crate::api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestCondition as Condition};
+use keelson_api::certificates_k8s_io::v1::{
+    CertificateSigningRequest, CertificateSigningRequestCondition as Condition,
+};
 
 /// Conditions that say what became of the request.
 pub const DECISIONS: [&str; 2] = ["Approved", "Denied"];
@@ -79,7 +81,7 @@ fn status(condition: &Condition, path: &Path) -> Option<FieldError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{lines, read};
+    use crate::testing::{lines, read};
 
     fn with(conditions: &str) -> CertificateSigningRequest {
         read(&format!(r#"{{"status":{{"conditions":{conditions}}}}}"#))

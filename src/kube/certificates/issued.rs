@@ -70,7 +70,7 @@ mod tests {
     use base64::Engine;
 
     use super::*;
-    use crate::kube::testing::lines;
+    use crate::testing::lines;
 
     /// A certificate that signs itself.
     const CERTIFICATE: &str = "MIIBBDCBt6ADAgECAgEAMAUGAytlcDAQMQ4wDAYDVQQDEwVyb290MTAiGA8wMDAxMDEwMTAwMDAwMFoYDzAwMDEw\

@@ -8,7 +8,7 @@ mod pod_certificate_request;
 mod pod_issued;
 pub mod signers;
 
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
 /// Registers the rules of this group.
 pub fn register(code: &mut KindCode) {

@@ -5,14 +5,14 @@ use keelson_machinery::equality::equal;
 use keelson_machinery::field::text::quote;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::time::Time;
-use keelson_server::registry::write::Part;
-use keelson_server::registry::{Answer, Confirming, Context, Kept, KindCode, Strategy};
+use keelson_registry::write::Part;
+use keelson_registry::{Answer, Confirming, Context, Kept, KindCode, Strategy};
 
 use super::pod_issued;
 use super::signers::may;
-use crate::api::certificates_k8s_io::v1beta1::{PodCertificateRequest, PodCertificateRequestStatus as Status};
-use crate::kube::cells;
-use crate::kube::status_alone::StatusAlone;
+use crate::cells;
+use crate::status_alone::StatusAlone;
+use keelson_api::certificates_k8s_io::v1beta1::{PodCertificateRequest, PodCertificateRequestStatus as Status};
 
 /// Conditions that end a request.
 const ENDS: [&str; 3] = ["Issued", "Denied", "Failed"];
@@ -152,7 +152,7 @@ fn of_conditions(status: &Status) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     fn with(status: &str) -> PodCertificateRequest {
         read(&format!(

@@ -7,7 +7,7 @@ use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::pem::Pem;
 use x509_parser::prelude::{FromDer, GeneralName, SubjectPublicKeyInfo, X509Certificate};
 
-use crate::api::certificates_k8s_io::v1beta1::{
+use keelson_api::certificates_k8s_io::v1beta1::{
     PodCertificateRequestSpec as Spec, PodCertificateRequestStatus as Status,
 };
 

@@ -1,11 +1,11 @@
 //! Signers: who approves, signs or vouches for anything in the name of one needs a right to that name, whatever may be
-//! done to the objects. The plug-ins that see to it are in [`crate::kube::admission`].
+//! done to the objects. The plug-ins that see to it are in [`crate::admission`].
 
+use keelson_access::request_info::RequestInfo;
 use keelson_machinery::field::text::quote;
 use keelson_machinery::status::StatusError;
-use keelson_server::registry::Context;
-use keelson_server::registry::admission::{Attributes, Scope};
-use keelson_server::request_info::RequestInfo;
+use keelson_registry::Context;
+use keelson_registry::admission::{Attributes, Scope};
 
 pub const GROUP: &str = "certificates.k8s.io";
 const REQUESTS: &str = "certificatesigningrequests";

@@ -1,12 +1,12 @@
 //! Leases: bounds of their numbers.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_server::registry::{Again, Context, KindCode, Strategy};
+use keelson_registry::{Again, Context, KindCode, Strategy};
 
-use crate::api::coordination_k8s_io::v1::Lease;
-use crate::kube::cells;
-use crate::kube::metadata;
-use crate::kube::typed::non_negative;
+use crate::cells;
+use crate::metadata;
+use crate::typed::non_negative;
+use keelson_api::coordination_k8s_io::v1::Lease;
 
 /// Registers the rules of leases.
 pub fn register(code: &mut KindCode) {
@@ -73,7 +73,7 @@ fn validate(lease: &Lease) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     #[test]
     fn numbers_are_bounded() {

@@ -6,7 +6,7 @@ mod lease_candidate;
 use std::sync::LazyLock;
 
 use keelson_machinery::scheme::Scheme;
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
 const GROUP: &str = "coordination.k8s.io";
 
@@ -19,7 +19,7 @@ pub fn register(code: &mut KindCode) {
 /// The kinds of this group alone, for servers of other kinds that elect a leader among them.
 pub fn scheme() -> &'static Scheme {
     static ALONE: LazyLock<Scheme> = LazyLock::new(|| {
-        let all = &crate::api::SCHEME;
+        let all = &keelson_api::SCHEME;
         let own = all.groups.iter().position(|group| group.name == GROUP);
         Scheme {
             groups: own.and_then(|place| all.groups.get(place..=place)).unwrap_or_default(),

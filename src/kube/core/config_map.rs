@@ -1,11 +1,11 @@
 //! Config maps: keys, sizes, and objects that say of themselves that they never change.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::data::{self, IMMUTABLE};
-use crate::api::core::v1::ConfigMap;
-use crate::kube::cells;
+use crate::cells;
+use keelson_api::core::v1::ConfigMap;
 
 /// Registers the rules of config maps.
 pub fn register(code: &mut KindCode) {
@@ -67,7 +67,7 @@ fn validate(object: &ConfigMap) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     #[test]
     fn data_is_checked_as_a_whole() {

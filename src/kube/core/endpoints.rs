@@ -2,11 +2,11 @@
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::names;
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::{ip, port};
-use crate::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
-use crate::kube::cells;
+use crate::cells;
+use keelson_api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
 
 /// Registers the rules of endpoints.
 pub fn register(code: &mut KindCode) {
@@ -114,7 +114,7 @@ fn validate_port(entry: &EndpointPort, named: bool, path: &Path) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     #[test]
     fn addresses_can_be_reached() {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::labels;
-use keelson_server::registry::{Again, Context, Kept, KindCode, Strategy};
+use keelson_registry::{Again, Context, Kept, KindCode, Strategy};
 
-use crate::api::core::v1::Event;
-use crate::api::events_k8s_io;
-use crate::kube::cells;
-use crate::kube::metadata;
+use crate::cells;
+use crate::metadata;
+use keelson_api::core::v1::Event;
+use keelson_api::events_k8s_io;
 
 /// How long an event is kept after it was written last, unless told otherwise.
 pub const TIME_TO_LIVE: Duration = Duration::from_secs(60 * 60);
@@ -137,7 +137,7 @@ fn validate_newer(event: &Event) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     const RULES: EventStrategy = EventStrategy { time_to_live: None };
 

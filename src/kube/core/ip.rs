@@ -86,7 +86,7 @@ fn unusable(ip: IpAddr) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::lines;
+    use crate::testing::lines;
 
     #[test]
     fn addresses_are_written_in_one_way() {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use keelson_machinery::quantity::Quantity;
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
 use super::resource_list::round;
-use crate::api::core::v1::{LimitRange, LimitRangeItem};
-use crate::kube::metadata;
+use crate::metadata;
+use keelson_api::core::v1::{LimitRange, LimitRangeItem};
 
 const CONTAINER: &str = "Container";
 
@@ -53,7 +53,7 @@ fn fill(amounts: &mut BTreeMap<String, Quantity>, others: &BTreeMap<String, Quan
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{read, text};
+    use crate::testing::{read, text};
 
     #[test]
     fn bounds_of_containers_are_defaults() {

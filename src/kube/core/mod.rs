@@ -25,7 +25,7 @@ pub mod subresources;
 
 use std::time::Duration;
 
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
 /// Registers the rules of this group, with the time that events are kept.
 pub fn register(code: &mut KindCode, event_time_to_live: Option<Duration>) {

@@ -2,10 +2,10 @@
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::labels;
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
-use crate::api::core::v1::Namespace;
-use crate::kube::cells;
+use crate::cells;
+use keelson_api::core::v1::Namespace;
 
 /// Holds the name, so that selectors can name a namespace.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -141,7 +141,7 @@ fn validate_finalizers(namespace: &Namespace, path: impl Fn(usize) -> Path) -> E
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, read};
+    use crate::testing::{context, read};
 
     #[test]
     fn a_new_namespace_is_active_and_held() {

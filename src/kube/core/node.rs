@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::labels;
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::resource_list::round;
 use super::subresources::proxy;
-use crate::api::core::v1::Node;
-use crate::kube::cells;
+use crate::cells;
+use keelson_api::core::v1::Node;
 
 /// Registers the rules of nodes.
 pub fn register(code: &mut KindCode) {
@@ -115,7 +115,7 @@ fn validate_taints(node: &Node) -> ErrorList {
         if taint.effect.is_empty() {
             errors.push(FieldError::required(&path.child("effect"), ""));
         } else if seen.contains(&(key.as_str(), taint.effect.as_str())) {
-            errors.push(FieldError::duplicate(&path, crate::kube::typed::shown(taint)));
+            errors.push(FieldError::duplicate(&path, crate::typed::shown(taint)));
         }
         seen.insert((key, &taint.effect));
     }
@@ -125,7 +125,7 @@ fn validate_taints(node: &Node) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     #[test]
     fn what_is_known_stays() {

@@ -3,13 +3,13 @@
 mod keep;
 
 use keelson_machinery::field::{ErrorList, Path};
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::persistent_volume_claim::CLASS_ANNOTATION;
 use super::pod_spec;
 use super::resource_list::round;
-use crate::api::core::v1::{PersistentVolume, PersistentVolumeStatus};
-use crate::kube::cells;
+use crate::cells;
+use keelson_api::core::v1::{PersistentVolume, PersistentVolumeStatus};
 
 const PENDING: &str = "Pending";
 /// What becomes of a volume that nobody claims any longer.
@@ -127,7 +127,7 @@ mod tests {
     use keelson_machinery::time::Time;
 
     use super::*;
-    use crate::kube::testing::{context, read};
+    use crate::testing::{context, read};
 
     #[test]
     fn a_phase_has_its_time() {

@@ -3,14 +3,14 @@
 mod keep;
 
 use keelson_machinery::field::{ErrorList, Path};
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::pod_spec;
 use super::resource_list::round;
-use crate::api::core::v1::{
+use crate::cells;
+use keelson_api::core::v1::{
     PersistentVolumeClaim, PersistentVolumeClaimSpec, TypedLocalObjectReference, TypedObjectReference,
 };
-use crate::kube::cells;
 
 /// Named the class of a volume or claim before there was a field for it.
 pub const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
@@ -137,7 +137,7 @@ pub fn of_claim(o: &mut PersistentVolumeClaim) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, read, text};
+    use crate::testing::{context, read, text};
 
     #[test]
     fn data_sources_say_the_same() {

@@ -7,13 +7,13 @@ use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::reflect::Reflect;
-use keelson_server::registry::write::Part;
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::write::Part;
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::pod_spec;
 use super::subresources::{binding, ephemeral, eviction, log, proxy, resize, stream};
-use crate::api::core::v1::{Container, Pod, PodCondition, PodSpec, PodStatus, Toleration};
-use crate::kube::cells;
+use crate::cells;
+use keelson_api::core::v1::{Container, Pod, PodCondition, PodSpec, PodStatus, Toleration};
 
 /// What an update may change, in the words of the API.
 const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
@@ -164,7 +164,7 @@ fn defaults(pod: &mut Pod) {
     // The one address and the list of addresses say the same.
     let status = &mut pod.status;
     if status.pod_ips.is_empty() && !status.pod_ip.is_empty() {
-        status.pod_ips.push(crate::api::core::v1::PodIP {
+        status.pod_ips.push(keelson_api::core::v1::PodIP {
             ip: status.pod_ip.clone(),
         });
     } else if let Some(first) = status.pod_ips.first() {

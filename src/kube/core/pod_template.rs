@@ -1,13 +1,13 @@
 //! Pod templates.
 
 use keelson_machinery::field::Path;
-use keelson_server::registry::{KindCode, Strategy};
+use keelson_registry::{KindCode, Strategy};
 
 use super::pod_spec;
-use crate::api::core::v1::PodTemplate;
-use crate::kube::cells;
-use crate::kube::metadata;
-use crate::kube::typed::is_new_generation;
+use crate::cells;
+use crate::metadata;
+use crate::typed::is_new_generation;
+use keelson_api::core::v1::PodTemplate;
 
 /// Registers the rules of pod templates.
 pub fn register(code: &mut KindCode) {

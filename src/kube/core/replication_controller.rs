@@ -1,13 +1,13 @@
 //! Replication controllers: what their template says holds for themselves.
 
 use keelson_machinery::field::Path;
-use keelson_server::registry::{KindCode, Strategy};
+use keelson_registry::{KindCode, Strategy};
 
 use super::pod_spec;
-use crate::api::core::v1::ReplicationController;
-use crate::kube::cells;
-use crate::kube::metadata;
-use crate::kube::typed::is_new_generation;
+use crate::cells;
+use crate::metadata;
+use crate::typed::is_new_generation;
+use keelson_api::core::v1::ReplicationController;
 
 /// Registers the rules of replication controllers.
 pub fn register(code: &mut KindCode) {
@@ -61,7 +61,7 @@ fn defaults(o: &mut ReplicationController) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::read_defaulted;
+    use crate::testing::read_defaulted;
 
     #[test]
     fn selector_and_labels_are_those_of_the_template() {

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::resource_list::round;
-use crate::api::core::v1::ResourceQuota;
-use crate::kube::cells;
-use crate::kube::metadata;
-use crate::kube::typed::IMMUTABLE;
+use crate::cells;
+use crate::metadata;
+use crate::typed::IMMUTABLE;
+use keelson_api::core::v1::ResourceQuota;
 
 /// Registers the rules of quotas.
 pub fn register(code: &mut KindCode) {
@@ -47,7 +47,7 @@ fn defaults(o: &mut ResourceQuota) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     #[test]
     fn scopes_stay() {

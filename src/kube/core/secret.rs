@@ -1,12 +1,12 @@
 //! Secrets: what each type holds, and text that clients may write but never read.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::data::{self, IMMUTABLE as MARKED};
-use crate::api::core::v1::Secret;
-use crate::kube::cells;
-use crate::kube::typed::IMMUTABLE;
+use crate::cells;
+use crate::typed::IMMUTABLE;
+use keelson_api::core::v1::Secret;
 
 const SERVICE_ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 
@@ -112,7 +112,7 @@ fn docker_config(secret: &Secret, key: &str, path: &Path) -> Option<FieldError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     #[test]
     fn written_text_becomes_data() {

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::intstr::IntOrString;
 use keelson_machinery::validation::{labels, names};
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::subresources::proxy;
 use super::{ip, port};
-use crate::api::core::v1::{Service, ServicePort, ServiceSpec};
-use crate::kube::cells;
-use crate::kube::metadata;
+use crate::cells;
+use crate::metadata;
+use keelson_api::core::v1::{Service, ServicePort, ServiceSpec};
 
 /// How long a client stays with the same pod, in seconds.
 const AFFINITY_SECONDS: i32 = 10_800;
@@ -294,7 +294,7 @@ fn validate_ports(ports: &[ServicePort], path: &Path) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read_defaulted, text};
+    use crate::testing::{context, lines, read_defaulted, text};
 
     fn service(spec: &str) -> Service {
         let mut service = read_defaulted(&format!(r#"{{"spec":{spec}}}"#));

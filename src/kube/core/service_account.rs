@@ -1,9 +1,9 @@
 //! Service accounts.
 
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::subresources::token;
-use crate::api::core::v1::{ObjectReference, ServiceAccount};
+use keelson_api::core::v1::{ObjectReference, ServiceAccount};
 
 /// Keeps pods of the account to the secrets that it names.
 const ENFORCE_ANNOTATION: &str = "kubernetes.io/enforce-mountable-secrets";
@@ -53,7 +53,7 @@ fn name_secrets(account: &mut ServiceAccount) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, read, text};
+    use crate::testing::{context, read, text};
 
     #[test]
     fn secrets_are_names() {

@@ -5,12 +5,12 @@ use std::net::IpAddr;
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::names;
-use keelson_server::registry::{Context, Kept, KindCode, Strategy};
+use keelson_registry::{Context, Kept, KindCode, Strategy};
 
-use crate::api::discovery_k8s_io::v1::{Endpoint, EndpointSlice};
-use crate::kube::cells;
-use crate::kube::core::ip;
-use crate::kube::metadata;
+use crate::cells;
+use crate::core::ip;
+use crate::metadata;
+use keelson_api::discovery_k8s_io::v1::{Endpoint, EndpointSlice};
 
 /// Registers the rules of endpoint slices.
 pub fn register(code: &mut KindCode) {
@@ -114,7 +114,7 @@ fn forget_topology(endpoints: &mut [Endpoint]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     /// The texts are those of kube-apiserver.
     #[test]

@@ -3,7 +3,7 @@
 use keelson_machinery::field::BadValue;
 use serde_json::{Value, json};
 
-use crate::api::flowcontrol_apiserver_k8s_io::v1::{
+use keelson_api::flowcontrol_apiserver_k8s_io::v1::{
     FlowSchemaSpec, LimitedPriorityLevelConfiguration, PolicyRulesWithSubjects, PriorityLevelConfigurationSpec, Subject,
 };
 

@@ -7,13 +7,13 @@ mod validate;
 
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Object;
-use keelson_server::registry::write::Part;
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::write::Part;
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::metadata;
 use super::status_alone::StatusAlone;
-use crate::api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, PriorityLevelConfiguration};
-use crate::kube::cells;
+use crate::cells;
+use keelson_api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, PriorityLevelConfiguration};
 
 pub use reader::Reader;
 

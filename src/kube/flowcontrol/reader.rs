@@ -1,12 +1,12 @@
 //! Flow schemas and priority levels as flow control sees them.
 
-use keelson_machinery::object::Object;
-use keelson_server::flowcontrol::spec::{
+use keelson_access::flowcontrol::spec::{
     Discipline, Distinguisher, LevelSpec, PathRule, Queuing, ReadFlowControl, ResourceRule, Rule, Schema, Subject,
 };
+use keelson_machinery::object::Object;
 
-use crate::api::flowcontrol_apiserver_k8s_io::v1;
-use crate::kube::typed::typed;
+use crate::typed::typed;
+use keelson_api::flowcontrol_apiserver_k8s_io::v1;
 
 /// Reads the kinds of this build.
 pub struct Reader;
@@ -117,7 +117,7 @@ pub fn level(level: &v1::PriorityLevelConfiguration) -> LevelSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::read;
+    use crate::testing::read;
 
     /// The mandatory objects of flow control are those that a server makes.
     #[test]

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use keelson_access::flowcontrol::dealer::has_enough_bits;
+use keelson_access::flowcontrol::spec::{ANY, CATCH_ALL, Discipline, EXEMPT, LevelSpec, Schema};
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path, text};
 use keelson_machinery::validation::names;
-use keelson_server::flowcontrol::dealer::has_enough_bits;
-use keelson_server::flowcontrol::spec::{ANY, CATCH_ALL, Discipline, EXEMPT, LevelSpec, Schema};
 
 use super::{go, reader};
-use crate::api::flowcontrol_apiserver_k8s_io::v1::{
+use keelson_api::flowcontrol_apiserver_k8s_io::v1::{
     ExemptPriorityLevelConfiguration, FlowSchema, LimitResponse, LimitedPriorityLevelConfiguration,
     NonResourcePolicyRule, PolicyRulesWithSubjects, PriorityLevelConfiguration, QueuingConfiguration,
     ResourcePolicyRule, Subject,

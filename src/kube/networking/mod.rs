@@ -6,7 +6,7 @@ mod ip_address;
 mod network_policy;
 mod service_cidr;
 
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
 /// Registers the rules of this group.
 pub fn register(code: &mut KindCode) {

@@ -1,10 +1,10 @@
 //! Network policies.
 
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
-use crate::api::networking_k8s_io::v1::NetworkPolicy;
-use crate::kube::cells;
-use crate::kube::metadata;
+use crate::cells;
+use crate::metadata;
+use keelson_api::networking_k8s_io::v1::NetworkPolicy;
 
 const INGRESS: &str = "Ingress";
 const EGRESS: &str = "Egress";
@@ -32,7 +32,7 @@ fn defaults(o: &mut NetworkPolicy) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::read;
+    use crate::testing::read;
 
     #[test]
     fn types_follow_the_rules() {

@@ -1,13 +1,13 @@
 //! Ranges of service addresses.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_server::registry::write::Part;
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::write::Part;
+use keelson_registry::{Context, KindCode, Strategy};
 
-use crate::api::networking_k8s_io::v1::ServiceCIDR;
-use crate::kube::cells;
-use crate::kube::metadata;
-use crate::kube::typed::{IMMUTABLE, keep_all_metadata};
+use crate::cells;
+use crate::metadata;
+use crate::typed::{IMMUTABLE, keep_all_metadata};
+use keelson_api::networking_k8s_io::v1::ServiceCIDR;
 
 /// Registers the rules of ranges.
 pub fn register(code: &mut KindCode) {
@@ -55,7 +55,7 @@ fn shown(ranges: &[String]) -> keelson_machinery::field::BadValue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     #[test]
     fn a_range_stays() {

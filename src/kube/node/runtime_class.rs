@@ -1,11 +1,11 @@
 //! Runtime classes.
 
-use keelson_server::registry::{Again, Kept, KindCode};
+use keelson_registry::{Again, Kept, KindCode};
 
-use crate::api::node_k8s_io::v1::RuntimeClass;
-use crate::kube::cells;
-use crate::kube::core::resource_list::round;
-use crate::kube::metadata;
+use crate::cells;
+use crate::core::resource_list::round;
+use crate::metadata;
+use keelson_api::node_k8s_io::v1::RuntimeClass;
 
 /// Registers the rules of runtime classes.
 pub fn register(code: &mut KindCode) {

@@ -1,10 +1,10 @@
 //! Pod disruption budgets.
 
-use keelson_server::registry::{Again, KindCode};
+use keelson_registry::{Again, KindCode};
 
-use crate::api::policy::v1::PodDisruptionBudget;
-use crate::kube::cells;
-use crate::kube::metadata;
+use crate::cells;
+use crate::metadata;
+use keelson_api::policy::v1::PodDisruptionBudget;
 
 /// Registers the rules of budgets.
 pub fn register(code: &mut KindCode) {

@@ -1,15 +1,15 @@
 //! Bindings of roles, in a namespace and in the cluster: nobody may give a role that holds more than they do.
 
+use keelson_access::authz::rbac::{GROUP, Unresolved};
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_server::authz::rbac::{GROUP, Unresolved};
-use keelson_server::registry::{Answer, Context, KindCode, Strategy};
+use keelson_registry::{Answer, Context, KindCode, Strategy};
 
 use super::reader::to_role_ref;
 use super::{is_only_collected, is_trusted, may, roles, validate};
-use crate::api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
-use crate::kube::cells;
+use crate::cells;
+use keelson_api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
 
 /// Registers the rules of bindings.
 pub fn register(code: &mut KindCode) {
@@ -137,7 +137,7 @@ fn of_subjects(subjects: &mut [Subject]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::read_defaulted;
+    use crate::testing::read_defaulted;
 
     #[test]
     fn subjects_have_the_group_of_their_kind() {

@@ -5,13 +5,13 @@ mod reader;
 pub mod role;
 mod validate;
 
+use keelson_access::authz::rbac::{GROUP, Rbac};
+use keelson_access::request_info::RequestInfo;
+use keelson_access::user::GROUP_MASTERS;
 use keelson_machinery::equality;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_server::authz::rbac::{GROUP, Rbac};
-use keelson_server::registry::{Context, KindCode};
-use keelson_server::request_info::RequestInfo;
-use keelson_server::user::GROUP_MASTERS;
+use keelson_registry::{Context, KindCode};
 
 pub use reader::Reader;
 pub(super) use reader::to_rules;
@@ -49,7 +49,7 @@ async fn may(context: &Context, verb: &str, plural: &str, name: &str) -> bool {
 }
 
 /// Whether a write only lets go of an object, or holds it: what the garbage collector does, who need not hold its rights.
-pub(in crate::kube) fn is_only_collected(new: &dyn Object, old: Option<&dyn Object>) -> bool {
+pub(crate) fn is_only_collected(new: &dyn Object, old: Option<&dyn Object>) -> bool {
     let Some(old) = old else { return false };
     let mut with_old = new.clone_object();
     let (meta, old_meta) = (with_old.meta_mut(), old.meta());

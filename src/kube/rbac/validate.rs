@@ -1,12 +1,12 @@
 //! Faults of roles and bindings.
 
+use keelson_access::authz::rbac::GROUP;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path, text};
 use keelson_machinery::selector::label::{LabelSelector, validate_label_selector};
 use keelson_machinery::validation::names;
-use keelson_server::authz::rbac::GROUP;
 use serde_json::json;
 
-use crate::api::rbac_authorization_k8s_io::v1::{
+use keelson_api::rbac_authorization_k8s_io::v1::{
     ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
 };
 
@@ -168,7 +168,7 @@ fn subject(subject: &Subject, namespaced: bool, path: &Path) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{lines, read, read_defaulted};
+    use crate::testing::{lines, read, read_defaulted};
 
     /// Recorded from kube-apiserver v1.36.3.
     #[test]

@@ -16,7 +16,7 @@ macro_rules! defaults_of {
         /// Defaults in code of this version.
         pub mod $version {
             use super::count;
-            use crate::api::resource_k8s_io::$version::{DeviceClaim, ResourceClaim, ResourceClaimTemplate};
+            use keelson_api::resource_k8s_io::$version::{DeviceClaim, ResourceClaim, ResourceClaimTemplate};
 
             /// Of claims.
             pub fn claim(o: &mut ResourceClaim) {
@@ -48,7 +48,7 @@ defaults_of!(v1beta2);
 /// Defaults in code of v1beta1, where the one form of a request stands in the request itself.
 pub mod v1beta1 {
     use super::{EXACT_COUNT, count};
-    use crate::api::resource_k8s_io::v1beta1::{DeviceClaim, ResourceClaim, ResourceClaimTemplate};
+    use keelson_api::resource_k8s_io::v1beta1::{DeviceClaim, ResourceClaim, ResourceClaimTemplate};
 
     /// Of claims.
     pub fn claim(o: &mut ResourceClaim) {
@@ -77,8 +77,8 @@ pub mod v1beta1 {
 
 #[cfg(test)]
 mod tests {
-    use crate::api::resource_k8s_io::{v1, v1beta1};
-    use crate::kube::testing::{read_defaulted, text};
+    use crate::testing::{read_defaulted, text};
+    use keelson_api::resource_k8s_io::{v1, v1beta1};
 
     #[test]
     fn a_request_is_for_one_device() {

@@ -1,18 +1,18 @@
 //! Access to ResourceClaims: devices are bound by the scheduler, described by the drivers of their nodes, and had with
 //! the rights of an administrator only in namespaces that are marked for it.
 
+use keelson_access::authz::refused;
+use keelson_access::request_info::RequestInfo;
+use keelson_access::user::User;
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::names;
-use keelson_server::authz::refused;
-use keelson_server::registry::Context;
-use keelson_server::request_info::RequestInfo;
-use keelson_server::user::User;
+use keelson_registry::Context;
 
-use crate::api::resource_k8s_io::v1::{
+use crate::typed::same;
+use keelson_api::resource_k8s_io::v1::{
     AllocatedDeviceStatus, AllocationResult, DeviceRequest, DeviceRequestAllocationResult, ResourceClaimStatus,
 };
-use crate::kube::typed::same;
 
 /// Marks namespaces whose claims may ask for the rights of an administrator.
 const ADMIN_LABEL: &str = "resource.kubernetes.io/admin-access";

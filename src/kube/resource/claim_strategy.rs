@@ -2,18 +2,18 @@
 
 use keelson_machinery::equality;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
-use keelson_server::registry::write::Part;
-use keelson_server::registry::{Answer, Confirming, Context, Kept, KindCode, Strategy};
+use keelson_registry::write::Part;
+use keelson_registry::{Answer, Confirming, Context, Kept, KindCode, Strategy};
 
 use super::claim;
 use super::claim_access::{of_binding, of_drivers, of_requests, of_results};
-use crate::api::resource_k8s_io::v1::{
+use crate::cells;
+use crate::status_alone::StatusAlone;
+use crate::typed::{self, IMMUTABLE};
+use keelson_api::resource_k8s_io::v1::{
     AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim, ResourceClaimStatus, ResourceClaimTemplate,
 };
-use crate::api::resource_k8s_io::{v1beta1, v1beta2};
-use crate::kube::cells;
-use crate::kube::status_alone::StatusAlone;
-use crate::kube::typed::{self, IMMUTABLE};
+use keelson_api::resource_k8s_io::{v1beta1, v1beta2};
 
 /// Registers the rules of claims and of templates of them, in all versions.
 pub fn register(code: &mut KindCode) {
@@ -177,7 +177,7 @@ fn drop_given_back(new: &mut ResourceClaimStatus, old: &ResourceClaimStatus) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     #[test]
     fn a_status_speaks_of_devices_that_the_claim_has() {

@@ -1,12 +1,12 @@
 //! Rules that taint devices.
 
 use keelson_machinery::time::Time;
-use keelson_server::registry::write::Part;
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::write::Part;
+use keelson_registry::{Context, KindCode, Strategy};
 
-use crate::api::resource_k8s_io::v1beta2::DeviceTaintRule;
-use crate::kube::cells;
-use crate::kube::typed::keep_all_metadata;
+use crate::cells;
+use crate::typed::keep_all_metadata;
+use keelson_api::resource_k8s_io::v1beta2::DeviceTaintRule;
 
 /// Registers the rules of taint rules.
 pub fn register(code: &mut KindCode) {

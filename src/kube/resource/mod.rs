@@ -7,7 +7,7 @@ mod device_taint_rule;
 mod pool_status_request;
 mod slice;
 
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
 /// Registers the rules of this group.
 pub fn register(code: &mut KindCode) {

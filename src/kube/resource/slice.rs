@@ -1,11 +1,11 @@
 //! Slices of devices.
 
 use keelson_machinery::time::Time;
-use keelson_server::registry::{Context, Kept, KindCode, Strategy};
+use keelson_registry::{Context, Kept, KindCode, Strategy};
 
-use crate::api::resource_k8s_io::v1::ResourceSlice;
-use crate::kube::cells;
-use crate::kube::metadata;
+use crate::cells;
+use crate::metadata;
+use keelson_api::resource_k8s_io::v1::ResourceSlice;
 
 const KEPT: &[Kept] = &[
     Kept::at("spec.pool.name"),
@@ -67,7 +67,7 @@ fn drop_disabled(o: &mut ResourceSlice) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, read};
+    use crate::testing::{context, read};
 
     #[test]
     fn taints_know_when_they_came() {

@@ -4,7 +4,7 @@ mod pod_group;
 mod priority_class;
 mod workload;
 
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
 /// Registers the rules of this group.
 pub fn register(code: &mut KindCode) {

@@ -1,10 +1,10 @@
 //! Priority classes.
 
-use keelson_server::registry::{Context, Kept, KindCode, Strategy};
+use keelson_registry::{Context, Kept, KindCode, Strategy};
 
-use crate::api::scheduling_k8s_io::v1::PriorityClass;
-use crate::kube::cells;
-use crate::kube::metadata;
+use crate::cells;
+use crate::metadata;
+use keelson_api::scheduling_k8s_io::v1::PriorityClass;
 
 const KEPT: &[Kept] = &[
     Kept {

@@ -1,8 +1,8 @@
 //! Workloads: what pod groups are made of.
 
-use keelson_server::registry::{Kept, KindCode};
+use keelson_registry::{Kept, KindCode};
 
-use crate::api::scheduling_k8s_io::v1alpha2::Workload;
+use keelson_api::scheduling_k8s_io::v1alpha2::Workload;
 
 /// Registers the rules of workloads.
 pub fn register(code: &mut KindCode) {

@@ -1,11 +1,11 @@
 //! Drivers of volumes.
 
 use keelson_machinery::equality;
-use keelson_server::registry::{Context, Kept, KindCode, Strategy};
+use keelson_registry::{Context, Kept, KindCode, Strategy};
 
-use crate::api::storage_k8s_io::v1::CSIDriver;
-use crate::kube::cells;
-use crate::kube::metadata;
+use crate::cells;
+use crate::metadata;
+use keelson_api::storage_k8s_io::v1::CSIDriver;
 
 const KEPT: &[Kept] = &[
     Kept {
@@ -66,7 +66,7 @@ fn drop_disabled(o: &mut CSIDriver, old: Option<&CSIDriver>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, read_defaulted, text};
+    use crate::testing::{context, read_defaulted, text};
 
     #[test]
     fn a_driver_has_defaults_and_counts_changes() {

@@ -2,12 +2,12 @@
 
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_server::registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
-use crate::api::storage_k8s_io::v1::{CSINode, CSINodeDriver};
-use crate::kube::cells;
-use crate::kube::metadata;
-use crate::kube::typed::{IMMUTABLE, shown};
+use crate::cells;
+use crate::metadata;
+use crate::typed::{IMMUTABLE, shown};
+use keelson_api::storage_k8s_io::v1::{CSINode, CSINodeDriver};
 
 /// Registers the rules of these nodes.
 pub fn register(code: &mut KindCode) {
@@ -47,7 +47,7 @@ fn lasting(driver: &CSINodeDriver) -> CSINodeDriver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{context, lines, read};
+    use crate::testing::{context, lines, read};
 
     #[test]
     fn a_driver_knows_a_node_by_one_name() {

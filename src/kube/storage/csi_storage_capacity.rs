@@ -1,8 +1,8 @@
 //! Capacities of storage.
 
-use keelson_server::registry::{Kept, KindCode};
+use keelson_registry::{Kept, KindCode};
 
-use crate::api::storage_k8s_io::v1::CSIStorageCapacity;
+use keelson_api::storage_k8s_io::v1::CSIStorageCapacity;
 
 /// Registers the rules of capacities.
 pub fn register(code: &mut KindCode) {

@@ -7,7 +7,7 @@ mod storage_class;
 mod volume_attachment;
 mod volume_attributes_class;
 
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
 /// Registers the rules of this group.
 pub fn register(code: &mut KindCode) {

@@ -1,10 +1,10 @@
 //! Migrations of stored objects to another version.
 
-use keelson_server::registry::{Kept, KindCode};
+use keelson_registry::{Kept, KindCode};
 
-use crate::api::storagemigration_k8s_io::v1beta1::StorageVersionMigration;
-use crate::kube::cells;
-use crate::kube::status_alone::StatusAlone;
+use crate::cells;
+use crate::status_alone::StatusAlone;
+use keelson_api::storagemigration_k8s_io::v1beta1::StorageVersionMigration;
 
 /// Registers the rules of migrations.
 pub fn register(code: &mut KindCode) {

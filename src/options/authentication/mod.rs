@@ -14,7 +14,7 @@ use service_account::ServiceAccount;
 use webhook::TokenWebhook;
 
 pub use oidc::Issuers;
-pub(crate) use oidc::read_authorities;
+pub use oidc::read_authorities;
 pub use request_header::FrontProxySettings;
 pub use service_account::ServiceAccounts;
 pub use webhook::TokenWebhookSettings;

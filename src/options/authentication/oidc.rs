@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use keelson_server::authn::Anonymous;
-use keelson_server::authn::jwt::Algorithm;
-use keelson_server::authn::oidc::{ClaimRule, Mapping, OidcSettings};
-use keelson_server::authn::structured::AuthenticationConfiguration;
-use keelson_server::outgoing::Way;
+use keelson_access::authn::Anonymous;
+use keelson_access::authn::jwt::Algorithm;
+use keelson_access::authn::oidc::{ClaimRule, Mapping, OidcSettings};
+use keelson_access::authn::structured::AuthenticationConfiguration;
+use keelson_net::client::Way;
 
 use super::SECTION;
-use crate::options::{OptionError, pem};
+use crate::{OptionError, pem};
 
 const FILE: &str = "--authentication-config";
 
@@ -75,7 +75,7 @@ pub struct Issuers {
 
 impl Oidc {
     /// `taken`: the issuers of this server's own tokens. `anonymous`: the value of --anonymous-auth, if it was given.
-    pub(in crate::options) fn settle(&self, taken: &[String], anonymous: Option<bool>) -> Result<Issuers, OptionError> {
+    pub(crate) fn complete(&self, taken: &[String], anonymous: Option<bool>) -> Result<Issuers, OptionError> {
         let file = self.authentication_config.as_ref();
         let Some(path) = file.filter(|path| !path.as_os_str().is_empty()) else {
             return self.by_flags(taken);
@@ -202,7 +202,7 @@ impl Oidc {
 }
 
 /// The PEM text of a file of authorities.
-pub(crate) fn read_authorities(path: &Path) -> Result<String, OptionError> {
+pub fn read_authorities(path: &Path) -> Result<String, OptionError> {
     pem::check("--oidc-ca-file", path, false)
 }
 
@@ -218,19 +218,19 @@ mod tests {
         flags: Oidc,
     }
 
-    fn settle(line: &str) -> Result<Issuers, String> {
+    fn complete(line: &str) -> Result<Issuers, String> {
         let flags = Flags::try_parse_from(std::iter::once("x").chain(line.split(' ')))
             .unwrap()
             .flags;
         flags
-            .settle(&["https://own".to_owned()], None)
+            .complete(&["https://own".to_owned()], None)
             .map_err(|error| error.to_string())
     }
 
     #[test]
     fn flags_describe_one_issuer() {
         let line = "--oidc-issuer-url=https://a --oidc-client-id=c --oidc-groups-claim=g --oidc-required-claim=x=1,y=2";
-        let issuers = settle(line).unwrap();
+        let issuers = complete(line).unwrap();
         let [one] = &issuers.settings[..] else {
             panic!("{issuers:?}")
         };
@@ -239,7 +239,7 @@ mod tests {
             (one.claim_rules.len(), one.audiences.as_slice()),
             (2, &["c".to_owned()][..])
         );
-        let prefix = |line: &str| match &settle(line).unwrap().settings[0].username {
+        let prefix = |line: &str| match &complete(line).unwrap().settings[0].username {
             Mapping::Claim { prefix, .. } => prefix.clone(),
             Mapping::Expression(_) => panic!("no expression"),
         };
@@ -276,14 +276,14 @@ mod tests {
             (format!("{base} --authentication-config=/x"), "mutually exclusive"),
             ("--authentication-config=/nonexistent/x".to_owned(), "No such file"),
         ] {
-            let error = settle(&line).unwrap_err();
+            let error = complete(&line).unwrap_err();
             assert!(error.contains(want), "{line}: {error}");
         }
         assert!(
             Flags::try_parse_from(["x"])
                 .unwrap()
                 .flags
-                .settle(&[], None)
+                .complete(&[], None)
                 .unwrap()
                 .settings
                 .is_empty()

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use keelson_server::authn::request_header::IdentityHeaders;
-use keelson_server::tls::certificates;
+use keelson_access::authn::request_header::IdentityHeaders;
+use keelson_net::tls::certificates;
 
 use super::SECTION;
-use crate::options::{OptionError, pem};
+use crate::{OptionError, pem};
 
 const FLAG: &str = "--requestheader-client-ca-file";
 
@@ -51,7 +51,7 @@ pub struct FrontProxySettings {
 
 impl RequestHeader {
     /// `None`: there is no such proxy. `client_ca`: the authorities of clients, which must not be mixed up with these.
-    pub(in crate::options) fn settle(
+    pub(crate) fn complete(
         &self,
         client_ca: Option<&str>,
         warnings: &mut Vec<String>,
@@ -140,7 +140,7 @@ fn overlap(one: &str, other: &str) -> bool {
 mod tests {
     use std::time::SystemTime;
 
-    use keelson_server::tls::certs::{CertificateAuthority, Validity};
+    use keelson_net::tls::certs::{CertificateAuthority, Validity};
 
     use super::*;
 
@@ -157,23 +157,23 @@ mod tests {
         let (shared, other) = (authority("shared"), authority("other"));
         let path = folder.path().join("proxies.crt");
         std::fs::write(&path, &shared).unwrap();
-        let settle = |clients: &str, names: &[&str]| {
+        let complete = |clients: &str, names: &[&str]| {
             let flags = RequestHeader {
                 requestheader_client_ca_file: Some(path.clone()),
                 requestheader_allowed_names: names.iter().map(|name| (*name).to_owned()).collect(),
                 ..RequestHeader::default()
             };
             let mut warnings = Vec::new();
-            let settled = flags.settle(Some(clients), &mut warnings);
-            settled
+            let completed = flags.complete(Some(clients), &mut warnings);
+            completed
                 .map(|settings| (settings.is_some(), warnings.len()))
                 .map_err(|error| error.to_string())
         };
         let both = format!("{other}{shared}");
-        assert_eq!(settle(&other, &[]), Ok((true, 0)));
-        assert_eq!(settle(&both, &["front"]), Ok((true, 1)));
+        assert_eq!(complete(&other, &[]), Ok((true, 0)));
+        assert_eq!(complete(&both, &["front"]), Ok((true, 1)));
         assert!(
-            settle(&both, &[])
+            complete(&both, &[])
                 .unwrap_err()
                 .contains("contain overlapping certificates")
         );

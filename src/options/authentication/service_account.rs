@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use keelson_access::authn::jwt::{KeySet, verifying_keys};
+use keelson_access::authn::token_issuer::Lifetimes;
 use keelson_machinery::time::Duration;
-use keelson_server::authn::jwt::{KeySet, verifying_keys};
-use keelson_server::authn::token_issuer::Lifetimes;
 
 use super::SECTION;
-use crate::options::{OptionError, pem, values};
+use crate::{OptionError, pem, values};
 
 /// The issuer of service account tokens where no flag names one.
 const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc";
@@ -68,7 +68,7 @@ pub struct ServiceAccounts {
 }
 
 impl ServiceAccount {
-    pub(in crate::options) fn settle(&self, signing_key_file: Option<PathBuf>) -> Result<ServiceAccounts, OptionError> {
+    pub(crate) fn complete(&self, signing_key_file: Option<PathBuf>) -> Result<ServiceAccounts, OptionError> {
         let issuers = self.issuers()?;
         for path in &self.service_account_key_file {
             keys(path)?;
@@ -204,9 +204,9 @@ mod tests {
         flags: ServiceAccount,
     }
 
-    fn settle(given: &[&str]) -> Result<ServiceAccounts, String> {
+    fn complete(given: &[&str]) -> Result<ServiceAccounts, String> {
         let flags = Flags::try_parse_from(std::iter::once(&"x").chain(given)).unwrap().flags;
-        flags.settle(None).map_err(|error| error.to_string())
+        flags.complete(None).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
                 .map(|one| format!("--service-account-issuer={one}"))
                 .collect();
             let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-            settle(&flags).map(|settings| settings.issuers)
+            complete(&flags).map(|settings| settings.issuers)
         };
         assert_eq!(issuer(&[]).unwrap(), [DEFAULT_ISSUER]);
         assert_eq!(issuer(&["https://a", "b"]).unwrap(), ["https://a", "b"]);
@@ -232,17 +232,17 @@ mod tests {
 
     #[test]
     fn lifetimes_and_addresses_are_checked() {
-        let settings = settle(&["--service-account-max-token-expiration=2h"]).unwrap();
+        let settings = complete(&["--service-account-max-token-expiration=2h"]).unwrap();
         assert_eq!(
             (settings.lifetimes.longest, settings.lifetimes.extend),
             (Some(7200), true)
         );
-        assert_eq!(settle(&[]).unwrap().lifetimes.longest, None);
+        assert_eq!(complete(&[]).unwrap().lifetimes.longest, None);
         for wrong in ["1m", "-1s", "2000000h"] {
-            let error = settle(&[&format!("--service-account-max-token-expiration={wrong}")]).unwrap_err();
+            let error = complete(&[&format!("--service-account-max-token-expiration={wrong}")]).unwrap_err();
             assert!(error.ends_with("must be between 1 hour and 2^32 seconds"), "{error}");
         }
-        assert!(settle(&["--service-account-jwks-uri=https://a/b"]).is_ok());
-        assert!(settle(&["--service-account-jwks-uri=http://a/b"]).is_err());
+        assert!(complete(&["--service-account-jwks-uri=https://a/b"]).is_ok());
+        assert!(complete(&["--service-account-jwks-uri=http://a/b"]).is_err());
     }
 }

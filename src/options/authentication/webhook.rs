@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration as Time;
 
+use keelson_access::authn::webhook::ReviewVersion;
 use keelson_machinery::time::Duration;
-use keelson_server::authn::webhook::ReviewVersion;
-use keelson_server::outgoing::{Backoff, Egress, Webhook};
+use keelson_net::client::{Backoff, Egress, Webhook};
 
 use super::SECTION;
-use crate::options::{OptionError, values};
+use crate::{OptionError, values};
 
 /// How long a webhook may take for one answer, as kube-apiserver's.
 const TIMEOUT: Time = Time::from_secs(30);
@@ -49,7 +49,7 @@ impl std::fmt::Debug for TokenWebhookSettings {
 
 impl TokenWebhook {
     /// `None`: there is no webhook.
-    pub(in crate::options) fn settle(&self, egress: &Egress) -> Result<Option<TokenWebhookSettings>, OptionError> {
+    pub(crate) fn complete(&self, egress: &Egress) -> Result<Option<TokenWebhookSettings>, OptionError> {
         const FLAG: &str = "--authentication-token-webhook-config-file";
         let file = self.authentication_token_webhook_config_file.as_ref();
         let Some(path) = file.filter(|path| !path.as_os_str().is_empty()) else {

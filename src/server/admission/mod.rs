@@ -1,4 +1,4 @@
-//! Generic admission plug-ins: those that know no kind but namespaces. The chain is [`crate::registry::admission`].
+//! Generic admission plug-ins: those that know no kind but namespaces. The chain is [`keelson_registry::admission`].
 
 mod namespace_lifecycle;
 
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 pub use namespace_lifecycle::NamespaceLifecycle;
 
-use crate::registry::admission::Plugin;
+use keelson_registry::admission::Plugin;
 
 /// The generic plug-ins, in their order.
 pub fn plugins() -> Vec<Arc<dyn Plugin>> {

@@ -7,9 +7,9 @@
 
 use keelson_machinery::status::{Cause, StatusError};
 
-use crate::registry::Outcome;
-use crate::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
-use crate::registry::outcome::{later, now};
+use keelson_registry::Outcome;
+use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::outcome::{later, now};
 
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 

@@ -5,6 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use keelson_access::user::User;
+use keelson_base::cooperative::let_others_in;
+use keelson_base::metrics::Numbered;
 use keelson_machinery::env::Clock;
 use keelson_machinery::time::Time;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -17,12 +20,9 @@ use super::level::Level;
 use super::policy::Policy;
 use super::record::{Asked, Audited, Record};
 use super::sink::{Handed, LogSettings, Sink, Wait, WebhookSettings};
-use crate::series::Numbered;
-use crate::turn::let_others_in;
-use crate::user::User;
 
 /// How long the end of a server waits for events to be out.
-const FAREWELL: Duration = Duration::from_secs(10);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a command line says of auditing. Without a policy, or without a sink, nothing is recorded.
 #[derive(Clone, Debug, Default)]
@@ -137,7 +137,7 @@ impl Audit {
     pub(crate) async fn flush(&self) {
         let Some(auditor) = &self.auditor else { return };
         for sink in &auditor.sinks {
-            if tokio::time::timeout(FAREWELL, sink.flush()).await.is_err() {
+            if tokio::time::timeout(FLUSH_TIMEOUT, sink.flush()).await.is_err() {
                 tracing::error!(
                     plugin = sink.plugin(),
                     "audit events are lost: they did not get out in time"

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::net::IpAddr;
 
+use keelson_access::user::User;
 use keelson_machinery::field::text::quote;
 use keelson_machinery::json::{self, lossy_text, write_string};
 use keelson_machinery::meta::v1::Status;
@@ -11,7 +12,6 @@ use keelson_machinery::time::{MicroTime, Time};
 use super::level::{Level, Stage};
 use super::outcome::Outcome;
 use super::record::{Asked, Learned};
-use crate::user::User;
 
 /// What every event begins with. Those in a list leave the type out: see [`write_item`].
 const HEAD: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","#;

@@ -7,9 +7,12 @@ use std::sync::Arc;
 
 use actix_web::http::Uri;
 use actix_web::http::header::{self, HeaderMap, HeaderValue};
+use keelson_access::request_info::RequestInfo;
+use keelson_access::user::User;
 use keelson_machinery::json::lossy_text;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::time::{MicroTime, Time};
+use keelson_registry::Annotate;
 
 use super::addresses::addresses;
 use super::annotations::Annotations;
@@ -20,9 +23,6 @@ use super::outcome::{Outcome, Recording};
 use super::policy::Decision;
 use super::sink::Wait;
 use super::trail::Trail;
-use crate::registry::Annotate;
-use crate::request_info::RequestInfo;
-use crate::user::User;
 
 /// Bytes of a name that an event shows. Nothing has checked what was sent; no name that is one is longer.
 const MAX_NAME: usize = 1024;

@@ -6,17 +6,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_web::http::header::HeaderValue;
+use keelson_access::user::User;
 use keelson_machinery::meta::v1::{DeleteOptions, ObjectMeta};
 use keelson_machinery::object::Kind;
 use keelson_machinery::time::Time;
 use keelson_machinery::{json, yaml};
+use keelson_registry::Annotate;
 
 use super::annotations::Annotations;
 use super::level::Level;
 use super::outcome::Recording;
 use super::record::Record;
-use crate::registry::Annotate;
-use crate::user::User;
 
 /// The type that kube-apiserver writes over recorded options of deletions.
 const OPTIONS_VERSION: &str = "meta.k8s.io/__internal";

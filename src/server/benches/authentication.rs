@@ -8,11 +8,11 @@ use std::sync::Arc;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use criterion::{Criterion, criterion_group, criterion_main};
 use futures_util::FutureExt;
-use keelson_server::authn::token_cache::TokenCache;
-use keelson_server::authn::token_file::StaticTokens;
-use keelson_server::authn::tokens::{ForAudiences, Tokens};
-use keelson_server::authn::{Authentication, Credentials};
-use keelson_server::user::User;
+use keelson_access::authn::token_cache::TokenCache;
+use keelson_access::authn::token_file::StaticTokens;
+use keelson_access::authn::tokens::{ForAudiences, Tokens};
+use keelson_access::authn::{Authentication, Credentials};
+use keelson_access::user::User;
 
 /// Characters of a service account's token.
 const LENGTH: usize = 900;

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use keelson_server::authz::rbac::{Binding, Policy, RoleRef, Rule, Subject, SubjectKind};
-use keelson_server::request_info::{Query, RequestInfo};
-use keelson_server::user::User;
+use keelson_access::authz::rbac::{Binding, Policy, RoleRef, Rule, Subject, SubjectKind};
+use keelson_access::request_info::{Query, RequestInfo};
+use keelson_access::user::User;
 
 const BINDINGS: usize = 10_000;
 const NAMESPACES: usize = 100;

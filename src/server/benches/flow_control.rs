@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use futures_util::FutureExt;
-use keelson_server::flowcontrol::dealer::flow_hash;
-use keelson_server::flowcontrol::level::{Asked, Level, Stopwatch};
-use keelson_server::flowcontrol::queues::Arrival;
-use keelson_server::flowcontrol::spec::{Discipline, Distinguisher, LevelSpec, Queuing, Rule, Schema, Subject};
-use keelson_server::flowcontrol::stats::SchemaStats;
-use keelson_server::flowcontrol::work::Work;
-use keelson_server::request_info::{Query, RequestInfo};
-use keelson_server::user::User;
+use keelson_access::flowcontrol::dealer::flow_hash;
+use keelson_access::flowcontrol::level::{Asked, Level, Stopwatch};
+use keelson_access::flowcontrol::queues::Arrival;
+use keelson_access::flowcontrol::spec::{Discipline, Distinguisher, LevelSpec, Queuing, Rule, Schema, Subject};
+use keelson_access::flowcontrol::stats::SchemaStats;
+use keelson_access::flowcontrol::work::Work;
+use keelson_access::request_info::{Query, RequestInfo};
+use keelson_access::user::User;
 use tokio::time::Instant;
 
 /// As many schemas as a fresh server has, of which the last one fits.

@@ -12,7 +12,7 @@ use actix_web::{App, HttpResponse, web};
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use http_body_util::Full;
-use keelson_server::listener::{ListenerConfig, Serving, Shutdown, bind};
+use keelson_net::listener::{ListenerConfig, Serving, Shutdown, bind};
 use support::{Client, Identity, Protocol, Request};
 
 const ANSWER: &[u8] = &[b'x'; 1024];

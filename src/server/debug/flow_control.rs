@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::http::header;
+use keelson_access::flowcontrol::control::FlowControl;
+use keelson_access::flowcontrol::level::{Asked, Level, State};
+use keelson_access::flowcontrol::queues::{Held, Phase, Place, Queue};
+use keelson_access::flowcontrol::spec::Discipline;
 use keelson_machinery::time;
 
-use crate::flowcontrol::control::FlowControl;
-use crate::flowcontrol::level::{Asked, Level, State};
-use crate::flowcontrol::queues::{Held, Phase, Place, Queue};
-use crate::flowcontrol::spec::Discipline;
 use crate::request::Request;
 use crate::state::ServerState;
 

@@ -12,13 +12,13 @@ use actix_web::http::{Method, header};
 use actix_web::{HttpResponse, error};
 use bytes::Bytes;
 use futures_util::stream;
+use keelson_access::authz::refused;
+use keelson_access::request_info::RequestInfo;
 use keelson_machinery::status::StatusError;
 use keelson_storage::{StoreCopy, StoreError};
 use tokio::time::Instant;
 
-use crate::authz::refused;
 use crate::request::Request;
-use crate::request_info::RequestInfo;
 use crate::state::ServerState;
 
 pub const PATH: &str = "/debug/store/snapshot";

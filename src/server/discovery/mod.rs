@@ -9,5 +9,5 @@ mod serve;
 pub use issuer::IssuerDocuments;
 pub use serve::{Ask, Discovery};
 
-pub use crate::registry::{Catalog, MergedCatalog, RuntimeConfig, RuntimeConfigError};
-pub use crate::registry::{Served, ServedGroup, ServedKind, ServedVersion};
+pub use keelson_registry::{Catalog, MergedCatalog, RuntimeConfig, RuntimeConfigError};
+pub use keelson_registry::{Served, ServedGroup, ServedKind, ServedVersion};

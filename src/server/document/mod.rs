@@ -13,7 +13,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
 use sha2::{Digest, Sha512};
 
-use crate::cache::{Block, GZIP_HEAD, Joined};
+use keelson_registry::cache::{Block, GZIP_HEAD, Joined};
 
 pub(crate) mod conditions;
 mod date;

@@ -3,11 +3,11 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{HeaderName, HeaderValue};
+use keelson_access::request_info::decode_path;
 
 use super::Next;
 use crate::audit::Trail;
 use crate::request::Request;
-use crate::request_info::decode_path;
 use crate::state::ServerState;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");

@@ -4,15 +4,15 @@ use std::time::Instant;
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
+use keelson_access::authn::Credentials;
+use keelson_access::authn::bearer;
+use keelson_access::user::USER_ANONYMOUS;
 use keelson_machinery::status::StatusError;
 
 use super::audit::refused;
 use super::{Next, refuse};
-use crate::authn::Credentials;
-use crate::authn::bearer;
 use crate::request::Request;
 use crate::state::ServerState;
-use crate::user::USER_ANONYMOUS;
 
 const EXTRA_SPACE: &str =
     "299 - \"the provided Authorization header contains extra space before the bearer token, and is ignored\"";

@@ -2,11 +2,11 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
+use keelson_access::authz::refused;
 use keelson_machinery::field::text::quote;
 use tokio::time::Instant;
 
 use super::{Next, refuse};
-use crate::authz::refused;
 use crate::request::Request;
 use crate::state::ServerState;
 

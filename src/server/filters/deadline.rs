@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
+use keelson_access::request_info::Query;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time;
+use keelson_net::listener::AnswerDeadline;
 use tokio::time::Instant;
 
 use super::audit::refused;
 use super::{Next, refuse};
-use crate::listener::AnswerDeadline;
 use crate::request::Request;
-use crate::request_info::Query;
 use crate::respond;
 use crate::state::ServerState;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
+use keelson_access::impersonation;
 
 use super::{Next, refuse};
-use crate::impersonation;
 use crate::request::Request;
 use crate::state::ServerState;
 

@@ -12,13 +12,13 @@ use actix_web::HttpResponse;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::http::header::{self, HeaderValue};
 use bytes::Bytes;
+use keelson_access::flowcontrol::in_flight::InFlight;
+use keelson_access::user::GROUP_MASTERS;
 
 use super::Next;
-use crate::flowcontrol::in_flight::InFlight;
 use crate::request::Request;
 use crate::respond;
 use crate::state::ServerState;
-use crate::user::GROUP_MASTERS;
 
 /// The status of who finds no place.
 pub(super) const TOO_MANY: u16 = 429;
@@ -93,7 +93,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::user::User;
+    use keelson_access::user::User;
 
     /// The answer to a request that comes while another one is under way.
     async fn beside(held: (&str, &str), method: &str, target: &str, groups: &[&str]) -> HttpResponse {

@@ -1,5 +1,5 @@
 //! Lets requests wait for a seat in their priority level, and turns away those that would wait too long. See
-//! [`crate::flowcontrol`].
+//! [`keelson_access::flowcontrol`].
 //!
 //! Streams take no part, but for the beginning of watches: that is work like a list.
 
@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{HeaderName, HeaderValue};
+use keelson_access::flowcontrol::FlowControl;
+use keelson_access::flowcontrol::in_flight::is_write;
+use keelson_access::flowcontrol::level::{Asked, Level, Ticket};
+use keelson_access::flowcontrol::queues::{Arrival, Refusal};
+use keelson_access::flowcontrol::seat::{UnderWay, WatchSeat};
+use keelson_access::flowcontrol::work::Collection;
 use tokio::time::Instant;
 
 use super::Next;
 use super::in_flight::{TOO_MANY, hold, too_many};
-use crate::flowcontrol::FlowControl;
-use crate::flowcontrol::in_flight::is_write;
-use crate::flowcontrol::level::{Asked, Level, Ticket};
-use crate::flowcontrol::queues::{Arrival, Refusal};
-use crate::flowcontrol::seat::{UnderWay, WatchSeat};
-use crate::flowcontrol::work::Collection;
 use crate::request::Request;
 use crate::state::ServerState;
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
+use keelson_access::request_info::{RequestInfo, decode_path};
 
 use super::Next;
 use crate::request::Request;
-use crate::request_info::{RequestInfo, decode_path};
 use crate::respond;
 use crate::state::ServerState;
 

@@ -4,9 +4,9 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderValue};
+use keelson_net::listener::Phase;
 
 use super::Next;
-use crate::listener::Phase;
 use crate::request::Request;
 use crate::respond;
 use crate::state::ServerState;
@@ -16,7 +16,7 @@ const SECONDS: HeaderValue = HeaderValue::from_static("5");
 const PROBES: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 pub async fn retry_after(state: &ServerState, request: &mut Request, next: impl Next) -> HttpResponse {
-    let leaving = state.requests.farewell.send_retry_after && state.rest.shutdown.phase() >= Phase::Refusing;
+    let leaving = state.requests.shutdown.send_retry_after && state.rest.shutdown.phase() >= Phase::Refusing;
     if !leaving || is_exempt(request) {
         return next(request).await;
     }

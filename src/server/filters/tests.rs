@@ -2,9 +2,9 @@
 
 use actix_web::HttpResponse;
 use actix_web::test::TestRequest;
+use keelson_access::request_info::RequestInfo;
 
 use crate::request::Request;
-use crate::request_info::RequestInfo;
 
 /// A request whose attributes have been read.
 pub(crate) fn request(method: &str, target: &str, headers: &[(&str, &str)]) -> Request {

@@ -6,6 +6,7 @@ use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use actix_web::http::header;
+use keelson_access::request_info::RequestInfo;
 use keelson_machinery::reflect::Name;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
@@ -15,7 +16,6 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::request::Request;
-use crate::request_info::RequestInfo;
 
 /// A label that a definition says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -11,16 +11,16 @@ use keelson_machinery::object::{Gvk, Kind, Object};
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::yaml;
+use keelson_registry::admission::Options;
+use keelson_registry::apply::{Applying, document_name, gvk_text};
+use keelson_registry::managed::Tracking;
+use keelson_registry::write::{Part, UpdateRequest};
+use keelson_registry::{Context, Endpoint};
 
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::place::{check_name, check_namespace};
 use super::{Rest, named, write_options};
 use crate::negotiate::Offer;
-use crate::registry::admission::Options;
-use crate::registry::apply::{Applying, document_name, gvk_text};
-use crate::registry::managed::Tracking;
-use crate::registry::write::{Part, UpdateRequest};
-use crate::registry::{Context, Endpoint};
 use crate::request::Request;
 
 const APPLY_PATCH: &str = "application/apply-patch+yaml";

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use keelson_base::cooperative::aside;
 use keelson_machinery::object::{Gvk, Kind, Object};
 use keelson_machinery::scheme::KindRef;
 use keelson_machinery::status::StatusError;
+use keelson_registry::Registry;
 
 use super::decode::{decode_kind, decode_object};
 use super::options::FieldValidation;
-use crate::registry::Registry;
 use crate::request::{LARGE_BODY_BYTES, Request};
-use crate::turn::aside;
 
 impl Request {
     /// Decodes the body as an object of `kind`, with defaults not yet applied.

@@ -3,14 +3,14 @@
 use actix_web::HttpResponse;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
+use keelson_registry::admission::Options;
+use keelson_registry::owners::{OwnersRead, drop_repeated_owners};
+use keelson_registry::{Endpoint, Target};
 
 use super::options::{WriteOptions, Writing};
 use super::place::check_namespace;
 use super::{Rest, namespace, write_options};
 use crate::negotiate::Offer;
-use crate::registry::admission::Options;
-use crate::registry::owners::{OwnersRead, drop_repeated_owners};
-use crate::registry::{Endpoint, Target};
 use crate::request::Request;
 
 impl Rest {

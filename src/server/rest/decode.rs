@@ -10,10 +10,10 @@ use keelson_machinery::protobuf;
 use keelson_machinery::scheme::KindDesc;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::yaml;
+use keelson_registry::Registry;
 
 use super::options::FieldValidation;
 use crate::negotiate::Format;
-use crate::registry::Registry;
 
 /// What is known of a body beside the object in it.
 #[derive(Default)]

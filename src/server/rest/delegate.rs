@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use futures_util::future::LocalBoxFuture;
+use keelson_registry::{Catalog, Endpoint, Served};
 
 use super::Rest;
 use crate::delegate::Delegate;
-use crate::registry::{Catalog, Endpoint, Served};
 use crate::request::Request;
 use crate::respond;
 

@@ -1,20 +1,20 @@
 //! DELETE of an object or of a collection.
 
 use actix_web::HttpResponse;
+use keelson_base::cooperative::Slices;
 use keelson_machinery::meta::v1::{DeleteOptions, Status, StatusDetails};
 use keelson_machinery::object::{Object, not_registered};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::{json, protobuf, yaml};
+use keelson_registry::admission::Options;
+use keelson_registry::{Endpoint, SHARED_KINDS};
 
 use super::list::objects;
 use super::options::{self, ListOptions, Match};
 use super::{Rest, named};
 use crate::negotiate::{Format, Offer};
-use crate::registry::admission::Options;
-use crate::registry::{Endpoint, SHARED_KINDS};
 use crate::request::Request;
 use crate::respond;
-use crate::turn::Slices;
 
 impl Rest {
     pub(super) async fn delete(&self, request: &Request, endpoint: &Endpoint) -> Result<HttpResponse, StatusError> {

@@ -9,14 +9,15 @@ use keelson_machinery::object::{Object, api_version};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::table::{IncludeObject, Row, TableColumns, TableWriter, write_partial_metadata};
 use keelson_machinery::{json, protobuf};
+use keelson_registry::Endpoint;
+use keelson_registry::cache::Shape as Ready;
+use keelson_registry::presentation::Presented;
 use keelson_storage::{Entry, Revision};
 
 use super::output::{needs_version, write_metadata};
 use super::renditions::write_object;
 use super::rows::Rows;
-use crate::cache::Shape as Ready;
 use crate::negotiate::{Accepted, Format, Shape};
-use crate::registry::{Endpoint, Shown};
 
 /// The annotation of the bookmark that ends the events of the initial state.
 pub(super) const INITIAL_END: &str = "k8s.io/initial-events-end";
@@ -156,11 +157,11 @@ impl Encoder {
             }
             Shape::Table(version) => {
                 let versioned = needs_version(&self.columns, self.include);
-                let shown = Shown::new(endpoint, object, versioned)?;
+                let shown = Presented::new(endpoint, object, versioned)?;
                 self.table(version, shown.row(), &mut body);
             }
             Shape::PartialMetadata(version) => {
-                let shown = Shown::new(endpoint, object, false)?;
+                let shown = Presented::new(endpoint, object, false)?;
                 if protobuf {
                     let mut part = Vec::new();
                     write_metadata(shown.metadata(), &mut part);

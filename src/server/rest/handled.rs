@@ -7,6 +7,10 @@ use keelson_machinery::object::{Gvk, Kind};
 use keelson_machinery::reflect::{Slot, Value};
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
+use keelson_registry::admission::Options;
+use keelson_registry::managed::Tracking;
+use keelson_registry::verbs::HandledRequest;
+use keelson_registry::{Context, Endpoint, Reply};
 
 use super::list::resolve_fields;
 use super::options::{ListOptions, WriteOptions, Writing};
@@ -15,10 +19,6 @@ use super::owned::own_fields;
 use super::place::check_namespace;
 use super::{Rest, namespace, write_options};
 use crate::negotiate::Offer;
-use crate::registry::admission::Options;
-use crate::registry::managed::Tracking;
-use crate::registry::verbs::HandledRequest;
-use crate::registry::{Context, Endpoint, Reply};
 use crate::request::Request;
 
 impl Rest {

@@ -6,15 +6,16 @@ use actix_web::HttpResponse;
 use keelson_machinery::meta::v1::ListMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
+use keelson_registry::Endpoint;
+use keelson_registry::cache::Items;
+use keelson_registry::select::{Next, Query};
 use keelson_storage::{Revision, Timeline};
 
 use super::continue_token::Token;
 use super::options::{self, ListOptions, Match};
 use super::output::metadata_list;
 use super::{Rest, namespace};
-use crate::cache::Items;
 use crate::negotiate::{Offer, Shape};
-use crate::registry::{Endpoint, Next, Query};
 use crate::request::Request;
 
 /// The entries of a list and its metadata.
@@ -133,9 +134,9 @@ fn list_meta(revision: Revision, timeline: Option<Timeline>, prefix: &str, next:
 /// Where a list starts.
 #[derive(Default)]
 struct Start {
-    /// Shown as of this revision.
+    /// Presented as of this revision.
     revision: Option<Revision>,
-    /// Shown not older than this.
+    /// Presented not older than this.
     at_least: Option<Revision>,
     from: Option<String>,
     left: Option<usize>,

@@ -34,11 +34,11 @@ use actix_web::http::header;
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
+use keelson_net::listener::Shutdown;
+use keelson_registry::admission::{self, Options};
+use keelson_registry::{Backend, Context, Endpoint, Registry, Target as Named, Verbs};
 
-use crate::listener::Shutdown;
 use crate::negotiate::route;
-use crate::registry::admission::{self, Options};
-use crate::registry::{Backend, Context, Endpoint, Registry, Target as Named, Verbs};
 use crate::request::Request;
 use crate::settings::RequestSettings;
 

@@ -15,8 +15,8 @@ use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::options as rules;
 use keelson_storage::Revision;
 
-use crate::registry::parse_revision;
-use crate::request_info::Query;
+use keelson_access::request_info::Query;
+use keelson_registry::parse_revision;
 
 const META_GROUP: &str = "meta.k8s.io";
 

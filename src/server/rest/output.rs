@@ -1,6 +1,7 @@
 //! Objects and lists on their way out: converted, shaped, written.
 
 use actix_web::HttpResponse;
+use keelson_base::cooperative::Slices;
 use keelson_machinery::json;
 use keelson_machinery::meta::v1::{ListMeta, ObjectMeta};
 use keelson_machinery::object::MetaVersion;
@@ -11,13 +12,13 @@ use keelson_machinery::status::{StatusError, reason};
 use keelson_machinery::table::{
     IncludeObject, Row, TableColumns, TableWriter, write_partial_metadata, write_partial_protobuf,
 };
+use keelson_registry::Endpoint;
+use keelson_registry::presentation::Presented;
 
 use super::Rest;
 use crate::negotiate::{Accepted, Format, Shape};
-use crate::registry::{Endpoint, Shown};
 use crate::request::Request;
 use crate::respond;
-use crate::turn::Slices;
 
 /// Numbers of protobuf fields in every list kind, and in PartialObjectMetadata.
 const LIST_METADATA: u32 = 1;
@@ -61,12 +62,12 @@ impl Rest {
                 let versioned = needs_version(writer.columns, writer.include);
                 let mut out = Vec::with_capacity(4096);
                 writer.begin(&list_meta, &mut out);
-                writer.row(&Shown::new(endpoint, object, versioned)?.row(), &mut out);
+                writer.row(&Presented::new(endpoint, object, versioned)?.row(), &mut out);
                 writer.end(&mut out);
                 Ok(respond::json_bytes(request.rendering(accepted.format), code, out))
             }
             Shape::PartialMetadata(version) => {
-                let shown = Shown::new(endpoint, object, false)?;
+                let shown = Presented::new(endpoint, object, false)?;
                 Ok(metadata_response(
                     request,
                     accepted.format,
@@ -169,7 +170,7 @@ async fn table(
     writer.begin(meta, &mut out);
     let mut slices = Slices::begin();
     for object in objects {
-        writer.row(&Shown::new(endpoint, object?, versioned)?.row(), &mut out);
+        writer.row(&Presented::new(endpoint, object?, versioned)?.row(), &mut out);
         slices.between().await;
     }
     writer.end(&mut out);

@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::header;
 use bytes::Bytes;
+use keelson_base::cooperative::aside;
 use keelson_machinery::budget::Budget;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::fieldset::FieldSet;
@@ -12,19 +13,18 @@ use keelson_machinery::object::{Object, not_registered};
 use keelson_machinery::patch::{self, Reach, json::JsonPatch};
 use keelson_machinery::scheme::{KindRef, SubresourceDesc};
 use keelson_machinery::status::StatusError;
+use keelson_registry::admission::Options;
+use keelson_registry::outcome::{Outcome, later, now};
+use keelson_registry::owners::{OwnersRead, drop_repeated_owners};
+use keelson_registry::write::{Part, UpdateRequest, Updater};
+use keelson_registry::{Endpoint, Registry, Target};
 
 use super::decode::{TypeFault, check_type, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::update::check_name;
 use super::{Rest, named, write_options};
 use crate::negotiate::Offer;
-use crate::registry::admission::Options;
-use crate::registry::outcome::{Outcome, later, now};
-use crate::registry::owners::{OwnersRead, drop_repeated_owners};
-use crate::registry::write::{Part, UpdateRequest, Updater};
-use crate::registry::{Endpoint, Registry, Target};
 use crate::request::{LARGE_BODY_BYTES, Request};
-use crate::turn::aside;
 
 /// The kinds of patch; their content types are compared in their exact case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

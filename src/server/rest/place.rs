@@ -1,10 +1,10 @@
 //! Name and namespace of a body, which must agree with its path.
 
 use keelson_machinery::status::StatusError;
+use keelson_registry::Endpoint;
+use keelson_registry::verbs::nameless;
 
 use super::namespace;
-use crate::registry::Endpoint;
-use crate::registry::verbs::nameless;
 use crate::request::Request;
 
 /// The name of the body must be that of the path.

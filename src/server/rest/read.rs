@@ -2,11 +2,11 @@
 
 use actix_web::HttpResponse;
 use keelson_machinery::status::StatusError;
+use keelson_registry::Endpoint;
 
 use super::options;
 use super::{Rest, namespace};
 use crate::negotiate::Offer;
-use crate::registry::Endpoint;
 use crate::request::Request;
 
 impl Rest {

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use actix_web::http::header;
 use bytes::{BufMut, Bytes};
+use keelson_base::cooperative::Slices;
 use keelson_machinery::meta::v1::ListMeta;
 use keelson_machinery::object::api_version;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::{json, protobuf};
+use keelson_registry::cache::{Body, Items, Shape};
+use keelson_registry::{Endpoint, LIST_ITEMS};
 use keelson_storage::Entry;
 
 use super::Rest;
@@ -17,13 +20,10 @@ use super::events::PARTIAL_METADATA;
 use super::output::include_object;
 use super::rows::Rows;
 use super::writers::{Compressed, Form, Gzip, Plain};
-use crate::cache::{Body, Items, Shape};
 use crate::compress::THRESHOLD_BYTES;
 use crate::negotiate::{Accepted, Format, Shape as Wanted};
-use crate::registry::{Endpoint, LIST_ITEMS};
 use crate::request::Request;
 use crate::respond::{self, Rendering};
-use crate::turn::Slices;
 
 /// Number of the protobuf field that holds a list's metadata.
 const LIST_METADATA: u32 = 1;

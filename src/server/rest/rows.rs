@@ -3,15 +3,15 @@
 use bytes::BufMut;
 use keelson_machinery::env::Clock;
 use keelson_machinery::meta::v1::ListMeta;
+use keelson_machinery::object::MetaVersion;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::table::{IncludeObject, TableWriter};
 use keelson_machinery::time::Time;
+use keelson_registry::Endpoint;
+use keelson_registry::cache::Shape;
 use keelson_storage::{Entry, Revision};
 
 use super::renditions::write_object;
-use crate::cache::Shape;
-use crate::registry::Endpoint;
-use keelson_machinery::object::MetaVersion;
 
 /// How the rows of one answer, or of one event, are shown.
 #[derive(Clone, Copy)]

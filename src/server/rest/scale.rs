@@ -11,6 +11,11 @@ use keelson_machinery::reflect::{Reflect, Value};
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::selector::LabelSelector;
 use keelson_machinery::status::StatusError;
+use keelson_registry::admission::Options;
+use keelson_registry::apply::unfit as unfit_document;
+use keelson_registry::managed::Tracking;
+use keelson_registry::write::{Part, UpdateRequest};
+use keelson_registry::{Context, Endpoint};
 use serde_json::json;
 
 use super::apply::{ApplyBody, is_apply};
@@ -22,11 +27,6 @@ use super::place::{check_name, check_namespace};
 use super::scaling::Scaling;
 use super::{Rest, named, namespace, write_options};
 use crate::negotiate::{Accepted, Format, Offer};
-use crate::registry::admission::Options;
-use crate::registry::apply::unfit as unfit_document;
-use crate::registry::managed::Tracking;
-use crate::registry::write::{Part, UpdateRequest};
-use crate::registry::{Context, Endpoint};
 use crate::request::Request;
 
 impl Rest {

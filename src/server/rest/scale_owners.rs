@@ -8,10 +8,10 @@ use keelson_machinery::object::{Object, api_version};
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
+use keelson_registry::apply::conflict;
+use keelson_registry::managed::RequestWriter;
 
 use super::apply::ApplyBody;
-use crate::registry::apply::conflict;
-use crate::registry::managed::RequestWriter;
 
 /// A Scale has one version.
 struct OneVersion<'a>(&'a str);

@@ -6,15 +6,15 @@ use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
+use keelson_registry::admission::Operation;
+use keelson_registry::managed::RequestWriter;
+use keelson_registry::outcome::{later, now};
+use keelson_registry::write::Updater;
+use keelson_registry::{Endpoint, Outcome, Target};
 
 use super::Rest;
 use super::scale::{Asked, check, check_place, put_back, same_uid};
 use super::scale_owners::ScaleOwners;
-use crate::registry::admission::Operation;
-use crate::registry::managed::RequestWriter;
-use crate::registry::outcome::{later, now};
-use crate::registry::write::Updater;
-use crate::registry::{Endpoint, Outcome, Target};
 use crate::request::Request;
 
 /// Makes an object out of the one that is there and a request to its scale.

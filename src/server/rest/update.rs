@@ -4,16 +4,16 @@ use actix_web::HttpResponse;
 use keelson_machinery::object::Object;
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
+use keelson_registry::Endpoint;
+use keelson_registry::admission::Options;
+use keelson_registry::owners::{OwnersRead, drop_repeated_owners};
+use keelson_registry::write::{Part, UpdateRequest};
 
 use super::create::take_namespace;
 use super::options::{WriteOptions, Writing};
 use super::place;
 use super::{Rest, named, write_options};
 use crate::negotiate::Offer;
-use crate::registry::Endpoint;
-use crate::registry::admission::Options;
-use crate::registry::owners::{OwnersRead, drop_repeated_owners};
-use crate::registry::write::{Part, UpdateRequest};
 use crate::request::Request;
 
 impl Rest {

@@ -8,6 +8,9 @@ use actix_web::body::BoxBody;
 use actix_web::http::header;
 use keelson_machinery::selector::FieldSelector;
 use keelson_machinery::status::StatusError;
+use keelson_registry::Endpoint;
+use keelson_registry::cache::Items;
+use keelson_registry::select::Query;
 use keelson_storage::{Revision, StoreError};
 use tokio::time::Instant;
 
@@ -17,9 +20,7 @@ use super::options::{self, ListOptions};
 use super::output::include_object;
 use super::watching::{Ends, Watch};
 use super::{Rest, namespace};
-use crate::cache::Items;
 use crate::negotiate::{Format, Offer};
-use crate::registry::{Endpoint, Query};
 use crate::request::Request;
 
 /// Where a watch begins.
@@ -88,7 +89,7 @@ impl Rest {
         Ends {
             at: Instant::now() + lasts,
             shutdown: self.shutdown.clone(),
-            grace: self.requests.farewell.watch_grace.mul_f64(self.chance()),
+            grace: self.requests.shutdown.watch_grace.mul_f64(self.chance()),
         }
     }
 

@@ -15,18 +15,18 @@ use actix_web::body::{BodySize, MessageBody};
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use futures_util::{FutureExt, StreamExt};
+use keelson_access::flowcontrol::seat::WatchSeat;
+use keelson_base::cooperative::Slices;
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_machinery::status::StatusError;
+use keelson_net::listener::{AnswerDeadline, Shutdown};
+use keelson_registry::cache::Items;
+use keelson_registry::{Endpoint, Resource};
 use keelson_storage::{Entry, Event, Revision, StoreError, WatchItem, WatchStream};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::events::{self, Encoder};
 use super::options::ListOptions;
-use crate::cache::Items;
-use crate::flowcontrol::seat::WatchSeat;
-use crate::listener::{AnswerDeadline, Shutdown};
-use crate::registry::{Endpoint, Resource};
-use crate::turn::Slices;
 
 /// Bytes of present objects in a chunk, about.
 const CHUNK: usize = 64 * 1024;

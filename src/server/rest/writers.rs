@@ -6,15 +6,15 @@ use std::io::Write as _;
 
 use bytes::{Bytes, BytesMut};
 use flate2::write::GzEncoder;
+use keelson_machinery::object::MetaVersion;
 use keelson_machinery::protobuf;
+use keelson_registry::cache::{Block, GZIP_HEAD, Joined, Shape, Write};
+use keelson_registry::{Endpoint, LIST_ITEMS};
 use keelson_storage::Entry;
 
 use super::renditions::version;
 use super::rows::Rows;
-use crate::cache::{Block, GZIP_HEAD, Joined, Shape, Write};
 use crate::compress;
-use crate::registry::{Endpoint, LIST_ITEMS};
-use keelson_machinery::object::MetaVersion;
 
 const BEGIN: &[u8] = b"[";
 const SEPARATOR: &[u8] = b",";

@@ -6,9 +6,9 @@ use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::validation::declarative::shown;
 
-use crate::api::batch::v1::{Job, JobSpec};
-use crate::api::core::v1::{Affinity, Container, PodSpec, PodTemplateSpec};
-use crate::kube::typed::{self, IMMUTABLE};
+use crate::typed::{self, IMMUTABLE};
+use keelson_api::batch::v1::{Job, JobSpec};
+use keelson_api::core::v1::{Affinity, Container, PodSpec, PodTemplateSpec};
 
 const SUSPENDED: &str = "Suspended";
 const INDEXED: &str = "Indexed";
@@ -55,7 +55,7 @@ fn completions(new: &JobSpec, old: &JobSpec, path: &Path) -> Option<FieldError> 
 fn template(new: &Job, old: &Job, path: &Path) -> Option<FieldError> {
     let (now, mut was) = (&new.spec.template, old.spec.template.clone());
     let is_suspended = old.spec.suspend == Some(true);
-    let is_noted = |c: &crate::api::batch::v1::JobCondition| c.r#type == SUSPENDED && c.status == "True";
+    let is_noted = |c: &keelson_api::batch::v1::JobCondition| c.r#type == SUSPENDED && c.status == "True";
     let has_stopped = old.status.start_time.is_none() || old.status.conditions.iter().any(is_noted);
     if !is_suspended || !has_stopped || old.status.active != 0 {
         return refused(now, &was, &path.child("template"));
@@ -112,7 +112,7 @@ fn take_needs(was: &mut [Container], now: &[Container]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{lines, read};
+    use crate::testing::{lines, read};
 
     fn changed(old: &str, new: &str) -> String {
         let fields = lines(&faults(&read(new), &read(old)));

@@ -2,10 +2,10 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use keelson_server::tls::certs::{CertificateAuthority, Validity};
+use keelson_net::tls::certs::{CertificateAuthority, Validity};
 
 use super::*;
-use crate::kube::testing::read as from_json;
+use crate::testing::read as from_json;
 
 /// 2023-11-14T00:00:00Z.
 const BEGIN: u64 = 1_699_920_000;

@@ -3,8 +3,10 @@
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 
-use crate::api::core::v1::{NodeSelectorRequirement, PersistentVolumeSource, PersistentVolumeSpec, VolumeNodeAffinity};
-use crate::kube::typed::{IMMUTABLE, same, shown_option};
+use crate::typed::{IMMUTABLE, same, shown_option};
+use keelson_api::core::v1::{
+    NodeSelectorRequirement, PersistentVolumeSource, PersistentVolumeSpec, VolumeNodeAffinity,
+};
 
 const CHANGED_SOURCE: &str = "spec.persistentvolumesource is immutable after creation";
 const CHANGED_NODES: &str = "field is immutable, except for updating from beta label to GA";
@@ -93,7 +95,7 @@ fn rename(old: &mut [NodeSelectorRequirement], new: &[NodeSelectorRequirement]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{lines, read};
+    use crate::testing::{lines, read};
 
     fn changed(old: &str, new: &str) -> String {
         lines(&faults(&read(new), &read(old)))

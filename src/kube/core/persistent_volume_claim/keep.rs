@@ -6,8 +6,8 @@ use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::quantity::Quantity;
 
 use super::CLASS_ANNOTATION;
-use crate::api::core::v1::PersistentVolumeClaim;
-use crate::kube::typed::IMMUTABLE;
+use crate::typed::IMMUTABLE;
+use keelson_api::core::v1::PersistentVolumeClaim;
 
 const CHANGED: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
     bound claims";
@@ -98,7 +98,7 @@ fn class_taken_back(new: &PersistentVolumeClaim, old: &PersistentVolumeClaim) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{lines, read};
+    use crate::testing::{lines, read};
 
     fn changed(old: &str, new: &str) -> String {
         lines(&faults(&read(new), &read(old)))

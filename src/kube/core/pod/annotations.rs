@@ -2,7 +2,7 @@
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 
-use crate::api::core::v1::Pod;
+use keelson_api::core::v1::Pod;
 
 /// Marks a pod that mirrors a file of its node, which reaches less than one that a client made.
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -56,7 +56,7 @@ fn fault(key: &str, what: &str, path: &Path) -> Option<FieldError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::lines;
+    use crate::testing::lines;
 
     fn pod(annotations: &[(&str, &str)], node: &str) -> Pod {
         let mut pod = Pod::default();

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::validation::names;
 
-use crate::api::core::v1::{Pod, PodExtendedResourceClaimStatus};
-use crate::kube::core::ip;
-use crate::kube::typed::IMMUTABLE;
+use crate::core::ip;
+use crate::typed::IMMUTABLE;
+use keelson_api::core::v1::{Pod, PodExtendedResourceClaimStatus};
 
 /// Faults of a status that a client writes.
 pub fn validate(new: &Pod, old: &Pod) -> ErrorList {
@@ -151,7 +151,7 @@ fn host_addresses(new: &Pod, old: &Pod, path: &Path) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{lines, read};
+    use crate::testing::{lines, read};
 
     fn faults(spec: &str, status: &str) -> String {
         let old: Pod = read(&format!(r#"{{"spec":{spec}}}"#));

@@ -1,7 +1,7 @@
 //! New pods, changes and ends of pods.
 
 use super::*;
-use crate::kube::testing::{context, lines, read};
+use crate::testing::{context, lines, read};
 
 #[test]
 fn a_new_pod_waits() {

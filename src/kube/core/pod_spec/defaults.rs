@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use keelson_machinery::equality;
 use regex::Regex;
 
-use crate::api::core::v1::{Container, PodSpec, PodTemplateSpec, ResourceRequirements};
-use crate::kube::core::resource_list::round;
+use crate::core::resource_list::round;
+use keelson_api::core::v1::{Container, PodSpec, PodTemplateSpec, ResourceRequirements};
 
 /// Defaults of a template.
 pub fn of_template(template: &mut PodTemplateSpec) {
@@ -123,7 +123,7 @@ fn pull_policy(image: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{read, text};
+    use crate::testing::{read, text};
 
     #[test]
     fn images_that_move_are_pulled_always() {

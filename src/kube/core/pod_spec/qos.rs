@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use keelson_machinery::quantity::Quantity;
 
-use crate::api::core::v1::{PodSpec, ResourceRequirements};
+use keelson_api::core::v1::{PodSpec, ResourceRequirements};
 
 /// The resources that count.
 const RESOURCES: [&str; 2] = ["cpu", "memory"];
@@ -54,7 +54,7 @@ fn is_guaranteed(resources: &ResourceRequirements) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::read;
+    use crate::testing::read;
 
     #[test]
     fn the_class_follows_requests_and_limits() {

@@ -7,7 +7,7 @@ use keelson_machinery::reflect::{Reflect, Value};
 use keelson_machinery::validation::{labels, names};
 
 use super::container::{self, Surroundings};
-use crate::api::core::v1::{Container, PodSpec, PodTemplateSpec, Toleration, Volume};
+use keelson_api::core::v1::{Container, PodSpec, PodTemplateSpec, Toleration, Volume};
 
 /// Faults of a template's metadata and specification.
 pub fn template(template: &PodTemplateSpec, path: &Path) -> ErrorList {
@@ -223,7 +223,7 @@ fn tolerations(tolerations: &[Toleration], path: &Path) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{lines, read};
+    use crate::testing::{lines, read};
 
     fn faults(spec: &str) -> String {
         lines(&validate(&read(spec), &Path::new("spec")))

@@ -11,7 +11,7 @@ use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::quantity::Quantity;
 use keelson_machinery::validation::names;
 
-use crate::api::core::v1::{
+use keelson_api::core::v1::{
     Affinity, Container, NodeAffinity, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec, PodTemplateSpec, VolumeSource,
     WeightedPodAffinityTerm,
 };
@@ -351,7 +351,7 @@ fn of_container(container: &Container, path: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::read;
+    use crate::testing::read;
 
     fn warnings(spec: &str) -> Vec<String> {
         of_template(&read(&format!(r#"{{"spec":{spec}}}"#)), &Path::new("template"))

@@ -4,11 +4,11 @@ use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
-use keelson_server::registry::write::{Part, UpdateRequest, precondition_failed};
-use keelson_server::registry::{Answer, Call, Handler, Reply};
+use keelson_registry::write::{Part, UpdateRequest, precondition_failed};
+use keelson_registry::{Answer, Call, Handler, Reply};
 
-use crate::api::core::v1::{Binding, Pod, PodCondition};
-use crate::kube::typed::{body, typed_mut};
+use crate::typed::{body, typed_mut};
+use keelson_api::core::v1::{Binding, Pod, PodCondition};
 
 /// Both of `bindings` and of `pods/binding`.
 pub struct Binder;
@@ -113,7 +113,7 @@ pub(super) fn set_condition(conditions: &mut Vec<PodCondition>, mut condition: P
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::read;
+    use crate::testing::read;
 
     const NOW: i64 = 1_700_000_000;
 

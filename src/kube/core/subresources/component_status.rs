@@ -2,10 +2,10 @@
 
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_server::outgoing;
-use keelson_server::registry::{Answer, Call, Handler, Reply};
+use keelson_net::client::health;
+use keelson_registry::{Answer, Call, Handler, Reply};
 
-use crate::api::core::v1::{ComponentCondition, ComponentStatus};
+use keelson_api::core::v1::{ComponentCondition, ComponentStatus};
 
 /// Components that are asked at a port of this machine.
 const NEIGHBOURS: [(&str, u16); 2] = [("scheduler", 10259), ("controller-manager", 10257)];
@@ -37,7 +37,7 @@ impl Handler for Components {
 
 async fn status(call: &Call<'_>, name: &str) -> ComponentStatus {
     let health = match NEIGHBOURS.iter().find(|(n, _)| *n == name) {
-        Some((_, port)) => outgoing::health(*port).await,
+        Some((_, port)) => health(*port).await,
         None => match call.backend.store.health().await {
             Ok(()) => Ok("ok".to_owned()),
             Err(error) => Err(error.to_string()),

@@ -8,7 +8,7 @@ use keelson_machinery::reflect::Reflect;
 use keelson_machinery::validation::names;
 
 use super::only_spec;
-use crate::api::core::v1::{EphemeralContainer, EphemeralContainerCommon, Pod, PodSpec};
+use keelson_api::core::v1::{EphemeralContainer, EphemeralContainerCommon, Pod, PodSpec};
 
 /// Fields that such a container may not have: what they promise nobody keeps for it.
 const FORBIDDEN: [&str; 9] = [
@@ -117,7 +117,7 @@ fn one(container: &EphemeralContainer, spec: &PodSpec, path: &Path) -> ErrorList
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{lines, read};
+    use crate::testing::{lines, read};
 
     const OLD: &str = r#"{"metadata":{"name":"p","labels":{"a":"b"},"generation":3},
         "spec":{"containers":[{"name":"c","image":"x"}],"ephemeralContainers":[{"name":"e","image":"x"}]}}"#;

@@ -5,14 +5,14 @@ use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::selector::LabelSelector;
 use keelson_machinery::status::{Cause, StatusError};
 use keelson_machinery::time::Time;
-use keelson_server::registry::write::{Part, UpdateRequest};
-use keelson_server::registry::{Answer, Call, Client, Context, Handler, Reply};
+use keelson_registry::write::{Part, UpdateRequest};
+use keelson_registry::{Answer, Call, Client, Context, Handler, Reply};
 use keelson_server::rest::options::checked_delete_options;
 
 use super::binding::set_condition;
-use crate::api::core::v1::{Pod, PodCondition};
-use crate::api::policy::v1::{Eviction, PodDisruptionBudget};
-use crate::kube::typed::{body, typed, typed_mut};
+use crate::typed::{body, typed, typed_mut};
+use keelson_api::core::v1::{Pod, PodCondition};
+use keelson_api::policy::v1::{Eviction, PodDisruptionBudget};
 
 /// Pods that a budget remembers as being evicted.
 const MAX_DISRUPTED_PODS: usize = 2000;
@@ -225,7 +225,7 @@ async fn mark(call: &Call<'_>, context: &Context, name: &str) -> Result<(), Stat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::read;
+    use crate::testing::read;
 
     fn budget(status: &str) -> PodDisruptionBudget {
         read(&format!(

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use keelson_machinery::status::StatusError;
-use keelson_server::registry::Call;
+use keelson_registry::Call;
 
-use crate::api::core::v1::{Node, Pod};
-use crate::kube::typed::typed;
+use crate::typed::typed;
+use keelson_api::core::v1::{Node, Pod};
 
 /// Types of addresses in the order in which they are tried.
 const PREFERRED: [&str; 5] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
@@ -108,7 +108,7 @@ pub fn of_node(node: &Node) -> Result<Kubelet, StatusError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::read;
+    use crate::testing::read;
 
     #[test]
     fn the_only_container_need_not_be_named() {

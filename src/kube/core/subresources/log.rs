@@ -1,8 +1,8 @@
 //! The log of a container.
 
 use keelson_machinery::status::StatusError;
-use keelson_server::outgoing::dial;
-use keelson_server::registry::{Answer, Call, Handler, Reply};
+use keelson_net::client::dial;
+use keelson_registry::{Answer, Call, Handler, Reply};
 
 use super::kubelet::{self, unspoken};
 use super::log_options;

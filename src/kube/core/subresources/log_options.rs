@@ -1,12 +1,12 @@
 //! The options of logs and streams, as they come in the query.
 
+use keelson_access::request_info::Query;
 use keelson_machinery::field::text::quote;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
-use keelson_server::request_info::Query;
 
-use crate::api::core::v1::PodLogOptions;
+use keelson_api::core::v1::PodLogOptions;
 
 /// The options of a log; the error says what can't be read.
 pub fn parse(query: &Query) -> Result<PodLogOptions, StatusError> {
@@ -89,7 +89,7 @@ fn positive(field: &'static str, value: Option<i64>) -> Option<FieldError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::lines;
+    use crate::testing::lines;
 
     #[test]
     fn options_have_bounds() {

@@ -13,10 +13,10 @@ pub mod stream;
 pub mod token;
 
 use keelson_machinery::equality;
-use keelson_server::registry::KindCode;
+use keelson_registry::KindCode;
 
-use crate::api::core::v1::{Binding, ComponentStatus, Pod, PodSpec};
-use crate::kube::cells;
+use crate::cells;
+use keelson_api::core::v1::{Binding, ComponentStatus, Pod, PodSpec};
 
 /// Registers what answers for the kinds without storage. The subresources stand with their kinds.
 pub fn register(code: &mut KindCode) {

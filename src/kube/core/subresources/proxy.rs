@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use keelson_machinery::status::StatusError;
-use keelson_server::registry::{Answer, Call, Handler, Reply};
+use keelson_registry::{Answer, Call, Handler, Reply};
 
 use super::kubelet::{self, unspoken};
-use crate::api::core::v1::{Endpoints, Node, Pod, Service};
-use crate::kube::typed::typed;
+use crate::typed::typed;
+use keelson_api::core::v1::{Endpoints, Node, Pod, Service};
 
 pub struct OfPod;
 pub struct OfService;

@@ -6,8 +6,8 @@ use keelson_machinery::quantity::Quantity;
 use std::collections::BTreeMap;
 
 use super::only_spec;
-use crate::api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
-use crate::kube::core::pod_spec;
+use crate::core::pod_spec;
+use keelson_api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
 
 /// The resources that a running container can get more or less of.
 const MUTABLE: [&str; 2] = ["cpu", "memory"];
@@ -143,7 +143,7 @@ fn amounts(new: &mut BTreeMap<String, Quantity>, old: &BTreeMap<String, Quantity
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::{lines, read};
+    use crate::testing::{lines, read};
 
     fn pod(resources: &str) -> Pod {
         read(&format!(

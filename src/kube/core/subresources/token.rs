@@ -5,12 +5,12 @@ use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Kind;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
-use keelson_server::registry::{Answer, Call, Handler, Reply};
+use keelson_registry::{Answer, Call, Handler, Reply};
 use serde_json::{Map, Value, json};
 
-use crate::api::authentication_k8s_io::v1::{BoundObjectReference, TokenRequest};
-use crate::api::core::v1::Pod;
-use crate::kube::typed::{body, typed};
+use crate::typed::{body, typed};
+use keelson_api::authentication_k8s_io::v1::{BoundObjectReference, TokenRequest};
+use keelson_api::core::v1::Pod;
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";

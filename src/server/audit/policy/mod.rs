@@ -5,9 +5,10 @@ mod document;
 #[cfg(test)]
 mod tests;
 
+use keelson_access::request_info::RequestInfo;
+use keelson_access::user::User;
+
 use super::level::{Level, Stages};
-use crate::request_info::RequestInfo;
-use crate::user::User;
 
 /// Checked rules, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Tests of policies: which rule fits which request, as kube-apiserver decides, and faults of policies.
 
+use keelson_access::request_info::Query;
 use serde_json::Value;
 
 use super::super::level::Stage;
 use super::*;
-use crate::request_info::Query;
 
 /// Rules, requests, and for each rule whether kube-apiserver recorded each request (of a member of `system:masters`) by it.
 const MATCHING: &str = include_str!("matching.json");

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use keelson_net::client::{Backoff, Client, Dialer, Kubeconfig, Webhook, WebhookError};
 use tokio::sync::Semaphore;
 
 use super::queue::{self, Batching, Delivery, Queue, Taken};
 use super::{Mode, Truncation};
 use crate::audit::event::write_item;
-use crate::outgoing::{Backoff, Client, Dialer, Kubeconfig, Webhook, WebhookError};
 
 /// Lists that are on their way at once.
 const MAX_DELIVERIES: u32 = 16;

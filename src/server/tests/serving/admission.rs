@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use keelson_codegen_sample::api::shop_example_com::v1::Order;
 use keelson_machinery::status::StatusError;
-use keelson_server::registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
-use keelson_server::registry::outcome::{later, now};
-use keelson_server::registry::{Answer, Call, Handler, Outcome, Reply};
+use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::outcome::{later, now};
+use keelson_registry::{Answer, Call, Handler, Outcome, Reply};
 use serde_json::{Value, json};
 
 use crate::meddled::Meddled;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
+use keelson_access::authz::Authorization;
+use keelson_base::env::SystemClock;
 use keelson_server::audit::sink::{Batching, Format, LogSettings, Mode, Rotation, Truncation};
 use keelson_server::audit::{Audit, AuditSettings, Policy};
-use keelson_server::authz::Authorization;
-use keelson_server::env::SystemClock;
 use keelson_server::server::Config;
 use serde_json::{Value, json};
 

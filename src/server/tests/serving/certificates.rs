@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use keelson_server::authn::certificate::ClientCertificates;
-use keelson_server::authn::request_header::{FrontProxy, IdentityHeaders};
-use keelson_server::authz::Authorization;
-use keelson_server::tls::certs::{CertificateAuthority, Validity};
-use keelson_server::tls::{ServingCertificates, TlsSettings, TlsState, certificates};
+use keelson_access::authn::certificate::ClientCertificates;
+use keelson_access::authn::request_header::{FrontProxy, IdentityHeaders};
+use keelson_access::authz::Authorization;
+use keelson_net::tls::certs::{CertificateAuthority, Validity};
+use keelson_net::tls::{ServingCertificates, TlsSettings, TlsState, certificates};
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
@@ -46,7 +46,7 @@ impl Authority {
 }
 
 /// A certificate with its key.
-struct Shown {
+struct Presented {
     chain: Vec<CertificateDer<'static>>,
     key: KeyPair,
 }
@@ -64,17 +64,17 @@ fn for_clients(name: &str) -> CertificateParams {
     params
 }
 
-fn signed(authority: &Authority, params: &CertificateParams) -> Shown {
+fn signed(authority: &Authority, params: &CertificateParams) -> Presented {
     let key = KeyPair::generate().unwrap();
     let certificate = params.signed_by(&key, &authority.issuer).unwrap();
     let chain = vec![certificate.der().clone()];
-    Shown { chain, key }
+    Presented { chain, key }
 }
 
-fn self_signed(params: &CertificateParams) -> Shown {
+fn self_signed(params: &CertificateParams) -> Presented {
     let key = KeyPair::generate().unwrap();
     let chain = vec![params.self_signed(&key).unwrap().der().clone()];
-    Shown { chain, key }
+    Presented { chain, key }
 }
 
 /// A server with TLS, its authority, and what its authorizer is asked.
@@ -105,7 +105,12 @@ fn server(clients: &Authority, proxies: &Authority) -> (Server, CertificateDer<'
 }
 
 /// The status of a request that claims to be sent by `admin`, with this certificate; `None`: the handshake fails.
-async fn ask(server: &Server, trusted: &CertificateDer<'static>, shown: Option<&Shown>, old: bool) -> Option<String> {
+async fn ask(
+    server: &Server,
+    trusted: &CertificateDer<'static>,
+    shown: Option<&Presented>,
+    old: bool,
+) -> Option<String> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -163,7 +168,7 @@ async fn a_certificate_that_proves_nothing_is_refused_and_never_somebody() {
     let of_leaf = Issuer::new(for_clients("ann"), leaf_key);
     let vouched_key = KeyPair::generate().unwrap();
     let vouched = for_clients("admin").signed_by(&vouched_key, &of_leaf).unwrap();
-    let vouched = Shown {
+    let vouched = Presented {
         chain: vec![vouched.der().clone(), leaf.der().clone()],
         key: vouched_key,
     };

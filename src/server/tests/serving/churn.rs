@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use keelson_server::registry::{Registry, Resource};
+use keelson_registry::{Registry, Resource};
 use keelson_storage::{EtcdConfig, HistoryLimits, Store, StoreConfig};
 use serde_json::json;
 

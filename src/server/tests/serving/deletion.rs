@@ -8,7 +8,7 @@ use keelson_codegen_sample::api::shop_example_com::v1::Order;
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::protobuf;
 use keelson_machinery::time::Time;
-use keelson_server::registry::Strategy;
+use keelson_registry::Strategy;
 use keelson_storage::{Expect, StoreError, Write};
 use serde_json::{Value, json};
 

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use keelson_server::authn::token_file::StaticTokens;
-use keelson_server::authn::tokens::Tokens;
-use keelson_server::authz::{Answer, Authorization, Authorizer, Decision, Rules};
-use keelson_server::request_info::RequestInfo;
-use keelson_server::user::User;
+use keelson_access::authn::token_file::StaticTokens;
+use keelson_access::authn::tokens::Tokens;
+use keelson_access::authz::{Answer, Authorization, Authorizer, Decision, Rules};
+use keelson_access::request_info::RequestInfo;
+use keelson_access::user::User;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -11,7 +11,7 @@ use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Gvk;
 use keelson_machinery::reflect::{FieldDesc, Flags, Id, MessageDesc, Names, Ref, Type, Unknown};
 use keelson_machinery::scheme::{Conversion, KindDesc, KindRef};
-use keelson_server::registry::{Definition, InstallError, Registry, ResourceCode, VersionDefinition};
+use keelson_registry::{Definition, InstallError, Registry, ResourceCode, VersionDefinition};
 use keelson_server::server::{Config, Hook};
 use serde_json::{Value, json};
 

@@ -23,7 +23,7 @@ mod dynamic;
 #[allow(dead_code, reason = "some of it is for tests of stores")]
 mod etcd_server;
 #[cfg(test)]
-mod farewell;
+mod graceful_shutdown;
 #[cfg(test)]
 mod headers;
 #[cfg(test)]
@@ -53,6 +53,7 @@ mod shapes;
 #[cfg(test)]
 mod snapshot;
 #[cfg(test)]
+#[path = "../../../registry/testing/swapped.rs"]
 mod swapped;
 #[cfg(test)]
 mod timelines;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use keelson_codegen_sample::api::shop_example_com::v1::Order;
 use keelson_machinery::status::StatusError;
-use keelson_server::registry::reservation::Reservation;
-use keelson_server::registry::{Answer, Context, Reserving, Strategy};
+use keelson_registry::reservation::Reservation;
+use keelson_registry::{Answer, Context, Reserving, Strategy};
 use keelson_storage::StoreError;
 use serde_json::{Value, json};
 

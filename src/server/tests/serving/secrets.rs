@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use keelson_server::authn::token_file::StaticTokens;
-use keelson_server::authn::tokens::Tokens;
-use keelson_server::user::User;
+use keelson_access::authn::token_file::StaticTokens;
+use keelson_access::authn::tokens::Tokens;
+use keelson_access::user::User;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::setting::{ORDERS, Server, soon, text};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use keelson_server::authz::{Answer, Authorization, Authorizer, Decision, Rules};
-use keelson_server::request_info::RequestInfo;
-use keelson_server::user::User;
+use keelson_access::authz::{Answer, Authorization, Authorizer, Decision, Rules};
+use keelson_access::request_info::RequestInfo;
+use keelson_access::user::User;
 use keelson_storage::{HistoryLimits, StoreConfig};
 
 use crate::setting::{Server, text};

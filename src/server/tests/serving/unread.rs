@@ -165,7 +165,7 @@ async fn a_watch_that_has_begun_goes_on() {
 #[tokio::test]
 async fn the_end_does_not_wait_for_readers_who_do_not_read() {
     for send_retry_after in [false, true] {
-        let mut server = setting(|requests| requests.farewell.send_retry_after = send_retry_after).await;
+        let mut server = setting(|requests| requests.shutdown.send_retry_after = send_retry_after).await;
         let mut deaf = Vec::new();
         for query in [LIST, WATCH_LIST, "?watch=1&resourceVersion=1", "/order-1"] {
             deaf.extend(Deaf::each(&server, &format!("{ORDERS}{query}")).await);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use keelson_codegen_sample::api::SCHEME;
 use keelson_codegen_sample::api::shop_example_com::v1::Order;
 use keelson_machinery::scheme::{GroupDesc, KindDesc, Scheme, VersionDesc};
-use keelson_server::registry::Strategy;
+use keelson_registry::Strategy;
 use keelson_storage::{LeaseId, StoreError};
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use keelson_machinery::field::Path;
 
-use crate::api::core::v1::{ContainerPort, PodSpec};
+use keelson_api::core::v1::{ContainerPort, PodSpec};
 
 /// Pairs of ports that are compared. Their number grows with the square of that of the ports, and of so many warnings
 /// none is shown.
@@ -84,7 +84,7 @@ fn repeated_names(ports: &[(&ContainerPort, String)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kube::testing::read;
+    use crate::testing::read;
 
     #[test]
     fn a_port_that_is_said_very_often_costs_little() {

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use keelson_net::client::Dialer;
+use keelson_net::client::stub::{Reply, Seen, Stub};
 use prometheus_client::metrics::counter::Counter;
 
 use super::super::{Mode, Sink, Wait};
 use super::*;
-use crate::outgoing::Dialer;
-use crate::outgoing::stub::{Reply, Seen, Stub};
 
 fn event(id: &str) -> Bytes {
     format!(r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"{id}"}}"#).into()

@@ -1,0 +1,238 @@
+//! Client certificates: the listener takes any, this decides whether one proves an identity.
+
+use std::sync::Arc;
+
+use keelson_net::listener::Connection;
+use rustls::pki_types::CertificateDer;
+use sha2::{Digest, Sha256};
+use x509_parser::der_parser::{Oid, oid};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::authorities::{Authorities, now};
+use super::{Answer, Authenticator, Credentials, Identity};
+use crate::user::{EXTRA_CREDENTIAL_ID, User};
+
+/// The attribute of a subject that holds the user's uid.
+const UID: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
+
+/// Identities from certificates of one set of authorities: CN is the user, each O a group.
+pub struct ClientCertificates {
+    authorities: Authorities,
+}
+
+impl ClientCertificates {
+    /// The error says what is wrong with the authorities.
+    pub fn new(authorities: &[CertificateDer<'static>]) -> Result<ClientCertificates, String> {
+        Ok(ClientCertificates {
+            authorities: Authorities::new(authorities)?,
+        })
+    }
+
+    /// Trusts these authorities and no others from the next request on, also those of connections that are open.
+    ///
+    /// # Errors
+    /// What is wrong with the authorities; the old ones stay.
+    pub fn replace(&self, authorities: &[CertificateDer<'static>]) -> Result<(), String> {
+        self.authorities.replace(authorities)
+    }
+
+    fn judge(&self, connection: &Connection, now: u64) -> Result<Option<Arc<Identity>>, String> {
+        let read = |leaf: &CertificateDer<'static>| {
+            let identity = identity(leaf)?;
+            Ok(identity.map(|user| Identity::of(user).with_group()))
+        };
+        self.authorities.judge::<Self, _>(connection, now, read)
+    }
+}
+
+impl Authenticator for ClientCertificates {
+    fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a> {
+        match credentials.connection {
+            Some(connection) if !connection.certificates.is_empty() => {
+                self.judge(connection, now()).map_err(Into::into).into()
+            }
+            _ => Answer::nothing(),
+        }
+    }
+}
+
+/// CN, O and uid of the subject, in their order; `None` without a CN.
+fn identity(certificate: &CertificateDer<'_>) -> Result<Option<User>, String> {
+    let (_, parsed) = X509Certificate::from_der(certificate).map_err(|e| e.to_string())?;
+    let subject = parsed.subject();
+    let name = subject.iter_common_name().filter_map(|a| a.as_str().ok()).last();
+    let Some(name) = name.filter(|name| !name.is_empty()) else {
+        return Ok(None);
+    };
+    let mut uids = subject.iter_by_oid(&UID);
+    let uid = match (uids.next(), uids.next()) {
+        (None, _) => "",
+        (Some(uid), None) => uid.as_str().map_err(|e| format!("the uid of the subject: {e}"))?,
+        (Some(_), Some(_)) => return Err("the subject has more than one uid".into()),
+    };
+    if uid.is_empty() && subject.iter_by_oid(&UID).next().is_some() {
+        return Err("the uid of the subject is empty".into());
+    }
+    let groups = subject
+        .iter_organization()
+        .filter_map(|a| a.as_str().ok())
+        .map(str::to_owned)
+        .collect();
+    let id = format!("X509SHA256={}", hex(&Sha256::digest(certificate)));
+    Ok(Some(User {
+        name: name.to_owned(),
+        uid: uid.to_owned(),
+        groups,
+        extra: [(EXTRA_CREDENTIAL_ID.to_owned(), vec![id])].into(),
+    }))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use rcgen::{
+        BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    };
+
+    use super::*;
+    use crate::authn::authorities::REMEMBER_SECONDS;
+    use keelson_net::tls::certificates;
+    use keelson_net::tls::certs::{CertificateAuthority, Validity};
+
+    const YEAR: u64 = 365 * 24 * 3600;
+    const BEGIN: u64 = 1_800_000_000;
+
+    struct Party {
+        authority: Vec<CertificateDer<'static>>,
+        connection: Connection,
+    }
+
+    fn party(name: &str) -> Party {
+        let validity = Validity::years_from(UNIX_EPOCH + Duration::from_secs(BEGIN), 1);
+        let authority = CertificateAuthority::create(name, validity).unwrap();
+        let pair = authority.issue_client("ann", Some("ops"), validity).unwrap();
+        let mut connection = Connection::for_tests();
+        connection.certificates = certificates(&pair.certificate_pem).unwrap();
+        Party {
+            authority: certificates(&authority.pem().certificate_pem).unwrap(),
+            connection,
+        }
+    }
+
+    #[test]
+    fn replaced_authorities_count_for_open_connections_too() {
+        let (one, other) = (party("one"), party("other"));
+        let judge = ClientCertificates::new(&one.authority).unwrap();
+        let identity = judge.judge(&one.connection, BEGIN + 1).unwrap().unwrap();
+        let user = &identity.user;
+        assert_eq!(
+            (user.name.as_str(), user.groups.as_slice()),
+            ("ann", &["ops".into(), "system:authenticated".into()][..])
+        );
+        let id = &user.extra[EXTRA_CREDENTIAL_ID][0];
+        assert_eq!((&id[..11], id.len()), ("X509SHA256=", 11 + 64));
+        assert!(judge.judge(&other.connection, BEGIN + 1).is_err());
+        judge.replace(&other.authority).unwrap();
+        assert!(judge.judge(&one.connection, BEGIN + 2).is_err());
+        assert!(judge.judge(&other.connection, BEGIN + 2).is_ok());
+    }
+
+    #[test]
+    fn a_certificate_that_ends_meanwhile_is_found_out() {
+        let ann = party("one");
+        let judge = ClientCertificates::new(&ann.authority).unwrap();
+        let end = BEGIN + YEAR;
+        assert!(judge.judge(&ann.connection, end - 90).is_ok());
+        assert!(judge.judge(&ann.connection, end - 31).is_ok(), "remembered");
+        assert!(
+            judge
+                .judge(&ann.connection, end + REMEMBER_SECONDS + 24 * 3600)
+                .is_err()
+        );
+    }
+
+    /// What may be wrong with a certificate, and what it proves if nothing is.
+    fn judged(name: DistinguishedName, usage: &[ExtendedKeyUsagePurpose], ends: u64) -> Result<Option<User>, String> {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = params.self_signed(&key).unwrap();
+        let issuer = Issuer::new(params, key);
+        let mut params = CertificateParams::default();
+        params.distinguished_name = name;
+        params.extended_key_usages = usage.to_vec();
+        params.not_before = (UNIX_EPOCH + Duration::from_secs(BEGIN)).into();
+        params.not_after = (UNIX_EPOCH + Duration::from_secs(ends)).into();
+        let leaf = params.signed_by(&KeyPair::generate().unwrap(), &issuer).unwrap();
+        let mut connection = Connection::for_tests();
+        connection.certificates = vec![leaf.der().clone()];
+        let clients = ClientCertificates::new(&[authority.der().clone()]).unwrap();
+        let identity = clients.judge(&connection, BEGIN + 10)?;
+        Ok(identity.map(|identity| (*identity.user).clone()))
+    }
+
+    fn named(parts: &[(DnType, &str)]) -> DistinguishedName {
+        let mut name = DistinguishedName::new();
+        for (kind, text) in parts {
+            name.push(kind.clone(), *text);
+        }
+        name
+    }
+
+    #[test]
+    fn a_certificate_must_be_for_clients_in_its_time_and_have_a_name() {
+        use ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
+        let ann = || named(&[(DnType::CommonName, "ann")]);
+        let later = BEGIN + YEAR;
+        let user = judged(ann(), &[ClientAuth], later).unwrap().unwrap();
+        assert_eq!((user.name.as_str(), user.uid.as_str()), ("ann", ""));
+        assert!(judged(ann(), &[], later).unwrap().is_some(), "any usage");
+        assert!(judged(ann(), &[ServerAuth], later).is_err());
+        assert!(judged(ann(), &[ClientAuth], BEGIN + 5).is_err(), "expired");
+        let nobody = named(&[(DnType::OrganizationName, "ops")]);
+        assert_eq!(judged(nobody, &[ClientAuth], later), Ok(None));
+    }
+
+    /// `openssl x509 -req` made them for many years, and kube-apiserver takes them.
+    #[test]
+    fn old_certificates_are_taken_from_their_authority_alone() {
+        let both = certificates(include_str!("testdata/version-1.pem")).unwrap();
+        let [leaf, authority] = &both[..] else {
+            panic!("{} certificates", both.len())
+        };
+        let mut connection = Connection::for_tests();
+        connection.certificates = vec![leaf.clone()];
+        let judge = |authority: &CertificateDer<'static>, now| {
+            let clients = ClientCertificates::new(std::slice::from_ref(authority)).unwrap();
+            clients
+                .judge(&connection, now)
+                .map(|identity| identity.unwrap().user.name.clone())
+        };
+        assert_eq!(judge(authority, BEGIN).unwrap(), "oldie");
+        assert!(judge(authority, BEGIN + 200 * YEAR).is_err(), "expired");
+        assert!(judge(&party("other").authority[0], BEGIN).is_err());
+        let mut forged = leaf.to_vec();
+        let name = forged.windows(5).position(|part| part == b"oldie").unwrap();
+        forged[name] = b'a';
+        connection.certificates = vec![forged.into()];
+        let clients = ClientCertificates::new(std::slice::from_ref(authority)).unwrap();
+        assert!(clients.judge(&connection, BEGIN).is_err());
+    }
+
+    #[test]
+    fn a_subject_may_hold_one_uid() {
+        let uid = || DnType::CustomDnType(vec![1, 3, 6, 1, 4, 1, 57683, 2]);
+        let of = |texts: &[&str]| {
+            let mut parts = vec![(DnType::CommonName, "ann")];
+            parts.extend(texts.iter().map(|text| (uid(), *text)));
+            judged(named(&parts), &[ExtendedKeyUsagePurpose::ClientAuth], BEGIN + YEAR)
+        };
+        assert_eq!(of(&["u-1"]).unwrap().unwrap().uid, "u-1");
+        assert!(of(&[""]).is_err());
+    }
+}

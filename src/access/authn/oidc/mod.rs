@@ -1,0 +1,102 @@
+//! Tokens of OpenID Connect issuers.
+
+mod distributed;
+mod expression;
+mod id_token;
+mod identity;
+mod provider;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use keelson_machinery::env::Clock;
+use keelson_net::client::Egress;
+use serde_json::{Map, Value};
+
+use super::jwt::{Token, unverified_issuer};
+use super::{Answer, Attachment, AuthenticationMetrics, Identity, Outcome, Refusal, TokenAuthenticator};
+use distributed::Distributed;
+use id_token::IdToken;
+use provider::Provider;
+
+pub use expression::{claims_environment, user_environment};
+pub use settings::{ClaimRule, Mapping, OidcSettings, Rule};
+
+/// Believes the tokens of one issuer.
+pub struct OidcTokens {
+    settings: OidcSettings,
+    provider: Provider,
+    /// Finds the groups of tokens that say who has them.
+    groups: Option<Distributed>,
+    server: OnceLock<(Arc<dyn Clock>, Arc<AuthenticationMetrics>)>,
+}
+
+impl OidcTokens {
+    /// Nothing is asked of the issuer before the first token comes.
+    ///
+    /// # Errors
+    /// Authorities that can't be used.
+    pub fn new(settings: OidcSettings, egress: &Egress) -> Result<OidcTokens, String> {
+        let client = provider::client(&settings, egress)?;
+        let groups = match &settings.groups {
+            Some(Mapping::Claim { name, .. }) => Some(Distributed::new(name.clone(), client.clone())),
+            _ => None,
+        };
+        Ok(OidcTokens {
+            provider: Provider::of(&settings.url, settings.discovery_url.as_deref(), client),
+            groups,
+            settings,
+            server: OnceLock::new(),
+        })
+    }
+
+    /// Hands over what the server has, to one that was made while it runs.
+    pub fn attach_to(&self, clock: &Arc<dyn Clock>, metrics: &Arc<AuthenticationMetrics>) {
+        let _ = self.server.set((clock.clone(), metrics.clone()));
+    }
+
+    async fn judge(&self, text: &str) -> Outcome {
+        let begin = Instant::now();
+        let outcome = self.user(text).await;
+        if let Some((_, metrics)) = self.server.get() {
+            metrics
+                .jwt
+                .observe(&self.settings.url, outcome.is_ok(), begin.elapsed());
+        }
+        outcome.map(Some).map_err(Refusal::from)
+    }
+
+    async fn user(&self, text: &str) -> Result<Arc<Identity>, String> {
+        let unfit = |why: String| format!("oidc: verify token: {why}");
+        let token = Token::parse(text).ok_or_else(|| unfit("oidc: malformed jwt".to_owned()))?;
+        let (clock, metrics) = self.server.get().ok_or("oidc: the server has not started")?;
+        let id_token = IdToken::read(&token.claims).map_err(unfit)?;
+        id_token.check(&self.settings, clock.now()).map_err(unfit)?;
+        self.settings.check_algorithm(&token.header.alg).map_err(unfit)?;
+        let verified = self.provider.verify(&token, clock, metrics).await;
+        verified.map_err(|why| why.to_string())?;
+        let mut claims: Map<String, Value> =
+            serde_json::from_slice(&token.claims).map_err(|error| format!("oidc: parse claims: {error}"))?;
+        if let Some(groups) = &self.groups {
+            groups.expand(&mut claims, &self.settings, clock, metrics).await?;
+        }
+        let user = self.settings.user_of(claims)?;
+        Ok(Identity::of(user))
+    }
+}
+
+impl TokenAuthenticator for OidcTokens {
+    fn authenticate<'a>(&'a self, token: &'a str, _audiences: &'a [String]) -> Answer<'a> {
+        match unverified_issuer(token).is_some_and(|issuer| issuer == self.settings.url) {
+            true => Answer::Later(Box::pin(self.judge(token))),
+            false => Answer::nothing(),
+        }
+    }
+
+    fn attach(&self, attachment: &Attachment<'_>) {
+        self.attach_to(attachment.clock, attachment.metrics);
+    }
+}

@@ -1,0 +1,424 @@
+//! The file of `--authorization-config`: which authorizers are asked, in which order, and how the webhooks among them
+//! are.
+
+use std::collections::BTreeSet;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::time::Duration;
+
+use keelson_base::configuration::{Document, Fields, span};
+use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::time;
+use keelson_machinery::validation::names::dns_subdomain;
+
+use super::webhook::{FailurePolicy, MAX_CONDITIONS, MatchConditions, Version};
+
+const KIND: &str = "AuthorizationConfiguration";
+const VERSIONS: [&str; 3] = [
+    "apiserver.config.k8s.io/v1",
+    "apiserver.config.k8s.io/v1beta1",
+    "apiserver.config.k8s.io/v1alpha1",
+];
+/// How long a call of a webhook may take.
+const MAX_TIMEOUT: Duration = Duration::from_secs(30);
+const AUTHORIZED_TTL: Duration = Duration::from_secs(5 * 60);
+const UNAUTHORIZED_TTL: Duration = Duration::from_secs(30);
+
+/// A type of authorizers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuthorizerKind {
+    AlwaysAllow,
+    AlwaysDeny,
+    Abac,
+    Webhook,
+    Rbac,
+    Node,
+}
+
+impl AuthorizerKind {
+    /// All, in the order of their names.
+    pub const NAMES: [(&'static str, AuthorizerKind); 6] = [
+        ("ABAC", AuthorizerKind::Abac),
+        ("AlwaysAllow", AuthorizerKind::AlwaysAllow),
+        ("AlwaysDeny", AuthorizerKind::AlwaysDeny),
+        ("Node", AuthorizerKind::Node),
+        ("RBAC", AuthorizerKind::Rbac),
+        ("Webhook", AuthorizerKind::Webhook),
+    ];
+
+    pub fn parse(name: &str) -> Option<AuthorizerKind> {
+        let found = AuthorizerKind::NAMES.iter().find(|(known, _)| *known == name);
+        found.map(|(_, kind)| *kind)
+    }
+
+    pub fn name(self) -> &'static str {
+        let found = AuthorizerKind::NAMES.iter().find(|(_, kind)| *kind == self);
+        found.map_or("", |(name, _)| name)
+    }
+}
+
+/// The authorizers in their order.
+#[derive(Clone, Debug)]
+pub struct AuthorizationConfiguration {
+    pub authorizers: Vec<AuthorizerConfiguration>,
+}
+
+#[derive(Clone, Debug)]
+pub struct AuthorizerConfiguration {
+    pub kind: AuthorizerKind,
+    /// In metrics; of all but webhooks the kind in lower case.
+    pub name: String,
+    /// Of webhooks alone.
+    pub webhook: Option<WebhookConfiguration>,
+}
+
+/// How a webhook is asked. Times to live of zero: nothing is remembered.
+#[derive(Clone, Debug)]
+pub struct WebhookConfiguration {
+    pub timeout: Duration,
+    pub authorized_ttl: Duration,
+    pub unauthorized_ttl: Duration,
+    pub version: Version,
+    pub failure_policy: FailurePolicy,
+    pub connection: Connection,
+    pub conditions: Arc<MatchConditions>,
+}
+
+/// How a webhook is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Connection {
+    Kubeconfig(std::path::PathBuf),
+    InCluster,
+}
+
+impl AuthorizationConfiguration {
+    /// Reads and checks the text of a file, its expressions included.
+    ///
+    /// # Errors
+    /// kube-apiserver's text: of the decoder, or of all wrong fields.
+    pub fn read(text: &[u8]) -> Result<AuthorizationConfiguration, String> {
+        let failed = |why: String| format!("failed to load AuthorizationConfiguration from file: {why}");
+        let document = Document::parse(text, KIND, &VERSIONS).map_err(failed)?;
+        let root = document.root(KIND).map_err(failed)?.known(&["authorizers"]);
+        let authorizers = root.objects("authorizers", "AuthorizerConfiguration").map_err(failed)?;
+        let given: Result<Vec<Given>, String> = authorizers.into_iter().map(Given::read).collect();
+        let given = given.map_err(failed)?;
+        document.finish().map_err(failed)?;
+        checked(given)
+    }
+}
+
+/// One authorizer as it is written.
+struct Given {
+    kind: String,
+    name: String,
+    webhook: Option<GivenWebhook>,
+}
+
+struct GivenWebhook {
+    timeout: time::Duration,
+    authorized_ttl: time::Duration,
+    unauthorized_ttl: time::Duration,
+    remember_authorized: bool,
+    remember_unauthorized: bool,
+    version: String,
+    conditions_version: String,
+    failure_policy: String,
+    connection: String,
+    kubeconfig: Option<String>,
+    conditions: Vec<String>,
+}
+
+impl Given {
+    fn read(fields: Fields<'_>) -> Result<Given, String> {
+        let fields = fields.known(&["type", "name", "webhook"]);
+        let webhook = fields.object("webhook", "WebhookConfiguration")?;
+        Ok(Given {
+            kind: fields.text("type")?.to_owned(),
+            name: fields.text("name")?.to_owned(),
+            webhook: webhook.map(GivenWebhook::read).transpose()?,
+        })
+    }
+}
+
+impl GivenWebhook {
+    fn read(fields: Fields<'_>) -> Result<GivenWebhook, String> {
+        let fields = fields.known(&[
+            "authorizedTTL",
+            "cacheAuthorizedRequests",
+            "unauthorizedTTL",
+            "cacheUnauthorizedRequests",
+            "timeout",
+            "subjectAccessReviewVersion",
+            "matchConditionSubjectAccessReviewVersion",
+            "failurePolicy",
+            "connectionInfo",
+            "matchConditions",
+        ]);
+        let connection = fields.object("connectionInfo", "WebhookConnectionInfo")?;
+        let connection = connection.map(|fields| fields.known(&["type", "kubeConfigFile"]));
+        let (connection, kubeconfig) = match connection {
+            None => (String::new(), None),
+            Some(fields) => (
+                fields.text("type")?.to_owned(),
+                fields.optional_text("kubeConfigFile")?.map(str::to_owned),
+            ),
+        };
+        let mut conditions = Vec::new();
+        for condition in fields.objects("matchConditions", "WebhookMatchCondition")? {
+            let condition = condition.known(&["expression"]);
+            conditions.push(condition.text("expression")?.to_owned());
+        }
+        let text = |name: &str| fields.text(name).map(str::to_owned);
+        Ok(GivenWebhook {
+            timeout: fields.duration("timeout")?,
+            authorized_ttl: fields.duration("authorizedTTL")?,
+            unauthorized_ttl: fields.duration("unauthorizedTTL")?,
+            remember_authorized: fields.flag("cacheAuthorizedRequests")?.unwrap_or(true),
+            remember_unauthorized: fields.flag("cacheUnauthorizedRequests")?.unwrap_or(true),
+            version: text("subjectAccessReviewVersion")?,
+            conditions_version: text("matchConditionSubjectAccessReviewVersion")?,
+            failure_policy: text("failurePolicy")?,
+            connection,
+            kubeconfig,
+            conditions,
+        })
+    }
+}
+
+/// The authorizers, if nothing is wrong with any of them.
+fn checked(given: Vec<Given>) -> Result<AuthorizationConfiguration, String> {
+    let path = Path::new("authorizers");
+    let mut errors = ErrorList::new();
+    if given.is_empty() {
+        errors.push(FieldError::required(
+            &path,
+            "at least one authorization mode must be defined",
+        ));
+    }
+    let (mut kinds, mut names) = (BTreeSet::new(), BTreeSet::new());
+    let mut authorizers = Vec::new();
+    for (n, one) in given.iter().enumerate() {
+        let path = path.index(n);
+        let kind_path = path.child("type");
+        if one.kind.is_empty() {
+            errors.push(FieldError::required(&kind_path, ""));
+            continue;
+        }
+        let kind = AuthorizerKind::parse(&one.kind);
+        if kind.is_none() {
+            let known = AuthorizerKind::NAMES.map(|(name, _)| name);
+            errors.push(FieldError::not_supported(&kind_path, &one.kind, &known));
+        }
+        if !kinds.insert(&one.kind) && kind != Some(AuthorizerKind::Webhook) {
+            errors.push(FieldError::duplicate(&kind_path, &one.kind));
+        }
+        check_name(&path.child("name"), &one.name, &mut names, &mut errors);
+        let webhook = check_place(&path, kind, one.webhook.as_ref(), &mut errors);
+        authorizers.extend(kind.map(|kind| AuthorizerConfiguration {
+            kind,
+            name: one.name.clone(),
+            webhook,
+        }));
+    }
+    if !errors.is_empty() {
+        return Err(errors.to_string());
+    }
+    check_own_names(&authorizers)?;
+    Ok(AuthorizationConfiguration { authorizers })
+}
+
+/// All but webhooks have one name.
+fn check_own_names(authorizers: &[AuthorizerConfiguration]) -> Result<(), String> {
+    for one in authorizers.iter().filter(|one| one.kind != AuthorizerKind::Webhook) {
+        let (kind, own) = (one.kind.name(), one.kind.name().to_lowercase());
+        if one.name != own {
+            let name = &one.name;
+            return Err(format!("expected name {own} for authorizer {kind} instead of {name}"));
+        }
+    }
+    Ok(())
+}
+
+fn check_name<'a>(path: &Path, name: &'a str, known: &mut BTreeSet<&'a str>, errors: &mut ErrorList) {
+    if name.is_empty() {
+        errors.push(FieldError::required(path, ""));
+        return;
+    }
+    if !known.insert(name) {
+        errors.push(FieldError::duplicate(path, name));
+    }
+    let wrong = dns_subdomain(name);
+    if !wrong.is_empty() {
+        let text = format!("authorizer name is invalid: {}", wrong.join(", "));
+        errors.push(FieldError::invalid(path, name, text));
+    }
+}
+
+/// Webhooks say how they are asked, and nobody else does.
+fn check_place(
+    path: &Path,
+    kind: Option<AuthorizerKind>,
+    webhook: Option<&GivenWebhook>,
+    errors: &mut ErrorList,
+) -> Option<WebhookConfiguration> {
+    match (kind, webhook) {
+        (Some(AuthorizerKind::Webhook), None) => {
+            errors.push(FieldError::required(
+                &path.child("webhook"),
+                "required when type=Webhook",
+            ));
+            None
+        }
+        (Some(AuthorizerKind::Webhook), Some(webhook)) => webhook.check(path, errors),
+        (Some(_), Some(_)) => {
+            let text = "may only be specified when type=Webhook";
+            errors.push(FieldError::invalid(&path.child("webhook"), "non-null", text));
+            None
+        }
+        _ => None,
+    }
+}
+
+impl GivenWebhook {
+    fn check(&self, path: &Path, errors: &mut ErrorList) -> Option<WebhookConfiguration> {
+        let before = errors.len();
+        self.check_times(path, errors);
+        let version = self.check_version(path, errors);
+        let failure_policy = self.check_policy(&path.child("failurePolicy"), errors);
+        let connection = self.check_connection(&path.child("connectionInfo"), errors);
+        let conditions = self.check_conditions(&path.child("matchConditions"), errors);
+        if errors.len() > before {
+            return None;
+        }
+        let ttl = |remembered: bool, given: time::Duration, default| match (remembered, span(given)) {
+            (false, _) => Duration::ZERO,
+            (true, Duration::ZERO) => default,
+            (true, given) => given,
+        };
+        Some(WebhookConfiguration {
+            timeout: span(self.timeout),
+            authorized_ttl: ttl(self.remember_authorized, self.authorized_ttl, AUTHORIZED_TTL),
+            unauthorized_ttl: ttl(self.remember_unauthorized, self.unauthorized_ttl, UNAUTHORIZED_TTL),
+            version: version?,
+            failure_policy: failure_policy?,
+            connection: connection?,
+            conditions: Arc::new(conditions),
+        })
+    }
+
+    fn check_times(&self, path: &Path, errors: &mut ErrorList) {
+        let (at, zero) = (path.child("timeout"), time::Duration::default());
+        match self.timeout {
+            given if given == zero => errors.push(FieldError::required(&at, "")),
+            given if given < zero || span(given) > MAX_TIMEOUT => {
+                errors.push(FieldError::invalid(&at, given.to_string(), "must be > 0s and <= 30s"));
+            }
+            _ => {}
+        }
+        let lives = [
+            ("authorizedTTL", self.authorized_ttl),
+            ("unauthorizedTTL", self.unauthorized_ttl),
+        ];
+        for (name, given) in lives.into_iter().filter(|(_, given)| *given < zero) {
+            errors.push(FieldError::invalid(
+                &path.child(name),
+                given.to_string(),
+                "must be > 0s",
+            ));
+        }
+    }
+
+    fn check_version(&self, path: &Path, errors: &mut ErrorList) -> Option<Version> {
+        let at = path.child("subjectAccessReviewVersion");
+        let version = Version::parse(&self.version);
+        match (self.version.as_str(), version) {
+            ("", _) => errors.push(FieldError::required(&at, "")),
+            (given, None) => errors.push(FieldError::not_supported(&at, given, &["v1", "v1beta1"])),
+            _ => {}
+        }
+        let at = path.child("matchConditionSubjectAccessReviewVersion");
+        match (self.conditions_version.as_str(), self.conditions.is_empty()) {
+            ("", true) | ("v1", _) => {}
+            ("", false) => errors.push(FieldError::required(&at, "required if match conditions are specified")),
+            (given, _) => errors.push(FieldError::not_supported(&at, given, &["v1"])),
+        }
+        version
+    }
+
+    fn check_policy(&self, at: &Path, errors: &mut ErrorList) -> Option<FailurePolicy> {
+        match self.failure_policy.as_str() {
+            "NoOpinion" => return Some(FailurePolicy::NoOpinion),
+            "Deny" => return Some(FailurePolicy::Deny),
+            "" => errors.push(FieldError::required(at, "")),
+            given => errors.push(FieldError::not_supported(at, given, &["NoOpinion", "Deny"])),
+        }
+        None
+    }
+
+    fn check_connection(&self, path: &Path, errors: &mut ErrorList) -> Option<Connection> {
+        let at = path.child("kubeConfigFile");
+        let file = self.kubeconfig.as_deref().unwrap_or_default();
+        match (self.connection.as_str(), &self.kubeconfig) {
+            ("", _) => errors.push(FieldError::required(&path.child("type"), "")),
+            ("InClusterConfig", None) => return Some(Connection::InCluster),
+            ("InClusterConfig", Some(_)) => {
+                errors.push(FieldError::invalid(
+                    &at,
+                    file,
+                    "can only be set when type=KubeConfigFile",
+                ));
+            }
+            ("KubeConfigFile", _) if file.is_empty() => errors.push(FieldError::required(&at, "")),
+            ("KubeConfigFile", _) => match check_file(file) {
+                Ok(()) => return Some(Connection::Kubeconfig(file.into())),
+                Err(why) => errors.push(FieldError::invalid(&at, file, why)),
+            },
+            (given, file) => {
+                let shown = serde_json::json!({"Type": given, "KubeConfigFile": file});
+                let value = keelson_machinery::field::BadValue::json(shown.to_string());
+                let known = ["InClusterConfig", "KubeConfigFile"];
+                errors.push(FieldError::not_supported(&path.child("type"), value, &known));
+            }
+        }
+        None
+    }
+
+    fn check_conditions(&self, path: &Path, errors: &mut ErrorList) -> MatchConditions {
+        let mut conditions = MatchConditions::default();
+        if self.conditions.len() > MAX_CONDITIONS {
+            errors.push(FieldError::too_many(path, self.conditions.len(), MAX_CONDITIONS));
+            return conditions;
+        }
+        let mut known = BTreeSet::new();
+        for (n, expression) in self.conditions.iter().enumerate() {
+            let at = path.index(n).child("expression");
+            if expression.trim().is_empty() {
+                errors.push(FieldError::required(&at, ""));
+            } else if !known.insert(expression) {
+                errors.push(FieldError::duplicate(&at, expression));
+            } else if let Err(error) = conditions.add(expression) {
+                errors.push(FieldError::invalid(&at, expression, error.to_string()));
+            }
+        }
+        conditions
+    }
+}
+
+fn check_file(path: &str) -> Result<(), String> {
+    let file = FilePath::new(path);
+    if !file.is_absolute() {
+        return Err("must be an absolute path".to_owned());
+    }
+    match std::fs::metadata(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(format!("error loading file: stat {path}: no such file or directory"))
+        }
+        Err(error) => Err(format!("error loading file: stat {path}: {error}")),
+        Ok(found) if !found.is_file() => Err("must be a regular file".to_owned()),
+        Ok(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

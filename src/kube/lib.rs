@@ -1,0 +1,150 @@
+//! What is particular to the built-in kinds of Kubernetes: their strategies, defaults, conversions and table cells,
+//! and what the server makes when it starts.
+//!
+//! A kind's rules stand in its definition; here is only what no definition can say.
+
+pub mod admission;
+mod admissionregistration;
+pub mod apiextensions;
+mod apiregistration;
+mod apps;
+mod authentication;
+mod authorization;
+pub mod autoscaling;
+mod batch;
+pub mod bootstrap;
+mod cells;
+mod certificates;
+pub mod coordination;
+mod core;
+mod discovery;
+pub mod flowcontrol;
+mod internal;
+mod metadata;
+mod networking;
+mod node;
+mod policy;
+pub mod rbac;
+pub mod resource;
+mod scheduling;
+mod status_alone;
+mod storage;
+mod storagemigration;
+#[cfg(test)]
+mod testing;
+mod typed;
+mod versions;
+
+pub use bootstrap::node_rules;
+pub use core::node_graph::Reader as NodeGraph;
+pub use versions::KNOWN_VERSIONS;
+
+use std::time::Duration;
+
+use keelson_registry::KindCode;
+
+use keelson_api::SCHEME;
+
+/// What the command line says of the rules of kinds.
+#[derive(Clone, Debug)]
+pub struct CodeOptions {
+    /// How long events are kept after their last write; `None`: for ever.
+    pub event_time_to_live: Option<Duration>,
+}
+
+impl Default for CodeOptions {
+    fn default() -> CodeOptions {
+        CodeOptions {
+            event_time_to_live: Some(core::event::TIME_TO_LIVE),
+        }
+    }
+}
+
+/// The code of all built-in kinds.
+pub fn code(options: &CodeOptions) -> KindCode {
+    let mut code = KindCode::default();
+    code.usual_metadata_checks(&SCHEME, metadata::USUAL);
+    core::register(&mut code, options.event_time_to_live);
+    for register in [
+        admissionregistration::register,
+        apiextensions::register,
+        apiregistration::register,
+        apps::register,
+        authentication::register,
+        authorization::register,
+        autoscaling::register,
+        batch::register,
+        certificates::register,
+        coordination::register,
+        discovery::register,
+        flowcontrol::register,
+        internal::register,
+        networking::register,
+        node::register,
+        policy::register,
+        rbac::register,
+        resource::register,
+        scheduling::register,
+        storage::register,
+        storagemigration::register,
+    ] {
+        register(&mut code);
+    }
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use keelson_base::env::{SystemClock, SystemEntropy};
+    use keelson_registry::{Backend, Registry, RuntimeConfig};
+    use keelson_storage::HistoryLimits;
+    use keelson_storage::encryption::Encryption;
+    use keelson_storage::memory::MemoryStore;
+
+    use super::*;
+
+    fn registry(code: &KindCode, served: bool) -> Result<Registry, String> {
+        let backend = Backend {
+            store: Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap()),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            budget: keelson_registry::cache::Budget::new(0),
+            encryption: Encryption::none(),
+            placement: Arc::default(),
+        };
+        let config = match served {
+            true => RuntimeConfig::all(),
+            false => RuntimeConfig::parse(["api/all=false", "nothing/v1=true"]).unwrap(),
+        };
+        Registry::new(&[&SCHEME], code, &backend, "/registry", &config).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn all_code_fits_the_definitions() {
+        let code = code(&CodeOptions::default());
+        assert_eq!(registry(&code, true).err(), None);
+        assert_eq!(
+            registry(&code, false).err(),
+            None,
+            "an API that is switched off is known"
+        );
+    }
+
+    #[test]
+    fn code_of_others_adds_to_that_of_built_in_kinds() {
+        use keelson_api::coordination_k8s_io::v1::Lease;
+        use keelson_api::resource_k8s_io::v1::DeviceClass;
+        let mut all = code(&CodeOptions::default());
+        let mut other = KindCode::default();
+        other.kind::<DeviceClass>().any_strategy(status_alone::StatusAlone);
+        all.merge(other);
+        assert_eq!(registry(&all, true).err(), None);
+        let mut other = KindCode::default();
+        other.kind::<Lease>().any_strategy(status_alone::StatusAlone);
+        all.merge(other);
+        let told = registry(&all, true).err().unwrap();
+        assert_eq!(told, "strategy of coordination.k8s.io/v1, Kind=Lease: registered twice");
+    }
+}

@@ -1,0 +1,59 @@
+//! Calls outwards: every one that the server makes goes through here.
+//!
+//! * [`Client`] sends requests over HTTP/1.1 and TLS with its own authorities, certificate, credentials and bounds, and
+//!   keeps a bounded number of connections for the next ones.
+//! * [`Webhook`] is a client for one address that a kubeconfig file names ([`Kubeconfig`]); it sends documents in JSON
+//!   and tries again as [`Backoff`] says.
+//! * [`Egress`] says which way connections take: directly, or through a proxy.
+//! * [`dial`] opens a bare connection.
+//!
+//! What all have in common: a name is resolved once for a connection, and the addresses that came out are the only ones
+//! that are connected to ([`Dialer`]). Redirects are errors, never followed: whoever answers must not choose what the
+//! server calls next. Answers have a size and a time. Proxies that environment variables name (`HTTPS_PROXY` …) are not
+//! used: what the server sends to whom is said in its configuration alone. Errors are worded as Go words them, since
+//! people and tests know them so.
+
+mod backoff;
+mod call;
+mod credentials;
+mod dial;
+mod egress;
+mod error;
+mod kubeconfig;
+mod pool;
+mod probe;
+mod proxy;
+mod review;
+mod server_certificate;
+mod status;
+mod stream;
+#[cfg(any(test, feature = "testing"))]
+#[allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "it is of tests alone"
+)]
+pub mod stub;
+mod target;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod transport;
+mod webhook;
+
+pub use backoff::Backoff;
+pub use call::{Answer, Call};
+pub use credentials::{Credentials, Secret};
+pub use dial::{Dialer, Resolver, SystemResolver, dial};
+pub use egress::{Egress, Way};
+pub use error::{CallError, Fault};
+pub use kubeconfig::{Kubeconfig, KubeconfigError};
+pub use probe::health;
+pub use proxy::Proxy;
+pub use review::document;
+pub use status::refusal;
+pub use stream::Stream;
+pub use tls::{ClientTls, Roots, TlsConfigError};
+pub use transport::{Client, ClientSettings, MAX_ANSWER_BYTES, TIMEOUT};
+pub use webhook::{Webhook, WebhookError};

@@ -1,0 +1,212 @@
+//! Between stored bytes and objects of the hub version; between hub and served versions.
+
+use keelson_machinery::defaults;
+use keelson_machinery::json;
+use keelson_machinery::meta::v1::ObjectMeta;
+use keelson_machinery::object::Object;
+use keelson_machinery::protobuf::{self, Mask};
+use keelson_machinery::scheme::{KindDesc, KindRef};
+use keelson_machinery::status::StatusError;
+use keelson_machinery::yaml;
+use keelson_storage::{Entry, Revision};
+
+use super::encryption::unreadable;
+use super::{Media, Resource};
+
+/// Where objects have their metadata.
+const METADATA: &str = "metadata";
+
+impl Resource {
+    /// Applies the defaults of a version, of the definition first, then of code.
+    pub fn apply_defaults(&self, kind: &KindDesc, object: &mut dyn Object) {
+        defaults::apply(object.as_reflect_mut());
+        let id = kind.id();
+        if let Some((_, fill)) = self.code_defaults.iter().find(|(of, _)| *of == id) {
+            fill(object);
+        }
+    }
+
+    /// An object of a served version, as the hub version.
+    pub fn to_hub(&self, kind: &KindDesc, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
+        kind.to_hub(object)
+            .map_err(|e| StatusError::internal_error(e.to_string()))
+    }
+
+    /// A hub object as a served version.
+    pub fn from_hub(&self, kind: &KindDesc, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
+        kind.from_hub(object)
+            .map_err(|e| StatusError::internal_error(e.to_string()))
+    }
+
+    /// The bytes to store: storage version, without a resource version; protobuf in its envelope unless the kind or the
+    /// server wants something else.
+    pub(crate) fn encode(&self, object: &mut dyn Object) -> Result<Vec<u8>, StatusError> {
+        let meta = object.meta_mut();
+        let kept = [&mut meta.resource_version, &mut meta.self_link].map(std::mem::take);
+        let encoded = match self.storage.is(&self.hub) {
+            true => self.encode_stored(&*object),
+            false => self
+                .from_hub(&self.storage, object.clone_object())
+                .and_then(|stored| self.encode_stored(&*stored)),
+        };
+        let meta = object.meta_mut();
+        [meta.resource_version, meta.self_link] = kept;
+        encoded
+    }
+
+    /// Of an object of the storage version.
+    fn encode_stored(&self, stored: &dyn Object) -> Result<Vec<u8>, StatusError> {
+        let media = match self.storage.stored_as_json {
+            true => Media::Json,
+            false => self.backend.placement.media,
+        };
+        let json = || {
+            let mut out = Vec::new();
+            json::write_kind(as_kind(stored), &mut out);
+            out.push(b'\n');
+            out
+        };
+        match media {
+            Media::Protobuf => Ok(protobuf::encode(as_kind(stored))),
+            Media::Json => Ok(json()),
+            Media::Yaml => yaml::from_json(&json()).map_err(|e| StatusError::internal_error(e.to_string())),
+        }
+    }
+
+    /// An object that was just written, as it will be read: with defaults for what preparing took out of it.
+    pub(crate) fn as_read(&self, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
+        let mut stored = self.from_hub(&self.storage, object)?;
+        self.apply_defaults(&self.storage, &mut *stored);
+        self.to_hub(&self.storage, stored)
+    }
+
+    /// The object that an entry holds, with its resource version, as the hub version.
+    pub fn decode(&self, entry: &Entry) -> Result<Box<dyn Object>, StatusError> {
+        let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
+        self.decode_bytes(&value, entry.mod_revision)
+            .map_err(|reason| StatusError::internal_error(format!("unable to decode {}: {reason}", entry.key)))
+    }
+
+    /// The metadata of the object that an entry holds, as of the hub version.
+    pub fn decode_metadata(&self, entry: &Entry) -> Result<ObjectMeta, StatusError> {
+        let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
+        match self.metadata_alone(&value) {
+            Some(mut metadata) => {
+                metadata.resource_version = entry.mod_revision.to_string();
+                Ok(metadata)
+            }
+            None => Ok(std::mem::take(self.decode(entry)?.meta_mut())),
+        }
+    }
+
+    /// Without a look at the rest of the object; `None` where the rest may matter.
+    fn metadata_alone(&self, value: &[u8]) -> Option<ObjectMeta> {
+        if self.strategy.defaults_metadata() {
+            return None;
+        }
+        let mut metadata = ObjectMeta::default();
+        if value.starts_with(b"{") {
+            let meta = json::type_meta(value).ok()?;
+            self.stored_as_hub(&meta.api_version, &meta.kind)?;
+            json::read_member(value, METADATA, &mut metadata).ok()?;
+        } else {
+            protobuf::read_message(self.metadata_part(value)?, &mut metadata).ok()?;
+        }
+        Some(metadata)
+    }
+
+    /// The metadata of the object that an entry holds, as of the hub version, in protobuf, with this resource version.
+    /// It is not read: what stands in the store is what clients would be sent. `None`: it has to be.
+    pub(crate) fn encoded_metadata(&self, entry: &Entry, revision: Revision) -> Result<Option<Vec<u8>>, StatusError> {
+        let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
+        let encoded = self.metadata_part(&value).and_then(|part| {
+            let desc = ObjectMeta::message_desc();
+            let (_, field) = desc.field("resourceVersion")?;
+            protobuf::with_string(part, desc, field.number, &revision.to_string())
+        });
+        Ok(encoded)
+    }
+
+    /// As [`Resource::decode`], but of the object only a part; `None` where the rest may matter to that, and where all of it
+    /// has to be read anyway.
+    pub(crate) fn decode_masked(
+        &self,
+        entry: &Entry,
+        mask: Option<&Mask>,
+    ) -> Result<Option<Box<dyn Object>>, StatusError> {
+        let Some(mask) = mask else { return Ok(None) };
+        let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
+        Ok(self.part(&value, mask))
+    }
+
+    fn part(&self, value: &[u8], mask: &Mask) -> Option<Box<dyn Object>> {
+        if !protobuf::has_envelope(value) {
+            return None;
+        }
+        let unknown = protobuf::decode_envelope(value).ok()?;
+        self.stored_as_hub(&unknown.api_version, &unknown.kind)?;
+        let mut object = self.hub.new_object();
+        protobuf::read_masked(unknown.raw, object.as_reflect_mut(), mask).ok()?;
+        self.apply_defaults(&self.hub, &mut *object);
+        Some(object)
+    }
+
+    /// The metadata in a stored protobuf object of the hub version; see [`Resource::stored_as_hub`].
+    fn metadata_part<'v>(&self, value: &'v [u8]) -> Option<&'v [u8]> {
+        if self.strategy.defaults_metadata() || !protobuf::has_envelope(value) {
+            return None;
+        }
+        let unknown = protobuf::decode_envelope(value).ok()?;
+        self.stored_as_hub(&unknown.api_version, &unknown.kind)?;
+        let (_, field) = self.hub.message.field(METADATA)?;
+        protobuf::field(unknown.raw, field.number)
+    }
+
+    /// `None` for what is stored in another version than the hub's: converting it may take something of a part from the rest
+    /// of the object.
+    fn stored_as_hub(&self, api_version: &str, name: &str) -> Option<()> {
+        let stored = self.stored_kind(api_version, name).ok()?;
+        self.hub.is(stored).then_some(())
+    }
+
+    fn decode_bytes(&self, value: &[u8], revision: Revision) -> Result<Box<dyn Object>, String> {
+        if value.starts_with(b"{") || protobuf::has_envelope(value) {
+            return self.decode_form(value, revision);
+        }
+        let json = yaml::to_json(value).map_err(|e| e.to_string())?;
+        self.decode_form(&json, revision)
+    }
+
+    /// Of JSON or protobuf.
+    fn decode_form(&self, value: &[u8], revision: Revision) -> Result<Box<dyn Object>, String> {
+        let (kind, mut object) = if value.starts_with(b"{") {
+            let meta = json::type_meta(value).map_err(|e| e.to_string())?;
+            let kind = self.stored_kind(&meta.api_version, &meta.kind)?;
+            let mut object = kind.new_object();
+            json::read(value, object.as_reflect_mut()).map_err(|e| e.to_string())?;
+            (kind, object)
+        } else {
+            let unknown = protobuf::decode_envelope(value).map_err(|e| e.to_string())?;
+            let kind = self.stored_kind(&unknown.api_version, &unknown.kind)?;
+            let mut object = kind.new_object();
+            protobuf::read_message(unknown.raw, object.as_reflect_mut()).map_err(|e| e.to_string())?;
+            (kind, object)
+        };
+        self.apply_defaults(kind, &mut *object);
+        let mut hub = kind.to_hub(object).map_err(|e| e.to_string())?;
+        hub.meta_mut().resource_version = revision.to_string();
+        Ok(hub)
+    }
+
+    /// The version that a stored object names.
+    fn stored_kind(&self, api_version: &str, name: &str) -> Result<&KindRef, String> {
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        let is = |k: &&KindRef| k.group == group && k.version == version && k.kind == name;
+        let found = self.versions.iter().find(is);
+        found.ok_or_else(|| format!("no kind {name:?} is registered for version {api_version:?}"))
+    }
+}
+
+fn as_kind(object: &dyn Object) -> &dyn keelson_machinery::object::Kind {
+    object
+}

@@ -1,0 +1,331 @@
+//! Strategies: the rules of a kind that no definition can say.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use keelson_access::authz::{Authorization, refused};
+use keelson_access::request_info::RequestInfo;
+use keelson_access::user::User;
+use keelson_machinery::field::ErrorList;
+use keelson_machinery::meta::v1::DeleteOptions;
+use keelson_machinery::object::Object;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::time::Time;
+
+use super::Registry;
+use super::managed::Tracking;
+use super::outcome::Answer;
+use super::reservation::Reservation;
+use super::write::Part;
+
+/// Texts for `Warning` headers of an answer.
+pub type Warnings = Rc<RefCell<Vec<String>>>;
+
+/// Where annotations of a request go that is recorded.
+pub trait Annotate {
+    /// Notes a text under a name; what was noted under the same name before stays.
+    fn annotate(&self, name: &'static str, text: String);
+}
+
+/// What a strategy may know of the request.
+#[derive(Clone)]
+pub struct Context {
+    /// When the request came.
+    pub now: Time,
+    /// Namespace of the request; empty for cluster-scoped kinds.
+    pub namespace: String,
+    /// Who sent it.
+    pub user: User,
+    /// What the request asks for, as it was let through; of the server's own requests nothing.
+    pub asked: Arc<RequestInfo>,
+    /// The other resources of the server, for kinds whose rules look at them.
+    pub registry: Option<Arc<Registry>>,
+    /// Who may do what, for kinds whose writes give rights.
+    pub authorization: Authorization,
+    /// Nothing is stored.
+    pub dry_run: bool,
+    /// What becomes of `managedFields`.
+    pub tracking: Tracking,
+    /// Where what is odd, but no fault, is told.
+    pub warnings: Warnings,
+    /// What is recorded of the request; `None`: nothing is.
+    pub audit: Option<Rc<dyn Annotate>>,
+}
+
+/// A write that is about to be confirmed, with objects of the hub version.
+pub struct Confirming<'a, O: ?Sized = dyn Object> {
+    /// What of the object is written.
+    pub part: Part<'a>,
+    /// The object as it is to be.
+    pub new: &'a O,
+    /// `None`: the object is new.
+    pub old: Option<&'a O>,
+}
+
+impl Context {
+    /// Tells the client something, once the request succeeds.
+    pub fn warn(&self, text: impl Into<String>) {
+        self.warnings.borrow_mut().push(text.into());
+    }
+
+    /// Adds an annotation to what is recorded of the request. `text` is called only where something is.
+    pub fn annotate(&self, name: &'static str, text: impl FnOnce() -> String) {
+        if let Some(audit) = &self.audit {
+            audit.annotate(name, text());
+        }
+    }
+
+    /// Whether the sender may do this too; 403 in the words of the first decision on a request.
+    pub async fn confirm(&self, info: &RequestInfo) -> Result<(), StatusError> {
+        let verdict = self.authorization.decide(&self.user, info).await;
+        match verdict.error {
+            _ if verdict.allowed => Ok(()),
+            Some(error) => Err(StatusError::internal_error(error)),
+            None => Err(refused(&self.user, info, &verdict.reason)),
+        }
+    }
+}
+
+/// A write that something is reserved for, with objects of the hub version.
+pub struct Reserving<'a, O: ?Sized = dyn Object> {
+    /// What of the object is written.
+    pub part: Part<'a>,
+    /// What is taken may be written into it: the address that a Service gets.
+    pub new: &'a mut O,
+    /// `None`: the object is new.
+    pub old: Option<&'a O>,
+}
+
+/// Which checks of the metadata the rules of a kind repeat beside those that every kind has: clients see a cause for
+/// each time that a fault is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MetadataChecks {
+    /// Finalizers are names with a domain, or one of the few that stand without.
+    pub standard_finalizers: bool,
+    /// Of a change through the object's own path, or through a subresource other than the status.
+    pub update: Again,
+    /// Of a change of the status.
+    pub status: Again,
+}
+
+/// What is checked once more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Again {
+    /// The metadata as that of a new object.
+    pub whole: bool,
+    /// What changed.
+    pub change: bool,
+}
+
+impl Again {
+    /// Neither.
+    pub const NOTHING: Again = Again {
+        whole: false,
+        change: false,
+    };
+    /// The metadata as that of a new object.
+    pub const WHOLE: Again = Again {
+        whole: true,
+        change: false,
+    };
+    /// What changed.
+    pub const CHANGE: Again = Again {
+        whole: false,
+        change: true,
+    };
+    /// Both.
+    pub const BOTH: Again = Again {
+        whole: true,
+        change: true,
+    };
+}
+
+impl MetadataChecks {
+    /// Nothing is checked twice.
+    pub const ONCE: MetadataChecks = MetadataChecks {
+        standard_finalizers: false,
+        update: Again::NOTHING,
+        status: Again::NOTHING,
+    };
+}
+
+/// The rules of one kind, called with objects of the hub version. Every method has the behaviour that most kinds have.
+pub trait Strategy: Send + Sync + 'static {
+    /// The type of the hub version: [`KindEntry::strategy`] takes the strategy for the kind of that type alone.
+    /// `dyn Object` where the rules look at nothing but the metadata, so that they fit any kind, or where the type is
+    /// known at run time alone; see [`KindEntry::any_strategy`].
+    ///
+    /// [`KindEntry::strategy`]: super::KindEntry::strategy
+    /// [`KindEntry::any_strategy`]: super::KindEntry::any_strategy
+    type Object: Object + ?Sized;
+
+    /// Whether the sender may write this very object, beyond what the verb says: called before anything else is looked
+    /// at, with the stored object if there is one. `None`: the verb says all, as with most kinds.
+    fn authorize<'a>(
+        &'a self,
+        _context: &'a Context,
+        _new: &'a Self::Object,
+        _old: Option<&'a Self::Object>,
+    ) -> Option<Answer<'a, ()>> {
+        None
+    }
+
+    /// Faults that only authorizers or other objects know of, such as what the sender may not name: asked when all else
+    /// was validated, and told first. `faulty`: something else was found. `None`: there are none, as with most kinds.
+    fn confirm<'a>(
+        &'a self,
+        _context: &'a Context,
+        _write: Confirming<'a, Self::Object>,
+        _faulty: bool,
+    ) -> Option<Answer<'a, ErrorList>> {
+        None
+    }
+
+    /// Takes what the write needs and others must not get: addresses, ports. Called for each attempt, behind the
+    /// plug-ins that mutate and before the object is prepared, so that rules and plug-ins see what it was given. What
+    /// is returned is given back unless the attempt commits. `None`: nothing is to be reserved, as with most kinds.
+    fn reserve<'a>(
+        &'a self,
+        _context: &'a Context,
+        _write: Reserving<'a, Self::Object>,
+    ) -> Option<Answer<'a, Box<dyn Reservation>>> {
+        None
+    }
+
+    /// Before validation of a new object: resets what clients may not set. Called again with each generated name that
+    /// is tried.
+    fn prepare_for_create(&self, _context: &Context, _object: &mut Self::Object) {}
+
+    /// A new object as its writer owns it, where [`Strategy::prepare_for_create`] fills in what the writer owns.
+    fn as_written(&self, _object: &Self::Object) -> Option<Box<dyn Object>> {
+        None
+    }
+
+    /// Whether a client may say the status of a new object; of other kinds it is cleared.
+    fn keeps_new_status(&self) -> bool {
+        false
+    }
+
+    /// Before validation of a changed object. `status` was already put back to the old one.
+    fn prepare_for_update(&self, _context: &Context, _new: &mut Self::Object, _old: &Self::Object) {}
+
+    /// As [`Strategy::prepare_for_update`] for writes through `/status`; everything but metadata and status was put
+    /// back.
+    fn prepare_for_status_update(&self, _context: &Context, _new: &mut Self::Object, _old: &Self::Object) {}
+
+    /// As [`Strategy::prepare_for_update`] for writes through a subresource of the kind's own.
+    fn prepare_for_subresource(&self, _context: &Context, _name: &str, _new: &mut Self::Object, _old: &Self::Object) {}
+
+    /// What a client should know of a valid object that it made, or changed (`old`) through its own path.
+    fn warnings(&self, _new: &Self::Object, _old: Option<&Self::Object>) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Faults that the definition's rules don't find.
+    fn validate(&self, _context: &Context, _object: &Self::Object) -> ErrorList {
+        ErrorList::default()
+    }
+
+    /// As [`Strategy::validate`], of a changed object.
+    fn validate_update(&self, _context: &Context, _new: &Self::Object, _old: &Self::Object) -> ErrorList {
+        ErrorList::default()
+    }
+
+    /// Faults of a write through a subresource of the kind's own. The rules of other updates, unless said otherwise.
+    fn validate_subresource(
+        &self,
+        context: &Context,
+        _name: &str,
+        new: &Self::Object,
+        old: &Self::Object,
+    ) -> ErrorList {
+        self.validate_update(context, new, old)
+    }
+
+    /// Faults of a write through `/status`.
+    fn validate_status_update(&self, _context: &Context, _new: &Self::Object, _old: &Self::Object) -> ErrorList {
+        ErrorList::default()
+    }
+
+    /// Annotations that stand for a field of kube-apiserver's own hub version: only whole objects of a version show
+    /// them, not Tables and metadata alone.
+    fn versioned_annotations(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Whether the defaults of code fill in metadata, so that it can't be had without the whole object.
+    fn defaults_metadata(&self) -> bool {
+        false
+    }
+
+    /// Puts into an empty object, which a bookmark is, what kube-apiserver's hub version has as plain values there:
+    /// versions then show a zero where they could leave the field out.
+    fn fill_bookmark(&self, _object: &mut Self::Object) {}
+
+    /// Seconds that a deletion waits for someone to end the object's work; `None`: it does not wait.
+    fn grace_seconds(&self, _object: &Self::Object, _options: &DeleteOptions) -> Option<i64> {
+        None
+    }
+
+    /// Called on an object that a deletion marks and leaves behind, the first time.
+    fn prepare_for_deletion(&self, _object: &mut Self::Object) {}
+
+    /// Whether a deletion is under way that no other deletion changes.
+    fn is_deletion_settled(&self, _object: &Self::Object) -> bool {
+        false
+    }
+
+    /// Whether dependents can be orphaned or waited for, so that propagation policies put finalizers in.
+    fn has_dependents(&self) -> bool {
+        true
+    }
+
+    /// What the client is told who deletes without saying how.
+    fn deletion_warning(&self, _options: &DeleteOptions) -> Option<&'static str> {
+        None
+    }
+
+    /// The words of a precondition of a deletion that failed, where a kind has its own: what was compared, what was
+    /// asked for, what is there.
+    fn failed_precondition(&self, _what: &str, _wanted: &str, _found: &str) -> Option<String> {
+        None
+    }
+
+    /// Whether an object that is marked as deleted may go now, finalizers of its metadata aside.
+    fn may_vanish(&self, _object: &Self::Object) -> bool {
+        true
+    }
+
+    /// Paths that a write through `part` puts back whatever the writer says, beside those that every kind puts back:
+    /// status for the object itself, everything but status and metadata for `/status`.
+    fn reset_fields(&self, _part: Part<'_>) -> &'static [&'static [&'static str]] {
+        &[]
+    }
+
+    /// Whether many clients list by a field from the first minute on, as kubelets do by `spec.nodeName`: what selectors
+    /// ask of an object is then kept when it is written, so that the first such list need not read them all.
+    fn is_indexed(&self) -> bool {
+        false
+    }
+
+    /// How long an object lives after its last write; `None`: for ever.
+    fn time_to_live(&self) -> Option<std::time::Duration> {
+        None
+    }
+
+    /// The finalizer-like default of a deletion that names no propagation policy: true leaves dependents orphaned.
+    fn orphans_by_default(&self) -> bool {
+        false
+    }
+}
+
+/// What the registry calls.
+pub type AnyStrategy = dyn Strategy<Object = dyn Object>;
+
+/// The strategy of kinds that need none of their own.
+pub struct DefaultStrategy;
+
+impl Strategy for DefaultStrategy {
+    type Object = dyn Object;
+}
