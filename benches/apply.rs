@@ -13,7 +13,7 @@ use keelson_machinery::apply::{Apply, read_document};
 use keelson_machinery::defaults;
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
-use keelson_machinery::managed::{Change, Managed, Versions, Writer, track};
+use keelson_machinery::managedfields::{Change, Managed, Versions, Writer, track};
 use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::time::Time;

@@ -12,7 +12,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Desc;
 use keelson_machinery::{copy, defaults, json};
 
-#[path = "../src/machinery/dynamic/twin.rs"]
+#[path = "../src/machinery/reflect/dynamic/twin.rs"]
 mod twin;
 
 const POD: &[u8] = include_bytes!("../tests/data/roundtrip/core.v1.Pod.json");

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "what fails here fails a test, as it should")]
 
 mod facts;
-#[path = "../src/machinery/dynamic/twin.rs"]
+#[path = "../src/machinery/reflect/dynamic/twin.rs"]
 mod twin;
 
 use std::collections::BTreeSet;

@@ -9,7 +9,7 @@ use std::path::Path;
 use facts::facts;
 use keelson::api::SCHEME;
 use keelson_machinery::fieldset::FieldSet;
-use keelson_machinery::managed::{Change, Managed, Versions, Writer, track, track_new};
+use keelson_machinery::managedfields::{Change, Managed, Versions, Writer, track, track_new};
 use keelson_machinery::object::Object;
 use keelson_machinery::patch::{Reach, merge, strategic};
 use keelson_machinery::reflect::Reflect;

@@ -1,28 +1,17 @@
 //! The entry point of build scripts.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::emit::{Descriptions, Output};
 use crate::plan::Plan;
 use crate::problem::Error;
 use crate::{check, emit, parse, read};
-
-/// OpenAPI definition → (text of the type, JSON name of the field → text of the field).
-pub type Descriptions = BTreeMap<String, (String, BTreeMap<String, String>)>;
 
 /// Generates the code of one crate's definitions.
 pub struct Builder {
     root: Option<PathBuf>,
     descriptions: Descriptions,
-}
-
-/// What [`Builder::generate`] makes.
-pub struct Output {
-    /// Rust source.
-    pub source: String,
-    /// zlib-compressed JSON object: definition → OpenAPI v3 schema.
-    pub definitions: Vec<u8>,
 }
 
 impl Builder {

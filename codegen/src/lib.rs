@@ -10,12 +10,15 @@ mod builder;
 mod check;
 mod emit;
 mod model;
+mod names;
 mod option_error;
 mod options;
 mod parse;
 mod plan;
 mod problem;
 mod read;
+mod resolver;
 
-pub use builder::{Builder, Descriptions, Output};
+pub use builder::Builder;
+pub use emit::{Descriptions, Output};
 pub use problem::{Error, Place, Problem};

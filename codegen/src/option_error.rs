@@ -3,7 +3,7 @@
 use protox::Compiler;
 use protox::prost_reflect::{DescriptorPool, DynamicMessage};
 
-use crate::parse::Resolver;
+use crate::resolver::Resolver;
 
 /// Reads the option on `line` again. Returns the line of the mistake and a text with the names that are known.
 pub fn explain(source: &str, line: usize, text: &str) -> Option<(usize, String)> {

@@ -232,7 +232,7 @@ impl Differences<'_> {
     /// Every difference must be named in the definition, and nothing that does not exist.
     fn report(&self, hook: &str, problems: &mut Vec<Problem>) {
         let (from, to) = (self.from, self.to);
-        let snake = crate::emit::snake(&from.name);
+        let snake = crate::names::snake(&from.name);
         for (name, place, what) in &self.found {
             if from.ty.differs.contains(name) {
                 continue;
@@ -275,7 +275,7 @@ fn families(model: &Model, problems: &mut Vec<Problem>) -> Vec<Family> {
     for (id, message) in model.messages.iter().enumerate() {
         if let Some(kind) = message.resource().filter(|_| !message.module.external) {
             let own = (message.group_version.group.as_str(), message.name.as_str());
-            let (group, name) = crate::emit::split_kind(&kind.same_as).map_or(own, |(group, _, name)| (group, name));
+            let (group, name) = crate::names::split_kind(&kind.same_as).map_or(own, |(group, _, name)| (group, name));
             all.entry((group.to_owned(), name.to_owned())).or_default().push(id);
         }
     }

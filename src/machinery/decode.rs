@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use crate::budget::EXHAUSTED;
 use crate::field::text::quote;
+
+/// What the error says.
+pub(crate) const EXHAUSTED: &str = "the object takes too much memory: it has too many items";
 
 /// Why a document could not be decoded. The texts are those a client of kube-apiserver sees.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -20,7 +22,7 @@ pub enum DecodeError {
     /// Not protobuf, or not of this message.
     #[error("{0}")]
     Protobuf(String),
-    /// More than the decoder's [`Budget`](crate::budget::Budget).
+    /// More than the decoder's [`Budget`](crate::reflect::budget::Budget).
     #[error("{EXHAUSTED}")]
     TooLarge,
 }

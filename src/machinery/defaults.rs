@@ -1,7 +1,7 @@
 //! Defaults that the field tables say.
 
-use crate::equality::is_zero_value;
 use crate::json;
+use crate::reflect::equality::is_zero_value;
 use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Slot, Value};
 
 /// Gives every field that is absent (or, where it can't be absent, zero or empty) its default, in the whole message and

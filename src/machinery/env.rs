@@ -1,7 +1,7 @@
 //! The environment: time and randomness. Code below the binary takes them as arguments, so that a test can replay a
 //! seed.
 
-use crate::time::Time;
+use crate::reflect::time::Time;
 
 /// Wall-clock time.
 pub trait Clock: Send + Sync {

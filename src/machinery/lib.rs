@@ -1,28 +1,19 @@
 //! Objects without I/O or async: reflection, scheme, meta types, codecs, selectors, patches, errors.
 extern crate self as keelson_machinery;
 
-pub mod apply;
-pub mod budget;
 pub mod cel;
-pub mod copy;
 pub mod decode;
 pub mod defaults;
-pub mod dynamic;
 pub mod env;
-pub mod equality;
 pub mod field;
 pub mod fieldset;
-pub mod intstr;
 pub mod json;
+mod json_text;
 pub mod jsonpath;
-mod leaf;
-pub mod managed;
-pub mod object;
+pub mod managedfields;
 pub mod patch;
 mod pattern;
 pub mod protobuf;
-pub mod quantity;
-pub mod raw;
 pub mod reflect;
 #[cfg(test)]
 mod sample;
@@ -30,9 +21,9 @@ pub mod scheme;
 pub mod selector;
 pub mod status;
 pub mod table;
-pub mod time;
 pub mod union;
 pub mod validation;
+pub(crate) mod wire;
 pub mod yaml;
 
 pub use keelson_derive::Message;
@@ -46,3 +37,5 @@ macro_rules! include_api {
 }
 
 include_api!();
+pub use managedfields::apply;
+pub use reflect::{budget, copy, dynamic, equality, intstr, object, quantity, raw, time};

@@ -1,7 +1,7 @@
 //! Reflection over API objects: one table per message and two accessors.
 //!
 //! `#[derive(Message)]` writes a [`MessageDesc`] and the [`Reflect`] accessors for a plain struct; a
-//! [`DynamicMessage`](crate::dynamic::DynamicMessage) has both for a table that is made at run time. Codecs, defaulting,
+//! [`DynamicMessage`](crate::reflect::dynamic::DynamicMessage) has both for a table that is made at run time. Codecs, defaulting,
 //! equality, pruning, patches, columns and everything else is written once against these, never per type. There is no
 //! unsafe code: a field of a struct is reached by its index through a `match` that the derive writes.
 //!
@@ -9,14 +9,24 @@
 //! unless [`Flags::ALWAYS`] says that it is written anyway. What is known at run time alone is a tree of maps in Go: its
 //! fields are all optional, and may be null.
 
+pub mod budget;
+pub mod copy;
 mod desc;
+pub mod dynamic;
+pub mod equality;
 mod field;
+pub mod intstr;
+pub(crate) mod leaf;
+pub mod object;
+pub mod quantity;
+pub mod raw;
 mod rules;
+pub mod time;
 
 use std::any::Any;
 
-use crate::budget::Budget;
-use crate::dynamic::DynamicSlot;
+use crate::reflect::budget::Budget;
+use crate::reflect::dynamic::DynamicSlot;
 
 pub use desc::{
     Desc, FieldDesc, Flags, Id, LeafKind, ListType, Make, MessageDesc, Name, Names, Patch, Ref, Type, Unknown,

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use crate::intstr::IntOrString;
 use crate::meta::v1::ObjectMeta;
-use crate::quantity::Quantity;
-use crate::raw::RawJson;
-use crate::time::{Duration, MicroTime, Time};
+use crate::reflect::intstr::IntOrString;
+use crate::reflect::quantity::Quantity;
+use crate::reflect::raw::RawJson;
+use crate::reflect::time::{Duration, MicroTime, Time};
 
 #[derive(Clone, Default, keelson_machinery::Message)]
 #[message(

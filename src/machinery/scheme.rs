@@ -1,6 +1,6 @@
 //! The build-time scheme: static tables that the code generator writes, one per crate with definitions.
 
-use crate::object::{Gvk, Kind, Object};
+use crate::reflect::object::{Gvk, Kind, Object};
 use crate::reflect::{Desc, Reflect};
 
 pub use crate::reflect::{Name, Names, Ref};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::jsonpath::{self, JsonPath, PathError};
 use crate::meta::v1::ObjectMeta;
-use crate::object::{Kind, Object};
 use crate::protobuf::Mask;
+use crate::reflect::object::{Kind, Object};
+use crate::reflect::time::Time;
 use crate::reflect::{LeafKind, MessageDesc, Name, Value};
 use crate::scheme::ColumnDesc;
-use crate::time::Time;
 
 mod age;
 mod write;

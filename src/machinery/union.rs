@@ -9,12 +9,12 @@ mod tests;
 
 use nesting::Nesting;
 
-use crate::budget::{self, Budget};
-use crate::equality;
 use crate::json;
-use crate::protobuf::wire::{self, Reader, Wire};
 use crate::protobuf::{read_message_within, write_message};
+use crate::reflect::budget::{self, Budget};
+use crate::reflect::equality;
 use crate::reflect::{Field, Leaf, LeafKind, Reflect, Slot, Type, Value};
+use crate::wire::{self, Reader, Wire};
 
 /// A message, or `true` or `false`: JSONSchemaPropsOrBool. `false` is the zero value.
 #[derive(Clone, Debug)]
@@ -118,7 +118,7 @@ fn read_json<T: Reflect + Default>(json: &[u8], budget: &Budget) -> Result<Box<T
 fn read_protobuf<T: Reflect + Default>(body: &[u8], message: &mut T, budget: &Budget) -> Result<(), String> {
     let _level = Nesting::enter()?;
     if !budget.take(message.desc().size) {
-        return Err(budget::EXHAUSTED.to_owned());
+        return Err(crate::decode::EXHAUSTED.to_owned());
     }
     read_message_within(body, message, budget).map_err(|e| e.to_string())
 }
@@ -301,7 +301,7 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrStringArray<T> {
                     if i > 0 {
                         out.push(b',');
                     }
-                    json::text::write_string(text, out);
+                    json::write_string(text, out);
                 }
                 out.push(b']');
             }
@@ -339,7 +339,7 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrStringArray<T> {
                 (1, Wire::Bytes(b)) => read_protobuf(b, message.get_or_insert_with(T::default), budget)?,
                 (2, Wire::Bytes(b)) => {
                     if !budget.take(budget::item(String::ELEMENT)) {
-                        return Err(budget::EXHAUSTED.to_owned());
+                        return Err(crate::decode::EXHAUSTED.to_owned());
                     }
                     list.push(String::from_utf8_lossy(b).into_owned());
                 }

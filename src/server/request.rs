@@ -15,7 +15,7 @@ use keelson_access::flowcontrol::seat::WatchSeat;
 use keelson_access::request_info::{Query, RequestInfo};
 use keelson_access::user::User;
 use keelson_machinery::fieldset::FieldSet;
-use keelson_machinery::managed::{self, Writer};
+use keelson_machinery::managedfields::{self, Writer};
 use keelson_machinery::object::api_version;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
@@ -67,7 +67,7 @@ pub struct Request {
     pub seat: RefCell<Option<WatchSeat>>,
     /// Texts for `Warning` headers.
     pub warnings: Warnings,
-    /// The empty lists and maps that the body writes out; see [`managed::written_empty`].
+    /// The empty lists and maps that the body writes out; see [`managedfields::written_empty`].
     pub written_empty: Rc<RefCell<FieldSet>>,
 }
 
@@ -177,7 +177,7 @@ impl Request {
     pub fn writer(&self, endpoint: &Endpoint, now: Time) -> RequestWriter {
         let named = self.query.get("fieldManager").filter(|name| !name.is_empty());
         let manager = named.map_or_else(
-            || managed::manager_of_agent(self.header(&header::USER_AGENT).unwrap_or_default()),
+            || managedfields::manager_of_agent(self.header(&header::USER_AGENT).unwrap_or_default()),
             str::to_owned,
         );
         let kind = &endpoint.kind;

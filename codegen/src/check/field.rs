@@ -47,7 +47,7 @@ impl Checker<'_> {
         if !self.field.name.chars().all(snake) {
             texts.push(format!(
                 "a field is named in snake_case, its JSON name with `json_name`: write `{}`",
-                crate::emit::snake(&self.field.name)
+                crate::names::snake(&self.field.name)
             ));
         }
     }

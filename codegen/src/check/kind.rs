@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::json_path;
-use crate::emit::{split_kind, storage_path};
 use crate::model::{FieldType, Message, Model, OBJECT_META};
+use crate::names::{split_kind, storage_path};
 use crate::options::{Column, Kind, Subresource};
 use crate::problem::Problem;
 

@@ -3,8 +3,8 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::names;
 use crate::model::{Field, FieldType, Message, Model};
+use crate::names;
 use crate::plan::{Pair, Plan};
 
 /// The module of all conversion functions; empty when every kind has one version.

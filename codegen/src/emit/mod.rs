@@ -1,23 +1,30 @@
 //! From the checked model to Rust source and OpenAPI definitions.
 
 mod convert;
-mod names;
 mod openapi;
 mod scheme;
 mod types;
-
-pub use names::snake;
-pub use scheme::{split_kind, storage_path};
 
 use std::collections::BTreeMap;
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use crate::builder::{Descriptions, Output};
 use crate::model::Model;
+use crate::names;
 use crate::plan::Plan;
 use crate::problem::Error;
+
+/// OpenAPI definition → (text of the type, JSON name of the field → text of the field).
+pub type Descriptions = BTreeMap<String, (String, BTreeMap<String, String>)>;
+
+/// What [`Builder::generate`] makes.
+pub struct Output {
+    /// Rust source.
+    pub source: String,
+    /// zlib-compressed JSON object: definition → OpenAPI v3 schema.
+    pub definitions: Vec<u8>,
+}
 
 /// Writes everything.
 pub fn emit(model: &Model, plan: &Plan, descriptions: &Descriptions) -> Result<Output, Error> {

@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde_json::{Map, Value, json};
 
-use crate::builder::Descriptions;
+use super::Descriptions;
 use crate::model::{Field, FieldType, Message, Model};
 use crate::options::{self, ListType, MapType};
 use crate::problem::Error;

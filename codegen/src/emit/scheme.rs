@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
-use super::{convert, names};
-use crate::builder::Descriptions;
+use super::Descriptions;
+use super::convert;
 use crate::model::{Message, MessageId, Model};
+use crate::names;
 use crate::options::{Column, Subresource};
 use crate::plan::Plan;
 
@@ -162,7 +163,7 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
         family.is_some_and(|f| f.storage == id) && !kind.unstored,
         family.is_some_and(|f| f.hub == id),
     );
-    let storage_path = storage_path(message);
+    let storage_path = names::storage_path(message);
     let rule = format_ident!("{}", kind.names);
     let (generation, create_on_update) = (kind.generation, kind.create_on_update);
     let (conditional_update, returns_deleted) = (kind.conditional_update, kind.returns_deleted);
@@ -234,36 +235,9 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
     }
 }
 
-/// Groups of Kubernetes itself store below the plural alone; others below the group and the plural.
-pub fn storage_path(message: &Message) -> String {
-    let Some(kind) = &message.kind else {
-        return String::new();
-    };
-    if !kind.storage_path.is_empty() {
-        return kind.storage_path.clone();
-    }
-    let group = &message.group_version.group;
-    let built_in = !group.contains('.') || group.ends_with(".k8s.io");
-    if built_in {
-        kind.plural.clone()
-    } else {
-        format!("{group}/{}", kind.plural)
-    }
-}
-
-/// `group/version/Kind` or `version/Kind` → its parts; the legacy group is "".
-pub fn split_kind(text: &str) -> Option<(&str, &str, &str)> {
-    let parts: Vec<&str> = text.split('/').collect();
-    match parts.as_slice() {
-        [version, kind] => Some(("", version, kind)),
-        [group, version, kind] => Some((group, version, kind)),
-        _ => None,
-    }
-}
-
 /// `Some(Gvk { … })` of a name, `None` of an empty one.
 fn kind_name(name: &str) -> TokenStream {
-    match split_kind(name) {
+    match names::split_kind(name) {
         Some((group, version, kind)) => {
             quote!(Some(::keelson_machinery::object::Gvk::new_static(#group, #version, #kind)))
         }
@@ -282,8 +256,8 @@ fn names_of(list: &[String]) -> TokenStream {
 }
 
 fn subresource(s: &Subresource) -> TokenStream {
-    let (group, version, kind) = split_kind(&s.kind).unwrap_or_default();
-    let options: [&str; 3] = split_kind(&s.options).unwrap_or_default().into();
+    let (group, version, kind) = names::split_kind(&s.kind).unwrap_or_default();
+    let options: [&str; 3] = names::split_kind(&s.options).unwrap_or_default().into();
     let (verbs, connect, subpaths) = (names_of(&s.verbs), s.connect, s.subpaths);
     let options = options.map(name_of);
     let [name, group, version, kind, produces] = [&s.name, group, version, kind, &s.produces].map(name_of);

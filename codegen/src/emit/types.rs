@@ -3,9 +3,9 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::names;
-use crate::builder::Descriptions;
+use super::Descriptions;
 use crate::model::{Field, FieldType, Message, Model};
+use crate::names;
 use crate::options::{ListType, MapType, Rule, Union};
 
 /// The struct of one message.

@@ -8,9 +8,9 @@ use serde_json::Value as Json;
 
 use super::schema::unescape;
 use super::value::{Elements, Entries, List, Map, Text, Value};
-use crate::object::Gvk;
+use crate::reflect::object::Gvk;
+use crate::reflect::time::{Duration, MicroTime, Time};
 use crate::reflect::{self, FieldDesc, Flags, Leaf, Reflect};
-use crate::time::{Duration, MicroTime, Time};
 
 impl<'a> From<&'a Json> for Value<'a> {
     /// Whole numbers are `int`, others `double`.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::fmt::{self, Debug};
 use std::rc::Rc;
 
-use crate::time::{Duration, Time};
+use crate::reflect::time::{Duration, Time};
 
 /// A text, borrowed or owned.
 #[derive(Clone)]

@@ -5,7 +5,8 @@
 //! says that and that nothing is below. Keys stand in the order of the elements.
 
 use super::{Entry, FieldSet, KeyField, Name, PathElement, Scalar};
-use crate::json::{self, Cursor, Scanner, Shape, compact, parse_shape, text};
+use crate::json::{self, Cursor, Scanner, Shape, compact, parse_shape};
+use crate::json_text as text;
 
 /// How deep a set may nest. No kind comes near it; custom resources may.
 pub(super) const MAX_DEPTH: usize = 200;

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::json::{text, write_float, write_int};
+use crate::json::{write_float, write_int};
+use crate::json_text as text;
 
 /// A name. Sets have many; those of fields are the names of the tables.
 pub use crate::reflect::Name;

@@ -1,8 +1,9 @@
 //! JSON as Go prints a tree of values: sorted keys, numbers of 64 bits, no white space.
 
-use super::scan::{Shape, parse_shape};
-use super::text::write_string;
-use super::write::{compact, write_float, write_int};
+use super::write::{write_float, write_int};
+use crate::json_text::compact;
+use crate::json_text::scan::{Shape, parse_shape};
+use crate::json_text::write_string;
 
 /// What nests deeper is copied as it stands.
 const MAX_DEPTH: u32 = 200;

@@ -1,6 +1,6 @@
 //! A walk over JSON text that is known to be valid: no errors, no copies.
 
-use super::scan::Text;
+use crate::json_text::scan::Text;
 
 /// A place in valid JSON text. Over text that is not valid it ends somewhere, without a panic.
 #[derive(Default)]

@@ -1,8 +1,8 @@
 //! Members: one key of a JSON object, read without the rest.
 
 use super::read;
-use super::scan::{AFTER_PAIR, Failure, Scanner};
 use crate::decode::DecodeError;
+use crate::json_text::scan::{AFTER_PAIR, Failure, Scanner};
 use crate::reflect::Reflect;
 
 /// Reads of a JSON object only its member `key`, an object, into `message`, over what it holds. Of the other members
@@ -56,7 +56,7 @@ mod tests {
             let (mut whole, mut alone) = (Widget::default(), ObjectMeta::default());
             read(text.as_bytes(), &mut whole).unwrap();
             read_member(text.as_bytes(), "metadata", &mut alone).unwrap();
-            assert!(crate::equality::equal(&alone, &whole.metadata), "{text}");
+            assert!(crate::reflect::equality::equal(&alone, &whole.metadata), "{text}");
         }
     }
 

@@ -10,11 +10,11 @@ mod fault;
 mod scalar;
 
 use super::route::{Route, Seen, find};
-use super::scan::{AFTER_PAIR, Failure, Scanner, Text};
 use super::validate;
-use crate::budget::Budget;
-use crate::copy;
 use crate::decode::{DecodeError, StrictKind, StrictProblem};
+use crate::json_text::scan::{AFTER_PAIR, Failure, Scanner, Text};
+use crate::reflect::budget::Budget;
+use crate::reflect::copy;
 use crate::reflect::{FieldDesc, MessageDesc, OptionalSlot, Reflect, Slot, Type};
 
 /// The most strict problems that are kept of one document.

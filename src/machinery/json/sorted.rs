@@ -1,8 +1,8 @@
 //! JSON as Go writes a tree of maps.
 
-use super::scan::{Shape, parse_shape};
-use super::text::write_string;
 use super::{compact, write_float};
+use crate::json_text::scan::{Shape, parse_shape};
+use crate::json_text::write_string;
 
 /// Objects that nest deeper keep the order of their keys.
 const MAX_DEPTH: usize = 200;

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::budget::Budget;
 use crate::decode::{DecodeError, TypeMeta};
 use crate::meta::v1::ObjectMeta;
 use crate::reflect::Reflect;
+use crate::reflect::budget::Budget;
 use crate::sample::{FULL, Part, Widget, WidgetSpec};
 
 fn json_of(widget: &Widget) -> String {

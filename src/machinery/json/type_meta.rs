@@ -1,9 +1,9 @@
 //! `apiVersion` and `kind` of a JSON document, found without reading the rest into anything.
 
-use super::scan::{AFTER_PAIR, Failure, Scanner, Shape, parse_shape};
-use super::{text, validate};
 use crate::decode::{DecodeError, StrictKind, StrictProblem, TypeMeta};
-use crate::leaf::GO_VALUE;
+use crate::json_text::scan::{AFTER_PAIR, Failure, Scanner, Shape, parse_shape};
+use crate::json_text::{self as text, validate};
+use crate::reflect::leaf::GO_VALUE;
 
 /// What the two are read into in Go; it shows in one error text.
 const TYPE_META_STRUCT: &str =

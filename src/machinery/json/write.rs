@@ -4,10 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::sorted::sorted;
-use super::swar;
-use super::text::{write_escaped, write_string};
-use crate::equality::is_zero;
-use crate::object::Kind;
+use crate::json_text::write_string;
+use crate::reflect::equality::is_written;
+use crate::reflect::object::Kind;
 use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, List, Map, MessageDesc, Reflect, Value};
 
 /// Room for the values of the messages that one is written within.
@@ -195,29 +194,6 @@ pub(crate) fn write_member(message: &dyn Reflect, index: usize, out: &mut Vec<u8
     }
 }
 
-/// Whether JSON shows the field when it has this value.
-#[inline]
-pub(crate) fn is_written(field: &FieldDesc, value: Value<'_>) -> bool {
-    let always = field.flags.has(Flags::ALWAYS);
-    if field.flags.has(Flags::OPTIONAL) {
-        return always || !matches!(value, Value::Absent);
-    }
-    match value {
-        Value::Absent => always,
-        Value::Null => true,
-        Value::Bool(b) => always || b,
-        Value::Int32(n) => always || n != 0,
-        Value::Int64(n) => always || n != 0,
-        Value::Double(n) => always || n != 0.0,
-        Value::Str(s) => always || !s.is_empty(),
-        Value::Bytes(b) => always || !b.is_empty(),
-        Value::List(l) => always || !l.is_empty(),
-        Value::Map(m) => always || !m.is_empty(),
-        Value::Message(m) => !field.flags.has(Flags::OMIT_ZERO) || !is_zero(m),
-        Value::Leaf(l) => !field.flags.has(Flags::OMIT_ZERO) || !l.is_zero(),
-    }
-}
-
 /// Appends the key of a field, behind a comma unless it is the first of its object.
 #[inline]
 pub(crate) fn write_key(field: &FieldDesc, out: &mut Vec<u8>) {
@@ -379,42 +355,4 @@ fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
         .and_then(|room| STANDARD.encode_slice(bytes, room).ok());
     out.truncate(start + written.unwrap_or(0));
     out.push(b'"');
-}
-
-/// Appends valid JSON text without its white space and with Go's escapes in its strings.
-pub fn compact(json: &[u8], out: &mut Vec<u8>) {
-    if !swar::may_be_compacted(json) {
-        return out.extend_from_slice(json);
-    }
-    let mut rest = json;
-    while let Some(&b) = rest.first() {
-        let len = match b {
-            b' ' | b'\t' | b'\r' | b'\n' => 0,
-            b'"' => {
-                let len = string_len(rest);
-                write_escaped(&rest[..len], out);
-                rest = &rest[len..];
-                continue;
-            }
-            _ => rest
-                .iter()
-                .take_while(|b| !matches!(b, b'"' | b' ' | b'\t' | b'\r' | b'\n'))
-                .count(),
-        };
-        out.extend_from_slice(&rest[..len]);
-        rest = &rest[len.max(1)..];
-    }
-}
-
-/// The length of the string that the text begins with, with its quotes.
-fn string_len(json: &[u8]) -> usize {
-    let mut at = 1;
-    while let Some(b) = json.get(at) {
-        match b {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    json.len()
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::Message;
-use crate::time::Time;
+use crate::reflect::time::Time;
 
 #[derive(Clone, Default, Message)]
 #[message(name = "test.Root")]

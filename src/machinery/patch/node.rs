@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::text;
 use crate::field::text::general_float;
 use crate::json::compact;
-use crate::json::text::{kind_name, write_string};
+use crate::json_text::{kind_name, write_string};
 
 /// How deep values are opened by what goes down all of a value; what nests deeper stays text. No field of a definition is
 /// that deep, and recursion stays shallow.

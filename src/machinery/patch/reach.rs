@@ -8,10 +8,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::{check, text};
-use crate::copy;
 use crate::json;
 use crate::meta::v1::ObjectMeta;
-use crate::object::Kind;
+use crate::reflect::copy;
+use crate::reflect::object::Kind;
 use crate::reflect::{FieldDesc, Flags, LeafKind, MessageDesc, Patch, Reflect, Slot, Type, Value};
 
 /// How deep a patch is followed; fields further down count as reached with all that is below them.

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::field::text::quote;
-use crate::json::{Cursor, text};
+use crate::json::Cursor;
+use crate::json_text as text;
 
 /// Most problems that one body reports.
 pub(super) const MAX_PROBLEMS: usize = 100;

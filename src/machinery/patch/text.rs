@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::json::Cursor;
-use crate::json::text::unescape;
+use crate::json_text::unescape;
 
 /// Without the white space around it.
 pub(super) fn trim(text: &[u8]) -> &[u8] {

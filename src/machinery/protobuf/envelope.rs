@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
-use super::wire::{self, Reader, Wire};
 use super::write::{tagged_len, write_delimited, write_message, write_tag_bytes};
 use crate::decode::DecodeError;
-use crate::object::Kind;
 use crate::reflect::Reflect;
+use crate::reflect::object::Kind;
+use crate::wire::{self, Reader, Wire};
 
 /// What every Kubernetes protobuf document begins with.
 const MAGIC: &[u8] = b"k8s\0";
@@ -103,8 +103,8 @@ fn read_unknown(body: &[u8]) -> Result<Unknown<'_>, String> {
         match field {
             (TYPE_META, Wire::Bytes(b)) => read_type_meta(b, &mut unknown)?,
             (RAW, Wire::Bytes(b)) => unknown.raw = b,
-            (CONTENT_ENCODING, Wire::Bytes(b)) => unknown.content_encoding = crate::json::text::lossy(b),
-            (CONTENT_TYPE, Wire::Bytes(b)) => unknown.content_type = crate::json::text::lossy(b),
+            (CONTENT_ENCODING, Wire::Bytes(b)) => unknown.content_encoding = crate::json_text::lossy(b),
+            (CONTENT_TYPE, Wire::Bytes(b)) => unknown.content_type = crate::json_text::lossy(b),
             (TYPE_META..=CONTENT_TYPE, wire) => return Err(wire.mismatch("Unknown")),
             _ => {}
         }
@@ -116,8 +116,8 @@ fn read_type_meta<'a>(body: &'a [u8], unknown: &mut Unknown<'a>) -> Result<(), S
     let mut fields = Reader::new(body);
     while let Some(field) = fields.next()? {
         match field {
-            (1, Wire::Bytes(b)) => unknown.api_version = crate::json::text::lossy(b),
-            (2, Wire::Bytes(b)) => unknown.kind = crate::json::text::lossy(b),
+            (1, Wire::Bytes(b)) => unknown.api_version = crate::json_text::lossy(b),
+            (2, Wire::Bytes(b)) => unknown.kind = crate::json_text::lossy(b),
             (1 | 2, wire) => return Err(wire.mismatch("TypeMeta")),
             _ => {}
         }

@@ -1,10 +1,10 @@
 //! Masks: the part of an encoded message that is decoded, for whoever knows what it will look at.
 
 use super::read::{Outcome, Room, read_each, read_slot};
-use super::wire::Wire;
-use crate::budget::Budget;
 use crate::decode::DecodeError;
+use crate::reflect::budget::Budget;
 use crate::reflect::{FieldDesc, MessageDesc, Reflect, Slot, Type};
+use crate::wire::Wire;
 
 /// Which fields of a message are read. Those of messages in lists are the same for all elements.
 pub struct Mask {

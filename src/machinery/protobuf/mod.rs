@@ -8,7 +8,6 @@ mod envelope;
 mod mask;
 mod part;
 mod read;
-pub(crate) mod wire;
 mod write;
 
 pub use envelope::{

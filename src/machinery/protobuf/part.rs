@@ -1,8 +1,8 @@
 //! Parts of encoded messages, without a look at the rest.
 
-use super::wire::{Reader, Wire};
 use super::write::{tagged_len, write_tag_bytes};
 use crate::reflect::MessageDesc;
+use crate::wire::{Reader, Wire};
 
 /// The body of the message that is field `number`; `None`: there is none, or it comes in pieces, or the whole is no
 /// message. What stands in the other fields is not looked at.

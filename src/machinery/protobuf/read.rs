@@ -3,10 +3,11 @@
 
 use bytes::Bytes;
 
-use super::wire::{Reader, Wire};
-use crate::budget::{self, Budget, EXHAUSTED};
 use crate::decode::DecodeError;
+use crate::decode::EXHAUSTED;
+use crate::reflect::budget::{self, Budget};
 use crate::reflect::{FieldDesc, List, Map, MessageDesc, Reflect, Slot, Type};
+use crate::wire::{Reader, Wire};
 
 /// How deep messages may nest.
 const MAX_DEPTH: u32 = 200;
@@ -132,7 +133,7 @@ fn go_field(field: &FieldDesc) -> String {
 fn text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
-        Err(_) => crate::json::text::lossy(bytes).into_owned(),
+        Err(_) => crate::json_text::lossy(bytes).into_owned(),
     }
 }
 

@@ -1,12 +1,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::budget::Budget;
 use crate::decode::DecodeError;
 use crate::json;
 use crate::meta::v1::ListMeta;
 use crate::reflect::Reflect;
+use crate::reflect::budget::Budget;
 use crate::sample::{FULL, Part, Widget, WidgetSpec};
+use crate::wire;
 
 fn full() -> Widget {
     let mut widget = Widget::default();
@@ -89,15 +90,15 @@ fn a_mask_keeps_what_it_names_and_nothing_else() {
         "status.ready",
     ];
     let part = read(&Mask::only(widget.desc(), &paths).unwrap());
-    assert!(crate::equality::equal(&part, &expected));
+    assert!(crate::reflect::equality::equal(&part, &expected));
 
     let mut expected = widget.clone();
     for part in &mut expected.spec.parts {
         part.args = Vec::new();
     }
     let part = read(&Mask::without(widget.desc(), "spec.parts.args"));
-    assert!(crate::equality::equal(&part, &expected));
-    assert!(crate::equality::equal(
+    assert!(crate::reflect::equality::equal(&part, &expected));
+    assert!(crate::reflect::equality::equal(
         &read(&Mask::without(widget.desc(), "spec.none")),
         &widget
     ));

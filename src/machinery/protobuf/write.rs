@@ -1,7 +1,7 @@
 //! Messages to protobuf.
 
-use super::wire::{self, BYTES, FIXED64};
 use crate::reflect::{List, Map, Reflect, Value};
+use crate::wire::{self, BYTES, FIXED64};
 
 /// Room for the values of the messages that one is written within.
 const VALUES: usize = 192;

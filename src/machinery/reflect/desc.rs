@@ -11,8 +11,8 @@ use smol_str::SmolStr;
 
 use super::rules::{NO_DETAILS, NO_RULES};
 use super::{Details, Field, MessageRules, NO_MESSAGE_RULES, Reflect, Rules};
-use crate::dynamic::{DynamicMessage, DynamicObject};
-use crate::object::{Gvk, Kind, Object};
+use crate::reflect::dynamic::{DynamicMessage, DynamicObject};
+use crate::reflect::object::{Gvk, Kind, Object};
 
 /// A text of a table. It takes no memory of its own where it is static or short.
 pub type Name = SmolStr;

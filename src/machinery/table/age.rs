@@ -1,6 +1,6 @@
 //! Ages as `kubectl` shows them.
 
-use crate::time::Time;
+use crate::reflect::time::Time;
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Message;
 use crate::meta::v1::{ListMeta, ObjectMeta};
-use crate::object::Object;
+use crate::reflect::object::Object;
 
 #[derive(Clone, Default, Message)]
 #[message(

@@ -5,7 +5,7 @@ use bytes::BufMut;
 use super::{Cell, Row, RowCondition, TableColumns, elapsed};
 use crate::field::text::json_string;
 use crate::meta::v1::{ListMeta, ObjectMeta};
-use crate::time::Time;
+use crate::reflect::time::Time;
 
 /// How much of the object stands in its row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -6,7 +6,7 @@ use super::{Unit, labels, names};
 use crate::field::text::quote;
 use crate::field::{ErrorType, FieldError, Path};
 use crate::pattern::{self, Classes};
-use crate::time::Time;
+use crate::reflect::time::Time;
 
 /// Checks a string against a format. Unknown formats allow everything: a definition may publish any.
 pub(super) fn check(format: &str, value: &str, path: &Path) -> Vec<FieldError> {

@@ -10,8 +10,8 @@ use super::load::{Content, Document, MAX_DEPTH, Node, NodeId};
 use super::scalar::{Scalar, resolve};
 use crate::decode::DecodeError;
 use crate::field::text::{general_float, quote};
-use crate::json::text::{lossy, write_string};
 use crate::json::{write_float, write_int};
+use crate::json_text::{lossy, write_string};
 
 /// The longest JSON text that aliases may blow a document up to.
 const MAX_JSON_BYTES: usize = 32 << 20;

@@ -3,7 +3,7 @@
 use keelson_machinery::apply::{Apply, ApplyError, Document, compare, merge, read_document, sort_raw_values};
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
-use keelson_machinery::managed::{Conflict, Managed};
+use keelson_machinery::managedfields::{Conflict, Managed};
 use keelson_machinery::object::{Gvk, Object};
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::status::{Cause, Details, StatusError, reason};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use keelson_access::authz::Authorization;
 use keelson_access::user::{GROUP_MASTERS, User};
 use keelson_machinery::apply::{DocumentError, read_document};
-use keelson_machinery::managed::Writer;
+use keelson_machinery::managedfields::Writer;
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::{Object, api_version};
 use keelson_machinery::reflect::Reflect;

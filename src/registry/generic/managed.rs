@@ -7,7 +7,7 @@ use keelson_machinery::apply::hollow_in;
 use keelson_machinery::copy;
 use keelson_machinery::equality;
 use keelson_machinery::fieldset::{FieldSet, PathElement};
-use keelson_machinery::managed::{self, Change, Managed, Versions, Writer};
+use keelson_machinery::managedfields::{self, Change, Managed, Versions, Writer};
 use keelson_machinery::meta::v1::ManagedFieldsEntry;
 use keelson_machinery::object::{Object, api_version};
 use keelson_machinery::reflect::Reflect;
@@ -36,7 +36,7 @@ pub struct RequestWriter {
     pub kind: KindRef,
     /// Who writes, how and when.
     pub writer: Writer,
-    /// The empty lists and maps that the writer's body writes out; see [`managed::written_empty`].
+    /// The empty lists and maps that the writer's body writes out; see [`managedfields::written_empty`].
     pub written_empty: Rc<RefCell<FieldSet>>,
 }
 
@@ -113,13 +113,19 @@ impl Resource {
             Tracking::Update(request) => {
                 let given = std::mem::take(&mut object.meta_mut().managed_fields);
                 let mut managed = Managed::default();
-                if !managed::is_reset(&given) {
+                if !managedfields::is_reset(&given) {
                     managed = Managed::read_given(&given).unwrap_or_default();
                 }
                 let old = request.kind.new_object();
                 let written = self.strategy.as_written(object);
                 let new = written.as_deref().unwrap_or(object);
-                self.track(request, Part::Main, &mut managed, (&*old, new), managed::track_new)?;
+                self.track(
+                    request,
+                    Part::Main,
+                    &mut managed,
+                    (&*old, new),
+                    managedfields::track_new,
+                )?;
                 object.meta_mut().managed_fields = managed.write();
                 Ok(())
             }
@@ -141,11 +147,11 @@ impl Resource {
             Tracking::Update(request) => {
                 let given = std::mem::take(&mut new.meta_mut().managed_fields);
                 let main = request.writer.subresource.is_empty();
-                if main && managed::is_reset(&given) {
+                if main && managedfields::is_reset(&given) {
                     return Ok(());
                 }
                 // Most writers hand in what they read, or nothing.
-                let own = main && !given.is_empty() && !managed::is_same(&given, stored);
+                let own = main && !given.is_empty() && !managedfields::is_same(&given, stored);
                 let own = own
                     .then(|| Managed::read_given(&given).ok())
                     .flatten()
@@ -157,7 +163,7 @@ impl Resource {
                 }
                 let versioned = self.versioned(&request.kind, old)?;
                 let old_version = versioned.as_deref().unwrap_or(old);
-                self.track(request, part, &mut managed, (old_version, new), managed::track)?;
+                self.track(request, part, &mut managed, (old_version, new), managedfields::track)?;
                 new.meta_mut().managed_fields = managed.write();
             }
         }
@@ -168,8 +174,8 @@ impl Resource {
     /// A write that changes nothing but times changes nothing.
     pub(crate) fn keep_times(&self, new: &mut dyn Object, old: &dyn Object) {
         let (after, before) = (&new.meta().managed_fields, &old.meta().managed_fields);
-        if times_differ(after, before) && managed::same_but_times(after, before) && same_but_entries(new, old) {
-            managed::keep_times(&mut new.meta_mut().managed_fields, before);
+        if times_differ(after, before) && managedfields::same_but_times(after, before) && same_but_entries(new, old) {
+            managedfields::keep_times(&mut new.meta_mut().managed_fields, before);
         }
     }
 

@@ -6,7 +6,7 @@ use keelson_machinery::apply::{Document, DocumentError, read_document};
 use keelson_machinery::budget::Budget;
 use keelson_machinery::decode::TypeMeta;
 use keelson_machinery::json;
-use keelson_machinery::managed;
+use keelson_machinery::managedfields;
 use keelson_machinery::object::{Gvk, Kind, Object};
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
@@ -99,7 +99,7 @@ fn read(text: &[u8], want: &Gvk, message: &mut dyn Kind) -> Result<Result<Docume
     }
     match read_document(text, message.as_reflect_mut()) {
         Ok(document) => {
-            managed::mark_reset(text, message.as_reflect_mut());
+            managedfields::mark_reset(text, message.as_reflect_mut());
             Ok(Ok(document))
         }
         Err(DocumentError::Duplicate) => Ok(Err(Duplicate)),

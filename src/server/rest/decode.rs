@@ -4,7 +4,7 @@ use keelson_machinery::budget::Budget;
 use keelson_machinery::decode::{DecodeError, StrictProblem, TypeMeta};
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
-use keelson_machinery::managed;
+use keelson_machinery::managedfields;
 use keelson_machinery::object::{self, Gvk, Kind, Object};
 use keelson_machinery::protobuf;
 use keelson_machinery::scheme::KindDesc;
@@ -20,7 +20,7 @@ use crate::negotiate::Format;
 pub struct Told {
     /// What a strict decoder has against the text, as far as that is to be told to the client.
     pub problems: Vec<String>,
-    /// See [`managed::written_empty`].
+    /// See [`managedfields::written_empty`].
     pub written_empty: FieldSet,
 }
 
@@ -55,13 +55,13 @@ pub fn decode_kind(
         Format::Protobuf => (body.protobuf(object)?, Vec::new()),
         Format::Json => {
             let found = body.json(body.body, object)?;
-            written_empty = managed::written_empty(body.body, object.as_reflect());
+            written_empty = managedfields::written_empty(body.body, object.as_reflect());
             found
         }
         Format::Yaml => {
             let (json, repeated) = yaml::to_json_strict(body.body).map_err(|e| body.unrecognized(&e.to_string()))?;
             let (named, found) = body.json(&json, object)?;
-            written_empty = managed::written_empty(&json, object.as_reflect());
+            written_empty = managedfields::written_empty(&json, object.as_reflect());
             let mut problems = yaml_problems(repeated, validation);
             problems.extend(found);
             (named, problems)
@@ -119,7 +119,7 @@ impl Body<'_> {
         let first = json::type_meta(json);
         let usual = first.and_then(|named| {
             let problems = json::read_within(json, object.as_reflect_mut(), &Budget::of_request())?;
-            managed::mark_reset(json, object.as_reflect_mut());
+            managedfields::mark_reset(json, object.as_reflect_mut());
             Ok((named, problems))
         });
         let named = match &usual {

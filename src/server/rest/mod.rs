@@ -11,6 +11,7 @@ mod delete;
 mod events;
 mod handled;
 mod list;
+mod list_body;
 pub mod options;
 mod output;
 mod owned;

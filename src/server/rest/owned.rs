@@ -1,7 +1,7 @@
 //! `managedFields` of what is answered and not stored: questions such as TokenReview come back with them.
 
 use keelson_machinery::fieldset::FieldSet;
-use keelson_machinery::managed::{self, Change, Managed, Versions, Writer};
+use keelson_machinery::managedfields::{self, Change, Managed, Versions, Writer};
 use keelson_machinery::object::{Gvk, Kind, Object};
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::status::StatusError;
@@ -27,11 +27,11 @@ pub(super) fn own_fields(
     gvk: &Gvk,
     mut writer: Writer,
 ) -> Result<(), StatusError> {
-    let Some(metadata) = managed::metadata(object.as_reflect_mut()) else {
+    let Some(metadata) = managedfields::metadata(object.as_reflect_mut()) else {
         return Ok(());
     };
     let given = std::mem::take(&mut metadata.managed_fields);
-    let mut owners = match managed::is_reset(&given) {
+    let mut owners = match managedfields::is_reset(&given) {
         true => Managed::default(),
         false => Managed::read_given(&given).unwrap_or_default(),
     };
@@ -43,8 +43,8 @@ pub(super) fn own_fields(
         ignored: &FieldSet::EMPTY,
         versions: &OneVersion(&version),
     };
-    managed::track(&mut owners, change, &writer).map_err(StatusError::internal_error)?;
-    if let Some(metadata) = managed::metadata(object.as_reflect_mut()) {
+    managedfields::track(&mut owners, change, &writer).map_err(StatusError::internal_error)?;
+    if let Some(metadata) = managedfields::metadata(object.as_reflect_mut()) {
         metadata.managed_fields = owners.write();
     }
     Ok(())

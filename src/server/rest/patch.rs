@@ -8,7 +8,7 @@ use keelson_machinery::budget::Budget;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
-use keelson_machinery::managed;
+use keelson_machinery::managedfields;
 use keelson_machinery::object::{Object, not_registered};
 use keelson_machinery::patch::{self, Reach, json::JsonPatch};
 use keelson_machinery::scheme::{KindRef, SubresourceDesc};
@@ -173,8 +173,8 @@ fn patched(
         _ => decoded(registry, endpoint, &text),
     }
     .map_err(|why| refused(&why))?;
-    managed::mark_reset(&text, patched.object.as_reflect_mut());
-    patched.written_empty = managed::written_empty(&text, patched.object.as_reflect());
+    managedfields::mark_reset(&text, patched.object.as_reflect_mut());
+    patched.written_empty = managedfields::written_empty(&text, patched.object.as_reflect());
     problems.extend(found);
     match validation {
         FieldValidation::Ignore => Ok((patched, Vec::new())),
@@ -205,8 +205,8 @@ fn patched_in_part(
     if !problems.is_empty() || !found.ok()?.is_empty() {
         return None;
     }
-    managed::mark_reset(&text, object.as_reflect_mut());
-    let written_empty = managed::written_empty(&text, object.as_reflect());
+    managedfields::mark_reset(&text, object.as_reflect_mut());
+    let written_empty = managedfields::written_empty(&text, object.as_reflect());
     Some(Patched {
         kind: endpoint.kind.clone(),
         object,
@@ -218,7 +218,7 @@ fn patched_in_part(
 struct Patched {
     kind: KindRef,
     object: Box<dyn Object>,
-    /// See [`managed::written_empty`].
+    /// See [`managedfields::written_empty`].
     written_empty: FieldSet,
 }
 

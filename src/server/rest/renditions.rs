@@ -3,17 +3,19 @@
 
 use std::sync::Arc;
 
-use actix_web::HttpResponse;
-use actix_web::http::header;
-use bytes::{BufMut, Bytes};
 use keelson_base::cooperative::Slices;
 use keelson_machinery::meta::v1::ListMeta;
 use keelson_machinery::object::api_version;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::{json, protobuf};
-use keelson_registry::cache::{Body, Items, Shape};
+use keelson_registry::cache::{Items, Shape};
 use keelson_registry::{Endpoint, LIST_ITEMS};
 use keelson_storage::Entry;
+
+use super::list_body::Body;
+use actix_web::HttpResponse;
+use actix_web::http::header;
+use bytes::{BufMut, Bytes};
 
 use super::Rest;
 use super::events::PARTIAL_METADATA;

@@ -2,7 +2,7 @@
 
 use keelson_machinery::apply::{Apply, ApplyError};
 use keelson_machinery::fieldset::FieldSet;
-use keelson_machinery::managed::{Change, Managed, Versions, Writer, track};
+use keelson_machinery::managedfields::{Change, Managed, Versions, Writer, track};
 use keelson_machinery::meta::v1::ManagedFieldsEntry;
 use keelson_machinery::object::{Object, api_version};
 use keelson_machinery::reflect::Reflect;

@@ -1,7 +1,7 @@
 //! The updater of a write to a scale: what plug-ins see is the Scale, what is stored is the object.
 
 use keelson_machinery::copy;
-use keelson_machinery::managed::metadata;
+use keelson_machinery::managedfields::metadata;
 use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::scheme::SubresourceDesc;

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use std::io::Write as _;
 
-use bytes::{Bytes, BytesMut};
-use flate2::write::GzEncoder;
 use keelson_machinery::object::MetaVersion;
 use keelson_machinery::protobuf;
-use keelson_registry::cache::{Block, GZIP_HEAD, Joined, Shape, Write};
+use keelson_registry::cache::{Block, GZIP_HEAD, Joined, Shape};
 use keelson_registry::{Endpoint, LIST_ITEMS};
 use keelson_storage::Entry;
+
+use super::list_body::Write;
+use bytes::{Bytes, BytesMut};
+use flate2::write::GzEncoder;
 
 use super::renditions::version;
 use super::rows::Rows;

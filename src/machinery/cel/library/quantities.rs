@@ -7,7 +7,7 @@ use super::super::error::Fault;
 use super::super::signature::{Cost, Functions, define as add};
 use super::super::value::{Opaque, Value};
 use super::{Result, strings, versions};
-use crate::quantity::Quantity;
+use crate::reflect::quantity::Quantity;
 
 pub(super) fn define(to: &mut Functions) {
     add(to, "quantity", Cost::Traverse, quantity, &["(string) quantity"]);

@@ -4,7 +4,7 @@ use super::super::error::Fault;
 use super::super::signature::{Cost, Functions, define as add};
 use super::super::value::Value;
 use super::Result;
-use crate::time::{Duration, Time};
+use crate::reflect::time::{Duration, Time};
 
 pub(super) fn define(to: &mut Functions) {
     add(

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Outcome, Reader, Segment};
-use crate::budget;
 use crate::decode::StrictKind;
-use crate::json::scan::{AFTER_ELEMENT, AFTER_PAIR, Failure, Text};
+use crate::json_text::scan::{AFTER_ELEMENT, AFTER_PAIR, Failure, Text};
+use crate::reflect::budget;
 use crate::reflect::{FieldDesc, List, Map};
 
 impl<'a> Reader<'a> {

@@ -1,7 +1,7 @@
 //! Values of dynamic messages: what they are is what the document says, whether the table agrees or not.
 
 use super::{MAX_MESSAGE_DEPTH, Outcome, Reader};
-use crate::dynamic::{DynamicSlot, DynamicValue};
+use crate::reflect::dynamic::{DynamicSlot, DynamicValue};
 use crate::reflect::{FieldDesc, Slot, Type};
 
 impl<'a> Reader<'a> {

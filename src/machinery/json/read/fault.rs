@@ -2,9 +2,9 @@
 
 use super::{MAX_PROBLEMS, Outcome, Reader, Segment, Style};
 use crate::decode::{StrictKind, StrictProblem};
-use crate::json::scan::Text;
-use crate::json::text;
-use crate::leaf::{GO_FIELD, GO_VALUE};
+use crate::json_text as text;
+use crate::json_text::scan::Text;
+use crate::reflect::leaf::{GO_FIELD, GO_VALUE};
 use crate::reflect::{LeafKind, MessageDesc, Type};
 
 /// The Go struct that holds the type of a kind.

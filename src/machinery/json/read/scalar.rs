@@ -8,7 +8,7 @@ use super::{Outcome, Reader, Style};
 use crate::decode::DecodeError;
 use crate::json::base64;
 use crate::json::canonical::{canonical, write_number};
-use crate::leaf::{GO_FIELD, GO_VALUE};
+use crate::reflect::leaf::{GO_FIELD, GO_VALUE};
 use crate::reflect::{Leaf, LeafKind};
 
 /// A whole number of a field.

@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::meta::v1::ManagedFieldsEntry;
 use crate::patch::{merge, strategic};
-use crate::quantity::Quantity;
-use crate::raw::RawJson;
-use crate::time::Time;
+use crate::reflect::quantity::Quantity;
+use crate::reflect::raw::RawJson;
+use crate::reflect::time::Time;
 
 #[derive(Clone, Default, keelson_machinery::Message)]
 #[message(

@@ -1,5 +1,5 @@
 use super::*;
-use crate::time::Time;
+use crate::reflect::time::Time;
 
 fn path() -> Path {
     Path::new("metadata")

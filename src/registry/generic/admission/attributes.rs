@@ -1,7 +1,7 @@
 //! Attributes: what a plug-in may know of a request, and what it may change of it.
 
 use keelson_access::user::User;
-use keelson_machinery::managed;
+use keelson_machinery::managedfields;
 use keelson_machinery::meta::v1::{DeleteOptions, ObjectMeta};
 use keelson_machinery::object::Kind;
 use keelson_machinery::reflect::{Reflect, Value};
@@ -101,7 +101,7 @@ impl Attributes<'_> {
 
     /// The same, to change it.
     pub fn metadata_mut(&mut self) -> Option<&mut ObjectMeta> {
-        managed::metadata(self.object.as_deref_mut()?.as_reflect_mut())
+        managedfields::metadata(self.object.as_deref_mut()?.as_reflect_mut())
     }
 
     /// The object, if it is a `T`.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::dynamic::DynamicMessage;
+use crate::reflect::dynamic::DynamicMessage;
+use crate::reflect::time::Time;
 use crate::reflect::{Compiled, MessageDesc, MessageRules, Name, Ref, Type, Unknown, ValidationRule};
-use crate::time::Time;
 
 #[derive(Clone, Default, Message)]
 #[message(name = "test.Engine")]

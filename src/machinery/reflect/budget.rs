@@ -1,0 +1,62 @@
+//! The budget of a decoder: what a document may become in memory. `{},` is three bytes of a list and a container of a
+//! thousand, so the length of a body bounds neither the memory that it takes nor the work that is done on it.
+
+use std::cell::Cell;
+
+use crate::reflect::{FieldDesc, Type};
+
+/// Bytes that the body of a request may become, by the estimate of a [`Budget`]. What a store takes (1.5 MiB) comes
+/// nowhere near it: a list of names that are read, defaulted and validated reaches it with 131 072 of them.
+pub const OF_REQUEST: usize = 32 << 20;
+
+/// The least that an item of a list costs: its place and what is done with it, from defaults to validation.
+const ITEM: usize = 256;
+/// The same of an entry of a map, whose key and value are texts more often than not.
+const ENTRY: usize = 64;
+
+/// Bytes that are left. Empty once more was asked for than there was.
+pub struct Budget(Cell<usize>);
+
+impl Budget {
+    /// That of a request's body.
+    pub fn of_request() -> Budget {
+        Budget(Cell::new(OF_REQUEST))
+    }
+
+    /// For what is known to be bounded: what a store holds, defaults.
+    pub fn unlimited() -> Budget {
+        Budget(Cell::new(usize::MAX))
+    }
+
+    /// Whether more was taken than there was.
+    pub fn is_exhausted(&self) -> bool {
+        self.0.get() == 0
+    }
+
+    /// Takes so many bytes; `false`: there are not so many.
+    #[inline]
+    #[must_use]
+    pub(crate) fn take(&self, bytes: usize) -> bool {
+        let left = self.0.get().saturating_sub(bytes);
+        self.0.set(left);
+        left > 0
+    }
+}
+
+/// What an item of a list costs beside its texts.
+pub(crate) fn item(element: &FieldDesc) -> usize {
+    size(element).max(ITEM)
+}
+
+/// What an entry of a map costs beside its texts.
+pub(crate) fn entry(element: &FieldDesc) -> usize {
+    size(element) + ENTRY
+}
+
+/// Bytes of an empty value, where that may be much.
+fn size(element: &FieldDesc) -> usize {
+    match &element.ty {
+        Type::Message(desc) => desc.size,
+        _ => 0,
+    }
+}
