@@ -10,20 +10,22 @@ pub mod encryption;
 mod entry;
 pub mod etcd;
 mod lease_pool;
+mod limits;
 mod maintenance;
 pub mod memory;
 pub mod migrate;
 mod mvcc;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
-mod snapshot;
 pub mod store;
 mod timeline;
 
 pub use clock::{Clock, SystemClock};
-pub use config::{EtcdConfig, HistoryLimits, StoreConfig, open};
+pub use config::{StoreConfig, open};
 pub use entry::{Entry, Version};
-pub use snapshot::Snapshot;
+pub use etcd::EtcdConfig;
+pub use limits::HistoryLimits;
+pub use mvcc::Snapshot;
 pub use store::*;
 pub use timeline::{Epoch, Position, Timeline};
 

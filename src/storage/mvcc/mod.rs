@@ -7,6 +7,7 @@
 mod batch;
 mod history;
 mod lease;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -19,11 +20,12 @@ use std::time::Duration;
 pub(crate) use batch::Batch;
 pub(crate) use history::History;
 pub(crate) use lease::Leases;
+pub use snapshot::Snapshot;
 pub(crate) use version::{Change, Version};
 pub(crate) use view::View;
 use watch::Watchers;
 
-use crate::{Epoch, Event, Got, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, StoreError, WatchStream};
+use crate::{Epoch, Event, Got, LeaseId, ListOptions, Listed, Position, Revision, StoreError, WatchStream};
 
 /// Changes that compaction forgets under one lock, so that it never holds up readers for long.
 const COMPACTION_STEP: usize = 2048;

@@ -8,36 +8,9 @@
     reason = "what fails here fails a test, as it should"
 )]
 
-use std::path::Path;
+mod reading;
 
-/// Every source file below `src` with its text up to its own tests, by its path below the repository's root.
-fn sources() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let (mut folders, mut found) = (vec![root.join("src")], Vec::new());
-    while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let name = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
-            if name.ends_with(".rs") && !is_test(&name) {
-                let text = std::fs::read_to_string(&path).unwrap();
-                let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-                found.push((name, code.to_owned()));
-            }
-        }
-    }
-    assert!(found.len() > 300, "{} files", found.len());
-    found.sort();
-    found
-}
-
-fn is_test(name: &str) -> bool {
-    ["/tests/", "/benches/", "/tests.rs"]
-        .iter()
-        .any(|part| name.contains(part))
-}
+use reading::{root, sources};
 
 /// The files that have the text.
 fn holders<'a>(sources: &'a [(String, String)], text: &str) -> Vec<&'a str> {
@@ -48,22 +21,22 @@ fn holders<'a>(sources: &'a [(String, String)], text: &str) -> Vec<&'a str> {
 /// Where something that a client shows as a secret is judged by what the server knows. Signatures are ring's to check, and
 /// what is looked up by its digest or its keyed hash tells nothing by its timing.
 const JUDGES: [(&str, &str); 6] = [
-    ("src/server/authn/basic.rs", "is_same("),
-    ("src/server/authn/bootstrap_token.rs", "is_same("),
-    ("src/server/authn/service_account/legacy.rs", "is_same("),
-    ("src/server/authn/token_file.rs", "digest(token)"),
-    ("src/server/authn/token_cache.rs", "hmac::Context::with_key"),
+    ("src/access/authn/basic.rs", "is_same("),
+    ("src/access/authn/bootstrap_token.rs", "is_same("),
+    ("src/access/authn/service_account/legacy.rs", "is_same("),
+    ("src/access/authn/token_file.rs", "digest(token)"),
+    ("src/access/authn/token_cache.rs", "hmac::Context::with_key"),
     ("src/storage/encryption/secretbox.rs", "ct_eq("),
 ];
 
 #[test]
 fn secrets_are_compared_in_one_place() {
-    let sources = sources();
+    let sources = sources(&root().join("src"));
     let mut comparing = holders(&sources, "ConstantTimeEq");
     comparing.sort_unstable();
     assert_eq!(
         comparing,
-        ["src/server/authn/secret.rs", "src/storage/encryption/secretbox.rs"]
+        ["src/access/authn/secret.rs", "src/storage/encryption/secretbox.rs"]
     );
     for (file, how) in JUDGES {
         assert!(
@@ -73,15 +46,15 @@ fn secrets_are_compared_in_one_place() {
     }
     // An authenticator that is new is one more judge of secrets, or takes what others judged.
     let known = [
-        "src/server/authn/anonymous.rs",
-        "src/server/authn/bearer.rs",
-        "src/server/authn/certificate.rs",
-        "src/server/authn/oidc/mod.rs",
-        "src/server/authn/request_header.rs",
-        "src/server/authn/service_account/mod.rs",
-        "src/server/authn/tokens.rs",
-        "src/server/authn/union.rs",
-        "src/server/authn/webhook.rs",
+        "src/access/authn/anonymous.rs",
+        "src/access/authn/bearer.rs",
+        "src/access/authn/certificate.rs",
+        "src/access/authn/oidc/mod.rs",
+        "src/access/authn/request_header.rs",
+        "src/access/authn/service_account/mod.rs",
+        "src/access/authn/tokens.rs",
+        "src/access/authn/union.rs",
+        "src/access/authn/webhook.rs",
     ];
     let authenticators = [" Authenticator for ", " TokenAuthenticator for "]
         .map(|text| holders(&sources, text))
@@ -96,7 +69,7 @@ fn secrets_are_compared_in_one_place() {
     // What is compared byte by byte until it differs, by the names that secrets have; those of the objects are none.
     let words = ["token", "secret", "password"];
     let comparisons = words.map(|word| ["==", "!="].map(|op| [format!("{word} {op}"), format!("{op} {word}")]));
-    for (file, code) in sources.iter().filter(|(file, _)| file.starts_with("src/server/authn/")) {
+    for (file, code) in sources.iter().filter(|(file, _)| file.starts_with("src/access/authn/")) {
         for line in code.lines().filter(|line| !line.contains("name")) {
             let compares = comparisons
                 .iter()
@@ -111,16 +84,16 @@ fn secrets_are_compared_in_one_place() {
 /// It has no token and no certificate: who knows its name knows nothing.
 #[test]
 fn the_identity_of_the_server_is_made_in_process() {
-    let sources = sources();
+    let sources = sources(&root().join("src"));
     assert_eq!(
         holders(&sources, "\"system:apiserver\""),
-        ["src/server/registry/client.rs"]
+        ["src/registry/generic/client.rs"]
     );
     let (_, code) = sources
         .iter()
-        .find(|(name, _)| name.ends_with("registry/client.rs"))
+        .find(|(name, _)| name.ends_with("generic/client.rs"))
         .unwrap();
-    for word in ["Connection", "AUTHORIZATION", "Bearer", "outgoing", "rustls"] {
+    for word in ["Connection", "AUTHORIZATION", "Bearer", "keelson_net", "rustls"] {
         assert!(!code.contains(word), "{word}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::mvcc::View;
+use super::View;
 use crate::{Entry, Epoch, Position, Revision};
 
 /// The current keys as of one revision. Made and cloned in constant time; does not change when the store does.
