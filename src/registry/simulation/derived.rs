@@ -1,7 +1,7 @@
 //! Derived state in the simulation of stores: indexes answer lists by selector, reflectors know which objects there are,
 //! informers lose no change. All of them are measured by what was written.
 //!
-//! `KEELSON_SEED=<seed> cargo test -p keelson-registry simulation::one -- --nocapture` repeats a run and tells what happens.
+//! `KEELSON_SEED=<seed> cargo test -p keelson-registry simulation::derived::one -- --nocapture` repeats a run and tells what happens.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -318,7 +318,7 @@ fn play(seed: u64, talks: bool) -> Outcome {
 
 #[test]
 fn what_is_derived_is_right() {
-    sweep(play, 500, "keelson-server", "simulation::one");
+    sweep(play, 500, "keelson-registry", "simulation::derived::one");
 }
 
 #[test]

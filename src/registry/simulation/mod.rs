@@ -1,0 +1,5 @@
+//! The registry in simulation under one seed: derived state ([`derived`]) and the verb layer ([`verbs`]).
+
+mod derived;
+mod slow;
+mod verbs;
