@@ -4,7 +4,7 @@ use keelson_machinery::field::{ErrorList, FieldError};
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_registry::write::Part;
-use keelson_registry::{Again, Answer, Confirming, Context, KindCode, MetadataChecks, Strategy};
+use keelson_registry::{Answer, Confirming, Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
 
 use super::GROUP;
 use super::parameters::{ParameterKind, Reference, of_binding, of_policy};
@@ -20,7 +20,7 @@ use keelson_api::admissionregistration_k8s_io::v1::{
 pub const VALIDATING: &str = "validatingadmissionpolicies";
 pub const MUTATING: &str = "mutatingadmissionpolicies";
 
-const CHECKS: MetadataChecks = metadata::any_finalizer(Again::WHOLE);
+const CHECKS: MetadataChecks = metadata::any_finalizer(RepeatedChecks::WHOLE);
 
 /// Registers the rules of policies and their bindings.
 pub fn register(code: &mut KindCode) {

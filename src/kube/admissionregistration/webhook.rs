@@ -1,12 +1,12 @@
 //! Configurations of admission webhooks.
 
-use keelson_registry::{Again, KindCode, MetadataChecks};
+use keelson_registry::{KindCode, MetadataChecks, RepeatedChecks};
 
 use crate::cells;
 use crate::metadata;
 use keelson_api::admissionregistration_k8s_io::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
 
-const CHECKS: MetadataChecks = metadata::any_finalizer(Again::WHOLE);
+const CHECKS: MetadataChecks = metadata::any_finalizer(RepeatedChecks::WHOLE);
 
 /// Registers the rules of both kinds.
 pub fn register(code: &mut KindCode) {

@@ -1,7 +1,7 @@
 //! Definitions of custom resources: names that follow from the kind, and the versions that objects were stored in.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_registry::{Again, Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, RepeatedChecks, Strategy};
 
 use crate::metadata;
 use crate::typed::IMMUTABLE;
@@ -12,7 +12,7 @@ pub fn register(code: &mut KindCode) {
     code.kind::<CustomResourceDefinition>()
         .strategy(CustomResourceDefinitionStrategy)
         .defaults(defaults)
-        .metadata_checks(metadata::any_finalizer(Again::CHANGE));
+        .metadata_checks(metadata::any_finalizer(RepeatedChecks::CHANGE));
 }
 
 /// The rules of definitions.

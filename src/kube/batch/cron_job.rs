@@ -1,7 +1,7 @@
 //! Cron jobs.
 
 use keelson_machinery::field::Path;
-use keelson_registry::{Again, KindCode, MetadataChecks, Strategy};
+use keelson_registry::{KindCode, MetadataChecks, RepeatedChecks, Strategy};
 
 use crate::cells;
 use crate::core::pod_spec;
@@ -10,7 +10,7 @@ use crate::typed::is_new_generation;
 use keelson_api::batch::v1::CronJob;
 
 const CHECKS: MetadataChecks = MetadataChecks {
-    status: Again::NOTHING,
+    status: RepeatedChecks::NONE,
     ..metadata::CHANGE
 };
 

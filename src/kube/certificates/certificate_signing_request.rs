@@ -3,7 +3,7 @@
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::time::Time;
 use keelson_registry::write::Part;
-use keelson_registry::{Again, Context, KindCode, MetadataChecks, Strategy};
+use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
 
 use super::{conditions, issued};
 use crate::cells;
@@ -13,7 +13,7 @@ use keelson_api::certificates_k8s_io::v1::{
 };
 
 const CHECKS: MetadataChecks = MetadataChecks {
-    status: Again::BOTH,
+    status: RepeatedChecks::BOTH,
     ..metadata::USUAL
 };
 

@@ -1,7 +1,7 @@
 //! Leases: bounds of their numbers.
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_registry::{Again, Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, RepeatedChecks, Strategy};
 
 use crate::cells;
 use crate::metadata;
@@ -12,7 +12,7 @@ use keelson_api::coordination_k8s_io::v1::Lease;
 pub fn register(code: &mut KindCode) {
     code.kind::<Lease>()
         .strategy(LeaseStrategy)
-        .metadata_checks(metadata::any_finalizer(Again::CHANGE))
+        .metadata_checks(metadata::any_finalizer(RepeatedChecks::CHANGE))
         .cells(cells::config::LEASE);
 }
 

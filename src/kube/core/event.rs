@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::labels;
-use keelson_registry::{Again, Context, Kept, KindCode, Strategy};
+use keelson_registry::{Context, Kept, KindCode, RepeatedChecks, Strategy};
 
 use crate::cells;
 use crate::metadata;
@@ -45,7 +45,7 @@ const KEPT: &[Kept] = &[
 pub fn register(code: &mut KindCode, time_to_live: Option<Duration>) {
     code.kind::<Event>()
         .strategy(EventStrategy { time_to_live })
-        .metadata_checks(metadata::any_finalizer(Again::NOTHING))
+        .metadata_checks(metadata::any_finalizer(RepeatedChecks::NONE))
         .cells(cells::event::EVENT);
     code.kind::<events_k8s_io::v1::Event>()
         .metadata_checks(metadata::CHANGE)

@@ -1,6 +1,6 @@
 //! Runtime classes.
 
-use keelson_registry::{Again, Kept, KindCode};
+use keelson_registry::{Kept, KindCode, RepeatedChecks};
 
 use crate::cells;
 use crate::core::resource_list::round;
@@ -11,7 +11,7 @@ use keelson_api::node_k8s_io::v1::RuntimeClass;
 pub fn register(code: &mut KindCode) {
     code.kind::<RuntimeClass>()
         .defaults(defaults)
-        .metadata_checks(metadata::any_finalizer(Again::BOTH))
+        .metadata_checks(metadata::any_finalizer(RepeatedChecks::BOTH))
         .kept([Kept::at("handler")])
         .cells(cells::quota::RUNTIME_CLASS);
 }

@@ -1,6 +1,6 @@
 //! Pod disruption budgets.
 
-use keelson_registry::{Again, KindCode};
+use keelson_registry::{KindCode, RepeatedChecks};
 
 use crate::cells;
 use crate::metadata;
@@ -9,6 +9,6 @@ use keelson_api::policy::v1::PodDisruptionBudget;
 /// Registers the rules of budgets.
 pub fn register(code: &mut KindCode) {
     code.kind::<PodDisruptionBudget>()
-        .metadata_checks(metadata::any_finalizer(Again::NOTHING))
+        .metadata_checks(metadata::any_finalizer(RepeatedChecks::NONE))
         .cells(cells::access::POD_DISRUPTION_BUDGET);
 }

@@ -77,7 +77,8 @@ pub(crate) use reflector::Reflector;
 pub use runtime_config::{RuntimeConfig, RuntimeConfigError};
 pub use served::{Catalog, MergedCatalog, Served, ServedGroup, ServedKind, ServedVersion};
 pub use strategy::{
-    Again, Annotate, AnyStrategy, Confirming, Context, DefaultStrategy, MetadataChecks, Reserving, Strategy, Warnings,
+    Annotate, AnyStrategy, Confirming, Context, DefaultStrategy, MetadataChecks, RepeatedChecks, Reserving, Strategy,
+    Warnings,
 };
 pub use verbs::{Target, Verbs};
 

@@ -104,38 +104,38 @@ pub struct MetadataChecks {
     /// Finalizers are names with a domain, or one of the few that stand without.
     pub standard_finalizers: bool,
     /// Of a change through the object's own path, or through a subresource other than the status.
-    pub update: Again,
+    pub update: RepeatedChecks,
     /// Of a change of the status.
-    pub status: Again,
+    pub status: RepeatedChecks,
 }
 
 /// What is checked once more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Again {
+pub struct RepeatedChecks {
     /// The metadata as that of a new object.
     pub whole: bool,
     /// What changed.
     pub change: bool,
 }
 
-impl Again {
+impl RepeatedChecks {
     /// Neither.
-    pub const NOTHING: Again = Again {
+    pub const NONE: RepeatedChecks = RepeatedChecks {
         whole: false,
         change: false,
     };
     /// The metadata as that of a new object.
-    pub const WHOLE: Again = Again {
+    pub const WHOLE: RepeatedChecks = RepeatedChecks {
         whole: true,
         change: false,
     };
     /// What changed.
-    pub const CHANGE: Again = Again {
+    pub const CHANGE: RepeatedChecks = RepeatedChecks {
         whole: false,
         change: true,
     };
     /// Both.
-    pub const BOTH: Again = Again {
+    pub const BOTH: RepeatedChecks = RepeatedChecks {
         whole: true,
         change: true,
     };
@@ -145,8 +145,8 @@ impl MetadataChecks {
     /// Nothing is checked twice.
     pub const ONCE: MetadataChecks = MetadataChecks {
         standard_finalizers: false,
-        update: Again::NOTHING,
-        status: Again::NOTHING,
+        update: RepeatedChecks::NONE,
+        status: RepeatedChecks::NONE,
     };
 }
 
