@@ -133,8 +133,8 @@ struct Setting {
 
 impl Part {
     fn configure(&self, setting: &Setting, config: &mut Config) {
-        config.authentication = self.authentication(setting);
-        config.authorization = match self.roles {
+        config.access.authentication = self.authentication(setting);
+        config.access.authorization = match self.roles {
             false => Authorization::new(vec![Arc::new(AlwaysAllow)]),
             true => {
                 let roles = Arc::new(Rbac::new(keelson_kube::rbac::Reader));
@@ -148,7 +148,7 @@ impl Part {
             }
         };
         if self.fairness {
-            config.flow_control = Some(Box::new(keelson_kube::flowcontrol::Reader));
+            config.access.flow_control = Some(Box::new(keelson_kube::flowcontrol::Reader));
         }
         if let Some(mode) = self.audit {
             config.audit = audit(mode, &self.log(&setting.folder));

@@ -19,7 +19,7 @@ use keelson_registry::controller::Controller;
 use keelson_registry::{KindCode, Placement, StoreOverride};
 use keelson_server::admission;
 use keelson_server::audit::{Audit, AuditError};
-use keelson_server::server::{Config, Hook, Running, ServerError, start};
+use keelson_server::server::{AccessConfig, Config, Hook, ResourceConfig, Running, ServerError, StorageConfig, start};
 use keelson_storage::encryption::{Encryption, RELOAD_INTERVAL};
 use keelson_storage::{Store, StoreConfig};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -231,22 +231,34 @@ impl Server {
         };
         plugins.append(&mut self.plugins);
         let admission = switched(plugins, unbuilt, &settings.admission)?;
+        let flow_control = self
+            .kubernetes
+            .then(|| Box::new(keelson_kube::flowcontrol::Reader) as Box<dyn ReadFlowControl>);
         Ok(Config {
-            authentication: access.authentication,
-            authorization: access.authorization,
-            schemes: self.schemes,
-            code: self.code,
-            store: stored.store,
-            encryption: stored.encryption,
-            placement: stored.placement,
-            prefix: settings.store_prefix.clone(),
-            cache_bytes: settings.cache_bytes,
-            runtime: settings.runtime.clone(),
-            admission,
+            resources: ResourceConfig {
+                schemes: self.schemes,
+                code: self.code,
+                runtime: settings.runtime.clone(),
+                admission,
+                known_versions: if self.kubernetes {
+                    keelson_kube::KNOWN_VERSIONS
+                } else {
+                    &[]
+                },
+            },
+            storage: StorageConfig {
+                store: stored.store,
+                encryption: stored.encryption,
+                placement: stored.placement,
+                prefix: settings.store_prefix.clone(),
+                cache_bytes: settings.cache_bytes,
+            },
+            access: AccessConfig {
+                authentication: access.authentication,
+                authorization: access.authorization,
+                flow_control,
+            },
             audit: audit(settings)?,
-            flow_control: self
-                .kubernetes
-                .then(|| Box::new(keelson_kube::flowcontrol::Reader) as Box<dyn ReadFlowControl>),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             version: version::current(),
@@ -254,11 +266,6 @@ impl Server {
             listener: listener(settings, certificates.tls.clone()),
             requests: settings.requests.clone(),
             advertise: String::new(),
-            known_versions: if self.kubernetes {
-                keelson_kube::KNOWN_VERSIONS
-            } else {
-                &[]
-            },
         })
     }
 }

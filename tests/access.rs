@@ -23,7 +23,7 @@ use keelson_access::authz::node::NodeAuthorizer;
 use keelson_access::authz::rbac::Rbac;
 use keelson_access::authz::{Authorization, PrivilegedGroup};
 use keelson_access::user::User;
-use keelson_base::env::{SystemClock, SystemEntropy};
+use keelson_base::env::SystemClock;
 use keelson_machinery::scheme::Scheme;
 use keelson_net::listener::ListenerConfig;
 use keelson_server::app::app;
@@ -33,7 +33,6 @@ use keelson_server::openapi::{Documents, Info};
 use keelson_server::server::{Config, Running, start};
 use keelson_server::version::Version;
 use keelson_storage::HistoryLimits;
-use keelson_storage::encryption::Encryption;
 use keelson_storage::memory::MemoryStore;
 use serde_json::{Value, json};
 
@@ -346,37 +345,27 @@ fn server() -> Running {
     let nodes = NodeAuthorizer::new(keelson_kube::NodeGraph, keelson_kube::node_rules().unwrap());
     let chain: Vec<Arc<dyn keelson_access::authz::Authorizer>> =
         vec![Arc::new(PrivilegedGroup), Arc::new(nodes), roles.clone()];
-    let config = Config {
-        schemes: SCHEMES.to_vec(),
-        code: keelson_kube::code(&keelson_kube::CodeOptions::default()),
-        store: Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap()),
-        encryption: Encryption::none(),
-        placement: Default::default(),
-        prefix: "/registry".to_owned(),
-        cache_bytes: 1 << 20,
-        runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
-        authentication: Authentication {
-            chain: vec![Tokens::new(vec![Arc::new(StaticTokens::new(tokens))], None)],
-            ..Authentication::default()
-        }
-        .with_anonymous(authn::Anonymous::Everywhere),
-        flow_control: Some(Box::new(keelson_kube::flowcontrol::Reader)),
-        authorization: Authorization::with_roles(chain, Some(roles)),
-        admission: keelson_kube::admission::chain(),
-        audit: Default::default(),
-        clock: Arc::new(SystemClock),
-        entropy: Arc::new(SystemEntropy),
-        version: Version {
-            major: "1".to_owned(),
-            minor: "36".to_owned(),
-            ..Version::default()
-        },
-        hooks: keelson_kube::bootstrap::hooks(&Default::default()),
-        requests: Default::default(),
-        listener: ListenerConfig::new(([127, 0, 0, 1], 0).into(), None),
-        advertise: "192.0.2.2:6443".to_owned(),
-        known_versions: keelson_kube::KNOWN_VERSIONS,
+    let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
+    let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), None);
+    let mut config = Config::new(SCHEMES.to_vec(), store, listener);
+    config.resources.code = keelson_kube::code(&keelson_kube::CodeOptions::default());
+    config.resources.runtime = RuntimeConfig::parse(["api/all=true"]).unwrap();
+    config.resources.admission = keelson_kube::admission::chain();
+    config.resources.known_versions = keelson_kube::KNOWN_VERSIONS;
+    config.access.authentication = Authentication {
+        chain: vec![Tokens::new(vec![Arc::new(StaticTokens::new(tokens))], None)],
+        ..Authentication::default()
+    }
+    .with_anonymous(authn::Anonymous::Everywhere);
+    config.access.flow_control = Some(Box::new(keelson_kube::flowcontrol::Reader));
+    config.access.authorization = Authorization::with_roles(chain, Some(roles));
+    config.version = Version {
+        major: "1".to_owned(),
+        minor: "36".to_owned(),
+        ..Version::default()
     };
+    config.hooks = keelson_kube::bootstrap::hooks(&Default::default());
+    config.advertise = "192.0.2.2:6443".to_owned();
     start(config).unwrap()
 }
 

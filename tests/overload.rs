@@ -104,24 +104,23 @@ fn config() -> Config {
         user("quiet", "some"),
     ];
     let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
-    Config {
-        code: keelson_kube::code(&keelson_kube::CodeOptions::default()),
-        admission: keelson_kube::admission::chain(),
-        authentication: Authentication {
-            chain: vec![Tokens::new(vec![Arc::new(StaticTokens::new(users))], None)],
-            ..Authentication::default()
-        }
-        .with_anonymous(Anonymous::Everywhere),
-        authorization: Authorization::new(vec![Arc::new(Slow)]),
-        flow_control: Some(Box::new(keelson_kube::flowcontrol::Reader)),
-        hooks: keelson_kube::bootstrap::hooks(&Default::default()),
-        requests: RequestSettings {
-            max_reads: SEATS - 2,
-            max_writes: 2,
-            ..RequestSettings::default()
-        },
-        ..Config::new(vec![&SCHEME], store, listener)
+    let mut config = Config::new(vec![&SCHEME], store, listener);
+    config.resources.code = keelson_kube::code(&keelson_kube::CodeOptions::default());
+    config.resources.admission = keelson_kube::admission::chain();
+    config.access.authentication = Authentication {
+        chain: vec![Tokens::new(vec![Arc::new(StaticTokens::new(users))], None)],
+        ..Authentication::default()
     }
+    .with_anonymous(Anonymous::Everywhere);
+    config.access.authorization = Authorization::new(vec![Arc::new(Slow)]);
+    config.access.flow_control = Some(Box::new(keelson_kube::flowcontrol::Reader));
+    config.hooks = keelson_kube::bootstrap::hooks(&Default::default());
+    config.requests = RequestSettings {
+        max_reads: SEATS - 2,
+        max_writes: 2,
+        ..RequestSettings::default()
+    };
+    config
 }
 
 /// A client on a connection of its own.

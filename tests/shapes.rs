@@ -120,15 +120,13 @@ fn serve() -> SocketAddr {
             let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
             fill_store(&store).await;
             let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), None);
-            let config = Config {
-                code: keelson_kube::code(&keelson_kube::CodeOptions::default()),
-                admission: keelson_kube::admission::chain(),
-                clock: Arc::new(Fixed),
-                runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
-                authentication: Authentication::default().with_anonymous(Anonymous::Everywhere),
-                authorization: Authorization::new(vec![Arc::new(AlwaysAllow)]),
-                ..Config::new(vec![&SCHEME], store, listener)
-            };
+            let mut config = Config::new(vec![&SCHEME], store, listener);
+            config.resources.code = keelson_kube::code(&keelson_kube::CodeOptions::default());
+            config.resources.admission = keelson_kube::admission::chain();
+            config.clock = Arc::new(Fixed);
+            config.resources.runtime = RuntimeConfig::parse(["api/all=true"]).unwrap();
+            config.access.authentication = Authentication::default().with_anonymous(Anonymous::Everywhere);
+            config.access.authorization = Authorization::new(vec![Arc::new(AlwaysAllow)]);
             let running = start(config).unwrap();
             started.send(running.local_addr()).unwrap();
             std::future::pending::<()>().await;

@@ -60,18 +60,16 @@ pub fn serve_with(
             let authority = ClientCertificates::new(&certificates(&ca).unwrap()).unwrap();
             let store = keelson_storage::open(store).await.unwrap();
             let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls));
-            let mut config = Config {
-                code: keelson_kube::code(&keelson_kube::CodeOptions::default()),
-                admission: keelson_kube::admission::chain(),
-                known_versions: keelson_kube::KNOWN_VERSIONS,
-                authentication: Authentication {
-                    chain: vec![Arc::new(authority)],
-                    ..Authentication::default()
-                },
-                authorization: Authorization::new(vec![Arc::new(PrivilegedGroup)]),
-                hooks: keelson_kube::bootstrap::hooks(&Default::default()),
-                ..Config::new(vec![&api::SCHEME], store, listener)
+            let mut config = Config::new(vec![&api::SCHEME], store, listener);
+            config.resources.code = keelson_kube::code(&keelson_kube::CodeOptions::default());
+            config.resources.admission = keelson_kube::admission::chain();
+            config.resources.known_versions = keelson_kube::KNOWN_VERSIONS;
+            config.access.authentication = Authentication {
+                chain: vec![Arc::new(authority)],
+                ..Authentication::default()
             };
+            config.access.authorization = Authorization::new(vec![Arc::new(PrivilegedGroup)]);
+            config.hooks = keelson_kube::bootstrap::hooks(&Default::default());
             change(&mut config);
             let running = start(config).unwrap();
             sender.send(running.local_addr()).unwrap();

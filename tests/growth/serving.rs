@@ -210,15 +210,13 @@ fn serve(log: PathBuf) -> SocketAddr {
             let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
             let mut listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), None);
             listener.workers = 1;
-            let config = Config {
-                code: keelson_kube::code(&keelson_kube::CodeOptions::default()),
-                admission: keelson_kube::admission::chain(),
-                audit: audit(log),
-                runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
-                authentication: Authentication::default().with_anonymous(Anonymous::Everywhere),
-                authorization: Authorization::new(vec![Arc::new(AlwaysAllow)]),
-                ..Config::new(vec![&SCHEME], store, listener)
-            };
+            let mut config = Config::new(vec![&SCHEME], store, listener);
+            config.resources.code = keelson_kube::code(&keelson_kube::CodeOptions::default());
+            config.resources.admission = keelson_kube::admission::chain();
+            config.audit = audit(log);
+            config.resources.runtime = RuntimeConfig::parse(["api/all=true"]).unwrap();
+            config.access.authentication = Authentication::default().with_anonymous(Anonymous::Everywhere);
+            config.access.authorization = Authorization::new(vec![Arc::new(AlwaysAllow)]);
             let running = start(config).unwrap();
             started.send(running.local_addr()).unwrap();
             std::future::pending::<()>().await;

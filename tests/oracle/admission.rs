@@ -161,11 +161,11 @@ impl Walk {
     async fn new() -> Walk {
         let seen = Recorder::default();
         let mut config = server::config();
-        config.store = Arc::new(Noting {
-            store: config.store.clone(),
+        config.storage.store = Arc::new(Noting {
+            store: config.storage.store.clone(),
             seen: seen.clone(),
         });
-        config.admission = config.admission.with(seen.clone());
+        config.resources.admission = config.resources.admission.with(seen.clone());
         let server = Server::with(Some(config)).await;
         let stored = kinds().filter(|kind| !kind.storage_path.is_empty());
         let prefixes = stored.map(|kind| {

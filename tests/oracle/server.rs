@@ -194,27 +194,26 @@ pub fn config() -> Config {
     let nodes = NodeAuthorizer::new(keelson_kube::NodeGraph, keelson_kube::node_rules().unwrap());
     let chain: Vec<Arc<dyn Authorizer>> = vec![Arc::new(PrivilegedGroup), Arc::new(nodes), roles.clone()];
     let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
-    Config {
-        code: keelson_kube::code(&keelson_kube::CodeOptions::default()),
-        admission: keelson_kube::admission::chain(),
-        runtime: RuntimeConfig::parse(["api/all=true"]).unwrap(),
-        authentication: Authentication {
-            chain: vec![Tokens::new(vec![Arc::new(tokens)], None)],
-            ..Authentication::default()
-        }
-        .with_anonymous(authn::Anonymous::Everywhere),
-        authorization: Authorization::with_roles(chain, Some(roles)),
-        version: Version {
-            major: "1".to_owned(),
-            minor: "36".to_owned(),
-            ..Version::default()
-        },
-        hooks: keelson_kube::bootstrap::hooks(&Default::default()),
-        known_versions: keelson_kube::KNOWN_VERSIONS,
-        ..Config::new(
-            SCHEMES.to_vec(),
-            store,
-            ListenerConfig::new(([127, 0, 0, 1], 0).into(), None),
-        )
+    let mut config = Config::new(
+        SCHEMES.to_vec(),
+        store,
+        ListenerConfig::new(([127, 0, 0, 1], 0).into(), None),
+    );
+    config.resources.code = keelson_kube::code(&keelson_kube::CodeOptions::default());
+    config.resources.admission = keelson_kube::admission::chain();
+    config.resources.runtime = RuntimeConfig::parse(["api/all=true"]).unwrap();
+    config.access.authentication = Authentication {
+        chain: vec![Tokens::new(vec![Arc::new(tokens)], None)],
+        ..Authentication::default()
     }
+    .with_anonymous(authn::Anonymous::Everywhere);
+    config.access.authorization = Authorization::with_roles(chain, Some(roles));
+    config.version = Version {
+        major: "1".to_owned(),
+        minor: "36".to_owned(),
+        ..Version::default()
+    };
+    config.hooks = keelson_kube::bootstrap::hooks(&Default::default());
+    config.resources.known_versions = keelson_kube::KNOWN_VERSIONS;
+    config
 }

@@ -211,7 +211,7 @@ impl Writer {
     }
 
     /// What is asked for, its mark, and what was answered.
-    async fn request(&self, name: &str, mark: &str) -> (What, Result<Option<Box<dyn Object>>, StatusError>) {
+    async fn request(&self, name: &str, mark: &str) -> Answered {
         match self.world.dice.below(12) {
             10 => {
                 let mut updater = |stored: Option<&dyn Object>| {
@@ -251,13 +251,7 @@ impl Writer {
     }
 
     /// Whether the answer can be: `during` is what the store was at before and behind the request.
-    fn judge(
-        &self,
-        name: &str,
-        mark: &str,
-        answer: Option<(What, Result<Option<Box<dyn Object>>, StatusError>)>,
-        during: (Revision, Revision),
-    ) {
+    fn judge(&self, name: &str, mark: &str, answer: Option<Answered>, during: (Revision, Revision)) {
         let key = format!("{}default/{name}", self.orders.resource.key_prefix);
         let moments = self.moments(&key, during);
         let there = moments.iter().any(Option::is_some);
@@ -325,6 +319,9 @@ impl Writer {
         })
     }
 }
+
+/// What was asked for, and what was answered.
+type Answered = (What, Result<Option<Box<dyn Object>>, StatusError>);
 
 /// An object at a moment.
 struct Seen {

@@ -59,14 +59,12 @@ fn serve(folder: &Path) {
         let history = HistoryLimits::default();
         let store = keelson_storage::open(StoreConfig::Memory { history }).await.unwrap();
         let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls));
-        let config = Config {
-            authentication: Authentication {
-                chain: vec![Arc::new(authority)],
-                ..Authentication::default()
-            },
-            authorization: Authorization::new(vec![Arc::new(AlwaysAllow)]),
-            ..Config::new(vec![&keelson_codegen_sample::api::SCHEME], store, listener)
+        let mut config = Config::new(vec![&keelson_codegen_sample::api::SCHEME], store, listener);
+        config.access.authentication = Authentication {
+            chain: vec![Arc::new(authority)],
+            ..Authentication::default()
         };
+        config.access.authorization = Authorization::new(vec![Arc::new(AlwaysAllow)]);
         let running = start(config).unwrap();
         tell(&running.local_addr().to_string());
         std::future::pending::<()>().await;

@@ -113,9 +113,9 @@ impl Setting {
         let shared = told.clone();
         let server = Server::configured(move |config| {
             sender.send(Meddled::of(config)).unwrap();
-            let admission = std::mem::take(&mut config.admission);
-            config.admission = admission.with(Slow(shared.clone())).with(OfStatus(shared));
-            config.code.kind::<Order>().subresource("cancel", Cancel);
+            let admission = std::mem::take(&mut config.resources.admission);
+            config.resources.admission = admission.with(Slow(shared.clone())).with(OfStatus(shared));
+            config.resources.code.kind::<Order>().subresource("cancel", Cancel);
         });
         let client = server.client().await;
         Setting {

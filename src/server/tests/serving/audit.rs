@@ -448,7 +448,7 @@ async fn a_panic_is_a_stage() {
     let audited = audited_under(
         "[{level: Metadata}]",
         |_| {},
-        |config| config.authorization = Authorization::new(vec![Arc::new(Panics)]),
+        |config| config.access.authorization = Authorization::new(vec![Arc::new(Panics)]),
     );
     let mut client = audited.server.client().await;
     let status = send(&mut client, "panic-1", "GET", &format!("{ORDERS}/panic"), "").await;

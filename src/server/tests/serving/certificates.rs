@@ -94,11 +94,11 @@ fn server(clients: &Authority, proxies: &Authority) -> (Server, CertificateDer<'
             ..IdentityHeaders::default()
         };
         config.listener.tls = Some(Arc::new(state));
-        config.authentication.chain = vec![
+        config.access.authentication.chain = vec![
             Arc::new(FrontProxy::new(&proxies, vec!["front".into()], headers).unwrap()),
             Arc::new(ClientCertificates::new(&clients).unwrap()),
         ];
-        config.authorization = Authorization::new(vec![Arc::new(asked)]);
+        config.access.authorization = Authorization::new(vec![Arc::new(asked)]);
     });
     let own = certificates(&own.pem().certificate_pem).unwrap().remove(0);
     (server, own, questions)

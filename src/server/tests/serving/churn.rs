@@ -79,7 +79,7 @@ struct Churn {
 async fn churn(config: StoreConfig) {
     let store = keelson_storage::open(config).await.unwrap();
     let own = store.clone();
-    let (server, registry) = server(move |config| config.store = own);
+    let (server, registry) = server(move |config| config.storage.store = own);
     let mut client = server.client().await;
     let before = documents(&mut client).await;
     let churn = Arc::new(Churn {

@@ -33,7 +33,7 @@ async fn setting() -> (Server, Client, Arc<Meddled>) {
     let (sender, receiver) = std::sync::mpsc::channel();
     let server = Server::configured(move |config| {
         sender.send(Meddled::of(config)).unwrap();
-        config.code.kind::<Order>().strategy(Graceful);
+        config.resources.code.kind::<Order>().strategy(Graceful);
     });
     let mut client = server.client().await;
     client.create("one", 1).await;

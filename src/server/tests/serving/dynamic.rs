@@ -101,7 +101,7 @@ fn scheme() -> &'static Scheme {
 }
 
 async fn setting() -> (Server, Client) {
-    let server = Server::configured(|config| config.schemes = vec![scheme()]);
+    let server = Server::configured(|config| config.resources.schemes = vec![scheme()]);
     let client = server.client().await;
     (server, client)
 }

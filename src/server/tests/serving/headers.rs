@@ -58,8 +58,8 @@ fn server() -> (Server, Questions) {
             ..User::default()
         };
         let tokens = StaticTokens::new([("secret".to_owned(), ann)]);
-        config.authentication.chain = vec![Tokens::new(vec![Arc::new(tokens)], None)];
-        config.authorization = Authorization::new(vec![Arc::new(asked)]);
+        config.access.authentication.chain = vec![Tokens::new(vec![Arc::new(tokens)], None)];
+        config.access.authorization = Authorization::new(vec![Arc::new(asked)]);
     });
     (server, questions)
 }

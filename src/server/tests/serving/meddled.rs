@@ -39,10 +39,10 @@ impl Meddled {
     /// In the place of a configuration's store.
     pub fn of(config: &mut Config) -> Arc<Meddled> {
         let meddled = Arc::new(Meddled {
-            store: config.store.clone(),
+            store: config.storage.store.clone(),
             plan: Mutex::default(),
         });
-        config.store = meddled.clone();
+        config.storage.store = meddled.clone();
         meddled
     }
 

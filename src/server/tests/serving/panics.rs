@@ -25,7 +25,7 @@ impl Authorizer for Panics {
 /// Reliability, panics: 500 for that request alone, and a metric that tells of it.
 #[tokio::test]
 async fn a_panic_is_an_answer_and_a_count() {
-    let server = Server::configured(|config| config.authorization = Authorization::new(vec![Arc::new(Panics)]));
+    let server = Server::configured(|config| config.access.authorization = Authorization::new(vec![Arc::new(Panics)]));
     let mut client = server.client().await;
     let mut watch = client.watch("").await;
     for round in 1..4 {

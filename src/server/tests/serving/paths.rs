@@ -93,7 +93,7 @@ fn server() -> (Server, Asked) {
     let asked = Asked::default();
     let noting = asked.clone();
     let server = Server::configured(move |config| {
-        config.store = Arc::new(Recorded::new(Arc::clone(&config.store), &noting));
+        config.storage.store = Arc::new(Recorded::new(Arc::clone(&config.storage.store), &noting));
     });
     (server, asked)
 }

@@ -88,11 +88,11 @@ async fn setting() -> (Server, Client, Arc<Remembering>) {
     let (sender, receiver) = std::sync::mpsc::channel();
     let server = Server::configured(move |config| {
         let store = Arc::new(Remembering {
-            store: config.store.clone(),
+            store: config.storage.store.clone(),
             memory: Mutex::default(),
             reads: AtomicUsize::new(0),
         });
-        config.store = store.clone();
+        config.storage.store = store.clone();
         sender.send(store).unwrap();
     });
     let mut client = server.client().await;

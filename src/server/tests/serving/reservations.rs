@@ -106,7 +106,7 @@ impl Setting {
         let strategy = Numbering(numbers.clone());
         let server = Server::configured(move |config| {
             sender.send(Meddled::of(config)).unwrap();
-            config.code.kind::<Order>().strategy(strategy);
+            config.resources.code.kind::<Order>().strategy(strategy);
         });
         let client = server.client().await;
         Setting {

@@ -112,7 +112,7 @@ async fn no_log_at_any_verbosity_and_no_metric_has_a_secret() {
     };
     let tokens = StaticTokens::new([(CANARY.to_owned(), user)]);
     let server = Server::configured(|config| {
-        config.authentication.chain = vec![Tokens::new(vec![Arc::new(tokens)], None)];
+        config.access.authentication.chain = vec![Tokens::new(vec![Arc::new(tokens)], None)];
     });
     let mut client = server.client().await;
     let mut codes = Vec::new();

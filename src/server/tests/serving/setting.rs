@@ -119,12 +119,11 @@ async fn config() -> Config {
     let mut listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), None);
     listener.workers = 2;
     let store = keelson_storage::open(StoreConfig::Memory { history }).await.unwrap();
-    Config {
-        cache_bytes: 16 << 20,
-        authentication: Authentication::default().with_anonymous(Anonymous::Everywhere),
-        authorization: Authorization::new(vec![Arc::new(AlwaysAllow)]),
-        ..Config::new(vec![&keelson_codegen_sample::api::SCHEME], store, listener)
-    }
+    let mut config = Config::new(vec![&keelson_codegen_sample::api::SCHEME], store, listener);
+    config.storage.cache_bytes = 16 << 20;
+    config.access.authentication = Authentication::default().with_anonymous(Anonymous::Everywhere);
+    config.access.authorization = Authorization::new(vec![Arc::new(AlwaysAllow)]);
+    config
 }
 
 /// A client on one HTTP/2 connection.

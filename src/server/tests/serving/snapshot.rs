@@ -50,8 +50,8 @@ async fn a_right_to_look_is_none_to_a_copy_of_everything() {
             .await
             .unwrap();
         let server = Server::configured(move |config| {
-            config.store = store;
-            config.authorization = Authorization::new(vec![Arc::new(Verbs(verbs))]);
+            config.storage.store = store;
+            config.access.authorization = Authorization::new(vec![Arc::new(Verbs(verbs))]);
         });
         let answer = server.client().await.get(PATH).await;
         assert_eq!(answer.status(), status, "{verbs:?}");

@@ -20,7 +20,7 @@ async fn empty() -> Arc<dyn Store> {
 async fn setting() -> (Server, Client, Arc<Swapped>) {
     let store = Arc::new(Swapped::new(empty().await));
     let served = store.clone();
-    let server = Server::configured(move |config| config.store = served);
+    let server = Server::configured(move |config| config.storage.store = served);
     let client = server.client().await;
     (server, client, store)
 }

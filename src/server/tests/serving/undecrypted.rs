@@ -56,7 +56,7 @@ async fn setting() -> (TempDir, Server) {
             resources: vec!["orders.shop.example.com".to_owned()],
             providers: vec![Provider::Identity, Provider::Kms(kms)],
         };
-        config.encryption = Encryption::new(Configuration { rules: vec![rule] }).unwrap();
+        config.storage.encryption = Encryption::new(Configuration { rules: vec![rule] }).unwrap();
     });
     let store = receiver.recv().unwrap();
     let mut client = server.client().await;

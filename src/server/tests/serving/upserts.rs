@@ -55,8 +55,8 @@ async fn setting(scheme: &'static Scheme, strategy: impl Strategy<Object = Order
     let (sender, receiver) = std::sync::mpsc::channel();
     let server = Server::configured(move |config| {
         sender.send(Meddled::of(config)).unwrap();
-        config.schemes = vec![scheme];
-        config.code.kind::<Order>().strategy(strategy);
+        config.resources.schemes = vec![scheme];
+        config.resources.code.kind::<Order>().strategy(strategy);
     });
     let client = server.client().await;
     (server, client, receiver.recv().unwrap())
