@@ -40,16 +40,18 @@ pub(crate) fn authentication(
     credentials: &Credentials,
     certificates: &Certificates,
 ) -> Result<Authenticators, OptionError> {
-    let accounts = &settings.service_accounts;
+    let accounts = &settings.authentication.service_accounts;
     let keys = accounts.keys(&credentials.signing_key_file)?;
     let cache = TokenCache::new(TOKEN_MS, 0).map_err(OptionError::CommandLine)?;
     let issuers = Arc::new(Issuers::default());
-    issuers
-        .replace(oidc(&settings.issuers.settings, &settings.egress).map_err(|reason| OptionError::flag(FILE, reason))?);
+    issuers.replace(
+        oidc(&settings.authentication.issuers.settings, &settings.egress)
+            .map_err(|reason| OptionError::flag(FILE, reason))?,
+    );
     let tokens = Tokens::new(tokens(settings, &keys, &issuers)?, Some(cache));
     let proxy = certificates.proxy.clone().map(|proxy| proxy as Arc<dyn Authenticator>);
     let mut chain: Vec<Arc<dyn Authenticator>> = proxy.into_iter().collect();
-    if let Some(passwords) = &settings.passwords {
+    if let Some(passwords) = &settings.authentication.passwords {
         chain.push(Arc::new(Passwords::new(passwords.0.clone())));
     }
     chain.push(certificates.clients.clone());
@@ -63,8 +65,8 @@ pub(crate) fn authentication(
         keys_url: accounts.keys_url.clone(),
         ..Authentication::default()
     }
-    .with_anonymous(settings.anonymous.clone());
-    if let Some((_, text)) = &settings.issuers.file {
+    .with_anonymous(settings.authentication.anonymous.clone());
+    if let Some((_, text)) = &settings.authentication.issuers.file {
         authentication.metrics.configured(text.as_bytes());
     }
     Ok(Authenticators {
@@ -79,7 +81,7 @@ fn tokens(
     keys: &KeySet,
     issuers: &Arc<Issuers>,
 ) -> Result<Vec<Arc<dyn TokenAuthenticator>>, OptionError> {
-    let accounts = &settings.service_accounts;
+    let accounts = &settings.authentication.service_accounts;
     let own = || accounts.audiences.clone();
     let trust = Arc::new(Trust {
         keys: keys.clone(),
@@ -88,15 +90,15 @@ fn tokens(
         lookup: accounts.lookup,
     });
     let mut chain: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
-    if !settings.tokens.users.is_empty() {
+    if !settings.authentication.tokens.users.is_empty() {
         chain.push(Arc::new(ForAudiences {
             own: own(),
-            tokens: StaticTokens::new(settings.tokens.users.clone()),
+            tokens: StaticTokens::new(settings.authentication.tokens.users.clone()),
         }));
     }
     chain.push(Arc::new(ServiceAccountTokens::legacy(trust.clone())));
     chain.push(Arc::new(ServiceAccountTokens::bound(trust)));
-    if settings.bootstrap_tokens {
+    if settings.authentication.bootstrap_tokens {
         chain.push(Arc::new(ForAudiences {
             own: own(),
             tokens: BootstrapTokens::default(),
@@ -106,7 +108,7 @@ fn tokens(
         own: own(),
         tokens: issuers.clone(),
     }));
-    if let Some(given) = &settings.token_webhook {
+    if let Some(given) = &settings.authentication.token_webhook {
         let tokens = WebhookTokens {
             webhook: given.webhook.clone(),
             version: given.version,
@@ -132,7 +134,10 @@ pub(crate) struct Authenticators {
 impl Authenticators {
     /// Goes on with files that have changed until the shutdown.
     pub(crate) fn follow(self, settings: &Settings, shutdown: &Shutdown) {
-        match (&settings.issuers.file, &settings.issuers.authorities_file) {
+        match (
+            &settings.authentication.issuers.file,
+            &settings.authentication.issuers.authorities_file,
+        ) {
             (Some((path, text)), _) => self.follow_file(path.clone(), text.clone(), settings, shutdown),
             (None, Some(path)) => self.follow_authorities(path.clone(), settings, shutdown),
             (None, None) => {}
@@ -142,7 +147,7 @@ impl Authenticators {
     /// The authorities of the issuer that flags describe.
     fn follow_authorities(self, path: PathBuf, settings: &Settings, shutdown: &Shutdown) {
         let egress = settings.egress.clone();
-        let known = Mutex::new(settings.issuers.settings.clone());
+        let known = Mutex::new(settings.authentication.issuers.settings.clone());
         let reload = move || {
             let text = read_authorities(&path).map_err(|error| error.to_string())?;
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,10 +166,10 @@ impl Authenticators {
     /// The file of issuers.
     fn follow_file(self, path: PathBuf, text: String, settings: &Settings, shutdown: &Shutdown) {
         let egress = settings.egress.clone();
-        let taken = settings.service_accounts.issuers.clone();
+        let taken = settings.authentication.service_accounts.issuers.clone();
         let open = settings.authorization.has(AuthorizerKind::AlwaysAllow);
-        let flag = settings.anonymous.clone();
-        let said = settings.issuers.anonymous.is_some();
+        let flag = settings.authentication.anonymous.clone();
+        let said = settings.authentication.issuers.anonymous.is_some();
         let known = Mutex::new(text);
         let reload = move || {
             let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
@@ -200,7 +205,7 @@ fn issuer(settings: &Settings, credentials: &Credentials) -> Result<TokenIssuer,
     const FLAG: &str = "--service-account-signing-key-file";
     let path = &credentials.signing_key_file;
     let pem = std::fs::read_to_string(path).map_err(|error| OptionError::file(FLAG, path, error))?;
-    let accounts = &settings.service_accounts;
+    let accounts = &settings.authentication.service_accounts;
     let name = accounts.issuers.first().map_or("", String::as_str);
     let mut issuer = TokenIssuer::new(&pem, name).map_err(|reason| OptionError::file(FLAG, path, reason))?;
     issuer.lifetimes = accounts.lifetimes;

@@ -29,30 +29,35 @@ pub(crate) struct Certificates {
 impl Certificates {
     /// Reads the files.
     pub(crate) fn load(settings: &Settings, credentials: &Credentials) -> Result<Certificates, OptionError> {
-        let fault = |error: TlsError| OptionError::folder(settings.serving.files().0, error);
-        let serving = serving_certificates(&settings.serving, &settings.named).map_err(fault)?;
-        let tls = TlsState::new(serving, &settings.tls).map_err(fault)?;
+        let fault = |error: TlsError| OptionError::folder(settings.serving.certificate.files().0, error);
+        let serving = serving_certificates(&settings.serving.certificate, &settings.serving.named).map_err(fault)?;
+        let tls = TlsState::new(serving, &settings.serving.tls).map_err(fault)?;
         let fault = |reason: String| OptionError::flag("--client-ca-file", reason);
         let authorities = certificates(&credentials.client_ca_pem).map_err(|error| fault(error.to_string()))?;
         let clients = ClientCertificates::new(&authorities).map_err(fault)?;
         Ok(Certificates {
             tls: Arc::new(tls),
             clients: Arc::new(clients),
-            proxy: settings.front_proxy.as_ref().map(front_proxy).transpose()?,
+            proxy: settings
+                .authentication
+                .front_proxy
+                .as_ref()
+                .map(front_proxy)
+                .transpose()?,
         })
     }
 
     /// Goes on with renewed files until the shutdown.
     pub(crate) fn follow(self, settings: &Settings, shutdown: &Shutdown) {
-        let (serving, named) = (settings.serving.clone(), settings.named.clone());
+        let (serving, named) = (settings.serving.certificate.clone(), settings.serving.named.clone());
         let load = move || serving_certificates(&serving, &named);
         tokio::task::spawn_local(self.tls.follow(load, LOOK, shutdown.clone()));
-        if let Some(path) = settings.client_ca_file.clone() {
-            let known = settings.client_ca_pem.clone().unwrap_or_default();
+        if let Some(path) = settings.authentication.client_ca_file.clone() {
+            let known = settings.authentication.client_ca_pem.clone().unwrap_or_default();
             let replace = move |new: &[_]| self.clients.replace(new);
             follow_authorities("authorities of clients", path, known, replace, shutdown);
         }
-        if let (Some(proxy), Some(given)) = (self.proxy, &settings.front_proxy) {
+        if let (Some(proxy), Some(given)) = (self.proxy, &settings.authentication.front_proxy) {
             let (path, known) = (given.client_ca_file.clone(), given.client_ca_pem.clone());
             let replace = move |new: &[_]| proxy.replace(new);
             follow_authorities("authorities of proxies", path, known, replace, shutdown);

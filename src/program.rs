@@ -173,11 +173,11 @@ impl Server {
     /// Starts it within a `LocalSet`; it serves when this returns, and its hooks run.
     pub(crate) async fn start(self, settings: &Settings) -> Result<(Running, Credentials), OptionError> {
         let credentials = provision(settings, SystemTime::now())?;
-        let store = open(settings.store.clone()).await?;
+        let store = open(settings.storage.store.clone()).await?;
         let stored = Stored {
             store,
-            encryption: encryption(settings.encryption.as_ref())?,
-            placement: placement(&settings.placement).await?,
+            encryption: encryption(settings.storage.encryption.as_ref())?,
+            placement: placement(&settings.storage.placement).await?,
         };
         let certificates = Certificates::load(settings, &credentials)?;
         let authenticators = authentication::authentication(settings, &credentials, &certificates)?;
@@ -216,7 +216,7 @@ impl Server {
     ) -> Result<Config, OptionError> {
         if self.kubernetes {
             self.code.merge(keelson_kube::code(&keelson_kube::CodeOptions {
-                event_time_to_live: settings.event_time_to_live,
+                event_time_to_live: settings.kubernetes.event_time_to_live,
             }));
             let hooks = keelson_kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
             self.hooks.splice(0..0, hooks);
@@ -250,8 +250,8 @@ impl Server {
                 store: stored.store,
                 encryption: stored.encryption,
                 placement: stored.placement,
-                prefix: settings.store_prefix.clone(),
-                cache_bytes: settings.cache_bytes,
+                prefix: settings.storage.prefix.clone(),
+                cache_bytes: settings.storage.cache_bytes,
             },
             access: AccessConfig {
                 authentication: access.authentication,
@@ -338,13 +338,13 @@ fn encryption(file: Option<&EncryptionFile>) -> Result<Arc<Encryption>, OptionEr
 
 /// Where and how to listen.
 fn listener(settings: &Settings, tls: Arc<TlsState>) -> ListenerConfig {
-    let mut config = ListenerConfig::new(settings.address, Some(tls));
-    if let Some(count) = settings.http2_max_streams {
+    let mut config = ListenerConfig::new(settings.serving.address, Some(tls));
+    if let Some(count) = settings.serving.http2_max_streams {
         config.limits.http2_max_streams = count;
     }
     let longest = settings.requests.timeout.max(settings.requests.shutdown.watch_grace);
     config.limits.drain_timeout = longest;
-    config.goaway = settings.goaway_chance.map(|chance| Goaway {
+    config.goaway = settings.serving.goaway_chance.map(|chance| Goaway {
         chance,
         entropy: Arc::new(SystemEntropy),
     });

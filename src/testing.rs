@@ -196,7 +196,7 @@ fn run(
 
 async fn start(server: Server, arguments: Vec<String>) -> Result<(Running, Ready), TestServerError> {
     let mut settings = server.settings(arguments.into_iter().map(Into::into).collect())?;
-    settings.address.set_port(0);
+    settings.serving.address.set_port(0);
     let (running, credentials) = server.start(&settings).await?;
     match ready(&settings, &running, credentials.kubeconfig.as_deref()).await {
         Ok(ready) => Ok((running, ready)),
@@ -216,7 +216,7 @@ async fn ready(settings: &Settings, running: &Running, file: Option<&Path>) -> R
     if let Some(file) = file {
         let written = std::fs::read_to_string(file)?;
         let quoted = |url: &str| format!("{url:?}");
-        kubeconfig = written.replace(&quoted(&server_url(settings.address)), &quoted(&url));
+        kubeconfig = written.replace(&quoted(&server_url(settings.serving.address)), &quoted(&url));
         std::fs::write(file, &kubeconfig)?;
     }
     let authority = std::fs::read_to_string(settings.data_dir.join("pki/ca.crt"))?;

@@ -45,7 +45,7 @@ pub use kubeconfig::server_url;
 pub use logs::Format as LogFormat;
 pub use misc::Cidr;
 pub use secure_serving::{NamedCertificate, ServingCertificate};
-pub use settings::{Log, Settings};
+pub use settings::{AuthenticationSettings, KubernetesSettings, Log, ServingSettings, Settings, StorageSettings};
 pub use store_command::StoreCommand;
 pub use token_file::{Passwords, Tokens};
 

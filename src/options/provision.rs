@@ -50,7 +50,7 @@ pub fn provision(settings: &Settings, now: SystemTime) -> Result<Credentials, Op
         loaded: None,
     };
     let serving = serving(settings, &mut authority)?;
-    let client_ca_pem = match &settings.client_ca_pem {
+    let client_ca_pem = match &settings.authentication.client_ca_pem {
         Some(given) => given.clone(),
         None => authority.get()?.pem().certificate_pem.clone(),
     };
@@ -58,7 +58,7 @@ pub fn provision(settings: &Settings, now: SystemTime) -> Result<Credentials, Op
         Some(path) => Some(admin(settings, &mut authority, &serving, path)?),
         None => None,
     };
-    let signing_key_file = match &settings.service_accounts.signing_key_file {
+    let signing_key_file = match &settings.authentication.service_accounts.signing_key_file {
         Some(given) => given.clone(),
         None => signing_key(&pki)?,
     };
@@ -100,7 +100,7 @@ impl Authority<'_> {
 }
 
 fn serving(settings: &Settings, authority: &mut Authority<'_>) -> Result<CertifiedKeyPem, OptionError> {
-    match &settings.serving {
+    match &settings.serving.certificate {
         ServingCertificate::Given { certificate, key } => CertifiedKeyPem::read(certificate, key).map_err(plain),
         ServingCertificate::Missing { certificate, key } => {
             let folder = certificate.parent().unwrap_or(authority.folder);
@@ -119,10 +119,10 @@ fn serving(settings: &Settings, authority: &mut Authority<'_>) -> Result<Certifi
 /// Loopback, the address listened on, and the first of each service range, which the service `kubernetes` has.
 fn addresses(settings: &Settings) -> Vec<IpAddr> {
     let mut addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-    if !settings.address.ip().is_unspecified() && !settings.address.ip().is_loopback() {
-        addresses.push(settings.address.ip());
+    if !settings.serving.address.ip().is_unspecified() && !settings.serving.address.ip().is_loopback() {
+        addresses.push(settings.serving.address.ip());
     }
-    addresses.extend(settings.service_ranges.iter().map(|range| match range.base {
+    addresses.extend(settings.kubernetes.service_ranges.iter().map(|range| match range.base {
         IpAddr::V4(base) => IpAddr::V4(u32::from(base).saturating_add(1).into()),
         IpAddr::V6(base) => IpAddr::V6(u128::from(base).saturating_add(1).into()),
     }));
@@ -147,7 +147,7 @@ fn admin(
     let server_name = server_name(settings, &serving.certificate_pem);
     let kubeconfig = Kubeconfig {
         name: &settings.program,
-        address: settings.address,
+        address: settings.serving.address,
         authority_pem: &authority_pem,
         server_name: server_name.as_deref(),
         client_certificate_pem: &client.certificate_pem,
@@ -166,7 +166,7 @@ fn server_name(settings: &Settings, certificate_pem: &str) -> Option<String> {
     let (_, pem) = x509_parser::pem::parse_x509_pem(certificate_pem.as_bytes()).ok()?;
     let certificate = pem.parse_x509().ok()?;
     let names = &certificate.subject_alternative_name().ok()??.value.general_names;
-    let address = match settings.address.ip() {
+    let address = match settings.serving.address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.octets().to_vec(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.octets().to_vec(),
         IpAddr::V4(ip) => ip.octets().to_vec(),

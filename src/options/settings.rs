@@ -1,11 +1,12 @@
 //! Options completed with defaults and checked, files included. Nothing is made or changed yet.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use keelson_access::authn::Anonymous;
 use keelson_access::authz::configuration::AuthorizerKind;
+use keelson_kube::bootstrap;
 use keelson_machinery::scheme::Scheme;
 use keelson_net::client::Egress;
 use keelson_net::tls::TlsSettings;
@@ -23,9 +24,8 @@ use super::misc::Cidr;
 use super::secure_serving::{NamedCertificate, ServingCertificate};
 use super::token_file::{Passwords, Tokens};
 use super::{OptionError, Options, logs};
-use keelson_kube::bootstrap;
 
-/// What the command line asks for.
+/// What the command line asks for, by subsystem.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Name of the program: of its data folder, its cluster in the kubeconfig.
@@ -34,8 +34,30 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// The admin's kubeconfig; `None` when clients are vouched for by a given authority.
     pub kubeconfig: Option<PathBuf>,
+    pub serving: ServingSettings,
+    pub requests: RequestSettings,
+    pub authentication: AuthenticationSettings,
+    pub authorization: AuthorizationSettings,
+    /// The ways of the server's own connections.
+    pub egress: Egress,
+    pub runtime: RuntimeConfig,
+    /// Which admission plug-ins are on.
+    pub admission: AdmissionSettings,
+    pub storage: StorageSettings,
+    pub kubernetes: KubernetesSettings,
+    pub audit: AuditSettings,
+    pub log: Log,
+    /// Lines for the log, of things that are odd but no errors.
+    pub warnings: Vec<String>,
+    /// Flags that were given and checked, and that nothing uses yet.
+    pub unused: Vec<&'static str>,
+}
+
+/// How clients reach the server.
+#[derive(Clone, Debug)]
+pub struct ServingSettings {
     pub address: SocketAddr,
-    pub serving: ServingCertificate,
+    pub certificate: ServingCertificate,
     /// Certificates for some names, the first that fits first.
     pub named: Vec<NamedCertificate>,
     pub tls: TlsSettings,
@@ -43,7 +65,11 @@ pub struct Settings {
     pub http2_max_streams: Option<u32>,
     /// With which probability an answer on HTTP/2 ends its connection.
     pub goaway_chance: Option<f64>,
-    pub requests: RequestSettings,
+}
+
+/// Whom the server believes.
+#[derive(Clone, Debug)]
+pub struct AuthenticationSettings {
     /// The file of the given authority of client certificates.
     pub client_ca_file: Option<PathBuf>,
     /// Its PEM text.
@@ -57,35 +83,33 @@ pub struct Settings {
     pub issuers: Issuers,
     /// Who is asked about tokens that nobody here knows.
     pub token_webhook: Option<TokenWebhookSettings>,
-    pub authorization: AuthorizationSettings,
-    /// The ways of the server's own connections.
-    pub egress: Egress,
-    pub runtime: RuntimeConfig,
-    /// Which admission plug-ins are on.
-    pub admission: AdmissionSettings,
-    pub store: StoreConfig,
-    pub placement: PlacementSettings,
-    /// How values are stored; `None`: as they are.
-    pub encryption: Option<EncryptionFile>,
-    /// What every key begins with: "" or a path without a slash at its end.
-    pub store_prefix: String,
-    /// Memory for objects as they were answered, in bytes.
-    pub cache_bytes: usize,
     pub service_accounts: ServiceAccounts,
     /// A proxy in front that says who sends requests.
     pub front_proxy: Option<FrontProxySettings>,
     /// Whether the tokens of secrets let nodes join.
     pub bootstrap_tokens: bool,
+}
+
+/// Where and how objects are kept.
+#[derive(Clone, Debug)]
+pub struct StorageSettings {
+    pub store: StoreConfig,
+    pub placement: PlacementSettings,
+    /// How values are stored; `None`: as they are.
+    pub encryption: Option<EncryptionFile>,
+    /// What every key begins with: "" or a path without a slash at its end.
+    pub prefix: String,
+    /// Memory for objects as they were answered, in bytes.
+    pub cache_bytes: usize,
+}
+
+/// What only servers of Kubernetes' own kinds know.
+#[derive(Clone, Debug)]
+pub struct KubernetesSettings {
     pub service_ranges: Vec<Cidr>,
     pub allow_privileged: bool,
     /// How long events are kept; `None`: for ever.
     pub event_time_to_live: Option<Duration>,
-    pub log: Log,
-    pub audit: AuditSettings,
-    /// Lines for the log, of things that are odd but no errors.
-    pub warnings: Vec<String>,
-    /// Flags that were given and checked, and that nothing uses yet.
-    pub unused: Vec<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -100,17 +124,21 @@ impl Settings {
         let text = |range: &Cidr| (format!("{}/{}", range.base, range.prefix), range.base);
         let mut setting = bootstrap::Setting {
             client_ca_pem: client_ca_pem.to_owned(),
-            front_proxy: self.front_proxy.as_ref().map(|proxy| bootstrap::FrontProxy {
-                client_ca_pem: proxy.client_ca_pem.clone(),
-                allowed_names: proxy.allowed_names.clone(),
-                headers: proxy.headers.clone(),
-            }),
+            front_proxy: self
+                .authentication
+                .front_proxy
+                .as_ref()
+                .map(|proxy| bootstrap::FrontProxy {
+                    client_ca_pem: proxy.client_ca_pem.clone(),
+                    allowed_names: proxy.allowed_names.clone(),
+                    headers: proxy.headers.clone(),
+                }),
             flow_control: self.requests.priority_and_fairness,
             roles: self.authorization.has(AuthorizerKind::Rbac),
             ..bootstrap::Setting::default()
         };
-        if !self.service_ranges.is_empty() {
-            setting.service_ranges = self.service_ranges.iter().map(text).collect();
+        if !self.kubernetes.service_ranges.is_empty() {
+            setting.service_ranges = self.kubernetes.service_ranges.iter().map(text).collect();
         }
         setting
     }
@@ -128,65 +156,91 @@ impl Options {
         schemes: &[&'static Scheme],
         lookup: impl Fn(&str) -> Option<String>,
     ) -> Result<Settings, OptionError> {
-        let log = Log {
-            format: self.logs.format()?,
-            verbosity: self.logs.v,
-        };
         let data_dir = self.data_folder.folder(program, lookup)?;
         if data_dir.exists() && !data_dir.is_dir() {
             return Err(OptionError::file("--data-dir", &data_dir, "is not a folder"));
         }
-        let client_ca_pem = self.authentication.client_ca()?;
+        let mut warnings = Vec::new();
         let authorization = self.authorization.complete()?;
         let egress = self.egress.complete()?;
-        let tokens = self.authentication.tokens()?;
-        let mut warnings = tokens.warnings.clone();
-        let signing_key_file = self.misc.service_account_signing_key_file.clone();
-        let service_accounts = self.authentication.service_account.complete(signing_key_file)?;
-        let issuers = self
-            .authentication
-            .oidc
-            .complete(&service_accounts.issuers, self.authentication.anonymous_auth)?;
+        let authentication = self.authenticators(&authorization, &egress, &mut warnings)?;
         Ok(Settings {
             program: program.to_owned(),
-            kubeconfig: self.kubeconfig(&data_dir, client_ca_pem.is_some())?,
-            address: self.secure_serving.address()?,
-            serving: self.secure_serving.certificate(&data_dir.join("pki"))?,
-            named: self.secure_serving.named()?,
-            tls: self.secure_serving.tls(&mut warnings)?,
-            http2_max_streams: self.secure_serving.max_streams()?,
-            goaway_chance: self.generic.goaway()?,
+            kubeconfig: self.kubeconfig(&data_dir, authentication.client_ca_pem.is_some())?,
+            serving: self.serving(&data_dir, &mut warnings)?,
             requests: self.features.requests(self.generic.requests()?)?,
-            client_ca_file: self.authentication.client_ca_path().cloned(),
-            client_ca_pem: client_ca_pem.clone(),
-            passwords: self.authentication.passwords()?,
-            tokens,
-            anonymous: self.anonymous(&issuers, &authorization, &mut warnings),
-            token_webhook: self.authentication.webhook.complete(&egress)?,
-            issuers,
+            authentication,
             authorization,
             runtime: self.api_enablement.runtime_config(schemes)?,
             admission: self.admission.complete()?,
-            store: self.etcd.store(&data_dir)?,
-            placement: self.etcd.placement()?,
-            encryption: self.etcd.encryption()?,
-            store_prefix: self.etcd.prefix(),
-            cache_bytes: self.etcd.cache_memory_limit,
-            service_accounts,
-            front_proxy: self
-                .authentication
-                .request_header
-                .complete(client_ca_pem.as_deref(), &mut warnings)?,
-            bootstrap_tokens: self.authentication.enable_bootstrap_token_auth,
-            service_ranges: self.misc.service_ranges()?,
-            allow_privileged: self.misc.allow_privileged.unwrap_or(false),
-            event_time_to_live: self.misc.event_time_to_live()?,
-            log,
+            storage: self.storage(&data_dir)?,
+            kubernetes: self.kubernetes()?,
+            log: Log {
+                format: self.logs.format()?,
+                verbosity: self.logs.v,
+            },
             audit: self.audit(&egress, &mut warnings)?,
             egress,
             warnings,
             unused: self.unused(),
             data_dir,
+        })
+    }
+
+    fn serving(&self, data_dir: &Path, warnings: &mut Vec<String>) -> Result<ServingSettings, OptionError> {
+        Ok(ServingSettings {
+            address: self.secure_serving.address()?,
+            certificate: self.secure_serving.certificate(&data_dir.join("pki"))?,
+            named: self.secure_serving.named()?,
+            tls: self.secure_serving.tls(warnings)?,
+            http2_max_streams: self.secure_serving.max_streams()?,
+            goaway_chance: self.generic.goaway()?,
+        })
+    }
+
+    fn authenticators(
+        &self,
+        authorization: &AuthorizationSettings,
+        egress: &Egress,
+        warnings: &mut Vec<String>,
+    ) -> Result<AuthenticationSettings, OptionError> {
+        let flags = &self.authentication;
+        let client_ca_pem = flags.client_ca()?;
+        let tokens = flags.tokens()?;
+        warnings.extend(tokens.warnings.iter().cloned());
+        let signing_key_file = self.misc.service_account_signing_key_file.clone();
+        let service_accounts = flags.service_account.complete(signing_key_file)?;
+        let issuers = flags.oidc.complete(&service_accounts.issuers, flags.anonymous_auth)?;
+        let front_proxy = flags.request_header.complete(client_ca_pem.as_deref(), warnings)?;
+        Ok(AuthenticationSettings {
+            client_ca_file: flags.client_ca_path().cloned(),
+            client_ca_pem,
+            passwords: flags.passwords()?,
+            tokens,
+            anonymous: self.anonymous(&issuers, authorization, warnings),
+            token_webhook: flags.webhook.complete(egress)?,
+            issuers,
+            service_accounts,
+            front_proxy,
+            bootstrap_tokens: flags.enable_bootstrap_token_auth,
+        })
+    }
+
+    fn storage(&self, data_dir: &Path) -> Result<StorageSettings, OptionError> {
+        Ok(StorageSettings {
+            store: self.etcd.store(data_dir)?,
+            placement: self.etcd.placement()?,
+            encryption: self.etcd.encryption()?,
+            prefix: self.etcd.prefix(),
+            cache_bytes: self.etcd.cache_memory_limit,
+        })
+    }
+
+    fn kubernetes(&self) -> Result<KubernetesSettings, OptionError> {
+        Ok(KubernetesSettings {
+            service_ranges: self.misc.service_ranges()?,
+            allow_privileged: self.misc.allow_privileged.unwrap_or(false),
+            event_time_to_live: self.misc.event_time_to_live()?,
         })
     }
 
@@ -198,7 +252,7 @@ impl Options {
         Ok(audit)
     }
 
-    fn kubeconfig(&self, data_dir: &std::path::Path, given_authority: bool) -> Result<Option<PathBuf>, OptionError> {
+    fn kubeconfig(&self, data_dir: &Path, given_authority: bool) -> Result<Option<PathBuf>, OptionError> {
         match (given_authority, &self.data_folder.kubeconfig_out) {
             (true, Some(_)) => Err(OptionError::flag(
                 "--kubeconfig-out",

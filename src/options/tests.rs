@@ -251,7 +251,11 @@ fn settings_tell_what_is_not_effective_yet() {
         .complete("keelson", &[], |_| Some("/nonexistent".into()))
         .unwrap();
     assert_eq!(settings.unused, ["--allow-privileged"]);
-    assert!(settings.allow_privileged && settings.anonymous == Anonymous::Everywhere && settings.warnings.is_empty());
+    assert!(
+        settings.kubernetes.allow_privileged
+            && settings.authentication.anonymous == Anonymous::Everywhere
+            && settings.warnings.is_empty()
+    );
 }
 
 #[test]
@@ -262,10 +266,10 @@ fn what_is_served_and_how_is_settled() {
     let settings = options(line).complete("keelson", &[], |_| Some("/x".into())).unwrap();
     assert_eq!(settings.warnings.len(), 2);
     assert_eq!(
-        (settings.goaway_chance, settings.http2_max_streams),
+        (settings.serving.goaway_chance, settings.serving.http2_max_streams),
         (Some(0.02), Some(7))
     );
-    assert!(!settings.tls.http2);
+    assert!(!settings.serving.tls.http2);
     let requests = settings.requests;
     assert_eq!(requests.strict_transport.unwrap(), "max-age=1; preload");
     assert_eq!(requests.timeout, std::time::Duration::from_secs(90));
@@ -285,7 +289,7 @@ fn always_allow_shuts_out_anonymous_requests() {
     let settings = options("--authorization-mode=AlwaysAllow")
         .complete("keelson", &[], |_| Some("/x".into()))
         .unwrap();
-    assert_eq!(settings.anonymous, Anonymous::Nowhere);
+    assert_eq!(settings.authentication.anonymous, Anonymous::Nowhere);
     assert!(settings.warnings[0].starts_with("AnonymousAuth is not allowed with the AlwaysAllow authorizer."));
     assert!(settings.unused.is_empty());
 }

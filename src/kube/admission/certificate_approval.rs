@@ -1,12 +1,12 @@
 //! CertificateApproval: who approves or denies a request for a certificate needs the right to `approve` in the name of its
 //! signer.
 
+use keelson_api::certificates_k8s_io::v1::CertificateSigningRequest;
 use keelson_registry::Outcome;
 use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::{later, now};
 
 use crate::certificates::signers;
-use keelson_api::certificates_k8s_io::v1::CertificateSigningRequest;
 
 pub struct CertificateApproval;
 

@@ -1,13 +1,13 @@
 //! CertificateSigning: who issues a certificate, or says why there is none, needs the right to `sign` in the name of the
 //! signer.
 
+use keelson_api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestStatus};
 use keelson_machinery::equality;
 use keelson_registry::Outcome;
 use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::{later, now};
 
 use crate::certificates::signers;
-use keelson_api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestStatus};
 
 pub struct CertificateSigning;
 

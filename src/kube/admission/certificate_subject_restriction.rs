@@ -1,5 +1,6 @@
 //! CertificateSubjectRestriction: nobody gets a client certificate for the group that may do everything.
 
+use keelson_api::certificates_k8s_io::v1::CertificateSigningRequest;
 use keelson_machinery::status::StatusError;
 use keelson_registry::Outcome;
 use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
@@ -9,7 +10,6 @@ use x509_parser::pem::Pem;
 use x509_parser::prelude::FromDer;
 
 use crate::certificates::signers;
-use keelson_api::certificates_k8s_io::v1::CertificateSigningRequest;
 
 /// Signs for clients of this server, whatever their groups.
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";

@@ -1,5 +1,6 @@
 //! ClusterTrustBundleAttest: who vouches for authorities in the name of a signer needs the right to `attest` for it.
 
+use keelson_api::certificates_k8s_io::v1beta1::ClusterTrustBundle;
 use keelson_machinery::field::text::quote;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
@@ -9,7 +10,6 @@ use keelson_registry::outcome::{later, now};
 
 use crate::certificates::signers::{GROUP, may};
 use crate::rbac::is_only_collected;
-use keelson_api::certificates_k8s_io::v1beta1::ClusterTrustBundle;
 
 const PLURAL: &str = "clustertrustbundles";
 

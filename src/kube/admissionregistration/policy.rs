@@ -1,5 +1,9 @@
 //! Admission policies and what binds them: what they name, their writer must be allowed to read.
 
+use keelson_api::admissionregistration_k8s_io::v1::{
+    MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ParamKind, ParamRef, ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+};
 use keelson_machinery::field::{ErrorList, FieldError};
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
@@ -12,10 +16,6 @@ use crate::cells;
 use crate::metadata;
 use crate::status_alone::StatusAlone;
 use crate::typed::{same, typed};
-use keelson_api::admissionregistration_k8s_io::v1::{
-    MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ParamKind, ParamRef, ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding,
-};
 
 pub const VALIDATING: &str = "validatingadmissionpolicies";
 pub const MUTATING: &str = "mutatingadmissionpolicies";

@@ -1,10 +1,10 @@
 //! Configurations of admission webhooks.
 
+use keelson_api::admissionregistration_k8s_io::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
 use keelson_registry::{KindCode, MetadataChecks, RepeatedChecks};
 
 use crate::cells;
 use crate::metadata;
-use keelson_api::admissionregistration_k8s_io::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
 
 const CHECKS: MetadataChecks = metadata::any_finalizer(RepeatedChecks::WHOLE);
 

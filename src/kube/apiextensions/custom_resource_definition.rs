@@ -1,11 +1,11 @@
 //! Definitions of custom resources: names that follow from the kind, and the versions that objects were stored in.
 
+use keelson_api::apiextensions_k8s_io::v1::{CustomResourceDefinition, CustomResourceDefinitionCondition};
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_registry::{Context, KindCode, RepeatedChecks, Strategy};
 
 use crate::metadata;
 use crate::typed::IMMUTABLE;
-use keelson_api::apiextensions_k8s_io::v1::{CustomResourceDefinition, CustomResourceDefinitionCondition};
 
 /// Registers the rules of definitions.
 pub fn register(code: &mut KindCode) {

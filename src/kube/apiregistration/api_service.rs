@@ -1,11 +1,11 @@
 //! Registrations of API groups and versions: those that this server serves itself are there at once.
 
+use keelson_api::apiregistration_k8s_io::v1::{APIService, APIServiceCondition};
 use keelson_registry::write::Part;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
 use crate::typed::keep_metadata;
-use keelson_api::apiregistration_k8s_io::v1::{APIService, APIServiceCondition};
 
 const AVAILABLE: &str = "Available";
 

@@ -1,11 +1,11 @@
 //! Controller revisions: data that never changes.
 
+use keelson_api::apps::v1::ControllerRevision;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
 use crate::typed::{IMMUTABLE, non_negative};
-use keelson_api::apps::v1::ControllerRevision;
 
 /// Registers the rules of controller revisions.
 pub fn register(code: &mut KindCode) {

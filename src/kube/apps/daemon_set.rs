@@ -1,5 +1,6 @@
 //! Daemon sets.
 
+use keelson_api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy};
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::intstr::IntOrString;
@@ -11,7 +12,6 @@ use crate::cells;
 use crate::core::pod_spec;
 use crate::metadata;
 use crate::typed::non_negative;
-use keelson_api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy};
 
 const NAMES: workload::Names = workload::Names {
     selector: "daemonset",

@@ -1,5 +1,6 @@
 //! Deployments.
 
+use keelson_api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy as Rollout, RollingUpdateDeployment};
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_registry::write::Part;
 use keelson_registry::{Context, KindCode, Strategy};
@@ -9,7 +10,6 @@ use crate::cells;
 use crate::core::pod_spec;
 use crate::metadata;
 use crate::typed::{is_new_generation, non_negative};
-use keelson_api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy as Rollout, RollingUpdateDeployment};
 
 const NAMES: workload::Names = workload::Names {
     selector: "deployment",

@@ -1,5 +1,6 @@
 //! Replica sets.
 
+use keelson_api::apps::v1::{ReplicaSet, ReplicaSetSpec};
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_registry::{Context, KindCode, Strategy};
 
@@ -8,7 +9,6 @@ use crate::cells;
 use crate::core::pod_spec;
 use crate::metadata;
 use crate::typed::{is_new_generation, non_negative};
-use keelson_api::apps::v1::{ReplicaSet, ReplicaSetSpec};
 
 const NAMES: workload::Names = workload::Names {
     selector: "deployment",

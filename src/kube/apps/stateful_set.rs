@@ -1,5 +1,6 @@
 //! Stateful sets.
 
+use keelson_api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_registry::{Context, KindCode, Strategy};
@@ -9,7 +10,6 @@ use crate::cells;
 use crate::core::{persistent_volume_claim, pod_spec};
 use crate::metadata;
 use crate::typed::{is_new_generation, non_negative, shown};
-use keelson_api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
 
 const NAMES: workload::Names = workload::Names {
     selector: "statefulset",

@@ -1,12 +1,12 @@
 //! Workloads: common parts of the kinds with a pod template and a selector.
 
+use keelson_api::core::v1::PodTemplateSpec;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::LabelSelector as Message;
 use keelson_machinery::selector::label::{LabelSelector, validate_label_selector};
 
 use crate::core::pod_spec;
 use crate::typed::{IMMUTABLE, same, shown, shown_option};
-use keelson_api::core::v1::PodTemplateSpec;
 
 /// How a kind is called in the texts of its faults.
 pub struct Names {

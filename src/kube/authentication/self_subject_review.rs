@@ -1,10 +1,10 @@
 //! SelfSubjectReview: who the sender of the request is.
 
+use keelson_api::authentication_k8s_io::v1::SelfSubjectReview;
 use keelson_machinery::object::Kind;
 use keelson_registry::{Answer, Call, Handler, Reply};
 
 use super::user_info;
-use keelson_api::authentication_k8s_io::v1::SelfSubjectReview;
 
 pub struct Review;
 

@@ -1,12 +1,12 @@
 //! TokenReview: whom a token stands for.
 
+use keelson_api::authentication_k8s_io::v1::{TokenReview, TokenReviewSpec};
 use keelson_machinery::object::Kind;
 use keelson_machinery::status::StatusError;
 use keelson_registry::{Answer, Call, Handler, Reply};
 
 use super::user_info;
 use crate::typed::body;
-use keelson_api::authentication_k8s_io::v1::{TokenReview, TokenReviewSpec};
 
 pub struct Review;
 

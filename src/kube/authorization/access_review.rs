@@ -1,6 +1,10 @@
 //! SelfSubjectAccessReview, SubjectAccessReview and LocalSubjectAccessReview: whether somebody may do one thing.
 
 use keelson_access::user::User;
+use keelson_api::authorization_k8s_io::v1::{
+    LocalSubjectAccessReview, SelfSubjectAccessReview, SubjectAccessReview, SubjectAccessReviewSpec,
+    SubjectAccessReviewStatus,
+};
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Kind;
 use keelson_machinery::status::StatusError;
@@ -9,10 +13,6 @@ use keelson_registry::{Answer, Call, Handler, Reply};
 use super::attributes::Question;
 use super::{GROUP, validate};
 use crate::typed::body;
-use keelson_api::authorization_k8s_io::v1::{
-    LocalSubjectAccessReview, SelfSubjectAccessReview, SubjectAccessReview, SubjectAccessReviewSpec,
-    SubjectAccessReviewStatus,
-};
 
 /// Of the sender of the request.
 pub struct OfSender;

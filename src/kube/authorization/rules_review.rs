@@ -1,14 +1,14 @@
 //! SelfSubjectRulesReview: all that the sender of the request may do in a namespace.
 
 use keelson_access::authz::{Rules, aggregate};
+use keelson_api::authorization_k8s_io::v1::{
+    NonResourceRule, ResourceRule, SelfSubjectRulesReview, SubjectRulesReviewStatus,
+};
 use keelson_machinery::object::Kind;
 use keelson_machinery::status::StatusError;
 use keelson_registry::{Answer, Call, Handler, Reply};
 
 use crate::typed::body;
-use keelson_api::authorization_k8s_io::v1::{
-    NonResourceRule, ResourceRule, SelfSubjectRulesReview, SubjectRulesReviewStatus,
-};
 
 pub struct Review;
 

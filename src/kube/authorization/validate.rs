@@ -1,12 +1,12 @@
 //! Faults of questions about permissions.
 
+use keelson_api::authorization_k8s_io::v1::{NonResourceAttributes, ResourceAttributes, SubjectAccessReviewSpec};
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::validation::labels;
 use serde_json::json;
 
 use crate::typed::shown;
-use keelson_api::authorization_k8s_io::v1::{NonResourceAttributes, ResourceAttributes, SubjectAccessReviewSpec};
 
 /// Exactly one kind of attributes, with usable selectors.
 pub fn attributes(resource: Option<&ResourceAttributes>, path: Option<&NonResourceAttributes>) -> ErrorList {

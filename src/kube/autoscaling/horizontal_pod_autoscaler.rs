@@ -1,5 +1,9 @@
 //! HorizontalPodAutoscalers (of v2, the hub).
 
+use keelson_api::autoscaling::v2::{
+    CrossVersionObjectReference, HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscaler,
+    HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec, MetricSpec,
+};
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::names;
 use keelson_registry::{Context, KindCode, Strategy};
@@ -7,10 +11,6 @@ use keelson_registry::{Context, KindCode, Strategy};
 use crate::cells;
 use crate::metadata;
 use crate::typed::non_negative;
-use keelson_api::autoscaling::v2::{
-    CrossVersionObjectReference, HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscaler,
-    HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec, MetricSpec,
-};
 
 const METRIC_TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
 const SELECT_POLICIES: [&str; 3] = ["Disabled", "Max", "Min"];

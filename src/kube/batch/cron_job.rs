@@ -1,5 +1,6 @@
 //! Cron jobs.
 
+use keelson_api::batch::v1::CronJob;
 use keelson_machinery::field::Path;
 use keelson_registry::{KindCode, MetadataChecks, RepeatedChecks, Strategy};
 
@@ -7,7 +8,6 @@ use crate::cells;
 use crate::core::pod_spec;
 use crate::metadata;
 use crate::typed::is_new_generation;
-use keelson_api::batch::v1::CronJob;
 
 const CHECKS: MetadataChecks = MetadataChecks {
     status: RepeatedChecks::NONE,

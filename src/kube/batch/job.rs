@@ -2,6 +2,7 @@
 
 mod keep;
 
+use keelson_api::batch::v1::{Job, JobSpec};
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
@@ -10,7 +11,6 @@ use keelson_registry::{Context, KindCode, Strategy};
 use crate::cells;
 use crate::core::pod_spec;
 use crate::typed::{is_new_generation, non_negative};
-use keelson_api::batch::v1::{Job, JobSpec};
 
 /// Labels of a job's pods: the name that selectors use, and the older one that is kept for clients that look for it.
 const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use keelson_api::core::v1::ConfigMap;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_net::tls::unexpired;
@@ -11,7 +12,6 @@ use keelson_server::server::HookContext;
 use super::maker::{Maker, Wanted};
 use super::{MANAGER, Setting};
 use crate::typed::typed;
-use keelson_api::core::v1::ConfigMap;
 
 const NAME: &str = "extension-apiserver-authentication";
 /// What the keys about a proxy in front begin with.

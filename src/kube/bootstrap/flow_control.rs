@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use keelson_access::flowcontrol::spec::{CATCH_ALL, EXEMPT, GROUP, LEVELS, SCHEMAS};
+use keelson_api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, PriorityLevelConfiguration};
 use keelson_machinery::equality;
 use keelson_machinery::meta::v1::{DeleteOptions, ObjectMeta};
 use keelson_machinery::object::Object;
@@ -16,7 +17,6 @@ use tokio::sync::oneshot;
 use super::maker::{Maker, Wanted, read, retried};
 use crate::flowcontrol::dangling::{self, FlowSchemaStatus};
 use crate::typed::typed;
-use keelson_api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, PriorityLevelConfiguration};
 
 const LEVEL_DATA: &str = include_str!("data/prioritylevelconfigurations.jsonl");
 const SCHEMA_DATA: &str = include_str!("data/flowschemas.jsonl");

@@ -1,10 +1,10 @@
 //! The priority classes of the system.
 
+use keelson_api::scheduling_k8s_io::v1::PriorityClass;
 use keelson_server::server::HookContext;
 
 use super::MANAGER;
 use super::maker::{Maker, Wanted, leave, read};
-use keelson_api::scheduling_k8s_io::v1::PriorityClass;
 
 const CLASSES: &str = include_str!("data/priorityclasses.jsonl");
 

@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 
 use keelson_access::authz::rbac::{Rule, missing_rules};
+use keelson_api::rbac_authorization_k8s_io::v1::{
+    AggregationRule, ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject,
+};
 use keelson_machinery::equality;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
@@ -11,9 +14,6 @@ use keelson_machinery::reflect::Reflect;
 
 use crate::rbac::to_rules;
 use crate::typed::typed;
-use keelson_api::rbac_authorization_k8s_io::v1::{
-    AggregationRule, ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject,
-};
 
 /// Objects whose annotation of this name says `false` are left alone.
 const AUTOUPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";

@@ -1,13 +1,13 @@
 //! The default roles and bindings.
 
 use keelson_access::authz::rbac::{GROUP, Rule};
+use keelson_api::rbac_authorization_k8s_io::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use keelson_machinery::object::Object;
 use keelson_server::server::HookContext;
 
 use super::maker::{Maker, Reconcile, Wanted, read};
 use super::{MANAGER, reconcile};
 use crate::rbac::to_rules;
-use keelson_api::rbac_authorization_k8s_io::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 
 const CLUSTER_ROLES: &str = include_str!("data/clusterroles.jsonl");
 const CLUSTER_ROLE_BINDINGS: &str = include_str!("data/clusterrolebindings.jsonl");

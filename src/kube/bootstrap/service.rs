@@ -3,6 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
+use keelson_api::core::v1::{
+    EndpointAddress, EndpointPort, EndpointSubset, Endpoints, Service, ServicePort, ServiceSpec,
+};
+use keelson_api::discovery_k8s_io::v1::{self as discovery, EndpointSlice};
+use keelson_api::networking_k8s_io::v1::{IPAddress, IPAddressSpec, ParentReference};
 use keelson_machinery::intstr::IntOrString;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
@@ -11,11 +16,6 @@ use keelson_server::server::HookContext;
 use super::maker::{Maker, Wanted, leave};
 use super::{MANAGER, Setting};
 use crate::typed::typed;
-use keelson_api::core::v1::{
-    EndpointAddress, EndpointPort, EndpointSubset, Endpoints, Service, ServicePort, ServiceSpec,
-};
-use keelson_api::discovery_k8s_io::v1::{self as discovery, EndpointSlice};
-use keelson_api::networking_k8s_io::v1::{IPAddress, IPAddressSpec, ParentReference};
 
 const NAME: &str = "kubernetes";
 const NAMESPACE: &str = "default";

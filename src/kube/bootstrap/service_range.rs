@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use keelson_api::networking_k8s_io::v1::{ServiceCIDR, ServiceCIDRSpec};
 use keelson_machinery::meta::v1::{Condition, ObjectMeta};
 use keelson_machinery::object::Object;
 use keelson_machinery::time::Time;
@@ -10,7 +11,6 @@ use keelson_server::server::HookContext;
 use super::maker::{Maker, Wanted, leave, retried};
 use super::{MANAGER, Setting};
 use crate::typed::typed;
-use keelson_api::networking_k8s_io::v1::{ServiceCIDR, ServiceCIDRSpec};
 
 const GROUP: &str = "networking.k8s.io";
 const PLURAL: &str = "servicecidrs";

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use keelson_api::core::v1::Namespace;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_server::server::HookContext;
 
 use super::MANAGER;
 use super::maker::{Maker, Wanted, leave};
-use keelson_api::core::v1::Namespace;
 
 pub(super) const NAMES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 

@@ -4,6 +4,10 @@ use std::sync::Arc;
 
 use keelson_access::authn::Authentication;
 use keelson_access::authz::Authorization;
+use keelson_api::core::v1::{ConfigMap, Endpoints, Namespace, Service};
+use keelson_api::flowcontrol_apiserver_k8s_io::v1::FlowSchema;
+use keelson_api::networking_k8s_io::v1::ServiceCIDR;
+use keelson_api::rbac_authorization_k8s_io::v1::{ClusterRole, ClusterRoleBinding};
 use keelson_base::env::{SystemClock, SystemEntropy};
 use keelson_machinery::meta::v1::{DeleteOptions, ObjectMeta};
 use keelson_machinery::object::Object;
@@ -15,10 +19,6 @@ use keelson_storage::memory::MemoryStore;
 
 use super::system_namespaces::{NAMES, make_absent};
 use super::*;
-use keelson_api::core::v1::{ConfigMap, Endpoints, Namespace, Service};
-use keelson_api::flowcontrol_apiserver_k8s_io::v1::FlowSchema;
-use keelson_api::networking_k8s_io::v1::ServiceCIDR;
-use keelson_api::rbac_authorization_k8s_io::v1::{ClusterRole, ClusterRoleBinding};
 
 fn context() -> HookContext {
     let backend = Backend {

@@ -1,11 +1,11 @@
 //! Since when the use of service account tokens without an end is tracked.
 
+use keelson_api::core::v1::ConfigMap;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_server::server::HookContext;
 
 use super::MANAGER;
 use super::maker::{Maker, Wanted, leave};
-use keelson_api::core::v1::ConfigMap;
 
 const NAME: &str = "kube-apiserver-legacy-service-account-token-tracking";
 

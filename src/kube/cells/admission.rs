@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use keelson_machinery::meta::v1::{LabelSelector, LabelSelectorRequirement};
-
-use super::{UNSET, count};
 use keelson_api::admissionregistration_k8s_io::v1::{
     MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, MutatingWebhookConfiguration, ParamKind, ParamRef,
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
 };
 use keelson_api::apiregistration_k8s_io::v1::APIService;
+use keelson_machinery::meta::v1::{LabelSelector, LabelSelectorRequirement};
+
+use super::{UNSET, count};
 
 cells! { pub const VALIDATING_WEBHOOK_CONFIGURATION: ValidatingWebhookConfiguration =
     "validating_webhook_configuration_webhooks" => |o| count(o.webhooks.len()),

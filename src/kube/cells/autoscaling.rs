@@ -1,11 +1,11 @@
 //! Cells of autoscalers.
 
-use keelson_machinery::quantity::Quantity;
-
-use super::NONE;
 use keelson_api::autoscaling::v2::{
     HorizontalPodAutoscaler, MetricSpec, MetricStatus, MetricTarget, MetricValueStatus,
 };
+use keelson_machinery::quantity::Quantity;
+
+use super::NONE;
 
 cells! { pub const HORIZONTAL_POD_AUTOSCALER: HorizontalPodAutoscaler =
     "horizontal_pod_autoscaler_maxpods" => max_pods,

@@ -1,12 +1,12 @@
 //! Cells of jobs and cron jobs.
 
+use keelson_api::batch::v1::{CronJob, Job};
 use keelson_machinery::meta::v1;
 use keelson_machinery::selector::label::LabelSelector;
 use keelson_machinery::table::Cell;
 
 use super::workload::{containers, images};
 use super::{NONE, UNSET, count};
-use keelson_api::batch::v1::{CronJob, Job};
 
 cells! { pub const JOB: Job =
     "containers" => |o| containers(&o.spec.template),

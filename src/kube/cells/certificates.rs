@@ -1,10 +1,10 @@
 //! Cells of certificate requests and trust bundles.
 
+use keelson_api::certificates_k8s_io::v1::CertificateSigningRequest;
+use keelson_api::certificates_k8s_io::v1beta1::{ClusterTrustBundle, PodCertificateRequest};
 use keelson_machinery::table::human_duration;
 
 use super::{NONE, or_none, pairs};
-use keelson_api::certificates_k8s_io::v1::CertificateSigningRequest;
-use keelson_api::certificates_k8s_io::v1beta1::{ClusterTrustBundle, PodCertificateRequest};
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 

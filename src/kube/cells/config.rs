@@ -1,8 +1,9 @@
 //! Cells of kinds that hold settings: ConfigMap, Secret, Lease; and namespaces.
 
-use super::count;
 use keelson_api::coordination_k8s_io::v1::Lease;
 use keelson_api::core::v1::{ConfigMap, Namespace, Secret};
+
+use super::count;
 
 cells! { pub const CONFIG_MAP: ConfigMap =
     "config_map_data" => config_map_data,

@@ -1,11 +1,11 @@
 //! Cells of flow schemas and priority levels.
 
-use keelson_machinery::table::Cell;
-
-use super::NONE;
 use keelson_api::flowcontrol_apiserver_k8s_io::v1::{
     FlowSchema, LimitedPriorityLevelConfiguration, PriorityLevelConfiguration, QueuingConfiguration,
 };
+use keelson_machinery::table::Cell;
+
+use super::NONE;
 
 cells! { pub const FLOW_SCHEMA: FlowSchema =
     "flow_schema_distinguisher_method" => |o| {

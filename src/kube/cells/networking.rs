@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::batch::label_selector;
-use super::{NONE, UNSET, first_few, or_none};
 use keelson_api::discovery_k8s_io::v1::EndpointSlice;
 use keelson_api::networking_k8s_io::v1::{IPAddress, Ingress, IngressClass, NetworkPolicy, ServiceCIDR};
+
+use super::batch::label_selector;
+use super::{NONE, UNSET, first_few, or_none};
 
 cells! { pub const INGRESS: Ingress =
     "ingress_address" => address,

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::NONE;
 use keelson_api::core::v1::Node;
+
+use super::NONE;
 
 cells! { pub const NODE: Node =
     "node_container_runtime" => container_runtime,

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use keelson_api::core::v1::{Container, ContainerStatus, Pod, PodStatus};
 use keelson_machinery::table::{Cell, RowCondition};
 use keelson_machinery::time::Time;
 
 use super::NONE;
-use keelson_api::core::v1::{Container, ContainerStatus, Pod, PodStatus};
 
 cells! { pub const POD: Pod =
     "pod_ip" => ip,

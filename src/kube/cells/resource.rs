@@ -1,12 +1,12 @@
 //! Cells of dynamic resources: claims, slices, taints, pools.
 
+use keelson_api::resource_k8s_io::v1::{ResourceClaim, ResourceSlice};
+use keelson_api::resource_k8s_io::v1alpha3::{PoolStatus, ResourcePoolStatusRequest};
+use keelson_api::resource_k8s_io::v1beta2::DeviceTaintRule;
 use keelson_machinery::meta::v1::Condition;
 use keelson_machinery::table::Cell;
 
 use super::{NONE, count};
-use keelson_api::resource_k8s_io::v1::{ResourceClaim, ResourceSlice};
-use keelson_api::resource_k8s_io::v1alpha3::{PoolStatus, ResourcePoolStatusRequest};
-use keelson_api::resource_k8s_io::v1beta2::DeviceTaintRule;
 
 cells! { pub const RESOURCE_CLAIM: ResourceClaim =
     "resource_claim_state" => state,

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{NONE, first_few, pairs};
 use keelson_api::core::v1::{Endpoints, Service, ServicePort};
+
+use super::{NONE, first_few, pairs};
 
 cells! { pub const ENDPOINTS: Endpoints =
     "endpoints_endpoints" => endpoints,

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use keelson_api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use keelson_api::storage_k8s_io::v1::{CSIDriver, CSINode, StorageClass, VolumeAttachment, VolumeAttributesClass};
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::quantity::Quantity;
 
 use super::{UNSET, count, or_none};
-use keelson_api::core::v1::{PersistentVolume, PersistentVolumeClaim};
-use keelson_api::storage_k8s_io::v1::{CSIDriver, CSINode, StorageClass, VolumeAttachment, VolumeAttributesClass};
 
 /// The annotation that named the class before there was a field.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";

@@ -1,11 +1,11 @@
 //! Cells of the kinds that run pods from a template.
 
+use keelson_api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use keelson_api::core::v1::{Container, PodTemplate, PodTemplateSpec, ReplicationController};
 use keelson_machinery::meta::v1::{self, ObjectMeta, OwnerReference};
 use keelson_machinery::selector::label::LabelSelector;
 
 use super::{NONE, pairs};
-use keelson_api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
-use keelson_api::core::v1::{Container, PodTemplate, PodTemplateSpec, ReplicationController};
 
 cells! { pub const CONTROLLER_REVISION: ControllerRevision =
     "controller_revision_controller" => controller_revision_controller,

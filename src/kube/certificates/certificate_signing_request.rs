@@ -1,5 +1,8 @@
 //! Requests for certificates: who asks is who sent the request, and what is asked for never changes.
 
+use keelson_api::certificates_k8s_io::v1::{
+    CertificateSigningRequest, CertificateSigningRequestCondition as Condition,
+};
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::time::Time;
 use keelson_registry::write::Part;
@@ -8,9 +11,6 @@ use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strate
 use super::{conditions, issued};
 use crate::cells;
 use crate::metadata;
-use keelson_api::certificates_k8s_io::v1::{
-    CertificateSigningRequest, CertificateSigningRequestCondition as Condition,
-};
 
 const CHECKS: MetadataChecks = MetadataChecks {
     status: RepeatedChecks::BOTH,

@@ -1,9 +1,9 @@
 //! Cluster trust bundles.
 
+use keelson_api::certificates_k8s_io::v1beta1::ClusterTrustBundle;
 use keelson_registry::{Kept, KindCode};
 
 use crate::cells;
-use keelson_api::certificates_k8s_io::v1beta1::ClusterTrustBundle;
 
 /// Registers the rules of cluster trust bundles.
 pub fn register(code: &mut KindCode) {

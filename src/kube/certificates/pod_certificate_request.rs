@@ -1,6 +1,7 @@
 //! Requests of kubelets for certificates of pods: the signer of one issues, denies or fails it once, and needs the right
 //! to.
 
+use keelson_api::certificates_k8s_io::v1beta1::{PodCertificateRequest, PodCertificateRequestStatus as Status};
 use keelson_machinery::equality::equal;
 use keelson_machinery::field::text::quote;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
@@ -12,7 +13,6 @@ use super::pod_issued;
 use super::signers::may;
 use crate::cells;
 use crate::status_alone::StatusAlone;
-use keelson_api::certificates_k8s_io::v1beta1::{PodCertificateRequest, PodCertificateRequestStatus as Status};
 
 /// Conditions that end a request.
 const ENDS: [&str; 3] = ["Issued", "Denied", "Failed"];

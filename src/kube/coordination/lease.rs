@@ -1,12 +1,12 @@
 //! Leases: bounds of their numbers.
 
+use keelson_api::coordination_k8s_io::v1::Lease;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_registry::{Context, KindCode, RepeatedChecks, Strategy};
 
 use crate::cells;
 use crate::metadata;
 use crate::typed::non_negative;
-use keelson_api::coordination_k8s_io::v1::Lease;
 
 /// Registers the rules of leases.
 pub fn register(code: &mut KindCode) {

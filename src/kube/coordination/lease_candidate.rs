@@ -1,9 +1,9 @@
 //! Candidates for leases.
 
+use keelson_api::coordination_k8s_io::v1beta1::LeaseCandidate;
 use keelson_registry::{Kept, KindCode};
 
 use crate::cells;
-use keelson_api::coordination_k8s_io::v1beta1::LeaseCandidate;
 
 /// Registers the rules of candidates.
 pub fn register(code: &mut KindCode) {

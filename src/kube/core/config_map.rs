@@ -1,11 +1,11 @@
 //! Config maps: keys, sizes, and objects that say of themselves that they never change.
 
+use keelson_api::core::v1::ConfigMap;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_registry::{Context, KindCode, Strategy};
 
 use super::data::{self, IMMUTABLE};
 use crate::cells;
-use keelson_api::core::v1::ConfigMap;
 
 /// Registers the rules of config maps.
 pub fn register(code: &mut KindCode) {

@@ -1,12 +1,12 @@
 //! Endpoints: addresses and ports of what stands behind a service.
 
+use keelson_api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::names;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use super::{ip, port};
 use crate::cells;
-use keelson_api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
 
 /// Registers the rules of endpoints.
 pub fn register(code: &mut KindCode) {

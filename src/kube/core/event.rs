@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use keelson_api::core::v1::Event;
+use keelson_api::events_k8s_io;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::labels;
 use keelson_registry::{Context, Kept, KindCode, RepeatedChecks, Strategy};
 
 use crate::cells;
 use crate::metadata;
-use keelson_api::core::v1::Event;
-use keelson_api::events_k8s_io;
 
 /// How long an event is kept after it was written last, unless told otherwise.
 pub const TIME_TO_LIVE: Duration = Duration::from_secs(60 * 60);

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use keelson_api::core::v1::{LimitRange, LimitRangeItem};
 use keelson_machinery::quantity::Quantity;
 use keelson_registry::KindCode;
 
 use super::resource_list::round;
 use crate::metadata;
-use keelson_api::core::v1::{LimitRange, LimitRangeItem};
 
 const CONTAINER: &str = "Container";
 

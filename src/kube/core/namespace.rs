@@ -1,11 +1,11 @@
 //! Namespaces: they are told apart by a label too, and go only when the finalizers of their spec are done.
 
+use keelson_api::core::v1::Namespace;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::labels;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
-use keelson_api::core::v1::Namespace;
 
 /// Holds the name, so that selectors can name a namespace.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";

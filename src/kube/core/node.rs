@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use keelson_api::core::v1::Node;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::labels;
 use keelson_registry::{Context, KindCode, Strategy};
@@ -9,7 +10,6 @@ use keelson_registry::{Context, KindCode, Strategy};
 use super::resource_list::round;
 use super::subresources::proxy;
 use crate::cells;
-use keelson_api::core::v1::Node;
 
 /// Registers the rules of nodes.
 pub fn register(code: &mut KindCode) {

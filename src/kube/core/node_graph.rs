@@ -1,13 +1,13 @@
 //! The node graph of the built-in kinds: what pods and volumes need, as the authorization of nodes sees them.
 
 use keelson_access::authz::node::{PodNeeds, ReadGraph, Reference, ReferenceKind, VolumeNeeds};
+use keelson_api::core::v1::{PersistentVolume, Pod};
+use keelson_api::resource_k8s_io::v1::ResourceSlice;
+use keelson_api::storage_k8s_io::v1::VolumeAttachment;
 use keelson_machinery::object::Object;
 use keelson_machinery::reflect::{Flags, Reflect, Value};
 
 use crate::typed::typed;
-use keelson_api::core::v1::{PersistentVolume, Pod};
-use keelson_api::resource_k8s_io::v1::ResourceSlice;
-use keelson_api::storage_k8s_io::v1::VolumeAttachment;
 
 /// Marks a pod that mirrors a file of its node.
 const MIRROR: &str = "kubernetes.io/config.mirror";

@@ -2,6 +2,7 @@
 
 mod keep;
 
+use keelson_api::core::v1::{PersistentVolume, PersistentVolumeStatus};
 use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::{Context, KindCode, Strategy};
 
@@ -9,7 +10,6 @@ use super::persistent_volume_claim::CLASS_ANNOTATION;
 use super::pod_spec;
 use super::resource_list::round;
 use crate::cells;
-use keelson_api::core::v1::{PersistentVolume, PersistentVolumeStatus};
 
 const PENDING: &str = "Pending";
 /// What becomes of a volume that nobody claims any longer.

@@ -2,15 +2,15 @@
 
 mod keep;
 
+use keelson_api::core::v1::{
+    PersistentVolumeClaim, PersistentVolumeClaimSpec, TypedLocalObjectReference, TypedObjectReference,
+};
 use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::{Context, KindCode, Strategy};
 
 use super::pod_spec;
 use super::resource_list::round;
 use crate::cells;
-use keelson_api::core::v1::{
-    PersistentVolumeClaim, PersistentVolumeClaimSpec, TypedLocalObjectReference, TypedObjectReference,
-};
 
 /// Named the class of a volume or claim before there was a field for it.
 pub const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";

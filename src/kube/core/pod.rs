@@ -3,6 +3,7 @@
 mod annotations;
 mod status;
 
+use keelson_api::core::v1::{Container, Pod, PodCondition, PodSpec, PodStatus, Toleration};
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::DeleteOptions;
@@ -13,7 +14,6 @@ use keelson_registry::{Context, KindCode, Strategy};
 use super::pod_spec;
 use super::subresources::{binding, ephemeral, eviction, log, proxy, resize, stream};
 use crate::cells;
-use keelson_api::core::v1::{Container, Pod, PodCondition, PodSpec, PodStatus, Toleration};
 
 /// What an update may change, in the words of the API.
 const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\

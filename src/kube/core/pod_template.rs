@@ -1,5 +1,6 @@
 //! Pod templates.
 
+use keelson_api::core::v1::PodTemplate;
 use keelson_machinery::field::Path;
 use keelson_registry::{KindCode, Strategy};
 
@@ -7,7 +8,6 @@ use super::pod_spec;
 use crate::cells;
 use crate::metadata;
 use crate::typed::is_new_generation;
-use keelson_api::core::v1::PodTemplate;
 
 /// Registers the rules of pod templates.
 pub fn register(code: &mut KindCode) {

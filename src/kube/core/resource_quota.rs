@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use keelson_api::core::v1::ResourceQuota;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_registry::{Context, KindCode, Strategy};
 
@@ -9,7 +10,6 @@ use super::resource_list::round;
 use crate::cells;
 use crate::metadata;
 use crate::typed::IMMUTABLE;
-use keelson_api::core::v1::ResourceQuota;
 
 /// Registers the rules of quotas.
 pub fn register(code: &mut KindCode) {

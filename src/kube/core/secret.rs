@@ -1,12 +1,12 @@
 //! Secrets: what each type holds, and text that clients may write but never read.
 
+use keelson_api::core::v1::Secret;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_registry::{Context, KindCode, Strategy};
 
 use super::data::{self, IMMUTABLE as MARKED};
 use crate::cells;
 use crate::typed::IMMUTABLE;
-use keelson_api::core::v1::Secret;
 
 const SERVICE_ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 

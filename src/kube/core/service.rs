@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use keelson_api::core::v1::{Service, ServicePort, ServiceSpec};
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::intstr::IntOrString;
 use keelson_machinery::validation::{labels, names};
@@ -14,7 +15,6 @@ use super::subresources::proxy;
 use super::{ip, port};
 use crate::cells;
 use crate::metadata;
-use keelson_api::core::v1::{Service, ServicePort, ServiceSpec};
 
 /// How long a client stays with the same pod, in seconds.
 const AFFINITY_SECONDS: i32 = 10_800;

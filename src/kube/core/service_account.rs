@@ -1,9 +1,9 @@
 //! Service accounts.
 
+use keelson_api::core::v1::{ObjectReference, ServiceAccount};
 use keelson_registry::{Context, KindCode, Strategy};
 
 use super::subresources::token;
-use keelson_api::core::v1::{ObjectReference, ServiceAccount};
 
 /// Keeps pods of the account to the secrets that it names.
 const ENFORCE_ANNOTATION: &str = "kubernetes.io/enforce-mountable-secrets";

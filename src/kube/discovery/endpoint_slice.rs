@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use keelson_api::discovery_k8s_io::v1::{Endpoint, EndpointSlice};
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::names;
@@ -10,7 +11,6 @@ use keelson_registry::{Context, Kept, KindCode, Strategy};
 use crate::cells;
 use crate::core::ip;
 use crate::metadata;
-use keelson_api::discovery_k8s_io::v1::{Endpoint, EndpointSlice};
 
 /// Registers the rules of endpoint slices.
 pub fn register(code: &mut KindCode) {

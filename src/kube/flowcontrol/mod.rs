@@ -5,6 +5,7 @@ mod go;
 mod reader;
 mod validate;
 
+use keelson_api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, PriorityLevelConfiguration};
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Object;
 use keelson_registry::write::Part;
@@ -13,7 +14,6 @@ use keelson_registry::{Context, KindCode, Strategy};
 use super::metadata;
 use super::status_alone::StatusAlone;
 use crate::cells;
-use keelson_api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, PriorityLevelConfiguration};
 
 pub use reader::Reader;
 

@@ -3,10 +3,10 @@
 use keelson_access::flowcontrol::spec::{
     Discipline, Distinguisher, LevelSpec, PathRule, Queuing, ReadFlowControl, ResourceRule, Rule, Schema, Subject,
 };
+use keelson_api::flowcontrol_apiserver_k8s_io::v1;
 use keelson_machinery::object::Object;
 
 use crate::typed::typed;
-use keelson_api::flowcontrol_apiserver_k8s_io::v1;
 
 /// Reads the kinds of this build.
 pub struct Reader;

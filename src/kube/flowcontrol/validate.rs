@@ -4,15 +4,15 @@ use std::collections::HashSet;
 
 use keelson_access::flowcontrol::dealer::has_enough_bits;
 use keelson_access::flowcontrol::spec::{ANY, CATCH_ALL, Discipline, EXEMPT, LevelSpec, Schema};
-use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path, text};
-use keelson_machinery::validation::names;
-
-use super::{go, reader};
 use keelson_api::flowcontrol_apiserver_k8s_io::v1::{
     ExemptPriorityLevelConfiguration, FlowSchema, LimitResponse, LimitedPriorityLevelConfiguration,
     NonResourcePolicyRule, PolicyRulesWithSubjects, PriorityLevelConfiguration, QueuingConfiguration,
     ResourcePolicyRule, Subject,
 };
+use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path, text};
+use keelson_machinery::validation::names;
+
+use super::{go, reader};
 
 /// Schemas are asked up to this precedence.
 const MAX_PRECEDENCE: i32 = 10_000;

@@ -1,10 +1,10 @@
 //! Versions that servers store objects in.
 
+use keelson_api::internal_apiserver_k8s_io::v1alpha1::StorageVersion;
 use keelson_registry::KindCode;
 
 use crate::cells;
 use crate::status_alone::StatusAlone;
-use keelson_api::internal_apiserver_k8s_io::v1alpha1::StorageVersion;
 
 /// Registers the rules of storage versions.
 pub fn register(code: &mut KindCode) {

@@ -1,9 +1,9 @@
 //! Ingresses.
 
+use keelson_api::networking_k8s_io::v1::Ingress;
 use keelson_registry::{KindCode, Strategy};
 
 use crate::cells;
-use keelson_api::networking_k8s_io::v1::Ingress;
 
 /// Named the class of an ingress before there was a field for it.
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";

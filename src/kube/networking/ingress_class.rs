@@ -1,9 +1,9 @@
 //! Ingress classes.
 
+use keelson_api::networking_k8s_io::v1::IngressClass;
 use keelson_registry::{Kept, KindCode};
 
 use crate::cells;
-use keelson_api::networking_k8s_io::v1::IngressClass;
 
 /// Registers the rules of ingress classes.
 pub fn register(code: &mut KindCode) {

@@ -1,10 +1,10 @@
 //! Network policies.
 
+use keelson_api::networking_k8s_io::v1::NetworkPolicy;
 use keelson_registry::KindCode;
 
 use crate::cells;
 use crate::metadata;
-use keelson_api::networking_k8s_io::v1::NetworkPolicy;
 
 const INGRESS: &str = "Ingress";
 const EGRESS: &str = "Egress";

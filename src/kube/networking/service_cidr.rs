@@ -1,5 +1,6 @@
 //! Ranges of service addresses.
 
+use keelson_api::networking_k8s_io::v1::ServiceCIDR;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_registry::write::Part;
 use keelson_registry::{Context, KindCode, Strategy};
@@ -7,7 +8,6 @@ use keelson_registry::{Context, KindCode, Strategy};
 use crate::cells;
 use crate::metadata;
 use crate::typed::{IMMUTABLE, keep_all_metadata};
-use keelson_api::networking_k8s_io::v1::ServiceCIDR;
 
 /// Registers the rules of ranges.
 pub fn register(code: &mut KindCode) {

@@ -1,11 +1,11 @@
 //! Runtime classes.
 
+use keelson_api::node_k8s_io::v1::RuntimeClass;
 use keelson_registry::{Kept, KindCode, RepeatedChecks};
 
 use crate::cells;
 use crate::core::resource_list::round;
 use crate::metadata;
-use keelson_api::node_k8s_io::v1::RuntimeClass;
 
 /// Registers the rules of runtime classes.
 pub fn register(code: &mut KindCode) {

@@ -1,10 +1,10 @@
 //! Pod disruption budgets.
 
+use keelson_api::policy::v1::PodDisruptionBudget;
 use keelson_registry::{KindCode, RepeatedChecks};
 
 use crate::cells;
 use crate::metadata;
-use keelson_api::policy::v1::PodDisruptionBudget;
 
 /// Registers the rules of budgets.
 pub fn register(code: &mut KindCode) {

@@ -1,6 +1,7 @@
 //! Bindings of roles, in a namespace and in the cluster: nobody may give a role that holds more than they do.
 
 use keelson_access::authz::rbac::{GROUP, Unresolved};
+use keelson_api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
@@ -9,7 +10,6 @@ use keelson_registry::{Answer, Context, KindCode, Strategy};
 use super::reader::to_role_ref;
 use super::{is_only_collected, is_trusted, may, roles, validate};
 use crate::cells;
-use keelson_api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
 
 /// Registers the rules of bindings.
 pub fn register(code: &mut KindCode) {

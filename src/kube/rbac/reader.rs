@@ -1,10 +1,10 @@
 //! Roles and bindings as authorization sees them.
 
 use keelson_access::authz::rbac::{Binding, ReadPolicy, RoleRef, Rule, Subject, SubjectKind};
+use keelson_api::rbac_authorization_k8s_io::v1;
 use keelson_machinery::object::Object;
 
 use crate::typed::typed;
-use keelson_api::rbac_authorization_k8s_io::v1;
 
 /// Reads the kinds of this build.
 pub struct Reader;

@@ -1,6 +1,7 @@
 //! Roles: nobody may write one that gives more than they hold.
 
 use keelson_access::authz::rbac::{GROUP, Rule};
+use keelson_api::rbac_authorization_k8s_io::v1::{ClusterRole, PolicyRule, Role};
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
@@ -8,7 +9,6 @@ use keelson_registry::{Answer, Context, KindCode, Strategy};
 
 use super::reader::to_rules;
 use super::{is_only_collected, is_trusted, may, roles, validate};
-use keelson_api::rbac_authorization_k8s_io::v1::{ClusterRole, PolicyRule, Role};
 
 /// Registers the rules of roles.
 pub fn register(code: &mut KindCode) {

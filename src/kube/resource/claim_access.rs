@@ -4,15 +4,15 @@
 use keelson_access::authz::refused;
 use keelson_access::request_info::RequestInfo;
 use keelson_access::user::User;
+use keelson_api::resource_k8s_io::v1::{
+    AllocatedDeviceStatus, AllocationResult, DeviceRequest, DeviceRequestAllocationResult, ResourceClaimStatus,
+};
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::names;
 use keelson_registry::Context;
 
 use crate::typed::same;
-use keelson_api::resource_k8s_io::v1::{
-    AllocatedDeviceStatus, AllocationResult, DeviceRequest, DeviceRequestAllocationResult, ResourceClaimStatus,
-};
 
 /// Marks namespaces whose claims may ask for the rights of an administrator.
 const ADMIN_LABEL: &str = "resource.kubernetes.io/admin-access";

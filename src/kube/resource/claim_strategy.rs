@@ -1,5 +1,9 @@
 //! The rules of claims of devices and of templates of them.
 
+use keelson_api::resource_k8s_io::v1::{
+    AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim, ResourceClaimStatus, ResourceClaimTemplate,
+};
+use keelson_api::resource_k8s_io::{v1beta1, v1beta2};
 use keelson_machinery::equality;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_registry::write::Part;
@@ -10,10 +14,6 @@ use super::claim_access::{of_binding, of_drivers, of_requests, of_results};
 use crate::cells;
 use crate::status_alone::StatusAlone;
 use crate::typed::{self, IMMUTABLE};
-use keelson_api::resource_k8s_io::v1::{
-    AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim, ResourceClaimStatus, ResourceClaimTemplate,
-};
-use keelson_api::resource_k8s_io::{v1beta1, v1beta2};
 
 /// Registers the rules of claims and of templates of them, in all versions.
 pub fn register(code: &mut KindCode) {

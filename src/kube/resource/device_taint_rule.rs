@@ -1,12 +1,12 @@
 //! Rules that taint devices.
 
+use keelson_api::resource_k8s_io::v1beta2::DeviceTaintRule;
 use keelson_machinery::time::Time;
 use keelson_registry::write::Part;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
 use crate::typed::keep_all_metadata;
-use keelson_api::resource_k8s_io::v1beta2::DeviceTaintRule;
 
 /// Registers the rules of taint rules.
 pub fn register(code: &mut KindCode) {

@@ -1,10 +1,10 @@
 //! Requests for the status of a pool of devices.
 
+use keelson_api::resource_k8s_io::v1alpha3::ResourcePoolStatusRequest;
 use keelson_registry::{Kept, KindCode};
 
 use crate::cells;
 use crate::status_alone::StatusAlone;
-use keelson_api::resource_k8s_io::v1alpha3::ResourcePoolStatusRequest;
 
 /// Registers the rules of these requests.
 pub fn register(code: &mut KindCode) {

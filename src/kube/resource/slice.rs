@@ -1,11 +1,11 @@
 //! Slices of devices.
 
+use keelson_api::resource_k8s_io::v1::ResourceSlice;
 use keelson_machinery::time::Time;
 use keelson_registry::{Context, Kept, KindCode, Strategy};
 
 use crate::cells;
 use crate::metadata;
-use keelson_api::resource_k8s_io::v1::ResourceSlice;
 
 const KEPT: &[Kept] = &[
     Kept::at("spec.pool.name"),

@@ -1,10 +1,10 @@
 //! Groups of pods that are scheduled together.
 
+use keelson_api::scheduling_k8s_io::v1alpha2::PodGroup;
 use keelson_registry::{Kept, KindCode};
 
 use crate::cells;
 use crate::status_alone::StatusAlone;
-use keelson_api::scheduling_k8s_io::v1alpha2::PodGroup;
 
 const KEPT: &[Kept] = &[
     Kept::at("spec.podGroupTemplateRef"),

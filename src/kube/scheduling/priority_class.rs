@@ -1,10 +1,10 @@
 //! Priority classes.
 
+use keelson_api::scheduling_k8s_io::v1::PriorityClass;
 use keelson_registry::{Context, Kept, KindCode, Strategy};
 
 use crate::cells;
 use crate::metadata;
-use keelson_api::scheduling_k8s_io::v1::PriorityClass;
 
 const KEPT: &[Kept] = &[
     Kept {

@@ -1,11 +1,11 @@
 //! Drivers of volumes.
 
+use keelson_api::storage_k8s_io::v1::CSIDriver;
 use keelson_machinery::equality;
 use keelson_registry::{Context, Kept, KindCode, Strategy};
 
 use crate::cells;
 use crate::metadata;
-use keelson_api::storage_k8s_io::v1::CSIDriver;
 
 const KEPT: &[Kept] = &[
     Kept {

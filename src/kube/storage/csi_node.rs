@@ -1,5 +1,6 @@
 //! Nodes as drivers of volumes know them.
 
+use keelson_api::storage_k8s_io::v1::{CSINode, CSINodeDriver};
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_registry::{Context, KindCode, Strategy};
@@ -7,7 +8,6 @@ use keelson_registry::{Context, KindCode, Strategy};
 use crate::cells;
 use crate::metadata;
 use crate::typed::{IMMUTABLE, shown};
-use keelson_api::storage_k8s_io::v1::{CSINode, CSINodeDriver};
 
 /// Registers the rules of these nodes.
 pub fn register(code: &mut KindCode) {

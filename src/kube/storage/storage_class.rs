@@ -1,9 +1,9 @@
 //! Storage classes.
 
+use keelson_api::storage_k8s_io::v1::StorageClass;
 use keelson_registry::{Kept, KindCode};
 
 use crate::cells;
-use keelson_api::storage_k8s_io::v1::StorageClass;
 
 const KEPT: &[Kept] = &[
     Kept::at("parameters"),

@@ -1,12 +1,12 @@
 //! Attachments of volumes to nodes.
 
+use keelson_api::storage_k8s_io::v1::VolumeAttachment;
 use keelson_registry::{Kept, KindCode};
 
 use crate::cells;
 use crate::core::resource_list::round;
 use crate::metadata;
 use crate::status_alone::StatusAlone;
-use keelson_api::storage_k8s_io::v1::VolumeAttachment;
 
 /// Registers the rules of attachments.
 pub fn register(code: &mut KindCode) {

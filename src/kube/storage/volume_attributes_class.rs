@@ -1,9 +1,9 @@
 //! Classes of attributes of volumes.
 
+use keelson_api::storage_k8s_io::v1::VolumeAttributesClass;
 use keelson_registry::{Kept, KindCode};
 
 use crate::cells;
-use keelson_api::storage_k8s_io::v1::VolumeAttributesClass;
 
 const KEPT: &[Kept] = &[
     Kept {

@@ -1,10 +1,10 @@
 //! Migrations of stored objects to another version.
 
+use keelson_api::storagemigration_k8s_io::v1beta1::StorageVersionMigration;
 use keelson_registry::{Kept, KindCode};
 
 use crate::cells;
 use crate::status_alone::StatusAlone;
-use keelson_api::storagemigration_k8s_io::v1beta1::StorageVersionMigration;
 
 /// Registers the rules of migrations.
 pub fn register(code: &mut KindCode) {

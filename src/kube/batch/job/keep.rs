@@ -1,14 +1,14 @@
 //! Immutable fields of jobs: whose pods are its own, how it counts them, and what they are made from. Of a suspended
 //! job without pods, where they run and what they need may still change.
 
+use keelson_api::batch::v1::{Job, JobSpec};
+use keelson_api::core::v1::{Affinity, Container, PodSpec, PodTemplateSpec};
 use keelson_machinery::equality;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::validation::declarative::shown;
 
 use crate::typed::{self, IMMUTABLE};
-use keelson_api::batch::v1::{Job, JobSpec};
-use keelson_api::core::v1::{Affinity, Container, PodSpec, PodTemplateSpec};
 
 const SUSPENDED: &str = "Suspended";
 const INDEXED: &str = "Indexed";

@@ -1,12 +1,12 @@
 //! Immutable fields of volumes: the source, which may name secrets that a node then gets, and where it can be reached.
 
+use keelson_api::core::v1::{
+    NodeSelectorRequirement, PersistentVolumeSource, PersistentVolumeSpec, VolumeNodeAffinity,
+};
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 
 use crate::typed::{IMMUTABLE, same, shown_option};
-use keelson_api::core::v1::{
-    NodeSelectorRequirement, PersistentVolumeSource, PersistentVolumeSpec, VolumeNodeAffinity,
-};
 
 const CHANGED_SOURCE: &str = "spec.persistentvolumesource is immutable after creation";
 const CHANGED_NODES: &str = "field is immutable, except for updating from beta label to GA";

@@ -1,13 +1,13 @@
 //! Immutable fields of claims: all of the specification but the volume that it is bound to once, and what a bound one
 //! may ask for.
 
+use keelson_api::core::v1::PersistentVolumeClaim;
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::quantity::Quantity;
 
 use super::CLASS_ANNOTATION;
 use crate::typed::IMMUTABLE;
-use keelson_api::core::v1::PersistentVolumeClaim;
 
 const CHANGED: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
     bound claims";

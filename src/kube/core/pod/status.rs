@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use keelson_api::core::v1::{Pod, PodExtendedResourceClaimStatus};
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::validation::names;
 
 use crate::core::ip;
 use crate::typed::IMMUTABLE;
-use keelson_api::core::v1::{Pod, PodExtendedResourceClaimStatus};
 
 /// Faults of a status that a client writes.
 pub fn validate(new: &Pod, old: &Pod) -> ErrorList {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use keelson_api::core::v1::{Container, ContainerPort, EnvVar, ResourceRequirements, VolumeMount};
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 
 use super::super::port;
-use keelson_api::core::v1::{Container, ContainerPort, EnvVar, ResourceRequirements, VolumeMount};
 
 /// What of the pod a container is checked against.
 pub struct Surroundings<'a> {

@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
+use keelson_api::core::v1::{Container, PodSpec, PodTemplateSpec, ResourceRequirements};
 use keelson_machinery::equality;
 use regex::Regex;
 
 use crate::core::resource_list::round;
-use keelson_api::core::v1::{Container, PodSpec, PodTemplateSpec, ResourceRequirements};
 
 /// Defaults of a template.
 pub fn of_template(template: &mut PodTemplateSpec) {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use keelson_api::core::v1::{Container, PodSpec, PodTemplateSpec, Toleration, Volume};
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::reflect::{Reflect, Value};
 use keelson_machinery::validation::{labels, names};
 
 use super::container::{self, Surroundings};
-use keelson_api::core::v1::{Container, PodSpec, PodTemplateSpec, Toleration, Volume};
 
 /// Faults of a template's metadata and specification.
 pub fn template(template: &PodTemplateSpec, path: &Path) -> ErrorList {

@@ -1,5 +1,6 @@
 //! Assigns a pod to a node.
 
+use keelson_api::core::v1::{Binding, Pod, PodCondition};
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::status::StatusError;
@@ -8,7 +9,6 @@ use keelson_registry::write::{Part, UpdateRequest, precondition_failed};
 use keelson_registry::{Answer, Call, Handler, Reply};
 
 use crate::typed::{body, typed_mut};
-use keelson_api::core::v1::{Binding, Pod, PodCondition};
 
 /// Both of `bindings` and of `pods/binding`.
 pub struct Binder;

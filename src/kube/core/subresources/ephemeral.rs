@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use keelson_api::core::v1::{EphemeralContainer, EphemeralContainerCommon, Pod, PodSpec};
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::validation::names;
 
 use super::only_spec;
-use keelson_api::core::v1::{EphemeralContainer, EphemeralContainerCommon, Pod, PodSpec};
 
 /// Fields that such a container may not have: what they promise nobody keeps for it.
 const FORBIDDEN: [&str; 9] = [

@@ -1,5 +1,7 @@
 //! Deletes a pod unless a disruption budget speaks against it.
 
+use keelson_api::core::v1::{Pod, PodCondition};
+use keelson_api::policy::v1::{Eviction, PodDisruptionBudget};
 use keelson_machinery::meta::v1::{Condition, DeleteOptions, Preconditions};
 use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::selector::LabelSelector;
@@ -11,8 +13,6 @@ use keelson_server::rest::options::checked_delete_options;
 
 use super::binding::set_condition;
 use crate::typed::{body, typed, typed_mut};
-use keelson_api::core::v1::{Pod, PodCondition};
-use keelson_api::policy::v1::{Eviction, PodDisruptionBudget};
 
 /// Pods that a budget remembers as being evicted.
 const MAX_DISRUPTED_PODS: usize = 2000;

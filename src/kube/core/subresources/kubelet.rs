@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
+use keelson_api::core::v1::{Node, Pod};
 use keelson_machinery::status::StatusError;
 use keelson_registry::Call;
 
 use crate::typed::typed;
-use keelson_api::core::v1::{Node, Pod};
 
 /// Types of addresses in the order in which they are tried.
 const PREFERRED: [&str; 5] = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];

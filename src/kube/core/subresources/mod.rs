@@ -12,11 +12,11 @@ pub mod resize;
 pub mod stream;
 pub mod token;
 
+use keelson_api::core::v1::{Binding, ComponentStatus, Pod, PodSpec};
 use keelson_machinery::equality;
 use keelson_registry::KindCode;
 
 use crate::cells;
-use keelson_api::core::v1::{Binding, ComponentStatus, Pod, PodSpec};
 
 /// Registers what answers for the kinds without storage. The subresources stand with their kinds.
 pub fn register(code: &mut KindCode) {

@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
+use keelson_api::core::v1::{Endpoints, Node, Pod, Service};
 use keelson_machinery::status::StatusError;
 use keelson_registry::{Answer, Call, Handler, Reply};
 
 use super::kubelet::{self, unspoken};
 use crate::typed::typed;
-use keelson_api::core::v1::{Endpoints, Node, Pod, Service};
 
 pub struct OfPod;
 pub struct OfService;

@@ -1,5 +1,7 @@
 //! Rules of `pods/resize`: the resources of a pod and its containers may change as long as its class does not.
 
+use keelson_api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
+
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::quantity::Quantity;
@@ -7,7 +9,6 @@ use std::collections::BTreeMap;
 
 use super::only_spec;
 use crate::core::pod_spec;
-use keelson_api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
 
 /// The resources that a running container can get more or less of.
 const MUTABLE: [&str; 2] = ["cpu", "memory"];

@@ -1,13 +1,13 @@
 //! exec, attach and portforward: streams between a client and a container.
 
 use keelson_access::request_info::RequestInfo;
+use keelson_api::core::v1::Pod;
 use keelson_machinery::status::StatusError;
 use keelson_net::client::dial;
 use keelson_registry::{Answer, Call, Handler, Reply};
 
 use super::kubelet::{self, unspoken};
 use super::log_options;
-use keelson_api::core::v1::Pod;
 
 pub struct Attach;
 pub struct Exec;

@@ -1,5 +1,7 @@
 //! Issues a token that stands for a service account.
 
+use keelson_api::authentication_k8s_io::v1::{BoundObjectReference, TokenRequest};
+use keelson_api::core::v1::Pod;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Kind;
@@ -9,8 +11,6 @@ use keelson_registry::{Answer, Call, Handler, Reply};
 use serde_json::{Map, Value, json};
 
 use crate::typed::{body, typed};
-use keelson_api::authentication_k8s_io::v1::{BoundObjectReference, TokenRequest};
-use keelson_api::core::v1::Pod;
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
