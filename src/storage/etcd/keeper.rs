@@ -5,9 +5,9 @@
 //! put back to an older state may have come to the same revision, or beyond it, before anybody looks. Events that don't go
 //! on from what is held are not taken in. Either way the prefix is read again, on a timeline of its own.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -27,18 +27,60 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// What is held is given up when etcd was away for so long.
 const AWAY: Duration = Duration::from_secs(60);
+/// Breaks of streams whose doubts are remembered.
+const DOUBTS: usize = 64;
+/// A client has come with what it was told before a break, or read anew, within this time.
+const TOLD_ANEW: Duration = Duration::from_secs(15);
 
 /// What a mirror holds.
 pub(super) struct Held {
     pub mvcc: Arc<Mvcc>,
     /// How often etcd had gone back before.
     pub falls: u64,
+    doubts: Mutex<VecDeque<Doubt>>,
+}
+
+/// Revisions after the first and up to the second one had come, but not yet here, when a stream broke: nobody can tell
+/// whether etcd has still the past that they were of.
+struct Doubt {
+    after: Revision,
+    until: Revision,
+    since: Instant,
+}
+
+impl Doubt {
+    /// The last revision is the present one until etcd goes on: after a while whoever tells it has read it anew.
+    fn is_about(&self, revision: Revision) -> bool {
+        let is_told_anew = revision == self.until && self.since.elapsed() > TOLD_ANEW;
+        self.after < revision && revision <= self.until && !is_told_anew
+    }
+}
+
+impl Held {
+    fn doubt(&self, after: Revision, until: Revision) {
+        let mut doubts = self.doubts.lock().unwrap_or_else(PoisonError::into_inner);
+        if after >= until {
+            return;
+        }
+        if doubts.len() >= DOUBTS {
+            doubts.pop_front();
+        }
+        let since = Instant::now();
+        doubts.push_back(Doubt { after, until, since });
+    }
+
+    pub fn is_in_doubt(&self, revision: Revision) -> bool {
+        let doubts = self.doubts.lock().unwrap_or_else(PoisonError::into_inner);
+        doubts.iter().any(|doubt| doubt.is_about(revision))
+    }
 }
 
 /// How far it is.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub(super) struct Reached {
     pub revision: Revision,
+    /// Rises with each word of the stream.
+    pub words: u64,
     /// A stream follows etcd, which has not gone back as far as anybody knows.
     pub followed: bool,
 }
@@ -137,12 +179,13 @@ impl Keeper {
         let revision = listed.revision;
         let view = View::of(listed.entries, revision);
         let mvcc = Mvcc::new(view, Default::default(), Leases::default());
-        let held = Arc::new(Held { mvcc, falls });
+        let doubts = Mutex::default();
+        let held = Arc::new(Held { mvcc, falls, doubts });
         self.heard.now();
         self.hold.send_replace(Some(held.clone()));
-        self.reach.send_replace(Reached {
-            revision,
-            followed: true,
+        self.reach.send_modify(|reached| {
+            reached.revision = revision;
+            reached.followed = true;
         });
         tokio::select! {
             biased;
@@ -206,6 +249,7 @@ impl Keeper {
                         events.retain(|event| event.revision() > following.listed);
                     }
                     if events.is_empty() {
+                        self.raise(Revision::default());
                         continue;
                     }
                     following.listed = Revision::default();
@@ -255,8 +299,14 @@ impl Keeper {
         let events = self.open(From::After(snapshot.revision()), held.falls).await?;
         // Not before: etcd may go back as long as no stream is open that would break.
         let shown = self.calls.has_shown(&self.prefix, &snapshot).await?;
-        if shown == Some(false) {
-            self.calls.witness.gone_back(held.falls);
+        let witness = &self.calls.witness;
+        match shown {
+            Some(true) => {
+                held.doubt(snapshot.revision(), witness.newest());
+                held.mvcc.forget_ahead(snapshot.revision());
+            }
+            Some(false) => witness.gone_back(held.falls),
+            None => witness.forgotten(held.falls, self.calls.current_revision().await?),
         }
         Ok((shown == Some(true)).then_some(events))
     }
@@ -272,11 +322,11 @@ impl Keeper {
         Ok(())
     }
 
+    /// Notes a word of the stream, and how far it goes.
     fn raise(&self, revision: Revision) {
-        self.reach.send_if_modified(|reached| {
-            let raised = revision > reached.revision;
+        self.reach.send_modify(|reached| {
             reached.revision = revision.max(reached.revision);
-            raised
+            reached.words += 1;
         });
     }
 }

@@ -19,6 +19,8 @@ use crate::{Entry, Event, HistoryLimits, Position, Revision, Snapshot, WatchStre
 const LOADING: Duration = Duration::from_secs(10);
 /// A reader waits so long for a revision before it asks etcd itself.
 const LAG: Duration = Duration::from_millis(250);
+/// A stream that is asked for a sign of life gives it within this time.
+const SIGN: Duration = Duration::from_secs(2);
 /// A watch begins from memory without a question to etcd if etcd has said something within this time: a stream that is silent
 /// asks every 5 s.
 const FRESH: Duration = Duration::from_secs(6);
@@ -169,22 +171,50 @@ impl Mirror {
     /// Returns when it is known whether etcd is still what this mirror has read: not while its stream is broken and etcd's
     /// past has not been looked at again. False: that takes too long.
     pub async fn is_settled(&self) -> bool {
+        self.is_held_or(LOADING, |reached| reached.followed).await
+    }
+
+    /// As [`Mirror::is_settled`], but a stream is not believed to live before it has said something from now on: one that is
+    /// mute would not break if etcd was put back. Of members that can't be asked all are believed.
+    pub async fn is_alive(&self) -> bool {
+        let is_settled = self.is_settled().await;
+        if !is_settled || !self.calls.members.all_answer_in_order() {
+            return is_settled;
+        }
+        let words = self.reached.borrow().words;
+        self.ask();
+        self.is_held_or(SIGN, |reached| reached.followed && reached.words > words)
+            .await
+    }
+
+    /// Waits until it is as far as that, or holds nothing.
+    async fn is_held_or(&self, limit: Duration, is_there: impl Fn(&Reached) -> bool) -> bool {
         let mut reached = self.reached.clone();
         let mut held = self.held.clone();
         let in_doubt = |held: &Option<Arc<Held>>| held.as_ref().is_some_and(|held| self.is_current(held));
-        let settled = async {
+        let there = async {
             tokio::select! {
-                _ = reached.wait_for(|reached| reached.followed) => {}
+                biased;
+                _ = reached.wait_for(|reached| is_there(reached)) => {}
                 _ = held.wait_for(|held| !in_doubt(held)) => {}
             }
         };
-        tokio::time::timeout(LOADING, settled).await.is_ok()
+        tokio::time::timeout(limit, there).await.is_ok()
+    }
+
+    /// Whether a revision had come, but not yet here, when a stream broke, so that it may be of another past.
+    pub fn is_in_doubt(&self, revision: Revision) -> bool {
+        let held = self.held.borrow();
+        held.as_ref().is_some_and(|held| held.is_in_doubt(revision))
     }
 
     /// A watch from memory; `None`: history does not reach back so far here, `after` has not come here yet, or nobody has
     /// heard of etcd for a while.
     pub fn watch(&self, prefix: &str, after: Revision) -> Option<WatchStream> {
         if !self.is_followed() || self.heard.silence() > FRESH {
+            return None;
+        }
+        if self.is_in_doubt(after) {
             return None;
         }
         self.now()?.watch(prefix, after).ok()

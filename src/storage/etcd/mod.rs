@@ -166,17 +166,15 @@ impl EtcdStore {
             let read = self.reads.list(&self.calls, prefix, options, at_least).await?;
             return Ok(read.listed.clone());
         }
+        let falls = self.calls.witness.falls();
         self.check_number(options.revision.unwrap_or_default()).await?;
-        if options.revision.is_some() {
-            self.settled(prefix).await?;
-        }
-        let listed = self.calls.list(prefix, options).await;
-        // Not before: the answer may be the first to show that etcd has gone back.
-        if options
-            .revision
-            .is_some_and(|revision| self.calls.witness.may_be_lost(revision))
-        {
-            return Err(self.calls.witness.compacted());
+        let listed = match self.calls.list(prefix, options).await {
+            Err(ListFailure::Other(error)) => return Err(error),
+            listed => listed,
+        };
+        if let Some(revision) = options.revision {
+            // Not before: etcd may have gone back until the answer was given.
+            self.check_past(prefix, revision, falls).await?;
         }
         match listed {
             Ok(listed) => Ok(listed),
@@ -196,42 +194,49 @@ impl EtcdStore {
 
     /// A watch that memory can't serve, or not before etcd has confirmed that its revision has come.
     async fn watch_now(&self, prefix: &str, after: Revision) -> Result<WatchStream, StoreError> {
-        self.settled(prefix).await?;
         let falls = self.calls.witness.falls();
-        if let Some(mirror) = self.mirror_of(prefix).filter(|mirror| mirror.is_followed()) {
-            self.confirm(after, falls).await?;
-            if let Some(stream) = mirror.watch_ahead(prefix, after) {
-                return Ok(stream);
+        match self.mirror_of(prefix) {
+            Some(mirror) if !mirror.is_settled().await => return Err(in_doubt()),
+            Some(mirror) if mirror.is_followed() => {
+                self.confirm(prefix, after, falls).await?;
+                if let Some(stream) = mirror.watch_ahead(prefix, after) {
+                    return Ok(stream);
+                }
             }
+            _ => {}
         }
         let started = watch::start(self.calls.clone(), prefix, after, falls, self.signal.subscribe()).await?;
         // Not before: etcd may go back as long as no stream is open that would break.
-        self.confirm(after, falls).await?;
+        self.confirm(prefix, after, falls).await?;
         Ok(started)
     }
 
-    /// Returns when nothing that is known of a prefix is in doubt: a revision could be one of a past that is lost, and
-    /// nobody has noticed yet.
-    async fn settled(&self, prefix: &str) -> Result<(), StoreError> {
-        match self.mirror_of(prefix) {
-            Some(mirror) if !mirror.is_settled().await => Err(StoreError::Unavailable(
-                "etcd: it can't be told whether it is still what it was".to_owned(),
-            )),
-            _ => Ok(()),
-        }
-    }
-
     /// An error for a revision that has not come, or may be of a past that was lost since etcd had gone back so often.
-    async fn confirm(&self, revision: Revision, falls: u64) -> Result<(), StoreError> {
+    async fn confirm(&self, prefix: &str, revision: Revision, falls: u64) -> Result<(), StoreError> {
         let current = self.calls.current_revision().await?;
-        if self.calls.witness.falls() != falls || self.calls.witness.may_be_lost(revision) {
-            return Err(self.calls.witness.compacted());
-        }
+        self.check_past(prefix, revision, falls).await?;
         match revision > current {
             true => Err(StoreError::Future {
                 wanted: revision,
                 current,
             }),
+            false => Ok(()),
+        }
+    }
+
+    /// An error if a revision may be of another past than the one that etcd has shown by now: etcd has gone back more often
+    /// than so, or has perhaps done so and nobody has noticed yet.
+    async fn check_past(&self, prefix: &str, revision: Revision, falls: u64) -> Result<(), StoreError> {
+        let mirror = self.mirror_of(prefix);
+        if let Some(mirror) = &mirror
+            && !mirror.is_alive().await
+        {
+            return Err(in_doubt());
+        }
+        let witness = &self.calls.witness;
+        let is_lost = witness.falls() != falls || witness.may_be_lost(revision);
+        match is_lost || mirror.is_some_and(|mirror| mirror.is_in_doubt(revision)) {
+            true => Err(witness.compacted()),
             false => Ok(()),
         }
     }
@@ -257,6 +262,10 @@ impl EtcdStore {
         self.pool().granted(id, now, ttl);
         Ok(id)
     }
+}
+
+fn in_doubt() -> StoreError {
+    StoreError::Unavailable("etcd: it can't be told whether it is still what it was".to_owned())
 }
 
 impl Drop for EtcdStore {

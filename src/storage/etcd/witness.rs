@@ -29,7 +29,8 @@ struct Seen {
     turn: u64,
     /// Those before it.
     former: Vec<u64>,
-    /// The revision at which this process saw it first. `None`: it has seen no other one.
+    /// The revision at which this process saw it first, or at which it could not tell whether it is another one. `None`:
+    /// there was no other one.
     begin: Option<Revision>,
 }
 
@@ -105,6 +106,20 @@ impl Witness {
         }
     }
 
+    /// Etcd, which is at `current`, has forgotten what could tell whether its past is the one that was read when there had
+    /// been so many falls: earlier revisions may be of another one.
+    pub fn forgotten(&self, falls: u64, current: Revision) {
+        let mut seen = self.lock();
+        if seen.mark.falls == falls {
+            seen.begin = seen.begin.max(Some(current));
+        }
+    }
+
+    /// The newest revision there was.
+    pub fn newest(&self) -> Revision {
+        self.lock().mark.revision
+    }
+
     /// What was read when there had been so many falls is not what etcd has now.
     pub fn gone_back(&self, falls: u64) {
         let mut seen = self.lock();
@@ -150,8 +165,9 @@ impl Witness {
         }
     }
 
-    /// Whether a revision may be one of a timeline that was lost: it had come when the present one was seen first, so
-    /// nobody here has told it as the present state since. True until that has been seen.
+    /// Whether a revision may be one of a timeline that was lost: it had come when the present one was seen first, or when
+    /// nothing told any more whether it is another one, so nobody here has told it as the present state since. True
+    /// until that has been seen.
     pub fn may_be_lost(&self, revision: Revision) -> bool {
         let begin = self.lock().begin;
         begin.is_some_and(|begin| begin == Revision::default() || revision < begin)

@@ -249,7 +249,12 @@ impl Mvcc {
 
     /// Ends the watches of a prefix and of what is below it.
     pub fn forget(&self, prefix: &str) {
-        self.watchers.forget(prefix);
+        self.watchers.forget_where(|watcher| watcher.prefix.starts_with(prefix));
+    }
+
+    /// Ends watches that began after a revision which has not come here yet, later than this one.
+    pub fn forget_ahead(&self, revision: Revision) {
+        self.watchers.forget_where(|watcher| watcher.after > revision.0);
     }
 
     /// As [`Mvcc::close`], with another reason.

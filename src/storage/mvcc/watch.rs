@@ -38,10 +38,10 @@ struct Registry {
     last_id: u64,
 }
 
-struct Watcher {
-    prefix: Arc<str>,
+pub(super) struct Watcher {
+    pub prefix: Arc<str>,
     /// Older changes come from history.
-    after: u64,
+    pub after: u64,
     queue: Arc<Queue>,
 }
 
@@ -96,12 +96,12 @@ impl Watchers {
         watchers.for_each(|watcher| watcher.queue.close());
     }
 
-    /// Ends the watches of a prefix and of what is below it; what is queued is still read.
-    pub fn forget(&self, prefix: &str) {
+    /// Ends some watches; what is queued is still read.
+    pub fn forget_where(&self, is_over: impl Fn(&Watcher) -> bool) {
         let mut registry = self.lock();
         let mut gone = Vec::new();
         registry.folders.retain(|_, watchers| {
-            gone.extend(watchers.extract_if(.., |_, watcher| watcher.prefix.starts_with(prefix)));
+            gone.extend(watchers.extract_if(.., |_, watcher| is_over(watcher)));
             !watchers.is_empty()
         });
         drop(registry);

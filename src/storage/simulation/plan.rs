@@ -72,6 +72,8 @@ pub struct Plan {
     pub restore: bool,
     /// Then by its files, so that its elections count on: only what was read before can tell.
     pub files: bool,
+    /// That is sure to happen, while clients are amid lists in pages and begin to watch.
+    pub amid: bool,
     /// Servers take turns at compaction so often.
     pub compacts: Option<Duration>,
     /// Members tell progress so often, unasked.
@@ -88,7 +90,8 @@ impl Plan {
             // One that has read nothing could not tell.
             servers: if files { 1 } else { dice.between(1, 2) },
             members: *dice.pick(&[1, 3]),
-            hasty: dice.chance(100),
+            // A stream of theirs that is mute can't be told from one that has nothing to say.
+            hasty: dice.chance(100) && !files,
             writers: dice.between(1, 2),
             readers: dice.between(0, 2),
             watchers: dice.between(1, 4),
@@ -103,11 +106,26 @@ impl Plan {
             restarts: dice.chance(300) && !files,
             restore: dice.chance(200),
             files,
+            amid: false,
             compacts: dice
                 .chance(300)
                 .then(|| Duration::from_secs(dice.between(3, 10) as u64)),
             notices: dice.chance(300).then(|| Duration::from_secs(5)),
             length: Duration::from_secs(*dice.pick(&[3, 5, 8, 12, 25])),
+        }
+    }
+
+    /// A run in which the files of etcd are put back while clients are amid what they do.
+    pub fn put_back(dice: &Dice, shape: Shape) -> Plan {
+        Plan {
+            servers: 1,
+            restarts: false,
+            restore: true,
+            files: true,
+            hasty: false,
+            amid: true,
+            length: Duration::from_secs(*dice.pick(&[3, 5, 8])),
+            ..Plan::of(dice, shape)
         }
     }
 

@@ -43,10 +43,21 @@ pub fn run(seed: u64, talks: bool) -> Outcome {
     run_with(seed, talks, Shape::PLAIN, |_| {})
 }
 
+/// Runs what a seed makes of it while the files of etcd are put back.
+pub fn put_back(seed: u64, talks: bool) -> Outcome {
+    let dice = Dice::new(seed);
+    let plan = Plan::put_back(&dice, Shape::PLAIN);
+    run_plan(dice, plan, talks, |_| {})
+}
+
 /// Runs what a seed makes of it, with objects of a shape, and with whom `invite` spawns besides.
 pub fn run_with(seed: u64, talks: bool, shape: Shape, invite: impl FnOnce(&Run)) -> Outcome {
     let dice = Dice::new(seed);
     let plan = Plan::of(&dice, shape);
+    run_plan(dice, plan, talks, invite)
+}
+
+fn run_plan(dice: Dice, plan: Plan, talks: bool, invite: impl FnOnce(&Run)) -> Outcome {
     let shown = plan.clone();
     let done = executor::run(dice.clone(), move |spawner| play(dice, plan, spawner, talks, invite));
     Outcome {

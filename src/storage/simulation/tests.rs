@@ -3,10 +3,12 @@
 use super::seeds::{one_seed, run, sweep};
 use super::{Outcome, local, shared_etcd};
 
-/// Most seeds are of etcd; some of a store in memory, and some of one in a folder.
+/// Most seeds are of etcd, some of them of one whose files are put back; some of a store in memory, and some of one in a
+/// folder.
 fn play(seed: u64, talks: bool) -> Outcome {
     match seed % 8 {
         0 => local::in_memory(seed, talks),
+        2 => shared_etcd::put_back(seed, talks),
         4 => local::in_folder(seed, talks),
         _ => shared_etcd::run(seed, talks),
     }

@@ -79,7 +79,10 @@ impl Reader {
             let prefix = self.plan.prefix(&self.world.dice);
             match self.world.dice.below(7) {
                 0 => self.get(server, prefix).await,
-                1 => self.list(server, prefix).await,
+                1 => {
+                    let limit = *self.world.dice.pick(&[0, 3, 100]);
+                    self.list(server, prefix, limit).await;
+                }
                 2 | 3 => self.snapshot(server, prefix).await,
                 4 => self.held(server, prefix),
                 5 => self.recall(server, prefix),
@@ -116,18 +119,25 @@ impl Reader {
     }
 
     /// Page by page, as continue tokens go: the timeline of the first page is that of all.
-    async fn list(&self, server: &Server, prefix: &str) {
+    pub async fn list(&self, server: &Server, prefix: &str, limit: usize) {
         let (store, before) = (server.store(), self.truth.now());
         let timeline = store.timeline();
         let mut options = ListOptions {
-            limit: self.world.dice.pick(&[0, 3, 100]).to_owned(),
+            limit,
             ..ListOptions::default()
         };
         let mut entries = Vec::new();
         loop {
-            let Ok(page) = store.list(prefix, options.clone()).await else {
+            let page = store.list(prefix, options.clone()).await;
+            self.world.say(|| {
+                let page = page.as_ref().map(|page| (page.revision, versions(&page.entries)));
+                format!("{prefix} from {:?} at {:?}: {page:?}", options.from, options.revision)
+            });
+            let Ok(page) = page else { return };
+            // A store that holds nothing of a prefix has nothing to find out by that lost files are others.
+            if self.plan.files && store.held(prefix).is_none() {
                 return;
-            };
+            }
             // Looked at behind each page, whose reading may be what finds out that etcd was put back.
             if timeline.is_some_and(|timeline| store.is_other_timeline(timeline)) {
                 return;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use super::readers::Reader;
 use super::watchers::{Place, Watcher};
 use crate::simulation::etcd::cluster::Cluster;
 use crate::simulation::etcd::network::{Network, Weather};
@@ -32,6 +33,14 @@ impl Sky {
             sleep(Duration::from_millis(100) + self.world.dice.millis(3000)).await;
             if !self.world.is_busy() {
                 break;
+            }
+            if self.plan.amid && restores > 0 && self.world.dice.chance(400) {
+                restores -= 1;
+                self.begin_lists().await;
+                if self.world.is_busy() {
+                    self.restore().await;
+                }
+                continue;
             }
             match self.world.dice.below(9) {
                 0 | 1 => self.change(),
@@ -102,12 +111,37 @@ impl Sky {
             .await;
     }
 
+    /// Clients list in pages from now on.
+    async fn begin_lists(&self) {
+        let dice = &self.world.dice;
+        for _ in 0..dice.between(1, 4) {
+            let reader = Reader {
+                world: self.world.clone(),
+                truth: self.cluster.truth.clone(),
+                servers: self.servers.clone(),
+                plan: self.plan.clone(),
+            };
+            let (prefix, limit) = (self.plan.prefix(dice), dice.between(1, 3));
+            self.world.spawner.spawn(async move {
+                while reader.world.is_busy() {
+                    reader.list(&reader.servers[0], prefix, limit).await;
+                    sleep(reader.world.dice.millis(60)).await;
+                }
+            });
+        }
+        sleep(dice.millis(2000)).await;
+    }
+
     /// Puts etcd back to a snapshot. Others may write before the stores reach it again, so that revisions come up to where
     /// they were, or beyond.
     async fn restore(&self) {
         let dice = &self.world.dice;
         let (oldest, newest) = self.cluster.restorable();
-        let back = *dice.pick(&[0, 1, 5, 30, 100]) as u64;
+        let back = *dice.pick(if self.plan.amid {
+            &[1, 3, 10, 30, 100]
+        } else {
+            &[0, 1, 5, 30, 100]
+        }) as u64;
         let snapshot = Revision(newest.0.saturating_sub(back).max(oldest.0));
         let away = Duration::from_millis(200) + dice.millis(3000);
         // A cluster that is made from a backup begins to count its terms again; one whose files were put back does not.
@@ -122,7 +156,8 @@ impl Sky {
         self.cluster.restore(snapshot, away, term);
         let lost = (newest.0 - snapshot.0) as usize;
         let meanwhile = match dice.below(3) {
-            0 => 0,
+            0 if !self.plan.amid => 0,
+            0 => lost.saturating_sub(1),
             1 => lost,
             _ => lost + dice.below(20),
         };
