@@ -2,6 +2,7 @@
 
 mod gone_back;
 mod lagging;
+mod lost_revisions;
 mod silence;
 mod simulated;
 mod versions;

@@ -307,6 +307,20 @@ fn compaction_forgets_what_a_whole_revision_superseded() {
     assert!(events.iter().all(|event| !event.has_lost_its_past()));
 }
 
+/// A watch that began after a revision which has not come here ends, if it is not known any more which revision that is.
+#[test]
+fn watches_ahead_are_forgotten() {
+    let mut store = Elsewhere::new();
+    let first = store.put(["/a/1".to_owned()]);
+    let mut here = store.mvcc.watch_ahead("/a/", Revision(first)).unwrap();
+    let mut ahead = store.mvcc.watch_ahead("/a/", Revision(first + 1)).unwrap();
+    store.mvcc.forget_ahead(Revision(first));
+    let ended = ahead.next().now_or_never().flatten();
+    assert!(matches!(ended, Some(Err(StoreError::Closed))), "{ended:?}");
+    store.put(["/a/2".to_owned()]);
+    assert!(matches!(poll(&mut here), Some(WatchItem::Events(_))));
+}
+
 /// History over its budget is cut between revisions.
 #[test]
 fn a_budget_cuts_between_revisions() {
