@@ -16,6 +16,7 @@
 
 mod measure;
 mod places;
+mod selectors;
 mod serving;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -61,7 +61,7 @@ async fn of_sender(call: &Call<'_>, object: Box<dyn Kind>) -> Result<Reply, Stat
     let mut errors = validate::attributes(resource, path);
     errors.extend(validate::metadata(&review.metadata, ""));
     verdict(errors)?;
-    review.status = decide(call, &call.context.user, &Question::new(resource, path)).await;
+    review.status = decide(call, &call.context.user, &Question::new(resource, path)?).await;
     Ok(Reply::Object(201, Box::new(review)))
 }
 
@@ -70,7 +70,7 @@ async fn of_anybody(call: &Call<'_>, object: Box<dyn Kind>) -> Result<Reply, Sta
     let mut errors = validate::subject(&review.spec);
     errors.extend(validate::metadata(&review.metadata, ""));
     verdict(errors)?;
-    review.status = of_subject(call, &review.spec).await;
+    review.status = of_subject(call, &review.spec).await?;
     Ok(Reply::Object(201, Box::new(review)))
 }
 
@@ -80,7 +80,7 @@ async fn of_namespace(call: &Call<'_>, object: Box<dyn Kind>) -> Result<Reply, S
     errors.extend(validate::metadata(&review.metadata, &review.metadata.namespace));
     errors.extend(validate::within(&review.spec, &review.metadata.namespace));
     verdict(errors)?;
-    review.status = of_subject(call, &review.spec).await;
+    review.status = of_subject(call, &review.spec).await?;
     Ok(Reply::Object(201, Box::new(review)))
 }
 
@@ -92,7 +92,7 @@ fn verdict(errors: ErrorList) -> Result<(), StatusError> {
     }
 }
 
-async fn of_subject(call: &Call<'_>, spec: &SubjectAccessReviewSpec) -> SubjectAccessReviewStatus {
+async fn of_subject(call: &Call<'_>, spec: &SubjectAccessReviewSpec) -> Result<SubjectAccessReviewStatus, StatusError> {
     let user = User {
         name: spec.user.clone(),
         uid: spec.uid.clone(),
@@ -102,8 +102,8 @@ async fn of_subject(call: &Call<'_>, spec: &SubjectAccessReviewSpec) -> SubjectA
     let question = Question::new(
         spec.resource_attributes.as_deref(),
         spec.non_resource_attributes.as_deref(),
-    );
-    decide(call, &user, &question).await
+    )?;
+    Ok(decide(call, &user, &question).await)
 }
 
 async fn decide(call: &Call<'_>, user: &User, question: &Question) -> SubjectAccessReviewStatus {

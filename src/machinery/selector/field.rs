@@ -105,6 +105,10 @@ impl FieldSelector {
     pub fn terms(&self) -> &[Term] {
         &self.terms
     }
+
+    pub fn into_terms(self) -> Vec<Term> {
+        self.terms
+    }
 }
 
 /// Parts between commas that no backslash escapes.

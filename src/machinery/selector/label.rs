@@ -225,6 +225,11 @@ impl LabelSelector {
     pub fn requirements(&self) -> &[Requirement] {
         &self.requirements
     }
+
+    /// Sorted by key.
+    pub fn into_requirements(self) -> Vec<Requirement> {
+        self.requirements
+    }
 }
 
 /// The canonical text: sorted by key, values sorted.

@@ -1,5 +1,7 @@
-//! A server whose disk fails and works again: what its clients see. The library that stands for the disk is the one of
-//! the storage tests.
+//! A server whose disk fails or is full, and works again: what its clients see. The library that stands for the disk that
+//! fails is the one of the storage tests.
+
+pub mod full;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +15,7 @@ use crate::run::client::{Client, Target};
 use crate::run::server::Server;
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps";
+const SHIM: &str = "../../src/storage/embedded/tests/shim.c";
 const JSON: &str = "application/json";
 /// Generous: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,7 +27,7 @@ pub async fn run(program: &Path) {
     let healthy = root.join("healthy");
     std::fs::write(&healthy, "").unwrap();
     let environment = vec![
-        ("LD_PRELOAD", build(&root)),
+        ("LD_PRELOAD", build(&root, "faults.so", SHIM)),
         ("SHIM_DIR", root.join("server/data/store")),
         ("SHIM_FAIL", "sync 1 5 on".into()),
         ("SHIM_HEAL", healthy.clone()),
@@ -57,9 +60,10 @@ pub async fn run(program: &Path) {
     println!("a failing disk: writes refused, reads served, readyz red, healed by itself");
 }
 
-fn build(folder: &Path) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src/storage/embedded/tests/shim.c");
-    let library = folder.join("faults.so");
+/// Builds a library of this source, which is named from this package.
+fn build(folder: &Path, name: &str, source: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+    let library = folder.join(name);
     let compiler = std::env::var_os("CC").unwrap_or("cc".into());
     let built = Command::new(compiler)
         .args(["-shared", "-fPIC", "-O1", "-o"])

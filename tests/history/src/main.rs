@@ -11,6 +11,7 @@
     reason = "a test program: it says what it does, and what fails here fails the run, as it should"
 )]
 
+mod attack;
 mod crash;
 mod disk;
 mod run;
@@ -55,8 +56,19 @@ enum What {
         #[arg(long, default_value_t = 10_000)]
         objects: u64,
     },
-    /// A server whose disk fails and works again.
+    /// A server whose disk fails, or is full, and works again.
     Disk,
+    /// Floods of frames, slow clients, masses of watches and connections, on a server under load (of a release build).
+    Attack {
+        /// The attacks; all of them if absent.
+        attacks: Vec<attack::Attack>,
+        /// Seconds of each.
+        #[arg(long, default_value_t = 5)]
+        seconds: u64,
+        /// Milliseconds within which 99 of 100 reads of a quiet user are answered.
+        #[arg(long, default_value_t = 90)]
+        p99: u64,
+    },
 }
 
 #[derive(clap::Args)]
@@ -106,8 +118,17 @@ fn main() -> ExitCode {
             runtime.block_on(crash::run(&program, plan));
             ExitCode::SUCCESS
         }
+        What::Attack { attacks, seconds, p99 } => {
+            let plan = attack::Plan {
+                attacks,
+                time: Duration::from_secs(seconds),
+                p99: Duration::from_millis(p99),
+            };
+            ExitCode::from(u8::from(!runtime.block_on(attack::run(&program, plan))))
+        }
         What::Disk => {
             runtime.block_on(disk::run(&program));
+            runtime.block_on(disk::full::run(&program));
             ExitCode::SUCCESS
         }
     }

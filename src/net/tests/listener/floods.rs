@@ -257,6 +257,42 @@ async fn heads_that_unfold_are_bounded() {
     is_well(&server, neighbour).await;
 }
 
+/// A path that is longer than what is read of one ends its stream, and no other one.
+#[tokio::test]
+async fn a_path_that_is_too_long_ends_its_stream_alone() {
+    let server = Server::plain();
+    let neighbour = neighbour(&server).await;
+    let mut stream = server.tcp().await;
+    let size = 70_000;
+    // A literal `:path`, whose length is 127 and the rest in seven bits at a time.
+    let rest: usize = size - 127;
+    let bytes = [rest & 0x7f | 0x80, rest >> 7 & 0x7f | 0x80, rest >> 14].map(|byte| u8::try_from(byte).unwrap());
+    let mut block = [&[0x82, 0x86, 0x04, 0x7f][..], &bytes].concat();
+    block.push(b'/');
+    block.resize(block.len() + size - 1, b'v');
+    let pieces: Vec<&[u8]> = block.chunks(16_384).collect();
+    let mut sent = greeting(&[]);
+    for (n, piece) in pieces.iter().enumerate() {
+        let (kind, flags) = if n == 0 {
+            (HEADERS, END_STREAM)
+        } else {
+            (CONTINUATION, 0)
+        };
+        let last = if n + 1 == pieces.len() { END_HEADERS } else { 0 };
+        sent.extend(frame(kind, flags | last, 1, piece));
+    }
+    sent.extend(frame(HEADERS, END_STREAM | END_HEADERS, 3, &get("/fixed")));
+    soon(stream.write_all(&sent)).await.unwrap();
+    let came = read_until_quiet(&mut stream).await;
+    let count = |kind| came.iter().filter(|one| **one == kind).count();
+    assert_eq!(
+        (count(RST_STREAM), count(HEADERS), count(GOAWAY)),
+        (1, 1, 0),
+        "{came:?}"
+    );
+    is_well(&server, neighbour).await;
+}
+
 /// A client that asks for much and takes nothing: what waits for it is bounded.
 #[tokio::test]
 async fn a_closed_window_holds_a_bounded_part_of_an_answer() {

@@ -114,6 +114,22 @@ async fn heads_have_a_limit_and_big_ones_below_it_pass() {
     assert!(server.raw(many(1001).as_bytes()).await.starts_with("HTTP/1.1 431 "));
 }
 
+/// A target has 65 534 bytes at most; kube-apiserver takes those that the limit of heads allows.
+#[tokio::test]
+async fn a_target_that_is_too_long_is_refused_as_such() {
+    let server = Server::plain();
+    for (size, begin) in [
+        (60 << 10, "HTTP/1.1 200 "),
+        (66 << 10, "HTTP/1.1 414 "),
+        (1000 << 10, "HTTP/1.1 414 "),
+    ] {
+        let path = "v".repeat(size);
+        let request = format!("GET /?q={path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let answer = server.raw(request.as_bytes()).await;
+        assert!(answer.starts_with(begin), "{size}: {}", &answer[..answer.len().min(80)]);
+    }
+}
+
 #[tokio::test]
 async fn head_tells_the_length_and_sends_no_body() {
     let server = Server::plain();

@@ -98,6 +98,11 @@ impl Server {
         }
     }
 
+    /// The number of its process.
+    pub fn process(&self) -> u32 {
+        self.child.lock().unwrap().id()
+    }
+
     /// The end of the server's log.
     pub fn last_words(&self) -> String {
         let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
