@@ -32,6 +32,9 @@ use keelson_server::settings::RequestSettings;
 use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
 use serde_json::{Value, json};
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 const SEATS: usize = 10;
 /// How long a request takes, at least.
@@ -132,7 +135,7 @@ struct Client {
 
 impl Client {
     async fn connect(server: SocketAddr, token: &'static str) -> Client {
-        let stream = tokio::net::TcpStream::connect(server).await.unwrap();
+        let stream = TcpStream::connect(server).await.unwrap();
         stream.set_nodelay(true).unwrap();
         let handshake = http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
         let (sender, connection) = handshake.await.unwrap();
@@ -347,4 +350,89 @@ async fn clients_that_go_away_leave_seats_and_queues() {
     tokio::time::timeout(PATIENCE, idle)
         .await
         .expect("seats are still taken");
+}
+
+/// Twice as many requests as there are seats, whose clients keep them waiting: bodies that do not come, and answers that
+/// nobody reads.
+async fn dawdle(server: SocketAddr, how: &str) -> Vec<TcpStream> {
+    let mut held = Vec::new();
+    for _ in 0..2 * SEATS {
+        let mut stream = TcpStream::connect(server).await.unwrap();
+        SockRef::from(&stream).set_recv_buffer_size(4 << 10).unwrap();
+        let head = "Host: localhost\r\nAuthorization: Bearer noisy\r\nContent-Type: application/json\r\n";
+        let request = match how {
+            "body" => format!("POST {MAPS} HTTP/1.1\r\n{head}Content-Length: 3000\r\n\r\n{{"),
+            query => format!("GET {MAPS}{query} HTTP/1.1\r\n{head}\r\n"),
+        };
+        stream.write_all(request.as_bytes()).await.unwrap();
+        held.push(stream);
+    }
+    held
+}
+
+/// A request whose client keeps it waiting lends its seat to those who wait for one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_kept_waiting_keeps_nobody_waiting() {
+    let server = server();
+    let mut admin = Client::connect(server, "admin").await;
+    set_up(&mut admin).await;
+    let text = "x".repeat(500_000);
+    for n in 0..20 {
+        admin
+            .make(
+                MAPS,
+                json!({"metadata": {"name": format!("large-{n}")}, "data": {"text": text}}),
+            )
+            .await;
+    }
+    let mut quiet = Client::connect(server, "quiet").await;
+    for how in ["body", "", "?watch=1"] {
+        let held = dawdle(server, how).await;
+        // They are served, or wait.
+        let begin = Instant::now();
+        while admin.column("test", "WaitingRequests").await + admin.column("test", "ExecutingRequests").await == 0 {
+            assert!(begin.elapsed() < PATIENCE, "{how}: nobody came");
+        }
+        for _ in 0..20 {
+            let begin = Instant::now();
+            let (parts, _) = quiet.send("GET", &format!("{MAPS}/a"), None).await.unwrap();
+            assert_eq!(parts.status, 200, "{how}");
+            // Those who dawdle have a minute.
+            assert!(begin.elapsed() < Duration::from_secs(5), "{how}: {:?}", begin.elapsed());
+        }
+        drop(held);
+        while admin.column("test", "ExecutingRequests").await > 0 {
+            assert!(begin.elapsed() < PATIENCE, "{how}: seats are kept");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// A body that comes slowly comes to its end, and what it asks for is done.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_body_is_served_though_others_wait() {
+    let server = server();
+    let mut admin = Client::connect(server, "admin").await;
+    set_up(&mut admin).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let of_noisy = load(server, "noisy", NOISY / 2, &stop).await;
+    let mut stream = TcpStream::connect(server).await.unwrap();
+    let body = json!({"metadata": {"name": "slow"}}).to_string();
+    let head = format!(
+        "POST {MAPS} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer quiet\r\nContent-Type: application/json\r\n\
+         Connection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    for byte in body.as_bytes() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        stream.write_all(&[*byte]).await.unwrap();
+    }
+    let mut answer = Vec::new();
+    let reading = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer));
+    reading.await.expect("no answer in time").unwrap();
+    stop.store(true, Ordering::Relaxed);
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
+    assert!(of_noisy.served.load(Ordering::Relaxed) > 0);
 }

@@ -1,6 +1,7 @@
 //! Makes what a server needs and nobody gave: an authority, a serving certificate, an admin's certificate with a
 //! kubeconfig, and the key of service account tokens. What is there already is kept.
 
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -156,8 +157,22 @@ fn admin(
     if let Some(folder) = path.parent() {
         files::create_private_folder(folder).map_err(|error| folder_error(folder, error))?;
     }
-    files::write_private(path, kubeconfig.render().as_bytes()).map_err(plain)?;
+    match files::write_private(path, kubeconfig.render().as_bytes()) {
+        // A full disk does not keep a server from its start: objects can be deleted then. The old file is right unless
+        // flags have changed.
+        Err(error) if is_full(&error) && path.exists() => {
+            tracing::warn!(%error, "the admin's kubeconfig stays as it was");
+        }
+        written => written.map_err(plain)?,
+    }
     Ok(path.to_owned())
+}
+
+fn is_full(error: &TlsError) -> bool {
+    let TlsError::File { source, .. } = error else {
+        return false;
+    };
+    matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 /// The name to expect in a certificate that doesn't hold the address in the kubeconfig.

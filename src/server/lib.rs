@@ -25,6 +25,7 @@ pub mod request;
 pub mod respond;
 pub mod rest;
 mod root;
+mod seat;
 pub mod server;
 pub mod settings;
 pub mod state;

@@ -11,7 +11,6 @@ use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use keelson_access::authz::Authorization;
-use keelson_access::flowcontrol::seat::WatchSeat;
 use keelson_access::request_info::{Query, RequestInfo};
 use keelson_access::user::User;
 use keelson_machinery::fieldset::FieldSet;
@@ -29,6 +28,7 @@ use crate::compress;
 use crate::negotiate::{self, Accepted, Format, Offer, header_text};
 use crate::pretty;
 use crate::respond::{self, Rendering};
+use crate::seat::{Seat, WatchSeat};
 
 /// A larger body is decoded on another thread.
 pub(crate) const LARGE_BODY_BYTES: usize = 64 * 1024;
@@ -64,7 +64,9 @@ pub struct Request {
     pub audit: Trail,
     pub payload: RefCell<Option<Payload>>,
     /// Of a watch, for whoever opens it: given back when it has begun.
-    pub seat: RefCell<Option<WatchSeat>>,
+    pub watch_seat: RefCell<Option<WatchSeat>>,
+    /// Of a request that may change something: lent while its body does not come.
+    pub seat: Option<Rc<Seat>>,
     /// Texts for `Warning` headers.
     pub warnings: Warnings,
     /// The empty lists and maps that the body writes out; see [`managedfields::written_empty`].
@@ -86,7 +88,8 @@ impl Request {
             deadline: None,
             audit: Trail::default(),
             payload: RefCell::new(Some(payload)),
-            seat: RefCell::default(),
+            watch_seat: RefCell::default(),
+            seat: None,
             warnings: Warnings::default(),
             written_empty: Rc::default(),
             http,
@@ -193,19 +196,29 @@ impl Request {
         }
     }
 
-    /// The whole body; 413 above the limit.
+    /// The whole body; 413 above the limit, 429 where it does not come while others wait.
     pub async fn body(&self) -> Result<Bytes, StatusError> {
         // The handler of the verb reads it once; a second reader would find nothing.
         let Some(mut payload) = self.payload.take() else {
             return Ok(Bytes::new());
         };
         let mut body = BytesMut::new();
-        while let Some(chunk) = payload.next().await {
+        let since = Instant::now();
+        loop {
+            let coming = payload.next();
+            let chunk = match &self.seat {
+                Some(seat) => seat.wait_for(coming, since).await?,
+                None => coming.await,
+            };
+            let Some(chunk) = chunk else { break };
             let chunk = chunk.map_err(|e| StatusError::bad_request(e.to_string()))?;
             if body.len() + chunk.len() > MAX_BODY_BYTES {
                 return Err(StatusError::request_entity_too_large(MAX_BODY_BYTES));
             }
             body.extend_from_slice(&chunk);
+        }
+        if let Some(seat) = &self.seat {
+            seat.take_again().await?;
         }
         Ok(body.freeze())
     }

@@ -2,6 +2,7 @@
 //!
 //! The lock is held for the time of a few additions; nobody waits for anything while holding it.
 
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
@@ -69,6 +70,14 @@ pub struct State {
     /// Seats that it could use.
     demand: Integrator,
     pub needed: Needed,
+    /// Requests without their seats, whose clients keep them waiting: all, and of each flow.
+    lent: Lent,
+}
+
+#[derive(Debug, Default)]
+struct Lent {
+    all: u32,
+    by_flow: HashMap<u64, u32>,
 }
 
 /// What a level needed in the last period, and what it was given for it.
@@ -121,6 +130,7 @@ impl Level {
                 ratios,
                 demand: Integrator::new(now),
                 needed: Needed::default(),
+                lent: Lent::default(),
             }),
         }
     }
@@ -296,8 +306,66 @@ impl Level {
         })
     }
 
+    /// Has others served on the seats of a request whose client keeps it waiting, if others wait. What such requests
+    /// hold is bounded: there are as many as there are seats, and those of one flow are a quarter of them.
+    pub fn lend(self: &Arc<Level>, ticket: Ticket) -> Lending {
+        let lent = self.with(|state, _| {
+            let place = ticket.place?;
+            let hash = state.queues.get(place)?.arrival.hash;
+            if state.queues.requests_now().1 == 0 {
+                return None;
+            }
+            let limit = state.queues.limit();
+            let of_flow = state.lent.by_flow.get(&hash).copied().unwrap_or_default();
+            if state.lent.all >= limit || of_flow > limit / 4 {
+                return Some(None);
+            }
+            state.lent.all += 1;
+            *state.lent.by_flow.entry(hash).or_default() += 1;
+            Some(Some(hash))
+        });
+        match lent {
+            None => Lending::NobodyWaits(ticket),
+            Some(None) => Lending::TooMany,
+            Some(Some(flow)) => Lending::Lent(Unseated {
+                level: self.clone(),
+                flow,
+            }),
+        }
+    }
+
     fn settled(&self, place: Place) {
         self.with(|state, now| state.queues.settled(place, now));
+    }
+}
+
+/// What became of a seat that was to be lent; but in the first case it was given back.
+#[derive(Debug)]
+pub enum Lending {
+    NobodyWaits(Ticket),
+    Lent(Unseated),
+    /// Too many requests go on without seats already.
+    TooMany,
+}
+
+/// A request that goes on without its seat. Dropped, it is no longer counted.
+#[derive(Debug)]
+pub struct Unseated {
+    level: Arc<Level>,
+    flow: u64,
+}
+
+impl Drop for Unseated {
+    fn drop(&mut self) {
+        self.level.with(|state, _| {
+            state.lent.all = state.lent.all.saturating_sub(1);
+            if let Some(count) = state.lent.by_flow.get_mut(&self.flow) {
+                *count -= 1;
+                if *count == 0 {
+                    state.lent.by_flow.remove(&self.flow);
+                }
+            }
+        });
     }
 }
 

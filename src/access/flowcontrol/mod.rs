@@ -15,10 +15,10 @@ pub mod level;
 pub mod limits;
 pub mod metrics;
 pub mod queues;
-pub mod seat;
 pub mod seat_seconds;
 pub mod spec;
 pub mod stats;
+pub mod under_way;
 pub mod watchers;
 pub mod work;
 

@@ -4,7 +4,7 @@
 //! that drives the connection looks after all answers of it.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use tokio::time::Instant;
@@ -14,18 +14,41 @@ use super::connection::Activity;
 /// When an answer that is made while it is sent is given up if its client has not read it by then. It belongs into the
 /// extensions of the response; what is not made while it is sent has the listener's own
 /// ([`Limits::answer_timeout`](super::Limits::answer_timeout)). Clones are the same deadline.
-#[derive(Debug, Clone)]
-pub struct AnswerDeadline(Rc<Cell<Option<Instant>>>);
+#[derive(Clone)]
+pub struct AnswerDeadline(Rc<OfAnswer>);
+
+struct OfAnswer {
+    at: Cell<Option<Instant>>,
+    /// The answer, when it is under way.
+    answer: RefCell<Weak<Answer>>,
+}
 
 impl AnswerDeadline {
     /// At this moment.
     pub fn at(moment: Instant) -> AnswerDeadline {
-        AnswerDeadline(Rc::new(Cell::new(Some(moment))))
+        AnswerDeadline(Rc::new(OfAnswer {
+            at: Cell::new(Some(moment)),
+            answer: RefCell::default(),
+        }))
     }
 
     /// From now on the answer may go on as long as it likes.
     pub fn lift(&self) {
-        self.0.set(None);
+        self.0.at.set(None);
+    }
+
+    /// The answer is given up: on HTTP/2 at once, on HTTP/1.1 when its connection is looked at.
+    pub fn has_come(&self) {
+        self.0.at.set(Some(Instant::now()));
+        if let Some(answer) = self.0.answer.borrow().upgrade() {
+            answer.give_up();
+        }
+    }
+}
+
+impl std::fmt::Debug for AnswerDeadline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("AnswerDeadline").field(&self.0.at.get()).finish()
     }
 }
 
@@ -72,7 +95,10 @@ impl Answer {
     }
 
     /// The application has answered, with a deadline of its own or none.
-    pub(super) fn begins(&self, deadline: Option<AnswerDeadline>) {
+    pub(super) fn begins(self: &Rc<Self>, deadline: Option<AnswerDeadline>) {
+        if let Some(deadline) = &deadline {
+            deadline.0.answer.replace(Rc::downgrade(self));
+        }
         self.begins_until(deadline.map_or(Deadline::None, Deadline::OfTheApplication));
     }
 
@@ -99,7 +125,7 @@ impl Answer {
         match &*self.deadline.borrow() {
             Deadline::None => None,
             Deadline::OfTheListener(at) => Some(*at),
-            Deadline::OfTheApplication(deadline) => deadline.0.get(),
+            Deadline::OfTheApplication(deadline) => deadline.0.at.get(),
         }
     }
 

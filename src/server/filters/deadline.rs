@@ -48,7 +48,8 @@ async fn within(
     match tokio::time::timeout_at(deadline, next(request)).await {
         Ok(mut answer) => {
             // What is made while it is sent holds a place, and a snapshot, until it has been read.
-            if matches!(answer.body().size(), BodySize::Stream) {
+            let has_one = answer.extensions().contains::<AnswerDeadline>();
+            if matches!(answer.body().size(), BodySize::Stream) && !has_one {
                 answer.extensions_mut().insert(AnswerDeadline::at(deadline));
             }
             answer

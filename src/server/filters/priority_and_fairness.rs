@@ -3,6 +3,7 @@
 //!
 //! Streams take no part, but for the beginning of watches: that is work like a list.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,13 +13,14 @@ use keelson_access::flowcontrol::FlowControl;
 use keelson_access::flowcontrol::in_flight::is_write;
 use keelson_access::flowcontrol::level::{Asked, Level, Ticket};
 use keelson_access::flowcontrol::queues::{Arrival, Refusal};
-use keelson_access::flowcontrol::seat::{UnderWay, WatchSeat};
+use keelson_access::flowcontrol::under_way::UnderWay;
 use keelson_access::flowcontrol::work::Collection;
 use tokio::time::Instant;
 
 use super::Next;
-use super::in_flight::{TOO_MANY, hold, too_many};
+use super::in_flight::{TOO_MANY, too_many};
 use crate::request::Request;
+use crate::seat::{Seat, WatchSeat, hold};
 use crate::state::ServerState;
 
 const SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
@@ -45,12 +47,15 @@ pub async fn priority_and_fairness(state: &ServerState, request: &mut Request, n
     ];
     let latest = latest_start(Instant::now(), request.deadline, state.requests.timeout);
     let is_write = is_write(&request.info);
+    let again = is_write.then(|| entry.arrival.clone());
+    let level = entry.level.clone();
     let mut response = match entry.enter(control, latest, is_write).await {
-        Ok(ticket) if is_watch => begin_watch(control, ticket, request, next).await,
         Ok(ticket) => {
-            let under_way = UnderWay::of(control, is_write, false);
-            let response = next(request).await;
-            hold(response, (ticket, under_way))
+            let seat = Seat::new(level, ticket, UnderWay::of(control, is_write, false), again);
+            match is_watch {
+                true => begin_watch(control, seat, request, next).await,
+                false => serve(seat, request, next).await,
+            }
         }
         Err(_) => {
             state.terminated(request, TOO_MANY);
@@ -100,18 +105,27 @@ fn latest_start(now: Instant, deadline: Option<Instant>, longest: Duration) -> I
     now + (left / PART_OF_TIME).min(LONGEST_WAIT)
 }
 
+async fn serve(seat: Rc<Seat>, request: &mut Request, next: impl Next) -> HttpResponse {
+    // Whoever reads the body lends it while that does not come.
+    request.seat = is_write(&request.info).then(|| seat.clone());
+    let deadline = request.deadline;
+    let response = next(request).await;
+    request.seat = None;
+    hold(response, seat, deadline)
+}
+
 /// The seat goes with the request: whoever answers gives it back when the watch has begun.
 async fn begin_watch(
     control: &Arc<FlowControl>,
-    ticket: Ticket,
+    seat: Rc<Seat>,
     request: &mut Request,
     next: impl Next,
 ) -> HttpResponse {
-    let seat = WatchSeat::new(control, ticket, &request.info);
-    request.seat.replace(Some(seat));
+    let seat = WatchSeat::new(seat, control.open_watch(&request.info));
+    request.watch_seat.replace(Some(seat));
     let response = next(request).await;
     // Nobody took it: there is no watch.
-    request.seat.take();
+    request.watch_seat.take();
     response
 }
 

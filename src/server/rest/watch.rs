@@ -64,7 +64,7 @@ impl Rest {
             events,
             self.ends(&options),
         );
-        let (watch, deadline) = watch.begun(request.seat.take(), Instant::now() + self.requests.timeout);
+        let (watch, deadline) = watch.begun(request.watch_seat.take(), Instant::now() + self.requests.timeout);
         let content_type = match accepted.format {
             Format::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
             _ => "application/json",

@@ -15,7 +15,6 @@ use actix_web::body::{BodySize, MessageBody};
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use futures_util::{FutureExt, StreamExt};
-use keelson_access::flowcontrol::seat::WatchSeat;
 use keelson_base::cooperative::Slices;
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_machinery::status::StatusError;
@@ -27,6 +26,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::events::{self, Encoder};
 use super::options::ListOptions;
+use crate::seat::WatchSeat;
 
 /// Bytes of present objects in a chunk, about.
 const CHUNK: usize = 64 * 1024;
@@ -163,6 +163,9 @@ impl Watch {
     pub(super) fn begun(mut self, seat: Option<WatchSeat>, by: Instant) -> (Watch, Option<AnswerDeadline>) {
         self.seat = seat;
         self.deadline = self.initial.is_some().then(|| AnswerDeadline::at(by));
+        if let (Some(seat), Some(deadline)) = (&self.seat, &self.deadline) {
+            seat.sends(deadline);
+        }
         self.go_on_without_initial();
         let deadline = self.deadline.clone();
         (self, deadline)
@@ -263,7 +266,11 @@ impl MessageBody for Watch {
     }
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        Poll::Ready(ready!(self.poll_chunk(cx)).map(Ok))
+        let chunk = self.poll_chunk(cx);
+        if let Some(seat) = &self.seat {
+            seat.asked(chunk.is_ready());
+        }
+        chunk.map(|chunk| chunk.map(Ok))
     }
 }
 

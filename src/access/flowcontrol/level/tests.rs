@@ -124,3 +124,43 @@ async fn a_write_settles_by_itself() {
     }
     assert!(level.with(|state, _| state.queues.is_idle()));
 }
+
+/// Seats are lent when somebody waits, and as often as there are seats; a flow has a quarter of that and one more.
+#[tokio::test]
+async fn seats_are_lent_to_those_who_wait() {
+    let (level, schema) = (level(8), Arc::new(SchemaStats::new("s", Distinguisher::None)));
+    let arrival = |hash| Arrival {
+        hash,
+        ..arrival(&schema, Work::ONE)
+    };
+    let mut seated = Vec::new();
+    for _ in 0..8 {
+        seated.push(level.enter(arrival(7), late(), || ()).await.unwrap());
+    }
+    let Lending::NobodyWaits(ticket) = level.lend(seated.pop().unwrap()) else {
+        panic!("lent to nobody");
+    };
+    seated.push(ticket);
+    assert_eq!(now_of(&level), (8, 0));
+    let mut waiting: Vec<_> = (0..10)
+        .map(|n| Box::pin(level.enter(arrival(n), late(), || ())))
+        .collect();
+    for one in &mut waiting {
+        assert!(one.as_mut().now_or_never().is_none());
+    }
+    let mut lent = Vec::new();
+    for _ in 0..3 {
+        let Lending::Lent(unseated) = level.lend(seated.pop().unwrap()) else {
+            panic!("not lent");
+        };
+        lent.push(unseated);
+    }
+    assert_eq!(now_of(&level), (8, 7));
+    // This flow keeps others from being served no longer, but it may not go on either.
+    assert!(matches!(level.lend(seated.pop().unwrap()), Lending::TooMany));
+    assert_eq!(now_of(&level), (8, 6));
+    lent.pop();
+    assert!(matches!(level.lend(seated.pop().unwrap()), Lending::Lent(_)));
+    drop((seated, lent, waiting));
+    assert!(level.with(|state, _| state.queues.is_idle() && state.lent.all == 0 && state.lent.by_flow.is_empty()));
+}

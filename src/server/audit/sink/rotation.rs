@@ -80,11 +80,24 @@ impl LogFile {
             // A line that no file has room for has one of its own; who makes lines sees to it that there is none.
             let end = fitting.max(line_len(lines));
             let (now, later) = lines.split_at(end);
-            self.file.write_all(now)?;
+            self.append(now)?;
             self.bytes = self.bytes.saturating_add(length(now));
             lines = later;
         }
         Ok(())
+    }
+
+    /// Whole lines or nothing, as far as the disk lets it: half of one would spoil the next.
+    fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        let appended = self.file.write_all(lines);
+        if appended.is_err() {
+            let before = self
+                .file
+                .metadata()
+                .map_or(self.bytes, |found| found.len().min(self.bytes));
+            self.file.set_len(before)?;
+        }
+        appended
     }
 
     fn rotate(&mut self) -> io::Result<()> {

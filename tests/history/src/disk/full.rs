@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{JSON, PATH, build, names, until_ready};
 use crate::run::client::{Client, Target};
-use crate::run::server::Server;
+use crate::run::server::{Server, free_port};
 
 const POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]\n";
 
@@ -100,7 +100,7 @@ fn nothing_can_be_made(program: &Path, disk: &Disk) {
         .env("HOME", &disk.root)
         .envs(disk.environment())
         .arg(format!("--data-dir={}", disk.root.join("data").display()))
-        .arg("--secure-port=0")
+        .arg(format!("--secure-port={}", free_port()))
         .stdin(Stdio::null())
         .output()
         .unwrap();
