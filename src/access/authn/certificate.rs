@@ -60,10 +60,14 @@ impl Authenticator for ClientCertificates {
 fn identity(certificate: &CertificateDer<'_>) -> Result<Option<User>, String> {
     let (_, parsed) = X509Certificate::from_der(certificate).map_err(|e| e.to_string())?;
     let subject = parsed.subject();
-    let name = subject.iter_common_name().filter_map(|a| a.as_str().ok()).last();
-    let Some(name) = name.filter(|name| !name.is_empty()) else {
-        return Ok(None);
+    // The last one counts. One that can't be read is not passed over for another.
+    let name = match subject.iter_common_name().last() {
+        Some(name) => name.as_str().map_err(|e| format!("the name of the subject: {e}"))?,
+        None => "",
     };
+    if name.is_empty() {
+        return Ok(None);
+    }
     let mut uids = subject.iter_by_oid(&UID);
     let uid = match (uids.next(), uids.next()) {
         (None, _) => "",
@@ -234,5 +238,52 @@ mod tests {
         };
         assert_eq!(of(&["u-1"]).unwrap().unwrap().uid, "u-1");
         assert!(of(&[""]).is_err());
+    }
+
+    /// Names that a careless authority might sign: nothing is cut, trimmed, split or passed over.
+    #[test]
+    fn odd_subjects_are_who_they_say_wholly_or_nobody() {
+        use rcgen::DnValue::BmpString;
+        let of = |name| judged(name, &[ExtendedKeyUsagePurpose::ClientAuth], BEGIN + YEAR);
+        let who = |parts: &[(DnType, &str)]| of(named(parts)).unwrap().map(|user| (user.name, user.groups));
+        let (cn, o, ou) = (
+            || DnType::CommonName,
+            || DnType::OrganizationName,
+            || DnType::OrganizationalUnitName,
+        );
+        let user = |name: &str, groups: &[&str]| {
+            let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+            Some((name.to_owned(), groups))
+        };
+        for (parts, want) in [
+            (vec![(cn(), "admin\0ann")], user("admin\0ann", &[])),
+            (vec![(cn(), " admin ")], user(" admin ", &[])),
+            (vec![(cn(), "ann,O=system:masters")], user("ann,O=system:masters", &[])),
+            (vec![(cn(), "ann/O=system:masters")], user("ann/O=system:masters", &[])),
+            (
+                vec![(cn(), "ann"), (o(), "a,system:masters")],
+                user("ann", &["a,system:masters"]),
+            ),
+            (
+                vec![(cn(), "ann"), (o(), "a+O=system:masters")],
+                user("ann", &["a+O=system:masters"]),
+            ),
+            (vec![(cn(), "ann"), (ou(), "system:masters")], user("ann", &[])),
+            (vec![(o(), "system:masters"), (cn(), "")], None),
+            (vec![(ou(), "admin")], None),
+        ] {
+            // The group of all who are known is not of the subject.
+            let found = who(&parts).map(|(name, groups)| {
+                let of_subject = |group: &String| group != "system:authenticated";
+                (name, groups.into_iter().filter(of_subject).collect::<Vec<_>>())
+            });
+            assert_eq!(found, want, "{parts:?}");
+        }
+        // Of two names the last counts, as in Go; where that can't be read there is none.
+        let second = || DnType::CustomDnType(vec![2, 5, 4, 3]);
+        assert_eq!(who(&[(cn(), "admin"), (second(), "ann")]).unwrap().0, "ann");
+        let mut name = named(&[(cn(), "admin")]);
+        name.push(second(), BmpString("ann".try_into().unwrap()));
+        assert!(of(name).is_err());
     }
 }

@@ -277,4 +277,66 @@ mod tests {
         strip_usual(&mut sent);
         assert_eq!(sent.len(), 1);
     }
+
+    /// Of a header that comes several times the first value with something in it counts; other spellings are other headers.
+    #[test]
+    fn a_proxy_is_believed_as_it_spells() {
+        let ca = CertificateAuthority::create("proxies", validity()).unwrap();
+        let (proxy, connection) = setting(&ca, &ca, "front");
+        let name = |lines: &[(&'static str, &'static str)]| {
+            let user = ask(&proxy, Some(&connection), &headers(lines)).unwrap();
+            user.map(|user| (user.name, user.groups.join(" ")))
+        };
+        let of = |name: &str, groups: &str| Some((name.to_owned(), groups.to_owned()));
+        for (lines, want) in [
+            (
+                &[("x-remote-user", "ann"), ("x-remote-user", "admin")][..],
+                of("ann", ""),
+            ),
+            (&[("x-who", "admin"), ("x-remote-user", "ann")], of("ann", "")),
+            (&[("x-remote-user", "ann,admin")], of("ann,admin", "")),
+            (&[("x_remote_user", "admin")], None),
+            (&[("x-remote_user", "admin")], None),
+            (
+                &[("x-remote-user", "ann"), ("x-remote_group", "system:masters")],
+                of("ann", ""),
+            ),
+            (
+                &[("x-remote-user", "ann"), ("x_remote_group", "system:masters")],
+                of("ann", ""),
+            ),
+            (&[("x-remote-users", "admin"), ("remote-user", "admin")], None),
+            (&[("x-remote-user", ""), ("x-remote-group", "system:masters")], None),
+            (&[("x-remote-group", "system:masters")], None),
+        ] {
+            assert_eq!(name(lines), want, "{lines:?}");
+        }
+    }
+
+    /// Without names that are allowed each certificate of the proxies' authority is one of a proxy; a name is compared as it
+    /// stands.
+    #[test]
+    fn names_of_proxies_are_compared_as_they_stand() {
+        let ca = CertificateAuthority::create("proxies", validity()).unwrap();
+        let der = certificates(&ca.pem().certificate_pem).unwrap();
+        let sent = headers(&[("x-remote-user", "ann")]);
+        for (allowed, name, is_one) in [
+            (&[][..], "anything", true),
+            (&["front"], "front", true),
+            (&["back", "front"], "front", true),
+            (&["front"], "Front", false),
+            (&["front"], "front ", false),
+            (&["front"], "front.example", false),
+            (&["front"], "", false),
+            (&[""], "front", false),
+        ] {
+            let allowed = allowed.iter().map(|name| (*name).to_owned()).collect();
+            let proxy = FrontProxy::new(&der, allowed, usual()).unwrap();
+            let pair = ca.issue_client(name, None, validity()).unwrap();
+            let mut connection = Connection::for_tests();
+            connection.certificates = certificates(&pair.certificate_pem).unwrap();
+            let found = ask(&proxy, Some(&connection), &sent);
+            assert_eq!(found.is_ok_and(|user| user.is_some()), is_one, "{name:?}");
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Requests for certificates: who asks is who sent the request, and what is asked for never changes.
 
+use std::collections::HashMap;
+
 use keelson_api::certificates_k8s_io::v1::{
     CertificateSigningRequest, CertificateSigningRequestCondition as Condition,
 };
@@ -119,14 +121,16 @@ fn keep_conditions(new: &mut [Condition], old: &[Condition], ty: &str) {
 /// Gives times to conditions without: of the update now, of the transition when it came to be what it is.
 fn set_times(new: &mut [Condition], old: &[Condition], now: Time) {
     let now = now.truncate_to_seconds();
+    // Of conditions that are alike the first counts.
+    let key = |c: &Condition| (c.r#type.clone(), c.status.clone());
+    let known: HashMap<_, Time> = old.iter().rev().map(|c| (key(c), c.last_transition_time)).collect();
     for condition in new {
         if condition.last_update_time.is_zero() {
             condition.last_update_time = now;
         }
         if condition.last_transition_time.is_zero() {
-            let same = |c: &&Condition| c.r#type == condition.r#type && c.status == condition.status;
-            let known = old.iter().find(same).map(|c| c.last_transition_time);
-            condition.last_transition_time = known.filter(|t| !t.is_zero()).unwrap_or(now);
+            let known = known.get(&key(condition)).filter(|time| !time.is_zero());
+            condition.last_transition_time = known.copied().unwrap_or(now);
         }
     }
 }

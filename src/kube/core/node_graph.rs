@@ -1,5 +1,7 @@
 //! The node graph of the built-in kinds: what pods and volumes need, as the authorization of nodes sees them.
 
+use std::collections::HashSet;
+
 use keelson_access::authz::node::{PodNeeds, ReadGraph, Reference, ReferenceKind, VolumeNeeds};
 use keelson_api::core::v1::{PersistentVolume, Pod};
 use keelson_api::resource_k8s_io::v1::ResourceSlice;
@@ -84,8 +86,14 @@ fn references(pod: &Pod) -> Vec<Reference> {
         add(ReferenceKind::Claim, &format!("{}-{}", pod.metadata.name, volume.name));
     }
     // What a status says is its node's word: it counts only for claims that the pod asks for.
-    let asked = |name: &str| pod.spec.resource_claims.iter().any(|claim| claim.name == name);
-    let generated = pod.status.resource_claim_statuses.iter().filter(|s| asked(&s.name));
+    let asked: HashSet<&str> = pod
+        .spec
+        .resource_claims
+        .iter()
+        .map(|claim| claim.name.as_str())
+        .collect();
+    let told = pod.status.resource_claim_statuses.iter();
+    let generated = told.filter(|status| asked.contains(status.name.as_str()));
     for name in generated.filter_map(|status| status.resource_claim_name.as_ref()) {
         add(ReferenceKind::ResourceClaim, name);
     }

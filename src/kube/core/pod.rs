@@ -3,6 +3,8 @@
 mod annotations;
 mod status;
 
+use std::collections::HashSet;
+
 use keelson_api::core::v1::{Container, Pod, PodCondition, PodSpec, PodStatus, Toleration};
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
@@ -228,20 +230,20 @@ fn deadline_change(new: &PodSpec, old: &PodSpec, path: &Path) -> Option<FieldErr
 
 /// Tolerations may be added; of those there are only the seconds may change.
 fn tolerations_change(new: &PodSpec, old: &PodSpec, path: &Path) -> Option<FieldError> {
-    let kept = old.tolerations.iter().all(|before| {
-        new.tolerations.iter().any(|now| {
-            let same = |get: fn(&Toleration) -> &str| get(before) == get(now);
-            same(|t| &t.key) && same(|t| &t.operator) && same(|t| &t.value) && same(|t| &t.effect)
-        })
-    });
+    fn lasting(t: &Toleration) -> [&str; 4] {
+        [&t.key, &t.operator, &t.value, &t.effect]
+    }
+    let now: HashSet<[&str; 4]> = new.tolerations.iter().map(lasting).collect();
+    let kept = old.tolerations.iter().all(|before| now.contains(&lasting(before)));
     let text = "existing toleration can not be modified except its tolerationSeconds";
     (!kept).then(|| FieldError::forbidden(path, text))
 }
 
 /// Gates may only be taken away.
 fn gates_change(new: &PodSpec, old: &PodSpec, path: &Path) -> ErrorList {
-    let known = |name: &str| old.scheduling_gates.iter().any(|g| g.name == name);
-    let added = new.scheduling_gates.iter().enumerate().filter(|(_, g)| !known(&g.name));
+    let known: HashSet<&str> = old.scheduling_gates.iter().map(|g| g.name.as_str()).collect();
+    let added = new.scheduling_gates.iter().enumerate();
+    let added = added.filter(|(_, gate)| !known.contains(gate.name.as_str()));
     added
         .map(|(place, gate)| {
             let text = format!(

@@ -1,6 +1,8 @@
 //! Access to ResourceClaims: devices are bound by the scheduler, described by the drivers of their nodes, and had with
 //! the rights of an administrator only in namespaces that are marked for it.
 
+use std::collections::HashMap;
+
 use keelson_access::authz::refused;
 use keelson_access::request_info::RequestInfo;
 use keelson_access::user::User;
@@ -158,14 +160,16 @@ async fn refusal(context: &Context, info: &RequestInfo) -> Option<String> {
 
 /// Drivers of devices that are described for the first time, in other words, or no longer; sorted.
 fn changed_drivers<'a>(new: &'a [AllocatedDeviceStatus], old: &'a [AllocatedDeviceStatus]) -> Vec<&'a str> {
-    let known = |devices: &'a [AllocatedDeviceStatus], of: &AllocatedDeviceStatus| {
-        devices.iter().rfind(|device| device_key(device) == device_key(of))
+    // Of those of one device the last counts.
+    let by_key = |devices: &'a [AllocatedDeviceStatus]| -> HashMap<[&'a str; 4], &'a AllocatedDeviceStatus> {
+        devices.iter().map(|device| (device_key(device), device)).collect()
     };
+    let (before, now) = (by_key(old), by_key(new));
     let told = new.iter().filter(|device| {
-        let before = known(old, device);
-        before.is_none_or(|before| !equality::equal(before, *device))
+        let before = before.get(&device_key(device));
+        before.is_none_or(|before| !equality::equal(*before, *device))
     });
-    let gone = old.iter().filter(|device| known(new, device).is_none());
+    let gone = old.iter().filter(|device| !now.contains_key(&device_key(device)));
     let mut drivers: Vec<&str> = told.chain(gone).map(|device| device.driver.as_str()).collect();
     drivers.sort_unstable();
     drivers.dedup();

@@ -1,7 +1,10 @@
 //! The rules of claims of devices and of templates of them.
 
+use std::collections::HashSet;
+
 use keelson_api::resource_k8s_io::v1::{
-    AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim, ResourceClaimStatus, ResourceClaimTemplate,
+    AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim, ResourceClaimConsumerReference,
+    ResourceClaimStatus, ResourceClaimTemplate,
 };
 use keelson_api::resource_k8s_io::{v1beta1, v1beta2};
 use keelson_machinery::equality;
@@ -107,11 +110,16 @@ fn results(status: &ResourceClaimStatus) -> &[DeviceRequestAllocationResult] {
     allocation.map_or(&[], |allocation| &allocation.devices.results)
 }
 
+/// All that there is of a consumer.
+fn consumer(one: &ResourceClaimConsumerReference) -> [&str; 4] {
+    [&one.api_group, &one.resource, &one.name, &one.uid]
+}
+
 /// A status speaks of devices that the claim has, and a claim that is bound stays so until it is given back.
 fn validate_status(new: &ResourceClaim, old: &ResourceClaim) -> ErrorList {
     let (now, was, path) = (&new.status, &old.status, Path::new("status"));
     let mut errors = ErrorList::default();
-    let allocated: Vec<DeviceKey> = results(now).iter().map(key_of_result).collect();
+    let allocated: HashSet<DeviceKey> = results(now).iter().map(key_of_result).collect();
     for (place, device) in now.devices.iter().enumerate() {
         let key = key_of_device(device);
         if !allocated.contains(&key) {
@@ -127,12 +135,10 @@ fn validate_status(new: &ResourceClaim, old: &ResourceClaim) -> ErrorList {
     if now.allocation.is_none() && !now.reserved_for.is_empty() {
         let text = "may not be specified when `allocated` is not set";
         errors.push(FieldError::forbidden(&reserved, text));
-    } else if new.metadata.deletion_timestamp.is_some()
-        && now
-            .reserved_for
-            .iter()
-            .any(|one| !was.reserved_for.iter().any(|old| equality::equal(one, old)))
-    {
+    } else if new.metadata.deletion_timestamp.is_some() && {
+        let were: HashSet<[&str; 4]> = was.reserved_for.iter().map(consumer).collect();
+        !now.reserved_for.iter().all(|one| were.contains(&consumer(one)))
+    } {
         let text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set";
         errors.push(FieldError::forbidden(&reserved, text));
     }
@@ -168,7 +174,7 @@ fn shown((driver, pool, device, share): &DeviceKey) -> BadValue {
 
 /// What was said of devices that the claim no longer has.
 fn drop_given_back(new: &mut ResourceClaimStatus, old: &ResourceClaimStatus) {
-    let still: Vec<DeviceKey> = results(new).iter().map(key_of_result).collect();
+    let still: HashSet<DeviceKey> = results(new).iter().map(key_of_result).collect();
     let mut gone: Vec<DeviceKey> = results(old).iter().map(key_of_result).collect();
     gone.retain(|device| !still.contains(device));
     new.devices.retain(|device| !gone.contains(&key_of_device(device)));

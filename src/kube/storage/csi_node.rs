@@ -1,5 +1,7 @@
 //! Nodes as drivers of volumes know them.
 
+use std::collections::HashMap;
+
 use keelson_api::storage_k8s_io::v1::{CSINode, CSINodeDriver};
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
@@ -25,9 +27,12 @@ impl Strategy for CsiNodeStrategy {
 
     fn validate_update(&self, _context: &Context, new: &CSINode, old: &CSINode) -> ErrorList {
         let path = Path::new("spec").child("drivers");
-        let pairs = old.spec.drivers.iter().flat_map(|old| {
-            let of_name = new.spec.drivers.iter().filter(|new| new.name == old.name);
-            of_name.map(move |new| (lasting(new), lasting(old)))
+        // Names are unique: another rule says so.
+        let by_name: HashMap<&str, &CSINodeDriver> =
+            new.spec.drivers.iter().map(|new| (new.name.as_str(), new)).collect();
+        let pairs = old.spec.drivers.iter().filter_map(|old| {
+            let new = by_name.get(old.name.as_str())?;
+            Some((lasting(new), lasting(old)))
         });
         pairs
             .filter(|(new, old)| !equality::equal(new, old))

@@ -434,3 +434,73 @@ async fn claims_that_are_not_what_they_ought_to_be_name_nobody() {
     let want = ("o:system:admin".to_owned(), vec!["o:system:masters".to_owned()]);
     assert_eq!(ask(&masters, &token).await, Ok(Some(want)));
 }
+
+/// A token without a signature, with one that a public key makes, or under the name of a key that did not sign.
+#[tokio::test]
+async fn only_a_key_of_the_issuer_signs() {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+    let setting = Setting::new().await;
+    let tokens = setting.tokens(|_| {});
+    let good = setting.signer.sign(&setting.claims(json!({}))).unwrap();
+    assert!(ask(&tokens, &good).await.unwrap().is_some());
+    let parts: Vec<&str> = good.split('.').collect();
+    let header: Value = serde_json::from_slice(&BASE64.decode(parts[0]).unwrap()).unwrap();
+    let with = |changes: Value, signature: &str| {
+        let mut header = header.clone();
+        for (key, value) in changes.as_object().unwrap() {
+            header[key] = value.clone();
+        }
+        format!("{}.{}.{signature}", BASE64.encode(header.to_string()), parts[1])
+    };
+    let public = setting.keys.lock().unwrap()[0].to_string();
+    let secret = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, public.as_bytes());
+    let hs256 = with(json!({"alg": "HS256"}), "");
+    let mac = ring::hmac::sign(&secret, hs256.trim_end_matches('.').as_bytes());
+    let mut forged = vec![
+        format!("{hs256}{}", BASE64.encode(mac)),
+        format!("{}.{}.", parts[0], parts[1]),
+        format!("{}.{}", parts[0], parts[1]),
+        format!("{good}="),
+        format!("{good}."),
+    ];
+    for alg in ["none", "None", "NONE", "", "HS256", "RS256", "ES384", "EdDSA"] {
+        forged.push(with(json!({"alg": alg}), ""));
+        forged.push(with(json!({"alg": alg}), parts[2]));
+    }
+    // The signature is of the header too.
+    for kid in ["", "other", "../keys", "https://other/keys", "a' or 'a"] {
+        forged.push(with(json!({"kid": kid}), parts[2]));
+    }
+    for more in [
+        json!({"jku": "https://other/keys"}),
+        json!({"x5u": "https://other/keys"}),
+        json!({"crit": ["exp"]}),
+        json!({"typ": "at+jwt"}),
+    ] {
+        forged.push(with(more, parts[2]));
+    }
+    // Another key that calls itself as the issuer's does, and that the token brings along.
+    let other = signer(&setting.stub.url(""));
+    let foreign = other.sign(&setting.claims(json!({}))).unwrap();
+    forged.push(foreign);
+    for token in forged {
+        assert!(!matches!(ask(&tokens, &token).await, Ok(Some(_))), "{token}");
+    }
+    assert!(ask(&tokens, &good).await.unwrap().is_some());
+}
+
+/// Keys of one name: any of them may have signed, and none that the issuer does not show.
+#[tokio::test]
+async fn keys_that_share_a_name_are_told_apart_by_their_signatures() {
+    let setting = Setting::new().await;
+    let mut other = signer("").verifying_key().to_jwk();
+    other["kid"] = setting.keys.lock().unwrap()[0]["kid"].clone();
+    setting.keys.lock().unwrap().insert(0, other);
+    let tokens = setting.tokens(|_| {});
+    let good = setting.signer.sign(&setting.claims(json!({}))).unwrap();
+    assert!(ask(&tokens, &good).await.unwrap().is_some());
+    setting.keys.lock().unwrap().pop();
+    let tokens = setting.tokens(|_| {});
+    assert!(!matches!(ask(&tokens, &good).await, Ok(Some(_))));
+}

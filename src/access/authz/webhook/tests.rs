@@ -293,3 +293,112 @@ async fn match_conditions_say_who_is_asked_about() {
     }
     assert_eq!(stub.seen().len(), 2);
 }
+
+/// What was said of one question is said of no other one, however alike they are when they are written one after the other.
+#[tokio::test]
+async fn what_was_said_is_said_of_the_very_question() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let stub = Stub::http(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        review(json!({"allowed": true}))
+    })
+    .await;
+    let minute = Duration::from_secs(60);
+    let settings = WebhookSettings {
+        authorized_ttl: minute,
+        unauthorized_ttl: minute,
+        ..settings()
+    };
+    let authorizer = authorizer(stub.trusted(), &stub.url("/"), settings);
+    let user = |name: &str, uid: &str, groups: &[&str], extra: &[(&str, &[&str])]| {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        User {
+            name: name.to_owned(),
+            uid: uid.to_owned(),
+            groups: owned(groups),
+            extra: extra
+                .iter()
+                .map(|(key, values)| ((*key).to_owned(), owned(values)))
+                .collect(),
+        }
+    };
+    let users = [
+        user("a", "", &["b", "c"], &[]),
+        user("a", "", &["bc"], &[]),
+        user("a", "", &["b,c"], &[]),
+        user("a", "", &["c", "b"], &[]),
+        user("a", "b", &["c"], &[]),
+        user("ab", "", &["c"], &[]),
+        user("a", "", &[], &[("b", &["c"])]),
+        user("a", "", &[], &[("b", &["c", ""])]),
+        user("a", "", &[], &[("b", &[]), ("c", &[])]),
+        user("a", "", &[], &[("b", &["c\",\"d"])]),
+        user("a", "", &[], &[("b", &["c", "d"])]),
+        user("", "a", &[], &[]),
+        user("a\",\"uid\":\"b", "", &[], &[]),
+    ];
+    let urls = [
+        "/api/v1/namespaces/n/pods/x",
+        "/api/v1/namespaces/n/pods/x/x",
+        "/api/v1/namespaces/n/pods",
+        "/api/v1/namespaces/x/pods",
+        "/api/v1/pods",
+        "/api/v2/pods",
+        "/apis/v1/v1/pods",
+        "/apis/x/v1/pods",
+        "/healthz",
+        "/healthz/x",
+        "/api/v1/pods?labelSelector=a",
+        "/api/v1/pods?labelSelector=!a",
+        "/api/v1/pods?labelSelector=a=b",
+        "/api/v1/pods?fieldSelector=a=b",
+        "/api/v1/pods?fieldSelector=a!=b",
+    ];
+    for round in 0..2 {
+        for user in &users {
+            for url in urls {
+                authorizer.decide(user, &info(url)).await;
+            }
+        }
+        assert_eq!(asked.load(Ordering::SeqCst), users.len() * urls.len(), "round {round}");
+    }
+}
+
+/// An answer in another version, of another kind or about somebody else allows what it says of the question that was
+/// asked, or nothing.
+#[tokio::test]
+async fn an_answer_to_another_question_is_none() {
+    for (kind, version) in [
+        ("SubjectAccessReview", "authorization.k8s.io/v9"),
+        ("SubjectAccessReview", "authorization.k8s.io"),
+        ("SubjectAccessReview", "v1"),
+        ("SubjectAccessReview", ""),
+        ("SelfSubjectAccessReview", "authorization.k8s.io/v1"),
+        ("LocalSubjectAccessReview", "authorization.k8s.io/v1"),
+        ("TokenReview", "authentication.k8s.io/v1"),
+        ("", "authorization.k8s.io/v1"),
+    ] {
+        let answer = json!({"apiVersion": version, "kind": kind, "status": {"allowed": true}}).to_string();
+        let stub =
+            Stub::http(move |_| Reply::new(200, answer.clone()).header("content-type", "application/json")).await;
+        let authorizer = authorizer(stub.trusted(), &stub.url("/"), settings());
+        let decision = decide(&authorizer, "/api/v1/pods").await;
+        assert!(
+            matches!(decision, Decision::Failed(_)),
+            "{version} {kind}: {decision:?}"
+        );
+    }
+    for status in [
+        json!({"allowed": "true"}),
+        json!({"allowed": 1}),
+        json!({"Allowed": [true]}),
+        json!([{"allowed": true}]),
+        json!("allowed"),
+    ] {
+        let stub = Stub::http(move |_| review(status.clone())).await;
+        let authorizer = authorizer(stub.trusted(), &stub.url("/"), settings());
+        let decision = decide(&authorizer, "/api/v1/pods").await;
+        assert!(!matches!(decision, Decision::Allow(_)), "{decision:?}");
+    }
+}

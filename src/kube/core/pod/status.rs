@@ -1,8 +1,8 @@
 //! The status of a pod: nodes write it, and others act on what it says of claims, nodes and addresses.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use keelson_api::core::v1::{Pod, PodExtendedResourceClaimStatus};
+use keelson_api::core::v1::{Container, Pod, PodExtendedResourceClaimStatus};
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::validation::names;
 
@@ -45,9 +45,15 @@ fn nominated_node(new: &Pod, old: &Pod, path: &Path) -> ErrorList {
 /// A claim is one of those that the specification names, or else a node could name any.
 fn claims(pod: &Pod, path: &Path) -> ErrorList {
     let (mut errors, mut seen) = (ErrorList::default(), BTreeSet::new());
+    let asked: HashSet<&str> = pod
+        .spec
+        .resource_claims
+        .iter()
+        .map(|claim| claim.name.as_str())
+        .collect();
     for (place, status) in pod.status.resource_claim_statuses.iter().enumerate() {
         let path = path.index(place);
-        if !pod.spec.resource_claims.iter().any(|claim| claim.name == status.name) {
+        if !asked.contains(status.name.as_str()) {
             let text = "must match the name of an entry in `spec.resourceClaims`";
             errors.push(FieldError::invalid(&path.child("name"), &status.name, text));
         }
@@ -76,12 +82,13 @@ fn extended_claim(pod: &Pod, status: &PodExtendedResourceClaimStatus, path: &Pat
             "at least one request mapping is required",
         ));
     }
+    // Of containers of one name the last counts.
+    let all = pod.spec.init_containers.iter().chain(&pod.spec.containers);
+    let containers: HashMap<&str, &Container> = all.map(|c| (c.name.as_str(), c)).collect();
     for (place, mapping) in status.request_mappings.iter().enumerate() {
         let at = mappings.index(place);
         let (container, resource, request) = (&mapping.container_name, &mapping.resource_name, &mapping.request_name);
-        // Of containers of one name the last counts.
-        let all = pod.spec.init_containers.iter().chain(&pod.spec.containers);
-        match all.rev().find(|c| c.name == *container) {
+        match containers.get(container.as_str()) {
             None => {
                 let text = "must match the name of an entry in spec.initContainers.name or spec.containers.name";
                 errors.push(FieldError::invalid(&at.child("containerName"), container, text));

@@ -1,6 +1,6 @@
 //! Rules of `pods/ephemeralcontainers`: containers may be added to a pod that is there, and then stay as they are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use keelson_api::core::v1::{EphemeralContainer, EphemeralContainerCommon, Pod, PodSpec};
 use keelson_machinery::equality;
@@ -33,12 +33,14 @@ pub fn prepare(new: &mut Pod, old: &Pod) {
 pub fn validate(new: &Pod, old: &Pod) -> ErrorList {
     let path = Path::new("spec").child("ephemeralContainers");
     let mut errors = containers(&new.spec, &path);
+    // Of containers of one name the first counts.
+    let all = new.spec.ephemeral_containers.iter().rev();
+    let by_name: HashMap<&str, &EphemeralContainer> = all.map(|c| (common(c).name.as_str(), c)).collect();
     for before in &old.spec.ephemeral_containers {
         let name = common(before).name.as_str();
-        let now = new.spec.ephemeral_containers.iter().find(|c| common(c).name == name);
-        let what = match now {
+        let what = match by_name.get(name) {
             None => "removed",
-            Some(now) if !equality::equal(now, before) => "changed",
+            Some(now) if !equality::equal(*now, before) => "changed",
             Some(_) => continue,
         };
         let text = format!("existing ephemeral containers {name:?} may not be {what}\n");
@@ -58,7 +60,8 @@ fn containers(spec: &PodSpec, path: &Path) -> ErrorList {
             .chain(&spec.init_containers)
             .map(|c| c.name.as_str())
     };
-    let mut seen: BTreeSet<&str> = proper().collect();
+    let (mut seen, targets): (BTreeSet<&str>, HashSet<&str>) = (proper().collect(), proper().collect());
+    let volumes: HashSet<&str> = spec.volumes.iter().map(|volume| volume.name.as_str()).collect();
     let mut errors = ErrorList::default();
     for (place, container) in spec.ephemeral_containers.iter().enumerate() {
         if errors.is_full() {
@@ -66,9 +69,9 @@ fn containers(spec: &PodSpec, path: &Path) -> ErrorList {
         }
         let path = path.index(place);
         errors.extend(name(&common(container).name, &mut seen, &path.child("name")));
-        errors.extend(one(container, spec, &path));
+        errors.extend(one(container, &volumes, &path));
         let target = container.target_container_name.as_str();
-        if !target.is_empty() && !proper().any(|name| name == target) {
+        if !target.is_empty() && !targets.contains(target) {
             errors.push(FieldError::not_found(&path.child("targetContainerName"), target));
         }
     }
@@ -86,7 +89,7 @@ fn name<'a>(name: &'a str, seen: &mut BTreeSet<&'a str>, path: &Path) -> ErrorLi
     texts.into_iter().map(|t| FieldError::invalid(path, name, t)).collect()
 }
 
-fn one(container: &EphemeralContainer, spec: &PodSpec, path: &Path) -> ErrorList {
+fn one(container: &EphemeralContainer, volumes: &HashSet<&str>, path: &Path) -> ErrorList {
     let container = common(container);
     let mut errors = ErrorList::default();
     if container.image.is_empty() {
@@ -97,7 +100,7 @@ fn one(container: &EphemeralContainer, spec: &PodSpec, path: &Path) -> ErrorList
             break;
         }
         let path = path.child("volumeMounts").index(place);
-        if !spec.volumes.iter().any(|v| v.name == mount.name) {
+        if !volumes.contains(mount.name.as_str()) {
             errors.push(FieldError::not_found(&path.child("name"), &mount.name));
         }
     }

@@ -29,6 +29,9 @@ pub(crate) struct Script {
     /// Keys that it never answers about.
     pub silent: Vec<String>,
     pub delay: Duration,
+    /// Changes what it answers.
+    pub encrypts: fn(&mut EncryptResponse),
+    pub decrypts: fn(&mut DecryptResponse),
     pub encrypted: usize,
     pub decrypted: usize,
     pub looked: usize,
@@ -61,6 +64,8 @@ impl FakeKms {
             lost: Vec::new(),
             silent: Vec::new(),
             delay: Duration::ZERO,
+            encrypts: |_| (),
+            decrypts: |_| (),
             encrypted: 0,
             decrypted: 0,
             looked: 0,
@@ -154,11 +159,13 @@ impl UnaryService<EncryptRequest> for Plugin {
             plugin.wait().await;
             let mut script = plugin.0.lock().unwrap();
             script.encrypted += 1;
-            Ok(Response::new(EncryptResponse {
+            let mut answer = EncryptResponse {
                 ciphertext: turn(&request.into_inner().plaintext),
                 key_id: script.key_id.clone(),
                 annotations: BTreeMap::from([(ANNOTATION.to_owned(), b"1".to_vec())]),
-            }))
+            };
+            (script.encrypts)(&mut answer);
+            Ok(Response::new(answer))
         })
     }
 }
@@ -184,9 +191,11 @@ impl UnaryService<DecryptRequest> for Plugin {
             if request.annotations.get(ANNOTATION).map(Vec::as_slice) != Some(b"1") || request.uid.is_empty() {
                 return Err(Status::invalid_argument("what Encrypt answered did not come back"));
             }
-            Ok(Response::new(DecryptResponse {
+            let mut answer = DecryptResponse {
                 plaintext: turn(&request.ciphertext),
-            }))
+            };
+            (script.decrypts)(&mut answer);
+            Ok(Response::new(answer))
         })
     }
 }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::Service;
 use super::fake::FakeKms;
+use super::message::{DecryptResponse, EncryptResponse};
 use crate::encryption::{Kms, TransformError, Transformer};
 
 fn kms(fake: &FakeKms) -> Kms {
@@ -188,4 +189,62 @@ async fn values_of_kube_apiserver_are_read() {
     assert!(opened.value.starts_with(b"k8s\0\n\x0c\n\x02v1\x12\x06Secret"));
     assert!(opened.value.windows(5).any(|bytes| bytes == b"hello"));
     assert!(!opened.stale);
+}
+
+/// Nothing is written under a seed whose encrypted form could not be read again, and nothing is read under a seed that is
+/// not the one of its writer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn answers_that_make_no_sense_are_refused() {
+    let honest = FakeKms::start();
+    let stored = seal(&started(&honest).await, "a");
+    let answers: [fn(&mut EncryptResponse); 6] = [
+        |answer| answer.key_id.clear(),
+        |answer| answer.key_id = "k".repeat(1025),
+        |answer| answer.ciphertext.clear(),
+        |answer| answer.ciphertext = vec![1; 1025],
+        |answer| drop(answer.annotations.insert("nodots".to_owned(), vec![1])),
+        |answer| {
+            drop(
+                answer
+                    .annotations
+                    .insert("large.example.com".to_owned(), vec![1; 40_000]),
+            )
+        },
+    ];
+    for (n, encrypts) in answers.into_iter().enumerate() {
+        let fake = FakeKms::start();
+        fake.script().encrypts = encrypts;
+        let service = Service::start(&kms(&fake)).unwrap();
+        let _ = service.health().await;
+        assert!(service.seal(b"a", "/k").is_err(), "answer {n}");
+    }
+    let answers: [fn(&mut DecryptResponse); 5] = [
+        |answer| answer.plaintext.clear(),
+        |answer| answer.plaintext.push(0),
+        |answer| drop(answer.plaintext.pop()),
+        |answer| answer.plaintext[0] ^= 1,
+        |answer| answer.plaintext = vec![0; answer.plaintext.len()],
+    ];
+    for (n, decrypts) in answers.into_iter().enumerate() {
+        honest.script().decrypts = decrypts;
+        assert!(started(&honest).await.open(&stored, "/k").is_err(), "answer {n}");
+    }
+    honest.script().decrypts = |_| ();
+    assert_eq!(started(&honest).await.open(&stored, "/k").unwrap().value, "a");
+}
+
+/// A service that encrypts under another key than it says it would: values come back, and are written anew when it is of
+/// one mind again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_key_that_is_not_the_one_that_was_told_is_noted_with_the_value() {
+    let fake = FakeKms::start();
+    fake.script().encrypts = |answer| answer.key_id = "key-of-tomorrow".to_owned();
+    let service = Service::start(&kms(&fake)).unwrap();
+    let _ = service.health().await;
+    if let Ok(stored) = service.seal(b"a", "/k") {
+        assert!(stored.windows(15).any(|bytes| bytes == b"key-of-tomorrow"));
+        fake.script().encrypts = |_| ();
+        let opened = started(&fake).await.open(&stored.into(), "/k").unwrap();
+        assert_eq!((opened.value, opened.stale), ("a".into(), true));
+    }
 }
