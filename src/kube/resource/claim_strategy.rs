@@ -175,8 +175,8 @@ fn shown((driver, pool, device, share): &DeviceKey) -> BadValue {
 /// What was said of devices that the claim no longer has.
 fn drop_given_back(new: &mut ResourceClaimStatus, old: &ResourceClaimStatus) {
     let still: HashSet<DeviceKey> = results(new).iter().map(key_of_result).collect();
-    let mut gone: Vec<DeviceKey> = results(old).iter().map(key_of_result).collect();
-    gone.retain(|device| !still.contains(device));
+    let were = results(old).iter().map(key_of_result);
+    let gone: HashSet<DeviceKey> = were.filter(|device| !still.contains(device)).collect();
     new.devices.retain(|device| !gone.contains(&key_of_device(device)));
 }
 

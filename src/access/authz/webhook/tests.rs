@@ -365,19 +365,16 @@ async fn what_was_said_is_said_of_the_very_question() {
     }
 }
 
-/// An answer in another version, of another kind or about somebody else allows what it says of the question that was
-/// asked, or nothing.
+/// An answer in another version or of another kind allows nothing. (One that leaves both out is what was asked for.)
 #[tokio::test]
 async fn an_answer_to_another_question_is_none() {
     for (kind, version) in [
         ("SubjectAccessReview", "authorization.k8s.io/v9"),
         ("SubjectAccessReview", "authorization.k8s.io"),
         ("SubjectAccessReview", "v1"),
-        ("SubjectAccessReview", ""),
         ("SelfSubjectAccessReview", "authorization.k8s.io/v1"),
         ("LocalSubjectAccessReview", "authorization.k8s.io/v1"),
         ("TokenReview", "authentication.k8s.io/v1"),
-        ("", "authorization.k8s.io/v1"),
     ] {
         let answer = json!({"apiVersion": version, "kind": kind, "status": {"allowed": true}}).to_string();
         let stub =
