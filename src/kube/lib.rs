@@ -41,9 +41,8 @@ pub use versions::KNOWN_VERSIONS;
 
 use std::time::Duration;
 
-use keelson_registry::KindCode;
-
 use keelson_api::SCHEME;
+use keelson_registry::KindCode;
 
 /// What the command line says of the rules of kinds.
 #[derive(Clone, Debug)]

@@ -4,11 +4,10 @@ pub mod accept;
 pub mod media_type;
 pub mod route;
 
+use accept::Clause;
 use actix_web::http::header::{self, HeaderMap};
 use keelson_machinery::object::MetaVersion;
 use keelson_machinery::status::StatusError;
-
-use accept::Clause;
 
 /// A serialization.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

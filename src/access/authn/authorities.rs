@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
+use keelson_net::listener::Connection;
+use keelson_net::tls::CLIENT_SIGNATURES;
 use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use webpki::{EndEntityCert, ExtendedKeyUsageValidator, KeyPurposeIdIter, VerifiedPath, anchor_from_trusted_cert};
 use x509_parser::prelude::{FromDer, X509Certificate, X509Version};
-
-use keelson_net::listener::Connection;
-use keelson_net::tls::CLIENT_SIGNATURES;
 
 /// What was found out about a certificate is looked at again after this time, in seconds, so that its expiry counts.
 pub(super) const REMEMBER_SECONDS: u64 = 60;

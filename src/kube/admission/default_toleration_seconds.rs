@@ -1,10 +1,9 @@
 //! DefaultTolerationSeconds: a pod stays for a while on a node that is not ready or out of reach.
 
+use keelson_api::core::v1::{Pod, Toleration};
 use keelson_registry::Outcome;
 use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::now;
-
-use keelson_api::core::v1::{Pod, Toleration};
 
 const NO_EXECUTE: &str = "NoExecute";
 const KEYS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];

@@ -1,10 +1,9 @@
 //! TaintNodesByCondition: no pods go to a new node before it has said that it is ready.
 
+use keelson_api::core::v1::{Node, Taint};
 use keelson_registry::Outcome;
 use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::now;
-
-use keelson_api::core::v1::{Node, Taint};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const NO_SCHEDULE: &str = "NoSchedule";

@@ -4,9 +4,8 @@ mod self_subject_review;
 mod token_review;
 
 use keelson_access::user::User;
-use keelson_registry::KindCode;
-
 use keelson_api::authentication_k8s_io::v1::{SelfSubjectReview, TokenReview, UserInfo};
+use keelson_registry::KindCode;
 
 /// Registers what answers for these kinds.
 pub fn register(code: &mut KindCode) {

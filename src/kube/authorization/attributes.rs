@@ -1,15 +1,14 @@
 //! Attributes of access reviews, as those of a request that would do it.
 
 use keelson_access::request_info::RequestInfo;
+use keelson_api::authorization_k8s_io::v1::{
+    FieldSelectorAttributes, LabelSelectorAttributes, NonResourceAttributes, ResourceAttributes,
+};
 use keelson_machinery::meta::v1::{FieldSelectorRequirement, LabelSelectorRequirement};
 use keelson_machinery::selector::field::Term;
 use keelson_machinery::selector::label::{Operator, Requirement};
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_machinery::status::StatusError;
-
-use keelson_api::authorization_k8s_io::v1::{
-    FieldSelectorAttributes, LabelSelectorAttributes, NonResourceAttributes, ResourceAttributes,
-};
 
 /// Terms, or values of one, that the text of a selector may have: two bytes of it become a hundred.
 const MAX_TERMS: usize = 1 << 16;

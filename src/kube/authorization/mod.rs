@@ -5,11 +5,10 @@ mod attributes;
 mod rules_review;
 mod validate;
 
-use keelson_registry::KindCode;
-
 use keelson_api::authorization_k8s_io::v1::{
     LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview,
 };
+use keelson_registry::KindCode;
 
 const GROUP: &str = "authorization.k8s.io";
 

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use futures_util::future::{LocalBoxFuture, try_join_all};
+use keelson_api::core::v1::Namespace;
 use keelson_machinery::json;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_registry::Objects;
 use keelson_server::server::HookContext;
-
-use keelson_api::core::v1::Namespace;
 
 /// How often the objects of a hook are tried before it fails, and the pause between.
 const ATTEMPTS: usize = 30;

@@ -1,9 +1,8 @@
 //! Cells of role bindings and disruption budgets.
 
-use keelson_machinery::intstr::IntOrString;
-
 use keelson_api::policy::v1::PodDisruptionBudget;
 use keelson_api::rbac_authorization_k8s_io::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
+use keelson_machinery::intstr::IntOrString;
 
 cells! { pub const ROLE_BINDING: RoleBinding =
     "role_binding_groups" => |o| subjects(&o.subjects, "Group"),

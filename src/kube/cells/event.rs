@@ -1,8 +1,7 @@
 //! Cells of events.
 
-use keelson_machinery::table::Cell;
-
 use keelson_api::core::v1::Event;
+use keelson_machinery::table::Cell;
 
 cells! { pub const EVENT: Event =
     "event_count" => count,

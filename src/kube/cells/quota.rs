@@ -1,10 +1,9 @@
 //! Cells of quotas, classes of pods, and what else the core group has that is small.
 
-use keelson_machinery::quantity::Quantity;
-
 use keelson_api::core::v1::{ComponentStatus, ResourceQuota};
 use keelson_api::node_k8s_io::v1::RuntimeClass;
 use keelson_api::scheduling_k8s_io::v1::PriorityClass;
+use keelson_machinery::quantity::Quantity;
 
 /// Names of resources that start so are limits; all others are requests.
 const LIMITS: &str = "limits";

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use keelson_machinery::field::{ErrorList, FieldError, Path};
-
 use keelson_api::certificates_k8s_io::v1::{
     CertificateSigningRequest, CertificateSigningRequestCondition as Condition,
 };
+use keelson_machinery::field::{ErrorList, FieldError, Path};
 
 /// Conditions that say what became of the request.
 pub const DECISIONS: [&str; 2] = ["Approved", "Denied"];

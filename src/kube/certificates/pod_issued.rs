@@ -1,15 +1,14 @@
 //! The certificate that a pod is given: of the key that was asked for, for as long as was asked for, with the times that
 //! it says itself.
 
+use keelson_api::certificates_k8s_io::v1beta1::{
+    PodCertificateRequestSpec as Spec, PodCertificateRequestStatus as Status,
+};
 use keelson_machinery::field::{BadValue, FieldError, Path};
 use keelson_machinery::time::Time;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::pem::Pem;
 use x509_parser::prelude::{FromDer, GeneralName, SubjectPublicKeyInfo, X509Certificate};
-
-use keelson_api::certificates_k8s_io::v1beta1::{
-    PodCertificateRequestSpec as Spec, PodCertificateRequestStatus as Status,
-};
 
 const LABEL: &str = "CERTIFICATE";
 const MAX_CHAIN: usize = 100 * 1024;

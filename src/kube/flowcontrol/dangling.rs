@@ -3,13 +3,12 @@
 use std::collections::HashSet;
 
 use keelson_access::flowcontrol::spec::{GROUP, LEVELS, SCHEMAS};
+use keelson_api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, FlowSchemaCondition, PriorityLevelConfiguration};
 use keelson_machinery::status::StatusError;
 use keelson_registry::controller::{Controller, ControllerContext, Failure, GroupResource, Next};
 use keelson_registry::{Change, Client, NamespacedName};
 use keelson_server::server::HookContext;
 use serde_json::json;
-
-use keelson_api::flowcontrol_apiserver_k8s_io::v1::{FlowSchema, FlowSchemaCondition, PriorityLevelConfiguration};
 
 /// Owns the condition.
 const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";

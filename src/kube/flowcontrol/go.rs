@@ -1,11 +1,10 @@
 //! Specifications as messages show them: by kube-apiserver's own field names, every field of them.
 
-use keelson_machinery::field::BadValue;
-use serde_json::{Value, json};
-
 use keelson_api::flowcontrol_apiserver_k8s_io::v1::{
     FlowSchemaSpec, LimitedPriorityLevelConfiguration, PolicyRulesWithSubjects, PriorityLevelConfigurationSpec, Subject,
 };
+use keelson_machinery::field::BadValue;
+use serde_json::{Value, json};
 
 pub fn schema(spec: &FlowSchemaSpec) -> BadValue {
     let method = spec.distinguisher_method.as_ref();

@@ -1,14 +1,13 @@
 //! Faults of roles and bindings.
 
 use keelson_access::authz::rbac::GROUP;
+use keelson_api::rbac_authorization_k8s_io::v1::{
+    ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
+};
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path, text};
 use keelson_machinery::selector::label::{LabelSelector, validate_label_selector};
 use keelson_machinery::validation::names;
 use serde_json::json;
-
-use keelson_api::rbac_authorization_k8s_io::v1::{
-    ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
-};
 
 pub fn role(role: &Role) -> ErrorList {
     rules(&role.rules, true)

@@ -1,8 +1,7 @@
 //! Workloads: what pod groups are made of.
 
-use keelson_registry::{Kept, KindCode};
-
 use keelson_api::scheduling_k8s_io::v1alpha2::Workload;
+use keelson_registry::{Kept, KindCode};
 
 /// Registers the rules of workloads.
 pub fn register(code: &mut KindCode) {

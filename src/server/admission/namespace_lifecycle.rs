@@ -6,7 +6,6 @@
 //! whoever clears a namespace that goes waits for longer than that.
 
 use keelson_machinery::status::{Cause, StatusError};
-
 use keelson_registry::Outcome;
 use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::{later, now};

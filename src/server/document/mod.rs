@@ -11,9 +11,8 @@ use flate2::read::GzDecoder;
 use flate2::write::DeflateEncoder;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
-use sha2::{Digest, Sha512};
-
 use keelson_registry::cache::{Block, GZIP_HEAD, Joined};
+use sha2::{Digest, Sha512};
 
 pub(crate) mod conditions;
 mod date;

@@ -8,10 +8,9 @@ use std::time::Instant;
 
 use actix_web::body::{BodySize, MessageBody};
 use bytes::{Bytes, BytesMut};
+use keelson_base::cooperative::Slices;
 use keelson_registry::cache::Items;
 use keelson_storage::Entry;
-
-use keelson_base::cooperative::Slices;
 
 /// Bytes in a chunk, about.
 const CHUNK: usize = 64 * 1024;

@@ -2,6 +2,7 @@
 
 use std::num::{IntErrorKind, ParseIntError};
 
+use keelson_access::request_info::Query;
 use keelson_machinery::budget::Budget;
 use keelson_machinery::decode::DecodeError;
 use keelson_machinery::field::ErrorList;
@@ -13,10 +14,8 @@ use keelson_machinery::protobuf;
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::options as rules;
-use keelson_storage::Revision;
-
-use keelson_access::request_info::Query;
 use keelson_registry::parse_revision;
+use keelson_storage::Revision;
 
 const META_GROUP: &str = "meta.k8s.io";
 

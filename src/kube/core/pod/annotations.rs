@@ -1,8 +1,7 @@
 //! Annotations of a pod that say what it is: they come with it and stay.
 
-use keelson_machinery::field::{ErrorList, FieldError, Path};
-
 use keelson_api::core::v1::Pod;
+use keelson_machinery::field::{ErrorList, FieldError, Path};
 
 /// Marks a pod that mirrors a file of its node, which reaches less than one that a client made.
 const MIRROR: &str = "kubernetes.io/config.mirror";

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use keelson_machinery::quantity::Quantity;
-
 use keelson_api::core::v1::{PodSpec, ResourceRequirements};
+use keelson_machinery::quantity::Quantity;
 
 /// The resources that count.
 const RESOURCES: [&str; 2] = ["cpu", "memory"];

@@ -5,16 +5,15 @@ mod ports;
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use keelson_api::core::v1::{
+    Affinity, Container, NodeAffinity, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec, PodTemplateSpec, VolumeSource,
+    WeightedPodAffinityTerm,
+};
 use keelson_machinery::equality;
 use keelson_machinery::field::Path;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::quantity::Quantity;
 use keelson_machinery::validation::names;
-
-use keelson_api::core::v1::{
-    Affinity, Container, NodeAffinity, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec, PodTemplateSpec, VolumeSource,
-    WeightedPodAffinityTerm,
-};
 
 /// Labels of nodes that have got other names: old name, since when, new name.
 const NODE_LABELS: [(&str, &str, &str); 5] = [

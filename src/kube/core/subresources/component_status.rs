@@ -1,11 +1,10 @@
 //! ComponentStatus: whether the store and the other parts of a control plane on this machine are well.
 
+use keelson_api::core::v1::{ComponentCondition, ComponentStatus};
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_net::client::health;
 use keelson_registry::{Answer, Call, Handler, Reply};
-
-use keelson_api::core::v1::{ComponentCondition, ComponentStatus};
 
 /// Components that are asked at a port of this machine.
 const NEIGHBOURS: [(&str, u16); 2] = [("scheduler", 10259), ("controller-manager", 10257)];

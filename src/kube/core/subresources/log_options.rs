@@ -1,12 +1,11 @@
 //! The options of logs and streams, as they come in the query.
 
 use keelson_access::request_info::Query;
+use keelson_api::core::v1::PodLogOptions;
 use keelson_machinery::field::text::quote;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
-
-use keelson_api::core::v1::PodLogOptions;
 
 /// The options of a log; the error says what can't be read.
 pub fn parse(query: &Query) -> Result<PodLogOptions, StatusError> {

@@ -1,11 +1,11 @@
 //! Rules of `pods/resize`: the resources of a pod and its containers may change as long as its class does not.
 
-use keelson_api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
+use std::collections::BTreeMap;
 
+use keelson_api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::quantity::Quantity;
-use std::collections::BTreeMap;
 
 use super::only_spec;
 use crate::core::pod_spec;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use keelson_machinery::field::Path;
-
 use keelson_api::core::v1::{ContainerPort, PodSpec};
+use keelson_machinery::field::Path;
 
 /// Pairs of ports that are compared. Their number grows with the square of that of the ports, and of so many warnings
 /// none is shown.
