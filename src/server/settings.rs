@@ -14,7 +14,7 @@ pub struct RequestSettings {
     /// (`--min-request-timeout`).
     pub min_watch: Duration,
     /// Requests wait for seats by their priority, and both limits below together are the number of seats
-    /// (`--enable-priority-and-fairness`). Needs [`crate::server::Config::flow_control`].
+    /// (`--enable-priority-and-fairness`). Needs [`crate::server::AccessConfig::flow_control`].
     pub priority_and_fairness: bool,
     /// Requests that only read, under way at once (`--max-requests-inflight`); 0: any number.
     pub max_reads: usize,

@@ -3,7 +3,7 @@
 //! are to be looked at, a [`Queue`] hands each to one worker at a time and brings back what failed, each controller has a
 //! thread of its own, and where several servers share a store one of them leads ([`election`]).
 //!
-//! [`Controllers::run`] starts one; [`keelson_server::server::HookContext::run`] is how a server does so.
+//! [`Controllers::run`] starts one; a server does so by a post-start hook.
 
 pub mod election;
 mod lease;

@@ -1,6 +1,6 @@
 //! The verbs: what can be asked of a resource, below HTTP.
 //!
-//! The handlers of [`keelson_server::rest`] turn requests into calls of these methods and results into answers; the in-process client
+//! The REST handlers of a server turn requests into calls of these methods and results into answers; the in-process client
 //! ([`super::Client`]) calls them for the server's own code. Nothing is stored and nothing is connected to but through them,
 //! and each of them calls the admission chain ([`super::admission`]). An attempt to write goes like this:
 //!
