@@ -28,8 +28,14 @@ pub struct Times {
 }
 
 impl Times {
-    fn note(&mut self, since: Instant, ok: bool) {
-        self.times.push(since.elapsed());
+    /// One that was asked, and those that would have been asked every so often while it waited.
+    fn note(&mut self, since: Instant, every: Duration, ok: bool) {
+        let mut waited = since.elapsed();
+        self.times.push(waited);
+        while waited > every {
+            waited -= every;
+            self.times.push(waited);
+        }
         self.failed += usize::from(!ok);
     }
 
@@ -105,7 +111,7 @@ async fn reads(target: &Arc<Target>, ends: &AtomicBool) -> Times {
     while !ends.load(Ordering::SeqCst) {
         let since = Instant::now();
         let ok = read(&mut client).await;
-        times.note(since, ok);
+        times.note(since, READS, ok);
         tokio::time::sleep(READS).await;
     }
     times
@@ -116,7 +122,7 @@ async fn newcomers(target: &Arc<Target>, ends: &AtomicBool) -> Times {
     while !ends.load(Ordering::SeqCst) {
         let since = Instant::now();
         let ok = read(&mut Client::of(Arc::clone(target), QUIET)).await;
-        times.note(since, ok);
+        times.note(since, NEWCOMERS, ok);
         tokio::time::sleep(NEWCOMERS).await;
     }
     times
@@ -132,7 +138,7 @@ async fn writes(target: &Arc<Target>, ends: &AtomicBool) -> Times {
         let body = json!({"data": {"n": n.to_string()}}).to_string();
         let since = Instant::now();
         let answer = tokio::time::timeout(PATIENCE, client.call(Method::PATCH, &path, kind, body)).await;
-        times.note(since, matches!(answer, Ok(Ok((200, _)))));
+        times.note(since, WRITES, matches!(answer, Ok(Ok((200, _)))));
         tokio::time::sleep(WRITES).await;
     }
     times
