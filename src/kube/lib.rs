@@ -1,4 +1,4 @@
-//! What is particular to the built-in kinds of Kubernetes: their strategies, defaults, conversions and table cells,
+//! The built-in kinds of Kubernetes: their strategies, defaults, conversions and table cells,
 //! and what the server makes when it starts.
 //!
 //! A kind's rules stand in its definition; here is only what no definition can say.

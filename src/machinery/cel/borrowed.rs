@@ -1,4 +1,4 @@
-//! What others have, as values: JSON trees and reflected objects. Nothing is copied but what an expression looks at.
+//! Borrowed values: JSON trees and reflected objects. Nothing is copied but what an expression looks at.
 
 use std::borrow::Cow;
 use std::rc::Rc;

@@ -1,15 +1,20 @@
 //! Server-side apply of a document to an object of a resource.
 
+use std::sync::Arc;
+
+use keelson_base::cooperative::aside;
 use keelson_machinery::apply::{Apply, ApplyError, Document, compare, merge, read_document, sort_raw_values};
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
-use keelson_machinery::managedfields::{Conflict, Managed};
+use keelson_machinery::managedfields::{Conflict, Managed, Writer};
 use keelson_machinery::object::{Gvk, Object};
 use keelson_machinery::reflect::Reflect;
+use keelson_machinery::scheme::KindRef;
 use keelson_machinery::status::{Cause, Details, StatusError, reason};
 
 use super::Resource;
-use super::managed::{RequestWriter, ResourceVersions};
+use super::managed::ResourceVersions;
+use super::outcome::{Outcome, later, now};
 use super::write::Part;
 
 /// kubectl's record of what it applied before the server could.
@@ -19,46 +24,75 @@ const KUBECTL: &str = "kubectl";
 /// The most bytes that the annotations of an object may have.
 const MAX_ANNOTATION_BYTES: usize = 256 * 1024;
 
+/// Bytes of a document and of sets of fields from which on an apply takes long.
+const LONG_BYTES: usize = 64 * 1024;
+
 /// Why a cause of a conflict is one.
 const FIELD_MANAGER_CONFLICT: &str = "FieldManagerConflict";
 
 /// The document of an apply request.
-pub struct Applying<'a> {
+pub struct Applying {
+    /// To an object of this.
+    pub resource: Arc<Resource>,
+    /// In this version of it.
+    pub kind: KindRef,
     /// Who applies.
-    pub request: &'a RequestWriter,
-    /// What of the object is written.
-    pub part: Part<'a>,
+    pub writer: Writer,
+    /// Fields that the writer gets no ownership of, see [`Applying::ignored`].
+    pub ignored: FieldSet,
     /// Conflicts are overridden.
     pub force: bool,
     /// As JSON.
-    pub text: &'a [u8],
+    pub text: Vec<u8>,
     /// The document, read.
-    pub document: &'a Document,
+    pub document: Document,
     /// As an object, without defaults.
-    pub applied: &'a dyn Object,
+    pub applied: Box<dyn Object>,
 }
 
-impl Applying<'_> {
+impl Applying {
+    /// The fields that a write of this part leaves as they are.
+    pub fn ignored(resource: &Resource, part: Part<'_>) -> FieldSet {
+        resource.reset_fields(part)
+    }
+
     fn by_kubectl(&self) -> bool {
-        self.request.writer.manager == KUBECTL
+        self.writer.manager == KUBECTL
+    }
+
+    /// Whether it takes long: by the texts of the document and of the sets of fields that it is compared with.
+    fn is_long(&self, current: Option<&dyn Object>) -> bool {
+        let owners = current.map_or(&[][..], |current| &current.meta().managed_fields);
+        let sets = owners.iter().filter_map(|owner| owner.fields_v1.as_ref());
+        let sets: usize = sets.map(|fields| fields.as_bytes().len()).sum();
+        self.text.len() + sets > LONG_BYTES
+    }
+
+    /// The object with the document applied (`None`: there was none), on a thread made for such work where it takes long.
+    pub(super) fn apply<'a>(self: &Arc<Self>, current: Option<&'a dyn Object>) -> Outcome<'a, Box<dyn Object>> {
+        if !self.is_long(current) {
+            return now(self.resource.apply(current, self));
+        }
+        let (applying, current) = (self.clone(), current.map(|current| current.clone_object()));
+        later(aside(move || applying.resource.apply(current.as_deref(), &applying)))
     }
 }
 
 impl Resource {
     /// What an apply makes of an object of the hub version (`None`: there is none yet), with its `managedFields`.
-    pub fn apply(&self, current: Option<&dyn Object>, applying: &Applying<'_>) -> Result<Box<dyn Object>, StatusError> {
-        let kind = &applying.request.kind;
+    pub fn apply(&self, current: Option<&dyn Object>, applying: &Applying) -> Result<Box<dyn Object>, StatusError> {
+        let kind = &applying.kind;
         let live = match current {
             Some(hub) => self.from_hub(kind, hub.clone_object())?,
             None => kind.new_object(),
         };
         let apply = Apply {
-            writer: &applying.request.writer,
+            writer: &applying.writer,
             live: live.as_reflect(),
             applied: applying.applied.as_reflect(),
-            document: applying.document,
+            document: &applying.document,
             force: applying.force,
-            ignored: &self.reset_fields(applying.part),
+            ignored: &applying.ignored,
             versions: &ResourceVersions {
                 resource: self,
                 group: &kind.group,
@@ -78,7 +112,7 @@ impl Resource {
             return Err(unfit(applying.applied.as_reflect(), &kind.gvk(), why));
         }
         if migrates {
-            changed |= record_last_applied(&mut *target, applying.text);
+            changed |= record_last_applied(&mut *target, &applying.text);
         }
         let mut new = match current {
             Some(hub) if !changed => hub.clone_object(),

@@ -193,14 +193,16 @@ impl Objects {
             tracking: Tracking::Done,
             ..self.context()
         };
-        let applying = Applying {
-            request: &writer,
-            part: self.part(),
+        let applying = Arc::new(Applying {
+            ignored: Applying::ignored(&self.resource, self.part()),
+            resource: self.resource.clone(),
+            kind: writer.kind,
+            writer: writer.writer,
             force: true,
-            text: &text,
-            document: &document,
-            applied: &*applied,
-        };
+            text,
+            document,
+            applied,
+        });
         let request = UpdateRequest {
             uid_is_precondition: false,
             ..UpdateRequest::of(self.part())

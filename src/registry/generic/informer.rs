@@ -2,10 +2,10 @@
 //! there now ([`Lister`]), out of the same memory that clients are answered from. So a reader never sees less than what it
 //! was told of, nor less than what this server has written itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -49,17 +49,98 @@ impl fmt::Display for NamespacedName {
     }
 }
 
-/// How far an informer is, for its listers.
+/// How far an informer is, and what its listers have shown.
 #[derive(Default)]
 pub(super) struct Progress {
     /// What was told is not newer than this.
     told: AtomicU64,
     synced: AtomicBool,
+    keys: Mutex<Keys>,
+}
+
+/// Keys of objects that somebody knows of; their texts are those of the store. Whoever knows of an object is told when it
+/// goes, also while nobody watched.
+#[derive(Default)]
+struct Keys {
+    /// The objects that were told of.
+    told: BTreeSet<Arc<str>>,
+    /// Other keys that listers read or have shown: memory may be ahead of what was told.
+    read: BTreeMap<Arc<str>, Reading>,
+}
+
+#[derive(Default)]
+struct Reading {
+    /// Those who read just now.
+    readers: usize,
+    /// There was an object.
+    shown: bool,
 }
 
 impl Progress {
     pub fn told(&self) -> Revision {
         Revision(self.told.load(Ordering::Acquire))
+    }
+
+    fn keys(&self) -> MutexGuard<'_, Keys> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Somebody is about to read a key.
+    pub fn begins_to_read(&self, key: &str) {
+        let mut keys = self.keys();
+        match keys.read.get_mut(key) {
+            Some(reading) => reading.readers += 1,
+            None => drop(keys.read.insert(
+                key.into(),
+                Reading {
+                    readers: 1,
+                    shown: false,
+                },
+            )),
+        }
+    }
+
+    /// It was read, or will not be. `found`: there is an object, read when `told` was told. False: more was told
+    /// meanwhile, so that nobody would say when that object goes; it has to be read again.
+    pub fn has_read(&self, key: &str, found: bool, told: Revision) -> bool {
+        let mut keys = self.keys();
+        let is_news = found && !keys.told.contains(key);
+        let is_late = is_news && self.told() != told;
+        let Some(reading) = keys.read.get_mut(key) else {
+            return true;
+        };
+        reading.readers = reading.readers.saturating_sub(1);
+        reading.shown |= is_news && !is_late;
+        if reading.readers == 0 && !reading.shown {
+            keys.read.remove(key);
+        }
+        !is_late
+    }
+}
+
+impl Keys {
+    /// It was told of the key: nobody knows more than that who has read it before.
+    fn tell(&mut self, key: &Arc<str>, is_there: bool) {
+        match is_there {
+            true => drop(self.told.insert(key.clone())),
+            false => drop(self.told.remove(key)),
+        }
+        if let Some(reading) = self.read.get_mut(key) {
+            reading.shown = false;
+            if reading.readers == 0 {
+                self.read.remove(key);
+            }
+        }
+    }
+
+    /// Tells of all that is there, and returns what somebody may know that is not.
+    fn tell_anew(&mut self, there: BTreeSet<Arc<str>>) -> BTreeSet<Arc<str>> {
+        let mut gone = std::mem::replace(&mut self.told, there);
+        let shown = self.read.iter().filter(|(_, reading)| reading.shown);
+        gone.extend(shown.map(|(key, _)| key.clone()));
+        gone.retain(|key| !self.told.contains(key));
+        self.read.retain(|_, reading| reading.readers > 0);
+        gone
     }
 }
 
@@ -143,9 +224,6 @@ pub struct Changes {
 pub struct Informer {
     resource: Arc<Resource>,
     progress: Arc<Progress>,
-    /// The keys of all objects that were told of; their texts are those of the store. So it is known what went while nobody
-    /// watched.
-    keys: BTreeSet<Arc<str>>,
     /// Where to watch from; `None`: all has to be read first.
     after: Option<Revision>,
     stream: Option<WatchStream>,
@@ -157,7 +235,6 @@ impl Informer {
         Informer {
             resource,
             progress: Arc::default(),
-            keys: BTreeSet::new(),
             after: None,
             stream: None,
         }
@@ -222,17 +299,17 @@ impl Informer {
     /// All that is there, and all that is not there any more.
     fn begin(&mut self, snapshot: &Snapshot) -> Changes {
         let prefix = &self.resource.key_prefix;
-        let mut gone = std::mem::take(&mut self.keys);
-        let mut all = Vec::new();
+        let (mut all, mut there) = (Vec::new(), BTreeSet::new());
         for entry in snapshot.range(prefix, prefix) {
-            gone.remove(&*entry.key);
-            self.keys.insert(entry.key.clone());
+            there.insert(entry.key.clone());
             all.extend(self.change(&entry.key, Some(entry.clone()), None));
         }
-        all.extend(gone.iter().filter_map(|key| self.change(key, None, None)));
         let revision = snapshot.revision();
         self.after = Some(revision);
+        // First: who reads meanwhile notices.
         self.progress.told.store(revision.0, Ordering::Release);
+        let gone = self.progress.keys().tell_anew(there);
+        all.extend(gone.iter().filter_map(|key| self.change(key, None, None)));
         self.progress.synced.store(true, Ordering::Release);
         Changes { anew: true, all }
     }
@@ -242,8 +319,8 @@ impl Informer {
         for event in events {
             let (revision, change) = match event {
                 Event::Put { entry, previous } => {
-                    self.keys.insert(entry.key.clone());
                     let key = entry.key.clone();
+                    self.progress.keys().tell(&key, true);
                     (entry.mod_revision, self.change(&key, Some(entry), previous))
                 }
                 Event::Delete {
@@ -251,7 +328,7 @@ impl Informer {
                     revision,
                     previous,
                 } => {
-                    self.keys.remove(&key);
+                    self.progress.keys().tell(&key, false);
                     (revision, self.change(&key, None, previous))
                 }
             };

@@ -8,7 +8,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_machinery::status::StatusError;
-use keelson_storage::Entry;
+use keelson_storage::{Entry, Revision};
 
 use super::Resource;
 use super::client::typed;
@@ -20,16 +20,19 @@ use super::select::Query;
 #[derive(Clone)]
 pub struct Lister {
     resource: Arc<Resource>,
-    progress: Arc<Progress>,
+    /// Of its informer.
+    progress: Option<Arc<Progress>>,
 }
 
 impl Lister {
     /// One without an informer.
     pub fn new(resource: Arc<Resource>) -> Lister {
-        Lister::following(resource, Arc::default())
+        let progress = None;
+        Lister { resource, progress }
     }
 
     pub(super) fn following(resource: Arc<Resource>, progress: Arc<Progress>) -> Lister {
+        let progress = Some(progress);
         Lister { resource, progress }
     }
 
@@ -59,13 +62,26 @@ impl Lister {
 
     /// The stored form of one object; `None`: there is none.
     pub(crate) async fn entry(&self, key: &NamespacedName) -> Result<Option<Entry>, StatusError> {
+        let path = self.resource.key(&key.namespace, &key.name)?;
+        let Some(progress) = &self.progress else {
+            return self.read(key, &path, Revision::default()).await;
+        };
+        loop {
+            let reading = Reading::begin(progress, &path);
+            let entry = self.read(key, &path, reading.told).await?;
+            if reading.end(entry.is_some()) {
+                return Ok(entry);
+            }
+        }
+    }
+
+    /// Not older than `told`.
+    async fn read(&self, key: &NamespacedName, path: &str, told: Revision) -> Result<Option<Entry>, StatusError> {
         let (resource, store) = (&self.resource, &self.resource.backend.store);
-        let path = resource.key(&key.namespace, &key.name)?;
         // Asked first: memory goes forward between this question and the next.
-        let told = self.progress.told();
         let at = store.held_position(&resource.key_prefix);
         if at.is_some_and(|at| at.revision >= told)
-            && let Some(entry) = store.recall(&resource.key_prefix, &path)
+            && let Some(entry) = store.recall(&resource.key_prefix, path)
         {
             resource.prepare(&entry).await;
             return Ok(Some(entry));
@@ -125,6 +141,36 @@ impl Lister {
             lister: self,
             kind: PhantomData,
         }
+    }
+}
+
+/// A reader of one key, whose informer has to know what it was shown.
+struct Reading<'a> {
+    progress: &'a Progress,
+    path: &'a str,
+    /// When it began.
+    told: Revision,
+}
+
+impl<'a> Reading<'a> {
+    fn begin(progress: &'a Progress, path: &'a str) -> Reading<'a> {
+        progress.begins_to_read(path);
+        let told = progress.told();
+        Reading { progress, path, told }
+    }
+
+    /// False: it has to be read again.
+    fn end(self, found: bool) -> bool {
+        let (progress, path, told) = (self.progress, self.path, self.told);
+        std::mem::forget(self);
+        progress.has_read(path, found, told)
+    }
+}
+
+impl Drop for Reading<'_> {
+    /// Given up.
+    fn drop(&mut self) {
+        self.progress.has_read(self.path, false, self.told);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is made of a catalog or of a part of it, kept until that changes.
+//! Documents made of a catalog or of a part of it, kept until that changes.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;

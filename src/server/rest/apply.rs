@@ -1,7 +1,11 @@
 //! PATCH with an apply document: server-side apply.
 
+use std::sync::Arc;
+
 use actix_web::HttpResponse;
 use actix_web::http::header;
+use bytes::Bytes;
+use keelson_base::cooperative::aside;
 use keelson_machinery::apply::{Document, DocumentError, read_document};
 use keelson_machinery::budget::Budget;
 use keelson_machinery::decode::TypeMeta;
@@ -21,7 +25,7 @@ use super::options::{FieldValidation, WriteOptions, Writing};
 use super::place::{check_name, check_namespace};
 use super::{Rest, named, write_options};
 use crate::negotiate::Offer;
-use crate::request::Request;
+use crate::request::{LARGE_BODY_BYTES, Request};
 
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
@@ -39,22 +43,24 @@ pub(super) struct ApplyBody {
 
 impl ApplyBody {
     /// Reads a body into an empty message of a kind.
+    ///
+    /// The second value are warnings for the client.
     pub fn read(
-        request: &Request,
         body: &[u8],
         want: &Gvk,
         validation: FieldValidation,
         message: &mut dyn Kind,
-    ) -> Result<ApplyBody, StatusError> {
+    ) -> Result<(ApplyBody, Vec<String>), StatusError> {
         // JSON is YAML, but read in a fraction of the time. Which keys stand twice, and where, YAML tells.
         let is_json = body.trim_ascii_start().first() == Some(&b'{') && json::validate(body).is_ok();
         if is_json && let Ok(document) = read(body, want, message)? {
             let text = body.to_vec();
-            return Ok(ApplyBody { text, document });
+            return Ok((ApplyBody { text, document }, Vec::new()));
         }
         let wrong = |what: &str, why: &str| StatusError::bad_request(format!("error {what} YAML: error {why}"));
         let (text, repeated) =
             yaml::to_json_strict(body).map_err(|e| wrong("decoding", &format!("converting YAML to JSON: {e}")))?;
+        let mut warnings = Vec::new();
         match (repeated, validation) {
             (Some(repeated), FieldValidation::Strict) => {
                 return Err(wrong(
@@ -63,7 +69,7 @@ impl ApplyBody {
                 ));
             }
             (Some(repeated), FieldValidation::Warn) => {
-                repeated.lines().skip(1).for_each(|line| request.warn(line.trim()));
+                warnings.extend(repeated.lines().skip(1).map(|line| line.trim().to_owned()));
             }
             _ => {}
         }
@@ -83,7 +89,7 @@ impl ApplyBody {
             return Err(wrong("decoding", &why));
         }
         match read(&text, want, message)? {
-            Ok(document) => Ok(ApplyBody { text, document }),
+            Ok(document) => Ok((ApplyBody { text, document }, warnings)),
             Err(Duplicate) => Err(StatusError::internal_error("a document without repeated keys has them")),
         }
     }
@@ -124,6 +130,27 @@ fn invalid_type(named: &TypeMeta) -> StatusError {
     StatusError::bad_request(format!("invalid object type: {}", gvk_text(version, &named.kind)))
 }
 
+/// The body of an apply, and the object that it is without defaults. A long one is read on another thread.
+async fn document(
+    request: &Request,
+    endpoint: &Endpoint,
+    body: Bytes,
+    validation: FieldValidation,
+) -> Result<(ApplyBody, Box<dyn Object>), StatusError> {
+    let (gvk, mut applied) = (endpoint.kind.gvk(), endpoint.kind.new_object());
+    let is_long = body.len() > LARGE_BODY_BYTES;
+    let read = move || {
+        let (body, warnings) = ApplyBody::read(&body, &gvk, validation, &mut *applied)?;
+        Ok::<_, StatusError>((body, warnings, applied))
+    };
+    let (body, warnings, applied) = match is_long {
+        false => read()?,
+        true => aside(read).await?,
+    };
+    request.warnings.borrow_mut().extend(warnings);
+    Ok((body, applied))
+}
+
 impl Rest {
     pub(super) async fn apply(
         &self,
@@ -135,9 +162,7 @@ impl Rest {
         let options = WriteOptions::parse(&request.query, Writing::Apply)?;
         let body = request.body().await?;
         request.audit.sent_patch(&body);
-        let mut applied = endpoint.kind.new_object();
-        let gvk = endpoint.kind.gvk();
-        let body = ApplyBody::read(request, &body, &gvk, options.field_validation, &mut *applied)?;
+        let (body, applied) = document(request, endpoint, body, options.field_validation).await?;
         check(request, endpoint, &*applied)?;
         let writer = request.writer(endpoint, self.now());
         let context = Context {
@@ -145,14 +170,16 @@ impl Rest {
             ..self.context(request, endpoint, options.dry_run)
         };
         let part = Part::of(subresource);
-        let applying = Applying {
-            request: &writer,
-            part,
+        let applying = Arc::new(Applying {
+            ignored: Applying::ignored(&endpoint.resource, part),
+            resource: endpoint.resource.clone(),
+            kind: writer.kind,
+            writer: writer.writer,
             force: request.query.flag("force"),
-            text: &body.text,
-            document: &body.document,
-            applied: &*applied,
-        };
+            text: body.text,
+            document: body.document,
+            applied,
+        });
         let wanted = UpdateRequest {
             creation: subresource.is_none().then_some(&*request.info),
             uid_is_precondition: false,

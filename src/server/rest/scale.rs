@@ -113,7 +113,8 @@ impl Rest {
     ) -> Result<(Box<dyn Kind>, ApplyBody), StatusError> {
         let mut applied = self.new_scale(scale)?;
         let gvk = applied.gvk().clone();
-        let body = ApplyBody::read(request, body, &gvk, options.field_validation, &mut *applied)?;
+        let (body, warnings) = ApplyBody::read(body, &gvk, options.field_validation, &mut *applied)?;
+        request.warnings.borrow_mut().extend(warnings);
         match &body.document.unfit {
             Some(why) => Err(unfit_document(applied.as_reflect(), &gvk, why)),
             None => Ok((applied, body)),

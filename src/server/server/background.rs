@@ -1,4 +1,5 @@
-//! What goes on beside requests, for as long as the `LocalSet` of the thread that started the server runs.
+//! Background tasks of a server: they go on beside requests for as long as the `LocalSet` runs of the thread that started
+//! it.
 
 use std::sync::Arc;
 use std::time::Duration;

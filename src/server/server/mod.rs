@@ -48,8 +48,8 @@ impl Running {
         &self.shutdown
     }
 
-    /// Takes leave as [`crate::settings::ShutdownSettings`] says, ends watches and controllers, lets other requests finish, closes the
-    /// store.
+    /// Takes leave as [`crate::settings::ShutdownSettings`] says, ends watches and controllers, lets other requests
+    /// finish, closes the store.
     pub async fn stop(self) {
         let graceful = self.state.requests.shutdown;
         self.shutdown.enter(Phase::Leaving);

@@ -1,4 +1,4 @@
-//! What a queue promises, with simulated time.
+//! The promises of a work queue, with simulated time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -28,6 +28,7 @@ mod target;
 
 use std::sync::Arc;
 
+use futures_util::future::Either;
 use keelson_access::authn::Authentication;
 use keelson_access::authz::Authorization;
 use keelson_machinery::meta::v1::DeleteOptions;
@@ -38,6 +39,7 @@ use keelson_storage::{Entry, Revision, StoreError, WatchStream};
 use super::admission::Options;
 use super::apply::Applying;
 use super::delete::Deleted;
+use super::outcome::{Outcome, later, now};
 use super::select::Chosen;
 use super::select::Query;
 use super::write::{UpdateRequest, Updated, Updater};
@@ -119,20 +121,12 @@ impl Verbs {
         &self,
         target: &Target<'_>,
         request: &UpdateRequest<'_>,
-        applying: &Applying<'_>,
+        applying: &Arc<Applying>,
     ) -> Result<Updated, StatusError> {
-        let (resource, name) = (target.resource, target.name);
-        let mut updater = |current: Option<&dyn Object>| {
-            if current.is_none() && request.creation.is_none() {
-                return Err(resource.not_found(name));
-            }
-            let mut new = resource.apply(current, applying)?;
-            let meta = new.meta_mut();
-            if meta.name.is_empty() {
-                return Err(nameless(name));
-            }
-            meta.namespace.clone_from(&target.context.namespace);
-            Ok(new)
+        let mut updater = Applies {
+            target,
+            creates: request.creation.is_some(),
+            applying,
         };
         self.update(target, request, &mut updater).await
     }
@@ -170,4 +164,35 @@ pub fn nameless(name: &str) -> StatusError {
     StatusError::bad_request(format!(
         "the name of the object ({name} based on URL) was undeterminable: name must be provided"
     ))
+}
+
+/// Makes what an apply makes of the object that is there.
+struct Applies<'a> {
+    target: &'a Target<'a>,
+    /// If there is none, too.
+    creates: bool,
+    applying: &'a Arc<Applying>,
+}
+
+impl Applies<'_> {
+    fn named(&self, mut new: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
+        let meta = new.meta_mut();
+        if meta.name.is_empty() {
+            return Err(nameless(self.target.name));
+        }
+        meta.namespace.clone_from(&self.target.context.namespace);
+        Ok(new)
+    }
+}
+
+impl Updater for Applies<'_> {
+    fn make<'a>(&'a mut self, current: Option<&'a dyn Object>) -> Outcome<'a, Box<dyn Object>> {
+        if current.is_none() && !self.creates {
+            return now(Err(self.target.resource.not_found(self.target.name)));
+        }
+        match self.applying.apply(current) {
+            Either::Left(made) => now(made.into_inner().and_then(|new| self.named(new))),
+            Either::Right(made) => later(async move { self.named(made.await?) }),
+        }
+    }
 }

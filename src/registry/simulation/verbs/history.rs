@@ -1,4 +1,4 @@
-//! What was stored, judged by what was asked for and let pass.
+//! The history of the store, judged by what was asked for and let pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 

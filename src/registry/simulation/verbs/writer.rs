@@ -1,5 +1,5 @@
-//! The writers of the simulated orders, some of whom vanish amid their requests; each answer is judged by what the store
-//! was given while it was asked for.
+//! The writers of the simulated orders, some of whom vanish amid their requests; each answer is judged by what the
+//! store was given while it was asked for.
 
 use std::sync::{Arc, Mutex};
 

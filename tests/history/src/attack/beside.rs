@@ -1,4 +1,4 @@
-//! What goes on beside an attack: a user who reads one object now and then, who comes anew now and then, and the ordinary
+//! Bystanders of an attack: a user who reads one object now and then, who comes anew now and then, and the ordinary
 //! writes and watches of others. It has a thread of its own.
 
 use std::sync::Arc;
