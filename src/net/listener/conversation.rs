@@ -24,6 +24,7 @@ use super::connection::Activity;
 use super::drive::{drive, http1_settings, http2_settings};
 use super::head_timed::HeadTimed;
 use super::lingering::Lingering;
+use super::paced::Paced;
 use super::request_body::Rest;
 use super::response::{self, AnswerBody, Asked};
 use super::serve::{Context, ServeError};
@@ -88,7 +89,7 @@ where
         });
         if http2 {
             let settings = http2_settings(&context.limits, &activity);
-            let connection = settings.serve_connection(TokioIo::new(stream), answer);
+            let connection = settings.serve_connection(TokioIo::new(Paced::new(stream)), answer);
             Ok(drive(pin!(connection), http2, &activity, &context).await?)
         } else {
             let stream = Lingering::new(stream, activity.unread());

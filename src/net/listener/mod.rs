@@ -22,6 +22,7 @@ mod descriptors;
 mod drive;
 mod head_timed;
 mod lingering;
+mod paced;
 mod prefixed;
 mod request;
 mod request_body;
