@@ -25,6 +25,7 @@ pub(crate) fn timelines(history: &History, violations: &mut Vec<Violation>) -> V
             untracked: history.untracked,
             complete: history.complete,
             compactions: history.compactions.clone(),
+            doubts: history.doubts.clone(),
             ..History::default()
         };
         if let (Some(border), Some(earlier)) = (before, parts.last()) {

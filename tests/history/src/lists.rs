@@ -48,6 +48,10 @@ pub(crate) fn difference(items: &[(Key, Version)], expected: &[(Key, Version)]) 
     }
 }
 
+/// How long a fault of etcd or of the way there lasts at most, the stream that it broke is replaced, and what it had not
+/// told is in doubt: microseconds.
+const DOUBT: Moment = 45_000_000;
+
 /// Whether changes after a revision may have been forgotten by a moment.
 pub(crate) fn may_be_gone(history: &History, timeline: &Timeline, after: u64, at: Moment) -> bool {
     let asked = history
@@ -62,5 +66,6 @@ pub(crate) fn may_be_gone(history: &History, timeline: &Timeline, after: u64, at
     let unsettled = history.settled.is_some_and(|settled| {
         at <= settled || timeline.first_heard_after(after).is_some_and(|heard| heard <= settled)
     });
-    asked || aged || unsettled || after < history.floor || history.until.is_some_and(|until| until <= at)
+    let doubted = history.doubts.iter().any(|from| (*from..*from + DOUBT).contains(&at));
+    doubted || asked || aged || unsettled || after < history.floor || history.until.is_some_and(|until| until <= at)
 }

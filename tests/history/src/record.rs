@@ -202,4 +202,6 @@ pub struct History {
     pub settled: Option<Moment>,
     /// From this moment on everything may be gone.
     pub until: Option<Moment>,
+    /// When streams of etcd may have broken: what had come by then, but not to a server's memory, is in doubt for a while.
+    pub doubts: Vec<Moment>,
 }

@@ -166,6 +166,11 @@ async fn start_again(site: &Site, world: &World, server: &Server) {
 }
 
 async fn suffer(site: &Site, world: &World, fault: Fault, rng: &mut SmallRng) {
+    if site.store == Store::Etcd {
+        for lane in &world.lanes {
+            lane.history.lock().unwrap().doubts.push(world.now());
+        }
+    }
     let which = rng.random_range(0..site.servers.len());
     let server = &site.servers[which];
     let time = match rng.random_ratio(1, LONG_ONE_IN) {
