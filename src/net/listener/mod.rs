@@ -20,6 +20,7 @@ mod connection;
 mod conversation;
 mod descriptors;
 mod drive;
+mod forward;
 mod head_timed;
 mod lingering;
 mod paced;
