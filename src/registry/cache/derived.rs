@@ -128,6 +128,9 @@ pub struct Derived {
 struct Kept {
     /// By version of the kind.
     renditions: Vec<(KindKey, Made, Rendition)>,
+    /// JSON that others made of the stored object, by version of the kind. To make it again would be to ask again, so it
+    /// stays as long as the version does.
+    conversions: Vec<(KindKey, Bytes)>,
     budget: Option<Arc<Budget>>,
 }
 
@@ -194,6 +197,21 @@ impl Derived {
         }
     }
 
+    /// What others made of the stored object, in a version of its kind.
+    pub fn conversion(&self, kind: KindKey) -> Option<Bytes> {
+        let kept = self.kept();
+        let found = kept.conversions.iter().find(|(of, _)| *of == kind);
+        found.map(|(_, text)| text.clone())
+    }
+
+    /// Keeps it, unless it is there.
+    pub fn keep_conversion(&self, kind: KindKey, text: Bytes) {
+        let mut kept = self.kept();
+        if kept.conversions.iter().all(|(of, _)| *of != kind) {
+            kept.conversions.push((kind, text));
+        }
+    }
+
     /// Lets the renditions go and says how large they were; `None`: they were used since the last call.
     pub(super) fn take_unless_used(&self) -> Option<usize> {
         if self.used.swap(false, Ordering::Relaxed) {
@@ -201,7 +219,8 @@ impl Derived {
         }
         let mut kept = self.kept();
         let bytes = kept.size();
-        *kept = Kept::default();
+        kept.renditions = Vec::new();
+        kept.budget = None;
         Some(bytes)
     }
 

@@ -31,6 +31,9 @@ const EVENTS_PER_STEP: usize = 256;
 /// How often somebody who brings the indexes up to date begins anew because others do too.
 const ATTEMPTS: usize = 8;
 
+/// An entry may have to be decrypted and converted.
+const PREPARATIONS: usize = 2;
+
 /// A term that must have one of these values.
 pub(crate) struct Wanted<'a> {
     pub term: Term,
@@ -52,8 +55,8 @@ pub(crate) enum Found {
 pub(crate) trait Source: Send + Sync {
     /// Events after a position up to the snapshot's; `None`: too many, forgotten, or of another timeline.
     fn events(&self, after: Position, limit: usize) -> Option<Vec<Event>>;
-    /// What is to be awaited before [`Source::meta`].
-    fn unprepared(&self, entry: &Entry) -> Option<BoxFuture<'static, ()>>;
+    /// What is to be awaited before [`Source::meta`], then asked again for what comes next.
+    fn unprepared(&self, entry: &Entry) -> Option<BoxFuture<'static, Result<(), StatusError>>>;
     fn meta<'e>(&self, entry: &'e Entry) -> Result<&'e Meta, StatusError>;
 }
 
@@ -68,8 +71,11 @@ pub(crate) struct Objects<'a> {
 impl Objects<'_> {
     /// Makes what will be asked of an entry, for [`Source::meta`] to be quick.
     async fn read(&self, entry: &Entry) -> Result<(), StatusError> {
-        if let Some(asked) = self.source.unprepared(entry) {
-            asked.await;
+        for _ in 0..PREPARATIONS {
+            let Some(asked) = self.source.unprepared(entry) else {
+                break;
+            };
+            asked.await?;
         }
         self.source.meta(entry).map(drop)
     }

@@ -13,6 +13,7 @@ use keelson_machinery::scheme::KindRef;
 use keelson_machinery::status::{Cause, Details, StatusError, reason};
 
 use super::Resource;
+use super::conversion::ConversionMemo;
 use super::managed::ResourceVersions;
 use super::outcome::{Outcome, later, now};
 use super::write::Part;
@@ -70,17 +71,46 @@ impl Applying {
 
     /// The object with the document applied (`None`: there was none), on a thread made for such work where it takes long.
     pub(super) fn apply<'a>(self: &Arc<Self>, current: Option<&'a dyn Object>) -> Outcome<'a, Box<dyn Object>> {
-        if !self.is_long(current) {
-            return now(self.resource.apply(current, self));
+        let converts = self.resource.conversion.converter().is_some();
+        let is_long = self.is_long(current);
+        if !is_long && !converts {
+            return now(self.resource.apply(current, self, &ConversionMemo::default()));
         }
         let (applying, current) = (self.clone(), current.map(|current| current.clone_object()));
-        later(aside(move || applying.resource.apply(current.as_deref(), &applying)))
+        later(applying.run(current, is_long))
+    }
+
+    /// With the conversions that it needs: they are asked for when it has ended without one, and it runs again.
+    async fn run(
+        self: Arc<Self>,
+        current: Option<Box<dyn Object>>,
+        is_long: bool,
+    ) -> Result<Box<dyn Object>, StatusError> {
+        let mut memo = ConversionMemo::default();
+        let current = current.map(Arc::<dyn Object>::from);
+        loop {
+            let (applying, current) = (self.clone(), current.clone());
+            let work = move || {
+                let made = applying.resource.apply(current.as_deref(), &applying, &memo);
+                (made, memo)
+            };
+            let made;
+            (made, memo) = if is_long { aside(work).await } else { work() };
+            if !memo.complete(self.resource.conversion.converter()).await? {
+                return made;
+            }
+        }
     }
 }
 
 impl Resource {
     /// What an apply makes of an object of the hub version (`None`: there is none yet), with its `managedFields`.
-    pub fn apply(&self, current: Option<&dyn Object>, applying: &Applying) -> Result<Box<dyn Object>, StatusError> {
+    fn apply(
+        &self,
+        current: Option<&dyn Object>,
+        applying: &Applying,
+        memo: &ConversionMemo,
+    ) -> Result<Box<dyn Object>, StatusError> {
         let kind = &applying.kind;
         let live = match current {
             Some(hub) => self.from_hub(kind, hub.clone_object())?,
@@ -96,6 +126,7 @@ impl Resource {
             versions: &ResourceVersions {
                 resource: self,
                 group: &kind.group,
+                memo,
             },
         };
         let migrates = applying.by_kubectl() && live.meta().annotations.contains_key(LAST_APPLIED);

@@ -5,7 +5,7 @@ use keelson_machinery::json;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::protobuf::{self, Mask};
-use keelson_machinery::scheme::{KindDesc, KindRef};
+use keelson_machinery::scheme::{ConvertError, KindDesc, KindRef};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::yaml;
 use keelson_storage::{Entry, Revision};
@@ -28,26 +28,25 @@ impl Resource {
 
     /// An object of a served version, as the hub version.
     pub fn to_hub(&self, kind: &KindDesc, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
-        kind.to_hub(object)
-            .map_err(|e| StatusError::internal_error(e.to_string()))
+        kind.to_hub(object).map_err(internal)
     }
 
     /// A hub object as a served version.
     pub fn from_hub(&self, kind: &KindDesc, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
-        kind.from_hub(object)
-            .map_err(|e| StatusError::internal_error(e.to_string()))
+        kind.from_hub(object).map_err(internal)
     }
 
     /// The bytes to store: storage version, without a resource version; protobuf in its envelope unless the kind or the
     /// server wants something else.
-    pub(crate) fn encode(&self, object: &mut dyn Object) -> Result<Vec<u8>, StatusError> {
+    pub(crate) async fn encode(&self, object: &mut dyn Object) -> Result<Vec<u8>, StatusError> {
         let meta = object.meta_mut();
         let kept = [&mut meta.resource_version, &mut meta.self_link].map(std::mem::take);
         let encoded = match self.storage.is(&self.hub) {
             true => self.encode_stored(&*object),
-            false => self
-                .from_hub(&self.storage, object.clone_object())
-                .and_then(|stored| self.encode_stored(&*stored)),
+            false => {
+                let stored = self.converted(object.clone_object(), &self.hub, &self.storage).await;
+                stored.and_then(|stored| self.encode_stored(&*stored))
+            }
         };
         let meta = object.meta_mut();
         [meta.resource_version, meta.self_link] = kept;
@@ -74,16 +73,19 @@ impl Resource {
     }
 
     /// An object that was just written, as it will be read: with defaults for what preparing took out of it.
-    pub(crate) fn as_read(&self, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
-        let mut stored = self.from_hub(&self.storage, object)?;
+    pub(crate) async fn as_read(&self, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
+        let mut stored = self.converted(object, &self.hub, &self.storage).await?;
         self.apply_defaults(&self.storage, &mut *stored);
-        self.to_hub(&self.storage, stored)
+        self.converted(stored, &self.storage, &self.hub).await
     }
 
     /// The object that an entry holds, with its resource version, as the hub version.
     pub fn decode(&self, entry: &Entry) -> Result<Box<dyn Object>, StatusError> {
-        let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
-        self.decode_bytes(&value, entry.mod_revision)
+        let value = match self.known_conversion(entry) {
+            Some(converted) => converted,
+            None => self.plain_value(entry).map_err(|error| unreadable(entry, &error))?,
+        };
+        self.decode_value(&value, entry.mod_revision)
             .map_err(|reason| StatusError::internal_error(format!("unable to decode {}: {reason}", entry.key)))
     }
 
@@ -169,16 +171,24 @@ impl Resource {
         self.hub.is(stored).then_some(())
     }
 
-    fn decode_bytes(&self, value: &[u8], revision: Revision) -> Result<Box<dyn Object>, String> {
+    fn decode_value(&self, value: &[u8], revision: Revision) -> Result<Box<dyn Object>, String> {
+        let (kind, stored) = self.decode_stored(value)?;
+        let mut hub = self.converted_now(stored, kind, &self.hub).map_err(|e| e.message)?;
+        hub.meta_mut().resource_version = revision.to_string();
+        Ok(hub)
+    }
+
+    /// A stored object in the version that it is stored in, with the defaults of that.
+    pub(super) fn decode_stored(&self, value: &[u8]) -> Result<(&KindRef, Box<dyn Object>), String> {
         if value.starts_with(b"{") || protobuf::has_envelope(value) {
-            return self.decode_form(value, revision);
+            return self.decode_form(value);
         }
         let json = yaml::to_json(value).map_err(|e| e.to_string())?;
-        self.decode_form(&json, revision)
+        self.decode_form(&json)
     }
 
     /// Of JSON or protobuf.
-    fn decode_form(&self, value: &[u8], revision: Revision) -> Result<Box<dyn Object>, String> {
+    fn decode_form(&self, value: &[u8]) -> Result<(&KindRef, Box<dyn Object>), String> {
         let (kind, mut object) = if value.starts_with(b"{") {
             let meta = json::type_meta(value).map_err(|e| e.to_string())?;
             let kind = self.stored_kind(&meta.api_version, &meta.kind)?;
@@ -193,9 +203,7 @@ impl Resource {
             (kind, object)
         };
         self.apply_defaults(kind, &mut *object);
-        let mut hub = kind.to_hub(object).map_err(|e| e.to_string())?;
-        hub.meta_mut().resource_version = revision.to_string();
-        Ok(hub)
+        Ok((kind, object))
     }
 
     /// The version that a stored object names.
@@ -205,6 +213,10 @@ impl Resource {
         let found = self.versions.iter().find(is);
         found.ok_or_else(|| format!("no kind {name:?} is registered for version {api_version:?}"))
     }
+}
+
+pub(super) fn internal(error: ConvertError) -> StatusError {
+    StatusError::internal_error(error.to_string())
 }
 
 fn as_kind(object: &dyn Object) -> &dyn keelson_machinery::object::Kind {

@@ -54,7 +54,7 @@ impl Resource {
         object.meta_mut().self_link.clear();
         // Between pieces that take long where the object is large.
         let mut slices = Slices::begin();
-        self.track_create(context, &mut *object)?;
+        self.track_create(context, &mut *object).await?;
         slices.between().await;
         self.admit(target, Operation::Create, &mut *object, None).await?;
         if let Some(answer) = self.strategy.authorize(context, &*object, None) {
@@ -83,7 +83,7 @@ impl Resource {
                     if let Some(revision) = revision {
                         object.meta_mut().resource_version = revision.to_string();
                     }
-                    return self.as_read(object).map(Ok);
+                    return self.as_read(object).await.map(Ok);
                 }
                 Err(name) => taken = name,
             }
@@ -182,7 +182,7 @@ impl Resource {
     ) -> Result<Result<Option<Revision>, String>, StatusError> {
         let name = object.meta().name.clone();
         let key = self.key(&object.meta().namespace, &name)?;
-        let value = self.encode(object)?;
+        let value = self.encode(object).await?;
         if target.context.dry_run {
             let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
             return Ok(if got.entry.is_some() { Err(name) } else { Ok(None) });

@@ -95,7 +95,7 @@ impl Resource {
         mut object: Box<dyn Object>,
         options: &DeleteOptions,
     ) -> Result<Attempt<Deleted>, StatusError> {
-        let value = self.encode(&mut *object)?;
+        let value = self.encode(&mut *object).await?;
         if context.dry_run {
             return Ok(Attempt::Unwritten(Deleted { object, gone: true }));
         }
@@ -133,7 +133,7 @@ impl Resource {
         for _ in 0..MAX_ATTEMPTS {
             let now = match &current {
                 Some(entry) => {
-                    self.prepare(entry).await;
+                    self.prepare(entry).await?;
                     Some((entry, self.decode(entry)?))
                 }
                 None => None,
@@ -290,7 +290,7 @@ impl Resource {
         entry: &Entry,
         mut object: Box<dyn Object>,
     ) -> Result<Attempt<Deleted>, StatusError> {
-        let value = self.encode(&mut *object)?;
+        let value = self.encode(&mut *object).await?;
         if context.dry_run || self.holds(entry, &value)? {
             return Ok(Attempt::Unwritten(Deleted { object, gone: false }));
         }

@@ -232,7 +232,7 @@ impl Source for History<'_> {
         store.events(&self.resource.key_prefix, after, self.snapshot.revision(), limit)
     }
 
-    fn unprepared(&self, entry: &Entry) -> Option<BoxFuture<'static, ()>> {
+    fn unprepared(&self, entry: &Entry) -> Option<BoxFuture<'static, Result<(), StatusError>>> {
         self.resource.unprepared(entry)
     }
 

@@ -1,6 +1,7 @@
 //! Encryption at rest: between what a store keeps and the bytes of objects.
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use keelson_base::cooperative::Slices;
 use keelson_machinery::field::text::quote;
@@ -19,7 +20,7 @@ impl Resource {
 
     /// What is to be awaited before an entry is read, so that a key management service that has not answered yet holds up
     /// nobody but who needs it. `None`: nothing.
-    pub fn unprepared(&self, entry: &Entry) -> Option<BoxFuture<'static, ()>> {
+    pub(super) fn undecrypted(&self, entry: &Entry) -> Option<BoxFuture<'static, ()>> {
         if !self.backend.encryption.has_services() || !entry.value.starts_with(PREFIX) {
             return None;
         }
@@ -30,23 +31,41 @@ impl Resource {
         self.transformer.prepare(&entry.value)
     }
 
-    /// Returns when an entry can be read at once, or can't be.
-    pub(crate) async fn prepare(&self, entry: &Entry) {
-        if let Some(asked) = self.unprepared(entry) {
-            asked.await;
+    /// What is to be awaited before an entry is read: what decrypts it, then what converts it. To be asked again behind
+    /// that, for what comes next; an error is one of the conversion. `None`: nothing.
+    pub fn unprepared(&self, entry: &Entry) -> Option<BoxFuture<'static, Result<(), StatusError>>> {
+        match self.undecrypted(entry) {
+            Some(asked) => Some(asked.map(Ok).boxed()),
+            None => self.unconverted(entry),
         }
     }
 
-    /// The same for each of many.
-    pub async fn prepare_all(&self, entries: impl Iterator<Item = Entry>) {
-        if !self.backend.encryption.has_services() {
-            return;
+    /// Returns when an entry can be read at once, or can't be. An error is one of the conversion.
+    pub(crate) async fn prepare(&self, entry: &Entry) -> Result<(), StatusError> {
+        if let Some(asked) = self.undecrypted(entry) {
+            asked.await;
         }
+        match self.unconverted(entry) {
+            Some(asked) => asked.await,
+            None => Ok(()),
+        }
+    }
+
+    /// The same for each of many; those that have to be converted are so together.
+    pub async fn prepare_all(&self, items: &Items) -> Result<(), StatusError> {
+        if !self.backend.encryption.has_services() && !self.asks_for_conversions() {
+            return Ok(());
+        }
+        let mut batch = self.batch();
         let mut slices = Slices::begin();
-        for entry in entries {
-            self.prepare(&entry).await;
+        for entry in items.clone().entries() {
+            if let Some(asked) = self.undecrypted(&entry) {
+                asked.await;
+            }
+            batch.add(&entry).await?;
             slices.between().await;
         }
+        batch.convert().await
     }
 
     /// The bytes of the object that an entry holds. What is decrypted is kept in memory with the renditions of its
@@ -89,14 +108,14 @@ impl Resource {
         read.map(drop).map_err(StatusError::internal_error)
     }
 
-    /// Refuses a list with an entry that can't be decrypted, before anything of it is sent.
+    /// Refuses a list with an entry that can't be decrypted or converted, before anything of it is sent.
     pub async fn check_all_readable(&self, items: &Items) -> Result<(), StatusError> {
+        self.prepare_all(items).await?;
         if !self.backend.encryption.is_configured() {
             return Ok(());
         }
         let mut slices = Slices::begin();
         for entry in items.clone().entries() {
-            self.prepare(&entry).await;
             self.plain_value(&entry).map_err(|error| unreadable(&entry, &error))?;
             slices.between().await;
         }

@@ -188,7 +188,7 @@ impl Change {
 
     async fn read(&self, entry: Option<&Entry>) -> Result<Option<Box<dyn Object>>, StatusError> {
         let Some(entry) = entry else { return Ok(None) };
-        self.resource.prepare(entry).await;
+        self.resource.prepare(entry).await?;
         self.resource.decode(entry).map(Some)
     }
 

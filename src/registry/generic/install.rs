@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use super::admission::Admission;
 use super::code::Described;
+use super::conversion::ConversionStrategy;
 use super::key_space::KeySpaces;
 use super::snapshot::{Installed, Snapshot};
 use super::{Backend, CodeError, Endpoint, KindCode, Registry, RegistryError, Resource, ResourceCode, ServedKind};
@@ -29,9 +30,14 @@ pub struct Definition {
     pub group_priority: i32,
     /// Deflated JSON of its definitions for OpenAPI, as [`Scheme::definitions`].
     pub definitions: Bytes,
-    /// What no definition can say.
-    pub code: ResourceCode,
+    /// How its objects get from one version to another.
+    pub conversion: ConversionStrategy,
+    /// What no definition can say, of a resource with this hub version.
+    pub code: CodeOf,
 }
+
+/// Says what code a resource has whose hub version this is.
+pub type CodeOf = Box<dyn Fn(&KindDesc) -> ResourceCode + Send>;
 
 /// One version of it.
 pub struct VersionDefinition {
@@ -58,6 +64,18 @@ pub enum InstallError {
     /// Plural and group of a resource that never changes.
     #[error("{0}.{1} is a resource of the build")]
     OfTheBuild(String, String),
+}
+
+/// What one resource is made of.
+struct ResourceParts {
+    /// The versions that it has endpoints for, of one group.
+    own: Vec<KindRef>,
+    /// All in which its objects may be stored.
+    all: Vec<KindRef>,
+    storage: KindRef,
+    hub: KindRef,
+    conversion: ConversionStrategy,
+    code: ResourceCode,
 }
 
 /// What resources are made with.
@@ -105,6 +123,7 @@ impl Registry {
             versions,
             group_priority,
             definitions,
+            conversion,
             code,
         } = definition;
         let _turn = self.turn();
@@ -126,7 +145,7 @@ impl Registry {
             served.add((group, group_priority), (version, priority), kinds);
         }
         snapshot.served = Arc::new(served);
-        let installed = self.parts.install_own(&snapshot, kinds, code)?;
+        let installed = self.parts.install_own(&snapshot, kinds, &conversion, &code)?;
         let replaced = snapshot.put(installed);
         self.put(snapshot);
         Ok(replaced)
@@ -155,14 +174,15 @@ impl Registry {
 
 /// Ends the watches of a resource that is not served any more. Those that are fed from memory are given what had happened
 /// before: a store that lies elsewhere is asked.
-async fn retire(Installed { resource, .. }: Installed) {
+async fn retire(installed: Installed) {
+    let resource = &installed.resource;
     let (store, prefix) = (&resource.backend.store, &resource.key_prefix);
     if store.held_position(prefix).is_some()
         && let Err(error) = store.recent(prefix).await
     {
         tracing::warn!(%error, prefix, "the last events of a resource that goes may be missing in its watches");
     }
-    resource.retire();
+    installed.retire();
 }
 
 impl Parts {
@@ -225,10 +245,37 @@ impl Parts {
         &self,
         snapshot: &Snapshot,
         versions: Vec<KindRef>,
-        code: ResourceCode,
+        conversion: &ConversionStrategy,
+        code: &CodeOf,
     ) -> Result<Installed, RegistryError> {
-        let descriptions = self.schemes.first().copied().map(descriptions);
-        self.install(snapshot, versions, |_| Ok(code), &descriptions.unwrap_or_default())
+        let descriptions = self.schemes.first().copied().map(descriptions).unwrap_or_default();
+        if !conversion.has_hub_per_version() {
+            return self.install(snapshot, versions, |resource| Ok(code(resource.hub)), &descriptions);
+        }
+        let storage = versions.iter().find(|kind| kind.storage).or(versions.first());
+        let storage = storage.cloned().ok_or(RegistryError::NoVersion)?;
+        let others = versions.iter().filter(|kind| !kind.is(&storage)).cloned();
+        let mut made: Option<Installed> = None;
+        for hub in std::iter::once(storage.clone()).chain(others) {
+            let parts = ResourceParts {
+                own: vec![hub.clone()],
+                all: versions.clone(),
+                storage: storage.clone(),
+                conversion: conversion.clone(),
+                code: code(&hub),
+                hub,
+            };
+            let of_version = self.make(snapshot, parts, &descriptions).inspect_err(|_| {
+                if let Some(made) = &made {
+                    made.retire();
+                }
+            })?;
+            match &mut made {
+                Some(made) => made.endpoints.extend(of_version.endpoints),
+                None => made = Some(of_version),
+            }
+        }
+        made.ok_or(RegistryError::NoVersion)
     }
 
     /// Makes a resource of `own` versions with endpoints for those of them that the snapshot serves. `code_of` says what
@@ -250,14 +297,31 @@ impl Parts {
         let storage = find(|kind| kind.storage).or(all.first());
         let storage = storage.cloned().ok_or(RegistryError::NoVersion)?;
         let hub = find(|kind| kind.hub).unwrap_or(&storage).clone();
-        declarative::compile(&hub.message).map_err(RegistryError::Rule)?;
         let code = code_of(&Described {
             own: &own,
             all: &all,
             hub: &hub,
         })?;
-        let cells = code.cells.clone();
-        let resource = Arc::new(self.resource(&own, all, storage, hub, code));
+        let parts = ResourceParts {
+            own,
+            all,
+            storage,
+            hub,
+            conversion: ConversionStrategy::Code,
+            code,
+        };
+        self.make(snapshot, parts, descriptions)
+    }
+
+    fn make(
+        &self,
+        snapshot: &Snapshot,
+        parts: ResourceParts,
+        descriptions: &Descriptions,
+    ) -> Result<Installed, RegistryError> {
+        declarative::compile(&parts.hub.message).map_err(RegistryError::Rule)?;
+        let (own, cells) = (parts.own.clone(), parts.code.cells.clone());
+        let resource = Arc::new(self.resource(parts));
         match endpoints(snapshot, &resource, own, &cells, descriptions) {
             Ok(endpoints) => Ok(Installed { resource, endpoints }),
             Err(error) => {
@@ -267,18 +331,24 @@ impl Parts {
         }
     }
 
-    fn resource(
-        &self,
-        own: &[KindRef],
-        versions: Vec<KindRef>,
-        storage: KindRef,
-        hub: KindRef,
-        code: ResourceCode,
-    ) -> Resource {
+    fn resource(&self, parts: ResourceParts) -> Resource {
+        let ResourceParts {
+            own,
+            all: versions,
+            storage,
+            hub,
+            conversion,
+            code,
+        } = parts;
         let first = own.first().unwrap_or(&storage);
         let backend = self.backend.of(&storage.group, &storage.plural);
         let key_prefix = format!("{}/{}/", self.prefix, storage.storage_path);
-        let selectable = self.selectable(first, &versions);
+        // What is read from an object depends on the version that it is read in.
+        let (readers, read_in) = match conversion.has_hub_per_version() {
+            true => (std::slice::from_ref(&hub), hub.id()),
+            false => (&*versions, 0),
+        };
+        let selectable = self.selectable(first, readers);
         Resource {
             group: first.group.clone(),
             plural: first.plural.clone(),
@@ -298,8 +368,9 @@ impl Parts {
             key_prefix,
             transformer: self.backend.encryption.resource(&storage.group, &storage.plural),
             backend,
-            selectable_id: digest(&selectable),
+            selectable_id: digest(&selectable, read_in),
             selectable,
+            conversion,
             storage,
             indexes: Indexes::default(),
             versions,
@@ -391,8 +462,9 @@ fn owner(kind: &KindDesc) -> (&str, &str) {
 }
 
 /// A number that lists of the same paths have, and no others.
-fn digest(paths: &[String]) -> u64 {
+fn digest(paths: &[String], read_in: u64) -> u64 {
     let mut digest = Sha256::new();
+    digest.update(read_in.to_le_bytes());
     for path in paths {
         digest.update(path);
         digest.update([0]);

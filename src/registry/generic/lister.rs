@@ -83,7 +83,7 @@ impl Lister {
         if at.is_some_and(|at| at.revision >= told)
             && let Some(entry) = store.recall(&resource.key_prefix, path)
         {
-            resource.prepare(&entry).await;
+            resource.prepare(&entry).await?;
             return Ok(Some(entry));
         }
         resource.find_entry(&key.namespace, &key.name).await
@@ -114,8 +114,8 @@ impl Lister {
         let chosen = self.resource.select(&query).await?;
         let mut slices = Slices::begin();
         let mut all = Vec::new();
-        for entry in chosen.items.entries() {
-            self.resource.prepare(&entry).await;
+        let mut entries = self.resource.readable(chosen.items.entries());
+        while let Some(entry) = entries.next().await? {
             all.push(self.resource.decode(&entry)?);
             slices.between().await;
         }

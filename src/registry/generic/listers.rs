@@ -87,7 +87,7 @@ impl ResourceGetter {
         let key = resource.key(namespace, name).map_err(|e| e.to_string())?;
         let held = resource.backend.store.held(&resource.key_prefix);
         if let Some(entry) = held.and_then(|held| held.get(&key)) {
-            resource.prepare(&entry).await;
+            resource.prepare(&entry).await.map_err(|e| e.to_string())?;
             return resource.decode(&entry).map(Some).map_err(|e| e.to_string());
         }
         let found = resource.find(namespace, name).await.map_err(|e| e.to_string())?;

@@ -14,6 +14,7 @@ use keelson_machinery::reflect::Reflect;
 use keelson_machinery::scheme::{KindDesc, KindRef};
 use keelson_machinery::status::StatusError;
 
+use super::conversion::ConversionMemo;
 use super::write::Part;
 use super::{Context, Resource};
 
@@ -45,6 +46,8 @@ pub struct RequestWriter {
 pub(crate) struct ResourceVersions<'a> {
     pub resource: &'a Resource,
     pub group: &'a str,
+    /// What others have converted for this writer.
+    pub memo: &'a ConversionMemo,
 }
 
 impl ResourceVersions<'_> {
@@ -69,11 +72,10 @@ impl Versions for ResourceVersions<'_> {
         };
         let mut copied = from.new_object();
         copy::copy_message(copied.as_reflect_mut(), object);
-        if from.is(to) {
-            return Ok(copied);
+        match self.resource.conversion.converter() {
+            Some(_) if !from.is(to) => self.memo.find(copied, to),
+            _ => self.resource.converted_now(copied, from, to).map_err(|e| e.message),
         }
-        let hub = from.to_hub(copied).map_err(|e| e.to_string())?;
-        to.from_hub(hub).map_err(|e| e.to_string())
     }
 }
 
@@ -103,7 +105,7 @@ impl Resource {
     }
 
     /// Before anything is prepared: the new object's entries.
-    pub(crate) fn track_create(&self, context: &Context, object: &mut dyn Object) -> Result<(), StatusError> {
+    pub(crate) async fn track_create(&self, context: &Context, object: &mut dyn Object) -> Result<(), StatusError> {
         match &context.tracking {
             Tracking::Done => Ok(()),
             Tracking::Keep => {
@@ -125,7 +127,8 @@ impl Resource {
                     &mut managed,
                     (&*old, new),
                     managedfields::track_new,
-                )?;
+                )
+                .await?;
                 object.meta_mut().managed_fields = managed.write();
                 Ok(())
             }
@@ -133,7 +136,7 @@ impl Resource {
     }
 
     /// The entries of an updated object. A writer may hand in a list of its own, but not through a subresource.
-    pub(crate) fn track_update(
+    pub(crate) async fn track_update(
         &self,
         context: &Context,
         part: Part<'_>,
@@ -163,7 +166,8 @@ impl Resource {
                 }
                 let versioned = self.versioned(&request.kind, old)?;
                 let old_version = versioned.as_deref().unwrap_or(old);
-                self.track(request, part, &mut managed, (old_version, new), managedfields::track)?;
+                self.track(request, part, &mut managed, (old_version, new), managedfields::track)
+                    .await?;
                 new.meta_mut().managed_fields = managed.write();
             }
         }
@@ -179,7 +183,7 @@ impl Resource {
         }
     }
 
-    fn track(
+    async fn track(
         &self,
         request: &RequestWriter,
         part: Part<'_>,
@@ -188,20 +192,35 @@ impl Resource {
         record: fn(&mut Managed, Change<'_>, &Writer) -> Result<(), String>,
     ) -> Result<(), StatusError> {
         let versioned = self.versioned(&request.kind, new)?;
-        let change = Change {
-            old: old.as_reflect(),
-            new: versioned.as_deref().unwrap_or(new).as_reflect(),
-            ignored: &self.reset_fields(part),
-            versions: &ResourceVersions {
-                resource: self,
-                group: &request.kind.group,
-            },
-        };
-        record(managed, change, &request.writer).map_err(StatusError::internal_error)?;
+        let ignored = self.reset_fields(part);
+        let memo = ConversionMemo::default();
+        let converter = self.conversion.converter();
+        // Where a conversion is missing it is tracked once more.
+        let before = converter.map(|_| managed.clone());
+        loop {
+            let change = Change {
+                old: old.as_reflect(),
+                new: versioned.as_deref().unwrap_or(new).as_reflect(),
+                ignored: &ignored,
+                versions: &ResourceVersions {
+                    resource: self,
+                    group: &request.kind.group,
+                    memo: &memo,
+                },
+            };
+            let recorded = record(managed, change, &request.writer);
+            if !memo.complete(converter).await? {
+                recorded.map_err(StatusError::internal_error)?;
+                break;
+            }
+            if let Some(before) = &before {
+                managed.clone_from(before);
+            }
+        }
         let empty = request.written_empty.borrow();
         if !empty.is_empty() {
             // What had content is another matter: that was taken out of it.
-            let empty = hollow_in(old.as_reflect(), &empty).recursive_difference(change.ignored);
+            let empty = hollow_in(old.as_reflect(), &empty).recursive_difference(&ignored);
             if !empty.is_empty() {
                 managed.take(&request.writer, empty);
             }

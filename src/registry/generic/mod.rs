@@ -5,6 +5,7 @@ pub mod apply;
 mod client;
 mod code;
 pub mod codec;
+mod conversion;
 mod create;
 pub mod delete;
 mod encryption;
@@ -61,11 +62,12 @@ use typed::CodeDefaults;
 
 pub use client::{Client, Objects, TypedObjects};
 pub use code::{CodeError, CodeFault, KindCode, KindEntry, NamedCell, RegistryError, ResourceCode};
+pub use conversion::{ConversionStrategy, Converted, Converter};
 pub use derive::LIST_ITEMS;
 pub use endpoint::Endpoint;
 pub use handler::{Call, Handler, Reply};
 pub use informer::{Change, Changes, Informer, NamespacedName};
-pub use install::{Definition, InstallError, VersionDefinition};
+pub use install::{CodeOf, Definition, InstallError, VersionDefinition};
 pub use kept::Kept;
 pub use lister::{Lister, TypedLister};
 pub use listers::{Held, ServerListers};
@@ -140,6 +142,7 @@ pub struct Resource {
     selectable_id: u64,
     indexes: Indexes,
     transformer: ForResource,
+    conversion: ConversionStrategy,
     /// What it shares with the others.
     pub backend: Backend,
 }

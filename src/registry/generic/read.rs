@@ -115,7 +115,7 @@ impl Resource {
     pub async fn find_deleted(&self, namespace: &str, name: &str) -> Result<Option<bool>, StatusError> {
         let recalled = self.backend.store.recall(&self.key_prefix, &self.key(namespace, name)?);
         if let Some(entry) = recalled {
-            self.prepare(&entry).await;
+            self.prepare(&entry).await?;
             if self.meta(&entry).is_ok_and(|meta| !meta.deleted) {
                 return Ok(Some(false));
             }
@@ -131,7 +131,7 @@ impl Resource {
         let key = self.key(namespace, name)?;
         let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
         if let Some(entry) = &got.entry {
-            self.prepare(entry).await;
+            self.prepare(entry).await?;
             self.check_readable(entry)?;
         }
         Ok(got.entry)
@@ -178,9 +178,9 @@ impl Resource {
         let listed = listed.map_err(|e| self.store_error(e))?;
         let mut slices = Slices::begin();
         let mut all = Vec::with_capacity(listed.entries.len());
-        for entry in &listed.entries {
-            self.prepare(entry).await;
-            all.push(self.decode(entry)?);
+        let mut entries = self.readable(listed.entries.into_iter());
+        while let Some(entry) = entries.next().await? {
+            all.push(self.decode(&entry)?);
             slices.between().await;
         }
         Ok(all)

@@ -160,12 +160,10 @@ impl Resource {
         let mut chosen = VecDeque::new();
         let mut next = None;
         let mut slices = Slices::begin();
-        for entry in entries {
+        let wanted = |entry: &Entry| query.from.as_deref().is_none_or(|from| *entry.key >= *from);
+        let mut entries = self.readable(entries.filter(wanted));
+        while let Some(entry) = entries.next().await? {
             slices.between().await;
-            if query.from.as_deref().is_some_and(|from| *entry.key < *from) {
-                continue;
-            }
-            self.prepare(&entry).await;
             if !self.selects(query, &entry)? {
                 continue;
             }
@@ -245,7 +243,7 @@ impl Resource {
         let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
         let mut items = VecDeque::new();
         if let Some(entry) = got.entry {
-            self.prepare(&entry).await;
+            self.prepare(&entry).await?;
             let is_wanted = query.from.as_deref().is_none_or(|from| *entry.key >= *from);
             if is_wanted && self.selects(query, &entry)? {
                 items.push_back(entry);
@@ -280,15 +278,15 @@ impl Resource {
         let mut chosen = VecDeque::new();
         let mut looked_at = 0;
         let mut slices = Slices::begin();
-        for entry in &listed.entries {
-            if query.limit > 0 && chosen.len() == query.limit {
+        let mut entries = self.readable(listed.entries.iter().cloned());
+        while query.limit == 0 || chosen.len() < query.limit {
+            let Some(entry) = entries.next().await? else {
                 break;
-            }
+            };
             looked_at += 1;
             slices.between().await;
-            self.prepare(entry).await;
-            if !query.is_selective() || self.selects(query, entry)? {
-                chosen.push_back(entry.clone());
+            if !query.is_selective() || self.selects(query, &entry)? {
+                chosen.push_back(entry);
             }
         }
         let left = listed.count.saturating_sub(looked_at);

@@ -20,8 +20,22 @@ type Group = HashMap<Name, Installed>;
 /// One resource, and the versions in which it is served.
 #[derive(Clone)]
 pub(super) struct Installed {
+    /// That whose hub is the stored version, where each version has one.
     pub resource: Arc<Resource>,
     pub endpoints: Vec<Arc<Endpoint>>,
+}
+
+impl Installed {
+    /// Ends the watches of its resources.
+    pub fn retire(&self) {
+        let mut resources: Vec<&Arc<Resource>> = vec![&self.resource];
+        for endpoint in &self.endpoints {
+            if !resources.iter().any(|known| Arc::ptr_eq(known, &endpoint.resource)) {
+                resources.push(&endpoint.resource);
+            }
+        }
+        resources.into_iter().for_each(|resource| resource.retire());
+    }
 }
 
 impl Snapshot {

@@ -107,7 +107,7 @@ impl Resource {
         slices.between().await;
         let mut new = updater.make(Some(&*old)).await?;
         slices.between().await;
-        self.track_update(context, request.part, &mut *new, &*old)?;
+        self.track_update(context, request.part, &mut *new, &*old).await?;
         slices.between().await;
         if request.shown.is_none() {
             self.admit(target, Operation::Update, &mut *new, Some(&*old)).await?;
@@ -140,11 +140,11 @@ impl Resource {
             return self.remove_finished(target, entry, new).await;
         }
         slices.between().await;
-        let value = self.encode(&mut *new)?;
+        let value = self.encode(&mut *new).await?;
         slices.between().await;
         if context.dry_run || self.holds(entry, &value)? {
             new.meta_mut().resource_version = entry.mod_revision.to_string();
-            return self.as_read(new).map(Attempt::Unwritten);
+            return self.as_read(new).await.map(Attempt::Unwritten);
         }
         let lease = match entry.lease {
             Some(_) => Lease::New,
@@ -156,7 +156,10 @@ impl Resource {
         writing.end(&attempt);
         match attempt {
             // What is written must not be tried again, whatever becomes of the answer.
-            Attempt::Written(()) => Ok(self.as_read(new).map_or_else(Attempt::Uncertain, Attempt::Written)),
+            Attempt::Written(()) => Ok(self
+                .as_read(new)
+                .await
+                .map_or_else(Attempt::Uncertain, Attempt::Written)),
             other => Ok(other.map(|()| new)),
         }
     }

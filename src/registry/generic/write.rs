@@ -142,7 +142,7 @@ impl Resource {
         if !context.dry_run
             && let Some(entry) = self.backend.store.recall(&self.key_prefix, key)
         {
-            self.prepare(&entry).await;
+            self.prepare(&entry).await?;
             return Ok(Base {
                 entry: Some(entry),
                 confirmed: false,
@@ -155,7 +155,7 @@ impl Resource {
     pub(super) async fn confirmed_base(&self, key: &str) -> Result<Base, StatusError> {
         let got = self.backend.store.get(key).await.map_err(|e| self.store_error(e))?;
         if let Some(entry) = &got.entry {
-            self.prepare(entry).await;
+            self.prepare(entry).await?;
         }
         Ok(Base {
             entry: got.entry,
@@ -175,7 +175,7 @@ impl Resource {
             Ok(Attempt::Written(what)) => return Ok(ControlFlow::Break(what)),
             Ok(Attempt::Overtaken(entry)) => {
                 if let Some(entry) = &entry {
-                    self.prepare(entry).await;
+                    self.prepare(entry).await?;
                 }
                 return Ok(ControlFlow::Continue(Base { entry, confirmed: true }));
             }

@@ -167,6 +167,6 @@ async fn state(
         left: None,
     };
     let chosen = resource.select(&query).await?;
-    resource.prepare_all(chosen.items.clone().entries()).await;
+    resource.prepare_all(&chosen.items).await?;
     Ok((Initial::State(chosen.items), chosen.revision))
 }

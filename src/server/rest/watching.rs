@@ -186,8 +186,9 @@ impl Watch {
     /// Writes what came, as far as it can be read, until there is a chunk of it or a slice is over.
     fn poll_came(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(until) = &mut self.came.until {
-            ready!(until.poll_unpin(cx));
+            let prepared = ready!(until.poll_unpin(cx));
             self.came.until = None;
+            self.writer.end_if(prepared);
         }
         ready!(self.slices.poll_between(cx));
         let end = self.slices.end_of_piece();
@@ -278,10 +279,8 @@ impl MessageBody for Watch {
 #[derive(Default)]
 struct Came {
     events: std::vec::IntoIter<Event>,
-    /// Before the next one can be read; see [`Transformer::prepare`].
-    ///
-    /// [`Transformer::prepare`]: keelson_storage::encryption::Transformer::prepare
-    until: Option<BoxFuture<'static, ()>>,
+    /// Before the next one can be read; see [`Resource::unprepared`](keelson_registry::Resource::unprepared).
+    until: Option<BoxFuture<'static, Result<(), StatusError>>>,
 }
 
 impl Came {
@@ -356,7 +355,7 @@ impl Writer {
     }
 
     /// What is to be awaited before an event can be read.
-    fn unprepared(&self, event: &Event) -> Option<BoxFuture<'static, ()>> {
+    fn unprepared(&self, event: &Event) -> Option<BoxFuture<'static, Result<(), StatusError>>> {
         let resource = &self.endpoint.resource;
         let entries = match event {
             Event::Put { entry, previous } => [Some(entry), previous.as_ref()],

@@ -11,7 +11,7 @@ use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Gvk;
 use keelson_machinery::reflect::{FieldDesc, Flags, Id, MessageDesc, Names, Ref, Type, Unknown};
 use keelson_machinery::scheme::{Conversion, KindDesc, KindRef};
-use keelson_registry::{Definition, InstallError, Registry, ResourceCode, VersionDefinition};
+use keelson_registry::{ConversionStrategy, Definition, InstallError, Registry, ResourceCode, VersionDefinition};
 use keelson_server::server::{Config, Hook};
 use serde_json::{Value, json};
 
@@ -112,7 +112,8 @@ pub fn definition(group: &str, plural: &str, fields: &[&str]) -> Definition {
         versions: vec![version(group, "v1", plural, fields)],
         group_priority: 1000,
         definitions: Bytes::from(deflated.finish().unwrap()),
-        code: ResourceCode::default(),
+        conversion: ConversionStrategy::Code,
+        code: Box::new(|_| ResourceCode::default()),
     }
 }
 

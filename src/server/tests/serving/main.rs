@@ -15,6 +15,8 @@ mod certificates;
 #[cfg(test)]
 mod churn;
 #[cfg(test)]
+mod conversion;
+#[cfg(test)]
 mod deletion;
 #[cfg(test)]
 mod dynamic;
