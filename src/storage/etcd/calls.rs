@@ -8,7 +8,7 @@ use super::api::{Api, ApiError, Condition, Range, Ranged, Refusal, Txn, TxnDone}
 use super::grpc::Grpc;
 use super::members::Members;
 use super::tasks::Tasks;
-use super::witness::Witness;
+use super::witness::{Landmark, Witness};
 use crate::{Entry, EtcdConfig, Expect, LeaseId, ListOptions, Listed, Revision, StoreError, Write, Written};
 
 /// A request is given up after this time, retries included …
@@ -131,14 +131,19 @@ impl Calls {
     }
 
     pub async fn current_revision(&self) -> Result<Revision, StoreError> {
+        let mark = self.witness.mark();
+        let landmark = self.witness.landmark();
         let range = Range {
-            key: "/",
+            key: landmark.as_ref().map_or("/", |landmark| &landmark.key),
             keys_only: true,
             ..Range::default()
         };
         let got = self.range(REQUEST, &range).await;
-        got.map(|got| got.header.revision)
-            .map_err(|failure| failure.store_error())
+        let got = got.map_err(|failure| failure.store_error())?;
+        if let Some(landmark) = &landmark {
+            self.witness.look_at(mark, landmark, &got);
+        }
+        Ok(got.header.revision)
     }
 
     pub async fn list(&self, prefix: &str, options: &ListOptions) -> Result<Listed, ListFailure> {
@@ -218,9 +223,20 @@ impl Calls {
             when: Condition::Modified(expected),
             write,
         };
+        let falls = self.witness.falls();
         let done = self.txn(&txn).await;
         match (done, write) {
-            (Ok(done), _) => Ok(written(done)),
+            (Ok(done), _) => {
+                if done.succeeded {
+                    let landmark = Landmark {
+                        key: key.into(),
+                        revision: done.header.revision,
+                        is_put: matches!(write, Write::Put { .. }),
+                    };
+                    self.witness.passed(falls, landmark);
+                }
+                Ok(written(done))
+            }
             (Err(failure), Write::Put { lease: Some(lease), .. }) if failure.refusal() == Refusal::LeaseNotFound => {
                 Err(StoreError::LeaseNotFound(*lease))
             }

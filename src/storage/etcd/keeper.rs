@@ -16,6 +16,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use super::calls::{Calls, ListFailure};
 use super::watch::{From, Signal, one_stream};
+use super::witness::Landmark;
 use crate::maintenance::Schedule;
 use crate::mvcc::{Change, Leases, Mvcc, View};
 use crate::{Event, HistoryLimits, ListOptions, Revision, StoreError, SystemClock, WatchItem, WatchStream};
@@ -81,6 +82,8 @@ pub(super) struct Reached {
     pub revision: Revision,
     /// Rises with each word of the stream.
     pub words: u64,
+    /// So many elections had been noticed when the stream said something last, or was opened.
+    pub elections: u64,
     /// A stream follows etcd, which has not gone back as far as anybody knows.
     pub followed: bool,
 }
@@ -166,7 +169,7 @@ impl Keeper {
 
     /// Reads the prefix and follows it as long as that goes.
     async fn keep(&self) -> Result<(), StoreError> {
-        let falls = self.calls.witness.falls();
+        let (falls, elections) = (self.calls.witness.falls(), self.calls.witness.elections());
         // The stream first: if etcd goes back while the list is read, it breaks.
         let events = self.open(From::Now, falls).await?;
         let listed = self.calls.list(&self.prefix, &ListOptions::default()).await;
@@ -185,6 +188,7 @@ impl Keeper {
         self.hold.send_replace(Some(held.clone()));
         self.reach.send_modify(|reached| {
             reached.revision = revision;
+            reached.elections = elections;
             reached.followed = true;
         });
         tokio::select! {
@@ -220,13 +224,16 @@ impl Keeper {
         };
         while let End::Broken = self.follow(&mut following, events).await {
             self.reach.send_modify(|reached| reached.followed = false);
-            match self.resume(held).await {
-                Some(again) => events = again,
-                None => return,
-            }
+            let Some((again, elections)) = self.resume(held).await else {
+                return;
+            };
+            events = again;
             // What happened since the last stream is still to come, so nothing was heard yet.
             following.listed = Revision::default();
-            self.reach.send_modify(|reached| reached.followed = true);
+            self.reach.send_modify(|reached| {
+                reached.elections = elections;
+                reached.followed = true;
+            });
         }
     }
 
@@ -253,7 +260,7 @@ impl Keeper {
                         continue;
                     }
                     following.listed = Revision::default();
-                    if let Err(what) = self.take(mvcc, events) {
+                    if let Err(what) = self.take(following.held, events) {
                         tracing::error!(
                             what,
                             prefix = self.prefix,
@@ -277,14 +284,16 @@ impl Keeper {
         }
     }
 
-    /// Another stream that goes on where memory is, from etcd that still has the same past; `None`: there is none.
-    async fn resume(&self, held: &Held) -> Option<WatchStream> {
+    /// Another stream that goes on where memory is, from etcd that still has the same past, and how many elections had been
+    /// noticed before it was opened; `None`: there is none.
+    async fn resume(&self, held: &Held) -> Option<(WatchStream, u64)> {
         let mut pause = PAUSE;
         let since = Instant::now();
         loop {
             tokio::time::sleep(pause).await;
+            let elections = self.calls.witness.elections();
             match self.try_to_resume(held).await {
-                Ok(resumed) => return resumed,
+                Ok(resumed) => return resumed.map(|stream| (stream, elections)),
                 Err(error) if since.elapsed() >= AWAY => {
                     tracing::warn!(%error, prefix = self.prefix, "etcd was away for too long");
                     return None;
@@ -311,12 +320,19 @@ impl Keeper {
         Ok((shown == Some(true)).then_some(events))
     }
 
-    fn take(&self, mvcc: &Mvcc, events: Vec<Event>) -> Result<(), String> {
+    fn take(&self, held: &Held, events: Vec<Event>) -> Result<(), String> {
+        let mvcc = &held.mvcc;
         let Ok(view) = mvcc.view() else { return Ok(()) };
         let changes = changes(&view, events)?;
         drop(view);
         mvcc.apply(&changes);
         if let Some(last) = changes.last() {
+            let landmark = Landmark {
+                key: last.key.clone(),
+                revision: Revision(last.revision),
+                is_put: last.after.is_some(),
+            };
+            self.calls.witness.passed(held.falls, landmark);
             self.raise(Revision(last.revision));
         }
         Ok(())
@@ -324,9 +340,11 @@ impl Keeper {
 
     /// Notes a word of the stream, and how far it goes.
     fn raise(&self, revision: Revision) {
+        let elections = self.calls.witness.elections();
         self.reach.send_modify(|reached| {
             reached.revision = revision.max(reached.revision);
             reached.words += 1;
+            reached.elections = elections;
         });
     }
 }

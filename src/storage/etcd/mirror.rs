@@ -133,13 +133,16 @@ impl Mirror {
         got.entry.filter(|_| got.revision >= written)
     }
 
-    /// All of the prefix at `revision` or later; `None`: the mirror is not so far, etcd has to be asked.
+    /// All of the prefix at `revision` or later, which etcd has just told; `None`: the mirror is not so far, or its stream
+    /// has said nothing since etcd elected a leader: etcd has to be asked.
     pub async fn snapshot(&self, revision: Revision) -> Option<Snapshot> {
         let mut held = self.held.clone();
         let now = |held: &Option<Arc<Held>>| held.as_ref().is_some_and(|held| self.is_current(held));
         let loaded = tokio::time::timeout(LOADING, held.wait_for(now)).await;
         let held = loaded.ok()?.ok()?.clone()?;
-        let is_there = |reached: &Reached| reached.followed && reached.revision >= revision;
+        let elections = self.calls.witness.elections();
+        let is_there =
+            |reached: &Reached| reached.followed && reached.revision >= revision && reached.elections >= elections;
         if !is_there(&self.reached.borrow()) {
             if !self.calls.members.all_answer_in_order() {
                 return None;

@@ -4,11 +4,11 @@
 //! A cluster that goes on never does so; one that was restored from a backup begins again with the revision and the terms
 //! of the backup. Whoever finds it out tells everybody here, because then nothing that was read before can be trusted.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::api::Header;
+use super::api::{Header, Ranged};
 use crate::{Revision, StoreError, Timeline, timeline};
 
 /// Timelines of the past whose names are remembered.
@@ -25,6 +25,10 @@ pub(crate) struct Witness {
 struct Seen {
     /// The newest there was.
     mark: Mark,
+    /// How often the term was seen to rise.
+    elections: u64,
+    /// The newest change of which the key is known.
+    landmark: Option<Landmark>,
     /// Which timeline this is, as far as this process knows.
     turn: u64,
     /// Those before it.
@@ -41,6 +45,30 @@ pub(crate) struct Mark {
     raft_term: u64,
     cluster_id: u64,
     falls: u64,
+}
+
+/// A change that etcd has shown. Etcd that was put back, and has come to the same revision by other writes, in a term of the
+/// same number, shows something else at its key.
+#[derive(Clone, Debug)]
+pub(crate) struct Landmark {
+    pub key: Arc<str>,
+    pub revision: Revision,
+    /// It was put, not deleted.
+    pub is_put: bool,
+}
+
+impl Landmark {
+    /// Whether a read of its key is of etcd that has not had this change.
+    fn is_contradicted(&self, read: &Ranged) -> bool {
+        let now = read.header.revision;
+        let shown = read.entries.iter().find(|entry| entry.key == self.key);
+        match shown {
+            Some(shown) if self.is_put => shown.mod_revision < self.revision,
+            Some(shown) => shown.create_revision <= self.revision,
+            // It may have been deleted since.
+            None => self.is_put && now == self.revision,
+        }
+    }
 }
 
 impl Mark {
@@ -91,6 +119,9 @@ impl Witness {
             tracing::error!(before = ?mark, now = ?header, "etcd has gone back; what was read from it is read again");
             self.fall(&mut seen, header);
         } else {
+            if seen.mark.raft_term != 0 && header.raft_term > seen.mark.raft_term {
+                seen.elections += 1;
+            }
             seen.mark.raise(header);
             if seen.begin == Some(Revision::default()) {
                 seen.begin = Some(header.revision);
@@ -106,6 +137,27 @@ impl Witness {
         }
     }
 
+    /// A change that etcd has shown when there had been so many falls.
+    pub fn passed(&self, falls: u64, landmark: Landmark) {
+        let mut seen = self.lock();
+        let is_newer = |known: &Landmark| known.revision < landmark.revision;
+        if seen.mark.falls == falls && seen.landmark.as_ref().is_none_or(is_newer) {
+            seen.landmark = Some(landmark);
+        }
+    }
+
+    /// The newest change of which the key is known.
+    pub fn landmark(&self) -> Option<Landmark> {
+        self.lock().landmark.clone()
+    }
+
+    /// Looks at a linearizable read of a landmark's key that was sent at `mark`.
+    pub fn look_at(&self, mark: Mark, landmark: &Landmark, read: &Ranged) {
+        if landmark.is_contradicted(read) {
+            self.gone_back(mark.falls);
+        }
+    }
+
     /// Etcd, which is at `current`, has forgotten what could tell whether its past is the one that was read when there had
     /// been so many falls: earlier revisions may be of another one.
     pub fn forgotten(&self, falls: u64, current: Revision) {
@@ -113,6 +165,12 @@ impl Witness {
         if seen.mark.falls == falls {
             seen.begin = seen.begin.max(Some(current));
         }
+    }
+
+    /// How often etcd has elected a leader, as far as was noticed. Whoever puts etcd's files back has it elect one, so a
+    /// stream that has said nothing since may be one of before: if it is mute, it does not break.
+    pub fn elections(&self) -> u64 {
+        self.lock().elections
     }
 
     /// The newest revision there was.
@@ -138,6 +196,7 @@ impl Witness {
             ..Mark::default()
         };
         seen.mark.raise(now);
+        seen.landmark = None;
         seen.begin = Some(now.revision);
         let turn = std::mem::replace(&mut seen.turn, timeline::random());
         if seen.former.len() >= FORMER {
@@ -194,6 +253,7 @@ impl Witness {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Entry, Version};
 
     fn header(revision: u64, raft_term: u64) -> Header {
         Header {
@@ -286,6 +346,55 @@ mod tests {
         );
         witness.look(witness.mark(), &header(9, 2));
         assert!(witness.may_be_lost(Revision(8)) && !witness.may_be_lost(Revision(9)));
+    }
+
+    /// What a read of the landmark's key says of etcd at some revision.
+    #[test]
+    fn another_past_shows_at_the_key_of_the_newest_change() {
+        let entry = |created: u64, modified: u64| {
+            let version = Version::new(Default::default(), Revision(created), Revision(modified), 1);
+            Entry::new("/a", version)
+        };
+        for (is_put, entry, at, falls) in [
+            (true, Some(entry(3, 10)), 10, 0),
+            (true, Some(entry(3, 12)), 12, 0),
+            (true, Some(entry(3, 7)), 10, 1),
+            (true, Some(entry(3, 7)), 12, 1),
+            (true, None, 10, 1),
+            (true, None, 12, 0),
+            (false, None, 10, 0),
+            (false, None, 12, 0),
+            (false, Some(entry(11, 11)), 12, 0),
+            (false, Some(entry(3, 7)), 10, 1),
+            (false, Some(entry(3, 12)), 12, 1),
+        ] {
+            let witness = Witness::new();
+            witness.look(witness.mark(), &header(10, 4));
+            let landmark = Landmark {
+                key: "/a".into(),
+                revision: Revision(10),
+                is_put,
+            };
+            witness.passed(0, landmark);
+            let read = Ranged {
+                header: header(at, 4),
+                entries: entry.into_iter().collect(),
+                ..Ranged::default()
+            };
+            let told = format!("{is_put} {read:?}");
+            witness.look_at(witness.mark(), &witness.landmark().unwrap(), &read);
+            assert_eq!(witness.falls(), falls, "{told}");
+            assert_eq!(witness.landmark().is_none(), falls > 0);
+        }
+    }
+
+    #[test]
+    fn elections_are_counted_when_they_are_seen() {
+        let witness = Witness::new();
+        for (term, elections) in [(4, 0), (4, 0), (5, 1), (5, 1), (9, 2), (0, 2)] {
+            witness.look(witness.mark(), &header(10, term));
+            assert_eq!(witness.elections(), elections, "{term}");
+        }
     }
 
     /// Siblings have turns of their own, and say nothing of each other's.

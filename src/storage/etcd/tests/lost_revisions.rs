@@ -69,6 +69,27 @@ async fn a_mute_stream_is_no_proof() {
     assert!(is_compacted(&page), "{page:?}");
 }
 
+/// Memory is at the revision that etcd tells, but of another past: that etcd has elected a leader says so.
+#[tokio::test(start_paused = true)]
+async fn a_list_of_now_is_not_of_what_a_mute_stream_told() {
+    let (etcd, kept, last) = begin().await;
+    settle().await;
+    let shown = |snapshot: Snapshot| -> Vec<String> {
+        let entries = snapshot.range("/a/", "/a/");
+        entries.map(|entry| entry.key.to_string()).collect()
+    };
+    let before = etcd.store.snapshot("/a/").await.unwrap();
+    assert_eq!((before.revision(), shown(before).len()), (last, 3));
+    etcd.mute();
+    let term = etcd.cluster.term_at(kept) + 1;
+    etcd.cluster.restore(kept, Duration::ZERO, term);
+    etcd.put("/a/new-0", "other");
+    assert_eq!(etcd.put("/a/new-1", "other"), last);
+    let now = etcd.store.snapshot("/a/").await.unwrap();
+    assert_eq!(now.revision(), last);
+    assert_eq!(shown(now), ["/a/1", "/a/new-0", "/a/new-1"]);
+}
+
 /// What memory has not come to when its stream breaks is not vouched for by a stream that goes on from there.
 #[tokio::test(start_paused = true)]
 async fn a_revision_that_memory_had_not_reached_is_lost() {

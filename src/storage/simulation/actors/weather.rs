@@ -144,9 +144,13 @@ impl Sky {
         }) as u64;
         let snapshot = Revision(newest.0.saturating_sub(back).max(oldest.0));
         let away = Duration::from_millis(200) + dice.millis(3000);
-        // A cluster that is made from a backup begins to count its terms again; one whose files were put back does not.
-        let (before, prefix) = (self.cluster.term(), self.plan.prefix(dice).to_owned());
-        let term = if self.plan.files { before } else { 2 };
+        let prefix = self.plan.prefix(dice).to_owned();
+        // A cluster that is made from a backup begins to count its terms again; one whose files were put back has the
+        // term of these, and elects a leader.
+        let term = match self.plan.files {
+            true => self.cluster.term_at(snapshot) + 1,
+            false => 2,
+        };
         // Where no number tells, only what was read before does.
         let held = |server: &Server| server.store().held(&prefix).map_or(Revision(0), |held| held.revision());
         let known = match self.plan.files {

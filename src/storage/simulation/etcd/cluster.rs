@@ -34,11 +34,16 @@ struct Lease {
     ttl: Duration,
 }
 
+/// That of a new cluster.
+const FIRST_TERM: u64 = 4;
+
 pub struct State {
     pub members: Vec<Member>,
     /// Revisions before this one are forgotten.
     pub compacted: Revision,
     pub term: u64,
+    /// At which revisions it came to which terms.
+    elections: Vec<(Revision, u64)>,
     /// Nobody is reached before.
     pub down_until: Instant,
     /// Rises when all members begin anew.
@@ -47,6 +52,13 @@ pub struct State {
     last_lease: i64,
     pub streams: BTreeMap<u64, Stream>,
     pub last_stream: u64,
+}
+
+impl State {
+    fn elected(&mut self, at: Revision) {
+        self.term += 1;
+        self.elections.push((at, self.term));
+    }
 }
 
 /// See the module's description.
@@ -70,7 +82,8 @@ impl Cluster {
         let state = State {
             members: members.collect(),
             compacted: Revision(0),
-            term: 4,
+            term: FIRST_TERM,
+            elections: Vec::new(),
             down_until: now,
             life: 1,
             leases: BTreeMap::new(),
@@ -239,15 +252,17 @@ impl Cluster {
 
     /// Another leader.
     pub fn elect(&self) {
-        self.state().term += 1;
+        let now = self.revision();
+        self.state().elected(now);
     }
 
     /// All members go away, and come back after a while. Leases last longer then, as etcd's do.
     pub fn restart(&self, away: Duration) {
+        let revision = self.revision();
         let mut state = self.state();
         let now = Instant::now();
         state.life += 1;
-        state.term += 1;
+        state.elected(revision);
         state.down_until = now + away;
         for lease in state.leases.values_mut() {
             lease.expires = now + away + lease.ttl;
@@ -263,6 +278,8 @@ impl Cluster {
         self.truth.fork(revision);
         let mut state = self.state();
         state.term = term;
+        state.elections.retain(|(at, _)| *at <= revision);
+        state.elections.push((revision, term));
         state.compacted = state.compacted.min(revision);
         for member in &mut state.members {
             member.applied = revision;
@@ -273,8 +290,16 @@ impl Cluster {
     }
 
     /// The number of its last election.
+    #[cfg(test)]
     pub fn term(&self) -> u64 {
         self.state().term
+    }
+
+    /// The term in which it was when its revision was this one.
+    pub fn term_at(&self, revision: Revision) -> u64 {
+        let state = self.state();
+        let before = state.elections.iter().rev().find(|(at, _)| *at <= revision);
+        before.map_or(FIRST_TERM, |(_, term)| *term)
     }
 
     /// Revisions that a snapshot may have.
