@@ -7,7 +7,7 @@ use keelson_storage::simulation::world::World;
 
 use super::shop::{Shop, State, annotation};
 use super::writer::{Request, Word, decode};
-use super::{ATTEMPT, MARKS, NUMBER};
+use super::{ATTEMPT, MARKS, NUMBER, versions};
 use crate::generic::Resource;
 use crate::simulation::slow::Done;
 
@@ -26,6 +26,9 @@ pub fn judge(world: &World, shop: &Shop, resource: &Resource, done: &[Done], req
         let (uid, marks) = (object.meta().uid.clone(), annotation(&*object, MARKS));
         let attempt: u64 = annotation(&*object, ATTEMPT).parse().unwrap();
         let at = format!("{}@{}", write.key, write.revision);
+        if let Some(wrong) = versions::not_as_stored(write) {
+            world.fail("objects are stored in the stored version", format!("{wrong}: {at}"));
+        }
         if passed.get(&attempt) != Some(&marks) {
             world.fail("what is stored was let pass as it is", at.clone());
         }

@@ -1,10 +1,11 @@
 //! The verb layer in simulation: writers of the same few objects, whose admission and reservations wait, whose store is
-//! slow and fails, and some of whom vanish amid their requests. All is measured by what the store was given.
+//! slow and fails, whose objects may have to be converted by others, and some of whom vanish amid their requests. All is measured by what the store was given.
 //!
 //! `KEELSON_SEED=<seed> cargo test -p keelson-registry simulation::verbs::one -- --nocapture` repeats a run.
 
 mod history;
 mod shop;
+mod versions;
 mod writer;
 
 use std::sync::atomic::AtomicU64;
@@ -35,6 +36,8 @@ use crate::cache::Budget;
 use crate::generic::{Backend, Client, KindCode, Registry, RuntimeConfig, Verbs};
 
 const GROUP: &str = "shop.example.com";
+/// The resources that the writers write: one of a single version, and one of two, which have to be converted.
+const PLURALS: [&str; 2] = ["orders", versions::PLURAL];
 /// The annotation with the number of the attempt that admission saw.
 const ATTEMPT: &str = "attempt";
 /// The annotation with the number that the object was given when it was made.
@@ -52,7 +55,7 @@ fn verbs(shop: &Arc<Shop>, store: &Arc<Slow>) -> Arc<Verbs> {
         placement: Arc::default(),
     };
     let mut code = KindCode::default();
-    code.kind::<Order>().strategy(Numbering(shop.clone()));
+    code.kind::<Order>().any_strategy(Numbering(shop.clone()));
     code.admission(Admission::new(vec![Arc::new(Inspection(shop.clone()))]));
     let schemes = [&keelson_codegen_sample::api::SCHEME];
     let registry = Registry::new(&schemes, &code, &backend, "/registry", &RuntimeConfig::all()).unwrap();
@@ -69,7 +72,8 @@ fn play(seed: u64, talks: bool) -> Outcome {
     let dice = Dice::new(seed);
     let (writers, names) = (dice.between(2, 5), dice.between(1, 3));
     let failing = *dice.pick(&[0, 0, 40, 200]);
-    let plan = format!("{writers} writers of {names} objects, {failing} of 1000 writes fail");
+    let plural = *dice.pick(&PLURALS);
+    let plan = format!("{writers} writers of {names} {plural}, {failing} of 1000 writes fail");
     let done = executor::run(dice.clone(), |spawner| async move {
         let world = World::new(dice.clone(), spawner, talks);
         let shop = Arc::new(Shop {
@@ -82,26 +86,31 @@ fn play(seed: u64, talks: bool) -> Outcome {
         let store = Arc::new(Slow::new(inner, dice.clone(), failing));
         let verbs = verbs(&shop, &store);
         let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
-        let orders = Client::of_server(verbs, "writer")
-            .objects(GROUP, "orders", "default")
+        let [stored, other] = versions::install(&verbs.registry, &shop).await;
+        let objects = Client::of_server(verbs, "writer")
+            .objects(GROUP, plural, "default")
             .unwrap();
         let clients = (0..writers).map(|number| {
-            let writer = Writer {
+            let mut writer = Writer {
                 world: world.clone(),
                 shop: shop.clone(),
                 store: store.clone(),
-                orders: orders.clone(),
+                stored: objects.resource.clone(),
+                objects: objects.clone(),
                 names,
                 number,
                 requests: requests.clone(),
             };
+            if Arc::ptr_eq(&objects.resource, &stored) && dice.chance(500) {
+                writer.objects.resource = other.clone();
+            }
             writer.run()
         });
         join_all(clients).await;
         // What those began who went away.
         sleep(Duration::from_secs(5)).await;
         let (done, requests) = (store.done.lock().unwrap(), requests.lock().unwrap());
-        history::judge(&world, &shop, &orders.resource, &done, &requests);
+        history::judge(&world, &shop, &objects.resource, &done, &requests);
         world.violation()
     });
     Outcome {

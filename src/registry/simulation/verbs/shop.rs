@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use keelson_codegen_sample::api::shop_example_com::v1::Order;
 use keelson_machinery::object::Object;
 use keelson_storage::simulation::dice::Dice;
 use tokio::time::sleep;
 
-use super::{ATTEMPT, GROUP, MARKS, NUMBER};
+use super::{ATTEMPT, GROUP, MARKS, NUMBER, PLURALS};
 use crate::admission::{Attributes, Handles, Operation, Plugin, Scope};
 use crate::generic::{Answer, Context, Reserving, Strategy};
 use crate::outcome::{Outcome as Told, later};
@@ -54,7 +53,7 @@ impl Plugin for Inspection {
 
     fn handles(&self, scope: &Scope<'_>) -> Handles {
         let writes = matches!(scope.operation, Operation::Create | Operation::Update);
-        Handles::BOTH.when(writes && scope.is(GROUP, "orders"))
+        Handles::BOTH.when(writes && PLURALS.iter().any(|plural| scope.is(GROUP, plural)))
     }
 
     fn admit<'a>(&'a self, attributes: &'a mut Attributes<'_>) -> Told<'a, ()> {
@@ -88,13 +87,9 @@ impl Plugin for Inspection {
 pub struct Numbering(pub Arc<Shop>);
 
 impl Strategy for Numbering {
-    type Object = Order;
+    type Object = dyn Object;
 
-    fn reserve<'a>(
-        &'a self,
-        _context: &'a Context,
-        write: Reserving<'a, Order>,
-    ) -> Option<Answer<'a, Box<dyn Reservation>>> {
+    fn reserve<'a>(&'a self, _context: &'a Context, write: Reserving<'a>) -> Option<Answer<'a, Box<dyn Reservation>>> {
         if write.old.is_some() {
             return None;
         }
@@ -103,7 +98,7 @@ impl Strategy for Numbering {
             let mut numbers = self.0.numbers.lock().unwrap();
             let free = (1..).find(|number| !numbers.contains_key(number)).unwrap();
             numbers.insert(free, State::Held);
-            let annotations = &mut write.new.metadata.annotations;
+            let annotations = &mut write.new.meta_mut().annotations;
             annotations.insert(NUMBER.to_owned(), free.to_string());
             Ok(Box::new(Guard(self.0.clone(), free)) as Box<dyn Reservation>)
         }))

@@ -1,9 +1,8 @@
-//! The writers of the simulated orders, some of whom vanish amid their requests; each answer is judged by what the
+//! The writers of the simulated objects, some of whom vanish amid their requests; each answer is judged by what the
 //! store was given while it was asked for.
 
 use std::sync::{Arc, Mutex};
 
-use keelson_codegen_sample::api::shop_example_com::v1::Order;
 use keelson_machinery::json;
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
@@ -13,7 +12,7 @@ use keelson_storage::{Entry, Revision, Store, Version};
 use tokio::time::timeout;
 
 use super::shop::{Shop, annotation};
-use super::{GROUP, MARKS};
+use super::{GROUP, MARKS, PLURALS, versions};
 use crate::generic::{Objects, Resource};
 use crate::simulation::slow::{Done, Slow};
 
@@ -38,7 +37,9 @@ pub struct Writer {
     pub world: Arc<World>,
     pub shop: Arc<Shop>,
     pub store: Arc<Slow>,
-    pub orders: Objects,
+    /// The resource in its stored version.
+    pub stored: Arc<Resource>,
+    pub objects: Objects,
     pub names: usize,
     pub number: usize,
     pub requests: Arc<Mutex<Vec<Request>>>,
@@ -66,36 +67,45 @@ impl Writer {
         match self.world.dice.below(12) {
             10 => {
                 let mut updater = |stored: Option<&dyn Object>| {
-                    let object = stored.ok_or_else(|| self.orders.resource.not_found(name))?;
+                    let object = stored.ok_or_else(|| self.objects.resource.not_found(name))?;
                     Ok(object.clone_object())
                 };
-                (What::Keep, self.orders.update(name, &mut updater).await.map(Some))
+                (What::Keep, self.objects.update(name, &mut updater).await.map(Some))
             }
             11 => {
                 let mut updater = |stored: Option<&dyn Object>| {
-                    let object = stored.ok_or_else(|| self.orders.resource.not_found(name))?;
+                    let object = stored.ok_or_else(|| self.objects.resource.not_found(name))?;
                     match object.meta().annotations.contains_key(MARKS) {
-                        true => Err(StatusError::conflict(GROUP, "orders", name, "it is marked")),
+                        true => Err(StatusError::conflict(GROUP, &self.stored.plural, name, "it is marked")),
                         false => Ok(object.clone_object()),
                     }
                 };
-                (What::Keep, self.orders.update(name, &mut updater).await.map(Some))
+                (What::Keep, self.objects.update(name, &mut updater).await.map(Some))
             }
-            0..=2 => (What::Create, self.orders.create(order(name)).await.map(Some)),
+            0..=2 => (
+                What::Create,
+                self.objects
+                    .create(object(&self.objects.resource, name))
+                    .await
+                    .map(Some),
+            ),
             3..=7 => {
                 let mut updater = |stored: Option<&dyn Object>| {
                     let mut object = stored
-                        .ok_or_else(|| self.orders.resource.not_found(name))?
+                        .ok_or_else(|| self.objects.resource.not_found(name))?
                         .clone_object();
                     let marks = format!("{} {mark}", annotation(&*object, MARKS));
                     object.meta_mut().annotations.insert(MARKS.to_owned(), marks);
                     Ok(object)
                 };
-                (What::Update, self.orders.update(name, &mut updater).await.map(Some))
+                (What::Update, self.objects.update(name, &mut updater).await.map(Some))
             }
-            8 => (What::Get, self.orders.get(name).await.map(|stored| Some(stored.object))),
+            8 => (
+                What::Get,
+                self.objects.get(name).await.map(|stored| Some(stored.object)),
+            ),
             _ => {
-                let deleted = self.orders.delete(name, &DeleteOptions::default()).await;
+                let deleted = self.objects.delete(name, &DeleteOptions::default()).await;
                 (What::Delete, deleted.map(|_| None))
             }
         }
@@ -103,7 +113,7 @@ impl Writer {
 
     /// Whether the answer can be: `during` is what the store was at before and behind the request.
     fn judge(&self, name: &str, mark: &str, answer: Option<Answered>, during: (Revision, Revision)) {
-        let key = format!("{}default/{name}", self.orders.resource.key_prefix);
+        let key = format!("{}default/{name}", self.stored.key_prefix);
         let moments = self.moments(&key, during);
         let there = moments.iter().any(Option::is_some);
         let absent = moments.iter().any(Option::is_none);
@@ -163,7 +173,7 @@ impl Writer {
     }
 
     fn seen(&self, done: &Done) -> Option<Seen> {
-        let object = decode(&self.orders.resource, done)?;
+        let object = decode(&self.stored, done)?;
         Some(Seen {
             revision: done.revision,
             marked: object.meta().annotations.contains_key(MARKS),
@@ -200,12 +210,18 @@ fn revision(object: &dyn Object) -> Revision {
     Revision(object.meta().resource_version.parse().unwrap())
 }
 
-fn order(name: &str) -> Box<dyn Object> {
-    let text = format!(
-        r#"{{"metadata": {{"name": "{name}", "namespace": "default"}}, "spec": {{"customer": "ann", "street": "s",
-        "items": [{{"article": "a"}}], "price": 1, "extra": {{"apiVersion": "v1", "kind": "X"}}}}}}"#
-    );
-    let mut order = Order::default();
-    json::read(text.as_bytes(), &mut order).unwrap();
-    Box::new(order)
+/// A new object of a resource.
+fn object(resource: &Resource, name: &str) -> Box<dyn Object> {
+    let spec = match resource.plural == PLURALS[0] {
+        true => concat!(
+            r#"{"customer": "ann", "street": "s", "items": [{"article": "a"}], "price": 1, "#,
+            r#""extra": {"apiVersion": "v1", "kind": "X"}}"#
+        )
+        .to_owned(),
+        false => versions::spec(resource, name),
+    };
+    let text = format!(r#"{{"metadata": {{"name": "{name}", "namespace": "default"}}, "spec": {spec}}}"#);
+    let mut object = resource.hub.new_object();
+    json::read(text.as_bytes(), object.as_reflect_mut()).unwrap();
+    object
 }
