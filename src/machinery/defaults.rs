@@ -41,15 +41,31 @@ fn apply_below(slot: Slot<'_>) {
 }
 
 fn apply_to_list(list: &mut dyn List) {
+    let default = element_default(list.element());
     for index in 0..list.len() {
+        if let (Some((element, default)), Value::Null) = (&default, list.get(index))
+            && let Some(slot) = list.get_mut(index)
+        {
+            let _ = json::read_value(default.as_bytes(), element, slot);
+        }
         list.get_mut(index).into_iter().for_each(apply_below);
     }
 }
 
+/// The default of elements that are null where null is no value.
+fn element_default(element: &FieldDesc) -> Option<(FieldDesc, String)> {
+    let default = element.default().filter(|_| !element.flags.has(Flags::NULLABLE))?;
+    Some((element.clone(), default.to_owned()))
+}
+
 fn apply_to_map(map: &mut dyn Map) {
+    let default = element_default(map.element());
     let mut keys = Vec::with_capacity(map.len());
     map.for_each(&mut |key, _| keys.push(key.to_owned()));
     for key in keys {
+        if let (Some((element, default)), Some(Value::Null)) = (&default, map.get(&key)) {
+            let _ = json::read_value(default.as_bytes(), element, map.entry(&key));
+        }
         apply_below(map.entry(&key));
     }
 }

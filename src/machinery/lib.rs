@@ -20,6 +20,7 @@ mod sample;
 pub mod scheme;
 pub mod selector;
 pub mod status;
+pub mod structural;
 pub mod table;
 pub mod union;
 pub mod validation;

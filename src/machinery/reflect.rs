@@ -33,7 +33,8 @@ pub use desc::{
 };
 pub use field::Field;
 pub use rules::{
-    Compiled, Details, Member, MessageRules, NO_DETAILS, NO_MESSAGE_RULES, NO_RULES, Rules, Union, ValidationRule,
+    BY_SCHEMA, Compiled, Details, Member, MessageRules, NO_DETAILS, NO_MESSAGE_RULES, NO_RULES, Rules, Union,
+    ValidationRule,
 };
 
 /// The bytes of a `bytes` field.

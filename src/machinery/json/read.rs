@@ -15,7 +15,7 @@ use crate::decode::{DecodeError, StrictKind, StrictProblem};
 use crate::json_text::scan::{AFTER_PAIR, Failure, Scanner, Text};
 use crate::reflect::budget::Budget;
 use crate::reflect::copy;
-use crate::reflect::{FieldDesc, MessageDesc, OptionalSlot, Reflect, Slot, Type};
+use crate::reflect::{FieldDesc, Flags, MessageDesc, OptionalSlot, Reflect, Slot, Type};
 
 /// The most strict problems that are kept of one document.
 const MAX_PROBLEMS: usize = 100;
@@ -237,6 +237,11 @@ impl<'a> Reader<'a> {
             return self.scan.skip_value().map(drop);
         };
         if rest.is_empty() {
+            if self.drops_null(field) {
+                self.scan.literal("null")?;
+                copy::clear(slot);
+                return Ok(());
+            }
             self.path.push(Segment::Field(&field.json, desc));
             self.value(&field.ty, slot)?;
         } else {
@@ -248,6 +253,12 @@ impl<'a> Reader<'a> {
         }
         self.path.pop();
         Ok(())
+    }
+
+    /// Whether a null is at hand that counts as no value.
+    #[inline]
+    fn drops_null(&mut self, field: &FieldDesc) -> bool {
+        field.flags.has(Flags::DROPS_NULL) && self.scan.peek() == Some(b'n')
     }
 
     /// A value of a declared type. The type leads: its messages are those of the slots.

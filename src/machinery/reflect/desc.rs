@@ -529,6 +529,8 @@ impl Flags {
     pub const ESCAPED: Flags = Flags(8192);
     /// Some value in or below this one has CEL rules.
     pub const HAS_VALIDATIONS: Flags = Flags(16384);
+    /// Of a dynamic message or map: a member that is null is not there.
+    pub const DROPS_NULL: Flags = Flags(32768);
 
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

@@ -130,6 +130,9 @@ impl MessageRules {
 /// The rules of messages that have none.
 pub static NO_MESSAGE_RULES: MessageRules = MessageRules::NONE;
 
+/// The rules of objects whose values a schema is asked about, which knows more than fields can say.
+pub static BY_SCHEMA: MessageRules = MessageRules::NONE;
+
 /// One of `x-kubernetes-validations`: a CEL expression that is true of a good value.
 #[derive(Clone, Debug)]
 pub struct ValidationRule {

@@ -115,6 +115,9 @@ impl<'a> Reader<'a> {
         if let Some(seen) = seen {
             seen.insert(name.clone().into_owned());
         }
+        if self.drops_null(field) {
+            return self.scan.literal("null");
+        }
         self.path.push(Segment::Key(key));
         self.value(&field.ty, map.entry(&name))?;
         self.path.pop();

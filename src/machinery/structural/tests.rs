@@ -1,0 +1,3 @@
+//! Schemas as data and as tables.
+
+mod pruning;
