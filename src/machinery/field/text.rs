@@ -89,19 +89,8 @@ pub fn json_list<'a>(items: impl IntoIterator<Item = &'a str>) -> String {
     out
 }
 
-/// A number as Go's `%g` prints it with the fewest digits: an exponent of two digits below 1e-4 and from 1e6 on.
-pub fn general_float(v: f64) -> String {
-    let scientific = format!("{v:e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    match exponent.parse::<i32>() {
-        Ok(e) if v.is_finite() && !(-4..6).contains(&e) => {
-            format!("{digits}e{}{:02}", if e < 0 { '-' } else { '+' }, e.abs())
-        }
-        _ => v.to_string(),
-    }
-}
-
-/// A number as Go's `%v` prints a float: shortest form, an exponent below 1e-4 and from 1e21 on.
+/// A number as Go's `%v` and `%g` print a float, with the fewest digits: an exponent of at least two digits below 1e-4 and
+/// from 1e6 on.
 pub fn float(v: f64) -> String {
     if v.is_nan() {
         return "NaN".to_owned();
@@ -109,17 +98,14 @@ pub fn float(v: f64) -> String {
     if v.is_infinite() {
         return if v > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
     }
-    let magnitude = v.abs();
-    if magnitude != 0.0 && !(1e-4..1e21).contains(&magnitude) {
-        let text = format!("{v:e}");
-        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let (sign, exponent) = match exponent.strip_prefix('-') {
-            Some(e) => ('-', e),
-            None => ('+', exponent),
-        };
-        return format!("{digits}e{sign}{exponent:0>2}");
+    let scientific = format!("{v:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    match exponent.parse::<i32>() {
+        Ok(e) if !(-4..6).contains(&e) => {
+            format!("{digits}e{}{:02}", if e < 0 { '-' } else { '+' }, e.abs())
+        }
+        _ => v.to_string(),
     }
-    format!("{v}")
 }
 
 /// A number as Go's JSON encoder writes a float: shortest form, an exponent below 1e-6 and from 1e21 on. What JSON
@@ -166,7 +152,9 @@ mod tests {
             (3.0, "3"),
             (0.5, "0.5"),
             (0.0, "0"),
-            (1e20, "100000000000000000000"),
+            (123_456.0, "123456"),
+            (1_234_567.5, "1.2345675e+06"),
+            (1e20, "1e+20"),
             (1e21, "1e+21"),
             (0.0001, "0.0001"),
             (0.00001, "1e-05"),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::text;
-use crate::field::text::general_float;
+use crate::field::text::float;
 use crate::json::compact;
 use crate::json_text::{kind_name, write_string};
 
@@ -233,7 +233,7 @@ fn is_whole(number: &[u8]) -> bool {
 fn go_scalar(text: &[u8]) -> String {
     let text = std::str::from_utf8(text).unwrap_or_default();
     match (text.parse::<i64>(), text.parse::<f64>()) {
-        (Err(_), Ok(n)) => general_float(n),
+        (Err(_), Ok(n)) => float(n),
         _ => text.to_owned(),
     }
 }

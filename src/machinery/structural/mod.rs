@@ -2,12 +2,18 @@
 //!
 //! A [`JsonSchema`] is what `openAPIV3Schema` says, as data. [`compile`] makes of it the table of a type that is known at
 //! run time: reading by that table prunes, defaults are its fields', apply and `managedFields` go by its lists and maps.
+//! A [`Validator`] says what is wrong with an object, in kube-apiserver's words.
 
 mod compile;
+mod correlate;
 mod parse;
 mod schema;
+mod spot;
 #[cfg(test)]
 mod tests;
+mod validate;
+mod validator;
+mod view;
 
 pub use compile::{Compile, compile};
 pub use parse::SchemaError;
@@ -15,3 +21,4 @@ pub use schema::{
     AdditionalProperties, Dependency, Items, JsonSchema, Junctors, Keywords, Limits, Literal, Property, Rare, Rule,
     SchemaType, Topology,
 };
+pub use validator::Validator;

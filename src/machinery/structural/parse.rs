@@ -383,6 +383,13 @@ impl<'a> Reader<'a> {
     fn literal(&mut self) -> Result<Literal> {
         Ok(match self.scan.peek() {
             Some(b'"') => Literal::Text(self.text("enum")?),
+            Some(b'-' | b'0'..=b'9') => {
+                let digits = self.digits("enum")?;
+                match (digits.parse::<i64>(), digits.parse::<f64>()) {
+                    (Err(_), Ok(n)) => Literal::Double(n),
+                    _ => Literal::Json(Name::new(digits)),
+                }
+            }
             _ => Literal::Json(self.json()?),
         })
     }

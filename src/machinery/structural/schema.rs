@@ -1,5 +1,8 @@
 //! The data of a schema: every keyword of `JSONSchemaProps`, those that most schemas lack behind a pointer.
 
+use std::borrow::Cow;
+
+use crate::field::text::json_float;
 use crate::reflect::Name;
 
 /// The declared type of values.
@@ -140,11 +143,23 @@ pub enum AdditionalProperties {
 }
 
 /// A value of an enum.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Literal {
     Text(Name),
-    /// JSON text of anything but a string, with its keys sorted.
+    /// A number that was not written as a whole one.
+    Double(f64),
+    /// JSON text of anything else, with its keys sorted.
     Json(Name),
+}
+
+impl Literal {
+    /// As errors list it: texts as they are, all else as JSON.
+    pub fn shown(&self) -> Cow<'_, str> {
+        match self {
+            Literal::Text(text) | Literal::Json(text) => Cow::Borrowed(text),
+            Literal::Double(n) => Cow::Owned(json_float(*n)),
+        }
+    }
 }
 
 /// What numbers, texts, arrays and objects may be. `None` and empty: it is not said.

@@ -1,3 +1,4 @@
 //! Schemas as data and as tables.
 
 mod pruning;
+mod recorded;

@@ -6,6 +6,7 @@ pub mod labels;
 pub mod meta;
 pub mod names;
 pub mod options;
+pub(crate) mod strfmt;
 
 use base64::Engine;
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use super::style::{Style, is_break, is_multiline, is_printable, style};
 use crate::decode::DecodeError;
-use crate::field::text::general_float;
+use crate::field::text::float;
 use crate::json::{Shape, Text, parse_shape};
 
 /// Lines are folded at the first space behind this column.
@@ -281,7 +281,7 @@ fn number(json: &str) -> String {
     let Ok(n) = json.parse::<f64>() else {
         return json.to_owned();
     };
-    general_float(n)
+    float(n)
 }
 
 /// The order of keys: letters behind everything else, digits as the numbers they spell.

@@ -9,7 +9,7 @@ use super::fault::{failure, name_at, too_deep};
 use super::load::{Content, Document, MAX_DEPTH, Node, NodeId};
 use super::scalar::{Scalar, resolve};
 use crate::decode::DecodeError;
-use crate::field::text::{general_float, quote};
+use crate::field::text::{float, quote};
 use crate::json::{write_float, write_int};
 use crate::json_text::{lossy, write_string};
 
@@ -295,7 +295,7 @@ impl<'a> Expander<'a> {
                 Ok(Scalar::Null) => "interface {}(nil)".to_owned(),
                 Ok(Scalar::Bool(b)) => b.to_string(),
                 Ok(Scalar::Int(n)) => n.to_string(),
-                Ok(Scalar::Float(n)) => general_float(n),
+                Ok(Scalar::Float(n)) => float(n),
                 _ => quote(text),
             },
         }

@@ -1,0 +1,145 @@
+//! Recorded answers: what the packages of kube-apiserver v1.36.3 say of schemas and objects, one question a line.
+//!
+//! `KEELSON_STRUCTURAL` names another file of the same form. Where kube-apiserver walks over a map, the order of what it
+//! says is chance, so causes are compared as sets.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use crate::field::{ErrorList, FieldError};
+use crate::json;
+use crate::reflect::Desc;
+use crate::reflect::object::{Gvk, Object};
+use crate::structural::{Compile, JsonSchema, Validator, compile};
+
+/// A question and what kube-apiserver says.
+struct Row(Json);
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Cause {
+    kind: String,
+    field: String,
+    body: String,
+}
+
+impl Row {
+    fn text(&self, name: &str) -> &str {
+        self.0[name].as_str().unwrap_or_default()
+    }
+
+    fn causes(&self) -> Vec<Cause> {
+        let causes = self.0["answer"]["causes"].as_array().into_iter().flatten();
+        let text = |cause: &Json, name: &str| cause[name].as_str().unwrap_or_default().to_owned();
+        let causes = causes.map(|cause| Cause {
+            kind: text(cause, "type"),
+            field: text(cause, "field"),
+            body: text(cause, "body"),
+        });
+        causes.collect()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let warnings = self.0["answer"]["warnings"].as_array().into_iter().flatten();
+        warnings.filter_map(|text| Some(text.as_str()?.to_owned())).collect()
+    }
+}
+
+fn cause(error: &FieldError) -> Cause {
+    Cause {
+        kind: error.kind.reason().to_owned(),
+        field: error.field.clone(),
+        body: error.body(),
+    }
+}
+
+fn sorted<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut items: Vec<T> = items.into_iter().collect();
+    items.sort();
+    items
+}
+
+/// The objects of a schema.
+struct Kind {
+    validator: Validator,
+    desc: Desc,
+}
+
+impl Kind {
+    fn of(schema: &Json, object: &Json) -> Kind {
+        let text = |name: &str| object.get(name).and_then(|v| v.as_str()).unwrap_or_default().to_owned();
+        let api_version = text("apiVersion");
+        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        let gvk = Gvk::new(group, version, text("kind"));
+        let schema = Arc::new(JsonSchema::parse(schema.to_string().as_bytes()).unwrap());
+        let desc = compile(&Compile {
+            gvk: gvk.clone(),
+            schema: Some(&schema),
+            // What is asked about has not been pruned.
+            preserve_unknown_fields: true,
+        });
+        Kind {
+            validator: Validator::new(schema, &gvk),
+            desc: desc.unwrap(),
+        }
+    }
+
+    fn read(&self, object: &Json) -> Box<dyn Object> {
+        let mut read = self.desc.new_object();
+        json::read(object.to_string().as_bytes(), read.as_reflect_mut()).unwrap();
+        read
+    }
+}
+
+/// What is said of an object, as the strategy of custom resources puts it together; metadata aside.
+fn object(row: &Row) -> (Vec<Cause>, Vec<String>) {
+    let kind = Kind::of(&row.0["schema"], &row.0["object"]);
+    let status = row.0["status"] == true;
+    let new = kind.read(&row.0["object"]);
+    let old = row.0.get("old").map(|old| kind.read(old));
+    let (new, old) = (new.as_reflect(), old.as_deref().map(|old| old.as_reflect()));
+    let mut errors = ErrorList::new();
+    match (status, old) {
+        (true, Some(old)) => kind.validator.status(new, old, &mut errors),
+        _ => kind.validator.values(new, old, &mut errors),
+    }
+    if !status {
+        kind.validator.embedded(new, &mut errors);
+    }
+    kind.validator.unique(new, old, &mut errors);
+    (errors.iter().map(cause).collect(), Vec::new())
+}
+
+fn answers(row: &Row) -> (Vec<Cause>, Vec<String>) {
+    match row.text("op") {
+        "object" => object(row),
+        other => panic!("no such question: {other}"),
+    }
+}
+
+#[test]
+fn kube_apiserver_says_the_same() {
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/structural/objects.jsonl");
+    let path = std::env::var("KEELSON_STRUCTURAL").unwrap_or(own.to_owned());
+    let text = std::fs::read_to_string(path).unwrap();
+    let (mut differ, mut rows, mut kinds) = (Vec::new(), 0, BTreeMap::<&str, usize>::new());
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let row = Row(serde_json::from_str(line).unwrap());
+        if row.0["answer"]["error"].is_string() {
+            continue;
+        }
+        rows += 1;
+        let (causes, warnings) = answers(&row);
+        let same = sorted(causes.clone()) == sorted(row.causes()) && sorted(warnings.clone()) == sorted(row.warnings());
+        *kinds.entry(if same { "same" } else { "different" }).or_default() += 1;
+        if !same && differ.len() < 20 {
+            differ.push(format!(
+                "{line}\nfound {causes:#?} {warnings:?}\nexpected {:#?}",
+                row.causes()
+            ));
+        }
+    }
+    assert!(rows > 100);
+    assert!(differ.is_empty(), "{kinds:?}\n{}", differ.join("\n\n"));
+}
