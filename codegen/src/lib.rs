@@ -9,6 +9,8 @@
 mod builder;
 mod check;
 mod emit;
+mod evolution;
+mod lock;
 mod model;
 mod names;
 mod option_error;
@@ -21,4 +23,5 @@ mod resolver;
 
 pub use builder::Builder;
 pub use emit::{Descriptions, Output};
+pub use evolution::{compare, is_recorded, record};
 pub use problem::{Error, Place, Problem};

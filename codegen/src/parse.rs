@@ -51,7 +51,7 @@ impl Parsed {
 
 /// The folder as messages name it: as cargo names files, from the workspace's folder, though it runs a build script in
 /// that of its package.
-fn from_workspace(root: &Path) -> String {
+pub fn from_workspace(root: &Path) -> String {
     let inside: PathBuf = root.components().skip_while(|c| *c == Component::ParentDir).collect();
     inside.display().to_string()
 }

@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
+use crate::lock::Records;
 use crate::model::Model;
 use crate::names;
 use crate::plan::Plan;
-use crate::problem::Error;
+use crate::problem::{Error, Problem};
 
 /// OpenAPI definition → (text of the type, JSON name of the field → text of the field).
 pub type Descriptions = BTreeMap<String, (String, BTreeMap<String, String>)>;
@@ -24,6 +25,10 @@ pub struct Output {
     pub source: String,
     /// zlib-compressed JSON object: definition → OpenAPI v3 schema.
     pub definitions: Vec<u8>,
+    /// What a change of the definitions means for objects that are stored already.
+    pub notes: Vec<Problem>,
+    /// What objects that may be stored are made of.
+    pub(crate) records: Records,
 }
 
 /// Writes everything.
@@ -50,6 +55,8 @@ pub fn emit(model: &Model, plan: &Plan, descriptions: &Descriptions) -> Result<O
     Ok(Output {
         source,
         definitions: openapi::definitions(model, descriptions)?,
+        notes: Vec::new(),
+        records: Records::new(),
     })
 }
 
