@@ -2,6 +2,7 @@
 extern crate self as keelson_machinery;
 
 pub mod cel;
+pub mod content;
 pub mod decode;
 pub mod defaults;
 pub mod env;

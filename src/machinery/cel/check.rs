@@ -6,7 +6,7 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, L
 
 use super::Environment;
 use super::error::Misplaced;
-use super::eval::{Kind, Literal, Loop, Node};
+use super::eval::{Fits, Kind, Literal, Loop, Node};
 use super::library::{Library, literal_argument};
 use super::signature::Function;
 use super::syntax::Parsed;
@@ -25,7 +25,8 @@ pub(super) fn check(environment: &Environment, parsed: &Parsed<'_>) -> Result<(N
         depth: 0,
         parsed,
     };
-    let (node, ty) = checker.node(parsed.expression);
+    let (mut node, ty) = checker.node(parsed.expression);
+    node.settle(&checker.inference);
     match checker.faults.is_empty() {
         true => Ok((node, checker.inference.finish(&ty))),
         false => Err(checker.faults),
@@ -33,7 +34,7 @@ pub(super) fn check(environment: &Environment, parsed: &Parsed<'_>) -> Result<(N
 }
 
 pub(super) struct Checker<'a> {
-    library: &'a Arc<Library>,
+    pub(super) library: &'a Arc<Library>,
     /// Names in scope, the innermost last.
     pub(super) scopes: Vec<(String, Type)>,
     pub(super) inference: Inference,
@@ -50,17 +51,18 @@ impl Checker<'_> {
     pub(super) fn fault(&mut self, id: u64, text: String) -> Checked {
         let (line, column) = self.parsed.place(id);
         self.faults.push(Misplaced { line, column, text });
-        (Node::of(Kind::Literal(Literal::Null)), Type::Dyn)
+        (Node::of(Kind::Literal(Literal::Null)), Type::Error)
     }
 
     pub(super) fn node(&mut self, node: &IdedExpr) -> Checked {
         self.depth += 1;
-        let checked = match self.depth > MAX_DEPTH {
+        let (mut checked, ty) = match self.depth > MAX_DEPTH {
             true => self.fault(node.id, format!("expression is nested deeper than {MAX_DEPTH} levels")),
             false => self.shallow(node),
         };
         self.depth -= 1;
-        checked
+        checked.ty = ty.clone();
+        (checked, ty)
     }
 
     fn shallow(&mut self, node: &IdedExpr) -> Checked {
@@ -127,6 +129,7 @@ impl Checker<'_> {
     /// The type of a field.
     fn field(&mut self, ty: &Type, field: &str) -> Result<Type, String> {
         match self.inference.resolve(ty) {
+            Type::Error => Ok(Type::Error),
             Type::Dyn | Type::Variable(_) => Ok(Type::Dyn),
             Type::Map(of) => Ok(of.1.clone()),
             Type::Object(of) => match of.fields.get(field) {
@@ -204,7 +207,10 @@ impl Checker<'_> {
                 Node::of(Kind::OptionalSelect(Box::new(operand), field)),
                 Type::optional(ty),
             ),
-            Err(text) => self.fault(id, text),
+            Err(text) => {
+                let (node, ty) = self.fault(id, text);
+                (node, Type::optional(ty))
+            }
         }
     }
 
@@ -218,7 +224,7 @@ impl Checker<'_> {
     }
 
     /// A call whose function is known.
-    fn resolved(
+    pub(super) fn resolved(
         &mut self,
         id: u64,
         function: &Function,
@@ -229,8 +235,8 @@ impl Checker<'_> {
         let (nodes, types): (Vec<Node>, Vec<Type>) = arguments.into_iter().unzip();
         let mut result: Option<Type> = None;
         let before = self.inference.clone();
-        let mut after = None;
-        for overload in &function.overloads {
+        let (mut after, mut overloads) = (None, Vec::new());
+        for (n, overload) in (0u8..).zip(&function.overloads) {
             if overload.member != member || overload.arity() != types.len() {
                 continue;
             }
@@ -243,6 +249,7 @@ impl Checker<'_> {
                 _ => ty,
             });
             after.get_or_insert(inference);
+            overloads.push(n);
         }
         let Some(ty) = result else {
             let shown = self.shown(&types, member);
@@ -258,7 +265,9 @@ impl Checker<'_> {
         if let Some((argument, text)) = literal_argument(function.name, member, written) {
             return self.fault(argument, text);
         }
-        (Node::call(self.library, function, nodes), ty)
+        let mut node = Node::call(self.library, function, nodes, Fits { member, overloads });
+        node.ty = ty.clone();
+        (node, ty)
     }
 
     fn shown(&self, types: &[Type], member: bool) -> String {
@@ -302,7 +311,7 @@ impl Checker<'_> {
             }
             let (one, ty) = self.expect(node, &common);
             // What is anything makes all of them anything.
-            if self.inference.resolve(&ty) == Type::Dyn {
+            if matches!(self.inference.resolve(&ty), Type::Dyn | Type::Error) {
                 common = Type::Dyn;
             }
             checked.push(one);
@@ -325,7 +334,7 @@ impl Checker<'_> {
                 return self.fault(entry.id, "unexpected field".to_owned());
             };
             let (key, ty) = self.expect(&entry.key, &key_type);
-            if self.inference.resolve(&ty) == Type::Dyn {
+            if matches!(self.inference.resolve(&ty), Type::Dyn | Type::Error) {
                 key_type = Type::Dyn;
             }
             let wanted = match entry.optional {
@@ -333,7 +342,7 @@ impl Checker<'_> {
                 false => value_type.clone(),
             };
             let (value, ty) = self.expect(&entry.value, &wanted);
-            if self.inference.resolve(&ty) == Type::Dyn {
+            if matches!(self.inference.resolve(&ty), Type::Dyn | Type::Error) {
                 value_type = Type::Dyn;
             }
             nodes.push((key, value, entry.optional));
@@ -346,7 +355,7 @@ impl Checker<'_> {
         let item = match self.inference.resolve(&ty) {
             Type::List(of) => Type::clone(&of),
             Type::Map(of) => of.0.clone(),
-            Type::Dyn | Type::Variable(_) => Type::Dyn,
+            Type::Dyn | Type::Error | Type::Variable(_) => Type::Dyn,
             other => {
                 let shown = other.shown();
                 let id = comprehension.iter_range.id;

@@ -7,8 +7,10 @@ use regex::Regex;
 
 use super::error::Fault;
 use super::library::{self, Library};
-use super::signature::{Cost, Function};
+use super::signature::{Cost, Function, Overload};
+use super::types::{Inference, Type};
 use super::value::{Map, Value};
+use crate::reflect::time::{Duration, Time};
 
 type Result<T, E = Fault> = std::result::Result<T, E>;
 
@@ -17,10 +19,15 @@ const LIST_COST: u64 = 10;
 /// What a new map costs.
 const MAP_COST: u64 = 30;
 
+/// What a named format's pattern costs for ten characters.
+const VALIDATE_COST: u64 = 15;
+
 /// One part of a program.
 #[derive(Debug)]
 pub(super) struct Node {
-    kind: Kind,
+    pub kind: Kind,
+    /// What it evaluates to.
+    pub ty: Type,
 }
 
 #[derive(Debug)]
@@ -36,8 +43,8 @@ pub(super) enum Kind {
     Or(Box<[Node; 2]>),
     Conditional(Box<[Node; 3]>),
     Call(Call, Vec<Node>),
-    /// With a pattern that was known when the program was made.
-    Matches(Box<Node>, Regex),
+    /// With a pattern that was known when the program was made; the flag: written as `text.matches(pattern)`.
+    Matches(Box<Node>, Regex, bool),
     /// Elements, and which of them are optional.
     List(Vec<Node>, Vec<bool>),
     /// Keys, values, and whether these are optional.
@@ -45,12 +52,18 @@ pub(super) enum Kind {
     Loop(Box<Loop>),
     /// A value with a name, for what an optional value holds; the flag: what comes out is optional itself.
     WithOptional(Box<[Node; 2]>, Arc<str>, bool),
+    /// A value with a name, and what is made of it.
+    Bind(Box<[Node; 2]>, Arc<str>),
 }
 
 /// A function by its place in the library, which the program keeps.
 pub(super) struct Call {
     library: Arc<Library>,
-    name: &'static str,
+    pub name: &'static str,
+    /// The first argument is the target.
+    pub member: bool,
+    /// Those of the function's overloads that fit the types of the arguments.
+    pub overloads: Box<[u8]>,
 }
 
 impl std::fmt::Debug for Call {
@@ -63,6 +76,18 @@ impl Call {
     fn function(&self) -> Option<&Function> {
         self.library.functions.get(self.name)
     }
+
+    /// The overloads that fit.
+    pub fn fitting(&self) -> impl Iterator<Item = &Overload> {
+        let all = self.function().map_or(&[][..], |function| &function.overloads);
+        self.overloads.iter().filter_map(|n| all.get(usize::from(*n)))
+    }
+}
+
+/// How a call fits a function.
+pub(super) struct Fits {
+    pub member: bool,
+    pub overloads: Vec<u8>,
 }
 
 /// What macros become: a fold over a list or the keys of a map.
@@ -91,9 +116,27 @@ pub(super) enum Literal {
     String(Arc<str>),
     Bytes(Arc<[u8]>),
     Type(String),
+    Duration(Duration),
+    Timestamp(Time),
 }
 
 impl Literal {
+    /// A value that a program may have; `None` for others.
+    fn of(value: &Value<'_>) -> Option<Literal> {
+        Some(match value {
+            Value::Null => Literal::Null,
+            Value::Bool(b) => Literal::Bool(*b),
+            Value::Int(n) => Literal::Int(*n),
+            Value::Uint(n) => Literal::Uint(*n),
+            Value::Double(n) => Literal::Double(*n),
+            Value::String(text) => Literal::String(text.as_str().into()),
+            Value::Bytes(bytes) => Literal::Bytes((&**bytes).into()),
+            Value::Duration(span) => Literal::Duration(*span),
+            Value::Timestamp(time) => Literal::Timestamp(*time),
+            _ => return None,
+        })
+    }
+
     fn value<'a>(&self) -> Value<'a> {
         match self {
             Literal::Null => Value::Null,
@@ -104,17 +147,32 @@ impl Literal {
             Literal::String(text) => Value::text(&**text),
             Literal::Bytes(bytes) => Value::Bytes(Rc::from(&**bytes)),
             Literal::Type(name) => Value::Type(Rc::from(name.split('(').next().unwrap_or(name))),
+            Literal::Duration(span) => Value::Duration(*span),
+            Literal::Timestamp(time) => Value::Timestamp(*time),
         }
     }
 }
 
 impl Node {
     pub fn of(kind: Kind) -> Node {
-        Node { kind }
+        Node { kind, ty: Type::Dyn }
+    }
+
+    /// One of a known type.
+    pub fn typed(kind: Kind, ty: Type) -> Node {
+        Node { kind, ty }
+    }
+
+    /// Lets all that was found out about types count.
+    pub fn settle(&mut self, inference: &Inference) {
+        self.ty = inference.finish(&self.ty);
+        self.children_mut()
+            .into_iter()
+            .for_each(|child| child.settle(inference));
     }
 
     /// A call; some functions are parts of their own.
-    pub fn call(library: &Arc<Library>, function: &Function, mut arguments: Vec<Node>) -> Node {
+    pub fn call(library: &Arc<Library>, function: &Function, mut arguments: Vec<Node>, fits: Fits) -> Node {
         if function.name == "_?_:_" {
             return match <[Node; 3]>::try_from(arguments) {
                 Ok(three) => Node::of(Kind::Conditional(Box::new(three))),
@@ -127,13 +185,57 @@ impl Node {
         };
         if let Some(regex) = known {
             arguments.truncate(1);
-            return Node::of(Kind::Matches(Box::new(arguments.remove(0)), regex));
+            return Node::of(Kind::Matches(Box::new(arguments.remove(0)), regex, fits.member));
         }
         let call = Call {
             library: library.clone(),
             name: function.name,
+            member: fits.member,
+            overloads: fits.overloads.into(),
         };
         Node::of(Kind::Call(call, arguments))
+    }
+
+    /// Computes conversions of what is written out, and reads patterns. A mistake there is one of the program.
+    pub fn fold(&mut self) -> Result<()> {
+        for child in self.children_mut() {
+            child.fold()?;
+        }
+        let Kind::Call(call, arguments) = &self.kind else {
+            return Ok(());
+        };
+        match (call.name, arguments.as_slice()) {
+            (
+                "bool" | "bytes" | "double" | "duration" | "dyn" | "int" | "string" | "timestamp" | "uint",
+                [
+                    Node {
+                        kind: Kind::Literal(literal),
+                        ..
+                    },
+                ],
+            ) if !matches!(literal, Literal::Type(_)) => {
+                let Some(function) = call.function() else { return Ok(()) };
+                let value = (function.code)(&[literal.value()])?;
+                if let Some(literal) = Literal::of(&value) {
+                    self.kind = Kind::Literal(literal);
+                }
+            }
+            ("find" | "findAll", [_, pattern, ..]) => {
+                if let Kind::Literal(Literal::String(pattern)) = &pattern.kind {
+                    library::regex(pattern)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The whole number that this part is, if it is written.
+    pub fn as_int(&self) -> Option<i64> {
+        match &self.kind {
+            Kind::Literal(Literal::Int(n)) => Some(*n),
+            _ => None,
+        }
     }
 
     /// The pattern that this part is, if it is one that is known.
@@ -147,14 +249,43 @@ impl Node {
     fn children(&self) -> Vec<&Node> {
         match &self.kind {
             Kind::Literal(_) | Kind::Variable(_) => Vec::new(),
-            Kind::Select(node, _) | Kind::OptionalSelect(node, _) | Kind::Has(node, _) | Kind::Matches(node, _) => {
+            Kind::Select(node, _) | Kind::OptionalSelect(node, _) | Kind::Has(node, _) | Kind::Matches(node, ..) => {
                 vec![node]
             }
-            Kind::And(two) | Kind::Or(two) | Kind::WithOptional(two, ..) => two.iter().collect(),
+            Kind::And(two) | Kind::Or(two) | Kind::WithOptional(two, ..) | Kind::Bind(two, _) => two.iter().collect(),
             Kind::Conditional(three) => three.iter().collect(),
             Kind::Call(_, nodes) | Kind::List(nodes, _) => nodes.iter().collect(),
             Kind::Map(entries) => entries.iter().flat_map(|(key, value, _)| [key, value]).collect(),
             Kind::Loop(fold) => vec![&fold.range, &fold.initial, &fold.condition, &fold.step, &fold.result],
+        }
+    }
+
+    fn children_mut(&mut self) -> Vec<&mut Node> {
+        match &mut self.kind {
+            Kind::Literal(_) | Kind::Variable(_) => Vec::new(),
+            Kind::Select(node, _) | Kind::OptionalSelect(node, _) | Kind::Has(node, _) | Kind::Matches(node, ..) => {
+                vec![node]
+            }
+            Kind::And(two) | Kind::Or(two) | Kind::WithOptional(two, ..) | Kind::Bind(two, _) => {
+                two.iter_mut().collect()
+            }
+            Kind::Conditional(three) => three.iter_mut().collect(),
+            Kind::Call(_, nodes) | Kind::List(nodes, _) => nodes.iter_mut().collect(),
+            Kind::Map(entries) => {
+                let pairs = entries.iter_mut();
+                pairs.flat_map(|(key, value, _)| [key, value]).collect()
+            }
+            Kind::Loop(fold) => {
+                let Loop {
+                    range,
+                    initial,
+                    condition,
+                    step,
+                    result,
+                    ..
+                } = &mut **fold;
+                vec![range, initial, condition, step, result]
+            }
         }
     }
 
@@ -219,6 +350,13 @@ impl<'a> Run<'a, '_> {
     }
 
     fn node(&mut self, node: &Node) -> Result<Value<'a>> {
+        match self.part(node)? {
+            Value::Invalid(why) => Err(Fault::Function(why.to_string())),
+            value => Ok(value),
+        }
+    }
+
+    fn part(&mut self, node: &Node) -> Result<Value<'a>> {
         match &node.kind {
             Kind::Literal(literal) => Ok(literal.value()),
             Kind::Variable(name) => {
@@ -235,8 +373,8 @@ impl<'a> Run<'a, '_> {
                 let operand = self.node(operand)?;
                 Ok(optional_select(&operand, field))
             }
+            // A test of presence costs nothing.
             Kind::Has(operand, field) => {
-                self.charge(1)?;
                 let operand = self.node(operand)?;
                 has(&operand, field)
             }
@@ -251,7 +389,7 @@ impl<'a> Run<'a, '_> {
                 }
             }
             Kind::Call(call, arguments) => self.call(call, arguments),
-            Kind::Matches(text, regex) => {
+            Kind::Matches(text, regex, _) => {
                 let text = self.node(text)?;
                 let text = text.as_str().ok_or(Fault::NoSuchOverload)?;
                 let steps = (text.len() as u64 + 1).div_ceil(10);
@@ -262,6 +400,15 @@ impl<'a> Run<'a, '_> {
             Kind::Map(entries) => self.map(entries),
             Kind::Loop(fold) => self.fold(fold),
             Kind::WithOptional(two, name, flat) => self.with_optional(two, name, *flat),
+            Kind::Bind(two, name) => {
+                let [bound, body] = &**two;
+                self.charge(LIST_COST)?;
+                let bound = self.node(bound);
+                self.scope.push((name.clone(), bound));
+                let value = self.node(body);
+                self.scope.pop();
+                value
+            }
         }
     }
 
@@ -315,7 +462,10 @@ impl<'a> Run<'a, '_> {
     }
 
     fn list(&mut self, nodes: &[Node], optional: &[bool]) -> Result<Value<'a>> {
-        self.charge(LIST_COST)?;
+        // A list that is written out is made once.
+        if !nodes.iter().all(|node| matches!(node.kind, Kind::Literal(_))) {
+            self.charge(LIST_COST)?;
+        }
         let mut elements = Vec::with_capacity(nodes.len());
         for (node, optional) in nodes.iter().zip(optional) {
             match (self.node(node)?, optional) {
@@ -399,11 +549,7 @@ impl<'a> Run<'a, '_> {
                     self.charge(2)?;
                     let added = self.node(right)?;
                     match (self.take(place)?, added) {
-                        (Value::List(list), Value::List(added)) => {
-                            let mut elements = list.into_vec();
-                            elements.extend(added.iter());
-                            Ok(Value::list(elements))
-                        }
+                        (Value::List(list), Value::List(added)) => Ok(Value::List(list.concat(added))),
                         (accumulated, added) => match call.function() {
                             Some(function) => (function.code)(&[accumulated, added]),
                             None => Err(Fault::NoSuchOverload),
@@ -486,6 +632,16 @@ fn cost(cost: Cost, values: &[Value<'_>]) -> u64 {
         Cost::Search => tenth(size(0)).saturating_mul(tenth(size(1)).max(1)),
         Cost::Member => size(values.len().saturating_sub(1)),
         Cost::Compare => tenth(size(0).min(size(1))),
+        Cost::Validate => tenth(size(1) + 1).saturating_mul(VALIDATE_COST),
+        Cost::Copy => size(0).saturating_add(LIST_COST + 1),
+        Cost::Square => size(0)
+            .saturating_mul(size(0))
+            .saturating_mul(2)
+            .saturating_add(LIST_COST + 1),
+        Cost::Pairs(times) => size(0)
+            .saturating_mul(size(1))
+            .saturating_mul(times.into())
+            .saturating_add(1),
     }
     .max(1)
 }

@@ -6,7 +6,7 @@ use cel::common::ast::{Expr, IdedExpr};
 
 use super::check::{Checked, Checker};
 use super::eval::{Kind, Literal, Loop, Node};
-use super::library::MAP_INSERT;
+use super::library::{MAP_INSERT, SORT_BY_KEYS};
 use super::types::Type;
 
 /// The accumulator. No text can name it.
@@ -32,6 +32,7 @@ impl Checker<'_> {
         Some(match (name, arguments) {
             ("optMap", [variable, body]) => self.of_optional(id, target, variable, body, false),
             ("optFlatMap", [variable, body]) => self.of_optional(id, target, variable, body, true),
+            ("sortBy", [variable, body]) => self.sorted_by(id, target, variable, body),
             ("all" | "exists" | "existsOne" | "exists_one", [first, second, test]) => {
                 self.over_two(id, target, [first, second], |checker, fold| {
                     checker.quantified(name, fold, test)
@@ -63,7 +64,7 @@ impl Checker<'_> {
     }
 
     fn nothing() -> Checked {
-        (Node::of(Kind::Literal(Literal::Null)), Type::Dyn)
+        (Node::of(Kind::Literal(Literal::Null)), Type::Error)
     }
 
     /// `optional.optMap(x, body)`: the body of what is there.
@@ -71,7 +72,7 @@ impl Checker<'_> {
         let (target_node, ty) = self.node(target);
         let inner = match self.inference.resolve(&ty) {
             Type::Optional(of) => Type::clone(&of),
-            Type::Dyn | Type::Variable(_) => Type::Dyn,
+            Type::Dyn | Type::Error | Type::Variable(_) => Type::Dyn,
             other => {
                 let shown = other.shown();
                 return self.fault(
@@ -90,7 +91,7 @@ impl Checker<'_> {
         let ty = match (flat, made) {
             (false, made) => Type::optional(made),
             (true, made @ Type::Optional(_)) => made,
-            (true, Type::Dyn | Type::Variable(_)) => Type::optional(Type::Dyn),
+            (true, Type::Dyn | Type::Error | Type::Variable(_)) => Type::optional(Type::Dyn),
             (true, other) => {
                 let shown = other.shown();
                 let text = format!("expected type 'optional_type(dyn)' but found '{shown}'");
@@ -99,6 +100,47 @@ impl Checker<'_> {
         };
         let two = Box::new([target_node, body_node]);
         (Node::of(Kind::WithOptional(two, name, flat)), ty)
+    }
+
+    /// `list.sortBy(x, body)`: the elements in the order of what the body makes of them.
+    fn sorted_by(&mut self, id: u64, target: &IdedExpr, variable: &IdedExpr, body: &IdedExpr) -> Checked {
+        const INPUT: &str = "@__sortBy_input__";
+        let (target_node, ty) = self.node(target);
+        let element = match self.inference.resolve(&ty) {
+            Type::List(of) => Type::clone(&of),
+            Type::Map(of) => of.0.clone(),
+            _ => Type::Dyn,
+        };
+        let Some(name) = self.variable_name(variable) else {
+            return Self::nothing();
+        };
+        self.scopes.push((name.to_string(), element));
+        let (made, key) = self.node(body);
+        self.scopes.pop();
+        let keys = Type::list(key);
+        let one = Node::typed(Kind::List(vec![made], vec![false]), keys.clone());
+        let step = self.library_call(id, "_+_", vec![accumulated(keys.clone()), (one, keys.clone())]);
+        let input = || (Node::typed(Kind::Variable(INPUT.into()), ty.clone()), ty.clone());
+        let made = Node::typed(
+            Kind::Loop(Box::new(Loop {
+                range: input().0,
+                item: name,
+                second: None,
+                accumulator: ACCUMULATOR.into(),
+                initial: Node::typed(Kind::List(Vec::new(), Vec::new()), keys.clone()),
+                condition: Node::typed(Kind::Literal(Literal::Bool(true)), Type::Bool),
+                step: step.0,
+                result: accumulated(keys.clone()).0,
+            })),
+            keys.clone(),
+        );
+        let library = self.library.clone();
+        let Some(function) = library.functions.get(SORT_BY_KEYS) else {
+            return Self::nothing();
+        };
+        let (sorted, ty) = self.resolved(id, function, true, vec![input(), (made, keys)], &[]);
+        let node = Node::of(Kind::Bind(Box::new([target_node, sorted]), INPUT.into()));
+        (node, ty)
     }
 
     /// Reads the range and brings both variables into scope, beside the accumulator's place.
@@ -113,7 +155,7 @@ impl Checker<'_> {
         let (first, second) = match self.inference.resolve(&ty) {
             Type::List(of) => (Type::Int, Type::clone(&of)),
             Type::Map(of) => (of.0.clone(), of.1.clone()),
-            Type::Dyn | Type::Variable(_) => (Type::Dyn, Type::Dyn),
+            Type::Dyn | Type::Error | Type::Variable(_) => (Type::Dyn, Type::Dyn),
             other => {
                 let shown = other.shown();
                 let text = format!(
@@ -144,20 +186,20 @@ impl Checker<'_> {
     fn quantified(&mut self, name: &str, fold: Fold, test: &IdedExpr) -> Checked {
         let test = self.boolean(test);
         let id = fold.id;
-        let truth = |b| Node::of(Kind::Literal(Literal::Bool(b)));
-        let number = |n| (Node::of(Kind::Literal(Literal::Int(n))), Type::Int);
+        let truth = |b| Node::typed(Kind::Literal(Literal::Bool(b)), Type::Bool);
+        let number = |n| (Node::typed(Kind::Literal(Literal::Int(n)), Type::Int), Type::Int);
         match name {
             "all" => {
                 let condition = self
                     .library_call(id, "@not_strictly_false", vec![accumulated(Type::Bool)])
                     .0;
-                let step = Node::of(Kind::And(Box::new([accumulated(Type::Bool).0, test])));
+                let step = Node::typed(Kind::And(Box::new([accumulated(Type::Bool).0, test])), Type::Bool);
                 fold.finish(truth(true), condition, step, accumulated(Type::Bool))
             }
             "exists" => {
                 let not = self.library_call(id, "!_", vec![accumulated(Type::Bool)]);
                 let condition = self.library_call(id, "@not_strictly_false", vec![not]).0;
-                let step = Node::of(Kind::Or(Box::new([accumulated(Type::Bool).0, test])));
+                let step = Node::typed(Kind::Or(Box::new([accumulated(Type::Bool).0, test])), Type::Bool);
                 fold.finish(truth(false), condition, step, accumulated(Type::Bool))
             }
             _ => {
@@ -177,20 +219,21 @@ impl Checker<'_> {
         let (initial, ty, step) = match name {
             "transformList" => {
                 let ty = Type::list(ty);
-                let one = (Node::of(Kind::List(vec![made], vec![false])), ty.clone());
+                let one = Node::typed(Kind::List(vec![made], vec![false]), ty.clone());
+                let one = (one, ty.clone());
                 let step = self.library_call(id, "_+_", vec![accumulated(ty.clone()), one]).0;
-                (Node::of(Kind::List(Vec::new(), Vec::new())), ty, step)
+                (Node::typed(Kind::List(Vec::new(), Vec::new()), ty.clone()), ty, step)
             }
             "transformMap" => {
                 let [key, _] = &fold.variables;
                 let key_type = self.scopes.iter().rev().find(|(known, _)| **known == **key);
                 let key_type = key_type.map_or(Type::Dyn, |(_, ty)| ty.clone());
                 let map = Type::map(key_type.clone(), ty.clone());
-                let key = (Node::of(Kind::Variable(key.clone())), key_type);
+                let key = (Node::typed(Kind::Variable(key.clone()), key_type.clone()), key_type);
                 let step = self
                     .library_call(id, MAP_INSERT, vec![accumulated(map.clone()), key, (made, ty)])
                     .0;
-                (Node::of(Kind::Map(Vec::new())), map, step)
+                (Node::typed(Kind::Map(Vec::new()), map.clone()), map, step)
             }
             _ => {
                 let map = match self.inference.resolve(&ty) {
@@ -200,14 +243,14 @@ impl Checker<'_> {
                 let step = self
                     .library_call(id, MAP_INSERT, vec![accumulated(map.clone()), (made, ty)])
                     .0;
-                (Node::of(Kind::Map(Vec::new())), map, step)
+                (Node::typed(Kind::Map(Vec::new()), map.clone()), map, step)
             }
         };
         let step = match test {
             Some(test) => conditional(test, step, accumulated(ty.clone()).0),
             None => step,
         };
-        let truth = Node::of(Kind::Literal(Literal::Bool(true)));
+        let truth = Node::typed(Kind::Literal(Literal::Bool(true)), Type::Bool);
         fold.finish(initial, truth, step, accumulated(ty))
     }
 }
@@ -230,9 +273,10 @@ impl Fold {
 }
 
 fn accumulated(ty: Type) -> Checked {
-    (Node::of(Kind::Variable(ACCUMULATOR.into())), ty)
+    (Node::typed(Kind::Variable(ACCUMULATOR.into()), ty.clone()), ty)
 }
 
 fn conditional(condition: Node, yes: Node, no: Node) -> Node {
-    Node::of(Kind::Conditional(Box::new([condition, yes, no])))
+    let ty = yes.ty.clone();
+    Node::typed(Kind::Conditional(Box::new([condition, yes, no])), ty)
 }

@@ -13,16 +13,18 @@
 //! * `check`: syntax tree and declarations → [`Program`] and its type;
 //! * `macros`: those of two variables and of optional values, which the parser leaves as calls;
 //! * `eval`: program and values → value, counting cost;
+//! * `cost`: program and sizes of values → bounds of its cost;
 //! * `library`: the functions, each with its signatures, its code and its cost;
 //! * `schema`: the types of messages and fields;
 //! * `borrowed`: JSON and reflected objects as values.
 //!
 //! The functions are those of the standard library and of Kubernetes' libraries for strings, lists, sets, regular
-//! expressions, quantities, URLs, addresses (`ip`, `cidr`), versions (`semver`) and optional values. Absent as yet: named
-//! formats, `authorizer`, and messages (`Object{…}`).
+//! expressions, quantities, URLs, addresses (`ip`, `cidr`), versions (`semver`), named formats and optional values. Absent
+//! as yet: `authorizer`, and messages (`Object{…}`).
 
 mod borrowed;
 mod check;
+mod cost;
 mod error;
 mod eval;
 mod library;
@@ -38,10 +40,12 @@ mod value;
 use std::sync::Arc;
 
 pub(crate) use borrowed::is_shown;
+pub use cost::{Declared, Range, Step};
 pub use error::{CompileError, Fault};
 pub use eval::Evaluated;
+pub(crate) use schema::{escape, unescape, word};
 pub use types::{ObjectType, Type};
-pub use value::{Elements, Entries, List, Map, Opaque, Text, Value};
+pub use value::{Elements, Entries, List, Map, Matching, Opaque, Text, Value};
 
 use eval::Node;
 use library::Library;
@@ -136,6 +140,19 @@ impl Program {
     /// Whether the expression reads this path, `["request", "resourceAttributes", "fieldSelector"]`.
     pub fn selects(&self, path: &[&str]) -> bool {
         self.root.selects(path)
+    }
+
+    /// Computes what is known before any variable is: conversions of literals.
+    ///
+    /// # Errors
+    /// What is wrong with one of them.
+    pub fn fold(&mut self) -> Result<(), Fault> {
+        self.root.fold()
+    }
+
+    /// What an evaluation costs at least and at most, if the variables are of a type that says how large values are.
+    pub fn estimate<D: Declared>(&self, variables: D) -> Range {
+        cost::estimate(&self.root, variables)
     }
 
     /// Computes the value. `bindings` are the values of the declared variables; `budget` is the cost that it may have.

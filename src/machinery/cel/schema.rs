@@ -8,7 +8,7 @@ use crate::meta::v1::ObjectMeta;
 use crate::reflect::{self, FieldDesc, Flags, LeafKind, MessageDesc};
 
 /// Names that are words of the language.
-const RESERVED: [&str; 20] = [
+const RESERVED: [&str; 21] = [
     "true",
     "false",
     "null",
@@ -29,6 +29,7 @@ const RESERVED: [&str; 20] = [
     "return",
     "var",
     "void",
+    "while",
 ];
 /// What can't stand in an identifier, and how it is written in one.
 const ESCAPES: [(&str, &str); 4] = [
@@ -111,7 +112,7 @@ impl Types {
 }
 
 /// The identifier of a field; `None`: no rule can name it.
-pub(super) fn escape(name: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
     let first = name.bytes().next()?;
     let spelt = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'/');
     if first.is_ascii_digit() || !name.bytes().all(spelt) {
@@ -137,8 +138,14 @@ pub(super) fn escape(name: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(out))
 }
 
+/// The word of the language that an identifier stands for, `namespace` of `__namespace__`.
+pub(crate) fn word(identifier: &str) -> Option<&str> {
+    let word = identifier.strip_prefix("__")?.strip_suffix("__")?;
+    RESERVED.contains(&word).then_some(word)
+}
+
 /// The name of the field that an identifier stands for.
-pub(super) fn unescape(identifier: &str) -> Cow<'_, str> {
+pub(crate) fn unescape(identifier: &str) -> Cow<'_, str> {
     if !identifier.contains("__") {
         return Cow::Borrowed(identifier);
     }

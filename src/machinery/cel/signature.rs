@@ -24,6 +24,14 @@ pub(super) enum Cost {
     Member,
     /// The size of the smaller of two.
     Compare,
+    /// A new list as large as the first argument.
+    Copy,
+    /// A new list, for which all elements of the first argument were compared with each other.
+    Square,
+    /// The product of two sizes, so many times.
+    Pairs(u8),
+    /// A search for a long pattern in the second argument.
+    Validate,
 }
 
 /// A function with all ways to call it.
@@ -47,6 +55,11 @@ pub(super) struct Overload {
 }
 
 impl Overload {
+    /// The type of a parameter; that of the target comes first.
+    pub fn parameter(&self, n: usize) -> Option<&Type> {
+        self.parameters.get(n)
+    }
+
     pub fn arity(&self) -> usize {
         self.parameters.len()
     }
@@ -182,6 +195,7 @@ fn scalar(name: &'static str) -> Type {
         "timestamp" => Type::Timestamp,
         "quantity" => Type::Opaque("kubernetes.Quantity"),
         "url" => Type::Opaque("kubernetes.URL"),
+        "format" => Type::Opaque("kubernetes.NamedFormat"),
         "semver" => Type::Opaque("kubernetes.Semver"),
         "ip" => Type::Opaque("net.IP"),
         "cidr" => Type::Opaque("net.CIDR"),

@@ -29,6 +29,8 @@ pub enum Type {
     Type(Arc<Type>),
     /// A type that is not known yet.
     Variable(u32),
+    /// That of a part with a mistake: it fits everywhere, so that the mistake is told once.
+    Error,
 }
 
 /// An object's name and fields. Two of the same name are the same.
@@ -100,6 +102,7 @@ impl fmt::Display for Type {
             Type::Opaque(name) => name,
             Type::Optional(of) => return write!(f, "optional_type({of})"),
             Type::Type(of) => return write!(f, "type({of})"),
+            Type::Error => "!error!",
         };
         f.write_str(name)
     }
@@ -144,7 +147,7 @@ impl Inference {
                 }
                 open
             }
-            (Type::Dyn, _) | (_, Type::Dyn) => true,
+            (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
             (a, Type::Null) | (Type::Null, a) => matches!(
                 a,
                 Type::Object(_) | Type::Duration | Type::Timestamp | Type::Opaque(_) | Type::Optional(_)

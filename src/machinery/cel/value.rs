@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::fmt::{self, Debug};
 use std::rc::Rc;
 
+use crate::reflect::Name;
 use crate::reflect::time::{Duration, Time};
 
 /// A text, borrowed or owned.
@@ -27,6 +28,21 @@ impl Text<'_> {
 pub trait Elements<'a> {
     fn count(&self) -> usize;
     fn get(&self, index: usize) -> Option<Value<'a>>;
+    /// How it is compared with others and added to.
+    fn matching(&self) -> Matching<'a> {
+        Matching::InOrder
+    }
+}
+
+/// Which elements of two lists are the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Matching<'a> {
+    /// Those in the same place.
+    InOrder,
+    /// Equal ones: there is one of each.
+    Set,
+    /// Those that have the same values in these fields.
+    Keys(&'a [Name]),
 }
 
 /// A map with texts as keys that somebody else has, or an object with its fields.
@@ -36,6 +52,10 @@ pub trait Entries<'a> {
     fn get(&self, key: &str) -> Option<Value<'a>>;
     /// All keys that are present.
     fn keys(&self) -> Vec<Text<'a>>;
+    /// What an expression can't reach, by its keys, as JSON: equality looks at it.
+    fn unseen(&self) -> Vec<(Text<'a>, String)> {
+        Vec::new()
+    }
 }
 
 #[derive(Clone)]
@@ -80,6 +100,8 @@ pub enum Value<'a> {
     Optional(Option<Rc<Value<'a>>>),
     /// The name of a type.
     Type(Rc<str>),
+    /// There is a value, but none that an expression can work with: why. Whoever evaluates to it fails.
+    Invalid(Rc<str>),
 }
 
 impl<'a> Value<'a> {
@@ -131,6 +153,7 @@ impl<'a> Value<'a> {
             Value::Opaque(value) => value.name(),
             Value::Optional(_) => "optional_type",
             Value::Type(_) => "type",
+            Value::Invalid(_) => "error",
         }
     }
 
@@ -156,15 +179,8 @@ impl<'a> Value<'a> {
             (Value::Duration(a), Value::Duration(b)) => a == b,
             (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
             (Value::Type(a), Value::Type(b)) => a == b,
-            (Value::List(a), Value::List(b)) => {
-                a.len() == b.len() && (0..a.len()).all(|n| same(a.get(n).as_ref(), b.get(n).as_ref()))
-            }
-            (Value::Map(a), Value::Map(b)) => {
-                a.len() == b.len()
-                    && a.keys()
-                        .iter()
-                        .all(|key| same(a.get(key).as_ref(), b.get(key).as_ref()))
-            }
+            (Value::List(a), Value::List(b)) => a.equals(b),
+            (Value::Map(a), Value::Map(b)) => a.equals(b),
             (Value::Opaque(a), Value::Opaque(b)) => a.equals(&**b),
             (Value::Optional(a), Value::Optional(b)) => match (a, b) {
                 (Some(a), Some(b)) => a.equals(b),
@@ -226,6 +242,47 @@ fn whole_order(whole: i128, fraction: f64) -> Option<Ordering> {
 }
 
 impl<'a> List<'a> {
+    fn matching(&self) -> Matching<'a> {
+        match self {
+            List::Borrowed(list) => list.matching(),
+            List::Own(_) | List::Texts(_) => Matching::InOrder,
+        }
+    }
+
+    fn equals(&self, other: &List<'a>) -> bool {
+        let matching = self.matching();
+        self.len() == other.len()
+            && match matching {
+                Matching::InOrder => (0..self.len()).all(|n| same(self.get(n).as_ref(), other.get(n).as_ref())),
+                Matching::Set => other.iter().all(|one| self.iter().any(|own| own.equals(&one))),
+                Matching::Keys(keys) => other.iter().all(|one| {
+                    let own = self.iter().find(|own| same_keys(own, &one, keys));
+                    own.is_some_and(|own| own.equals(&one))
+                }),
+            }
+    }
+
+    /// The elements of both; where they are known again, those of the other one count.
+    pub(super) fn concat(self, other: List<'a>) -> List<'a> {
+        let matching = self.matching();
+        let mut elements = self.into_vec();
+        for one in other.into_vec() {
+            let known = match matching {
+                Matching::InOrder => None,
+                Matching::Set => elements.iter().position(|own| own.equals(&one)),
+                Matching::Keys(keys) => elements.iter().position(|own| same_keys(own, &one, keys)),
+            };
+            match known.and_then(|at| elements.get_mut(at)) {
+                Some(own) => *own = one,
+                None => elements.push(one),
+            }
+        }
+        match matching {
+            Matching::InOrder => List::Own(Rc::new(elements)),
+            matching => List::Borrowed(Rc::new(Merged { elements, matching })),
+        }
+    }
+
     pub fn len(&self) -> usize {
         match self {
             List::Borrowed(list) => list.count(),
@@ -259,7 +316,63 @@ impl<'a> List<'a> {
     }
 }
 
+/// Whether two objects have the same values in these fields.
+fn same_keys<'a>(a: &Value<'a>, b: &Value<'a>, keys: &[Name]) -> bool {
+    let (Value::Map(a), Value::Map(b)) = (a, b) else {
+        return false;
+    };
+    keys.iter().all(|key| match (a.field(key), b.field(key)) {
+        (Some(a), Some(b)) => a.equals(&b),
+        (a, b) => a.is_none() && b.is_none(),
+    })
+}
+
+/// Elements of a list that is not compared in order.
+struct Merged<'a> {
+    elements: Vec<Value<'a>>,
+    matching: Matching<'a>,
+}
+
+impl<'a> Elements<'a> for Merged<'a> {
+    fn count(&self) -> usize {
+        self.elements.len()
+    }
+
+    fn get(&self, index: usize) -> Option<Value<'a>> {
+        self.elements.get(index).cloned()
+    }
+
+    fn matching(&self) -> Matching<'a> {
+        self.matching
+    }
+}
+
 impl<'a> Map<'a> {
+    fn equals(&self, other: &Map<'a>) -> bool {
+        let keys = self.keys();
+        self.len() == other.len()
+            && keys
+                .iter()
+                .all(|key| same(self.get(key).as_ref(), other.get(key).as_ref()))
+            && self.same_unseen(other)
+    }
+
+    /// Whether nothing that both have and expressions can't reach differs.
+    fn same_unseen(&self, other: &Map<'a>) -> bool {
+        let (Map::Borrowed(a), Map::Borrowed(b)) = (self, other) else {
+            return true;
+        };
+        let own = a.unseen();
+        if own.is_empty() {
+            return true;
+        }
+        let others = b.unseen();
+        own.iter().all(|(key, json)| {
+            let other = others.iter().find(|(other, _)| other.as_str() == key.as_str());
+            other.is_none_or(|(_, other)| other == json)
+        })
+    }
+
     pub fn len(&self) -> usize {
         match self {
             Map::Borrowed(map) => map.count(),
@@ -327,6 +440,7 @@ impl Debug for Value<'_> {
             Value::Optional(None) => f.write_str("optional.none()"),
             Value::Optional(Some(value)) => write!(f, "optional({value:?})"),
             Value::Type(name) => write!(f, "type({name})"),
+            Value::Invalid(why) => write!(f, "invalid({why})"),
         }
     }
 }

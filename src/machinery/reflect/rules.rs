@@ -166,6 +166,12 @@ impl Compiled {
     }
 }
 
+impl Default for Compiled {
+    fn default() -> Compiled {
+        Compiled::not_yet()
+    }
+}
+
 impl Clone for Compiled {
     /// A copy may stand where other types are, so it is compiled anew.
     fn clone(&self) -> Compiled {

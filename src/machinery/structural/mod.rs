@@ -6,7 +6,9 @@
 
 mod compile;
 mod correlate;
+mod decl;
 mod parse;
+mod rules;
 mod schema;
 mod spot;
 #[cfg(test)]
@@ -19,6 +21,6 @@ pub use compile::{Compile, compile};
 pub use parse::SchemaError;
 pub use schema::{
     AdditionalProperties, Dependency, Items, JsonSchema, Junctors, Keywords, Limits, Literal, Property, Rare, Rule,
-    SchemaType, Topology,
+    Rules, SchemaType, Topology,
 };
 pub use validator::Validator;

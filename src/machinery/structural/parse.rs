@@ -2,7 +2,7 @@
 
 use super::schema::{
     AdditionalProperties, Dependency, Items, JsonSchema, Junctors, Keywords, Limits, Literal, Property, Rare, Rule,
-    SchemaType, Topology,
+    Rules, SchemaType, Topology,
 };
 use crate::decode::DecodeError;
 use crate::json::{Scanner, sorted};
@@ -166,7 +166,13 @@ impl<'a> Reader<'a> {
                 topology(schema).map_keys = self.list(name, |reader| reader.text(name))?;
             }
             "x-kubernetes-validations" => {
-                schema.rules = self.list("x-kubernetes-validations", Reader::rule)?;
+                let list = self.list("x-kubernetes-validations", Reader::rule)?;
+                schema.rules = (!list.is_empty()).then(|| {
+                    Box::new(Rules {
+                        list,
+                        ..Rules::default()
+                    })
+                });
             }
             _ => return Ok(false),
         }
@@ -427,7 +433,7 @@ fn mark(schema: &mut JsonSchema) {
     schema.keywords = schema
         .keywords
         .with(below)
-        .with(own(Keywords::RULES_BELOW, !schema.rules.is_empty()))
+        .with(own(Keywords::RULES_BELOW, schema.rules.is_some()))
         .with(own(Keywords::EMBEDDED_BELOW, schema.has(Keywords::EMBEDDED)))
         .with(own(Keywords::UNIQUE_BELOW, unique));
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::field::text::json_float;
-use crate::reflect::Name;
+use crate::reflect::{Compiled, Name};
 
 /// The declared type of values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -112,7 +112,7 @@ pub struct JsonSchema {
     pub required: Box<[Name]>,
     pub enumeration: Box<[Literal]>,
     /// `x-kubernetes-validations`.
-    pub rules: Box<[Rule]>,
+    pub rules: Option<Box<Rules>>,
     pub limits: Option<Box<Limits>>,
     pub junctors: Option<Box<Junctors>>,
     /// `x-kubernetes-list-type`, `-list-map-keys` and `-map-type`.
@@ -222,6 +222,14 @@ pub struct Dependency {
     pub schema: Option<JsonSchema>,
 }
 
+/// The rules of a schema.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    pub list: Box<[Rule]>,
+    /// What validation makes of them when it first needs them.
+    pub(super) compiled: Compiled,
+}
+
 /// One of `x-kubernetes-validations`.
 #[derive(Clone, Debug, Default)]
 pub struct Rule {
@@ -285,6 +293,11 @@ impl JsonSchema {
 
     pub fn limits(&self) -> &Limits {
         self.limits.as_deref().unwrap_or(&NO_LIMITS)
+    }
+
+    /// `x-kubernetes-validations`.
+    pub fn rules(&self) -> &[Rule] {
+        self.rules.as_ref().map_or(&[], |rules| &rules.list)
     }
 
     /// `x-kubernetes-list-type`.

@@ -20,11 +20,11 @@ use super::correlate::{self, OldItems, unchanged};
 use super::schema::{AdditionalProperties, Items, JsonSchema, Keywords, Literal, SchemaType};
 use super::spot::Spot;
 use super::view::{Object, View, item};
+use crate::content::strfmt;
 use crate::field::text::quote;
 use crate::field::{BadValue, ErrorList, Path};
 use crate::pattern::{self, Classes};
 use crate::reflect::List;
-use crate::validation::strfmt;
 
 /// Faults that are kept of one object: more than a list of errors takes.
 const MAX_FOUND: usize = 512;

@@ -3,12 +3,23 @@
 use std::sync::Arc;
 
 use super::correlate;
-use super::schema::JsonSchema;
+use super::rules::check_rules;
+use super::schema::{JsonSchema, Keywords};
 use super::validate::{check_embedded, check_unique, check_values};
 use super::view::{TypeMeta, View};
-use crate::field::{ErrorList, Path};
+use crate::field::{BadValue, ErrorList, ErrorType, FieldError, Path};
 use crate::reflect::Reflect;
 use crate::reflect::object::Gvk;
+
+/// What is said where rules can't be looked at.
+const BLOCKED: &str = "some validation rules were not checked because the object was invalid; \
+    correct the existing errors to complete validation";
+
+/// Whether an error keeps rules from being evaluated.
+fn blocks(error: &FieldError) -> bool {
+    use ErrorType::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
+    matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid)
+}
 
 /// The validator of a kind's objects.
 #[derive(Debug)]
@@ -58,6 +69,28 @@ impl Validator {
         if !found.is_empty() && old.is_none_or(|old| self.repeated(old).is_empty()) {
             errors.extend(found);
         }
+    }
+
+    /// Appends what rules say of an object: errors, and warnings of what broke a rule before and has not changed. Nothing
+    /// is evaluated if `errors` has some that expressions could stumble over.
+    pub fn rules(
+        &self,
+        new: &dyn Reflect,
+        old: Option<&dyn Reflect>,
+        errors: &mut ErrorList,
+        warnings: &mut Vec<String>,
+    ) {
+        if !self.schema.has(Keywords::RULES_BELOW) {
+            return;
+        }
+        if errors.iter().any(blocks) {
+            errors.push(FieldError::invalid(&Path::root(), BadValue::null(), BLOCKED));
+            return;
+        }
+        let (new, old) = (self.view(new), old.map(|old| self.view(old)));
+        let outcome = check_rules(&self.schema, &new, old.as_ref(), (&Path::root(), true));
+        errors.extend(outcome.errors);
+        warnings.extend(outcome.warnings);
     }
 
     fn repeated(&self, object: &dyn Reflect) -> ErrorList {

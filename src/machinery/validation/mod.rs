@@ -2,43 +2,16 @@
 
 pub mod declarative;
 mod format;
-pub mod labels;
 pub mod meta;
-pub mod names;
 pub mod options;
-pub(crate) mod strfmt;
 
 use base64::Engine;
 
+use crate::content::{Unit, strfmt};
+pub use crate::content::{labels, names};
 use crate::field::BadValue;
 use crate::field::text::{json_float, json_string};
 use crate::reflect::{Leaf, Reflect, Value};
-
-/// The text of a failed pattern: what is expected, examples, and the pattern itself. The two spaces before "or" are
-/// those of the API.
-fn pattern_text(expected: &str, pattern: &str, examples: &[&str]) -> String {
-    let examples = examples
-        .iter()
-        .map(|e| format!("'{e}'"))
-        .collect::<Vec<_>>()
-        .join(",  or ");
-    format!("{expected} (e.g. {examples}, regex used for validation is '{pattern}')")
-}
-
-/// What the API counts lengths in. Both are bytes; the words differ between names of objects and declared rules.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Unit {
-    Bytes,
-    Characters,
-}
-
-fn too_long_text(max: usize, unit: Unit) -> String {
-    let unit = match unit {
-        Unit::Bytes => "bytes",
-        Unit::Characters => "characters",
-    };
-    format!("must be no more than {max} {unit}")
-}
 
 /// A message as error texts show it: JSON.
 pub fn message_value(message: &dyn Reflect) -> BadValue {

@@ -61,9 +61,7 @@ fn boolean<'a>(v: &[Value<'a>]) -> Result<'a> {
         Value::String(text) => match text.as_str() {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
-            text => Err(Fault::function(format!(
-                "strconv.ParseBool: parsing {text:?}: invalid syntax"
-            ))),
+            _ => Err(unconvertible("bool")),
         },
         _ => Err(Fault::NoSuchOverload),
     }
@@ -75,7 +73,7 @@ fn int<'a>(v: &[Value<'a>]) -> Result<'a> {
         Value::Uint(n) => i64::try_from(*n).ok(),
         Value::Double(n) => (*n > -9.223_372_036_854_775e18 && *n < 9.223_372_036_854_775e18).then(|| n.trunc() as i64),
         Value::Timestamp(time) => Some(time.unix_seconds()),
-        Value::String(text) => Some(parse(text.as_str(), "strconv.ParseInt")?),
+        Value::String(text) => Some(parse(text.as_str(), "int")?),
         _ => return Err(Fault::NoSuchOverload),
     };
     number.map(Value::Int).ok_or(Fault::Overflow)
@@ -86,15 +84,19 @@ fn uint<'a>(v: &[Value<'a>]) -> Result<'a> {
         Value::Uint(n) => Some(*n),
         Value::Int(n) => u64::try_from(*n).ok(),
         Value::Double(n) => (*n >= 0.0 && *n < 1.844_674_407_370_955e19).then(|| n.trunc() as u64),
-        Value::String(text) => Some(parse(text.as_str(), "strconv.ParseUint")?),
+        Value::String(text) => Some(parse(text.as_str(), "uint")?),
         _ => return Err(Fault::NoSuchOverload),
     };
     number.map(Value::Uint).ok_or(Fault::Overflow)
 }
 
-fn parse<T: std::str::FromStr>(text: &str, parser: &str) -> std::result::Result<T, Fault> {
-    let invalid = || Fault::function(format!("{parser}: parsing {text:?}: invalid syntax"));
-    text.parse().map_err(|_| invalid())
+fn parse<T: std::str::FromStr>(text: &str, to: &str) -> std::result::Result<T, Fault> {
+    text.parse().map_err(|_| unconvertible(to))
+}
+
+/// A text that is none of the type.
+fn unconvertible(to: &str) -> Fault {
+    Fault::function(format!("type conversion error from 'string' to '{to}'"))
 }
 
 fn double<'a>(v: &[Value<'a>]) -> Result<'a> {
@@ -102,7 +104,7 @@ fn double<'a>(v: &[Value<'a>]) -> Result<'a> {
         Value::Double(n) => *n,
         Value::Int(n) => *n as f64,
         Value::Uint(n) => *n as f64,
-        Value::String(text) => parse(text.as_str(), "strconv.ParseFloat")?,
+        Value::String(text) => parse(text.as_str(), "double")?,
         _ => return Err(Fault::NoSuchOverload),
     }))
 }

@@ -41,35 +41,69 @@ pub(super) fn define(to: &mut Functions) {
     let places = ["list(A).(A) int", "string.(string) int", "string.(string, int) int"];
     add(to, "indexOf", Cost::Search, |v| index_of(v, false), &places);
     add(to, "lastIndexOf", Cost::Search, |v| index_of(v, true), &places);
-    add(to, "slice", Cost::Member, slice, &["list(A).(int, int) list(A)"]);
-    add(to, "distinct", Cost::Member, distinct, &["list(A).() list(A)"]);
-    add(to, "sort", Cost::Member, sort, &["list(A).() list(A)"]);
-    add(to, "reverse", Cost::Member, reverse, &["list(A).() list(A)"]);
-    add(
-        to,
-        "flatten",
-        Cost::Member,
-        flatten,
-        &["list(A).() list(dyn)", "list(A).(int) list(dyn)"],
-    );
-    add(to, "lists.range", Cost::One, range, &["(int) list(int)"]);
+    define_copies(to);
+    define_sets(to);
+}
+
+/// What makes lists of lists.
+fn define_copies(to: &mut Functions) {
+    add(to, "slice", Cost::Copy, slice, &["list(A).(int, int) list(A)"]);
+    add(to, "distinct", Cost::Square, distinct, &["list(A).() list(A)"]);
+    let sorted = [
+        "list(int).() list(int)",
+        "list(uint).() list(uint)",
+        "list(double).() list(double)",
+        "list(bool).() list(bool)",
+        "list(duration).() list(duration)",
+        "list(timestamp).() list(timestamp)",
+        "list(string).() list(string)",
+        "list(bytes).() list(bytes)",
+    ];
+    add(to, "sort", Cost::Square, sort, &sorted);
+    let by_keys = [
+        "list(A).(list(int)) list(A)",
+        "list(A).(list(uint)) list(A)",
+        "list(A).(list(double)) list(A)",
+        "list(A).(list(bool)) list(A)",
+        "list(A).(list(duration)) list(A)",
+        "list(A).(list(timestamp)) list(A)",
+        "list(A).(list(string)) list(A)",
+        "list(A).(list(bytes)) list(A)",
+    ];
+    add(to, SORT_BY_KEYS, Cost::Square, sort_by_keys, &by_keys);
+    add(to, "reverse", Cost::Copy, reverse, &["list(A).() list(A)"]);
+    let flat = ["list(list(A)).() list(A)", "list(dyn).(int) list(dyn)"];
+    add(to, "flatten", Cost::Copy, flatten, &flat);
+    add(to, "lists.range", Cost::Copy, range, &["(int) list(int)"]);
+    add(to, "first", Cost::One, |v| at_end(v, true), &["list(A).() optional(A)"]);
+    add(to, "last", Cost::One, |v| at_end(v, false), &["list(A).() optional(A)"]);
+    let unwrap = ["(list(optional(A))) list(A)"];
+    add(to, "optional.unwrap", Cost::One, unwrapped, &unwrap);
+    let unwrap = ["list(optional(A)).() list(A)"];
+    add(to, "unwrapOpt", Cost::One, unwrapped, &unwrap);
+}
+
+fn define_sets(to: &mut Functions) {
     let sets = ["(list(A), list(A)) bool"];
-    add(to, "sets.contains", Cost::Search, |v| two(v, holds_all), &sets);
+    add(to, "sets.contains", Cost::Pairs(1), |v| two(v, holds_all), &sets);
     add(
         to,
         "sets.equivalent",
-        Cost::Search,
+        Cost::Pairs(2),
         |v| two(v, |a, b| holds_all(a, b) && holds_all(b, a)),
         &sets,
     );
     add(
         to,
         "sets.intersects",
-        Cost::Search,
+        Cost::Pairs(1),
         |v| two(v, |a, b| a.iter().any(|one| holds(b, &one))),
         &sets,
     );
 }
+
+/// What `list.sortBy(x, key)` becomes: the elements in the order of their keys.
+pub(in super::super) const SORT_BY_KEYS: &str = "@sortByAssociatedKeys";
 
 /// Elements of a list that `lists.range` makes.
 const MAX_RANGE: i64 = 1_000_000;
@@ -184,6 +218,41 @@ fn sort<'a>(v: &[Value<'a>]) -> Result<'a> {
     }
     elements.sort_by(|a, b| a.compare(b).unwrap_or(Ordering::Equal));
     Ok(Value::list(elements))
+}
+
+fn sort_by_keys<'a>(v: &[Value<'a>]) -> Result<'a> {
+    let [Value::List(list), Value::List(keys)] = v else {
+        return Err(Fault::NoSuchOverload);
+    };
+    let mut pairs: Vec<(Value<'a>, Value<'a>)> = keys.iter().zip(list.iter()).collect();
+    if !pairs.windows(2).all(|pair| pair[0].0.compare(&pair[1].0).is_some()) {
+        return Err(Fault::NoSuchOverload);
+    }
+    pairs.sort_by(|a, b| a.0.compare(&b.0).unwrap_or(Ordering::Equal));
+    Ok(Value::list(pairs.into_iter().map(|(_, element)| element).collect()))
+}
+
+/// The first or last element.
+fn at_end<'a>(v: &[Value<'a>], first: bool) -> Result<'a> {
+    let list = only(v)?;
+    let element = match first {
+        true => list.get(0),
+        false => list.len().checked_sub(1).and_then(|n| list.get(n)),
+    };
+    Ok(Value::Optional(element.map(std::rc::Rc::new)))
+}
+
+/// What the elements hold, if they hold anything.
+fn unwrapped<'a>(v: &[Value<'a>]) -> Result<'a> {
+    let mut kept = Vec::new();
+    for element in only(v)?.iter() {
+        match element {
+            Value::Optional(Some(inner)) => kept.push(Value::clone(&inner)),
+            Value::Optional(None) => {}
+            _ => return Err(Fault::NoSuchOverload),
+        }
+    }
+    Ok(Value::list(kept))
 }
 
 fn reverse<'a>(v: &[Value<'a>]) -> Result<'a> {

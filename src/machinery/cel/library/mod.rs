@@ -2,6 +2,7 @@
 
 mod addresses;
 mod conversions;
+mod formats;
 mod formatting;
 mod lists;
 mod maps;
@@ -23,6 +24,7 @@ use super::signature::Functions;
 use super::value::Value;
 use crate::pattern::{self, Classes};
 
+pub(super) use lists::SORT_BY_KEYS;
 pub(super) use maps::{MAP_INSERT, map_insert};
 
 /// All functions by name.
@@ -50,6 +52,7 @@ impl Library {
             quantities::define,
             urls::define,
             addresses::define,
+            formats::define,
             formatting::define,
             maps::define,
             versions::define,

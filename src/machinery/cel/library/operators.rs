@@ -145,7 +145,7 @@ fn sum<'a>(v: &[Value<'a>]) -> Result<'a> {
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a + b)),
         [Value::String(a), Value::String(b)] => Ok(Value::text(format!("{}{}", a.as_str(), b.as_str()))),
         [Value::Bytes(a), Value::Bytes(b)] => Ok(Value::Bytes([&**a, &**b].concat().into())),
-        [Value::List(a), Value::List(b)] => Ok(Value::list(a.iter().chain(b.iter()).collect())),
+        [Value::List(a), Value::List(b)] => Ok(Value::List(a.clone().concat(b.clone()))),
         _ => super::times::sum(v),
     }
 }

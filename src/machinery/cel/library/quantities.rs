@@ -37,7 +37,7 @@ pub(super) fn define(to: &mut Functions) {
     add(to, "asInteger", Cost::One, as_integer, &["quantity.() int"]);
     add(to, "isInteger", Cost::One, is_integer, &["quantity.() bool"]);
     add(to, "asApproximateFloat", Cost::One, as_float, &["quantity.() double"]);
-    add(to, "sign", Cost::One, sign, &["quantity.() int"]);
+    add(to, "sign", Cost::One, sign, &["(quantity) int"]);
 }
 
 #[derive(Debug)]

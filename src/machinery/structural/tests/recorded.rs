@@ -12,7 +12,8 @@ use crate::field::{ErrorList, FieldError};
 use crate::json;
 use crate::reflect::Desc;
 use crate::reflect::object::{Gvk, Object};
-use crate::structural::{Compile, JsonSchema, Validator, compile};
+use crate::structural::decl::Decl;
+use crate::structural::{Compile, JsonSchema, Validator, compile, rules};
 
 /// A question and what kube-apiserver says.
 struct Row(Json);
@@ -35,12 +36,16 @@ impl Row {
         let causes = causes.map(|cause| Cause {
             kind: text(cause, "type"),
             field: text(cause, "field"),
-            body: text(cause, "body"),
+            body: without_numbers(&text(cause, "body")),
         });
         causes.collect()
     }
 
+    /// Warnings, or costs, in the order of rules.
     fn warnings(&self) -> Vec<String> {
+        if let Some(costs) = self.0["answer"]["costs"].as_array() {
+            return costs.iter().map(ToString::to_string).collect();
+        }
         let warnings = self.0["answer"]["warnings"].as_array().into_iter().flatten();
         warnings.filter_map(|text| Some(text.as_str()?.to_owned())).collect()
     }
@@ -108,12 +113,42 @@ fn object(row: &Row) -> (Vec<Cause>, Vec<String>) {
         kind.validator.embedded(new, &mut errors);
     }
     kind.validator.unique(new, old, &mut errors);
-    (errors.iter().map(cause).collect(), Vec::new())
+    let mut warnings = Vec::new();
+    kind.validator.rules(new, old, &mut errors, &mut warnings);
+    (errors.iter().map(cause).collect(), warnings)
+}
+
+/// What the rules of a schema cost at most, and what is wrong with them.
+fn costs(row: &Row) -> (Vec<Cause>, Vec<String>) {
+    let schema = JsonSchema::parse(row.0["schema"].to_string().as_bytes()).unwrap();
+    let decl = Decl::of(&schema, false).unwrap();
+    let (mut causes, mut costs) = (Vec::new(), Vec::new());
+    for rule in rules::compile(&schema, &decl) {
+        costs.push(rule.max_cost.to_string());
+        causes.extend(rule.error.map(|error| Cause {
+            kind: "FieldValueInvalid".to_owned(),
+            field: String::new(),
+            body: without_numbers(&error),
+        }));
+    }
+    (causes, costs)
+}
+
+/// Names of types have a number that is chance.
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split("selfType");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str("selfType");
+        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    out
 }
 
 fn answers(row: &Row) -> (Vec<Cause>, Vec<String>) {
     match row.text("op") {
         "object" => object(row),
+        "cost" => costs(row),
         other => panic!("no such question: {other}"),
     }
 }

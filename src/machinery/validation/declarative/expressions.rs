@@ -340,6 +340,6 @@ fn type_name(value: &Cel<'_>) -> &'static str {
         Cel::List(_) => "array",
         Cel::Map(_) => "object",
         Cel::String(_) | Cel::Bytes(_) | Cel::Timestamp(_) | Cel::Duration(_) => "string",
-        Cel::Null | Cel::Opaque(_) | Cel::Optional(_) | Cel::Type(_) => "",
+        Cel::Null | Cel::Opaque(_) | Cel::Optional(_) | Cel::Type(_) | Cel::Invalid(_) => "",
     }
 }

@@ -64,7 +64,7 @@ pub fn dns_label(name: &str) -> Vec<String> {
     label_in(name, Unit::Characters)
 }
 
-pub(super) fn label_in(name: &str, unit: Unit) -> Vec<String> {
+pub(crate) fn label_in(name: &str, unit: Unit) -> Vec<String> {
     let mut texts = Vec::new();
     if name.len() > LABEL_MAX {
         texts.push(too_long_text(LABEL_MAX, unit));
@@ -89,7 +89,7 @@ pub fn dns_subdomain(name: &str) -> Vec<String> {
     subdomain_in(name, Unit::Characters)
 }
 
-pub(super) fn subdomain_in(name: &str, unit: Unit) -> Vec<String> {
+pub(crate) fn subdomain_in(name: &str, unit: Unit) -> Vec<String> {
     let mut texts = Vec::new();
     if name.len() > SUBDOMAIN_MAX {
         texts.push(too_long_text(SUBDOMAIN_MAX, unit));
