@@ -29,7 +29,8 @@ pub(crate) struct Certificates {
 impl Certificates {
     /// Reads the files.
     pub(crate) fn load(settings: &Settings, credentials: &Credentials) -> Result<Certificates, OptionError> {
-        let fault = |error: TlsError| OptionError::folder(settings.serving.certificate.files().0, error);
+        let fault =
+            |error: TlsError| OptionError::file("--tls-cert-file", settings.serving.certificate.files().0, error);
         let serving = serving_certificates(&settings.serving.certificate, &settings.serving.named).map_err(fault)?;
         let tls = TlsState::new(serving, &settings.serving.tls).map_err(fault)?;
         let fault = |reason: String| OptionError::flag("--client-ca-file", reason);

@@ -172,8 +172,9 @@ impl Server {
 
     /// Starts it within a `LocalSet`; it serves when this returns, and its hooks run.
     pub(crate) async fn start(self, settings: &Settings) -> Result<(Running, Credentials), OptionError> {
+        // First, since it takes the folder: nothing in one that another server uses is written.
+        let store = open("--data-dir", settings.storage.store.clone()).await?;
         let credentials = provision(settings, SystemTime::now())?;
-        let store = open(settings.storage.store.clone()).await?;
         let stored = Stored {
             store,
             encryption: encryption(settings.storage.encryption.as_ref())?,
@@ -293,9 +294,14 @@ struct Stored {
     placement: Placement,
 }
 
-async fn open(config: StoreConfig) -> Result<Arc<dyn Store>, OptionError> {
+/// `flag` says where a store is that lies on this machine.
+async fn open(flag: &'static str, config: StoreConfig) -> Result<Arc<dyn Store>, OptionError> {
+    let flag = match config {
+        StoreConfig::Etcd(_) => "--etcd-servers",
+        _ => flag,
+    };
     let opened = keelson_storage::open(config).await;
-    opened.map_err(|error| OptionError::CommandLine(format!("opening the store: {error}")))
+    opened.map_err(|error| OptionError::flag(flag, format!("opening the store: {error}")))
 }
 
 /// Opens the stores of resources that have their own.
@@ -305,7 +311,7 @@ async fn placement(settings: &PlacementSettings) -> Result<Placement, OptionErro
         overrides.push(StoreOverride {
             group: own.group.clone(),
             resource: own.resource.clone(),
-            store: open(StoreConfig::Etcd(own.etcd.clone())).await?,
+            store: open("--etcd-servers-overrides", StoreConfig::Etcd(own.etcd.clone())).await?,
         });
     }
     Ok(Placement {

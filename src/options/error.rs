@@ -20,9 +20,6 @@ pub enum OptionError {
         path: PathBuf,
         reason: String,
     },
-    /// A file or folder that the server makes for itself can't be made or used.
-    #[error("{}: {reason}", .path.display())]
-    Folder { path: PathBuf, reason: String },
 }
 
 impl OptionError {
@@ -36,13 +33,6 @@ impl OptionError {
     pub fn file(flag: &'static str, path: &Path, reason: impl ToString) -> OptionError {
         OptionError::File {
             flag,
-            path: path.to_owned(),
-            reason: reason.to_string(),
-        }
-    }
-
-    pub fn folder(path: &Path, reason: impl ToString) -> OptionError {
-        OptionError::Folder {
             path: path.to_owned(),
             reason: reason.to_string(),
         }

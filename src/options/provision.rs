@@ -10,12 +10,15 @@ use keelson_net::tls::certs::{CertificateAuthority, CertifiedKeyPem, KeyPem, Val
 use keelson_net::tls::{TlsError, files};
 
 use super::kubeconfig::Kubeconfig;
-use super::{OptionError, ServingCertificate, Settings};
+use super::{OptionError, ServingCertificate, Settings, secure_serving};
 
 /// Lifetime of the authority and of the serving certificate, which are made once, in years.
 const SERVER_YEARS: u32 = 10;
 /// Lifetime of the admin's certificate, which is made at every start, in years.
 const ADMIN_YEARS: u32 = 1;
+
+/// The flag of the folder that everything is made in, unless another one names a place.
+const DATA_DIR: &str = "--data-dir";
 
 /// The names that a serving certificate holds, as those of kube-apiserver do.
 const NAMES: [&str; 5] = [
@@ -91,7 +94,7 @@ impl Authority<'_> {
         let (certificate, key) = (self.folder.join("ca.crt"), self.folder.join("ca.key"));
         if certificate.exists() {
             let pem = CertifiedKeyPem::read(&certificate, &key).map_err(plain)?;
-            return CertificateAuthority::load(pem).map_err(|error| OptionError::folder(&certificate, error));
+            return CertificateAuthority::load(pem).map_err(|error| OptionError::file(DATA_DIR, &certificate, error));
         }
         let validity = Validity::years_from(self.now, SERVER_YEARS);
         let made = CertificateAuthority::create("kubernetes", validity).map_err(plain)?;
@@ -147,7 +150,7 @@ fn admin(
     let authority_pem = format!("{}{}", own.pem().certificate_pem, serving.certificate_pem);
     let server_name = server_name(settings, &serving.certificate_pem);
     let kubeconfig = Kubeconfig {
-        name: &settings.program,
+        name: &context(settings),
         address: settings.serving.address,
         authority_pem: &authority_pem,
         server_name: server_name.as_deref(),
@@ -173,6 +176,15 @@ fn is_full(error: &TlsError) -> bool {
         return false;
     };
     matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+/// The name of the context: with the port, unless it is the usual one, so that kubeconfigs of several servers can be used
+/// together.
+fn context(settings: &Settings) -> String {
+    match settings.serving.address.port() {
+        secure_serving::PORT => settings.program.clone(),
+        other => format!("{}-{other}", settings.program),
+    }
 }
 
 /// The name to expect in a certificate that doesn't hold the address in the kubeconfig.
@@ -212,14 +224,14 @@ fn signing_key(pki: &Path) -> Result<PathBuf, OptionError> {
 /// The message names the file already.
 fn plain(error: TlsError) -> OptionError {
     match error {
-        TlsError::File { path, source } => OptionError::folder(&path, source),
+        TlsError::File { path, source } => OptionError::file(DATA_DIR, &path, source),
         other => OptionError::CommandLine(other.to_string()),
     }
 }
 
 fn folder_error(folder: &Path, error: TlsError) -> OptionError {
     match error {
-        TlsError::File { source, .. } => OptionError::folder(folder, source),
-        other => OptionError::folder(folder, other),
+        TlsError::File { source, .. } => OptionError::file(DATA_DIR, folder, source),
+        other => OptionError::file(DATA_DIR, folder, other),
     }
 }

@@ -10,6 +10,9 @@ use super::{OptionError, pem, values};
 
 pub(super) const SECTION: &str = "Secure serving flags";
 
+/// The port where none is given.
+pub(super) const PORT: u16 = 6443;
+
 #[derive(clap::Args, Debug, Clone)]
 #[command(next_help_heading = SECTION)]
 pub struct SecureServing {
@@ -18,7 +21,7 @@ pub struct SecureServing {
     pub bind_address: IpAddr,
 
     /// The port to listen on. It can't be turned off with 0.
-    #[arg(long, value_name = "int", default_value = "6443", value_parser = values::integer)]
+    #[arg(long, value_name = "int", default_value_t = i64::from(PORT), value_parser = values::integer)]
     pub secure_port: i64,
 
     /// The folder of apiserver.crt and apiserver.key, used if they are there and made if not. Ignored with

@@ -168,9 +168,30 @@ impl Metrics {
         let mut out = String::new();
         // Writing to a String does not fail.
         let _ = text::encode(&mut out, &self.registry);
-        // The end mark belongs to OpenMetrics, which this text does not claim to be.
-        out.trim_end_matches("# EOF\n").to_owned()
+        plain_text(&out)
     }
+}
+
+/// OpenMetrics as the older text format has it, which is what is served: there counters are described by the names of
+/// their samples, and no end is marked.
+fn plain_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 1024);
+    let mut lines = text.lines().filter(|line| *line != "# EOF").peekable();
+    while let Some(line) = lines.next() {
+        let described = line.strip_prefix("# HELP ").and_then(|help| help.split_once(' '));
+        let counted = described.filter(|(name, _)| lines.peek() == Some(&&*format!("# TYPE {name} counter")));
+        match counted {
+            Some((name, help)) => {
+                lines.next();
+                out.push_str(&format!("# HELP {name}_total {help}\n# TYPE {name}_total counter\n"));
+            }
+            None => {
+                out.push_str(line);
+                out.push('\n');
+            }
+        }
+    }
+    out
 }
 
 /// Resident memory of this process where the system tells.
@@ -179,4 +200,18 @@ fn resident_bytes() -> Option<f64> {
     let line = status.lines().find(|l| l.starts_with("VmRSS:"))?;
     let kib: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib * 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain_text;
+
+    #[test]
+    fn counters_are_described_by_the_names_of_their_samples() {
+        let open = "# HELP a_requests All.\n# TYPE a_requests counter\na_requests_total{verb=\"GET\"} 3\n\
+                    # HELP b_seconds Some.\n# TYPE b_seconds gauge\nb_seconds 1.5\n# EOF\n";
+        let plain = "# HELP a_requests_total All.\n# TYPE a_requests_total counter\na_requests_total{verb=\"GET\"} 3\n\
+                     # HELP b_seconds Some.\n# TYPE b_seconds gauge\nb_seconds 1.5\n";
+        assert_eq!(plain_text(open), plain);
+    }
 }

@@ -60,6 +60,34 @@ async fn a_bare_start_makes_everything_and_a_restart_keeps_it() {
     maps.get("kept").await.unwrap();
 }
 
+#[tokio::test]
+async fn a_second_server_on_a_folder_leaves_the_first_ones_files_alone() {
+    let server = Server::start(keelson(), &[]).await;
+    let before = std::fs::read_to_string(&server.kubeconfig).unwrap();
+    let port = before
+        .split("127.0.0.1:")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next())
+        .unwrap();
+    assert!(
+        before.contains(&format!("\"current-context\": \"keelson-{port}\"")),
+        "{before}"
+    );
+    let data = server.folder().join("keelson");
+    let mut second = std::process::Command::new(keelson());
+    second.arg(format!("--data-dir={}", data.display()));
+    second.arg(format!("--secure-port={}", free_port()));
+    let output = second.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    let expected = format!(
+        "Error: --data-dir: opening the store: the store is unavailable: {} is in use by another process\n",
+        data.join("store").display()
+    );
+    assert_eq!(told, expected);
+    assert_eq!(std::fs::read_to_string(&server.kubeconfig).unwrap(), before);
+}
+
 /// Reliability, file permissions: a careless umask gives nobody a key, a stored object or a recorded request.
 #[tokio::test]
 async fn what_is_written_is_for_its_owner_whatever_the_umask() {

@@ -25,9 +25,10 @@ const SHARED: &str = "store.db-shm";
 /// into it; nobody can tell.)
 pub(super) const LOG_MISSING: &str = "the file is missing, though the store was not closed";
 
-/// So often a lock that somebody has is tried again, with a pause before each.
-const LOCK_ATTEMPTS: u32 = 20;
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
+/// So often a lock that somebody has is tried again, with a pause before each: a predecessor that was killed has it for a
+/// moment, until the system has ended it.
+const LOCK_ATTEMPTS: u32 = 50;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// What the lock file holds while a server uses the store, and after one that ended without closing it.
 const OPEN: &[u8] = b"open\n";
