@@ -219,8 +219,10 @@ impl Server {
             self.code.merge(keelson_kube::code(&keelson_kube::CodeOptions {
                 event_time_to_live: settings.kubernetes.event_time_to_live,
             }));
+            self.code.merge(keelson_extensions::code());
             let hooks = keelson_kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
-            self.hooks.splice(0..0, hooks);
+            self.hooks
+                .splice(0..0, hooks.into_iter().chain(keelson_extensions::hooks()));
         }
         if self.elects && stored.store.is_shared() && !coordination::is_among(&self.schemes) {
             self.schemes.push(coordination::scheme());

@@ -106,7 +106,8 @@ fn registry() -> Verbs {
         encryption: keelson_storage::encryption::Encryption::none(),
         placement: Arc::default(),
     };
-    let code = keelson_kube::code(&keelson_kube::CodeOptions::default());
+    let mut code = keelson_kube::code(&keelson_kube::CodeOptions::default());
+    code.merge(keelson_extensions::code());
     let registry = Registry::new(
         &[&keelson::api::SCHEME],
         &code,

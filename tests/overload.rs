@@ -109,6 +109,7 @@ fn config() -> Config {
     let store = Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap());
     let mut config = Config::new(vec![&SCHEME], store, listener);
     config.resources.code = keelson_kube::code(&keelson_kube::CodeOptions::default());
+    config.resources.code.merge(keelson_extensions::code());
     config.resources.admission = keelson_kube::admission::chain();
     config.access.authentication = Authentication {
         chain: vec![Tokens::new(vec![Arc::new(StaticTokens::new(users))], None)],

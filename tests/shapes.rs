@@ -122,6 +122,7 @@ fn serve() -> SocketAddr {
             let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), None);
             let mut config = Config::new(vec![&SCHEME], store, listener);
             config.resources.code = keelson_kube::code(&keelson_kube::CodeOptions::default());
+            config.resources.code.merge(keelson_extensions::code());
             config.resources.admission = keelson_kube::admission::chain();
             config.clock = Arc::new(Fixed);
             config.resources.runtime = RuntimeConfig::parse(["api/all=true"]).unwrap();

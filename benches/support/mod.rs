@@ -62,6 +62,7 @@ pub fn serve_with(
             let listener = ListenerConfig::new(([127, 0, 0, 1], 0).into(), Some(tls));
             let mut config = Config::new(vec![&api::SCHEME], store, listener);
             config.resources.code = keelson_kube::code(&keelson_kube::CodeOptions::default());
+            config.resources.code.merge(keelson_extensions::code());
             config.resources.admission = keelson_kube::admission::chain();
             config.resources.known_versions = keelson_kube::KNOWN_VERSIONS;
             config.access.authentication = Authentication {

@@ -5,7 +5,6 @@
 
 pub mod admission;
 mod admissionregistration;
-pub mod apiextensions;
 mod apiregistration;
 mod apps;
 mod authentication;
@@ -66,7 +65,6 @@ pub fn code(options: &CodeOptions) -> KindCode {
     core::register(&mut code, options.event_time_to_live);
     for register in [
         admissionregistration::register,
-        apiextensions::register,
         apiregistration::register,
         apps::register,
         authentication::register,

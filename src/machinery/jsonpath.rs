@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use crate::reflect::{FieldDesc, Flags, LeafKind, Reflect, Slot, Type, Value, member};
 
+pub mod nested;
 mod parse;
 
 pub use parse::{MAX_STEPS, PathError};

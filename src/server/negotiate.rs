@@ -73,6 +73,15 @@ pub enum Offer {
     Plain,
 }
 
+/// What objects are written as that are asked for whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whole {
+    /// Any format.
+    AnyFormat,
+    /// Protobuf does not know their fields.
+    Text,
+}
+
 impl Offer {
     /// What reads and writes of an object through a subresource may get; of the object itself if the name is empty.
     /// Only the main resource and its status have columns: other subresources show the whole object, but as it is.
@@ -91,10 +100,21 @@ const STREAMS: [&str; 2] = [
 
 /// Chooses by the `Accept` header; no header accepts anything. The error is a 406 Status.
 pub fn negotiate(accept: Option<&str>, offer: Offer) -> Result<Accepted, StatusError> {
+    negotiate_whole(accept, offer, Whole::AnyFormat)
+}
+
+/// As [`negotiate`], of a resource whose objects may be written as `whole`.
+pub fn negotiate_whole(accept: Option<&str>, offer: Offer, whole: Whole) -> Result<Accepted, StatusError> {
+    let is_written = |accepted: &Accepted| {
+        let is_whole = accepted.shape == Shape::Object && offer != Offer::Plain;
+        !(is_whole && whole == Whole::Text && accepted.format == Format::Protobuf)
+    };
     let clauses = accept::clauses(accept.unwrap_or_default());
     let found = clauses.iter().find_map(|clause| {
         let taken = ALL.into_iter().filter(|f| clause.takes(f.media_type()));
-        taken.filter_map(|format| accepted(clause, format, offer)).next()
+        taken
+            .filter_map(|format| accepted(clause, format, offer))
+            .find(is_written)
     });
     let found = found.ok_or_else(|| StatusError::not_acceptable(&ALL.map(Format::media_type)))?;
     // The choice is made first, and only then looked at as a stream: another clause gets no chance.

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use crate::audit::{Audited, Trail};
 use crate::compress;
-use crate::negotiate::{self, Accepted, Format, Offer, header_text};
+use crate::negotiate::{self, Accepted, Format, Offer, Whole, header_text};
 use crate::pretty;
 use crate::respond::{self, Rendering};
 use crate::seat::{Seat, WatchSeat};
@@ -107,7 +107,9 @@ impl Request {
     }
 
     pub fn negotiate(&self, offer: Offer) -> Result<Accepted, StatusError> {
-        negotiate::negotiate(header_text(&self.headers, &header::ACCEPT), offer)
+        let custom = self.endpoint().is_some_and(|endpoint| endpoint.resource.is_custom());
+        let whole = if custom { Whole::Text } else { Whole::AnyFormat };
+        negotiate::negotiate_whole(header_text(&self.headers, &header::ACCEPT), offer, whole)
     }
 
     pub fn rendering(&self, format: Format) -> Rendering {

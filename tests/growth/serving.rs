@@ -208,6 +208,7 @@ fn serve(log: PathBuf) -> SocketAddr {
             listener.workers = 1;
             let mut config = Config::new(vec![&SCHEME], store, listener);
             config.resources.code = keelson_kube::code(&keelson_kube::CodeOptions::default());
+            config.resources.code.merge(keelson_extensions::code());
             config.resources.admission = keelson_kube::admission::chain();
             config.audit = audit(log);
             config.resources.runtime = RuntimeConfig::parse(["api/all=true"]).unwrap();

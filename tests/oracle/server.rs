@@ -200,6 +200,7 @@ pub fn config() -> Config {
         ListenerConfig::new(([127, 0, 0, 1], 0).into(), None),
     );
     config.resources.code = keelson_kube::code(&keelson_kube::CodeOptions::default());
+    config.resources.code.merge(keelson_extensions::code());
     config.resources.admission = keelson_kube::admission::chain();
     config.resources.runtime = RuntimeConfig::parse(["api/all=true"]).unwrap();
     config.access.authentication = Authentication {

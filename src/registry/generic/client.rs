@@ -19,7 +19,7 @@ use super::apply::Applying;
 use super::delete::Deleted;
 use super::managed::{RequestWriter, Tracking};
 use super::write::{Part, UpdateRequest, Updater};
-use super::{Context, Registry, Resource, Stored, Target, Verbs, Warnings};
+use super::{Context, Lister, NamespacedName, Registry, Resource, Stored, Target, Verbs, Warnings};
 
 /// The server's own identity.
 const SERVER: &str = "system:apiserver";
@@ -32,6 +32,7 @@ pub struct Client {
     /// Who owns what it writes; `None`: nobody does, and owners stay who they are.
     manager: Option<String>,
     dry_run: bool,
+    nested: bool,
 }
 
 impl Client {
@@ -42,6 +43,7 @@ impl Client {
             user,
             manager: Some(manager.to_owned()),
             dry_run: false,
+            nested: false,
         }
     }
 
@@ -65,6 +67,13 @@ impl Client {
     #[must_use]
     pub fn dry_run(self, dry_run: bool) -> Client {
         Client { dry_run, ..self }
+    }
+
+    /// The same for deletions that follow from another one, which no plug-in of kube-apiserver sees; see
+    /// [`Attributes::nested`](super::admission::Attributes::nested).
+    #[must_use]
+    pub fn nested(self) -> Client {
+        Client { nested: true, ..self }
     }
 
     /// The time that a write would carry now.
@@ -151,6 +160,11 @@ impl Objects {
         self.resource.all(&self.namespace).await
     }
 
+    /// The names of all objects. None of them is read.
+    pub async fn names(&self) -> Result<Vec<NamespacedName>, StatusError> {
+        Lister::new(self.resource.clone()).names(&self.namespace).await
+    }
+
     /// Makes an object; the answer is as it is stored. Defaults are applied before.
     pub async fn create(&self, mut object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
         self.resource.apply_defaults(&self.resource.hub, &mut *object);
@@ -230,7 +244,10 @@ impl Objects {
     }
 
     fn target<'a>(&'a self, name: &'a str, context: &'a Context) -> Target<'a> {
-        Target::own(&self.resource, name, context).subresource(self.described())
+        Target {
+            nested: self.client.nested,
+            ..Target::own(&self.resource, name, context).subresource(self.described())
+        }
     }
 
     fn described(&self) -> Option<&SubresourceDesc> {

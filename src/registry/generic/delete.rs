@@ -165,6 +165,9 @@ impl Resource {
         if self.strategy.is_deletion_settled(object) {
             return Step::Leave;
         }
+        if self.strategy.begin_deletion(context, object) {
+            return Step::Mark { then_remove: false };
+        }
         let grace = match self.strategy.grace_seconds(object, options) {
             None => None,
             // What was marked then is removed now: that deletion was interrupted.

@@ -34,6 +34,11 @@ impl Endpoint {
 }
 
 impl Resource {
+    /// It was made at run time and is served beside the resources of the build, by the rules of the API extensions server.
+    pub fn is_custom(&self) -> bool {
+        self.custom
+    }
+
     /// Ends its watches; requests that are under way finish.
     pub(super) fn retire(&self) {
         self.key_space.release();

@@ -6,9 +6,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use keelson_machinery::object::Gvk;
-use keelson_machinery::scheme::{KindDesc, KindRef, Scheme, TypeDesc};
+use keelson_machinery::scheme::{KindDesc, KindRef, Names, Scheme, TypeDesc};
 use keelson_machinery::table::{CellFunctions, Descriptions, TableColumns, TableError};
 use keelson_machinery::validation::declarative::{self, TypeChecks};
 use sha2::{Digest, Sha256};
@@ -18,6 +17,7 @@ use super::admission::Admission;
 use super::code::Described;
 use super::conversion::ConversionStrategy;
 use super::key_space::KeySpaces;
+use super::served::OwnDefinitions;
 use super::snapshot::{Installed, Snapshot};
 use super::{Backend, CodeError, Endpoint, KindCode, Registry, RegistryError, Resource, ResourceCode, ServedKind};
 use crate::cache::Indexes;
@@ -28,8 +28,6 @@ pub struct Definition {
     pub versions: Vec<VersionDefinition>,
     /// Where discovery lists its group, if it is a new one: groups with a higher priority come first.
     pub group_priority: i32,
-    /// Deflated JSON of its definitions for OpenAPI, as [`Scheme::definitions`].
-    pub definitions: Bytes,
     /// How its objects get from one version to another.
     pub conversion: ConversionStrategy,
     /// What no definition can say, of a resource with this hub version.
@@ -47,6 +45,8 @@ pub struct VersionDefinition {
     pub served: bool,
     /// Its place in the group, if it is a new version there; those with equal priorities are ordered by maturity.
     pub priority: i32,
+    /// What OpenAPI has of it.
+    pub definitions: Arc<dyn OwnDefinitions>,
 }
 
 /// Why a resource can't be served.
@@ -76,6 +76,8 @@ struct ResourceParts {
     hub: KindRef,
     conversion: ConversionStrategy,
     code: ResourceCode,
+    /// See [`Resource::is_custom`].
+    custom: bool,
 }
 
 /// What resources are made with.
@@ -118,11 +120,21 @@ impl Registry {
         true
     }
 
+    /// Has discovery say that a resource has these verbs, whatever is served of it.
+    pub fn announce(&self, group: &str, plural: &str, verbs: &Names) {
+        let _turn = self.turn();
+        let mut snapshot = Snapshot::clone(&self.current.load());
+        let mut served = (*snapshot.served).clone();
+        if served.set_verbs(group, plural, verbs) {
+            snapshot.served = Arc::new(served);
+            self.put(snapshot);
+        }
+    }
+
     fn install_now(&self, definition: Definition) -> Result<Option<Installed>, InstallError> {
         let Definition {
             versions,
             group_priority,
-            definitions,
             conversion,
             code,
         } = definition;
@@ -135,14 +147,15 @@ impl Registry {
         if let Some(kind) = kinds.first() {
             served.remove(&kind.group, &kind.plural);
         }
-        for VersionDefinition { kind, priority, .. } in versions.into_iter().filter(|version| version.served) {
-            let (group, version) = (kind.group.clone(), kind.version.clone());
+        for version in versions.into_iter().filter(|version| version.served) {
+            let kind = &version.kind;
+            let (group, name) = (kind.group.clone(), kind.version.clone());
             let kinds = vec![ServedKind {
-                desc: kind,
+                desc: version.kind,
                 storage_version: storage_version.clone().unwrap_or_default(),
-                definitions: Some(definitions.clone()),
+                definitions: Some(version.definitions),
             }];
-            served.add((group, group_priority), (version, priority), kinds);
+            served.add((group, group_priority), (name, version.priority), kinds);
         }
         snapshot.served = Arc::new(served);
         let installed = self.parts.install_own(&snapshot, kinds, &conversion, &code)?;
@@ -216,6 +229,13 @@ impl Parts {
         types.find(|t| (t.group, t.version, t.kind) == (group, version, kind))
     }
 
+    /// Whether a scheme has this version of a group.
+    pub fn has_version(&self, group: &str, version: &str) -> bool {
+        let groups = self.schemes.iter().flat_map(|scheme| scheme.groups);
+        let mut versions = groups.filter(|g| g.name == group).flat_map(|g| g.versions);
+        versions.any(|v| v.version == version)
+    }
+
     fn is_of_the_build(&self, group: &str, plural: &str) -> bool {
         let groups = self.schemes.iter().flat_map(|scheme| scheme.groups);
         let mut kinds = groups.filter(|g| g.name == group).flat_map(kinds_of);
@@ -250,11 +270,16 @@ impl Parts {
     ) -> Result<Installed, RegistryError> {
         let descriptions = self.schemes.first().copied().map(descriptions).unwrap_or_default();
         if !conversion.has_hub_per_version() {
-            return self.install(snapshot, versions, |resource| Ok(code(resource.hub)), &descriptions);
+            let code = |resource: &Described<'_>| Ok(code(resource.hub));
+            return self.install(snapshot, (versions, true), code, &descriptions);
         }
         let storage = versions.iter().find(|kind| kind.storage).or(versions.first());
         let storage = storage.cloned().ok_or(RegistryError::NoVersion)?;
-        let others = versions.iter().filter(|kind| !kind.is(&storage)).cloned();
+        let served = |kind: &KindDesc| snapshot.served.kind(&kind.group, &kind.version, &kind.plural).is_some();
+        let others = versions
+            .iter()
+            .filter(|kind| !kind.is(&storage) && served(kind))
+            .cloned();
         let mut made: Option<Installed> = None;
         for hub in std::iter::once(storage.clone()).chain(others) {
             let parts = ResourceParts {
@@ -264,6 +289,7 @@ impl Parts {
                 conversion: conversion.clone(),
                 code: code(&hub),
                 hub,
+                custom: true,
             };
             let of_version = self.make(snapshot, parts, &descriptions).inspect_err(|_| {
                 if let Some(made) = &made {
@@ -279,11 +305,11 @@ impl Parts {
     }
 
     /// Makes a resource of `own` versions with endpoints for those of them that the snapshot serves. `code_of` says what
-    /// code it has.
+    /// code it has; `custom`: see [`Resource::is_custom`].
     pub fn install(
         &self,
         snapshot: &Snapshot,
-        own: Vec<KindRef>,
+        (own, custom): (Vec<KindRef>, bool),
         code_of: impl FnOnce(&Described<'_>) -> Result<ResourceCode, CodeError>,
         descriptions: &Descriptions,
     ) -> Result<Installed, RegistryError> {
@@ -309,6 +335,7 @@ impl Parts {
             hub,
             conversion: ConversionStrategy::Code,
             code,
+            custom,
         };
         self.make(snapshot, parts, descriptions)
     }
@@ -339,6 +366,7 @@ impl Parts {
             hub,
             conversion,
             code,
+            custom,
         } = parts;
         let first = own.first().unwrap_or(&storage);
         let backend = self.backend.of(&storage.group, &storage.plural);
@@ -374,6 +402,7 @@ impl Parts {
             storage,
             indexes: Indexes::default(),
             versions,
+            custom,
         }
     }
 

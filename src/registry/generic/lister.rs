@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use keelson_base::cooperative::Slices;
+use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
@@ -48,6 +49,17 @@ impl Lister {
     pub async fn get(&self, key: &NamespacedName) -> Result<Option<Box<dyn Object>>, StatusError> {
         match self.entry(key).await? {
             Some(entry) => self.resource.decode(&entry).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The metadata of one object, without a look at the rest where that is possible; `None`: there is none.
+    ///
+    /// # Errors
+    /// The store can't be read, or the object.
+    pub async fn metadata(&self, key: &NamespacedName) -> Result<Option<ObjectMeta>, StatusError> {
+        match self.entry(key).await? {
+            Some(entry) => self.resource.decode_metadata(&entry).map(Some),
             None => Ok(None),
         }
     }

@@ -89,6 +89,8 @@ impl Resource {
                     set = FieldSet::of_fields(&["status"]);
                 }
             }
+            // Whatever else an object has at its root: it is put back all the same.
+            Part::Status if self.custom => set = FieldSet::of_fields(&["metadata", "spec"]),
             Part::Status => {
                 for field in &self.hub.message.fields {
                     if !matches!(field.json.as_str(), "metadata" | "status") {

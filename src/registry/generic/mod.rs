@@ -77,7 +77,9 @@ pub use read::{Stored, parse_revision};
 #[cfg(test)]
 pub(crate) use reflector::Reflector;
 pub use runtime_config::{RuntimeConfig, RuntimeConfigError};
-pub use served::{Catalog, MergedCatalog, Served, ServedGroup, ServedKind, ServedVersion};
+pub use served::{
+    Catalog, MergedCatalog, OwnDefinitions, Served, ServedGroup, ServedKind, ServedVersion, maturity_order,
+};
 pub use strategy::{
     Annotate, AnyStrategy, Confirming, Context, DefaultStrategy, MetadataChecks, RepeatedChecks, Reserving, Strategy,
     Warnings,
@@ -141,6 +143,7 @@ pub struct Resource {
     /// A digest of these: what was read from an entry is kept under it.
     selectable_id: u64,
     indexes: Indexes,
+    custom: bool,
     transformer: ForResource,
     conversion: ConversionStrategy,
     /// What it shares with the others.
@@ -205,7 +208,12 @@ impl Registry {
         let mut resources = Vec::new();
         for (scheme, versions) in resources_of(schemes) {
             let descriptions = install::descriptions(scheme);
-            let installed = parts.install(&snapshot, versions, |resource| code.of(resource), &descriptions)?;
+            let installed = parts.install(
+                &snapshot,
+                (versions, false),
+                |resource| code.of(resource),
+                &descriptions,
+            )?;
             resources.push(installed.resource.clone());
             snapshot.put(installed);
         }
@@ -236,10 +244,16 @@ impl Registry {
         served.map(|e| e.kind.plural.clone())
     }
 
-    /// Whether anything of this group is served, in any version.
+    /// Whether a resource of the build is served of this group, in any version.
     pub fn serves_group(&self, group: &str) -> bool {
         let current = self.current.load();
-        current.group(group).any(|installed| !installed.endpoints.is_empty())
+        let mut built = current.group(group).filter(|installed| !installed.resource.custom);
+        built.any(|installed| !installed.endpoints.is_empty())
+    }
+
+    /// Whether the build has this version of a group, served or not: no other resource can be of it.
+    pub fn is_of_the_build(&self, group: &str, version: &str) -> bool {
+        self.parts.has_version(group, version)
     }
 
     /// The resource of a group, whatever versions of it are served.

@@ -8,9 +8,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use bytes::Bytes;
 use keelson_machinery::reflect::{Desc, Id, Name};
-use keelson_machinery::scheme::{KindDesc, KindRef, Scheme, TypeDesc};
+use keelson_machinery::scheme::{KindDesc, KindRef, Names, Scheme, TypeDesc};
 
 use super::RuntimeConfig;
 
@@ -56,8 +55,22 @@ pub struct ServedKind {
     pub desc: KindRef,
     /// Group and version in which its objects are stored.
     pub storage_version: (Name, Name),
-    /// Deflated JSON of the definitions that OpenAPI has of it, as [`Scheme::definitions`]; `None`: those of the build.
-    pub definitions: Option<Bytes>,
+    /// What OpenAPI has of it; `None`: definitions of the build.
+    pub definitions: Option<Arc<dyn OwnDefinitions>>,
+}
+
+/// The OpenAPI definitions of a kind that is made at run time.
+pub trait OwnDefinitions: Send + Sync {
+    /// `{"<definition>": <OpenAPI v3 schema>}` as JSON text without white space between tokens; they may refer to
+    /// definitions of the build. Asked for when a document is made.
+    fn definitions(&self) -> Vec<u8>;
+}
+
+impl ServedKind {
+    /// It is made at run time: discovery says of it what the API extensions server says, in its order.
+    pub fn is_custom(&self) -> bool {
+        self.definitions.is_some()
+    }
 }
 
 impl Deref for ServedKind {
@@ -189,6 +202,35 @@ impl Served {
         self.put(group);
     }
 
+    /// Says that a resource has these verbs, in all versions; false: it said so before.
+    pub(super) fn set_verbs(&mut self, name: &str, plural: &str, verbs: &Names) -> bool {
+        let is_other = |kind: &ServedKind| kind.plural == plural && kind.verbs != *verbs;
+        let group = self.groups.iter().position(|g| g.name == name);
+        let Some(place) = group.filter(|place| {
+            let group = self.groups.get(*place);
+            let mut kinds = group
+                .into_iter()
+                .flat_map(|group| &group.versions)
+                .flat_map(|v| &v.kinds);
+            kinds.any(is_other)
+        }) else {
+            return false;
+        };
+        let mut group = Arc::unwrap_or_clone(self.groups.remove(place));
+        for version in std::mem::take(&mut group.versions) {
+            let mut version = Arc::unwrap_or_clone(version);
+            for kind in version.kinds.iter_mut().filter(|kind| is_other(kind)) {
+                kind.desc = KindRef::Shared(Arc::new(KindDesc {
+                    verbs: verbs.clone(),
+                    ..KindDesc::clone(&kind.desc)
+                }));
+            }
+            group.put(version);
+        }
+        self.put(group);
+        true
+    }
+
     fn put(&mut self, group: ServedGroup) {
         self.generation = Id::fresh();
         if !group.versions.is_empty() {
@@ -244,6 +286,12 @@ impl ServedGroup {
             key(a).cmp(&key(b)).then_with(|| a.version.cmp(&b.version))
         });
     }
+}
+
+/// How the names of versions are ordered, the preferred ones greater: `v2`, `v1`, `v1beta1`; others come last, by name.
+pub fn maturity_order(a: &str, b: &str) -> std::cmp::Ordering {
+    let order = maturity(a).cmp(&maturity(b));
+    order.then_with(|| b.cmp(a))
 }
 
 /// How versions without a priority are ordered, the preferred ones greater: `v10`, `v2`, `v1`, `v11beta2`, `v3beta1`,

@@ -268,6 +268,12 @@ pub trait Strategy: Send + Sync + 'static {
         None
     }
 
+    /// Begins the deletion of an object in the way of the kind, which marks it: there are no propagation policies then.
+    /// False: it is deleted as objects of most kinds are.
+    fn begin_deletion(&self, _context: &Context, _object: &mut Self::Object) -> bool {
+        false
+    }
+
     /// Called on an object that a deletion marks and leaves behind, the first time.
     fn prepare_for_deletion(&self, _object: &mut Self::Object) {}
 

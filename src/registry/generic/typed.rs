@@ -223,6 +223,10 @@ impl<S: Strategy<Object: Sized>> Strategy for Typed<S> {
         self.0.grace_seconds(shared(object)?, options)
     }
 
+    fn begin_deletion(&self, context: &Context, object: &mut dyn Object) -> bool {
+        changeable(object).is_some_and(|object| self.0.begin_deletion(context, object))
+    }
+
     fn prepare_for_deletion(&self, object: &mut dyn Object) {
         if let Some(object) = changeable(object) {
             self.0.prepare_for_deletion(object);

@@ -232,13 +232,16 @@ impl Resource {
         }
     }
 
-    /// Counts a change of anything but metadata and status, for kinds that count them.
+    /// Counts a change of anything but metadata and a status that is written apart, for kinds that count them.
     fn count_generation(&self, new: &mut dyn Object, old: &dyn Object) {
         if !self.hub.generation {
             return;
         }
+        let apart = self.has_status();
         let same = |index: usize, name: &str| {
-            matches!(name, "metadata" | "status") || equality::equal_field(new.as_reflect(), old.as_reflect(), index)
+            name == "metadata"
+                || (apart && name == "status")
+                || equality::equal_field(new.as_reflect(), old.as_reflect(), index)
         };
         let unchanged = new.desc().fields.iter().enumerate().all(|(i, f)| same(i, &f.json))
             && equality::equal_rest(new.as_reflect(), old.as_reflect());

@@ -57,7 +57,10 @@ pub(super) fn api_resource_list(group: &str, version: &ServedVersion) -> Value {
             resources.push((name, value));
         }
     }
-    resources.sort_by(|a, b| a.0.cmp(&b.0));
+    // Those of custom resources come as their definitions have them.
+    if !version.kinds.iter().all(ServedKind::is_custom) {
+        resources.sort_by(|a, b| a.0.cmp(&b.0));
+    }
     out.insert(
         "resources".into(),
         resources.into_iter().map(|(_, value)| value).collect(),
@@ -109,7 +112,7 @@ fn resource(kind: &ServedKind) -> Value {
     out.insert("singularName".into(), kind.singular.as_str().into());
     out.insert("namespaced".into(), kind.namespaced.into());
     out.insert("kind".into(), kind.kind.as_str().into());
-    out.insert("verbs".into(), json!(sorted(&kind.verbs)));
+    out.insert("verbs".into(), json!(verbs(kind, &kind.verbs)));
     insert_names(&mut out, kind);
     if !kind.unstored {
         let (group, version) = &kind.storage_version;
@@ -119,18 +122,18 @@ fn resource(kind: &ServedKind) -> Value {
     Value::Object(out)
 }
 
-fn subresource(kind: &KindDesc, sub: &SubresourceDesc, name: &str) -> Value {
+fn subresource(kind: &ServedKind, sub: &SubresourceDesc, name: &str) -> Value {
     let mut out = Map::new();
     out.insert("name".into(), name.into());
     out.insert("singularName".into(), "".into());
     out.insert("namespaced".into(), kind.namespaced.into());
-    let (group, version, kind) = body_kind(kind, sub);
+    let (group, version, body) = body_kind(kind, sub);
     if !version.is_empty() {
         out.insert("group".into(), group.into());
         out.insert("version".into(), version.into());
     }
-    out.insert("kind".into(), kind.into());
-    out.insert("verbs".into(), json!(sorted(&sub.verbs)));
+    out.insert("kind".into(), body.into());
+    out.insert("verbs".into(), json!(verbs(kind, &sub.verbs)));
     Value::Object(out)
 }
 
@@ -154,35 +157,36 @@ fn insert_names(out: &mut Map<String, Value>, kind: &KindDesc) {
     }
 }
 
-fn sorted(verbs: &Names) -> Vec<&str> {
+/// Sorted, unless the kind is a custom resource.
+fn verbs<'v>(kind: &ServedKind, verbs: &'v Names) -> Vec<&'v str> {
     let mut verbs = verbs.to_vec();
-    verbs.sort_unstable();
+    if !kind.is_custom() {
+        verbs.sort_unstable();
+    }
     verbs
 }
 
 /// A version in aggregated discovery.
 pub(super) fn aggregated_version(version: &ServedVersion) -> Value {
-    let resources: Vec<Value> = version.kinds.iter().map(|kind| aggregated_resource(kind)).collect();
+    let resources: Vec<Value> = version.kinds.iter().map(aggregated_resource).collect();
     json!({"version": version.version.as_str(), "resources": resources, "freshness": "Current"})
 }
 
-fn aggregated_resource(kind: &KindDesc) -> Value {
+fn aggregated_resource(kind: &ServedKind) -> Value {
     let mut out = Map::new();
     out.insert("resource".into(), kind.plural.as_str().into());
-    // kube-apiserver leaves group and version empty where they are those of the list.
-    out.insert(
-        "responseKind".into(),
-        json!({"group": "", "version": "", "kind": kind.kind.as_str()}),
-    );
+    out.insert("responseKind".into(), response_kind(kind, ("", "", &kind.kind)));
     out.insert(
         "scope".into(),
         if kind.namespaced { "Namespaced" } else { "Cluster" }.into(),
     );
     out.insert("singularResource".into(), kind.singular.as_str().into());
-    out.insert("verbs".into(), json!(sorted(&kind.verbs)));
+    out.insert("verbs".into(), json!(verbs(kind, &kind.verbs)));
     insert_names(&mut out, kind);
     let mut subs: Vec<&SubresourceDesc> = kind.subresources.iter().collect();
-    subs.sort_by(|a, b| a.name.cmp(&b.name));
+    if !kind.is_custom() {
+        subs.sort_by(|a, b| a.name.cmp(&b.name));
+    }
     if !subs.is_empty() {
         out.insert(
             "subresources".into(),
@@ -192,13 +196,20 @@ fn aggregated_resource(kind: &KindDesc) -> Value {
     Value::Object(out)
 }
 
-fn aggregated_subresource(kind: &KindDesc, sub: &SubresourceDesc) -> Value {
-    let (group, version, body) = body_kind(kind, sub);
+fn aggregated_subresource(kind: &ServedKind, sub: &SubresourceDesc) -> Value {
     json!({
         "subresource": sub.name.as_str(),
-        "responseKind": {"group": group, "version": version, "kind": body},
-        "verbs": sorted(&sub.verbs),
+        "responseKind": response_kind(kind, body_kind(kind, sub)),
+        "verbs": verbs(kind, &sub.verbs),
     })
+}
+
+/// kube-apiserver leaves group and version of built-in kinds empty where they are those of the list.
+fn response_kind(of: &ServedKind, (group, version, kind): (&str, &str, &str)) -> Value {
+    match version.is_empty() && of.is_custom() {
+        true => json!({"group": of.group.as_str(), "version": of.version.as_str(), "kind": kind}),
+        false => json!({"group": group, "version": version, "kind": kind}),
+    }
 }
 
 /// The first eight bytes of SHA-256 over `group/version/Kind` as stored, in base64.

@@ -106,7 +106,7 @@ fn is_common(name: &str) -> bool {
 }
 
 /// Reads definitions in the form of [`Scheme::definitions`].
-pub(super) fn inflated(bytes: &[u8]) -> Result<Definitions, DefinitionsError> {
+fn inflated(bytes: &[u8]) -> Result<Definitions, DefinitionsError> {
     let mut text = Vec::new();
     ZlibDecoder::new(bytes).take(MAX_BYTES).read_to_end(&mut text)?;
     Ok(serde_json::from_slice(&text)?)

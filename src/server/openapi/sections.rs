@@ -2,7 +2,7 @@
 
 use keelson_machinery::reflect::Name;
 
-use super::definitions::{Definitions, DefinitionsError, META, inflated};
+use super::definitions::{Definitions, DefinitionsError, META};
 use super::operations::{Answer, FixedDocument, JSON, JWK_SET, OBJECT_TYPES, PathItem};
 use super::paths::Resource;
 use crate::discovery::{Served, ServedGroup, ServedVersion};
@@ -217,7 +217,9 @@ fn version_section(
         };
         section.paths.extend(resource.paths(served));
         if let Some(own) = &kind.definitions {
-            section.own.extend(inflated(own)?);
+            section
+                .own
+                .extend(serde_json::from_slice::<Definitions>(&own.definitions())?);
         }
     }
     section.paths.sort_by(|a, b| a.path.cmp(&b.path));

@@ -9,7 +9,7 @@ use keelson_registry::{Endpoint, Target};
 
 use super::options::{WriteOptions, Writing};
 use super::place::check_namespace;
-use super::{Rest, namespace, write_options};
+use super::{Rest, custom, namespace, write_options};
 use crate::negotiate::Offer;
 use crate::request::Request;
 
@@ -17,12 +17,15 @@ impl Rest {
     pub(super) async fn create(&self, request: &Request, endpoint: &Endpoint) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
         let options = WriteOptions::parse(&request.query, Writing::Create)?;
-        let mut object = request
-            .object(&self.registry, &endpoint.kind, options.field_validation)
+        let (mut object, other_kind) = request
+            .object(&self.registry, endpoint, options.field_validation)
             .await?;
         endpoint.resource.apply_defaults(&endpoint.kind, &mut *object);
         request.audit.sent(&*object, Some(object.meta()));
         take_namespace(request, endpoint, &mut *object)?;
+        if let Some(kind) = other_kind {
+            return Err(custom::other_kind(endpoint, &object.meta().name, &kind));
+        }
         drop_repeated_owners(&request.warnings, &mut *object, OwnersRead::Sent);
         let hub = endpoint.resource.to_hub(&endpoint.kind, object)?;
         let context = self.context(request, endpoint, options.dry_run);

@@ -22,6 +22,17 @@ pub struct Told {
     pub problems: Vec<String>,
     /// See [`managedfields::written_empty`].
     pub written_empty: FieldSet,
+    /// The kind that a body names which may name another one ([`Naming::Custom`]), if it does.
+    pub other_kind: Option<String>,
+}
+
+/// What a body has to say of its type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Naming {
+    /// What it says must be right.
+    Built,
+    /// It has to name kind and version; whether it is the right kind is a matter of validation.
+    Custom,
 }
 
 /// Decodes a body as an object of a kind, with defaults not yet applied.
@@ -30,13 +41,20 @@ pub struct Told {
 /// validation is strict, has unknown or repeated fields.
 pub fn decode_object(
     registry: &Registry,
-    kind: &KindDesc,
+    (kind, naming): (&KindDesc, Naming),
     format: Format,
     body: &[u8],
     validation: FieldValidation,
 ) -> Result<(Box<dyn Object>, Told), StatusError> {
     let mut object = kind.new_object();
-    let told = decode_kind(registry, &kind.gvk(), format, body, validation, &mut *object)?;
+    let (gvk, message) = (kind.gvk(), &mut *object);
+    let body = Body {
+        registry,
+        kind: &gvk,
+        naming,
+        body,
+    };
+    let told = body.decode(format, validation, message)?;
     Ok((object, told))
 }
 
@@ -49,35 +67,14 @@ pub fn decode_kind(
     validation: FieldValidation,
     object: &mut dyn Kind,
 ) -> Result<Told, StatusError> {
-    let body = Body { registry, kind, body };
-    let mut written_empty = FieldSet::EMPTY;
-    let (named, problems) = match format {
-        Format::Protobuf => (body.protobuf(object)?, Vec::new()),
-        Format::Json => {
-            let found = body.json(body.body, object)?;
-            written_empty = managedfields::written_empty(body.body, object.as_reflect());
-            found
-        }
-        Format::Yaml => {
-            let (json, repeated) = yaml::to_json_strict(body.body).map_err(|e| body.unrecognized(&e.to_string()))?;
-            let (named, found) = body.json(&json, object)?;
-            written_empty = managedfields::written_empty(&json, object.as_reflect());
-            let mut problems = yaml_problems(repeated, validation);
-            problems.extend(found);
-            (named, problems)
-        }
+    let naming = Naming::Built;
+    let body = Body {
+        registry,
+        kind,
+        naming,
+        body,
     };
-    let problems = match validation {
-        FieldValidation::Ignore => Vec::new(),
-        FieldValidation::Strict if !problems.is_empty() => {
-            return Err(body.unhandled(&named, &strict_error(&problems)));
-        }
-        _ => problems,
-    };
-    Ok(Told {
-        problems,
-        written_empty,
-    })
+    body.decode(format, validation, object)
 }
 
 /// The text of all that a strict decoder objects to.
@@ -98,10 +95,44 @@ fn yaml_problems(repeated: Option<String>, validation: FieldValidation) -> Vec<S
 struct Body<'a> {
     registry: &'a Registry,
     kind: &'a Gvk,
+    naming: Naming,
     body: &'a [u8],
 }
 
 impl Body<'_> {
+    fn decode(&self, format: Format, validation: FieldValidation, object: &mut dyn Kind) -> Result<Told, StatusError> {
+        let mut written_empty = FieldSet::EMPTY;
+        let (named, problems) = match format {
+            Format::Protobuf => (self.protobuf(object)?, Vec::new()),
+            Format::Json => {
+                let found = self.json(self.body, object)?;
+                written_empty = managedfields::written_empty(self.body, object.as_reflect());
+                found
+            }
+            Format::Yaml => {
+                let (json, repeated) =
+                    yaml::to_json_strict(self.body).map_err(|e| self.unrecognized(&e.to_string()))?;
+                let (named, found) = self.json(&json, object)?;
+                written_empty = managedfields::written_empty(&json, object.as_reflect());
+                let mut problems = yaml_problems(repeated, validation);
+                problems.extend(found);
+                (named, problems)
+            }
+        };
+        let problems = match validation {
+            FieldValidation::Ignore => Vec::new(),
+            FieldValidation::Strict if !problems.is_empty() => {
+                return Err(self.unhandled(&named, &strict_error(&problems)));
+            }
+            _ => problems,
+        };
+        Ok(Told {
+            problems,
+            written_empty,
+            other_kind: (named.kind != *self.kind.kind && !named.kind.is_empty()).then_some(named.kind),
+        })
+    }
+
     fn protobuf(&self, object: &mut dyn Kind) -> Result<TypeMeta, StatusError> {
         let unknown = protobuf::decode_envelope(self.body).map_err(|e| self.unrecognized(&e.to_string()))?;
         let named = TypeMeta {
@@ -141,6 +172,9 @@ impl Body<'_> {
     }
 
     fn check_type(&self, named: &TypeMeta) -> Result<(), StatusError> {
+        if self.naming == Naming::Custom {
+            return self.check_custom_type(named);
+        }
         check_type(self.registry, self.kind, named).map_err(|fault| match fault {
             TypeFault::Malformed(why) => self.unrecognized(&why),
             TypeFault::OtherVersion(named) => StatusError::bad_request(format!(
@@ -149,6 +183,22 @@ impl Body<'_> {
             )),
             TypeFault::Unknown(why) | TypeFault::OtherKind(why) => self.unhandled(named, &why),
         })
+    }
+
+    fn check_custom_type(&self, named: &TypeMeta) -> Result<(), StatusError> {
+        let is_version = named.api_version.matches('/').count() <= 1;
+        if named.kind.is_empty() || !is_version {
+            let shown = json::lossy_text(self.body);
+            return Err(self.unrecognized(&format!("Object 'Kind' is missing in '{shown}'")));
+        }
+        let expected = self.kind.api_version();
+        if named.api_version == expected {
+            return Ok(());
+        }
+        Err(StatusError::bad_request(format!(
+            "the API version in the data ({}) does not match the expected API version ({expected})",
+            named.api_version,
+        )))
     }
 
     fn unread(&self, named: &TypeMeta, error: &DecodeError) -> StatusError {

@@ -28,8 +28,13 @@ impl Delegate for Rest {
 
     fn serve<'a>(&'a self, request: &'a Request, endpoint: &'a Arc<Endpoint>) -> LocalBoxFuture<'a, HttpResponse> {
         Box::pin(async move {
-            let result = self.handle(request, endpoint).await;
-            let mut response = result.unwrap_or_else(|error| request.error(&error));
+            let mut response = match endpoint.resource.is_custom() {
+                true => self.handle_custom(request, endpoint).await,
+                false => self
+                    .handle(request, endpoint)
+                    .await
+                    .unwrap_or_else(|error| request.error(&error)),
+            };
             respond::add_warnings(&mut response, &request.warnings.borrow());
             response
         })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use keelson_machinery::meta::v1::ListMeta;
 use keelson_machinery::object::Object;
+use keelson_machinery::scheme::KindDesc;
 use keelson_machinery::status::StatusError;
 use keelson_registry::Endpoint;
 use keelson_registry::cache::Items;
@@ -177,9 +178,28 @@ impl Start {
     }
 }
 
+/// Whether a custom resource selects by a label, which is the path of the field.
+fn is_selectable(kind: &KindDesc, label: &str) -> bool {
+    match label {
+        "metadata.name" => true,
+        "metadata.namespace" => kind.namespaced,
+        label => kind.selectable_fields.contains(label),
+    }
+}
+
 /// The options with paths for field labels; an error for a label that the kind does not select by.
 pub(super) fn resolve_fields(endpoint: &Endpoint, mut options: ListOptions) -> Result<ListOptions, StatusError> {
     let kind = &endpoint.kind;
+    if endpoint.resource.is_custom()
+        && let Some(term) = options
+            .fields
+            .terms()
+            .iter()
+            .find(|term| !is_selectable(kind, &term.field))
+    {
+        let text = format!("field label not supported: {}", term.field);
+        return Err(StatusError::bad_request(text));
+    }
     let resolved = options
         .fields
         .resolve(&kind.selectable_fields.to_vec(), kind.namespaced);

@@ -5,6 +5,8 @@ mod apply;
 mod body;
 mod continue_token;
 mod create;
+mod custom;
+mod custom_scale;
 pub mod decode;
 mod delegate;
 mod delete;

@@ -228,7 +228,7 @@ async fn whole_list(
     let is_protobuf = format == Format::Protobuf;
     let wants_text = !is_protobuf || rendering.recording.objects();
     let (mut text, mut raw, mut part) = (Vec::new(), Vec::new(), Vec::new());
-    begin_list_json(&version, &kind.list_kind, meta, &mut text);
+    begin_list_json(&version, &kind.list_kind, &metadata_json(endpoint, meta), &mut text);
     begin_list_protobuf(meta, &mut raw);
     let (mut slices, mut empty) = (Slices::begin(), true);
     for object in objects {
@@ -270,7 +270,9 @@ pub(super) async fn metadata_list(
     let is_protobuf = format == Format::Protobuf;
     let wants_text = !is_protobuf || rendering.recording.objects();
     let (mut text, mut raw) = (Vec::new(), Vec::new());
-    begin_list_json(version, KIND, meta, &mut text);
+    let mut list_meta = Vec::new();
+    json::write(meta, &mut list_meta);
+    begin_list_json(version, KIND, &list_meta, &mut text);
     begin_list_protobuf(meta, &mut raw);
     let (mut part, mut empty) = (Vec::new(), true);
     let mut slices = Slices::begin();
@@ -327,14 +329,25 @@ fn internal_type(group: &str, kind: &str) -> String {
 }
 
 /// Everything up to the first item.
-fn begin_list_json(version: &str, kind: &str, meta: &ListMeta, out: &mut Vec<u8>) {
+fn begin_list_json(version: &str, kind: &str, meta: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"kind\":\"");
     out.extend_from_slice(kind.as_bytes());
     out.extend_from_slice(b"\",\"apiVersion\":\"");
     out.extend_from_slice(version.as_bytes());
     out.extend_from_slice(b"\",\"metadata\":");
-    json::write(meta, out);
+    out.extend_from_slice(meta);
     out.extend_from_slice(b",\"items\":[");
+}
+
+/// The metadata of a list of whole objects. That of custom resources says that it does not go on.
+pub(super) fn metadata_json(endpoint: &Endpoint, meta: &ListMeta) -> Vec<u8> {
+    let mut out = Vec::new();
+    json::write(meta, &mut out);
+    if endpoint.resource.is_custom() && meta.r#continue.is_empty() {
+        let separator: &[u8] = if out == b"{}" { b"" } else { b"," };
+        out = [b"{\"continue\":\"\"", separator, out.get(1..).unwrap_or_default()].concat();
+    }
+    out
 }
 
 fn begin_list_protobuf(meta: &ListMeta, out: &mut Vec<u8>) {

@@ -5,6 +5,7 @@ use actix_web::http::header;
 use bytes::Bytes;
 use keelson_base::cooperative::aside;
 use keelson_machinery::budget::Budget;
+use keelson_machinery::decode::TypeMeta;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
@@ -22,7 +23,7 @@ use keelson_registry::{Endpoint, Registry, Target};
 use super::decode::{TypeFault, check_type, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::update::check_name;
-use super::{Rest, named, write_options};
+use super::{Rest, custom, named, write_options};
 use crate::negotiate::Offer;
 use crate::request::{LARGE_BODY_BYTES, Request};
 
@@ -134,10 +135,15 @@ impl Patching<'_> {
             kind,
             mut object,
             written_empty,
+            other_type,
         } = patched;
         request.written_empty.replace(written_empty);
         request.warnings.borrow_mut().extend(problems);
         check_name(request, endpoint, &mut *object)?;
+        if let Some(named) = other_type {
+            let name = &object.meta().name;
+            return Err(custom::other_type(endpoint, name, &named.kind, &named.api_version));
+        }
         drop_repeated_owners(&request.warnings, &mut *object, OwnersRead::Admitted);
         endpoint.resource.apply_defaults(&kind, &mut *object);
         endpoint.resource.to_hub(&kind, object)
@@ -211,6 +217,7 @@ fn patched_in_part(
         kind: endpoint.kind.clone(),
         object,
         written_empty,
+        other_type: None,
     })
 }
 
@@ -220,6 +227,8 @@ struct Patched {
     object: Box<dyn Object>,
     /// See [`managedfields::written_empty`].
     written_empty: FieldSet,
+    /// What it says that it is, where that is wrong and a matter of validation.
+    other_type: Option<TypeMeta>,
 }
 
 /// What a strategic merge patch has made: its type counts for nothing.
@@ -232,6 +241,7 @@ fn restored(endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), 
             kind,
             object,
             written_empty: FieldSet::EMPTY,
+            other_type: None,
         },
         problems.iter().map(ToString::to_string).collect(),
     ))
@@ -240,6 +250,9 @@ fn restored(endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), 
 /// What another patch has made: a document, which may name another version.
 fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), String> {
     let named = json::type_meta(text).map_err(|e| format!("couldn't get version/kind; json parse error: {e}"))?;
+    if endpoint.resource.is_custom() {
+        return decoded_custom(endpoint, text, named);
+    }
     let mut kind = &endpoint.kind;
     match check_type(registry, &kind.gvk(), &named) {
         Ok(()) => {}
@@ -263,9 +276,29 @@ fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Pat
             kind: kind.clone(),
             object,
             written_empty: FieldSet::EMPTY,
+            other_type: None,
         },
         problems.iter().map(ToString::to_string).collect(),
     ))
+}
+
+/// The same of a custom resource, which is validated for what it says that it is.
+fn decoded_custom(endpoint: &Endpoint, text: &[u8], named: TypeMeta) -> Result<(Patched, Vec<String>), String> {
+    if named.kind.is_empty() {
+        return Err(format!("Object 'Kind' is missing in '{}'", json::lossy_text(text)));
+    }
+    let kind = endpoint.kind.clone();
+    let mut object = kind.new_object();
+    let problems = json::read_within(text, object.as_reflect_mut(), &Budget::of_request());
+    let problems = problems.map_err(|e| e.to_string())?;
+    let is_other = named.kind != *kind.kind || named.api_version != kind.gvk().api_version();
+    let patched = Patched {
+        kind,
+        object,
+        written_empty: FieldSet::EMPTY,
+        other_type: is_other.then_some(named),
+    };
+    Ok((patched, problems.iter().map(ToString::to_string).collect()))
 }
 
 /// The patched object is none of its kind; the answer shows it whole.

@@ -19,7 +19,7 @@ use bytes::{BufMut, Bytes};
 
 use super::Rest;
 use super::events::PARTIAL_METADATA;
-use super::output::include_object;
+use super::output::{include_object, metadata_json};
 use super::rows::Rows;
 use super::writers::{Compressed, Form, Gzip, Plain};
 use crate::compress::THRESHOLD_BYTES;
@@ -164,7 +164,10 @@ async fn head(endpoint: &Endpoint, form: Form, meta: &ListMeta, items: &Items) -
             out.extend_from_slice(b"\",\"apiVersion\":\"");
             out.extend_from_slice(version.as_bytes());
             out.extend_from_slice(b"\",\"metadata\":");
-            json::write(meta, &mut out);
+            match form {
+                Form::Json => out.extend(metadata_json(endpoint, meta)),
+                _ => json::write(meta, &mut out),
+            }
             out.extend_from_slice(b",\"items\":");
         }
     }

@@ -19,6 +19,7 @@ use keelson_registry::{Context, Endpoint};
 use serde_json::json;
 
 use super::apply::{ApplyBody, is_apply};
+use super::custom_scale::{self, Replicas};
 use super::decode::{TypeFault, check_type, decode_kind, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::output::metadata_of;
@@ -41,6 +42,9 @@ impl Rest {
         let name = request.info.name.as_str();
         if verb == "get" {
             let stored = endpoint.resource.get(namespace(request, endpoint), name).await?;
+            if endpoint.resource.is_custom() {
+                custom_scale::check_present(scale, &*stored.object)?;
+            }
             return self.scale_response(request, endpoint, scale, accepted, stored.object);
         }
         let change = match verb {
@@ -69,7 +73,11 @@ impl Rest {
                 Asked::Applied(applied, text)
             }
             Change::Replace(format, options) => {
-                let (new, problems) = self.replaced(request, scale, &body, (*format, options))?;
+                let replaced = self.replaced(request, scale, &body, (*format, options));
+                let (new, problems) = replaced.map_err(|error| match endpoint.resource.is_custom() {
+                    true => custom_scale::refused(scale, *format, &body, error),
+                    false => error,
+                })?;
                 check_place(request, endpoint, &*new)?;
                 Asked::Replaced(new, problems)
             }
@@ -137,8 +145,14 @@ impl Rest {
     /// The Scale of an object.
     pub(super) fn view(&self, scale: &SubresourceDesc, object: &dyn Object) -> Result<Box<dyn Kind>, StatusError> {
         let meta = object.meta();
-        let number = |path: &str| number_at(object.as_reflect(), path);
-        let selector = selector_at(object.as_reflect(), &scale.label_selector_path);
+        let replicas = match object.desc().is_dynamic() {
+            true => custom_scale::replicas(scale, object)?,
+            false => Replicas {
+                wanted: Some(number_at(object.as_reflect(), &scale.spec_replicas_path)),
+                present: number_at(object.as_reflect(), &scale.status_replicas_path),
+                selector: selector_at(object.as_reflect(), &scale.label_selector_path),
+            },
+        };
         let view = json!({
             "metadata": {
                 "name": meta.name,
@@ -147,8 +161,8 @@ impl Rest {
                 "resourceVersion": meta.resource_version,
                 "creationTimestamp": meta.creation_timestamp.to_string(),
             },
-            "spec": { "replicas": number(&scale.spec_replicas_path) },
-            "status": { "replicas": number(&scale.status_replicas_path), "selector": selector },
+            "spec": { "replicas": replicas.wanted.unwrap_or_default() },
+            "status": { "replicas": replicas.present, "selector": replicas.selector },
         });
         let mut new = self.new_scale(scale)?;
         json::read(view.to_string().as_bytes(), new.as_reflect_mut())
@@ -336,9 +350,12 @@ pub(super) fn put_back(
     new: &dyn Reflect,
 ) -> Result<Box<dyn Object>, StatusError> {
     let replicas = number_at(new, ".spec.replicas");
-    JsonPath::parse(&scale.spec_replicas_path)
-        .and_then(|path| path.set_int32(object.as_reflect_mut(), replicas))
-        .map_err(|e| StatusError::internal_error(format!("{}: {e}", endpoint.kind.kind)))?;
+    match endpoint.resource.is_custom() {
+        true => custom_scale::put_replicas(scale, &mut *object, new)?,
+        false => JsonPath::parse(&scale.spec_replicas_path)
+            .and_then(|path| path.set_int32(object.as_reflect_mut(), replicas))
+            .map_err(|e| StatusError::internal_error(format!("{}: {e}", endpoint.kind.kind)))?,
+    }
     object.meta_mut().resource_version = jsonpath::lookup_text(new, "metadata.resourceVersion").into_owned();
     let uid = jsonpath::lookup_text(new, "metadata.uid").into_owned();
     if !uid.is_empty() {

@@ -12,9 +12,9 @@ use keelson_registry::outcome::{later, now};
 use keelson_registry::write::Updater;
 use keelson_registry::{Endpoint, Outcome, Target};
 
-use super::Rest;
 use super::scale::{Asked, check, check_place, put_back, same_uid};
 use super::scale_owners::ScaleOwners;
+use super::{Rest, custom_scale};
 use crate::request::Request;
 
 /// Makes an object out of the one that is there and a request to its scale.
@@ -43,7 +43,11 @@ impl Scaling<'_> {
     async fn scaled(&self, current: &dyn Object) -> Result<Box<dyn Object>, StatusError> {
         let (endpoint, scale) = (self.endpoint, self.scale);
         let versioned = endpoint.resource.from_hub(&endpoint.kind, current.clone_object())?;
-        let view = self.rest.view(scale, &*versioned)?;
+        let mut view = self.rest.view(scale, &*versioned)?;
+        let is_custom = endpoint.resource.is_custom();
+        if is_custom {
+            custom_scale::mark_absent(scale, &*versioned, &mut *view)?;
+        }
         let mut owners = ScaleOwners::new(scale, self.writer, &current.meta().managed_fields);
         let mut new = self.rest.new_scale(scale)?;
         let made = self.made(&*view, &mut owners)?;
@@ -51,7 +55,10 @@ impl Scaling<'_> {
         let operation = Operation::Update;
         self.target.admit(operation, Some(&mut *new), Some(&*view)).await?;
         check_place(self.request, endpoint, new.as_reflect())?;
-        check(scale, new.as_reflect())?;
+        // Of a custom resource the object is validated.
+        if !is_custom {
+            check(scale, new.as_reflect())?;
+        }
         let mut scaled = put_back(endpoint, scale, versioned, new.as_reflect())?;
         scaled.meta_mut().managed_fields = owners.entries();
         endpoint.resource.to_hub(&endpoint.kind, scaled)

@@ -12,7 +12,7 @@ use keelson_registry::write::{Part, UpdateRequest};
 use super::create::take_namespace;
 use super::options::{WriteOptions, Writing};
 use super::place;
-use super::{Rest, named, write_options};
+use super::{Rest, custom, named, write_options};
 use crate::negotiate::Offer;
 use crate::request::Request;
 
@@ -25,8 +25,8 @@ impl Rest {
     ) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::of_subresource(&request.info.subresource))?;
         let options = WriteOptions::parse(&request.query, Writing::Update)?;
-        let mut object = request
-            .object(&self.registry, &endpoint.kind, options.field_validation)
+        let (mut object, other_kind) = request
+            .object(&self.registry, endpoint, options.field_validation)
             .await?;
         endpoint.resource.apply_defaults(&endpoint.kind, &mut *object);
         request.audit.sent(&*object, Some(object.meta()));
@@ -41,11 +41,22 @@ impl Rest {
         };
         let options = Options::Update(write_options(request));
         let target = named(request, endpoint, subresource, &context, options);
-        let mut make = |_: Option<&dyn Object>| Ok(hub.clone_object());
+        let mut make = |current: Option<&dyn Object>| match &other_kind {
+            // What version is meant is looked at before.
+            Some(kind) if current.is_some_and(|current| is_of(&*hub, current)) => {
+                Err(custom::other_kind(endpoint, &hub.meta().name, kind))
+            }
+            _ => Ok(hub.clone_object()),
+        };
         let updated = self.verbs.update(&target, &wanted, &mut make).await?;
         let code = if updated.created { 201 } else { 200 };
         self.object_response(request, endpoint, accepted, code, updated.object)
     }
+}
+
+/// Whether a new object is made of the very version that is there.
+fn is_of(new: &dyn Object, current: &dyn Object) -> bool {
+    new.meta().resource_version == current.meta().resource_version
 }
 
 /// The body must be about the object that the path names.

@@ -86,6 +86,14 @@ impl<'a> DynamicSlot<'a> {
         self.open()
     }
 
+    /// The slot of an object, made from an empty one: of the declared type, or of anything where that is no object.
+    pub(crate) fn fill_object(self) -> Slot<'a> {
+        match self.ty {
+            Type::Message(_) => self.fill(),
+            _ => self.fill_map(),
+        }
+    }
+
     /// The slot of a map, made from an empty one if something else stands here: of the declared one, or of anything.
     pub(crate) fn fill_map(self) -> Slot<'a> {
         let element = match self.ty {

@@ -88,6 +88,13 @@ impl ResourceCode {
         self
     }
 
+    /// With this strategy, which others have too.
+    #[must_use]
+    pub fn with_shared_strategy(mut self, strategy: Arc<AnyStrategy>) -> ResourceCode {
+        self.strategy = Some(strategy);
+        self
+    }
+
     /// With this that is checked of metadata beside the rules that every resource has.
     #[must_use]
     pub fn with_metadata_checks(mut self, checks: MetadataChecks) -> ResourceCode {

@@ -152,7 +152,12 @@ async fn one_round(churn: &Churn, client: &mut Client, group: &str, plural: &str
     *churn.newest.lock().unwrap() = Some((group.to_owned(), plural.to_owned()));
     let mut watch = client.watch_path(&format!("{path}?watch=1")).await;
     let (code, made) = client
-        .send("POST", &path, JSON, &crontab("a", &json!({"cron": "1", "image": "x"})))
+        .send(
+            "POST",
+            &path,
+            JSON,
+            &crontab(group, "a", &json!({"cron": "1", "image": "x"})),
+        )
         .await;
     assert_eq!(code, 201, "{made}");
     let mut expected = vec!["ADDED", "DELETED"];

@@ -1,17 +1,15 @@
 //! Resources that come, change and go while the server serves.
 
-use std::io::Write;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
 use keelson_codegen_sample::api::SCHEME;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Gvk;
 use keelson_machinery::reflect::{FieldDesc, Flags, Id, MessageDesc, Names, Ref, Type, Unknown};
 use keelson_machinery::scheme::{Conversion, KindDesc, KindRef};
-use keelson_registry::{ConversionStrategy, Definition, InstallError, Registry, ResourceCode, VersionDefinition};
+use keelson_registry::{
+    ConversionStrategy, Definition, InstallError, OwnDefinitions, Registry, ResourceCode, VersionDefinition,
+};
 use keelson_server::server::{Config, Hook};
 use serde_json::{Value, json};
 
@@ -81,6 +79,15 @@ pub fn version(group: &str, version: &str, plural: &str, fields: &[&str]) -> Ver
         kind: KindRef::Shared(Arc::new(kind)),
         served: true,
         priority: 100,
+        definitions: Arc::new(Definitions(definitions(group, version, plural, fields).to_string())),
+    }
+}
+
+struct Definitions(String);
+
+impl OwnDefinitions for Definitions {
+    fn definitions(&self) -> Vec<u8> {
+        self.0.clone().into_bytes()
     }
 }
 
@@ -90,28 +97,29 @@ fn package(group: &str, version: &str, plural: &str) -> String {
     format!("{}.{version}.{plural}", parts.join("."))
 }
 
-/// A resource in one version.
-pub fn definition(group: &str, plural: &str, fields: &[&str]) -> Definition {
+/// What OpenAPI has of a version.
+fn definitions(group: &str, version: &str, plural: &str, fields: &[&str]) -> Value {
     let spec: serde_json::Map<String, Value> = fields
         .iter()
         .map(|field| ((*field).to_owned(), json!({"type": "string"})))
         .collect();
     let meta =
         |kind: &str| json!({"$ref": format!("#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.{kind}")});
-    let package = package(group, "v1", plural);
+    let package = package(group, version, plural);
     let item = json!({"$ref": format!("#/components/schemas/{package}.CronTab")});
-    let definitions = json!({
+    json!({
         format!("{package}.CronTab"): {"type": "object", "properties": {
             "metadata": meta("ObjectMeta"), "spec": {"type": "object", "properties": spec}}},
         format!("{package}.CronTabList"): {"type": "object", "properties": {
             "metadata": meta("ListMeta"), "items": {"type": "array", "items": item}}},
-    });
-    let mut deflated = ZlibEncoder::new(Vec::new(), Compression::default());
-    deflated.write_all(definitions.to_string().as_bytes()).unwrap();
+    })
+}
+
+/// A resource in one version.
+pub fn definition(group: &str, plural: &str, fields: &[&str]) -> Definition {
     Definition {
         versions: vec![version(group, "v1", plural, fields)],
         group_priority: 1000,
-        definitions: Bytes::from(deflated.finish().unwrap()),
         conversion: ConversionStrategy::Code,
         code: Box::new(|_| ResourceCode::default()),
     }
@@ -121,10 +129,9 @@ pub fn path(group: &str, plural: &str) -> String {
     format!("/apis/{group}/v1/namespaces/default/{plural}")
 }
 
-pub fn crontab(name: &str, spec: &Value) -> String {
-    json!({"apiVersion": "ignored", "metadata": {"name": name}, "spec": spec})
-        .to_string()
-        .replace("\"apiVersion\":\"ignored\",", "")
+pub fn crontab(group: &str, name: &str, spec: &Value) -> String {
+    let version = format!("{group}/v1");
+    json!({"apiVersion": version, "kind": "CronTab", "metadata": {"name": name}, "spec": spec}).to_string()
 }
 
 /// The status of a GET.
@@ -178,7 +185,7 @@ async fn a_resource_is_served_while_it_is_installed_and_every_document_says_so()
         .await
         .unwrap();
     let (code, made) = client
-        .send("POST", &path, JSON, &crontab("a", &json!({"cron": "* *"})))
+        .send("POST", &path, JSON, &crontab(GROUP, "a", &json!({"cron": "* *"})))
         .await;
     assert_eq!((code, &made["kind"]), (201, &json!("CronTab")), "{made}");
     assert_eq!(client.object(&path).await["items"][0]["spec"]["cron"], "* *");
@@ -227,10 +234,10 @@ async fn watches_end_with_their_resource_when_they_have_shown_all() {
     let first = watch().await;
     let orders = server.client().await.watch("").await;
     client
-        .send("POST", &path, JSON, &crontab("a", &json!({"cron": "1"})))
+        .send("POST", &path, JSON, &crontab(GROUP, "a", &json!({"cron": "1"})))
         .await;
     client
-        .send("POST", &path, JSON, &crontab("b", &json!({"cron": "2"})))
+        .send("POST", &path, JSON, &crontab(GROUP, "b", &json!({"cron": "2"})))
         .await;
     // Both are shown before the end.
     install(&["cron", "image"]).await;
@@ -260,7 +267,12 @@ async fn another_definition_selects_by_its_own_fields() {
         .await
         .unwrap();
     client
-        .send("POST", &path, JSON, &crontab("a", &json!({"cron": "1", "image": "x"})))
+        .send(
+            "POST",
+            &path,
+            JSON,
+            &crontab(GROUP, "a", &json!({"cron": "1", "image": "x"})),
+        )
         .await;
     let count = async |client: &mut Client, selector: &str| {
         let list = client.object(&format!("{path}?fieldSelector={selector}")).await;
@@ -293,7 +305,7 @@ async fn a_client_that_reads_late_is_shown_all_before_the_end() {
     let spec = json!({"cron": "c".repeat(BYTES)});
     for n in 0..OBJECTS {
         let (code, _) = client
-            .send("POST", &path, JSON, &crontab(&format!("a{n}"), &spec))
+            .send("POST", &path, JSON, &crontab(GROUP, &format!("a{n}"), &spec))
             .await;
         assert_eq!(code, 201);
     }
@@ -325,7 +337,7 @@ async fn a_version_may_come_and_go() {
     assert_eq!(versions, ["v2", "v1"]);
     let path = path(GROUP, "crontabs");
     let (code, _) = client
-        .send("POST", &path, JSON, &crontab("a", &json!({"cron": "1"})))
+        .send("POST", &path, JSON, &crontab(GROUP, "a", &json!({"cron": "1"})))
         .await;
     assert_eq!(code, 201);
     let mut one = both();

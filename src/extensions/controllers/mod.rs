@@ -1,0 +1,74 @@
+//! The controllers of definitions: [`names`] accepts their names and establishes them, [`finalizer`] deletes the objects
+//! of those that go, [`serving`] has each server serve what is established.
+
+mod finalizer;
+mod names;
+mod serving;
+mod status;
+
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use keelson_api::apiextensions_k8s_io::v1::CustomResourceDefinition;
+use keelson_registry::NamespacedName;
+use keelson_registry::controller::{ControllerContext, Failure};
+use keelson_server::server::{Hook, HookContext};
+use tokio::sync::oneshot;
+
+use crate::DEFINITIONS;
+use crate::serving::Serving;
+
+/// Who owns what controllers write.
+const MANAGER: &str = "kube-apiserver";
+
+/// The hooks of the API extensions server. It is ready when everything that was defined before is served.
+pub fn hooks() -> Vec<Hook> {
+    let (tell, synced) = oneshot::channel();
+    vec![
+        hook("start-apiextensions-informers", |_| Box::pin(async { Ok(()) })),
+        hook("start-apiextensions-controllers", |context| {
+            Box::pin(async move {
+                start(&context).await.map_err(|error| error.to_string())?;
+                // Nobody may wait for it.
+                let _ = tell.send(());
+                Ok(())
+            })
+        }),
+        hook("crd-informer-synced", |_| {
+            Box::pin(async { synced.await.map_err(|_| "definitions could not be read".to_owned()) })
+        }),
+    ]
+}
+
+fn hook(
+    name: &'static str,
+    run: impl FnOnce(HookContext) -> LocalBoxFuture<'static, Result<(), String>> + 'static,
+) -> Hook {
+    Hook {
+        name,
+        run: Box::new(run),
+    }
+}
+
+/// Serves what is defined already, then follows the definitions.
+async fn start(context: &HookContext) -> Result<(), Failure> {
+    let serving = Arc::new(Serving::new(context.registry.clone()));
+    let definitions = context.client(MANAGER).of::<CustomResourceDefinition>("")?;
+    for name in definitions.objects.names().await? {
+        if let Some(definition) = definitions.find(&name.name).await? {
+            serving.see(&definition).await;
+        }
+        tokio::task::yield_now().await;
+    }
+    context.run(serving::DefinitionServing::new(serving.clone()))?;
+    context.run(names::DefinitionNames::new(serving.clone()))?;
+    context.run(finalizer::DefinitionFinalizer::new(serving))?;
+    Ok(())
+}
+
+/// A definition as it is now; `None`: there is none.
+async fn read(context: &ControllerContext, key: &NamespacedName) -> Result<Option<CustomResourceDefinition>, Failure> {
+    let lister = context.lister(&DEFINITIONS).ok_or("the server has no definitions")?;
+    let found = lister.get(key).await?;
+    found.map(status::into_definition).transpose().map_err(Failure::from)
+}

@@ -1,0 +1,80 @@
+use keelson_access::authz::Authorization;
+use keelson_access::user::User;
+use keelson_machinery::reflect::Reflect;
+use keelson_machinery::time::Time;
+use keelson_machinery::{defaults as declared, json};
+use keelson_registry::Warnings;
+use keelson_registry::managed::Tracking;
+
+use super::*;
+
+/// A request at a fixed time.
+pub fn context() -> Context {
+    Context {
+        now: Time::from_unix(1_700_000_000, 0),
+        namespace: String::new(),
+        user: User::anonymous(),
+        asked: Default::default(),
+        registry: None,
+        authorization: Authorization::default(),
+        dry_run: false,
+        tracking: Tracking::default(),
+        warnings: Warnings::default(),
+        audit: None,
+    }
+}
+
+/// A definition from JSON, with all defaults. Unknown fields fail the test.
+pub fn read(text: &str) -> CustomResourceDefinition {
+    let mut definition = CustomResourceDefinition::default();
+    let problems = json::read(text.as_bytes(), &mut definition).unwrap();
+    assert!(problems.is_empty(), "{text}");
+    declared::apply(&mut definition);
+    defaults(&mut definition);
+    definition
+}
+
+fn text(message: &dyn Reflect) -> String {
+    let mut out = Vec::new();
+    json::write(message, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+/// One error a line.
+pub fn lines(errors: &ErrorList) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn names_follow_from_the_kind() {
+    let definition = read(r#"{"spec":{"names":{"plural":"things","kind":"Thing"}}}"#);
+    assert_eq!(
+        text(&definition.spec.names),
+        r#"{"plural":"things","singular":"thing","kind":"Thing","listKind":"ThingList"}"#
+    );
+    assert_eq!(definition.spec.conversion.unwrap().strategy, "None");
+}
+
+#[test]
+fn stored_versions_only_grow() {
+    let mut o = read(
+        r#"{"spec":{"versions":[{"name":"v1","storage":true},{"name":"v2"}]},"status":{"storedVersions":["v0"]}}"#,
+    );
+    CustomResourceDefinitionStrategy.prepare_for_create(&context(), &mut o);
+    assert_eq!(o.status.stored_versions, ["v0", "v1"]);
+    let old = o.clone();
+    CustomResourceDefinitionStrategy.prepare_for_update(&context(), &mut o, &old);
+    assert_eq!(o.status.stored_versions, ["v0", "v1"]);
+    let o = read(r#"{"spec":{"versions":[{"name":"v1"},{"name":"v2","storage":true}]}}"#);
+    assert_eq!(o.status.stored_versions, ["v2"], "an empty list is filled in");
+}
+
+#[test]
+fn a_deletion_waits_for_the_objects() {
+    let mut o = read(r#"{"metadata":{"name":"a","finalizers":["example.com/other"]}}"#);
+    assert!(CustomResourceDefinitionStrategy.begin_deletion(&context(), &mut o));
+    assert_eq!(o.metadata.deletion_timestamp, Some(context().now));
+    assert_eq!(o.metadata.finalizers, ["example.com/other", CLEANUP_FINALIZER]);
+    assert!(conditions::is_true(&o, TERMINATING));
+    assert!(!CustomResourceDefinitionStrategy.begin_deletion(&context(), &mut o));
+}

@@ -1,0 +1,168 @@
+//! The rules of custom resources, by the version in which one is asked for.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use keelson_api::apiextensions_k8s_io::v1::CustomResourceSubresourceScale;
+use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::jsonpath::nested;
+use keelson_machinery::object::Object;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::validation::labels::qualified_name;
+use keelson_registry::outcome::Answer;
+use keelson_registry::{Context, Strategy};
+
+use super::Shared;
+
+/// The largest number of replicas, since a Scale shows them in 32 bits.
+const MAX_REPLICAS: i64 = i32::MAX as i64;
+
+/// Finalizers without a domain that Kubernetes itself has.
+const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
+
+/// The rules of one version.
+pub struct CustomResource {
+    pub shared: Arc<Shared>,
+    pub group: String,
+    pub plural: String,
+    pub scale: Option<CustomResourceSubresourceScale>,
+}
+
+impl Strategy for CustomResource {
+    type Object = dyn Object;
+
+    fn authorize<'a>(
+        &'a self,
+        _context: &'a Context,
+        new: &'a dyn Object,
+        old: Option<&'a dyn Object>,
+    ) -> Option<Answer<'a, ()>> {
+        if old.is_some() || !self.shared.ending.load(Ordering::Acquire) {
+            return None;
+        }
+        let why = "create not allowed while custom resource definition is terminating";
+        let refused = StatusError::forbidden(&self.group, &self.plural, &new.meta().name, why);
+        Some(Box::pin(std::future::ready(Err(refused))))
+    }
+
+    /// A write to the status leaves all metadata as it is.
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut dyn Object, old: &dyn Object) {
+        let managed = std::mem::take(&mut new.meta_mut().managed_fields);
+        let version = std::mem::take(&mut new.meta_mut().resource_version);
+        let meta = new.meta_mut();
+        meta.clone_from(old.meta());
+        meta.managed_fields = managed;
+        meta.resource_version = version;
+    }
+
+    fn warnings(&self, new: &dyn Object, old: Option<&dyn Object>) -> Vec<String> {
+        let had = old.map_or(&[][..], |old| &old.meta().finalizers);
+        let added = new
+            .meta()
+            .finalizers
+            .iter()
+            .filter(|finalizer| !had.contains(finalizer));
+        let added: BTreeSet<&String> = added.collect();
+        added
+            .into_iter()
+            .flat_map(|finalizer| odd_finalizer(finalizer))
+            .collect()
+    }
+
+    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
+        let mut errors = self.scale_faults(object);
+        errors.extend(self.scale_status_faults(object));
+        errors
+    }
+
+    fn validate_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
+        let mut errors = self.scale_faults(new);
+        errors.extend(self.scale_status_faults(new));
+        errors
+    }
+
+    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
+        self.scale_status_faults(new)
+    }
+}
+
+impl CustomResource {
+    fn scale_faults(&self, object: &dyn Object) -> ErrorList {
+        match &self.scale {
+            Some(scale) => replicas_fault(object, &scale.spec_replicas_path).into_iter().collect(),
+            None => ErrorList::default(),
+        }
+    }
+
+    fn scale_status_faults(&self, object: &dyn Object) -> ErrorList {
+        let Some(scale) = &self.scale else {
+            return ErrorList::default();
+        };
+        let replicas = replicas_fault(object, &scale.status_replicas_path);
+        let selector = scale.label_selector_path.as_ref().and_then(|path| {
+            let fault = nested::text(object.as_reflect(), path).err()?;
+            Some(FieldError::invalid(&Path::new(path.clone()), "", fault))
+        });
+        replicas.into_iter().chain(selector).collect()
+    }
+}
+
+fn replicas_fault(object: &dyn Object, path: &str) -> Option<FieldError> {
+    let fault = |number: i64, text: String| Some(FieldError::invalid(&Path::new(path.to_owned()), number, text));
+    match nested::int64(object.as_reflect(), path) {
+        Err(why) => fault(0, why),
+        Ok(Some(number @ ..0)) => fault(number, "should be a non-negative integer".to_owned()),
+        Ok(Some(number)) if number > MAX_REPLICAS => {
+            fault(number, format!("should be less than or equal to {MAX_REPLICAS}"))
+        }
+        Ok(_) => None,
+    }
+}
+
+/// What is odd about the name of a new finalizer.
+fn odd_finalizer(name: &str) -> Vec<String> {
+    let told = |text: &str| format!("metadata.finalizers: {name:?}: {text}");
+    let mut odd: Vec<String> = qualified_name(name).iter().map(|text| told(text)).collect();
+    if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
+        let with_path = if name.contains('.') {
+            " including a path (/)"
+        } else {
+            ""
+        };
+        odd.push(told(&format!(
+            "prefer a domain-qualified finalizer name{with_path} to avoid accidental conflicts with other finalizer \
+             writers"
+        )));
+    }
+    odd
+}
+
+#[cfg(test)]
+mod tests {
+    use super::odd_finalizer;
+
+    #[test]
+    fn finalizers_without_a_domain_are_odd() {
+        let text = |words: &str| {
+            format!(
+                "prefer a domain-qualified finalizer name{words} to avoid accidental conflicts with other finalizer writers"
+            )
+        };
+        for (name, told) in [
+            ("example.com/a", vec![]),
+            ("orphan", vec![]),
+            ("a", vec![format!("metadata.finalizers: \"a\": {}", text(""))]),
+            (
+                "a.example.com",
+                vec![format!(
+                    "metadata.finalizers: \"a.example.com\": {}",
+                    text(" including a path (/)")
+                )],
+            ),
+        ] {
+            assert_eq!(odd_finalizer(name), told);
+        }
+        assert_eq!(odd_finalizer("A B").len(), 2);
+    }
+}

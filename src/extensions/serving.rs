@@ -1,0 +1,147 @@
+//! Serving: keeps the registry of one server in line with the definitions that it sees. Whoever says that a definition is
+//! established has its resource installed here before, so that clients find on this server what they were told of.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use keelson_api::apiextensions_k8s_io::v1::CustomResourceDefinition;
+use keelson_registry::Registry;
+use tokio::sync::Mutex;
+
+use crate::conditions::{ESTABLISHED, NAMES_ACCEPTED, TERMINATING, is_true};
+use crate::names::Names;
+use crate::resource::{Shared, resource, verbs};
+
+/// What a server serves of definitions.
+pub struct Serving {
+    registry: Arc<Registry>,
+    /// By the name of the definition.
+    known: Mutex<HashMap<String, Known>>,
+}
+
+/// A definition as it was seen.
+struct Known {
+    /// Of the definition; nothing has changed where it is the same.
+    resource_version: String,
+    /// `None`: it is not served.
+    served: Option<Served>,
+}
+
+struct Served {
+    state: State,
+    group: String,
+    plural: String,
+    shared: Arc<Shared>,
+}
+
+/// What a resource depends on: another one takes its place when this is another. The generation counts the changes of a
+/// specification.
+#[derive(PartialEq, Eq)]
+struct State {
+    uid: String,
+    generation: i64,
+    names: Names,
+}
+
+impl Serving {
+    /// Of the resources of a server.
+    pub fn new(registry: Arc<Registry>) -> Serving {
+        Serving {
+            registry,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Whether a definition was seen as it was at this resource version.
+    pub async fn has_seen(&self, name: &str, resource_version: &str) -> bool {
+        let known = self.known.lock().await;
+        known
+            .get(name)
+            .is_some_and(|known| known.resource_version == resource_version)
+    }
+
+    /// Serves what a definition says, or serves it no more.
+    pub async fn see(&self, definition: &CustomResourceDefinition) {
+        let mut all = self.known.lock().await;
+        let name = &definition.metadata.name;
+        let resource_version = definition.metadata.resource_version.clone();
+        let served = all.remove(name).and_then(|known| known.served);
+        let served = match is_served(definition) {
+            true => self.serve(definition, served).await,
+            false => {
+                self.remove(served).await;
+                None
+            }
+        };
+        let known = Known {
+            resource_version,
+            served,
+        };
+        all.insert(name.clone(), known);
+    }
+
+    /// The definition is not there any more.
+    pub async fn forget(&self, name: &str) {
+        let mut all = self.known.lock().await;
+        let known = all.remove(name);
+        self.remove(known.and_then(|known| known.served)).await;
+    }
+
+    async fn remove(&self, served: Option<Served>) {
+        if let Some(Served { group, plural, .. }) = served {
+            self.registry.remove(&group, &plural).await;
+        }
+    }
+
+    async fn serve(&self, definition: &CustomResourceDefinition, served: Option<Served>) -> Option<Served> {
+        let (metadata, spec) = (&definition.metadata, &definition.spec);
+        let state = State {
+            uid: metadata.uid.clone(),
+            generation: metadata.generation,
+            names: Names::from(&definition.status.accepted_names),
+        };
+        let ending = is_true(definition, TERMINATING);
+        let shared = match served {
+            Some(served) if served.state == state => {
+                self.end(&served, ending);
+                return Some(served);
+            }
+            _ => Arc::new(Shared::default()),
+        };
+        let is_taken = |version: &str| self.registry.is_of_the_build(&spec.group, version);
+        let installed = match resource(definition, &shared, is_taken) {
+            Ok(resource) => self.registry.install(resource).await.map_err(|error| error.to_string()),
+            Err(why) => Err(why),
+        };
+        if let Err(error) = installed {
+            tracing::error!(definition = metadata.name, error, "a custom resource can't be served");
+            self.remove(served).await;
+            return None;
+        }
+        let served = Served {
+            state,
+            group: spec.group.clone(),
+            plural: spec.names.plural.clone(),
+            shared,
+        };
+        self.end(&served, ending);
+        Some(served)
+    }
+
+    /// Has nothing made any more of a resource whose definition goes.
+    fn end(&self, served: &Served, ending: bool) {
+        if served.shared.ending.swap(ending, Ordering::AcqRel) != ending {
+            self.registry.announce(&served.group, &served.plural, &verbs(ending));
+        }
+    }
+}
+
+/// Whether the resource has its names: then it is served, be it established or not yet.
+fn is_served(definition: &CustomResourceDefinition) -> bool {
+    let names = &definition.status.accepted_names;
+    let has_names = [&names.plural, &names.singular, &names.kind, &names.list_kind]
+        .iter()
+        .all(|name| !name.is_empty());
+    has_names && (is_true(definition, NAMES_ACCEPTED) || is_true(definition, ESTABLISHED))
+}
