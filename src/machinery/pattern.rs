@@ -3,14 +3,18 @@
 //! The pool is bounded whatever clients send. What is asked for moves to the young half; when that is full it becomes the
 //! old half, and what was in there and has not been asked for since is let go.
 
-use std::borrow::Cow;
+#[cfg(test)]
+#[path = "pattern/tests.rs"]
+mod recorded;
+mod syntax;
+
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
-use regex::{Error, Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder};
 
 /// Bytes that a compiled pattern may take.
-const MAX_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 4 << 20;
 /// Bytes that most patterns stay below.
 const USUAL_BYTES: usize = 32 << 10;
 /// How many usual ones a larger one counts for.
@@ -18,13 +22,19 @@ const LARGE: usize = MAX_BYTES / USUAL_BYTES;
 /// So many usual ones are kept in each half.
 const HALF: usize = 1024;
 
-/// What a pattern means by `\d`, `\w`, `\s` and `\b`.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Classes {
-    /// Those of all scripts, as in expressions.
-    Unicode,
-    /// Those of ASCII alone, as in definitions.
-    Ascii,
+/// Why a pattern is none, in the words of Go.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("error parsing regexp: {code}: `{part}`")]
+pub(crate) struct PatternError {
+    code: &'static str,
+    part: String,
+}
+
+impl PatternError {
+    fn new(code: &'static str, part: &str) -> PatternError {
+        let part = part.to_owned();
+        PatternError { code, part }
+    }
 }
 
 #[derive(Clone)]
@@ -35,8 +45,7 @@ struct Compiled {
 
 #[derive(Default)]
 struct Half {
-    /// For each meaning of the classes.
-    patterns: [HashMap<Box<str>, Compiled>; 2],
+    patterns: HashMap<Box<str>, Compiled>,
     weight: usize,
 }
 
@@ -48,13 +57,10 @@ struct Pool {
 
 static POOL: RwLock<Option<Pool>> = RwLock::new(None);
 
-/// The compiled pattern. Matching takes time in proportion to the text, whatever the pattern.
-pub(crate) fn compiled(pattern: &str, classes: Classes) -> Result<Regex, Error> {
-    let find = |pool: &Pool| {
-        pool.young.patterns[classes as usize]
-            .get(pattern)
-            .map(|c| c.regex.clone())
-    };
+/// The compiled pattern, which is written in Go's syntax. Matching takes time in proportion to the text, whatever the
+/// pattern.
+pub(crate) fn compiled(pattern: &str) -> Result<Regex, PatternError> {
+    let find = |pool: &Pool| pool.young.patterns.get(pattern).map(|c| c.regex.clone());
     let young = POOL
         .read()
         .unwrap_or_else(PoisonError::into_inner)
@@ -65,62 +71,37 @@ pub(crate) fn compiled(pattern: &str, classes: Classes) -> Result<Regex, Error> 
     }
     let old = {
         let mut pool = POOL.write().unwrap_or_else(PoisonError::into_inner);
-        pool.get_or_insert_default().old.patterns[classes as usize].remove(pattern)
+        pool.get_or_insert_default().old.patterns.remove(pattern)
     };
     // Nobody waits while it is compiled.
-    let compiled = old.map_or_else(|| compile(pattern, classes), Ok)?;
+    let compiled = old.map_or_else(|| compile(pattern), Ok)?;
     let regex = compiled.regex.clone();
     let mut pool = POOL.write().unwrap_or_else(PoisonError::into_inner);
-    pool.get_or_insert_default().keep(pattern, classes, compiled);
+    pool.get_or_insert_default().keep(pattern, compiled);
     Ok(regex)
 }
 
-fn compile(pattern: &str, classes: Classes) -> Result<Compiled, Error> {
-    let text = match classes {
-        Classes::Unicode => Cow::Borrowed(pattern),
-        Classes::Ascii => Cow::Owned(ascii_classes(pattern)),
-    };
+fn compile(pattern: &str) -> Result<Compiled, PatternError> {
+    let text = syntax::translate(pattern)?;
     let within = |limit| RegexBuilder::new(&text).size_limit(limit).dfa_size_limit(limit).build();
     match within(USUAL_BYTES) {
         Ok(regex) => Ok(Compiled { regex, weight: 1 }),
-        Err(_) => within(MAX_BYTES).map(|regex| Compiled { regex, weight: LARGE }),
+        Err(_) => match within(MAX_BYTES) {
+            Ok(regex) => Ok(Compiled { regex, weight: LARGE }),
+            Err(_) => Err(PatternError::new("expression too large", pattern)),
+        },
     }
 }
 
 impl Pool {
-    fn keep(&mut self, pattern: &str, classes: Classes, compiled: Compiled) {
+    fn keep(&mut self, pattern: &str, compiled: Compiled) {
         if self.young.weight + compiled.weight > HALF {
             self.old = std::mem::take(&mut self.young);
         }
         let weight = compiled.weight;
-        let before = self.young.patterns[classes as usize].insert(pattern.into(), compiled);
+        let before = self.young.patterns.insert(pattern.into(), compiled);
         self.young.weight += weight - before.map_or(0, |before| before.weight);
     }
-}
-
-/// The pattern with `\d`, `\w`, `\s`, `\b` and their opposites spelled out for ASCII alone, as the API means them.
-fn ascii_classes(pattern: &str) -> String {
-    let mut out = String::with_capacity(pattern.len());
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        match chars.next() {
-            Some('d') => out.push_str("[0-9]"),
-            Some('D') => out.push_str("[^0-9]"),
-            Some('w') => out.push_str("[0-9A-Za-z_]"),
-            Some('W') => out.push_str("[^0-9A-Za-z_]"),
-            Some('s') => out.push_str("[\\t\\n\\f\\r ]"),
-            Some('S') => out.push_str("[^\\t\\n\\f\\r ]"),
-            Some('b') => out.push_str("(?-u:\\b)"),
-            Some('B') => out.push_str("(?-u:\\B)"),
-            Some(other) => out.extend(['\\', other]),
-            None => out.push('\\'),
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -135,7 +116,7 @@ mod tests {
         with(|pool| {
             [&pool.young, &pool.old]
                 .iter()
-                .any(|half| half.patterns[1].contains_key(pattern))
+                .any(|half| half.patterns.contains_key(pattern))
         })
     }
 
@@ -144,11 +125,11 @@ mod tests {
         let often = "^used-often$";
         for n in 0..3 * HALF {
             assert!(n == 0 || is_known(often));
-            assert!(compiled(often, Classes::Ascii).unwrap().is_match("used-often"));
-            compiled(&format!("^only-once-{n}$"), Classes::Ascii).unwrap();
+            assert!(compiled(often).unwrap().is_match("used-often"));
+            compiled(&format!("^only-once-{n}$")).unwrap();
         }
         assert!(!is_known("^only-once-0$"));
-        let kept = |half: &Half| half.patterns.iter().map(HashMap::len).sum::<usize>();
+        let kept = |half: &Half| half.patterns.len();
         assert!(with(|pool| kept(&pool.young) + kept(&pool.old)) <= 2 * HALF);
     }
 
@@ -156,16 +137,16 @@ mod tests {
     fn large_patterns_count_for_many() {
         let mut pool = Pool::default();
         for n in 0..2 * HALF / LARGE {
-            let large = compile(&format!("{n}[a-z]{{500}}"), Classes::Ascii).unwrap();
+            let large = compile(&format!("{n}[a-z]{{500}}")).unwrap();
             assert_eq!(large.weight, LARGE);
-            pool.keep(&n.to_string(), Classes::Ascii, large);
+            pool.keep(&n.to_string(), large);
         }
-        assert_eq!(pool.young.patterns[1].len(), HALF / LARGE);
+        assert_eq!(pool.young.patterns.len(), HALF / LARGE);
     }
 
     #[test]
     fn a_pattern_that_is_none_or_too_large_is_an_error() {
-        assert!(compiled("(", Classes::Unicode).is_err());
-        assert!(compiled("(a{1000}){1000}", Classes::Unicode).is_err());
+        assert!(compiled("(").is_err());
+        assert!(compiled("(a{1000}){1000}").is_err());
     }
 }

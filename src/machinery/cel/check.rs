@@ -22,11 +22,15 @@ pub(super) fn check(environment: &Environment, parsed: &Parsed<'_>) -> Result<(N
         scopes: environment.variables.clone(),
         inference: Inference::default(),
         faults: Vec::new(),
+        literals: Vec::new(),
         depth: 0,
         parsed,
     };
     let (mut node, ty) = checker.node(parsed.expression);
     node.settle(&checker.inference);
+    if checker.faults.is_empty() {
+        checker.faults = checker.literals;
+    }
     match checker.faults.is_empty() {
         true => Ok((node, checker.inference.finish(&ty))),
         false => Err(checker.faults),
@@ -39,6 +43,8 @@ pub(super) struct Checker<'a> {
     pub(super) scopes: Vec<(String, Type)>,
     pub(super) inference: Inference,
     faults: Vec<Misplaced>,
+    /// Literals that can't be read. They are looked at when there are no other mistakes.
+    literals: Vec<Misplaced>,
     depth: usize,
     parsed: &'a Parsed<'a>,
 }
@@ -263,7 +269,8 @@ impl Checker<'_> {
         };
         self.inference = after.unwrap_or(before);
         if let Some((argument, text)) = literal_argument(function.name, member, written) {
-            return self.fault(argument, text);
+            let (line, column) = self.parsed.place(argument);
+            self.literals.push(Misplaced { line, column, text });
         }
         let mut node = Node::call(self.library, function, nodes, Fits { member, overloads });
         node.ty = ty.clone();

@@ -5,7 +5,7 @@ mod uri;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::pattern::{self, Classes};
+use crate::pattern;
 use crate::reflect::time::{Duration, Time};
 
 /// Whether the text is of the format, whose name may have dashes anywhere; `None`: there is no such format.
@@ -58,7 +58,7 @@ fn checker(name: &str) -> Option<fn(&str) -> bool> {
 
 /// The patterns of this file are all good.
 fn matches(pattern: &str, text: &str) -> bool {
-    pattern::compiled(pattern, Classes::Ascii).is_ok_and(|regex| regex.is_match(text))
+    pattern::compiled(pattern).is_ok_and(|regex| regex.is_match(text))
 }
 
 fn is_short_name(text: &str) -> bool {
@@ -254,7 +254,7 @@ fn is_duration(text: &str) -> bool {
     if Duration::parse(text).is_ok() {
         return true;
     }
-    let Ok(regex) = pattern::compiled(r"(\d+)\s*([A-Za-zµ]+)", Classes::Ascii) else {
+    let Ok(regex) = pattern::compiled(r"(\d+)\s*([A-Za-zµ]+)") else {
         return false;
     };
     let mut found = false;

@@ -23,7 +23,7 @@ use super::view::{Object, View, item};
 use crate::content::strfmt;
 use crate::field::text::quote;
 use crate::field::{BadValue, ErrorList, Path};
-use crate::pattern::{self, Classes};
+use crate::pattern;
 use crate::reflect::List;
 
 /// Faults that are kept of one object: more than a list of errors takes.
@@ -216,7 +216,7 @@ impl Walk {
             return;
         }
         let pattern = &limits.pattern;
-        match pattern::compiled(pattern, Classes::Ascii) {
+        match pattern::compiled(pattern) {
             Ok(regex) if regex.is_match(text) => {}
             Ok(_) => self.in_body(&format!("should match '{pattern}'"), spot, text.into()),
             Err(error) => {

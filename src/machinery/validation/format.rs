@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::{Unit, labels, names, strfmt};
 use crate::field::text::quote;
 use crate::field::{ErrorType, FieldError, Path};
-use crate::pattern::{self, Classes};
+use crate::pattern;
 
 /// Checks a string against a format. Unknown formats allow everything: a definition may publish any.
 pub(super) fn check(format: &str, value: &str, path: &Path) -> Vec<FieldError> {
@@ -69,9 +69,7 @@ fn cidr(value: &str) -> bool {
 
 /// Whether the value has the pattern anywhere in it; `None` for a pattern that is none.
 pub(super) fn matches_pattern(pattern: &str, value: &str) -> Option<bool> {
-    pattern::compiled(pattern, Classes::Ascii)
-        .ok()
-        .map(|regex| regex.is_match(value))
+    pattern::compiled(pattern).ok().map(|regex| regex.is_match(value))
 }
 
 #[cfg(test)]

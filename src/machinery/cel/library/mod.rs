@@ -22,7 +22,7 @@ use regex::Regex;
 use super::error::Fault;
 use super::signature::Functions;
 use super::value::Value;
-use crate::pattern::{self, Classes};
+use crate::pattern;
 
 pub(super) use lists::SORT_BY_KEYS;
 pub(super) use maps::{MAP_INSERT, map_insert};
@@ -67,8 +67,7 @@ type Result<'a> = std::result::Result<Value<'a>, Fault>;
 
 /// A pattern, compiled. Matching takes time in proportion to the text, whatever the pattern.
 pub(super) fn regex(pattern: &str) -> std::result::Result<Regex, Fault> {
-    pattern::compiled(pattern, Classes::Unicode)
-        .map_err(|_| Fault::function(format!("error parsing regexp: {pattern:?}")))
+    pattern::compiled(pattern).map_err(|error| Fault::function(error.to_string()))
 }
 
 /// Literals that can't be read are mistakes of the expression: the part and what is wrong.
