@@ -156,6 +156,27 @@ impl Quantity {
         self.scaled_value(-3)
     }
 
+    /// The sum, written as this one is; if this one is zero, as the other.
+    #[must_use]
+    pub fn plus(&self, other: &Quantity) -> Quantity {
+        self.sum(other, other.decimal().0)
+    }
+
+    /// The difference, written as [`Quantity::plus`] says.
+    #[must_use]
+    pub fn minus(&self, other: &Quantity) -> Quantity {
+        self.sum(other, other.decimal().0.negated())
+    }
+
+    fn sum(&self, written_as: &Quantity, other: Decimal) -> Quantity {
+        let (number, format) = self.decimal();
+        let format = match number.is_zero() {
+            true => written_as.decimal().1,
+            false => format,
+        };
+        Quantity::from_decimal(&number.plus(&other), format)
+    }
+
     fn decimal(&self) -> (Decimal, Format) {
         match Parts::read(self.as_str()) {
             Ok(parts) => parts.number(),

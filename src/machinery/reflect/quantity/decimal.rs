@@ -150,6 +150,52 @@ impl Decimal {
         }
     }
 
+    /// The same number below zero instead of above, or the other way round.
+    pub(super) fn negated(mut self) -> Self {
+        self.negative = !self.negative && !self.is_zero();
+        self
+    }
+
+    /// The sum. Where one is too small to be seen beside the other, it is the other.
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        /// Digits that a sum has at most beyond those of its parts.
+        const ROOM: i64 = 128;
+        match (self.is_zero(), other.is_zero()) {
+            (true, _) => return other.clone(),
+            (_, true) => return self.clone(),
+            (false, false) => {}
+        }
+        if (self.exponent - other.exponent).abs() > ROOM {
+            let (greater, _) = self.by_magnitude(other);
+            return greater.clone();
+        }
+        let exponent = self.exponent.min(other.exponent);
+        let (greater, less) = self.by_magnitude(other);
+        let (a, b) = (greater.digits_from(exponent), less.digits_from(exponent));
+        let digits = match self.negative == other.negative {
+            true => added(a, &b),
+            false => subtracted(a, &b),
+        };
+        let ascii = digits.into_iter().map(|digit| b'0' + digit);
+        Decimal::new(greater.negative, ascii, exponent)
+    }
+
+    /// The one with the greater absolute value first.
+    fn by_magnitude<'a>(&'a self, other: &'a Self) -> (&'a Self, &'a Self) {
+        match self.cmp_absolute(other) {
+            Ordering::Less => (other, self),
+            _ => (self, other),
+        }
+    }
+
+    /// The digits in units of 10^`exponent`, which is not above its own.
+    fn digits_from(&self, exponent: i64) -> Vec<u8> {
+        let zeros = usize::try_from(self.exponent - exponent).unwrap_or(0);
+        let mut digits = self.digits.clone();
+        digits.extend(std::iter::repeat_n(0, zeros));
+        digits
+    }
+
     pub(super) fn cmp(&self, other: &Self) -> Ordering {
         match (self.negative, other.negative) {
             (false, false) => self.cmp_absolute(other),
@@ -158,4 +204,30 @@ impl Decimal {
             (true, false) => Ordering::Less,
         }
     }
+}
+
+/// The sum of two numbers by their digits, the most significant first.
+fn added(mut a: Vec<u8>, b: &[u8]) -> Vec<u8> {
+    let mut carry = 0;
+    let longer = b.iter().rev().copied().chain(std::iter::repeat(0));
+    for (digit, other) in a.iter_mut().rev().zip(longer) {
+        let sum = *digit + other + carry;
+        (*digit, carry) = (sum % 10, sum / 10);
+    }
+    if carry > 0 {
+        a.insert(0, carry);
+    }
+    a
+}
+
+/// The difference of two numbers by their digits, the second not greater than the first.
+fn subtracted(mut a: Vec<u8>, b: &[u8]) -> Vec<u8> {
+    let mut borrow = 0;
+    let longer = b.iter().rev().copied().chain(std::iter::repeat(0));
+    for (digit, other) in a.iter_mut().rev().zip(longer) {
+        let less = other + borrow;
+        borrow = u8::from(*digit < less);
+        *digit = *digit + 10 * borrow - less;
+    }
+    a
 }

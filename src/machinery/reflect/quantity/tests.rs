@@ -175,3 +175,38 @@ fn json_takes_strings_and_numbers() {
     Quantity::default().write_json(&mut out);
     assert_eq!(out, b"\"0\"");
 }
+
+#[test]
+fn sums_are_written_as_what_they_began_with() {
+    let quantity = |text: &str| Quantity::parse(text).unwrap();
+    for (a, b, sum, difference) in [
+        ("1", "2", "3", "-1"),
+        ("1500m", "500m", "2", "1"),
+        ("999m", "1m", "1", "998m"),
+        ("0", "1Gi", "1Gi", "-1Gi"),
+        ("1Gi", "0", "1Gi", "1Gi"),
+        ("1Gi", "1M", "1074741824", "1072741824"),
+        ("1M", "1Gi", "1074741824", "-1072741824"),
+        ("-5", "7", "2", "-12"),
+        ("7", "-5", "2", "12"),
+        ("-5", "-7", "-12", "2"),
+        ("1", "1", "2", "0"),
+        (
+            "1000000000000000000000",
+            "1n",
+            "1000000000000000000000000000001n",
+            "999999999999999999999999999999n",
+        ),
+        ("1e3", "1", "1001", "999"),
+        ("1E", "1e2147483647", "1e2147483647", "-1e2147483647"),
+    ] {
+        let (a, b) = (quantity(a), quantity(b));
+        assert_eq!(a.plus(&b), quantity(sum), "{a} + {b}");
+        assert_eq!(a.minus(&b), quantity(difference), "{a} - {b}");
+        assert_eq!(a.plus(&b).minus(&b).plus(&b), a.plus(&b));
+    }
+    assert_eq!(quantity("1Gi").plus(&quantity("1Gi")).as_str(), "2Gi");
+    assert_eq!(quantity("1Gi").plus(&quantity("512Mi")).as_str(), "1536Mi");
+    assert_eq!(quantity("0").plus(&quantity("512Mi")).as_str(), "512Mi");
+    assert_eq!(quantity("100m").plus(&quantity("900m")).as_str(), "1");
+}
