@@ -3,6 +3,7 @@
 //! Every constructor here stands for one kind of failure of the API. The text of [`StatusError::message`] is for the
 //! caller; what only the log may know does not belong into it.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
 use crate::field::ErrorList;
@@ -49,8 +50,8 @@ const EXPIRED_CONTINUE: &str = "The provided continue parameter is too old to di
 pub struct StatusError {
     /// HTTP status code.
     pub code: u16,
-    /// One of [`reason`].
-    pub reason: &'static str,
+    /// Mostly one of [`reason`]; webhooks say others.
+    pub reason: Cow<'static, str>,
     pub message: String,
     pub details: Option<Box<Details>>,
     /// `metadata.continue`: only of an expired list.
@@ -73,7 +74,7 @@ pub struct Details {
 /// One cause of a failure.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Cause {
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     pub message: String,
     pub field: String,
 }
@@ -106,10 +107,10 @@ fn retry(seconds: i32) -> Option<Box<Details>> {
 
 impl StatusError {
     /// A failure without details.
-    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> StatusError {
+    pub fn new(code: u16, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> StatusError {
         StatusError {
             code,
-            reason,
+            reason: reason.into(),
             message: message.into(),
             details: None,
             continue_token: None,
@@ -161,7 +162,7 @@ impl StatusError {
             message = format!("{message}: {errors}");
         }
         let causes = errors.iter().map(|e| Cause {
-            reason: e.kind.reason(),
+            reason: e.kind.reason().into(),
             message: e.body(),
             field: e.field.clone(),
         });
@@ -283,7 +284,7 @@ impl StatusError {
         let message = format!("Too large resource version: {asked}, current: {current}");
         let mut error = StatusError::timeout(message, 1);
         error.details_mut().causes.push(Cause {
-            reason: "ResourceVersionTooLarge",
+            reason: "ResourceVersionTooLarge".into(),
             message: "Too large resource version".to_owned(),
             field: String::new(),
         });
@@ -331,6 +332,16 @@ impl StatusError {
         StatusError::new(500, reason::UNKNOWN, message)
     }
 
+    /// The failure that somebody else has put into a Status. Its code has to be one.
+    pub fn from_status(status: &v1::Status) -> StatusError {
+        let code = u16::try_from(status.code).unwrap_or(500);
+        let details = status
+            .details
+            .as_deref()
+            .map(|details| Box::new(Details::from_message(details)));
+        StatusError::new(code, status.reason.clone(), status.message.clone()).with(details)
+    }
+
     /// The same failure with `details.retryAfterSeconds`.
     #[must_use]
     pub fn retry_after(mut self, seconds: i32) -> StatusError {
@@ -349,7 +360,7 @@ impl StatusError {
         status.metadata.r#continue = self.continue_token.as_deref().unwrap_or_default().to_owned();
         status.status = "Failure".to_owned();
         status.message = self.message.clone();
-        status.reason = self.reason.to_owned();
+        status.reason = self.reason.clone().into_owned();
         status.details = self.details.as_deref().map(|d| Box::new(d.to_message()));
         status.code = i32::from(self.code);
         status
@@ -357,6 +368,23 @@ impl StatusError {
 }
 
 impl Details {
+    /// Out of a Status.
+    pub fn from_message(message: &v1::StatusDetails) -> Details {
+        let cause = |cause: &v1::StatusCause| Cause {
+            reason: cause.reason.clone().into(),
+            message: cause.message.clone(),
+            field: cause.field.clone(),
+        };
+        Details {
+            name: message.name.clone(),
+            group: message.group.clone(),
+            kind: message.kind.clone(),
+            uid: message.uid.clone(),
+            causes: message.causes.iter().map(cause).collect(),
+            retry_after_seconds: message.retry_after_seconds,
+        }
+    }
+
     /// As a part of a Status.
     pub fn to_message(&self) -> v1::StatusDetails {
         v1::StatusDetails {
@@ -368,7 +396,7 @@ impl Details {
                 .causes
                 .iter()
                 .map(|c| v1::StatusCause {
-                    reason: c.reason.to_owned(),
+                    reason: c.reason.clone().into_owned(),
                     message: c.message.clone(),
                     field: c.field.clone(),
                 })

@@ -278,7 +278,7 @@ pub fn conflict(conflicts: &[Conflict]) -> StatusError {
         for path in found.paths() {
             parts.push(format!("- {path}"));
             causes.push(Cause {
-                reason: FIELD_MANAGER_CONFLICT,
+                reason: FIELD_MANAGER_CONFLICT.into(),
                 message: format!("conflict with {owner}"),
                 field: path,
             });

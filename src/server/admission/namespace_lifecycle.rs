@@ -81,7 +81,7 @@ fn terminating(attributes: &Attributes<'_>) -> StatusError {
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
     let mut error = StatusError::forbidden(&kind.group, &kind.plural, name, why);
     error.details_mut().causes.push(Cause {
-        reason: "NamespaceTerminating",
+        reason: "NamespaceTerminating".into(),
         message: format!("namespace {namespace} is being terminated"),
         field: "metadata.namespace".into(),
     });

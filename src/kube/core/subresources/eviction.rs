@@ -144,7 +144,7 @@ fn check(budget: &PodDisruptionBudget) -> Result<(), StatusError> {
 fn refused(why: String) -> StatusError {
     let mut error = StatusError::too_many_requests(REFUSED, 0);
     error.details_mut().causes.push(Cause {
-        reason: "DisruptionBudget",
+        reason: "DisruptionBudget".into(),
         message: why,
         field: String::new(),
     });
