@@ -13,7 +13,7 @@ use keelson_storage::{Expect, Revision, Written};
 use super::admission::Operation;
 use super::managed::Tracking;
 use super::write::{Attempt, Lease, Part, standard_finalizers};
-use super::{Confirming, Context, Reserving, Resource, Stored, Target, parse_revision};
+use super::{Backend, Confirming, Context, Reserving, Resource, Stored, Target, parse_revision};
 
 /// How many generated names are tried.
 const MAX_GENERATED_NAMES: usize = 8;
@@ -68,6 +68,7 @@ impl Resource {
         }
         let generated = object.meta().name.is_empty() && !object.meta().generate_name.is_empty();
         self.fill_metadata(context, &mut *object);
+        target.generated.set(generated);
         let attempts = if generated { MAX_GENERATED_NAMES } else { 1 };
         let mut taken = String::new();
         for _ in 0..attempts {
@@ -206,14 +207,19 @@ impl Resource {
     }
 
     fn generate_name(&self, object: &mut dyn Object) {
-        let mut random = [0u8; SUFFIX_LENGTH];
-        self.backend.entropy.fill(&mut random);
         let meta = object.meta_mut();
         let base: String = meta.generate_name.chars().take(MAX_GENERATED_BASE).collect();
-        let suffix = random
-            .iter()
-            .map(|b| char::from(SUFFIX_ALPHABET[usize::from(*b) % SUFFIX_ALPHABET.len()]));
-        meta.name = base.chars().chain(suffix).collect();
+        meta.name = base + &self.backend.new_suffix();
+    }
+}
+
+impl Backend {
+    /// The random end of a generated name.
+    pub fn new_suffix(&self) -> String {
+        let mut random = [0u8; SUFFIX_LENGTH];
+        self.entropy.fill(&mut random);
+        let letter = |byte: &u8| char::from(SUFFIX_ALPHABET[usize::from(*byte) % SUFFIX_ALPHABET.len()]);
+        random.iter().map(letter).collect()
     }
 }
 

@@ -10,6 +10,7 @@ mod create;
 pub mod delete;
 mod encryption;
 mod endpoint;
+mod followed;
 pub mod handler;
 mod informer;
 mod install;
@@ -65,6 +66,7 @@ pub use code::{CodeError, CodeFault, KindCode, KindEntry, NamedCell, RegistryErr
 pub use conversion::{ConversionStrategy, Converted, Converter};
 pub use derive::LIST_ITEMS;
 pub use endpoint::Endpoint;
+pub use followed::Followed;
 pub use handler::{Call, Handler, Reply};
 pub use informer::{Change, Changes, Informer, NamespacedName};
 pub use install::{CodeOf, Definition, InstallError, VersionDefinition};

@@ -1,5 +1,6 @@
 //! Strategies: the rules of a kind that no definition can say.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub type Warnings = Rc<RefCell<Vec<String>>>;
 /// Where annotations of a request go that is recorded.
 pub trait Annotate {
     /// Notes a text under a name; what was noted under the same name before stays.
-    fn annotate(&self, name: &'static str, text: String);
+    fn annotate(&self, name: Cow<'static, str>, text: String);
 }
 
 /// What a strategy may know of the request.
@@ -70,9 +71,9 @@ impl Context {
     }
 
     /// Adds an annotation to what is recorded of the request. `text` is called only where something is.
-    pub fn annotate(&self, name: &'static str, text: impl FnOnce() -> String) {
+    pub fn annotate(&self, name: impl Into<Cow<'static, str>>, text: impl FnOnce() -> String) {
         if let Some(audit) = &self.audit {
-            audit.annotate(name, text());
+            audit.annotate(name.into(), text());
         }
     }
 

@@ -43,7 +43,7 @@ const MAX_AGENT_BYTES: usize = 1024;
 const CUT: &str = "...TRUNCATED";
 
 impl Annotate for Record {
-    fn annotate(&self, name: &'static str, text: String) {
+    fn annotate(&self, name: Cow<'static, str>, text: String) {
         Record::annotate(self, name, text.into());
     }
 }
@@ -161,7 +161,7 @@ impl Record {
         self.asked.info.is_long_running()
     }
 
-    pub(super) fn annotate(&self, name: &'static str, text: Cow<'static, str>) {
+    pub(super) fn annotate(&self, name: Cow<'static, str>, text: Cow<'static, str>) {
         self.learned.borrow_mut().annotations.set(name, text);
     }
 

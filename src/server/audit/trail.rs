@@ -93,7 +93,7 @@ impl Trail {
     /// the same name before stays.
     pub fn annotate<T: Into<Cow<'static, str>>>(&self, name: &'static str, text: impl FnOnce() -> T) {
         match &self.state {
-            State::On(record) => record.annotate(name, text().into()),
+            State::On(record) => record.annotate(name.into(), text().into()),
             State::Undecided(early) => early.borrow_mut().set(name, text()),
             State::Off => {}
         }

@@ -94,6 +94,7 @@ impl Parts {
         if let Some(control) = &self.flow_control {
             control.attach(&listers);
         }
+        self.resources.admission.attach(&listers, &self.verbs);
         for (group, plural) in self.resources.admission.follows() {
             listers.hold(group, plural);
         }

@@ -1,5 +1,8 @@
 //! Attributes: what a plug-in may know of a request, and what it may change of it.
 
+use std::borrow::Cow;
+use std::fmt::Display;
+
 use keelson_access::user::User;
 use keelson_machinery::managedfields;
 use keelson_machinery::meta::v1::{DeleteOptions, ObjectMeta};
@@ -62,6 +65,8 @@ pub struct Attributes<'a> {
     pub nested: bool,
     /// Who asks, when, and with what rights.
     pub context: &'a Context,
+    /// The name of the object was not said but made up.
+    pub(in crate::generic) generated: bool,
     pub(in crate::generic) reserved: &'a Reserved,
 }
 
@@ -77,6 +82,17 @@ impl Attributes<'_> {
             ("", Some(metadata)) => &metadata.name,
             (name, _) => name,
         }
+    }
+
+    /// The name as the request says it; empty where it was generated, or is yet to be.
+    pub fn requested_name(&self) -> &str {
+        if self.generated { "" } else { self.name() }
+    }
+
+    /// The namespace as the request says it: that of a namespace is its own name, once it has one in the path.
+    pub fn requested_namespace(&self) -> &str {
+        let is_namespace = self.resource.group.is_empty() && self.resource.plural == "namespaces";
+        if is_namespace { self.path_name } else { self.namespace() }
     }
 
     /// Who asks.
@@ -119,9 +135,12 @@ impl Attributes<'_> {
         self.old?.as_any().downcast_ref()
     }
 
-    /// 403 for this object.
-    pub fn forbidden(&self, why: &str) -> StatusError {
-        StatusError::forbidden(&self.resource.group, &self.resource.plural, self.name(), why)
+    /// 403 for this object. One without a name as yet is named by what its name will begin with.
+    pub fn forbidden(&self, why: impl Display) -> StatusError {
+        let generated = || self.metadata().map_or("", |metadata| &*metadata.generate_name);
+        let names = [self.name(), generated(), "Unknown"];
+        let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
+        StatusError::forbidden(&self.resource.group, &self.resource.plural, name, why)
     }
 
     /// Tells the client something, once the request succeeds.
@@ -130,7 +149,7 @@ impl Attributes<'_> {
     }
 
     /// Adds an annotation to what is recorded of the request; see [`Context::annotate`].
-    pub fn annotate(&self, name: &'static str, text: impl FnOnce() -> String) {
+    pub fn annotate(&self, name: impl Into<Cow<'static, str>>, text: impl FnOnce() -> String) {
         self.context.annotate(name, text);
     }
 

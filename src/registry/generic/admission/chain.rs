@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use keelson_access::lister::Listers;
 use keelson_machinery::scheme::{KindRef, Name};
 use keelson_machinery::status::StatusError;
 
+use super::super::Verbs;
 use super::{Attributes, Handles, Operation, Plugin, Scope};
 
 /// The plug-ins of a server, in the order in which they are called.
@@ -52,6 +54,36 @@ impl Admission {
         })
     }
 
+    /// Those of these plug-ins that have one of these names.
+    ///
+    /// # Errors
+    /// A name is that of no plug-in.
+    pub fn exactly(plugins: Vec<Arc<dyn Plugin>>, names: &[String]) -> Result<Admission, UnknownPlugin> {
+        let is_known = |name: &&String| plugins.iter().any(|one| one.name() == name.as_str());
+        if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+            return Err(UnknownPlugin(unknown.clone()));
+        }
+        let chosen = plugins
+            .into_iter()
+            .filter(|one| names.iter().any(|name| name == one.name()));
+        Ok(Admission {
+            plugins: chosen.collect(),
+        })
+    }
+
+    /// Gives each plug-in its configuration, by name.
+    ///
+    /// # Errors
+    /// The first plug-in that can't do with it, and why.
+    pub fn configure(&self, of: impl Fn(&str) -> Result<Option<String>, String>) -> Result<(), String> {
+        for plugin in &self.plugins {
+            let name = plugin.name();
+            let done = of(name).and_then(|configuration| plugin.configure(configuration.as_deref()));
+            done.map_err(|why| format!("couldn't init admission plugin {name:?}: {why}"))?;
+        }
+        Ok(())
+    }
+
     /// With one more plug-in, behind all others.
     #[must_use]
     pub fn with(self, plugin: impl Plugin + 'static) -> Admission {
@@ -68,6 +100,11 @@ impl Admission {
     /// The names of the plug-ins, in their order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.plugins.iter().map(|one| one.name())
+    }
+
+    /// Hands the objects of the server to all plug-ins.
+    pub fn attach(&self, listers: &dyn Listers, verbs: &Arc<Verbs>) {
+        self.plugins.iter().for_each(|one| one.attach(listers, verbs));
     }
 
     /// What the plug-ins look at with each request, by group and plural; one may stand there twice.

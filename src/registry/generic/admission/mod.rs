@@ -13,6 +13,11 @@ pub use attributes::{Attributes, Options, WriteOptions};
 pub use chain::{Admission, UnknownPlugin};
 pub(crate) use chain::{Chain, Chains};
 
+use std::sync::Arc;
+
+use keelson_access::lister::Listers;
+
+use super::Verbs;
 use super::outcome::{Outcome, now};
 
 /// What is about to be done.
@@ -120,6 +125,18 @@ pub trait Plugin: Send + Sync {
     fn follows(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
+
+    /// Takes its part of the file that configures plug-ins; `None`: the file does not name it. Called once, before anything
+    /// else, where the plug-in is on.
+    ///
+    /// # Errors
+    /// What is wrong with it: the server does not start.
+    fn configure(&self, _configuration: Option<&str>) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Hands over the objects of the server, once, before any request. What it holds of `verbs` must not keep them alive.
+    fn attach(&self, _listers: &dyn Listers, _verbs: &Arc<Verbs>) {}
 
     /// Changes the object, or refuses. What it sets has no owner in `managedFields`.
     fn admit<'a>(&'a self, _attributes: &'a mut Attributes<'_>) -> Outcome<'a, ()> {

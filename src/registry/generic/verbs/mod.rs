@@ -148,6 +148,7 @@ impl Verbs {
                 name: &object.meta().name,
                 options: Options::Delete(options),
                 reserved: Default::default(),
+                generated: Default::default(),
                 ..*collection
             };
             match self.delete(&target, options).await {

@@ -1,5 +1,7 @@
 //! The target of a verb: what it is called on, by whom, and with which options.
 
+use std::cell::Cell;
+
 use keelson_machinery::object::Kind;
 use keelson_machinery::scheme::{KindDesc, SubresourceDesc};
 use keelson_machinery::status::StatusError;
@@ -26,6 +28,8 @@ pub struct Target<'a> {
     pub context: &'a Context,
     /// What the attempt that is under way has taken.
     pub(in crate::generic) reserved: Reserved,
+    /// The name of the object was not said but made up.
+    pub(in crate::generic) generated: Cell<bool>,
 }
 
 impl<'a> Target<'a> {
@@ -48,6 +52,7 @@ impl<'a> Target<'a> {
             nested: false,
             context,
             reserved: Reserved::default(),
+            generated: Cell::default(),
         }
     }
 
@@ -128,6 +133,7 @@ impl<'a> Target<'a> {
             options: self.options,
             nested: self.nested,
             context: self.context,
+            generated: self.generated.get(),
             reserved: &self.reserved,
         }
     }
