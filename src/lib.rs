@@ -8,11 +8,11 @@
 pub mod prelude;
 pub mod testing;
 
-mod admission;
 mod authentication;
 mod authorization;
 mod certificates;
 mod logging;
+mod plugins;
 mod program;
 mod version;
 

@@ -25,9 +25,9 @@ use keelson_storage::{Store, StoreConfig};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::LocalSet;
 
-use crate::admission::switched;
 use crate::authorization::Authorizers;
 use crate::certificates::Certificates;
+use crate::plugins::switched;
 use crate::{authentication, logging, version};
 use keelson_kube::coordination;
 use keelson_options::provision::{Credentials, provision};

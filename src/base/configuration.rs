@@ -207,6 +207,11 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A value of any type.
+    pub fn any(&self, name: &str) -> Option<&'a Value> {
+        self.get(name)
+    }
+
     /// An object of the Go type `go`; `None` if absent.
     pub fn object(&self, name: &str, go: &'static str) -> Result<Option<Fields<'a>>, String> {
         match self.get(name) {

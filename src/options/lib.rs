@@ -34,7 +34,7 @@ mod store_command;
 mod token_file;
 mod values;
 
-pub use admission::AdmissionSettings;
+pub use admission::{AdmissionSettings, FILE as ADMISSION_FILE};
 pub use authentication::read_authorities;
 pub use authentication::{FrontProxySettings, Issuers, ServiceAccounts, TokenWebhookSettings};
 pub use authorization::{AuthorizationSettings, read_configuration};

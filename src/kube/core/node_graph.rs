@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use keelson_access::authz::node::{PodNeeds, ReadGraph, Reference, ReferenceKind, VolumeNeeds};
-use keelson_api::core::v1::{PersistentVolume, Pod};
+use keelson_api::core::v1::{PersistentVolume, Pod, PodSpec};
 use keelson_api::resource_k8s_io::v1::ResourceSlice;
 use keelson_api::storage_k8s_io::v1::VolumeAttachment;
 use keelson_machinery::object::Object;
@@ -101,6 +101,22 @@ fn references(pod: &Pod) -> Vec<Reference> {
     if let Some(status) = extended {
         add(ReferenceKind::ResourceClaim, &status.resource_claim_name);
     }
+    found
+}
+
+/// Whether a pod refers to a secret anywhere.
+pub fn names_secrets(spec: &PodSpec) -> bool {
+    names(spec, ReferenceKind::Secret)
+}
+
+/// Whether it refers to a config map.
+pub fn names_config_maps(spec: &PodSpec) -> bool {
+    names(spec, ReferenceKind::ConfigMap)
+}
+
+fn names(spec: &PodSpec, wanted: ReferenceKind) -> bool {
+    let mut found = false;
+    walk(spec, &mut |kind, name| found |= kind == wanted && !name.is_empty());
     found
 }
 

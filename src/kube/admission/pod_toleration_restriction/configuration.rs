@@ -1,0 +1,83 @@
+//! The file of PodTolerationRestriction, and lists of tolerations as JSON.
+
+use keelson_api::core::v1::{PodSpec, Toleration};
+use keelson_machinery::json;
+
+/// What holds where a namespace says nothing.
+#[derive(Default)]
+pub struct Configuration {
+    /// What pods tolerate beside what they say.
+    pub default: Vec<Toleration>,
+    /// All that they may tolerate; empty: anything.
+    pub allowed: Vec<Toleration>,
+}
+
+impl Configuration {
+    /// From JSON.
+    ///
+    /// # Errors
+    /// It is of another kind, or no toleration is where one should be.
+    pub fn read(text: Option<&str>) -> Result<Configuration, String> {
+        let Some(text) = text else {
+            return Ok(Configuration::default());
+        };
+        let document: serde_json::Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        super::super::configuration::is_of(&document, &KIND)?;
+        let list = |name: &str| match document.get(name) {
+            None | Some(serde_json::Value::Null) => Ok(Vec::new()),
+            Some(list) => read_list(&list.to_string()),
+        };
+        Ok(Configuration {
+            default: list("default")?,
+            allowed: list("whitelist")?,
+        })
+    }
+}
+
+const KIND: super::super::configuration::Known = super::super::configuration::Known {
+    kind: "Configuration",
+    versions: &["podtolerationrestriction.admission.k8s.io/v1alpha1"],
+};
+
+/// A list of tolerations.
+///
+/// # Errors
+/// The text is none.
+pub fn read_list(text: &str) -> Result<Vec<Toleration>, String> {
+    if let Ok(value) = serde_json::from_str::<serde_json::Value>(text)
+        && !value.is_array()
+        && !value.is_null()
+    {
+        let found = keelson_base::configuration::sort(&value);
+        return Err(format!(
+            "json: cannot unmarshal {found} into Go value of type []v1.Toleration"
+        ));
+    }
+    let mut spec = PodSpec::default();
+    let text = format!("{{\"tolerations\":{text}}}");
+    json::read(text.as_bytes(), &mut spec).map_err(|error| error.to_string())?;
+    Ok(spec.tolerations)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_name_their_kind() {
+        let read = |text: &str| Configuration::read(Some(text)).map(|all| (all.default.len(), all.allowed.len()));
+        let of = |rest: &str| {
+            format!(
+                r#"{{"apiVersion":"podtolerationrestriction.admission.k8s.io/v1alpha1","kind":"Configuration"{rest}}}"#
+            )
+        };
+        assert_eq!(read(&of("")), Ok((0, 0)));
+        assert_eq!(
+            read(&of(r#","default":[{"key":"a"}],"whitelist":[{"key":"a"},{"key":"b"}]"#)),
+            Ok((1, 2))
+        );
+        assert!(read(&of(r#","default":{}"#)).is_err());
+        assert!(read("{}").is_err() && read("[]").is_err());
+        assert!(Configuration::read(None).is_ok_and(|all| all.default.is_empty()));
+    }
+}

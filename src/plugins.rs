@@ -1,0 +1,108 @@
+//! The admission plug-ins of a server: those that are built in and its own, as far as the command line leaves them on, with
+//! what the file says of each.
+
+use std::sync::Arc;
+
+use keelson_options::{ADMISSION_FILE, AdmissionSettings, OptionError};
+use keelson_registry::admission::{Admission, Plugin};
+
+/// The plug-ins that are on. `unbuilt`: names that kube-apiserver knows and this server does not; they have no effect.
+pub(crate) fn switched(
+    plugins: Vec<Arc<dyn Plugin>>,
+    unbuilt: &[&str],
+    settings: &AdmissionSettings,
+) -> Result<Admission, OptionError> {
+    let built = |flag: &'static str, names: &[String]| -> Result<Vec<String>, OptionError> {
+        let mut known = Vec::new();
+        for name in names {
+            if plugins.iter().any(|plugin| plugin.name() == name) {
+                known.push(name.clone());
+            } else if !unbuilt.contains(&name.as_str()) {
+                let word = flag.trim_start_matches('-');
+                return Err(OptionError::flag(flag, format!("{word} plugin {name:?} is unknown")));
+            }
+        }
+        Ok(known)
+    };
+    let on = built("--enable-admission-plugins", &settings.on)?;
+    let off = built("--disable-admission-plugins", &settings.off)?;
+    let exactly = settings.exactly.as_deref();
+    let exactly = exactly.map(|names| built("--admission-control", names)).transpose()?;
+    for name in settings.on.iter().filter(|name| !on.contains(name)) {
+        tracing::warn!(
+            plugin = name,
+            "An admission plug-in that is switched on is not built yet"
+        );
+    }
+    let admission = match &exactly {
+        Some(names) => Admission::exactly(plugins, names),
+        None => Admission::switched(plugins, &on, &off),
+    };
+    let admission = admission.map_err(|error| OptionError::flag("--enable-admission-plugins", error.to_string()))?;
+    configure(&admission, settings)?;
+    Ok(admission)
+}
+
+fn configure(admission: &Admission, settings: &AdmissionSettings) -> Result<(), OptionError> {
+    match &settings.configurations {
+        None => {
+            let done = admission.configure(|_| Ok(None));
+            done.map_err(|why| OptionError::flag(ADMISSION_FILE, why))
+        }
+        Some(all) => {
+            let done = admission.configure(|name| all.of(name));
+            done.map_err(|why| OptionError::file(ADMISSION_FILE, &all.path, why))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_server::admission;
+
+    use super::*;
+
+    fn owned(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn names(settings: &AdmissionSettings) -> Result<Vec<&'static str>, String> {
+        let switched = switched(admission::plugins(), &["PodSecurity"], settings);
+        switched
+            .map(|admission| admission.names().collect::<Vec<_>>())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn admission_plugins_are_switched_by_flag() {
+        let names = |on: &[&str], off: &[&str]| {
+            names(&AdmissionSettings {
+                on: owned(on),
+                off: owned(off),
+                ..AdmissionSettings::default()
+            })
+        };
+        assert_eq!(names(&[], &[]).unwrap(), ["NamespaceLifecycle"]);
+        assert_eq!(names(&["PodSecurity"], &["NamespaceLifecycle"]).unwrap(), [""; 0]);
+        assert_eq!(
+            names(&["x"], &[]).unwrap_err(),
+            "--enable-admission-plugins: enable-admission-plugins plugin \"x\" is unknown"
+        );
+    }
+
+    #[test]
+    fn a_list_of_all_plugins_leaves_no_others() {
+        let exactly = |list: &[&str]| {
+            names(&AdmissionSettings {
+                exactly: Some(owned(list)),
+                ..AdmissionSettings::default()
+            })
+        };
+        assert_eq!(exactly(&["PodSecurity"]).unwrap(), [""; 0]);
+        assert_eq!(exactly(&["NamespaceLifecycle"]).unwrap(), ["NamespaceLifecycle"]);
+        assert_eq!(
+            exactly(&["SecurityContextDeny"]).unwrap_err(),
+            "--admission-control: admission-control plugin \"SecurityContextDeny\" is unknown"
+        );
+    }
+}
