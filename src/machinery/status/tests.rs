@@ -110,7 +110,7 @@ fn messages_name_the_resource_with_its_group() {
         ),
     ] {
         assert_eq!(
-            (error.code, error.reason, error.message.as_str()),
+            (error.code, error.reason.as_ref(), error.message.as_str()),
             (code, reason, message)
         );
     }

@@ -14,7 +14,8 @@ use keelson_machinery::status::StatusError;
 use super::GROUP;
 use super::shop::{Numbering, Shop};
 use crate::generic::{
-    ConversionStrategy, Converted, Converter, Definition, Registry, Resource, ResourceCode, VersionDefinition,
+    ConversionStrategy, Converted, Converter, Definition, OwnDefinitions, Registry, Resource, ResourceCode,
+    VersionDefinition,
 };
 use crate::simulation::slow::Done;
 
@@ -56,6 +57,15 @@ fn renamed(object: &dyn Object, to: &KindDesc) -> Box<dyn Object> {
     renamed
 }
 
+/// Nobody asks for a document here.
+struct NoDefinitions;
+
+impl OwnDefinitions for NoDefinitions {
+    fn definitions(&self) -> Vec<u8> {
+        b"{}".to_vec()
+    }
+}
+
 fn version(name: &str, field: &str) -> VersionDefinition {
     let field = FieldDesc::shared(field, Type::String, Flags::NONE);
     let spec = MessageDesc::shared("spec", None, vec![field], Unknown::Dropped).unwrap();
@@ -91,6 +101,7 @@ fn version(name: &str, field: &str) -> VersionDefinition {
         kind: KindRef::Shared(Arc::new(kind)),
         served: true,
         priority: 100,
+        definitions: Arc::new(NoDefinitions),
     }
 }
 
@@ -100,7 +111,6 @@ pub async fn install(registry: &Registry, shop: &Arc<Shop>) -> [Arc<Resource>; 2
     let definition = Definition {
         versions: FIELDS.map(|(name, field)| version(name, field)).into(),
         group_priority: 1000,
-        definitions: SCHEME.definitions.into(),
         conversion: ConversionStrategy::Webhook(Arc::new(Renaming(shop.clone()))),
         code: Box::new(move |_| ResourceCode::default().with_strategy(Numbering(numbering.clone()))),
     };

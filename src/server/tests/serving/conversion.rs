@@ -101,8 +101,17 @@ async fn serving(cache: Option<usize>) -> (crate::setting::Server, Client, Arc<R
     (server, client, renames)
 }
 
+/// An object in the version of the path that it is sent to.
+fn body(path: &str, name: &str, spec: &Value) -> String {
+    let text = crontab(GROUP, name, spec);
+    match path == v2() {
+        true => text.replace(&format!("{GROUP}/v1"), &format!("{GROUP}/v2")),
+        false => text,
+    }
+}
+
 async fn create(client: &mut Client, path: &str, name: &str, spec: &Value) -> Value {
-    let (code, made) = client.send("POST", path, JSON, &crontab(name, spec)).await;
+    let (code, made) = client.send("POST", path, JSON, &body(path, name, spec)).await;
     assert_eq!(code, 201, "{made}");
     made
 }
@@ -237,7 +246,7 @@ async fn a_failure_of_who_converts_is_told_and_remembered_by_nobody() {
         assert!(body.contains("conversion webhook says no"), "{body}");
     }
     let (code, _) = client
-        .send("POST", &v2(), JSON, &crontab("b", &json!({"schedule": "y"})))
+        .send("POST", &v2(), JSON, &body(&v2(), "b", &json!({"schedule": "y"})))
         .await;
     assert_eq!(code, 500);
     assert_eq!(client.object(&v1()).await["items"].as_array().unwrap().len(), 1);
