@@ -175,24 +175,35 @@ impl Metrics {
 /// OpenMetrics as the older text format has it, which is what is served: there counters are described by the names of
 /// their samples, and no end is marked.
 fn plain_text(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| *line != "# EOF").collect();
+    // A family's samples follow its description.
+    let named = |name: &str, at: usize| {
+        let first = lines
+            .get(at..)
+            .and_then(|rest| rest.iter().find(|line| !line.starts_with('#')));
+        let is_total = first
+            .and_then(|line| line.strip_prefix(name)?.strip_prefix(TOTAL))
+            .is_some();
+        let kind = format!("# TYPE {name} counter");
+        is_total && lines.iter().skip(at).take(2).any(|line| **line == kind)
+    };
     let mut out = String::with_capacity(text.len() + 1024);
-    let mut lines = text.lines().filter(|line| *line != "# EOF").peekable();
-    while let Some(line) = lines.next() {
-        let described = line.strip_prefix("# HELP ").and_then(|help| help.split_once(' '));
-        let counted = described.filter(|(name, _)| lines.peek() == Some(&&*format!("# TYPE {name} counter")));
-        match counted {
-            Some((name, help)) => {
-                lines.next();
-                out.push_str(&format!("# HELP {name}_total {help}\n# TYPE {name}_total counter\n"));
-            }
-            None => {
-                out.push_str(line);
-                out.push('\n');
-            }
+    for (at, line) in lines.iter().enumerate() {
+        let described = ["# HELP ", "# TYPE "].iter().find_map(|mark| {
+            let (name, rest) = line.strip_prefix(mark)?.split_once(' ')?;
+            named(name, at).then_some((mark, name, rest))
+        });
+        match described {
+            Some((mark, name, rest)) => out.extend([*mark, name, TOTAL, " ", rest]),
+            None => out.push_str(line),
         }
+        out.push('\n');
     }
     out
 }
+
+/// What the names of most counters' samples end in.
+const TOTAL: &str = "_total";
 
 /// Resident memory of this process where the system tells.
 fn resident_bytes() -> Option<f64> {
@@ -208,9 +219,11 @@ mod tests {
 
     #[test]
     fn counters_are_described_by_the_names_of_their_samples() {
-        let open = "# HELP a_requests All.\n# TYPE a_requests counter\na_requests_total{verb=\"GET\"} 3\n\
+        let open = "# HELP attempts Not totals.\n# TYPE attempts counter\nattempts{result=\"x\"} 1\n\
+                    # HELP a_requests All.\n# TYPE a_requests counter\na_requests_total{verb=\"GET\"} 3\n\
                     # HELP b_seconds Some.\n# TYPE b_seconds gauge\nb_seconds 1.5\n# EOF\n";
-        let plain = "# HELP a_requests_total All.\n# TYPE a_requests_total counter\na_requests_total{verb=\"GET\"} 3\n\
+        let plain = "# HELP attempts Not totals.\n# TYPE attempts counter\nattempts{result=\"x\"} 1\n\
+                     # HELP a_requests_total All.\n# TYPE a_requests_total counter\na_requests_total{verb=\"GET\"} 3\n\
                      # HELP b_seconds Some.\n# TYPE b_seconds gauge\nb_seconds 1.5\n";
         assert_eq!(plain_text(open), plain);
     }

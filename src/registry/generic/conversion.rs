@@ -82,11 +82,14 @@ pub(super) async fn ask(
     Ok(converted)
 }
 
+/// JSON of an object, a version, and what became of it there.
+type KnownConversion = (Vec<u8>, KindRef, Box<dyn Object>);
+
 /// Conversions for code that can't wait: what it lacks is asked for when it has ended, and it is run again.
 #[derive(Default)]
 pub(crate) struct ConversionMemo {
     /// JSON of objects, versions, and what became of them.
-    known: RefCell<Vec<(Vec<u8>, KindRef, Box<dyn Object>)>>,
+    known: RefCell<Vec<KnownConversion>>,
     wanted: RefCell<Option<(Box<dyn Object>, KindRef)>>,
 }
 
