@@ -165,7 +165,7 @@ fn single(dice: &mut Dice, field: &FieldDescriptor) -> Value {
             filled(dice, &mut message);
             Value::Message(message)
         }
-        other => panic!("{other:?} is not generated"),
+        other => unreachable!("{other:?} is not generated"),
     }
 }
 

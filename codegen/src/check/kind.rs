@@ -151,7 +151,7 @@ impl Checker<'_> {
                 (false, false) => {
                     texts.push(format!("column {name:?} has a path and a function: take one out"));
                 }
-                (false, true) => self.path(&format!("column {name:?}"), path, texts),
+                (false, true) => self.cell(column, texts),
                 (true, false) => {}
             }
         }
@@ -183,11 +183,56 @@ impl Checker<'_> {
         }
     }
 
-    fn path(&self, what: &str, path: &str, texts: &mut Vec<String>) {
-        if let Err(reason) = json_path::resolve(self.model, self.message, path) {
+    /// The path of a column, and whether what it leads to can stand in cells of its type.
+    fn cell(&self, column: &Column, texts: &mut Vec<String>) {
+        let Column { name, ty, path, .. } = column;
+        let Some(found) = self.path(&format!("column {name:?}"), path, texts) else {
+            return;
+        };
+        let fits = match ty.as_str() {
+            "integer" => matches!(found, FieldType::Int32 | FieldType::Int64),
+            "number" => matches!(found, FieldType::Int32 | FieldType::Int64 | FieldType::Double),
+            "boolean" => matches!(found, FieldType::Bool),
+            "date" => self.leaf(found).is_some_and(|leaf| leaf.name.ends_with("Time")),
+            _ => true,
+        };
+        if !fits && !path.contains('[') {
             texts.push(format!(
-                "{what}: the path {path:?} leads nowhere, {reason}: write a path such as `.spec.size`"
+                "column {name:?} has the type {ty:?}, which {path:?} is not: write {:?}",
+                match found {
+                    FieldType::Int32 | FieldType::Int64 => "integer",
+                    FieldType::Double => "number",
+                    FieldType::Bool => "boolean",
+                    other if self.leaf(other).is_some_and(|leaf| leaf.name.ends_with("Time")) => "date",
+                    _ => "string",
+                }
             ));
+        }
+    }
+
+    /// A message with fields of its own, or a map.
+    fn is_structure(&self, ty: &FieldType) -> bool {
+        matches!(ty, FieldType::Message(_) | FieldType::Map(_)) && self.leaf(ty).is_none()
+    }
+
+    /// The hand-written type that stands there.
+    fn leaf(&self, ty: &FieldType) -> Option<&Message> {
+        match ty {
+            FieldType::Message(id) => self.model.message(*id).filter(|message| message.is_leaf()),
+            _ => None,
+        }
+    }
+
+    /// What stands at the end of a path; `None`: the definitions don't say, or it leads nowhere, which is a mistake.
+    fn path(&self, what: &str, path: &str, texts: &mut Vec<String>) -> Option<&FieldType> {
+        match json_path::resolve(self.model, self.message, path) {
+            Ok(found) => found,
+            Err(reason) => {
+                texts.push(format!(
+                    "{what}: the path {path:?} leads nowhere, {reason}: write a path such as `.spec.size`"
+                ));
+                None
+            }
         }
     }
 
@@ -197,11 +242,16 @@ impl Checker<'_> {
         for field in &self.kind.selectable_fields {
             let paths = field.split_once('=').map_or(field.as_str(), |(_, paths)| paths);
             for path in paths.split('|') {
-                if let Err(reason) = json_path::resolve(self.model, hub, &format!(".{path}")) {
-                    texts.push(format!(
+                match json_path::resolve(self.model, hub, &format!(".{path}")) {
+                    Ok(Some(found)) if self.is_structure(found) => texts.push(format!(
+                        "selectable field {field:?} leads to no single value: write the path of a text, number or truth \
+                         value"
+                    )),
+                    Ok(_) => {}
+                    Err(reason) => texts.push(format!(
                         "selectable field {field:?} leads nowhere, {reason}: write a path without the first dot, such \
                          as `spec.size`, or a label and a path, such as `size=spec.size`"
-                    ));
+                    )),
                 }
             }
         }
@@ -299,11 +349,16 @@ impl Checker<'_> {
             }
         }
         if !s.label_selector_path.is_empty() {
-            self.path(
-                "subresource \"scale\": label_selector_path",
-                &s.label_selector_path,
-                texts,
-            );
+            let what = "subresource \"scale\": label_selector_path";
+            let found = self.path(what, &s.label_selector_path, texts);
+            let is_selector =
+                |found: &FieldType| matches!(found, FieldType::String | FieldType::Map(_) | FieldType::Message(_));
+            if found.is_some_and(|found| !is_selector(found)) {
+                texts.push(format!(
+                    "{what} {:?} is no selector: write the path of a text that holds one, as `.status.selector`",
+                    s.label_selector_path
+                ));
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Default values, checked against their fields.
 
+use regex::Regex;
 use serde_json::Value;
 
 use crate::model::{Field, FieldType, Model};
@@ -10,6 +11,11 @@ pub fn check(model: &Model, field: &Field, text: &str) -> Result<(), String> {
         .map_err(|_| format!("the default {text} is no JSON text: write {}", example(&field.ty)))?;
     fits(model, &field.ty, &value)
         .map_err(|what| format!("the default {text} {what}: write {}", example(&field.ty)))?;
+    if let Some(what) = beyond(field, &value) {
+        return Err(format!(
+            "the default {text} {what}: every object without the field would be refused"
+        ));
+    }
     let allowed = &field.options.enum_values;
     match value.as_str() {
         Some(text) if !allowed.is_empty() && !allowed.iter().any(|a| a == text) => Err(format!(
@@ -18,6 +24,39 @@ pub fn check(model: &Model, field: &Field, text: &str) -> Result<(), String> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Which rule of its own field a value breaks.
+fn beyond(field: &Field, value: &Value) -> Option<String> {
+    let o = &field.options;
+    if let Some(number) = value.as_f64() {
+        let low = o
+            .minimum
+            .filter(|least| number < *least || (o.exclusive_minimum && number == *least));
+        let high = o
+            .maximum
+            .filter(|most| number > *most || (o.exclusive_maximum && number == *most));
+        let part = o.multiple_of.filter(|of| *of != 0.0 && number % of != 0.0);
+        let low = low.map(|least| format!("is below `minimum: {least}`"));
+        let high = high.map(|most| format!("is above `maximum: {most}`"));
+        return low.or(high).or(part.map(|of| format!("is no multiple of {of}")));
+    }
+    let (size, least, most) = match value {
+        Value::String(text) => (text.chars().count(), o.min_length, o.max_length),
+        Value::Array(items) => (items.len(), o.min_items, o.max_items),
+        Value::Object(entries) => (entries.len(), o.min_properties, o.max_properties),
+        _ => return None,
+    };
+    let size = u32::try_from(size).unwrap_or(u32::MAX);
+    if let Some(least) = least.filter(|least| size < *least) {
+        return Some(format!("has {size}, fewer than {least}"));
+    }
+    if let Some(most) = most.filter(|most| size > *most) {
+        return Some(format!("has {size}, more than {most}"));
+    }
+    let text = value.as_str().filter(|_| !o.pattern.is_empty())?;
+    let pattern = Regex::new(&o.pattern).ok()?;
+    (!pattern.is_match(text)).then(|| format!("does not fit the pattern {:?}", o.pattern))
 }
 
 fn example(ty: &FieldType) -> &'static str {
