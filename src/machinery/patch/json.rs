@@ -2,16 +2,17 @@
 //! member, an absent `value` is null, `test` takes an absent member for null, numbers are compared as they are
 //! written, and what stands before the first slash of a path is ignored.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod run;
+
+use std::collections::BTreeSet;
 
 use super::node::Node;
 use super::{check, decode_error, strict, text};
 use crate::status::StatusError;
+use run::Run;
 
 /// Most operations of one patch.
 pub const MAX_OPERATIONS: usize = 10_000;
-/// Most parts of one path. No value that is really there is so deep, and what a path opens is worked on recursively.
-const MAX_PATH_PARTS: usize = 300;
 /// Most bytes that the `copy` operations of one patch may add.
 pub const MAX_COPY_BYTES: usize = 3 * 1024 * 1024;
 
@@ -28,9 +29,6 @@ struct Operation<'a> {
     from: Option<String>,
     value: Option<Node<'a>>,
 }
-
-/// An operation that failed. The caller learns no more than that one did.
-struct Failed;
 
 impl<'a> JsonPatch<'a> {
     /// Decodes a body. With `strict`, members of a wrong type are refused, and unknown members and keys that stand
@@ -96,21 +94,31 @@ impl<'a> JsonPatch<'a> {
     ///
     /// Error: 422 if one of them fails, always in the same words.
     pub fn apply(&self, document: &[u8]) -> Result<Vec<u8>, StatusError> {
+        check(document).map_err(StatusError::unknown)?;
+        self.apply_within(document, MAX_COPY_BYTES)
+            .map_err(|_| StatusError::generic(422, ""))
+    }
+
+    /// As [`JsonPatch::apply`], for callers who tell which operation failed.
+    ///
+    /// Error: what is wrong with the first operation that fails.
+    pub fn apply_explained(&self, document: &[u8]) -> Result<Vec<u8>, String> {
+        check(document)?;
         self.apply_within(document, MAX_COPY_BYTES)
     }
 
-    fn apply_within(&self, document: &[u8], copy_bytes: usize) -> Result<Vec<u8>, StatusError> {
-        check(document).map_err(StatusError::unknown)?;
-        let mut run = Run {
-            root: Node::new(document),
-            copy_bytes,
-        };
-        run.root.open();
+    /// Whether it changes nothing, having no operations.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    fn apply_within(&self, document: &[u8], copy_bytes: usize) -> Result<Vec<u8>, String> {
+        let mut run = Run::new(document, copy_bytes);
         for operation in &self.operations {
-            run.step(operation).map_err(|Failed| StatusError::generic(422, ""))?;
+            run.step(operation)?;
         }
         let mut out = Vec::with_capacity(document.len());
-        run.root.write(&mut out);
+        run.write(&mut out);
         Ok(out)
     }
 }
@@ -171,156 +179,6 @@ impl<'a> Operation<'a> {
     }
 }
 
-/// A document while it is patched.
-struct Run<'a> {
-    root: Node<'a>,
-    copy_bytes: usize,
-}
-
-/// Where a path leads: an object or a list, and a key in it.
-enum Place<'n, 'a> {
-    Object(&'n mut BTreeMap<String, Node<'a>>, String),
-    Array(&'n mut Vec<Node<'a>>, String),
-}
-
-impl<'a> Run<'a> {
-    fn step<'p: 'a>(&mut self, operation: &Operation<'p>) -> Result<(), Failed> {
-        let path = operation.path.as_deref().ok_or(Failed)?;
-        match operation.op.as_deref() {
-            Some("add") => self.place(path)?.add(operation.value()),
-            Some("remove") => self.place(path)?.remove().map(drop),
-            Some("replace") if path.is_empty() => self.replace_all(operation.value()),
-            Some("replace") => self.place(path)?.replace(operation.value()),
-            Some("move") => {
-                let moved = self.place(operation.from.as_deref().ok_or(Failed)?)?.remove()?;
-                self.place(path)?.add(moved)
-            }
-            Some("copy") => {
-                let from = operation.from.as_deref().ok_or(Failed)?;
-                self.place(from)?.get()?;
-                // Opens what the copy goes into, which may be what is copied: opened objects have sorted keys.
-                self.place(path)?;
-                let copy = self.place(from)?.get()?.cloned().unwrap_or(Node::Null);
-                let mut text = Vec::new();
-                copy.write(&mut text);
-                self.copy_bytes = self.copy_bytes.checked_sub(text.len()).ok_or(Failed)?;
-                self.place(path)?.add(copy)
-            }
-            Some("test") => self.test(path, operation),
-            _ => Err(Failed),
-        }
-    }
-
-    fn replace_all(&mut self, mut value: Node<'a>) -> Result<(), Failed> {
-        match value.open() {
-            Node::Object(_) | Node::Array(_) => {
-                self.root = value;
-                Ok(())
-            }
-            _ => Err(Failed),
-        }
-    }
-
-    fn test<'p: 'a>(&mut self, path: &str, operation: &Operation<'p>) -> Result<(), Failed> {
-        let mut expected = operation.value();
-        let same = if path.is_empty() {
-            self.root.equals(&mut expected)
-        } else {
-            match self.place(path)?.get()? {
-                Some(value) => value.equals(&mut expected),
-                None => matches!(expected, Node::Null),
-            }
-        };
-        if same { Ok(()) } else { Err(Failed) }
-    }
-
-    /// Walks to the object or list that holds the last part of the path.
-    fn place(&mut self, path: &str) -> Result<Place<'_, 'a>, Failed> {
-        if path.bytes().filter(|b| *b == b'/').count() > MAX_PATH_PARTS {
-            return Err(Failed);
-        }
-        let mut parts = path
-            .split('/')
-            .skip(1)
-            .map(|part| part.replace("~1", "/").replace("~0", "~"));
-        let mut key = parts.next().ok_or(Failed)?;
-        let mut node = &mut self.root;
-        for next in parts {
-            let part = std::mem::replace(&mut key, next);
-            node = match node.open() {
-                Node::Object(members) => members.get_mut(&part),
-                Node::Array(elements) => {
-                    let at = index(&part, elements.len())?;
-                    elements.get_mut(at)
-                }
-                _ => None,
-            }
-            .ok_or(Failed)?;
-        }
-        match node.open() {
-            Node::Object(members) => Ok(Place::Object(members, key)),
-            Node::Array(elements) => Ok(Place::Array(elements, key)),
-            _ => Err(Failed),
-        }
-    }
-}
-
-/// An index below `length`; negative ones count from the end.
-fn index(text: &str, length: usize) -> Result<usize, Failed> {
-    let index: i64 = text.parse().map_err(|_| Failed)?;
-    let length = i64::try_from(length).map_err(|_| Failed)?;
-    let index = if index < 0 {
-        index.checked_add(length).ok_or(Failed)?
-    } else {
-        index
-    };
-    if index >= length {
-        return Err(Failed);
-    }
-    usize::try_from(index).map_err(|_| Failed)
-}
-
-impl<'n, 'a> Place<'n, 'a> {
-    /// The value; `None` for a member that is absent.
-    fn get(self) -> Result<Option<&'n mut Node<'a>>, Failed> {
-        match self {
-            Place::Object(members, key) => Ok(members.get_mut(&key)),
-            Place::Array(elements, key) => {
-                let at = index(&key, elements.len())?;
-                Ok(elements.get_mut(at))
-            }
-        }
-    }
-
-    fn add(self, value: Node<'a>) -> Result<(), Failed> {
-        match self {
-            Place::Object(members, key) => {
-                members.insert(key, value);
-            }
-            Place::Array(elements, key) if key == "-" => elements.push(value),
-            Place::Array(elements, key) => elements.insert(index(&key, elements.len() + 1)?, value),
-        }
-        Ok(())
-    }
-
-    fn replace(self, value: Node<'a>) -> Result<(), Failed> {
-        match self {
-            Place::Object(members, key) => {
-                members.insert(key, value);
-                Ok(())
-            }
-            array => array.get()?.map(|old| *old = value).ok_or(Failed),
-        }
-    }
-
-    fn remove(self) -> Result<Node<'a>, Failed> {
-        match self {
-            Place::Object(members, key) => members.remove(&key).ok_or(Failed),
-            Place::Array(elements, key) => Ok(elements.remove(index(&key, elements.len())?)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,12 +191,9 @@ mod tests {
         };
         match patch.apply_within(document.as_bytes(), 200) {
             Ok(out) => [vec![String::from_utf8(out).unwrap()], problems].concat().join("\t"),
-            Err(error) => {
-                assert_eq!(
-                    error.message,
-                    "the server rejected our request due to an error in our request"
-                );
-                format!("!{}", error.code)
+            Err(_) => {
+                let error = patch.apply(document.as_bytes());
+                error.map_or_else(|error| format!("!{}", error.code), |_| "!422".to_owned())
             }
         }
     }
@@ -359,6 +214,87 @@ mod tests {
                     "{document} {patch} {strict}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn an_operation_that_fails_is_told() {
+        let document = br#"{"a":[1,2],"b":{"c":"x"}}"#;
+        for (operation, want) in [
+            (
+                r#""op":"add","path":"/x/y/z","value":1"#,
+                "add operation does not apply: doc is missing path: \"/x/y/z\": missing value",
+            ),
+            (
+                r#""op":"add","value":1"#,
+                "add operation failed to decode path: missing value",
+            ),
+            (
+                r#""op":"add","path":"/a/x""#,
+                "error in add for path: '/a/x': value was not a proper array index: 'x': strconv.Atoi: parsing \"x\": invalid syntax",
+            ),
+            (
+                r#""op":"add","path":"/a/4""#,
+                "error in add for path: '/a/4': Unable to access invalid index: 4: invalid index referenced",
+            ),
+            (
+                r#""op":"remove","path":"/b/d""#,
+                "error in remove for path: '/b/d': Unable to remove nonexistent key: d: missing value",
+            ),
+            (
+                r#""op":"remove","path":"/a/7""#,
+                "error in remove for path: '/a/7': Unable to access invalid index: 7: invalid index referenced",
+            ),
+            (
+                r#""op":"remove","path":"/z/d""#,
+                "remove operation does not apply: doc is missing path: \"/z/d\": missing value",
+            ),
+            (
+                r#""op":"replace","path":"/z/d","value":1"#,
+                "replace operation does not apply: doc is missing path: /z/d: missing value",
+            ),
+            (
+                r#""op":"replace","path":"/a/7","value":1"#,
+                "replace operation does not apply: doc is missing key: /a/7: missing value",
+            ),
+            (
+                r#""op":"replace","path":"","value":1"#,
+                "replace operation value must be object or array: %!w(<nil>)",
+            ),
+            (
+                r#""op":"test","path":"/b/c","value":"y""#,
+                "testing value /b/c failed: test failed",
+            ),
+            (
+                r#""op":"test","path":"/z/c","value":"y""#,
+                "test operation does not apply: is missing path: /z/c: missing value",
+            ),
+            (
+                r#""op":"move","path":"/b/c","from":"/z/y""#,
+                "move operation does not apply: doc is missing from path: /z/y: missing value",
+            ),
+            (
+                r#""op":"move","path":"/b/c","from":"/b/y""#,
+                "error in move for path: 'y': Unable to remove nonexistent key: y: missing value",
+            ),
+            (
+                r#""op":"move","path":"/z/c","from":"/b/c""#,
+                "move operation does not apply: doc is missing destination path: /z/c: missing value",
+            ),
+            (
+                r#""op":"copy","path":"/b/c""#,
+                "copy operation failed to decode from: operation, missing from field: missing value",
+            ),
+            (
+                r#""op":"copy","path":"/a/9","from":"/b/c""#,
+                "error while adding value during copy: Unable to access invalid index: 9: invalid index referenced",
+            ),
+            (r#""op":"swap","path":"/b/c""#, "Unexpected kind: swap"),
+            (r#""path":"/b/c""#, "Unexpected kind: unknown"),
+        ] {
+            let body = format!("[{{{operation}}}]");
+            let (patch, _) = JsonPatch::decode(body.as_bytes(), false).unwrap();
+            assert_eq!(patch.apply_explained(document).unwrap_err(), want, "{operation}");
         }
     }
 
