@@ -27,6 +27,7 @@ pub mod rest;
 mod root;
 mod seat;
 pub mod server;
+pub mod services;
 pub mod settings;
 pub mod state;
 pub mod version;

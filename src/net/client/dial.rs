@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use super::proxy::Proxy;
+use super::service::{Route, ServicePort, Services};
 use super::stream::Stream;
 
 /// How long a connection may take to come about, whatever else is allowed.
@@ -50,6 +51,7 @@ pub struct Dialer {
     resolver: Arc<dyn Resolver>,
     permit: Option<Arc<Permit>>,
     proxy: Option<Arc<Proxy>>,
+    route: Option<Arc<Route>>,
 }
 
 impl std::fmt::Debug for Dialer {
@@ -71,6 +73,7 @@ impl Dialer {
             resolver,
             permit: None,
             proxy: None,
+            route: None,
         }
     }
 
@@ -90,11 +93,24 @@ impl Dialer {
         }
     }
 
+    /// Goes to where a service is when it is to connect to [`ServicePort::host`].
+    pub fn to_service(self, service: ServicePort, services: Arc<dyn Services>) -> Dialer {
+        Dialer {
+            route: Some(Arc::new(Route { service, services })),
+            ..self
+        }
+    }
+
     /// Opens a connection; `host` is a name or an address, without brackets.
     ///
     /// # Errors
     /// What Go says about it: `dial tcp 127.0.0.1:1: connect: connection refused`.
     pub async fn connect(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, String> {
+        let located = match &self.route {
+            Some(route) => route.locate(host, port).await?,
+            None => None,
+        };
+        let (host, port) = located.as_ref().map_or((host, port), |(host, port)| (host, *port));
         match &self.proxy {
             Some(proxy) => proxy.connect(host, port).await,
             None => Ok(Box::new(self.direct(host, port).await?)),

@@ -3,7 +3,7 @@
 //! * [`Client`] sends requests over HTTP/1.1 and TLS with its own authorities, certificate, credentials and bounds, and
 //!   keeps a bounded number of connections for the next ones.
 //! * [`Webhook`] is a client for one address that a kubeconfig file names ([`Kubeconfig`]); it sends documents in JSON
-//!   and tries again as [`Backoff`] says.
+//!   and tries again as [`Backoff`] says. [`WebhookClientConfig`] makes one of what an object says of a webhook.
 //! * [`Egress`] says which way connections take: directly, or through a proxy.
 //! * [`dial`] opens a bare connection.
 //!
@@ -15,6 +15,7 @@
 
 mod backoff;
 mod call;
+mod client_config;
 mod credentials;
 mod dial;
 mod egress;
@@ -25,6 +26,7 @@ mod probe;
 mod proxy;
 mod review;
 mod server_certificate;
+mod service;
 mod status;
 mod stream;
 #[cfg(any(test, feature = "testing"))]
@@ -44,6 +46,7 @@ mod webhook;
 
 pub use backoff::Backoff;
 pub use call::{Answer, Call};
+pub use client_config::{WebhookAddress, WebhookClientConfig, WebhookWays};
 pub use credentials::{Credentials, Secret};
 pub use dial::{Dialer, Resolver, SystemResolver, dial};
 pub use egress::{Egress, Way};
@@ -51,7 +54,8 @@ pub use error::{CallError, Fault};
 pub use kubeconfig::{Kubeconfig, KubeconfigError};
 pub use probe::health;
 pub use proxy::Proxy;
-pub use review::document;
+pub use review::{document, members};
+pub use service::{Located, ServicePort, Services};
 pub use status::refusal;
 pub use stream::Stream;
 pub use tls::{ClientTls, Roots, TlsConfigError};

@@ -1,6 +1,9 @@
 //! The document that a webhook answers with: which kind it is, in Go's words where it is none.
 
+use std::collections::BTreeMap;
+
 use http::header::CONTENT_TYPE;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Answer;
@@ -36,14 +39,39 @@ pub fn document(answer: &Answer, group: &str, version: &str, kind: &str) -> Resu
         Err(_) => return Err(wrong_type("string")),
     };
     let given = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
-    let (given_version, given_kind) = (given("apiVersion"), given("kind"));
+    check_kind(given("apiVersion"), given("kind"), (group, version, kind))?;
+    Ok(object)
+}
+
+/// The members of the same object, as they are written: of one that may be large.
+///
+/// # Errors
+/// As with [`document`].
+pub fn members<'a>(
+    answer: &'a Answer,
+    group: &str,
+    version: &str,
+    kind: &str,
+) -> Result<BTreeMap<String, &'a RawValue>, String> {
+    let Ok(members) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(&answer.body) else {
+        return document(answer, group, version, kind).map(|_| BTreeMap::new());
+    };
+    let given = |name: &str| -> String {
+        let text = members.get(name).map(|text| serde_json::from_str(text.get()));
+        text.and_then(Result::ok).unwrap_or_default()
+    };
+    check_kind(&given("apiVersion"), &given("kind"), (group, version, kind))?;
+    Ok(members)
+}
+
+fn check_kind(api_version: &str, given: &str, (group, version, kind): (&str, &str, &str)) -> Result<(), String> {
     let expected = format!("{group}/{version}");
-    if (given_version.is_empty() || given_version == expected) && (given_kind.is_empty() || given_kind == kind) {
-        return Ok(object);
+    if (api_version.is_empty() || api_version == expected) && (given.is_empty() || given == kind) {
+        return Ok(());
     }
-    let shown = given_version.rsplit('/').next().unwrap_or_default();
+    let shown = api_version.rsplit('/').next().unwrap_or_default();
     Err(format!(
-        "converting ({shown}.{given_kind}) to ({version}.{kind}): unknown conversion"
+        "converting ({shown}.{given}) to ({version}.{kind}): unknown conversion"
     ))
 }
 
@@ -59,7 +87,10 @@ mod tests {
                 headers: http::HeaderMap::new(),
                 body: bytes::Bytes::copy_from_slice(body.as_bytes()),
             };
-            document(&answer, "g", "v1", "Review").map(|object| object.len())
+            let members = members(&answer, "g", "v1", "Review").map(|members| members.len());
+            let document = document(&answer, "g", "v1", "Review").map(|object| object.len());
+            assert_eq!(members, document);
+            document
         };
         assert_eq!(read(r#"{"apiVersion":"g/v1","kind":"Review","status":{}}"#), Ok(3));
         assert_eq!(read(r#"{"status":{}}"#), Ok(1));
