@@ -221,8 +221,9 @@ impl Server {
             }));
             self.code.merge(keelson_extensions::code());
             let hooks = keelson_kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
+            let webhooks = settings.egress.cluster.clone();
             self.hooks
-                .splice(0..0, hooks.into_iter().chain(keelson_extensions::hooks()));
+                .splice(0..0, hooks.into_iter().chain(keelson_extensions::hooks(webhooks)));
         }
         if self.elects && stored.store.is_shared() && !coordination::is_among(&self.schemes) {
             self.schemes.push(coordination::scheme());

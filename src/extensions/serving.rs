@@ -10,12 +10,14 @@ use keelson_registry::Registry;
 use tokio::sync::Mutex;
 
 use crate::conditions::{ESTABLISHED, NAMES_ACCEPTED, TERMINATING, is_true};
+use crate::conversion::Outside;
 use crate::names::Names;
 use crate::resource::{Shared, resource, verbs};
 
 /// What a server serves of definitions.
 pub struct Serving {
     registry: Arc<Registry>,
+    outside: Outside,
     /// By the name of the definition.
     known: Mutex<HashMap<String, Known>>,
 }
@@ -45,10 +47,11 @@ struct State {
 }
 
 impl Serving {
-    /// Of the resources of a server.
-    pub fn new(registry: Arc<Registry>) -> Serving {
+    /// Of the resources of a server, whose webhooks are called in these ways.
+    pub fn new(registry: Arc<Registry>, outside: Outside) -> Serving {
         Serving {
             registry,
+            outside,
             known: Mutex::default(),
         }
     }
@@ -110,7 +113,7 @@ impl Serving {
             _ => Arc::new(Shared::default()),
         };
         let is_taken = |version: &str| self.registry.is_of_the_build(&spec.group, version);
-        let installed = match resource(definition, &shared, is_taken) {
+        let installed = match resource(definition, &shared, &self.outside, is_taken) {
             Ok(resource) => self.registry.install(resource).await.map_err(|error| error.to_string()),
             Err(why) => Err(why),
         };

@@ -10,25 +10,29 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use keelson_api::apiextensions_k8s_io::v1::CustomResourceDefinition;
+use keelson_net::client::{Dialer, WebhookWays};
 use keelson_registry::NamespacedName;
 use keelson_registry::controller::{ControllerContext, Failure};
 use keelson_server::server::{Hook, HookContext};
+use keelson_server::services::ClusterServices;
 use tokio::sync::oneshot;
 
 use crate::DEFINITIONS;
+use crate::conversion::Outside;
 use crate::serving::Serving;
 
 /// Who owns what controllers write.
 const MANAGER: &str = "kube-apiserver";
 
-/// The hooks of the API extensions server. It is ready when everything that was defined before is served.
-pub fn hooks() -> Vec<Hook> {
+/// The hooks of the API extensions server. It is ready when everything that was defined before is served. `dialer`: for
+/// webhooks.
+pub fn hooks(dialer: Dialer) -> Vec<Hook> {
     let (tell, synced) = oneshot::channel();
     vec![
         hook("start-apiextensions-informers", |_| Box::pin(async { Ok(()) })),
         hook("start-apiextensions-controllers", |context| {
             Box::pin(async move {
-                start(&context).await.map_err(|error| error.to_string())?;
+                start(&context, dialer).await.map_err(|error| error.to_string())?;
                 // Nobody may wait for it.
                 let _ = tell.send(());
                 Ok(())
@@ -51,8 +55,15 @@ fn hook(
 }
 
 /// Serves what is defined already, then follows the definitions.
-async fn start(context: &HookContext) -> Result<(), Failure> {
-    let serving = Arc::new(Serving::new(context.registry.clone()));
+async fn start(context: &HookContext, dialer: Dialer) -> Result<(), Failure> {
+    let outside = Outside {
+        ways: WebhookWays {
+            dialer,
+            services: Arc::new(ClusterServices::new(&context.registry)),
+        },
+        entropy: context.backend.entropy.clone(),
+    };
+    let serving = Arc::new(Serving::new(context.registry.clone(), outside));
     let definitions = context.client(MANAGER).of::<CustomResourceDefinition>("")?;
     for name in definitions.objects.names().await? {
         if let Some(definition) = definitions.find(&name.name).await? {

@@ -17,11 +17,12 @@ use keelson_machinery::json;
 use keelson_machinery::object::Gvk;
 use keelson_machinery::reflect::{Desc, FieldDesc, Flags, Id, MessageDesc, Name, Names, Type, Unknown};
 use keelson_machinery::scheme::{Conversion, KindDesc, KindRef, NameRule, SubresourceDesc};
-use keelson_machinery::structural::{Compile, JsonSchema, compile};
+use keelson_machinery::structural::{Compile, JsonSchema, Validator, compile};
 use keelson_registry::{
     ConversionStrategy, Definition, MetadataChecks, RepeatedChecks, ResourceCode, VersionDefinition,
 };
 
+use crate::conversion::{Outside, WebhookConverter};
 use openapi::VersionDefinitions;
 use strategy::CustomResource;
 
@@ -64,17 +65,18 @@ struct Part<'a> {
 struct Schema {
     /// JSON, as the definition shows it.
     text: Vec<u8>,
-    parsed: JsonSchema,
+    parsed: Arc<JsonSchema>,
 }
 
 /// What the registry serves for a definition whose names are accepted. `is_taken` says which versions of the group are
-/// those of built-in resources, beside which nothing is served.
+/// those of built-in resources, beside which nothing is served. `outside`: what webhooks are called by.
 ///
 /// # Errors
 /// A schema that makes no table, which validation keeps away.
 pub fn resource(
     definition: &CustomResourceDefinition,
     shared: &Arc<Shared>,
+    outside: &Outside,
     is_taken: impl Fn(&str) -> bool,
 ) -> Result<Definition, String> {
     let versions = definition.spec.versions.iter();
@@ -98,7 +100,10 @@ pub fn resource(
     Ok(Definition {
         versions,
         group_priority: GROUP_PRIORITY,
-        conversion: ConversionStrategy::None,
+        conversion: match WebhookConverter::of(definition, outside) {
+            Some(converter) => ConversionStrategy::Webhook(Arc::new(converter)),
+            None => ConversionStrategy::None,
+        },
         code: Box::new(move |hub| code(strategies.get(hub.version.as_str()))),
     })
 }
@@ -136,12 +141,18 @@ impl<'a> Part<'a> {
     /// The rules by this version.
     fn strategy(&self, shared: &Arc<Shared>) -> CustomResource {
         let spec = &self.definition.spec;
+        let schema = self.schema.as_ref();
         CustomResource {
             shared: shared.clone(),
             group: spec.group.clone(),
             plural: spec.names.plural.clone(),
             scale: scale(self.version).cloned(),
+            validator: schema.map(|schema| Validator::new(schema.parsed.clone(), &self.gvk())),
         }
+    }
+
+    fn gvk(&self) -> Gvk {
+        gvk(self.definition, self.version)
     }
 
     fn kind(&self) -> KindDesc {
@@ -192,17 +203,25 @@ impl Schema {
         let mut text = Vec::new();
         json::write(&**schema, &mut text);
         let parsed = JsonSchema::parse(&text).map_err(|error| error.to_string())?;
-        Ok(Some(Schema { text, parsed }))
+        Ok(Some(Schema {
+            text,
+            parsed: Arc::new(parsed),
+        }))
     }
+}
+
+/// The kind as which objects of a version are known.
+fn gvk(definition: &CustomResourceDefinition, version: &Version) -> Gvk {
+    let names = &definition.status.accepted_names;
+    Gvk::new(&definition.spec.group, &version.name, &names.kind)
 }
 
 /// The table of the objects of a version.
 fn message(definition: &CustomResourceDefinition, version: &Version, schema: Option<&Schema>) -> Result<Desc, String> {
-    let (spec, names) = (&definition.spec, &definition.status.accepted_names);
     let compiled = compile(&Compile {
-        gvk: Gvk::new(&spec.group, &version.name, &names.kind),
-        schema: schema.map(|schema| &schema.parsed),
-        preserve_unknown_fields: spec.preserve_unknown_fields,
+        gvk: gvk(definition, version),
+        schema: schema.map(|schema| &*schema.parsed),
+        preserve_unknown_fields: definition.spec.preserve_unknown_fields,
     });
     let compiled = compiled.map_err(|error| error.to_string())?;
     match has_status(version) && compiled.unknown == Unknown::Kept && compiled.field("status").is_none() {

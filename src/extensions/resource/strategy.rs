@@ -9,6 +9,7 @@ use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::jsonpath::nested;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
+use keelson_machinery::structural::Validator;
 use keelson_machinery::validation::labels::qualified_name;
 use keelson_registry::outcome::Answer;
 use keelson_registry::{Context, Strategy};
@@ -27,6 +28,8 @@ pub struct CustomResource {
     pub group: String,
     pub plural: String,
     pub scale: Option<CustomResourceSubresourceScale>,
+    /// `None`: the version has no schema.
+    pub validator: Option<Validator>,
 }
 
 impl Strategy for CustomResource {
@@ -70,24 +73,53 @@ impl Strategy for CustomResource {
             .collect()
     }
 
-    fn validate(&self, _context: &Context, object: &dyn Object) -> ErrorList {
-        let mut errors = self.scale_faults(object);
-        errors.extend(self.scale_status_faults(object));
-        errors
+    fn validate(&self, context: &Context, object: &dyn Object) -> ErrorList {
+        self.faults(context, object, None)
     }
 
-    fn validate_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        let mut errors = self.scale_faults(new);
+    fn validate_update(&self, context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        self.faults(context, new, Some(old))
+    }
+
+    fn validate_status_update(&self, context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        let mut errors = ErrorList::new();
+        if let Some(validator) = &self.validator {
+            validator.status(new.as_reflect(), old.as_reflect(), &mut errors);
+        }
         errors.extend(self.scale_status_faults(new));
+        self.invariant_faults(context, new, Some(old), &mut errors);
         errors
-    }
-
-    fn validate_status_update(&self, _context: &Context, new: &dyn Object, _old: &dyn Object) -> ErrorList {
-        self.scale_status_faults(new)
     }
 }
 
 impl CustomResource {
+    /// Faults of a whole object, which takes the place of `old`.
+    fn faults(&self, context: &Context, new: &dyn Object, old: Option<&dyn Object>) -> ErrorList {
+        let mut errors = ErrorList::new();
+        if let Some(validator) = &self.validator {
+            validator.values(new.as_reflect(), old.map(|old| old.as_reflect()), &mut errors);
+        }
+        errors.extend(self.scale_faults(new));
+        errors.extend(self.scale_status_faults(new));
+        if let Some(validator) = &self.validator {
+            validator.embedded(new.as_reflect(), &mut errors);
+        }
+        self.invariant_faults(context, new, old, &mut errors);
+        errors
+    }
+
+    /// Appends what is said of lists and by rules; these come last, since some errors keep them from being looked at.
+    fn invariant_faults(&self, context: &Context, new: &dyn Object, old: Option<&dyn Object>, errors: &mut ErrorList) {
+        let Some(validator) = &self.validator else { return };
+        let (new, old) = (new.as_reflect(), old.map(|old| old.as_reflect()));
+        validator.unique(new, old, errors);
+        let mut warnings = Vec::new();
+        validator.rules(new, old, errors, &mut warnings);
+        for warning in warnings {
+            context.warn(warning);
+        }
+    }
+
     fn scale_faults(&self, object: &dyn Object) -> ErrorList {
         match &self.scale {
             Some(scale) => replicas_fault(object, &scale.spec_replicas_path).into_iter().collect(),

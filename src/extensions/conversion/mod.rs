@@ -1,0 +1,132 @@
+//! Conversion by webhooks: objects of one version of a custom resource become those of another one.
+
+mod object;
+mod review;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use keelson_api::apiextensions_k8s_io::v1::{CustomResourceDefinition, WebhookClientConfig as Written};
+use keelson_machinery::env::Entropy;
+use keelson_machinery::object::Object;
+use keelson_machinery::scheme::KindRef;
+use keelson_machinery::status::StatusError;
+use keelson_net::client::{Backoff, ServicePort, Webhook, WebhookAddress, WebhookClientConfig, WebhookWays};
+use keelson_registry::{Converted, Converter};
+
+use object::checked;
+use review::Review;
+
+/// How long a webhook may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The port of services that is called where none is said.
+const PORT: u16 = 443;
+
+/// What conversion needs of the server.
+#[derive(Clone)]
+pub struct Outside {
+    /// The ways to webhooks.
+    pub ways: WebhookWays,
+    /// Of the uids of reviews.
+    pub entropy: Arc<dyn Entropy>,
+}
+
+/// Converts what others say how to convert.
+pub struct WebhookConverter {
+    /// The client; or why there is none, which every conversion is told.
+    caller: Result<Arc<Caller>, String>,
+}
+
+struct Caller {
+    webhook: Webhook,
+    /// Of `apiextensions.k8s.io`; `None`: the webhook knows none that this server knows.
+    review: Option<Review>,
+    entropy: Arc<dyn Entropy>,
+}
+
+impl WebhookConverter {
+    /// That of a definition; `None`: it has no webhook.
+    pub fn of(definition: &CustomResourceDefinition, outside: &Outside) -> Option<WebhookConverter> {
+        let conversion = definition.spec.conversion.as_deref()?;
+        let webhook = conversion
+            .webhook
+            .as_deref()
+            .filter(|_| conversion.strategy == "Webhook")?;
+        let config = client_config(webhook.client_config.as_deref()?)?;
+        let caller = config
+            .webhook(&outside.ways, TIMEOUT, Backoff::ONCE)
+            .map(|client| Caller {
+                webhook: client,
+                review: Review::first_of(&webhook.conversion_review_versions),
+                entropy: outside.entropy.clone(),
+            });
+        Some(WebhookConverter {
+            caller: caller.map(Arc::new).map_err(|error| error.to_string()),
+        })
+    }
+}
+
+fn client_config(written: &Written) -> Option<WebhookClientConfig> {
+    let address = match (&written.service, &written.url) {
+        (Some(service), _) => {
+            let port = service.port.and_then(|port| u16::try_from(port).ok());
+            let service_port = ServicePort {
+                namespace: service.namespace.clone(),
+                name: service.name.clone(),
+                port: port.unwrap_or(PORT),
+            };
+            WebhookAddress::Service(service_port, service.path.clone().unwrap_or_default())
+        }
+        (None, Some(url)) => WebhookAddress::Url(url.clone()),
+        (None, None) => return None,
+    };
+    Some(WebhookClientConfig {
+        address,
+        ca_bundle: written.ca_bundle.to_vec(),
+    })
+}
+
+impl Converter for WebhookConverter {
+    fn convert(&self, objects: Vec<Box<dyn Object>>, to: &KindRef) -> Converted {
+        let (caller, to) = (self.caller.clone(), to.clone());
+        async move {
+            let caller = caller.map_err(StatusError::unknown)?;
+            caller.convert(&objects, &to).await.map_err(StatusError::unknown)
+        }
+        .boxed()
+    }
+}
+
+impl Caller {
+    async fn convert(&self, objects: &[Box<dyn Object>], to: &KindRef) -> Result<Vec<Box<dyn Object>>, String> {
+        let Some(first) = objects.first() else {
+            return Ok(Vec::new());
+        };
+        let failed = |why: String| format!("conversion webhook for {} failed: {why}", first.gvk());
+        let review = self.review.ok_or("no supported conversion review versions")?;
+        let uid = self.new_uid();
+        let answer = self.webhook.ask(review.request(&uid, objects, to)).await;
+        let answer = answer.map_err(|error| failed(error.to_string()))?;
+        let converted = review.converted(&uid, &answer).map_err(failed)?;
+        if converted.len() != objects.len() {
+            return Err(format!(
+                "conversion webhook for {} returned {} objects, expected {}",
+                first.gvk(),
+                converted.len(),
+                objects.len()
+            ));
+        }
+        let pairs = objects.iter().zip(converted);
+        pairs.map(|(original, text)| checked(&**original, text, to)).collect()
+    }
+
+    fn new_uid(&self) -> String {
+        let mut random = [0; 16];
+        self.entropy.fill(&mut random);
+        uuid::Builder::from_random_bytes(random).into_uuid().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests;
