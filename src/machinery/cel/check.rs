@@ -120,6 +120,11 @@ impl Checker<'_> {
             let literal = Literal::Type(ty.to_string());
             return (Node::of(Kind::Literal(literal)), Type::Type(Arc::new(ty)));
         }
+        // `authorizer.requestResource` is one name.
+        let declared = qualified_name(node).filter(|_| !select.test);
+        if let Some((name, ty)) = declared.and_then(|name| self.variable(&name).map(|ty| (name, ty))) {
+            return (Node::of(Kind::Variable(name.into())), ty);
+        }
         let (operand, ty) = self.node(&select.operand);
         let field: Arc<str> = select.field.as_str().into();
         let found = match self.field(&ty, &field) {

@@ -627,6 +627,7 @@ fn cost(cost: Cost, values: &[Value<'_>]) -> u64 {
     let size = |n: usize| values.get(n).map_or(0, Value::size);
     match cost {
         Cost::One => 1,
+        Cost::Fixed(cost) => cost.into(),
         Cost::Traverse => tenth(size(0)),
         Cost::Make => values.iter().map(|value| tenth(value.size())).sum(),
         Cost::Search => tenth(size(0)).saturating_mul(tenth(size(1)).max(1)),

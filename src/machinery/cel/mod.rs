@@ -19,8 +19,8 @@
 //! * `borrowed`: JSON and reflected objects as values.
 //!
 //! The functions are those of the standard library and of Kubernetes' libraries for strings, lists, sets, regular
-//! expressions, quantities, URLs, addresses (`ip`, `cidr`), versions (`semver`), named formats and optional values. Absent
-//! as yet: `authorizer`, and messages (`Object{…}`).
+//! expressions, quantities, URLs, addresses (`ip`, `cidr`), versions (`semver`), named formats, optional values and
+//! authorization checks. Absent as yet: messages (`Object{…}`).
 
 mod borrowed;
 mod check;
@@ -43,6 +43,7 @@ pub(crate) use borrowed::is_shown;
 pub use cost::{Declared, Range, Step};
 pub use error::{CompileError, Fault};
 pub use eval::Evaluated;
+pub use library::{AccessCheck, AccessDecision, AccessTarget, Authorizer, ResourceTarget};
 pub(crate) use schema::{escape, unescape, word};
 pub use types::{ObjectType, Type};
 pub use value::{Elements, Entries, List, Map, Matching, Opaque, Text, Value};

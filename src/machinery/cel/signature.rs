@@ -32,6 +32,8 @@ pub(super) enum Cost {
     Pairs(u8),
     /// A search for a long pattern in the second argument.
     Validate,
+    /// This.
+    Fixed(u32),
 }
 
 /// A function with all ways to call it.
@@ -199,6 +201,11 @@ fn scalar(name: &'static str) -> Type {
         "semver" => Type::Opaque("kubernetes.Semver"),
         "ip" => Type::Opaque("net.IP"),
         "cidr" => Type::Opaque("net.CIDR"),
+        "authorizer" => Type::Opaque("kubernetes.authorization.Authorizer"),
+        "pathCheck" => Type::Opaque("kubernetes.authorization.PathCheck"),
+        "groupCheck" => Type::Opaque("kubernetes.authorization.GroupCheck"),
+        "resourceCheck" => Type::Opaque("kubernetes.authorization.ResourceCheck"),
+        "decision" => Type::Opaque("kubernetes.authorization.Decision"),
         _ => Type::Dyn,
     }
 }

@@ -1,6 +1,7 @@
 //! The functions that expressions may call.
 
 mod addresses;
+mod authorizer;
 mod conversions;
 mod formats;
 mod formatting;
@@ -24,6 +25,7 @@ use super::signature::Functions;
 use super::value::Value;
 use crate::pattern;
 
+pub use authorizer::{AccessCheck, AccessDecision, AccessTarget, Authorizer, ResourceTarget};
 pub(super) use lists::SORT_BY_KEYS;
 pub(super) use maps::{MAP_INSERT, map_insert};
 
@@ -56,6 +58,7 @@ impl Library {
             formatting::define,
             maps::define,
             versions::define,
+            authorizer::define,
         ] {
             define(&mut functions);
         }
