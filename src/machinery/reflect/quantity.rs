@@ -174,7 +174,10 @@ impl Quantity {
             true => written_as.decimal().1,
             false => format,
         };
-        Quantity::from_decimal(&number.plus(&other), format)
+        let sum = number.plus(&other);
+        // Zeros are not spelled out where the other was not written with them.
+        let format = if sum.is_vast() { Format::DecimalExponent } else { format };
+        Quantity::from_decimal(&sum, format)
     }
 
     fn decimal(&self) -> (Decimal, Format) {

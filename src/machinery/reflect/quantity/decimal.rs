@@ -38,6 +38,12 @@ impl Decimal {
         self.digits.is_empty()
     }
 
+    /// Whether it ends in more zeros than anybody writes out.
+    pub(super) fn is_vast(&self) -> bool {
+        const ZEROS: i64 = 256;
+        self.exponent > ZEROS
+    }
+
     pub(super) fn is_negative(&self) -> bool {
         self.negative
     }
