@@ -73,6 +73,17 @@ pub fn same<T: Reflect>(a: Option<&T>, b: Option<&T>) -> bool {
     }
 }
 
+/// JSON names of the fields that say something, but for some of them.
+pub fn fields_beside<'m, T: Reflect + Default>(message: &'m T, names: &[&str]) -> Vec<&'m str> {
+    let empty = T::default();
+    let fields = message.desc().fields.iter().enumerate();
+    let others = fields.filter(|(_, field)| !names.contains(&field.json.as_str()));
+    others
+        .filter(|(index, _)| !equality::equal_field(message, &empty, *index))
+        .map(|(_, field)| field.json.as_str())
+        .collect()
+}
+
 /// An error if the number is below 0.
 pub fn non_negative(value: i64, path: &Path) -> ErrorList {
     match value {

@@ -1,8 +1,8 @@
 //! Daemon sets.
 
-use keelson_api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy};
+use keelson_api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy, RollingUpdateDaemonSet};
 use keelson_machinery::equality;
-use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_machinery::intstr::IntOrString;
 use keelson_machinery::object::Object;
 use keelson_registry::{Context, KindCode, Strategy};
@@ -10,12 +10,14 @@ use keelson_registry::{Context, KindCode, Strategy};
 use super::{rollout, workload};
 use crate::cells;
 use crate::core::pod_spec;
+use crate::faults::{self, Faults};
 use crate::metadata;
-use crate::typed::non_negative;
+use crate::typed::shown;
 
 const NAMES: workload::Names = workload::Names {
     selector: "daemonset",
     kind: "DaemonSet",
+    unreadable: "",
 };
 
 /// Counts the changes of the template; older clients look at it.
@@ -65,32 +67,33 @@ impl Strategy for DaemonSetStrategy {
     }
 
     fn validate(&self, _context: &Context, object: &DaemonSet) -> ErrorList {
-        validate(&object.spec)
+        faults::at(&Path::new("spec"), |f| check(f, &object.spec, None))
     }
 
     fn validate_update(&self, _context: &Context, new: &DaemonSet, old: &DaemonSet) -> ErrorList {
-        let mut errors = validate(&new.spec);
-        let (now, was) = (new.spec.selector.as_deref(), old.spec.selector.as_deref());
-        errors.extend(workload::immutable_selector(now, was, &Path::new("spec")));
-        errors
+        faults::at(&Path::new("spec"), |f| {
+            workload::immutable_selector(f, new.spec.selector.as_deref(), old.spec.selector.as_deref());
+            check(f, &new.spec, Some(&old.spec));
+        })
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &DaemonSet, _old: &DaemonSet) -> ErrorList {
+    fn validate_status_update(&self, _context: &Context, new: &DaemonSet, old: &DaemonSet) -> ErrorList {
         let status = &new.status;
-        let path = Path::new("status");
         let counts = [
-            ("currentNumberScheduled", status.current_number_scheduled),
-            ("numberMisscheduled", status.number_misscheduled),
-            ("desiredNumberScheduled", status.desired_number_scheduled),
-            ("numberReady", status.number_ready),
-            ("updatedNumberScheduled", status.updated_number_scheduled),
-            ("numberAvailable", status.number_available),
-            ("numberUnavailable", status.number_unavailable),
+            ("currentNumberScheduled", status.current_number_scheduled.into()),
+            ("numberMisscheduled", status.number_misscheduled.into()),
+            ("desiredNumberScheduled", status.desired_number_scheduled.into()),
+            ("numberReady", status.number_ready.into()),
+            ("observedGeneration", status.observed_generation),
+            ("updatedNumberScheduled", status.updated_number_scheduled.into()),
+            ("numberAvailable", status.number_available.into()),
+            ("numberUnavailable", status.number_unavailable.into()),
+            ("collisionCount", status.collision_count.unwrap_or(0).into()),
         ];
-        counts
-            .into_iter()
-            .flat_map(|(field, n)| non_negative(n.into(), &path.child(field)))
-            .collect()
+        faults::at(&Path::new("status"), |f| {
+            workload::counts(f, &counts);
+            workload::collisions(f, status.collision_count, old.status.collision_count);
+        })
     }
 }
 
@@ -102,9 +105,12 @@ fn defaults(o: &mut DaemonSet) {
         .entry(TEMPLATE_GENERATION.to_owned())
         .or_insert_with(|| "0".to_owned());
     let rollout = &mut o.spec.update_strategy;
-    if rollout.r#type == "RollingUpdate" {
-        let bounds = rollout.rolling_update.get_or_insert_default();
-        bounds.max_unavailable.get_or_insert(IntOrString::Int(1));
+    let rolls = rollout.r#type == "RollingUpdate";
+    if rolls {
+        rollout.rolling_update.get_or_insert_default();
+    }
+    if let Some(bounds) = &mut rollout.rolling_update {
+        bounds.max_unavailable.get_or_insert(IntOrString::Int(rolls.into()));
         bounds.max_surge.get_or_insert(IntOrString::Int(0));
     }
 }
@@ -124,59 +130,47 @@ fn set_template_generation(object: &mut dyn Object, generation: i64) {
         .insert(TEMPLATE_GENERATION.to_owned(), generation.to_string());
 }
 
-fn validate(spec: &DaemonSetSpec) -> ErrorList {
-    let path = Path::new("spec");
-    let mut errors = workload::selector_and_template(spec.selector.as_deref(), &spec.template, &NAMES, &path);
-    errors.extend(non_negative(
-        spec.min_ready_seconds.into(),
-        &path.child("minReadySeconds"),
-    ));
-    errors.extend(validate_rollout(&spec.update_strategy, &path.child("updateStrategy")));
-    if let Some(limit) = spec.revision_history_limit {
-        errors.extend(non_negative(limit.into(), &path.child("revisionHistoryLimit")));
+fn check(f: &mut Faults<'_>, spec: &DaemonSetSpec, old: Option<&DaemonSetSpec>) {
+    let selector = spec.selector.as_deref();
+    f.selector("selector", selector);
+    workload::selects(f, selector, &spec.template);
+    if let Some(selector) = selector.filter(|s| s.match_labels.is_empty() && s.match_expressions.is_empty()) {
+        f.at("selector")
+            .invalid(shown(selector), "empty selector is invalid for daemonset");
     }
-    errors
+    let mut template = f.at("template");
+    pod_spec::check_template(&mut template, &spec.template, old.map(|old| &old.template));
+    workload::runs_for_ever(&mut template, &spec.template, NAMES.kind);
+    f.at("minReadySeconds").non_negative(spec.min_ready_seconds.into());
+    check_rollout(&mut f.at("updateStrategy"), &spec.update_strategy);
+    if let Some(limit) = spec.revision_history_limit {
+        f.at("revisionHistoryLimit").non_negative(limit.into());
+    }
 }
 
-fn validate_rollout(rollout: &DaemonSetUpdateStrategy, path: &Path) -> ErrorList {
-    let Some(bounds) = rollout
-        .rolling_update
-        .as_ref()
-        .filter(|_| rollout.r#type == "RollingUpdate")
-    else {
-        return ErrorList::default();
-    };
-    let path = path.child("rollingUpdate");
-    let (unavailable, surge) = (bounds.max_unavailable.as_ref(), bounds.max_surge.as_ref());
-    let mut errors = ErrorList::default();
-    for (bound, path) in [
-        (unavailable, path.child("maxUnavailable")),
-        (surge, path.child("maxSurge")),
-    ] {
-        let Some(bound) = bound else { continue };
-        errors.extend(rollout::positive_or_percent(bound, &path));
-        errors.extend(rollout::above_all(bound, &path));
+fn check_rollout(f: &mut Faults<'_>, rollout: &DaemonSetUpdateStrategy) {
+    match (rollout.r#type.as_str(), rollout.rolling_update.as_deref()) {
+        ("OnDelete", _) => {}
+        ("RollingUpdate", None) => f.at("rollingUpdate").required(""),
+        ("RollingUpdate", Some(bounds)) => check_bounds(&mut f.at("rollingUpdate"), bounds),
+        _ => f.not_supported(shown(rollout), &["RollingUpdate", "OnDelete"]),
     }
-    let at = path.child("maxUnavailable");
+}
+
+/// Pods are replaced either before or after the old ones go.
+fn check_bounds(f: &mut Faults<'_>, bounds: &RollingUpdateDaemonSet) {
+    let (unavailable, surge) = (bounds.max_unavailable.as_ref(), bounds.max_surge.as_ref());
+    for check in [rollout::positive_or_percent, rollout::at_most_all] {
+        f.some("maxUnavailable", unavailable, check);
+        f.some("maxSurge", surge, check);
+    }
     match (rollout::is_zero(unavailable), rollout::is_zero(surge)) {
-        (true, true) => {
-            errors.push(FieldError::invalid(
-                &at,
-                rollout::shown(unavailable),
-                "cannot be 0 when maxSurge is 0",
-            ));
-        }
-        (false, false) => {
-            let text = "may not be set when maxUnavailable is non-zero";
-            errors.push(FieldError::invalid(
-                &path.child("maxSurge"),
-                rollout::shown(surge),
-                text,
-            ));
-        }
+        (true, true) => f.at("maxUnavailable").required("cannot be 0 when maxSurge is 0"),
+        (false, false) => f
+            .at("maxSurge")
+            .invalid(rollout::shown(surge), "may not be set when maxUnavailable is non-zero"),
         _ => {}
     }
-    errors
 }
 
 #[cfg(test)]
@@ -215,7 +209,7 @@ mod tests {
             ("{}", ""),
             (
                 r#"{"maxUnavailable":0}"#,
-                "spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: 0: cannot be 0 when maxSurge is 0",
+                "spec.updateStrategy.rollingUpdate.maxUnavailable: Required value: cannot be 0 when maxSurge is 0",
             ),
             (
                 r#"{"maxSurge":2}"#,

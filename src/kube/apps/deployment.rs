@@ -1,19 +1,23 @@
 //! Deployments.
 
-use keelson_api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy as Rollout, RollingUpdateDeployment};
-use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_api::apps::v1::{
+    Deployment, DeploymentSpec, DeploymentStatus, DeploymentStrategy as Rollout, RollingUpdateDeployment,
+};
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::write::Part;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use super::{rollout, workload};
 use crate::cells;
 use crate::core::pod_spec;
+use crate::faults::{self, Faults};
 use crate::metadata;
-use crate::typed::{is_new_generation, non_negative};
+use crate::typed::{is_new_generation, shown};
 
 const NAMES: workload::Names = workload::Names {
     selector: "deployment",
     kind: "ReplicaSet",
+    unreadable: "invalid label selector",
 };
 
 /// Registers the rules of deployments.
@@ -66,49 +70,21 @@ impl Strategy for DeploymentStrategy {
     }
 
     fn validate(&self, _context: &Context, object: &Deployment) -> ErrorList {
-        validate(&object.spec)
+        faults::at(&Path::new("spec"), |f| check(f, &object.spec, None))
     }
 
     fn validate_update(&self, _context: &Context, new: &Deployment, old: &Deployment) -> ErrorList {
-        let mut errors = validate(&new.spec);
-        let (now, was) = (new.spec.selector.as_deref(), old.spec.selector.as_deref());
-        errors.extend(workload::immutable_selector(now, was, &Path::new("spec")));
-        errors
+        faults::at(&Path::new("spec"), |f| {
+            check(f, &new.spec, Some(&old.spec));
+            workload::immutable_selector(f, new.spec.selector.as_deref(), old.spec.selector.as_deref());
+        })
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &Deployment, _old: &Deployment) -> ErrorList {
-        let status = &new.status;
-        let path = Path::new("status");
-        let counts = [
-            ("observedGeneration", status.observed_generation),
-            ("replicas", status.replicas.into()),
-            ("updatedReplicas", status.updated_replicas.into()),
-            ("readyReplicas", status.ready_replicas.into()),
-            ("availableReplicas", status.available_replicas.into()),
-            ("unavailableReplicas", status.unavailable_replicas.into()),
-        ];
-        let mut errors: ErrorList = counts
-            .into_iter()
-            .flat_map(|(field, count)| non_negative(count, &path.child(field)))
-            .collect();
-        let text = "cannot be greater than status.replicas";
-        let parts = [
-            ("updatedReplicas", status.updated_replicas, text),
-            ("readyReplicas", status.ready_replicas, text),
-            ("availableReplicas", status.available_replicas, text),
-        ];
-        for (field, count, text) in parts.into_iter().filter(|(_, count, _)| *count > status.replicas) {
-            errors.push(FieldError::invalid(&path.child(field), count, text));
-        }
-        if status.available_replicas > status.ready_replicas {
-            let text = "cannot be greater than readyReplicas";
-            errors.push(FieldError::invalid(
-                &path.child("availableReplicas"),
-                status.available_replicas,
-                text,
-            ));
-        }
-        errors
+    fn validate_status_update(&self, _context: &Context, new: &Deployment, old: &Deployment) -> ErrorList {
+        faults::at(&Path::new("status"), |f| {
+            check_status(f, &new.status);
+            workload::collisions(f, new.status.collision_count, old.status.collision_count);
+        })
     }
 }
 
@@ -123,61 +99,69 @@ fn defaults(deployment: &mut Deployment) {
     }
 }
 
-fn validate(spec: &DeploymentSpec) -> ErrorList {
-    let path = Path::new("spec");
-    let mut errors = non_negative(spec.replicas.unwrap_or(0).into(), &path.child("replicas"));
-    errors.extend(workload::selector_and_template(
-        spec.selector.as_deref(),
-        &spec.template,
-        &NAMES,
-        &path,
-    ));
-    errors.extend(validate_rollout(&spec.strategy, &path.child("strategy")));
-    errors.extend(non_negative(
-        spec.min_ready_seconds.into(),
-        &path.child("minReadySeconds"),
-    ));
+fn check(f: &mut Faults<'_>, spec: &DeploymentSpec, old: Option<&DeploymentSpec>) {
+    f.at("replicas").non_negative(spec.replicas.unwrap_or(0).into());
+    let old = old.map(|old| &old.template);
+    workload::selector_and_template(f, spec.selector.as_deref(), &spec.template, old, &NAMES);
+    check_rollout(&mut f.at("strategy"), &spec.strategy);
+    f.at("minReadySeconds").non_negative(spec.min_ready_seconds.into());
     if let Some(limit) = spec.revision_history_limit {
-        errors.extend(non_negative(limit.into(), &path.child("revisionHistoryLimit")));
+        f.at("revisionHistoryLimit").non_negative(limit.into());
     }
     if let Some(seconds) = spec.progress_deadline_seconds {
-        let path = path.child("progressDeadlineSeconds");
-        errors.extend(non_negative(seconds.into(), &path));
+        let mut f = f.at("progressDeadlineSeconds");
+        f.non_negative(seconds.into());
         if seconds <= spec.min_ready_seconds {
-            errors.push(FieldError::invalid(
-                &path,
-                seconds,
-                "must be greater than minReadySeconds",
-            ));
+            f.invalid(seconds, "must be greater than minReadySeconds");
         }
-    }
-    errors
-}
-
-fn validate_rollout(rollout: &Rollout, path: &Path) -> ErrorList {
-    let path = path.child("rollingUpdate");
-    match (rollout.r#type.as_str(), &rollout.rolling_update) {
-        ("Recreate", Some(_)) => {
-            FieldError::forbidden(&path, "may not be specified when strategy `type` is 'Recreate'").into()
-        }
-        ("RollingUpdate", Some(bounds)) => validate_bounds(bounds, &path),
-        _ => ErrorList::default(),
     }
 }
 
-fn validate_bounds(bounds: &RollingUpdateDeployment, path: &Path) -> ErrorList {
-    let (unavailable_at, surge_at) = (path.child("maxUnavailable"), path.child("maxSurge"));
+fn check_rollout(f: &mut Faults<'_>, rollout: &Rollout) {
+    match (rollout.r#type.as_str(), rollout.rolling_update.as_deref()) {
+        ("Recreate", None) => {}
+        ("Recreate", Some(_)) => f
+            .at("rollingUpdate")
+            .forbidden("may not be specified when strategy `type` is 'Recreate'"),
+        ("RollingUpdate", None) => f
+            .at("rollingUpdate")
+            .required("this should be defaulted and never be nil"),
+        ("RollingUpdate", Some(bounds)) => check_bounds(&mut f.at("rollingUpdate"), bounds),
+        _ => f.not_supported(shown(rollout), &["Recreate", "RollingUpdate"]),
+    }
+}
+
+fn check_bounds(f: &mut Faults<'_>, bounds: &RollingUpdateDeployment) {
     let (unavailable, surge) = (bounds.max_unavailable.as_ref(), bounds.max_surge.as_ref());
-    let mut errors = ErrorList::default();
-    for (bound, path) in [(unavailable, &unavailable_at), (surge, &surge_at)] {
-        errors.extend(bound.map(|b| rollout::positive_or_percent(b, path)).unwrap_or_default());
-    }
+    f.some("maxUnavailable", unavailable, rollout::positive_or_percent);
+    f.some("maxSurge", surge, rollout::positive_or_percent);
     if rollout::is_zero(unavailable) && rollout::is_zero(surge) {
-        let text = "may not be 0 when `maxSurge` is 0";
-        errors.push(FieldError::invalid(&unavailable_at, rollout::shown(unavailable), text));
+        f.at("maxUnavailable")
+            .invalid(rollout::shown(unavailable), "may not be 0 when `maxSurge` is 0");
     }
-    errors.extend(unavailable.and_then(|b| rollout::above_all(b, &unavailable_at)));
-    errors
+    f.some("maxUnavailable", unavailable, rollout::at_most_all);
+}
+
+fn check_status(f: &mut Faults<'_>, status: &DeploymentStatus) {
+    let counts = [
+        ("observedGeneration", status.observed_generation),
+        ("replicas", status.replicas.into()),
+        ("updatedReplicas", status.updated_replicas.into()),
+        ("readyReplicas", status.ready_replicas.into()),
+        ("availableReplicas", status.available_replicas.into()),
+        ("unavailableReplicas", status.unavailable_replicas.into()),
+        ("terminatingReplicas", status.terminating_replicas.unwrap_or(0).into()),
+        ("collisionCount", status.collision_count.unwrap_or(0).into()),
+    ];
+    workload::counts(f, &counts);
+    let available = ("availableReplicas", status.available_replicas);
+    let parts = [
+        ("updatedReplicas", status.updated_replicas),
+        ("readyReplicas", status.ready_replicas),
+        available,
+    ];
+    workload::parts(f, (status.replicas, "status.replicas"), &parts);
+    workload::parts(f, (status.ready_replicas, "readyReplicas"), &[available]);
 }
 
 #[cfg(test)]

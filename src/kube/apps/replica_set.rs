@@ -1,18 +1,20 @@
 //! Replica sets.
 
 use keelson_api::apps::v1::{ReplicaSet, ReplicaSetSpec};
-use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::{Context, KindCode, Strategy};
 
 use super::workload;
 use crate::cells;
 use crate::core::pod_spec;
+use crate::faults::{self, Faults};
 use crate::metadata;
-use crate::typed::{is_new_generation, non_negative};
+use crate::typed::is_new_generation;
 
 const NAMES: workload::Names = workload::Names {
     selector: "deployment",
     kind: "ReplicaSet",
+    unreadable: "invalid label selector",
 };
 
 /// Registers the rules of replica sets.
@@ -47,45 +49,34 @@ impl Strategy for ReplicaSetStrategy {
     }
 
     fn validate(&self, _context: &Context, object: &ReplicaSet) -> ErrorList {
-        validate(&object.spec)
+        faults::at(&Path::new("spec"), |f| check(f, &object.spec, None))
     }
 
     fn validate_update(&self, _context: &Context, new: &ReplicaSet, old: &ReplicaSet) -> ErrorList {
-        let mut errors = validate(&new.spec);
-        let (now, was) = (new.spec.selector.as_deref(), old.spec.selector.as_deref());
-        errors.extend(workload::immutable_selector(now, was, &Path::new("spec")));
-        errors
+        faults::at(&Path::new("spec"), |f| {
+            check(f, &new.spec, Some(&old.spec));
+            workload::immutable_selector(f, new.spec.selector.as_deref(), old.spec.selector.as_deref());
+        })
     }
 
     fn validate_status_update(&self, _context: &Context, new: &ReplicaSet, _old: &ReplicaSet) -> ErrorList {
         let status = &new.status;
-        let path = Path::new("status");
+        let (ready, available) = (status.ready_replicas, ("availableReplicas", status.available_replicas));
         let counts = [
-            ("replicas", status.replicas),
-            ("fullyLabeledReplicas", status.fully_labeled_replicas),
-            ("readyReplicas", status.ready_replicas),
-            ("availableReplicas", status.available_replicas),
+            ("replicas", status.replicas.into()),
+            ("fullyLabeledReplicas", status.fully_labeled_replicas.into()),
+            ("readyReplicas", ready.into()),
+            ("availableReplicas", status.available_replicas.into()),
+            ("observedGeneration", status.observed_generation),
+            ("terminatingReplicas", status.terminating_replicas.unwrap_or(0).into()),
         ];
-        let mut errors: ErrorList = counts
-            .into_iter()
-            .flat_map(|(field, n)| non_negative(n.into(), &path.child(field)))
-            .collect();
-        for (field, count) in counts.into_iter().filter(|(_, count)| *count > status.replicas) {
-            errors.push(FieldError::invalid(
-                &path.child(field),
-                count,
-                "cannot be greater than status.replicas",
-            ));
-        }
-        if status.available_replicas > status.ready_replicas {
-            let text = "cannot be greater than readyReplicas";
-            errors.push(FieldError::invalid(
-                &path.child("availableReplicas"),
-                status.available_replicas,
-                text,
-            ));
-        }
-        errors
+        let labeled = ("fullyLabeledReplicas", status.fully_labeled_replicas);
+        faults::at(&Path::new("status"), |f| {
+            workload::counts(f, &counts);
+            let parts = [labeled, ("readyReplicas", ready), available];
+            workload::parts(f, (status.replicas, "status.replicas"), &parts);
+            workload::parts(f, (ready, "readyReplicas"), &[available]);
+        })
     }
 }
 
@@ -94,20 +85,11 @@ fn defaults(o: &mut ReplicaSet) {
     pod_spec::of_template(&mut o.spec.template);
 }
 
-fn validate(spec: &ReplicaSetSpec) -> ErrorList {
-    let path = Path::new("spec");
-    let mut errors = non_negative(spec.replicas.unwrap_or(0).into(), &path.child("replicas"));
-    errors.extend(non_negative(
-        spec.min_ready_seconds.into(),
-        &path.child("minReadySeconds"),
-    ));
-    errors.extend(workload::selector_and_template(
-        spec.selector.as_deref(),
-        &spec.template,
-        &NAMES,
-        &path,
-    ));
-    errors
+fn check(f: &mut Faults<'_>, spec: &ReplicaSetSpec, old: Option<&ReplicaSetSpec>) {
+    f.at("replicas").non_negative(spec.replicas.unwrap_or(0).into());
+    f.at("minReadySeconds").non_negative(spec.min_ready_seconds.into());
+    let old = old.map(|old| &old.template);
+    workload::selector_and_template(f, spec.selector.as_deref(), &spec.template, old, &NAMES);
 }
 
 #[cfg(test)]

@@ -1,37 +1,34 @@
 //! Bounds of a rolling update: numbers or percentages.
 
-use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
+use keelson_machinery::field::BadValue;
 use keelson_machinery::intstr::IntOrString;
 
-use crate::typed::non_negative;
+use crate::faults::Faults;
+use crate::names;
 
-/// Faults of a bound: a number from 0, or a percentage.
-pub fn positive_or_percent(bound: &IntOrString, path: &Path) -> ErrorList {
+/// A number from 0, or a percentage.
+pub fn positive_or_percent(f: &mut Faults<'_>, bound: &IntOrString) {
     match bound {
-        IntOrString::Int(number) => non_negative((*number).into(), path),
-        IntOrString::String(text) if percent(text).is_some() => ErrorList::default(),
-        IntOrString::String(text) => {
-            let detail = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or \
-                '93%', regex used for validation is '[0-9]+%')";
-            FieldError::invalid(path, text, detail).into()
-        }
+        IntOrString::Int(number) => f.non_negative((*number).into()),
+        IntOrString::String(text) => f.texts(text, names::percent(text)),
     }
 }
 
-/// A percentage above 100.
-pub fn above_all(bound: &IntOrString, path: &Path) -> Option<FieldError> {
-    let IntOrString::String(text) = bound else { return None };
-    percent(text)
-        .filter(|p| *p > 100)
-        .map(|_| FieldError::invalid(path, text, "must not be greater than 100%"))
+/// A percentage is not above 100.
+pub fn at_most_all(f: &mut Faults<'_>, bound: &IntOrString) {
+    if let IntOrString::String(text) = bound
+        && percent(text).is_some_and(|percent| percent > 100)
+    {
+        f.invalid(text, "must not be greater than 100%");
+    }
 }
 
 /// Whether the bound is 0, of whatever.
 pub fn is_zero(bound: Option<&IntOrString>) -> bool {
     match bound {
         None => true,
-        Some(IntOrString::Int(number)) => *number == 0,
-        Some(IntOrString::String(text)) => percent(text) == Some(0),
+        Some(IntOrString::String(text)) if percent(text).is_some() => percent(text) == Some(0),
+        Some(other) => other.int_value() == 0,
     }
 }
 
@@ -54,10 +51,10 @@ fn percent(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::faults::of_object;
 
     #[test]
     fn bounds_are_numbers_or_percentages() {
-        let path = Path::new("x");
         for (bound, zero, fine) in [
             (IntOrString::Int(0), true, true),
             (IntOrString::Int(3), false, true),
@@ -65,12 +62,17 @@ mod tests {
             ("0%".into(), true, true),
             ("25%".into(), false, true),
             ("101%".into(), false, true),
-            ("%".into(), false, false),
+            ("%".into(), true, false),
             ("5".into(), false, false),
         ] {
-            assert_eq!(positive_or_percent(&bound, &path).is_empty(), fine, "{bound}");
+            assert_eq!(
+                of_object(|f| positive_or_percent(f, &bound)).is_empty(),
+                fine,
+                "{bound}"
+            );
             assert_eq!(is_zero(Some(&bound)), zero, "{bound}");
-            assert_eq!(above_all(&bound, &path).is_some(), bound == "101%".into(), "{bound}");
+            let is_above = !of_object(|f| at_most_all(f, &bound)).is_empty();
+            assert_eq!(is_above, bound == "101%".into(), "{bound}");
         }
     }
 }

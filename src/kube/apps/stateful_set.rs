@@ -1,19 +1,26 @@
 //! Stateful sets.
 
-use keelson_api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use keelson_api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetStatus, StatefulSetUpdateStrategy};
+use keelson_api::core::v1::{PersistentVolumeClaimVolumeSource, PodTemplateSpec, Volume, VolumeSource};
 use keelson_machinery::equality;
-use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::selector::label::LabelSelector;
 use keelson_registry::{Context, KindCode, Strategy};
 
-use super::workload;
+use super::{rollout, workload};
 use crate::cells;
 use crate::core::{persistent_volume_claim, pod_spec};
+use crate::faults::{self, Faults};
 use crate::metadata;
-use crate::typed::{is_new_generation, non_negative, shown};
+use crate::typed::{is_new_generation, shown, shown_option};
 
 const NAMES: workload::Names = workload::Names {
     selector: "statefulset",
     kind: "StatefulSet",
+    unreadable: "",
 };
 
 const FIXED: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
@@ -41,8 +48,14 @@ impl Strategy for StatefulSetStrategy {
         let path = Path::new("spec");
         let mut found = pod_spec::warnings::of_template(&new.spec.template, &path.child("template"));
         for (place, claim) in new.spec.volume_claim_templates.iter().enumerate() {
+            // The paths are those of the API, which differ from that of the field.
             let path = path.child("volumeClaimTemplates").index(place);
-            found.extend(persistent_volume_claim::warnings_of(claim, &path));
+            let path = if old.is_some() { path.child("Spec") } else { path };
+            found.extend(persistent_volume_claim::warnings_of_spec(&claim.spec, &path));
+        }
+        if new.spec.revision_history_limit.is_some_and(|limit| limit < 0) {
+            let text = "a negative value retains all historical revisions; a value >= 0 is recommended";
+            found.push(format!("spec.revisionHistoryLimit: {text}"));
         }
         found
     }
@@ -60,39 +73,30 @@ impl Strategy for StatefulSetStrategy {
     }
 
     fn validate(&self, _context: &Context, object: &StatefulSet) -> ErrorList {
-        validate(&object.spec)
+        faults::at(&Path::new("spec"), |f| {
+            check(f, &object.spec, Extent::ALL, None);
+        })
     }
 
     fn validate_update(&self, _context: &Context, new: &StatefulSet, old: &StatefulSet) -> ErrorList {
-        let mut errors = validate(&new.spec);
-        if !equality::equal(&with_allowed_changes_undone(&new.spec, &old.spec), &old.spec) {
-            errors.push(FieldError::forbidden(&Path::new("spec"), FIXED));
-        }
-        errors
+        let of_old = faults::of_object(|f| check(f, &old.spec, Extent::CHANGEABLE, Some(&old.spec)));
+        let extent = Extent {
+            template: of_old.is_empty(),
+            ..Extent::CHANGEABLE
+        };
+        faults::at(&Path::new("spec"), |f| {
+            check(f, &new.spec, extent, Some(&old.spec));
+            if !equality::equal(&with_allowed_changes_undone(&new.spec, &old.spec), &old.spec) {
+                f.forbidden(FIXED);
+            }
+        })
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &StatefulSet, _old: &StatefulSet) -> ErrorList {
-        let status = &new.status;
-        let path = Path::new("status");
-        let counts = [
-            ("replicas", status.replicas),
-            ("readyReplicas", status.ready_replicas),
-            ("currentReplicas", status.current_replicas),
-            ("updatedReplicas", status.updated_replicas),
-            ("availableReplicas", status.available_replicas),
-        ];
-        let mut errors: ErrorList = counts
-            .into_iter()
-            .flat_map(|(field, n)| non_negative(n.into(), &path.child(field)))
-            .collect();
-        for (field, count) in counts.into_iter().filter(|(_, count)| *count > status.replicas) {
-            errors.push(FieldError::invalid(
-                &path.child(field),
-                count,
-                "cannot be greater than status.replicas",
-            ));
-        }
-        errors
+    fn validate_status_update(&self, _context: &Context, new: &StatefulSet, old: &StatefulSet) -> ErrorList {
+        faults::at(&Path::new("status"), |f| {
+            check_status(f, &new.status);
+            workload::collisions(f, new.status.collision_count, old.status.collision_count);
+        })
     }
 }
 
@@ -124,39 +128,147 @@ fn with_allowed_changes_undone(new: &StatefulSetSpec, old: &StatefulSetSpec) -> 
     }
 }
 
-fn validate(spec: &StatefulSetSpec) -> ErrorList {
-    let path = Path::new("spec");
-    let mut errors = validate_rollout(&spec.update_strategy, &path.child("updateStrategy"));
-    errors.extend(non_negative(spec.replicas.unwrap_or(0).into(), &path.child("replicas")));
-    errors.extend(non_negative(
-        spec.min_ready_seconds.into(),
-        &path.child("minReadySeconds"),
-    ));
-    if let Some(ordinals) = &spec.ordinals {
-        errors.extend(non_negative(
-            ordinals.start.into(),
-            &path.child("ordinals").child("start"),
-        ));
-    }
-    errors.extend(workload::selector_and_template(
-        spec.selector.as_deref(),
-        &spec.template,
-        &NAMES,
-        &path,
-    ));
-    errors
+/// Which parts of a specification are looked at: those that never change may have been stored before they were checked.
+#[derive(Clone, Copy)]
+struct Extent {
+    template: bool,
+    fixed: bool,
 }
 
-fn validate_rollout(rollout: &StatefulSetUpdateStrategy, path: &Path) -> ErrorList {
-    let Some(rolling) = &rollout.rolling_update else {
-        return ErrorList::default();
+impl Extent {
+    const ALL: Extent = Extent {
+        template: true,
+        fixed: true,
     };
-    let path = path.child("rollingUpdate");
-    if rollout.r#type == "OnDelete" {
-        let text = "only allowed for updateStrategy 'RollingUpdate'";
-        return FieldError::invalid(&path, shown(&**rolling), text).into();
+    const CHANGEABLE: Extent = Extent {
+        template: true,
+        fixed: false,
+    };
+}
+
+fn check(f: &mut Faults<'_>, spec: &StatefulSetSpec, extent: Extent, old: Option<&StatefulSetSpec>) {
+    if !matches!(&*spec.pod_management_policy, "OrderedReady" | "Parallel") {
+        f.at("podManagementPolicy")
+            .invalid(&spec.pod_management_policy, "must be 'OrderedReady' or 'Parallel'");
     }
-    non_negative(rolling.partition.unwrap_or(0).into(), &path.child("partition"))
+    check_rollout(&mut f.at("updateStrategy"), &spec.update_strategy);
+    if let Some(policy) = spec.persistent_volume_claim_retention_policy.as_deref() {
+        let mut f = f.at("persistentVolumeClaimRetentionPolicy");
+        f.at("whenDeleted").one_of(&policy.when_deleted, &["Retain", "Delete"]);
+        f.at("whenScaled").one_of(&policy.when_scaled, &["Retain", "Delete"]);
+    }
+    if extent.fixed {
+        f.each("volumeClaimTemplates", &spec.volume_claim_templates, |f, claim| {
+            persistent_volume_claim::check_spec(&mut f.at("spec"), &claim.spec, &Default::default());
+        });
+    }
+    f.at("replicas").non_negative(spec.replicas.unwrap_or(0).into());
+    f.at("minReadySeconds").non_negative(spec.min_ready_seconds.into());
+    if let Some(ordinals) = &spec.ordinals {
+        f.at("ordinals").at("start").non_negative(ordinals.start.into());
+    }
+    if extent.fixed && !spec.service_name.is_empty() {
+        f.at("serviceName").label(&spec.service_name);
+    }
+    workload::selector_alone(f, spec.selector.as_deref(), &NAMES);
+    check_template(f, spec, extent, old);
+}
+
+fn check_template(f: &mut Faults<'_>, spec: &StatefulSetSpec, extent: Extent, old: Option<&StatefulSetSpec>) {
+    let (selector, template) = (spec.selector.as_deref(), &spec.template);
+    if LabelSelector::from_message(selector).is_err() {
+        f.at("selector").invalid(shown_option(selector), NAMES.unreadable);
+    } else {
+        workload::selects(f, selector, template);
+        if extent.template {
+            let old = old.map(|old| &old.template);
+            pod_spec::check_template(&mut f.at("template"), &as_of_a_pod(spec), old);
+        }
+        // What is said of the template itself is looked at twice.
+        let mut f = f.at("template");
+        f.labels("labels", &template.metadata.labels);
+        f.annotations("annotations", &template.metadata.annotations);
+        let old = old.map(|old| &old.template.metadata);
+        pod_spec::annotations::check(&mut f, &template.metadata, &template.spec, old);
+    }
+    workload::runs_for_ever(&mut f.at("template"), template, NAMES.kind);
+}
+
+/// The template as its pods will be: their names in DNS are given to them, and so are the volumes that they claim.
+fn as_of_a_pod(spec: &StatefulSetSpec) -> Cow<'_, PodTemplateSpec> {
+    let template = &spec.template;
+    let claims = &spec.volume_claim_templates;
+    if template.spec.subdomain.is_empty() && template.spec.hostname.is_empty() && claims.is_empty() {
+        return Cow::Borrowed(template);
+    }
+    let mut template = template.clone();
+    template.spec.subdomain.clear();
+    template.spec.hostname.clear();
+    let made: BTreeSet<&str> = claims.iter().map(|claim| claim.metadata.name.as_str()).collect();
+    let volumes = made.iter().map(|name| Volume {
+        name: (*name).to_owned(),
+        volume_source: VolumeSource {
+            persistent_volume_claim: Some(Box::new(PersistentVolumeClaimVolumeSource {
+                claim_name: (*name).to_owned(),
+                read_only: false,
+            })),
+            ..VolumeSource::default()
+        },
+    });
+    let others = template
+        .spec
+        .volumes
+        .iter()
+        .filter(|volume| !made.contains(volume.name.as_str()));
+    template.spec.volumes = volumes.chain(others.cloned()).collect();
+    Cow::Owned(template)
+}
+
+fn check_rollout(f: &mut Faults<'_>, rollout: &StatefulSetUpdateStrategy) {
+    let rolling = rollout.rolling_update.as_deref();
+    match rollout.r#type.as_str() {
+        "" => f.required(""),
+        "OnDelete" => {
+            if let Some(rolling) = rolling {
+                let text = "only allowed for updateStrategy 'RollingUpdate'";
+                f.at("rollingUpdate").invalid(shown(rolling), text);
+            }
+        }
+        "RollingUpdate" => f.some("rollingUpdate", rolling, |f, rolling| {
+            f.at("partition").non_negative(rolling.partition.unwrap_or(0).into());
+            let bound = rolling.max_unavailable.as_ref();
+            f.some("maxUnavailable", bound, |f, bound| {
+                rollout::positive_or_percent(f, bound);
+                if rollout::is_zero(Some(bound)) {
+                    f.invalid(rollout::shown(Some(bound)), "cannot be 0");
+                }
+                rollout::at_most_all(f, bound);
+            });
+        }),
+        _ => f.invalid(shown(rollout), "must be 'RollingUpdate' or 'OnDelete'"),
+    }
+}
+
+fn check_status(f: &mut Faults<'_>, status: &StatefulSetStatus) {
+    let counts = [
+        ("replicas", status.replicas.into()),
+        ("readyReplicas", status.ready_replicas.into()),
+        ("currentReplicas", status.current_replicas.into()),
+        ("updatedReplicas", status.updated_replicas.into()),
+        ("availableReplicas", status.available_replicas.into()),
+        ("observedGeneration", status.observed_generation),
+        ("collisionCount", status.collision_count.unwrap_or(0).into()),
+    ];
+    workload::counts(f, &counts);
+    let available = ("availableReplicas", status.available_replicas);
+    let parts = [
+        ("readyReplicas", status.ready_replicas),
+        ("currentReplicas", status.current_replicas),
+        ("updatedReplicas", status.updated_replicas),
+        available,
+    ];
+    workload::parts(f, (status.replicas, "status.replicas"), &parts);
+    workload::parts(f, (status.ready_replicas, "status.readyReplicas"), &[available]);
 }
 
 /// How many pods may be away at once is told by a feature that is not enabled; what was stored stays.

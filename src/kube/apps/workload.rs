@@ -1,11 +1,13 @@
 //! Workloads: common parts of the kinds with a pod template and a selector.
 
 use keelson_api::core::v1::PodTemplateSpec;
-use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::LabelSelector as Message;
-use keelson_machinery::selector::label::{LabelSelector, validate_label_selector};
+use keelson_machinery::selector::label::LabelSelector;
 
 use crate::core::pod_spec;
+use crate::core::pod_spec::replicas::not_selected;
+pub use crate::core::pod_spec::replicas::{counts, parts, runs_for_ever};
+use crate::faults::Faults;
 use crate::typed::{IMMUTABLE, same, shown, shown_option};
 
 /// How a kind is called in the texts of its faults.
@@ -14,72 +16,61 @@ pub struct Names {
     pub selector: &'static str,
     /// In "activeDeadlineSeconds in … is not Supported".
     pub kind: &'static str,
+    /// What is said of a selector that can't be read.
+    pub unreadable: &'static str,
 }
 
-/// Faults of the selector, and of a template that it does not select.
+/// Checks the selector, and the template, which it selects. `f` stands at the specification.
 pub fn selector_and_template(
+    f: &mut Faults<'_>,
     selector: Option<&Message>,
     template: &PodTemplateSpec,
+    old: Option<&PodTemplateSpec>,
     names: &Names,
-    path: &Path,
-) -> ErrorList {
-    let (at, template_at) = (path.child("selector"), path.child("template"));
-    let mut errors = ErrorList::default();
-    // An absent one is found by the definition.
-    if let Some(message) = selector {
-        errors.extend(validate_label_selector(message, &at));
-        if message.match_labels.is_empty() && message.match_expressions.is_empty() {
-            let text = format!("empty selector is invalid for {}", names.selector);
-            errors.push(FieldError::invalid(&at, shown(message), text));
-        }
+) {
+    selector_alone(f, selector, names);
+    let parsed = LabelSelector::from_message(selector);
+    if parsed.is_err() {
+        return f.at("selector").invalid(shown_option(selector), names.unreadable);
     }
-    match LabelSelector::from_message(selector) {
-        Err(_) => {
-            errors.push(FieldError::invalid(
-                &at,
-                shown_option(selector),
-                "invalid label selector",
-            ));
-        }
-        Ok(parsed) => {
-            if !parsed.is_everything() && !parsed.matches(&template.metadata.labels) {
-                let text = "`selector` does not match template `labels`";
-                let labels = template_at.child("metadata").child("labels");
-                errors.push(FieldError::invalid(&labels, labels_json(template), text));
-            }
-            errors.extend(validate_template(template, names, &template_at));
-        }
-    }
-    errors
+    selects(f, selector, template);
+    let mut f = f.at("template");
+    pod_spec::check_template(&mut f, template, old);
+    runs_for_ever(&mut f, template, names.kind);
 }
 
-fn validate_template(template: &PodTemplateSpec, names: &Names, path: &Path) -> ErrorList {
-    let mut errors = pod_spec::template(template, path);
-    let spec = path.child("spec");
-    if template.spec.restart_policy != "Always" {
-        let policy = spec.child("restartPolicy");
-        errors.push(FieldError::not_supported(
-            &policy,
-            &template.spec.restart_policy,
-            &["Always"],
-        ));
+/// Checks a selector that has to say something. An absent one is found by the definition.
+pub fn selector_alone(f: &mut Faults<'_>, selector: Option<&Message>, names: &Names) {
+    let Some(message) = selector else { return };
+    f.selector("selector", selector);
+    if message.match_labels.is_empty() && message.match_expressions.is_empty() {
+        let text = format!("empty selector is invalid for {}", names.selector);
+        f.at("selector").invalid(shown(message), text);
     }
-    if template.spec.active_deadline_seconds.is_some() {
-        let text = format!("activeDeadlineSeconds in {} is not Supported", names.kind);
-        errors.push(FieldError::forbidden(&spec.child("activeDeadlineSeconds"), text));
-    }
-    errors
 }
 
-fn labels_json(template: &PodTemplateSpec) -> BadValue {
-    if template.metadata.labels.is_empty() {
-        return BadValue::null();
+/// The template is selected, if the selector can be read and selects anything.
+pub fn selects(f: &mut Faults<'_>, selector: Option<&Message>, template: &PodTemplateSpec) {
+    let labels = &template.metadata.labels;
+    if let Ok(parsed) = LabelSelector::from_message(selector)
+        && !parsed.is_everything()
+        && !parsed.matches(labels)
+    {
+        not_selected(&mut f.at("template"), template);
     }
-    BadValue::json(serde_json::to_string(&template.metadata.labels).unwrap_or_default())
 }
 
 /// A selector stays what it was.
-pub fn immutable_selector(new: Option<&Message>, old: Option<&Message>, path: &Path) -> Option<FieldError> {
-    let path = path.child("selector");
-    (!same(new, old)).then(|| FieldError::invalid(&path, shown_option(new), IMMUTABLE))
+pub fn immutable_selector(f: &mut Faults<'_>, new: Option<&Message>, old: Option<&Message>) {
+    if !same(new, old) {
+        f.at("selector").invalid(shown_option(new), IMMUTABLE);
+    }
+}
+
+/// How often a name was taken is counted up alone.
+pub fn collisions(f: &mut Faults<'_>, new: Option<i32>, old: Option<i32>) {
+    if old.is_some_and(|old| new.is_none_or(|new| new < old)) {
+        f.at("collisionCount")
+            .invalid(new.unwrap_or(0), "cannot be decremented");
+    }
 }

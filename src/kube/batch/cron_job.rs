@@ -1,13 +1,18 @@
 //! Cron jobs.
 
-use keelson_api::batch::v1::CronJob;
-use keelson_machinery::field::Path;
-use keelson_registry::{KindCode, MetadataChecks, RepeatedChecks, Strategy};
+use keelson_api::batch::v1::{CronJob, CronJobSpec};
+use keelson_machinery::field::{ErrorList, Path};
+use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
 
+use super::{job, schedule};
 use crate::cells;
 use crate::core::pod_spec;
+use crate::faults::{self, Faults};
 use crate::metadata;
 use crate::typed::is_new_generation;
+
+/// Longest name, in bytes: what those of jobs leave.
+const NAME_MAX: usize = 52;
 
 const CHECKS: MetadataChecks = MetadataChecks {
     status: RepeatedChecks::NONE,
@@ -40,6 +45,65 @@ impl Strategy for CronJobStrategy {
             &path,
         ));
         found
+    }
+
+    fn validate(&self, _context: &Context, object: &CronJob) -> ErrorList {
+        faults::of_object(|f| {
+            check(&mut f.at("spec"), &object.spec, None);
+            let name = &object.metadata.name;
+            // The names of its jobs end in a dash and a time.
+            if name.len() > NAME_MAX {
+                f.at("metadata")
+                    .at("name")
+                    .invalid(name, format!("must be no more than {NAME_MAX} characters"));
+            }
+        })
+    }
+
+    fn validate_update(&self, _context: &Context, new: &CronJob, old: &CronJob) -> ErrorList {
+        faults::at(&Path::new("spec"), |f| check(f, &new.spec, Some(&old.spec)))
+    }
+}
+
+fn check(f: &mut Faults<'_>, spec: &CronJobSpec, old: Option<&CronJobSpec>) {
+    when(f, spec, old);
+    if let Some(seconds) = spec.starting_deadline_seconds {
+        f.at("startingDeadlineSeconds").non_negative(seconds);
+    }
+    let zone = spec.time_zone.as_deref();
+    if let Some(zone) = zone.filter(|_| old.is_none_or(|old| old.time_zone != spec.time_zone))
+        && let Some(text) = schedule::zone_fault(zone)
+    {
+        f.at("timeZone").invalid(zone, text);
+    }
+    let old = old.map(|old| &old.job_template.spec);
+    job::of_template(&mut f.at("jobTemplate").at("spec"), &spec.job_template.spec, old);
+    for (name, limit) in [
+        ("successfulJobsHistoryLimit", spec.successful_jobs_history_limit),
+        ("failedJobsHistoryLimit", spec.failed_jobs_history_limit),
+    ] {
+        f.at(name).non_negative(limit.unwrap_or(0).into());
+    }
+}
+
+/// A time zone has a field of its own; schedules that named one before keep it.
+fn when(f: &mut Faults<'_>, spec: &CronJobSpec, old: Option<&CronJobSpec>) {
+    let mut f = f.at("schedule");
+    let text = spec.schedule.as_str();
+    if !f.filled(text) {
+        return;
+    }
+    if let Some(fault) = schedule::fault(text) {
+        f.invalid(text, fault);
+    }
+    let names_zone = |spec: &CronJobSpec| spec.schedule.contains("TZ");
+    if !names_zone(spec) {
+        return;
+    }
+    if !old.is_some_and(names_zone) {
+        f.invalid(text, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead");
+    } else if spec.time_zone.is_some() {
+        f.invalid(text, "cannot use both timeZone field and TZ or CRON_TZ in schedule");
     }
 }
 

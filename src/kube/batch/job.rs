@@ -1,16 +1,22 @@
 //! Jobs: how often a job runs its pods, and how it knows them.
 
+mod indexes;
 mod keep;
+mod spec;
+mod status;
+
+pub use spec::of_template;
 
 use keelson_api::batch::v1::{Job, JobSpec};
-use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
 use crate::core::pod_spec;
-use crate::typed::{is_new_generation, non_negative};
+use crate::faults;
+use crate::typed::is_new_generation;
 
 /// Labels of a job's pods: the name that selectors use, and the older one that is kept for clients that look for it.
 const UID_LABELS: [&str; 2] = ["batch.kubernetes.io/controller-uid", "controller-uid"];
@@ -61,12 +67,22 @@ impl Strategy for JobStrategy {
         label_like_pods(job);
     }
 
+    fn validate(&self, _context: &Context, job: &Job) -> ErrorList {
+        faults::of_object(|f| spec::of_job(f, job, None))
+    }
+
+    /// What is wrong with the specification is told twice.
     fn validate_update(&self, _context: &Context, new: &Job, old: &Job) -> ErrorList {
-        keep::faults(new, old)
+        let mut errors = faults::of_object(|f| {
+            spec::of_job(f, new, Some(old));
+            spec::selected(&mut f.at("spec"), &new.spec, Some(&old.spec));
+        });
+        errors.extend(keep::faults(new, old));
+        errors
     }
 
     fn validate_status_update(&self, _context: &Context, new: &Job, old: &Job) -> ErrorList {
-        validate_status(new, old)
+        faults::at(&Path::new("status"), |f| status::check(f, new, old))
     }
 
     fn orphans_by_default(&self) -> bool {
@@ -83,43 +99,6 @@ impl Strategy for JobStrategy {
         let silent = options.propagation_policy.is_none() && options.orphan_dependents.is_none();
         silent.then_some(ORPHANS)
     }
-}
-
-/// Counters only grow, and a job that is not suspended has begun when it began.
-fn validate_status(new: &Job, old: &Job) -> ErrorList {
-    let path = Path::new("status");
-    let (now, was) = (&new.status, &old.status);
-    let counts = [
-        ("active", Some(now.active)),
-        ("succeeded", Some(now.succeeded)),
-        ("failed", Some(now.failed)),
-        ("ready", now.ready),
-        ("terminating", now.terminating),
-    ];
-    let mut errors: ErrorList = counts
-        .into_iter()
-        .filter_map(|(field, count)| Some((field, count?)))
-        .flat_map(|(field, count)| non_negative(count.into(), &path.child(field)))
-        .collect();
-    if let Some(ready) = now.ready.filter(|ready| *ready > now.active) {
-        let text = "cannot set more ready pods than active";
-        errors.push(FieldError::invalid(&path.child("ready"), ready, text));
-    }
-    for (field, now, was) in [
-        ("failed", now.failed, was.failed),
-        ("succeeded", now.succeeded, was.succeeded),
-    ] {
-        if now < was {
-            let text = format!("cannot decrease the {field} counter");
-            errors.push(FieldError::invalid(&path.child(field), now, text));
-        }
-    }
-    if was.start_time.is_some() && now.start_time != was.start_time && new.spec.suspend != Some(true) {
-        let shown = now.start_time.map_or_else(BadValue::null, |t| t.to_string().into());
-        let text = "field is immutable for unsuspended job once set";
-        errors.push(FieldError::invalid(&path.child("startTime"), shown, text));
-    }
-    errors
 }
 
 /// Indexes are told in a text, which has its limits.
@@ -146,7 +125,8 @@ fn select_own_pods(job: &mut Job) {
     let selector = job.spec.selector.get_or_insert_default();
     selector
         .match_labels
-        .insert(uid_label.to_owned(), job.metadata.uid.clone());
+        .entry(uid_label.to_owned())
+        .or_insert_with(|| job.metadata.uid.clone());
 }
 
 /// A job without labels has those of its pods.

@@ -2,6 +2,7 @@
 
 mod cron_job;
 mod job;
+mod schedule;
 
 use keelson_registry::KindCode;
 

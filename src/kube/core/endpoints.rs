@@ -1,12 +1,17 @@
 //! Endpoints: addresses and ports of what stands behind a service.
 
 use keelson_api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
-use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::validation::names;
+use keelson_machinery::equality;
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::{Context, KindCode, Strategy};
 
-use super::{ip, port};
 use crate::cells;
+use crate::faults::{self, Faults};
+use crate::ip;
+
+/// Marks those that are written by a controller, which writes addresses well.
+const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
+const CONTROLLER: &str = "endpoint-controller";
 
 /// Registers the rules of endpoints.
 pub fn register(code: &mut KindCode) {
@@ -21,94 +26,71 @@ struct EndpointsStrategy;
 impl Strategy for EndpointsStrategy {
     type Object = Endpoints;
 
-    fn validate(&self, _context: &Context, object: &Endpoints) -> ErrorList {
-        validate(object, &[])
-    }
-
-    fn validate_update(&self, _context: &Context, new: &Endpoints, old: &Endpoints) -> ErrorList {
-        validate(new, &addresses(old))
-    }
-}
-
-fn addresses(endpoints: &Endpoints) -> Vec<&str> {
-    let subsets = endpoints.subsets.iter();
-    let all = subsets.flat_map(|subset| subset.addresses.iter().chain(&subset.not_ready_addresses));
-    all.map(|address| address.ip.as_str()).collect()
-}
-
-fn validate(endpoints: &Endpoints, stored: &[&str]) -> ErrorList {
-    let mut errors = ErrorList::default();
-    for (place, subset) in endpoints.subsets.iter().enumerate() {
-        if errors.is_full() {
-            break;
+    fn warnings(&self, new: &Endpoints, _old: Option<&Endpoints>) -> Vec<String> {
+        let mut found = Vec::new();
+        if new.metadata.labels.get(MANAGED_BY).is_some_and(|by| by == CONTROLLER) {
+            return found;
         }
-        errors.extend(validate_subset(subset, stored, &Path::new("subsets").index(place)));
-    }
-    errors
-}
-
-fn validate_subset(subset: &EndpointSubset, stored: &[&str], path: &Path) -> ErrorList {
-    let mut errors = ErrorList::default();
-    if subset.addresses.is_empty() && subset.not_ready_addresses.is_empty() {
-        errors.push(FieldError::required(
-            path,
-            "must specify `addresses` or `notReadyAddresses`",
-        ));
-    }
-    for (field, list) in [
-        ("addresses", &subset.addresses),
-        ("notReadyAddresses", &subset.not_ready_addresses),
-    ] {
-        for (place, address) in list.iter().enumerate() {
-            if errors.is_full() {
-                break;
+        for (place, subset) in new.subsets.iter().enumerate() {
+            let path = Path::new("subsets").index(place);
+            for (name, list) in [
+                ("addresses", &subset.addresses),
+                ("notReadyAddresses", &subset.not_ready_addresses),
+            ] {
+                for (place, address) in list.iter().enumerate() {
+                    found.extend(ip::warnings(&address.ip, &path.child(name).index(place).child("ip")));
+                }
             }
-            errors.extend(validate_address(address, stored, &path.child(field).index(place)));
         }
+        found
     }
-    for (place, entry) in subset.ports.iter().enumerate() {
-        if errors.is_full() {
-            break;
+
+    fn validate(&self, _context: &Context, object: &Endpoints) -> ErrorList {
+        faults::of_object(|f| f.each("subsets", &object.subsets, check))
+    }
+
+    /// What does not change was let through once.
+    fn validate_update(&self, context: &Context, new: &Endpoints, old: &Endpoints) -> ErrorList {
+        let errors = self.validate(context, new);
+        if !errors.is_empty() && equality::equal(&new.subsets, &old.subsets) {
+            return ErrorList::default();
         }
-        errors.extend(validate_port(
-            entry,
-            subset.ports.len() > 1,
-            &path.child("ports").index(place),
-        ));
+        errors
     }
-    errors
 }
 
-fn validate_address(address: &EndpointAddress, stored: &[&str], path: &Path) -> ErrorList {
-    let place = path.child("ip");
-    let mut errors = ip::validate(&address.ip, stored, &place);
-    errors.extend(ip::validate_reachable(&address.ip, &place));
+fn check(f: &mut Faults<'_>, subset: &EndpointSubset) {
+    if subset.addresses.is_empty() && subset.not_ready_addresses.is_empty() {
+        f.required("must specify `addresses` or `notReadyAddresses`");
+    }
+    f.each("addresses", &subset.addresses, address);
+    f.each("notReadyAddresses", &subset.not_ready_addresses, address);
+    let is_one = subset.ports.len() < 2;
+    f.each("ports", &subset.ports, |f, entry| port(f, entry, is_one));
+}
+
+fn address(f: &mut Faults<'_>, address: &EndpointAddress) {
+    f.at("ip").ip(&address.ip, &[]);
     if !address.hostname.is_empty() {
-        let texts = names::dns_label(&address.hostname);
-        let path = path.child("hostname");
-        errors.extend(
-            texts
-                .into_iter()
-                .map(|t| FieldError::invalid(&path, &address.hostname, t)),
-        );
+        f.at("hostname").label(&address.hostname);
     }
-    errors
+    if let Some(name) = address.node_name.as_deref() {
+        f.at("nodeName").subdomain(name);
+    }
+    f.at("ip").reachable_ip(&address.ip);
 }
 
-fn validate_port(entry: &EndpointPort, named: bool, path: &Path) -> ErrorList {
-    let mut errors = ErrorList::default();
-    let name = path.child("name");
-    match entry.name.as_str() {
-        "" if named => errors.push(FieldError::required(&name, "")),
-        "" => {}
-        text => errors.extend(
-            names::dns_label(text)
-                .into_iter()
-                .map(|t| FieldError::invalid(&name, text, t)),
-        ),
+/// Only a port that is alone needs no name.
+fn port(f: &mut Faults<'_>, port: &EndpointPort, is_one: bool) {
+    if !port.name.is_empty() {
+        f.at("name").label(&port.name);
+    } else if !is_one {
+        f.at("name").required("");
     }
-    errors.extend(port::validate_number(entry.port, &path.child("port")));
-    errors
+    f.at("port").port(port.port);
+    if let Some(protocol) = port.app_protocol.as_deref() {
+        f.at("appProtocol").qualified(protocol);
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ pub mod config_map;
 mod data;
 pub mod endpoints;
 pub mod event;
-pub mod ip;
 pub mod limit_range;
 pub mod namespace;
 pub mod node;
@@ -15,8 +14,8 @@ pub mod pod;
 pub mod pod_resources;
 pub mod pod_spec;
 pub mod pod_template;
-mod port;
 pub mod replication_controller;
+pub mod resource_check;
 pub mod resource_list;
 pub mod resource_name;
 pub mod resource_quota;
@@ -24,6 +23,7 @@ pub mod secret;
 pub mod service;
 pub mod service_account;
 pub mod subresources;
+pub mod volume_source;
 
 use std::time::Duration;
 

@@ -1,6 +1,9 @@
 //! Persistent volumes: they start pending, and know since when they are in their phase.
 
 mod keep;
+mod spec;
+
+pub use spec::check_inline;
 
 use keelson_api::core::v1::{PersistentVolume, PersistentVolumeStatus};
 use keelson_machinery::field::{ErrorList, Path};
@@ -10,6 +13,7 @@ use super::persistent_volume_claim::CLASS_ANNOTATION;
 use super::pod_spec;
 use super::resource_list::round;
 use crate::cells;
+use crate::faults;
 
 const PENDING: &str = "Pending";
 /// What becomes of a volume that nobody claims any longer.
@@ -46,8 +50,20 @@ impl Strategy for PersistentVolumeStrategy {
         };
     }
 
+    fn validate(&self, _context: &Context, volume: &PersistentVolume) -> ErrorList {
+        faults::at(&Path::new("spec"), |f| {
+            spec::check(f, &volume.spec, &volume.metadata.name, None);
+        })
+    }
+
     fn validate_update(&self, _context: &Context, new: &PersistentVolume, old: &PersistentVolume) -> ErrorList {
-        keep::faults(&new.spec, &old.spec)
+        // The API tells them twice.
+        let mut errors = faults::at(&Path::new("spec"), |f| {
+            spec::check(f, &new.spec, &new.metadata.name, Some(&old.spec));
+            spec::check(f, &new.spec, &new.metadata.name, Some(&old.spec));
+        });
+        errors.extend(keep::faults(&new.spec, &old.spec));
+        errors
     }
 
     fn prepare_for_status_update(&self, context: &Context, new: &mut PersistentVolume, old: &PersistentVolume) {

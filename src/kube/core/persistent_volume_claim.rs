@@ -1,19 +1,34 @@
 //! Claims of persistent volumes: the two forms of their data source say the same.
 
 mod keep;
+mod spec;
+
+pub use spec::{above_zero, access_modes, basic_amount, check_spec, volume_mode};
 
 use keelson_api::core::v1::{
-    PersistentVolumeClaim, PersistentVolumeClaimSpec, TypedLocalObjectReference, TypedObjectReference,
+    PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeClaimStatus, TypedLocalObjectReference,
+    TypedObjectReference,
 };
 use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::validation::labels;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use super::pod_spec;
 use super::resource_list::round;
+use super::resource_name::is_native;
 use crate::cells;
+use crate::faults::{self, Faults};
 
 /// Named the class of a volume or claim before there was a field for it.
 pub const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+/// How far a change of a volume's size has come, sorted.
+const RESIZES: [&str; 5] = [
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+];
 const SNAPSHOT_GROUP: &str = "snapshot.storage.k8s.io";
 
 /// Registers the rules of claims of volumes.
@@ -31,25 +46,19 @@ impl Strategy for PersistentVolumeClaimStrategy {
     type Object = PersistentVolumeClaim;
 
     fn warnings(&self, new: &PersistentVolumeClaim, _old: Option<&PersistentVolumeClaim>) -> Vec<String> {
-        warnings_of(new, &Path::root())
+        warnings_of(new)
     }
 
     fn prepare_for_create(&self, _context: &Context, o: &mut PersistentVolumeClaim) {
-        if !o.spec.data_source.as_deref().is_some_and(is_volume_or_snapshot) {
-            o.spec.data_source = None;
-        }
-        drop_other_namespace(&mut o.spec);
-        join_data_sources(&mut o.spec);
+        prepare_sources(&mut o.spec, None);
     }
 
     fn prepare_for_update(&self, _context: &Context, new: &mut PersistentVolumeClaim, old: &PersistentVolumeClaim) {
-        if old.spec.data_source.is_none() && !new.spec.data_source.as_deref().is_some_and(is_volume_or_snapshot) {
-            new.spec.data_source = None;
-        }
-        if old.spec.data_source_ref.as_ref().is_none_or(|r| r.namespace.is_none()) {
-            drop_other_namespace(&mut new.spec);
-        }
-        join_data_sources(&mut new.spec);
+        prepare_sources(&mut new.spec, Some(&old.spec));
+    }
+
+    fn validate(&self, _context: &Context, claim: &PersistentVolumeClaim) -> ErrorList {
+        spec::faults(&claim.spec, None)
     }
 
     fn validate_update(
@@ -58,29 +67,90 @@ impl Strategy for PersistentVolumeClaimStrategy {
         new: &PersistentVolumeClaim,
         old: &PersistentVolumeClaim,
     ) -> ErrorList {
-        keep::faults(new, old)
+        let mut errors = spec::faults(&new.spec, Some(&old.spec));
+        errors.extend(keep::faults(new, old));
+        errors
+    }
+
+    fn validate_status_update(
+        &self,
+        _context: &Context,
+        new: &PersistentVolumeClaim,
+        _old: &PersistentVolumeClaim,
+    ) -> ErrorList {
+        faults::at(&Path::new("status"), |f| check_status(f, &new.status))
     }
 }
 
-/// Warnings of a claim, also of one that stands in a template.
-pub fn warnings_of(claim: &PersistentVolumeClaim, path: &Path) -> Vec<String> {
+/// Amounts that a volume has or is about to get: of storage, or of resources of others.
+fn check_status(f: &mut Faults<'_>, status: &PersistentVolumeClaimStatus) {
+    f.each_key("capacity", &status.capacity, |f, _, amount| {
+        spec::basic_amount(f, amount)
+    });
+    for (name, state) in &status.allocated_resource_statuses {
+        let mut f = f.at("allocatedResourceStatuses");
+        resource_key(&mut f, name);
+        if !RESIZES.contains(&state.as_str()) {
+            f.not_supported(name, &RESIZES);
+        }
+    }
+    for (name, amount) in &status.allocated_resources {
+        let mut f = f.at("allocatedResources");
+        let before = f.count();
+        resource_key(&mut f, name);
+        if f.count() > before {
+            continue;
+        }
+        spec::basic_amount(&mut f.key(name), amount);
+        if f.count() == before {
+            f.key(name).amount(amount);
+        }
+    }
+}
+
+fn resource_key(f: &mut Faults<'_>, name: &str) {
+    let texts = labels::qualified_name(name);
+    if texts.is_empty() && is_native(name) && name != "storage" {
+        f.not_supported(name, &["storage"]);
+    }
+    f.texts(name, texts);
+}
+
+fn warnings_of(claim: &PersistentVolumeClaim) -> Vec<String> {
     let mut found = Vec::new();
     if claim.metadata.annotations.contains_key(CLASS_ANNOTATION) {
-        let path = path.child("metadata").child("annotations").key(CLASS_ANNOTATION);
+        let path = Path::new("metadata").child("annotations").key(CLASS_ANNOTATION);
         found.push(format!(
             "{path}: deprecated since v1.8; use \"storageClassName\" attribute instead"
         ));
     }
-    let requests = path.child("spec").child("resources").child("requests");
-    found.extend(pod_spec::warnings::of_bytes(
-        &claim.spec.resources.requests,
-        &["storage"],
-        &requests,
-    ));
+    found.extend(warnings_of_spec(&claim.spec, &Path::new("spec")));
     found
 }
 
-/// The older of the two fields knows only these; anything else is dropped from it.
+/// Warnings of a claim's specification, also of one that stands in a template.
+pub fn warnings_of_spec(spec: &PersistentVolumeClaimSpec, path: &Path) -> Vec<String> {
+    let path = path.child("resources");
+    let amounts = [("requests", &spec.resources.requests), ("limits", &spec.resources.limits)];
+    let found = amounts.map(|(name, amounts)| pod_spec::warnings::of_bytes(amounts, &["storage"], &path.child(name)));
+    found.concat()
+}
+
+/// Drops what only a feature that is switched off knows, and what the older of the two fields never knew from clients
+/// that don't know the newer one; what was stored stays. Then both fields say the same.
+fn prepare_sources(spec: &mut PersistentVolumeClaimSpec, old: Option<&PersistentVolumeClaimSpec>) {
+    if old.is_none_or(|old| old.data_source_ref.is_none()) {
+        drop_other_namespace(spec);
+    }
+    let is_stored = old.is_some_and(|old| old.data_source.is_some() || old.data_source_ref.is_some());
+    let is_known = spec.data_source.as_deref().is_some_and(is_volume_or_snapshot);
+    if !is_stored && spec.data_source_ref.is_none() && !is_known {
+        spec.data_source = None;
+    }
+    join_data_sources(spec);
+}
+
+/// All that the older of the two fields knows.
 fn is_volume_or_snapshot(source: &TypedLocalObjectReference) -> bool {
     let group = source.api_group.as_deref().unwrap_or_default();
     matches!(

@@ -1,8 +1,8 @@
 //! Pod templates.
 
 use keelson_api::core::v1::PodTemplate;
-use keelson_machinery::field::Path;
-use keelson_registry::{KindCode, Strategy};
+use keelson_machinery::field::{ErrorList, Path};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::pod_spec;
 use crate::cells;
@@ -29,6 +29,14 @@ impl Strategy for PodTemplateStrategy {
             true => pod_spec::warnings::of_template(&new.template, &Path::new("template")),
             false => Vec::new(),
         }
+    }
+
+    fn validate(&self, _context: &Context, object: &PodTemplate) -> ErrorList {
+        pod_spec::template(&object.template, None, &Path::new("template"))
+    }
+
+    fn validate_update(&self, _context: &Context, new: &PodTemplate, old: &PodTemplate) -> ErrorList {
+        pod_spec::template(&new.template, Some(&old.template), &Path::new("template"))
     }
 }
 

@@ -1,11 +1,12 @@
 //! Replication controllers: what their template says holds for themselves.
 
-use keelson_api::core::v1::ReplicationController;
-use keelson_machinery::field::Path;
-use keelson_registry::{KindCode, Strategy};
+use keelson_api::core::v1::{ReplicationController, ReplicationControllerSpec};
+use keelson_machinery::field::{ErrorList, Path};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use super::pod_spec;
 use crate::cells;
+use crate::faults::{self, Faults};
 use crate::metadata;
 use crate::typed::is_new_generation;
 
@@ -43,6 +44,62 @@ impl Strategy for ReplicationControllerStrategy {
     fn orphans_by_default(&self) -> bool {
         true
     }
+
+    fn validate(&self, _context: &Context, object: &ReplicationController) -> ErrorList {
+        faults::at(&Path::new("spec"), |f| check(f, &object.spec, None))
+    }
+
+    fn validate_update(
+        &self,
+        _context: &Context,
+        new: &ReplicationController,
+        old: &ReplicationController,
+    ) -> ErrorList {
+        faults::at(&Path::new("spec"), |f| check(f, &new.spec, Some(&old.spec)))
+    }
+
+    fn validate_status_update(
+        &self,
+        _context: &Context,
+        new: &ReplicationController,
+        _old: &ReplicationController,
+    ) -> ErrorList {
+        let status = &new.status;
+        let (ready, available) = (status.ready_replicas, ("availableReplicas", status.available_replicas));
+        let counts = [
+            ("replicas", status.replicas.into()),
+            ("fullyLabeledReplicas", status.fully_labeled_replicas.into()),
+            ("readyReplicas", ready.into()),
+            ("availableReplicas", status.available_replicas.into()),
+            ("observedGeneration", status.observed_generation),
+        ];
+        let labeled = ("fullyLabeledReplicas", status.fully_labeled_replicas);
+        faults::at(&Path::new("status"), |f| {
+            pod_spec::replicas::counts(f, &counts);
+            let parts = [labeled, ("readyReplicas", ready), available];
+            pod_spec::replicas::parts(f, (status.replicas, "status.replicas"), &parts);
+            pod_spec::replicas::parts(f, (ready, "readyReplicas"), &[available]);
+        })
+    }
+}
+
+fn check(f: &mut Faults<'_>, spec: &ReplicationControllerSpec, old: Option<&ReplicationControllerSpec>) {
+    f.at("minReadySeconds").non_negative(spec.min_ready_seconds.into());
+    f.at("replicas").non_negative(spec.replicas.unwrap_or_default().into());
+    if spec.selector.is_empty() {
+        f.at("selector").required("");
+    }
+    let Some(template) = spec.template.as_deref() else {
+        return f.at("template").required("");
+    };
+    let labels = &template.metadata.labels;
+    let mut f = f.at("template");
+    if !spec.selector.iter().all(|(key, value)| labels.get(key) == Some(value)) {
+        pod_spec::replicas::not_selected(&mut f, template);
+    }
+    let old = old.and_then(|old| old.template.as_deref());
+    pod_spec::check_template(&mut f, template, old);
+    pod_spec::replicas::runs_for_ever(&mut f, template, "ReplicationController");
 }
 
 /// Defaults in code of replication controllers: selector and labels are the labels of the template.

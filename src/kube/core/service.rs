@@ -12,9 +12,7 @@ use keelson_machinery::validation::{labels, names};
 use keelson_registry::{Context, KindCode, Strategy};
 
 use super::subresources::proxy;
-use super::{ip, port};
-use crate::cells;
-use crate::metadata;
+use crate::{cells, faults, ip, metadata};
 
 /// How long a client stays with the same pod, in seconds.
 const AFFINITY_SECONDS: i32 = 10_800;
@@ -275,18 +273,10 @@ fn validate_ports(ports: &[ServicePort], path: &Path) -> ErrorList {
                 errors.push(FieldError::duplicate(&name, &entry.name));
             }
         }
-        errors.extend(port::validate_number(entry.port, &path.child("port")));
-        match &entry.target_port {
-            IntOrString::Int(number) => errors.extend(port::validate_number(*number, &path.child("targetPort"))),
-            IntOrString::String(text) => {
-                let path = path.child("targetPort");
-                errors.extend(
-                    port::name_faults(text)
-                        .into_iter()
-                        .map(|t| FieldError::invalid(&path, text, t)),
-                );
-            }
-        }
+        errors.extend(faults::at(&path.child("port"), |f| f.port(entry.port)));
+        errors.extend(faults::at(&path.child("targetPort"), |f| {
+            f.port_or_name(&entry.target_port)
+        }));
     }
     errors
 }

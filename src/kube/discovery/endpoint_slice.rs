@@ -2,15 +2,27 @@
 
 use std::net::IpAddr;
 
-use keelson_api::discovery_k8s_io::v1::{Endpoint, EndpointSlice};
+use keelson_api::discovery_k8s_io::v1::{Endpoint, EndpointHints, EndpointSlice};
 use keelson_machinery::equality;
-use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::validation::names;
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::{Context, Kept, KindCode, Strategy};
 
 use crate::cells;
-use crate::core::ip;
+use crate::faults::{self, Faults, Unique};
+use crate::ip;
 use crate::metadata;
+
+const MOST_LABELS: usize = 16;
+const MOST_ADDRESSES: usize = 100;
+const MOST_PORTS: usize = 20_000;
+const MOST_ENDPOINTS: usize = 1000;
+const MOST_HINTS: usize = 8;
+/// Marks those that are written by a controller, which writes addresses well.
+const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+const CONTROLLERS: [&str; 2] = [
+    "endpointslice-controller.k8s.io",
+    "endpointslicemirroring-controller.k8s.io",
+];
 
 /// Registers the rules of endpoint slices.
 pub fn register(code: &mut KindCode) {
@@ -28,17 +40,38 @@ impl Strategy for EndpointSliceStrategy {
     type Object = EndpointSlice;
 
     fn warnings(&self, new: &EndpointSlice, old: Option<&EndpointSlice>) -> Vec<String> {
-        let old_type = old.is_none() && new.address_type == "FQDN";
-        let text = "spec.addressType: FQDN endpoints are deprecated";
-        old_type.then(|| text.to_owned()).into_iter().collect()
+        let mut found = Vec::new();
+        if old.is_none() && new.address_type == "FQDN" {
+            found.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
+        }
+        let by = new.metadata.labels.get(MANAGED_BY).map_or("", String::as_str);
+        if CONTROLLERS.contains(&by) {
+            return found;
+        }
+        for (place, endpoint) in new.endpoints.iter().enumerate() {
+            let path = Path::new("endpoints").index(place).child("addresses");
+            for (place, address) in endpoint.addresses.iter().enumerate() {
+                found.extend(ip::warnings(address, &path.index(place)));
+            }
+        }
+        found
     }
 
     fn validate(&self, _context: &Context, object: &EndpointSlice) -> ErrorList {
-        validate(object, &[])
+        faults::of_object(|f| {
+            check(f, object);
+            endpoints(f, object);
+        })
     }
 
+    /// Endpoints that don't change were let through once.
     fn validate_update(&self, _context: &Context, new: &EndpointSlice, old: &EndpointSlice) -> ErrorList {
-        validate(new, &addresses(old))
+        let mut errors = faults::of_object(|f| check(f, new));
+        let found = faults::of_object(|f| endpoints(f, new));
+        if !found.is_empty() && !same(&new.endpoints, &old.endpoints) {
+            errors.extend(found);
+        }
+        errors
     }
 
     fn prepare_for_create(&self, _context: &Context, object: &mut EndpointSlice) {
@@ -47,8 +80,6 @@ impl Strategy for EndpointSliceStrategy {
 
     /// A change of labels counts too: consumers find slices by them.
     fn prepare_for_update(&self, _context: &Context, new: &mut EndpointSlice, old: &EndpointSlice) {
-        let same =
-            |a: &[Endpoint], b: &[Endpoint]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equality::equal(a, b));
         if !same(&new.endpoints, &old.endpoints) {
             forget_topology(&mut new.endpoints);
         }
@@ -58,50 +89,96 @@ impl Strategy for EndpointSliceStrategy {
     }
 }
 
-fn addresses(slice: &EndpointSlice) -> Vec<&str> {
-    let all = slice.endpoints.iter().flat_map(|endpoint| &endpoint.addresses);
-    all.map(String::as_str).collect()
+fn check(f: &mut Faults<'_>, slice: &EndpointSlice) {
+    if slice.ports.len() > MOST_PORTS {
+        f.at("ports").too_many(slice.ports.len(), MOST_PORTS);
+        return;
+    }
+    let mut names = Unique::default();
+    f.each("ports", &slice.ports, |f, port| {
+        let name = port.name.as_deref().unwrap_or_default();
+        if !name.is_empty() {
+            f.at("name").label(name);
+        }
+        names.check(&mut f.at("name"), name);
+        if let Some(protocol) = port.app_protocol.as_deref() {
+            f.at("appProtocol").qualified(protocol);
+        }
+    });
 }
 
-fn validate(slice: &EndpointSlice, stored: &[&str]) -> ErrorList {
-    let mut errors = ErrorList::default();
-    for (place, endpoint) in slice.endpoints.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        let path = Path::new("endpoints").index(place).child("addresses");
-        if endpoint.addresses.is_empty() {
-            errors.push(FieldError::required(&path, "must contain at least 1 address"));
+fn endpoints(f: &mut Faults<'_>, slice: &EndpointSlice) {
+    if slice.endpoints.len() > MOST_ENDPOINTS {
+        return f.at("endpoints").too_many(slice.endpoints.len(), MOST_ENDPOINTS);
+    }
+    f.each("endpoints", &slice.endpoints, |f, endpoint| {
+        let mut list = f.at("addresses");
+        match endpoint.addresses.len() {
+            0 => list.required("must contain at least 1 address"),
+            count if count > MOST_ADDRESSES => list.too_many(count, MOST_ADDRESSES),
+            _ => {}
         }
         for (place, text) in endpoint.addresses.iter().enumerate() {
-            if errors.is_full() {
-                break;
-            }
-            errors.extend(validate_address(text, &slice.address_type, stored, &path, place));
+            address(&mut list, place, text, &slice.address_type);
         }
-    }
-    errors
+        if let Some(name) = endpoint.node_name.as_deref() {
+            f.at("nodeName").subdomain(name);
+        }
+        let topology = &endpoint.deprecated_topology;
+        if topology.len() > MOST_LABELS {
+            f.at("deprecatedTopology").too_many(topology.len(), MOST_LABELS);
+        }
+        f.labels("deprecatedTopology", topology);
+        if let Some(name) = endpoint.hostname.as_deref() {
+            f.at("hostname").label(name);
+        }
+        f.some("hints", endpoint.hints.as_deref(), hints);
+    });
 }
 
-/// The address that stands at `place` in the list at `path`.
-fn validate_address(text: &str, ty: &str, stored: &[&str], path: &Path, place: usize) -> ErrorList {
-    let at = path.index(place);
-    let (fits, other): (fn(&IpAddr) -> bool, _) = match ty {
-        "IPv4" => (IpAddr::is_ipv4, "must be an IPv4 address"),
-        "IPv6" => (IpAddr::is_ipv6, "must be an IPv6 address"),
-        "FQDN" => {
-            let faults = names::dns_subdomain(text).into_iter();
-            return faults.map(|fault| FieldError::invalid(&at, text, fault)).collect();
-        }
-        _ => return ErrorList::default(),
-    };
-    let mut errors = ip::validate_canonical(text, stored, &at);
-    if errors.is_empty() {
-        let wrong = ip::parse(text).is_none_or(|ip| !fits(&ip));
-        errors.extend(wrong.then(|| FieldError::invalid(path, text, other)));
-        errors.extend(ip::validate_reachable(text, &at));
+/// The address that stands at `place` in the list at `f`.
+fn address(f: &mut Faults<'_>, place: usize, text: &str, ty: &str) {
+    if ty == "FQDN" {
+        return f.index(place).host_domain(text);
     }
-    errors
+    let (faults, fits): (_, fn(&IpAddr) -> bool) = match ty {
+        "IPv4" => (ip::validate(text, &[], &f.index(place).path()), IpAddr::is_ipv4),
+        "IPv6" => (ip::validate_canonical(text, &[], &f.index(place).path()), IpAddr::is_ipv6),
+        _ => return,
+    };
+    if !faults.is_empty() {
+        return f.extend(faults);
+    }
+    if !ip::parse(text).is_some_and(|ip| fits(&ip)) {
+        f.invalid(text, format!("must be an {ty} address"));
+    }
+    f.index(place).reachable_ip(text);
+}
+
+/// For whom an endpoint is meant.
+fn hints(f: &mut Faults<'_>, hints: &EndpointHints) {
+    if hints.for_zones.len() > MOST_HINTS {
+        return f.at("forZones").too_many(hints.for_zones.len(), MOST_HINTS);
+    }
+    let mut zones = Unique::default();
+    f.each("forZones", &hints.for_zones, |f, zone| {
+        let mut f = f.at("name");
+        zones.check(&mut f, &zone.name);
+        f.label_value(&zone.name);
+    });
+    if hints.for_nodes.len() > MOST_HINTS {
+        return f.at("forNodes").too_many(hints.for_nodes.len(), MOST_HINTS);
+    }
+    let mut nodes = Unique::default();
+    f.each("forNodes", &hints.for_nodes, |f, node| {
+        let mut f = f.at("name");
+        nodes.check(&mut f, &node.name);
+        f.subdomain(&node.name);
+    });
+}
+
+fn same(a: &[Endpoint], b: &[Endpoint]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equality::equal(a, b))
 }
 
 /// Fields of the endpoint have taken its place.

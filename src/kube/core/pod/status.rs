@@ -1,22 +1,32 @@
 //! The status of a pod: nodes write it, and others act on what it says of claims, nodes and addresses.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-use keelson_api::core::v1::{Container, Pod, PodExtendedResourceClaimStatus};
+use keelson_api::core::v1::{Container, Pod, PodCondition, PodExtendedResourceClaimStatus, PodStatus};
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::validation::names;
 
-use crate::core::ip;
+use super::container_status;
+use crate::faults::{self, Faults};
+use crate::ip;
 use crate::typed::IMMUTABLE;
+
+const GENERATION: &str = "must be a non-negative integer";
 
 /// Faults of a status that a client writes.
 pub fn validate(new: &Pod, old: &Pod) -> ErrorList {
     let path = Path::new("status");
-    let mut errors = nominated_node(new, old, &path.child("nominatedNodeName"));
-    let class = &new.status.qos_class;
-    if !old.status.qos_class.is_empty() && *class != old.status.qos_class {
+    let mut errors = faults::at(&path, |f| conditions(f, &new.status.conditions));
+    errors.extend(nominated_node(new, old, &path.child("nominatedNodeName")));
+    let (class, generation) = (&new.status.qos_class, new.status.observed_generation);
+    if generation < 0 {
+        let path = path.child("observedGeneration");
+        errors.push(FieldError::invalid(&path, generation, GENERATION));
+    }
+    if *class != old.status.qos_class {
         errors.push(FieldError::invalid(&path.child("qosClass"), class, IMMUTABLE));
     }
+    errors.extend(faults::at(&path, |f| container_status::transitions(f, new, old)));
     errors.extend(claims(new, &path.child("resourceClaimStatuses")));
     if let Some(status) = &new.status.extended_resource_claim_status {
         errors.extend(extended_claim(new, status, &path.child("extendedResourceClaimStatus")));
@@ -24,7 +34,57 @@ pub fn validate(new: &Pod, old: &Pod) -> ErrorList {
     let of = |pod: &Pod| pod.status.pod_ips.iter().map(|ip| ip.ip.clone()).collect::<Vec<_>>();
     errors.extend(addresses(&of(new), &of(old), &path.child("podIPs")));
     errors.extend(host_addresses(new, old, &path));
+    errors.extend(faults::at(&path, |f| container_status::details(f, new)));
     errors
+}
+
+/// Conditions of others have names with a domain, or without.
+fn conditions(f: &mut Faults<'_>, conditions: &[PodCondition]) {
+    f.each("conditions", conditions, |f, condition| {
+        if condition.observed_generation < 0 {
+            f.at("observedGeneration")
+                .invalid(condition.observed_generation, GENERATION);
+        }
+        if !matches!(&*condition.r#type, "PodScheduled" | "Ready" | "Initialized") {
+            f.at("Type").qualified(&condition.r#type);
+        }
+    });
+}
+
+/// Generations that a writer does not tell stay what they were. Of conditions of one type, each has its own.
+pub fn keep_generations(new: &mut PodStatus, old: &PodStatus) {
+    if new.observed_generation == 0 {
+        new.observed_generation = old.observed_generation;
+    }
+    let mut known: HashMap<&str, VecDeque<i64>> = HashMap::new();
+    for condition in &old.conditions {
+        let of_type = known.entry(condition.r#type.as_str()).or_default();
+        of_type.push_back(condition.observed_generation);
+    }
+    for condition in &mut new.conditions {
+        let of_type = known.get_mut(condition.r#type.as_str());
+        let was = of_type.and_then(VecDeque::pop_front).unwrap_or_default();
+        if condition.observed_generation == 0 {
+            condition.observed_generation = was;
+        }
+    }
+}
+
+/// Drops what features report that are switched off, unless the stored status has it already.
+pub fn drop_disabled(new: &mut PodStatus, old: &PodStatus) {
+    if old.node_allocatable_resource_claim_statuses.is_empty() {
+        new.node_allocatable_resource_claim_statuses.clear();
+    }
+    let containers = |status: &PodStatus| {
+        let (of_init, of_main) = (&status.init_container_statuses, &status.container_statuses);
+        let all = of_init.iter().chain(of_main).chain(&status.ephemeral_container_statuses);
+        all.flat_map(|c| &c.volume_mounts).any(|mount| mount.volume_status.is_some())
+    };
+    if !containers(old) {
+        let (of_init, of_main) = (&mut new.init_container_statuses, &mut new.container_statuses);
+        let all = of_init.iter_mut().chain(of_main).chain(&mut new.ephemeral_container_statuses);
+        all.flat_map(|c| &mut c.volume_mounts).for_each(|mount| mount.volume_status = None);
+    }
 }
 
 /// Where a pod that waits may come to run.
@@ -131,6 +191,10 @@ fn addresses(new: &[String], old: &[String], path: &Path) -> ErrorList {
     }
     if new.len() < 2 {
         return errors;
+    }
+    if let Some(place) = new.iter().position(|text| ip::parse(text).is_none()) {
+        let text = format!("failed to check for dual stack with error:invalid IP[{place}]: {}", new[place]);
+        errors.push(FieldError::internal(path, text));
     }
     let families: Option<BTreeSet<bool>> = new.iter().map(|text| ip::parse(text).map(|ip| ip.is_ipv4())).collect();
     if new.len() > 2 || families.is_none_or(|families| families.len() < 2) {

@@ -1,7 +1,8 @@
 //! New pods, changes and ends of pods.
 
 use super::*;
-use crate::testing::{context, lines, read};
+use super::change::CHANGEABLE;
+use crate::testing::{context, lines, read, read_defaulted};
 
 #[test]
 fn a_new_pod_waits() {
@@ -59,7 +60,7 @@ fn change(replace: &[(&str, &str)]) -> String {
         assert!(new.contains(from), "{from}");
         new = new.replacen(from, to, 1);
     }
-    let object = |spec: &str| read::<Pod>(&format!(r#"{{"spec":{spec}}}"#));
+    let object = |spec: &str| read_defaulted::<Pod>(&format!(r#"{{"spec":{spec}}}"#));
     lines(&PodStrategy.validate_update(&context(), &object(&new), &object(OLD)))
 }
 
@@ -122,7 +123,8 @@ fn all_others_are_not() {
         ),
         (
             vec![(r#"{"a":"b"}"#, r#"{"c":"d"},"nodeName":"""#)],
-            &other("spec.nodeSelector"),
+            "spec.nodeSelector: Invalid value: {\"c\":\"d\"}: only additions to spec.nodeSelector are allowed (no \
+             mutations or deletions)",
         ),
     ] {
         assert_eq!(change(&replace), expected, "{replace:?}");

@@ -6,7 +6,9 @@ use keelson_api::core::v1::{Container, PodSpec, PodTemplateSpec, ResourceRequire
 use keelson_machinery::equality;
 use regex::Regex;
 
+use super::resources::aggregate;
 use crate::core::resource_list::round;
+use crate::core::resource_name::is_huge_pages;
 
 /// Defaults of a template.
 pub fn of_template(template: &mut PodTemplateSpec) {
@@ -22,7 +24,40 @@ pub fn of_pod(spec: &mut PodSpec) {
             use_host_ports(container);
         }
     }
+    of_whole_pod(spec);
     spec.enable_service_links.get_or_insert(true);
+}
+
+/// What a pod as a whole may use, if it says so of some things, it says of others by what its containers say.
+fn of_whole_pod(spec: &mut PodSpec) {
+    let Some(whole) = spec.resources.as_deref() else { return };
+    let (mut limits, mut requests) = (whole.limits.clone(), whole.requests.clone());
+    if limits.is_empty() && requests.is_empty() {
+        return;
+    }
+    for (name, limit) in aggregate(spec, |resources| &resources.limits) {
+        if is_huge_pages(&name) && !requests.contains_key(&name) {
+            limits.entry(name).or_insert(limit);
+        }
+    }
+    if !limits.is_empty() {
+        for (name, request) in aggregate(spec, |resources| &resources.requests) {
+            if matches!(name.as_str(), "cpu" | "memory") {
+                requests.entry(name).or_insert(request);
+            }
+        }
+        for (name, limit) in limits.iter().filter(|(name, _)| is_of_pods(name)) {
+            requests.entry(name.clone()).or_insert_with(|| limit.clone());
+        }
+    }
+    if let Some(whole) = spec.resources.as_deref_mut() {
+        (whole.limits, whole.requests) = (limits, requests);
+    }
+}
+
+/// Whether a pod as a whole can ask for the resource.
+fn is_of_pods(name: &str) -> bool {
+    matches!(name, "cpu" | "memory") || is_huge_pages(name)
 }
 
 fn of_spec(spec: &mut PodSpec) {
@@ -64,16 +99,17 @@ fn drop_disabled(spec: &mut PodSpec) {
         .volumes
         .iter_mut()
         .filter_map(|v| v.volume_source.projected.as_mut());
-    projections
-        .flat_map(|p| &mut p.sources)
-        .for_each(|source| source.cluster_trust_bundle = None);
-    for container in spec.containers.iter_mut().chain(&mut spec.init_containers) {
-        let stops = container
-            .lifecycle
-            .as_mut()
-            .is_some_and(|l| l.stop_signal.take().is_some());
-        if stops && container.lifecycle.as_deref().is_some_and(|l| equality::is_zero(l)) {
-            container.lifecycle = None;
+    projections.flat_map(|p| &mut p.sources).for_each(|source| {
+        source.cluster_trust_bundle = None;
+        source.pod_certificate = None;
+    });
+    let containers = spec.containers.iter_mut().chain(&mut spec.init_containers);
+    let added = spec.ephemeral_containers.iter_mut();
+    let added = added.map(|c| &mut c.ephemeral_container_common.lifecycle);
+    for lifecycle in containers.map(|c| &mut c.lifecycle).chain(added) {
+        let stops = lifecycle.as_mut().is_some_and(|l| l.stop_signal.take().is_some());
+        if stops && lifecycle.as_deref().is_some_and(|l| equality::is_zero(l)) {
+            *lifecycle = None;
         }
     }
 }
@@ -106,18 +142,31 @@ static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let part = "[a-z0-9]+(?:(?:[.]|_|__|-+)[a-z0-9]+)*";
     let digest = r"@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}";
     let tag = r":([\w&&[:ascii:]][\w.\-&&[:ascii:]]{0,127})";
-    Regex::new(&format!("^(?:{host}/)?{part}(?:/{part})*(?:{tag})?({digest})?$")).ok()
+    Regex::new(&format!("^((?:{host}/)?{part}(?:/{part})*)(?:{tag})?({digest})?$")).ok()
 });
 
 /// `Always` for the tag `latest` and for no tag at all, since what such a name means changes. What is no reference has no
 /// tag either, but is never looked up.
 fn pull_policy(image: &str) -> &'static str {
     let parts = REFERENCE.as_ref().and_then(|reference| reference.captures(image));
-    let moving = parts.is_some_and(|parts| match parts.get(1) {
+    let parts = parts.filter(|parts| is_name(parts.get(1).map_or("", |name| name.as_str()), image));
+    let moving = parts.is_some_and(|parts| match parts.get(2) {
         Some(tag) => tag.as_str() == "latest",
-        None => parts.get(2).is_none(),
+        None => parts.get(3).is_none(),
     });
     if moving { "Always" } else { "IfNotPresent" }
+}
+
+/// Whether a name is short enough below its host, and is no sum of an image by itself.
+fn is_name(name: &str, image: &str) -> bool {
+    let length = match name.split_once('/') {
+        Some((host, path)) if host == "localhost" || host.contains(['.', ':']) => path.len(),
+        Some((host, path)) if host.bytes().any(|b| b.is_ascii_uppercase()) => path.len(),
+        Some(_) => name.len(),
+        None => "library/".len() + name.len(),
+    };
+    let is_sum = image.len() == 64 && image.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    length <= 255 && !is_sum
 }
 
 #[cfg(test)]
@@ -142,6 +191,14 @@ mod tests {
             ("", "IfNotPresent"),
         ] {
             assert_eq!(pull_policy(image), policy, "{image}");
+        }
+        for (image, policy) in [
+            ("x".repeat(247), "Always"),
+            ("x".repeat(248), "IfNotPresent"),
+            (format!("a.b/{}", "x".repeat(255)), "Always"),
+            ("a".repeat(64), "IfNotPresent"),
+        ] {
+            assert_eq!(pull_policy(&image), policy, "{image}");
         }
     }
 

@@ -1,232 +1,287 @@
-//! Validation of a pod's specification.
+//! Validation of a pod's specification, in the order in which kube-apiserver tells faults.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 
-use keelson_api::core::v1::{Container, PodSpec, PodTemplateSpec, Toleration, Volume};
-use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::reflect::{Reflect, Value};
-use keelson_machinery::validation::{labels, names};
+use keelson_api::core::v1::{PodDNSConfig, PodResourceClaim, PodSpec, PodTemplateSpec, VolumeSource};
+use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::meta::v1::ObjectMeta;
 
 use super::container::{self, Surroundings};
+use super::{Options, affinity, annotations, resources, security, volumes};
+use crate::faults::{self, Faults, Unique};
+use crate::names::underscored_subdomain;
+use crate::typed;
 
-/// Faults of a template's metadata and specification.
-pub fn template(template: &PodTemplateSpec, path: &Path) -> ErrorList {
-    let meta = path.child("metadata");
-    let mut errors = labels::validate_labels(&template.metadata.labels, &meta.child("labels"));
-    errors.extend(labels::validate_annotations(
-        &template.metadata.annotations,
-        &meta.child("annotations"),
-    ));
-    errors.extend(validate(&template.spec, &path.child("spec")));
-    if !template.spec.ephemeral_containers.is_empty() {
+/// Marks a pod that mirrors a file of its node, which reaches less than one that a client made.
+pub const MIRROR: &str = "kubernetes.io/config.mirror";
+const RESTARTS: [&str; 3] = ["Always", "OnFailure", "Never"];
+const RESOLVERS: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+const PREEMPTIONS: [&str; 2] = ["PreemptLowerPriority", "Never"];
+/// Bounds of what a resolver of names takes.
+const MOST_NAMESERVERS: usize = 3;
+const MOST_SEARCHES: usize = 32;
+const LONGEST_SEARCHES: usize = 2048;
+/// Longest name of a host, in bytes.
+const HOST_MAX: usize = 64;
+
+/// Faults of a template's metadata and specification. What `old` has is let through.
+pub fn template(template: &PodTemplateSpec, old: Option<&PodTemplateSpec>, path: &Path) -> ErrorList {
+    faults::at(path, |f| check_template(f, template, old))
+}
+
+/// As [`template`], at a place. Faults of its metadata are told at the template itself.
+pub fn check_template(f: &mut Faults<'_>, template: &PodTemplateSpec, old: Option<&PodTemplateSpec>) {
+    let (meta, spec) = (&template.metadata, &template.spec);
+    f.labels("labels", &meta.labels);
+    f.annotations("annotations", &meta.annotations);
+    annotations::check(f, meta, spec, old.map(|old| &old.metadata));
+    check(&mut f.at("spec"), spec, None, old.map(|old| &old.spec));
+    annotations::check_profiles(&mut f.at("spec"), meta, spec);
+    if !spec.ephemeral_containers.is_empty() {
         let text = "ephemeral containers not allowed in pod template";
-        errors.push(FieldError::forbidden(
-            &path.child("spec").child("ephemeralContainers"),
-            text,
-        ));
+        f.at("spec").at("ephemeralContainers").forbidden(text);
     }
-    errors
 }
 
-/// Faults of a specification.
-pub fn validate(spec: &PodSpec, path: &Path) -> ErrorList {
-    let mut errors = volumes(&spec.volumes, &path.child("volumes"));
-    errors.extend(containers(spec, path));
-    errors.extend(labels::validate_labels(
-        &spec.node_selector,
-        &path.child("nodeSelector"),
-    ));
-    errors.extend(referred_names(spec, path));
-    if let Some(seconds) = spec
-        .active_deadline_seconds
-        .filter(|s| !(1..=i64::from(i32::MAX)).contains(s))
-    {
-        let text = format!("must be between 1 and {}, inclusive", i32::MAX);
-        errors.push(FieldError::invalid(&path.child("activeDeadlineSeconds"), seconds, text));
+/// Checks a specification. `pod` is the metadata of the pod whose it is. What `old` has is let through: the rules are
+/// looked at without exceptions first, since they hardly ever find anything.
+pub fn check(f: &mut Faults<'_>, spec: &PodSpec, pod: Option<&ObjectMeta>, old: Option<&PodSpec>) {
+    let strict = Options {
+        is_pod: pod.is_some(),
+        ..Options::default()
+    };
+    let Some(old) = old else {
+        return with_options(f, spec, pod, &strict);
+    };
+    let found = faults::at(&Path::root(), |f| with_options(f, spec, pod, &strict));
+    if !found.is_empty() {
+        let options = Options {
+            is_pod: pod.is_some(),
+            ..Options::of_stored(old)
+        };
+        with_options(f, spec, pod, &options);
     }
-    for (place, gate) in spec.readiness_gates.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        let path = path.child("readinessGates").index(place).child("conditionType");
-        let texts = labels::qualified_name(&gate.condition_type);
-        errors.extend(
-            texts
-                .into_iter()
-                .map(|t| FieldError::invalid(&path, &gate.condition_type, t)),
-        );
-    }
-    errors.extend(scheduling_gates(spec, path));
-    errors.extend(tolerations(&spec.tolerations, &path.child("tolerations")));
-    errors
 }
 
-fn volumes(volumes: &[Volume], path: &Path) -> ErrorList {
-    let mut errors = ErrorList::default();
-    let mut seen = BTreeSet::new();
-    for (place, volume) in volumes.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        let path = path.index(place);
-        errors.extend(sources(volume, &path));
-        errors.extend(unique_name(&volume.name, &mut seen, &path.child("name")));
-    }
-    errors
-}
-
-/// A volume is of one kind.
-fn sources(volume: &Volume, path: &Path) -> ErrorList {
-    let source = &volume.volume_source;
-    let fields = source.desc().fields.iter().enumerate();
-    let mut given = fields
-        .filter(|(index, _)| !matches!(source.get(*index), Value::Absent))
-        .map(|(_, field)| field);
-    if given.next().is_none() {
-        return FieldError::required(path, "must specify a volume type").into();
-    }
-    given
-        .map(|f| {
-            FieldError::forbidden(
-                &path.child(f.json.to_string()),
-                "may not specify more than 1 volume type",
-            )
-        })
-        .collect()
-}
-
-fn containers(spec: &PodSpec, path: &Path) -> ErrorList {
-    let volumes = spec.volumes.iter().map(|v| v.name.as_str()).collect();
+fn with_options(f: &mut Faults<'_>, spec: &PodSpec, pod: Option<&ObjectMeta>, options: &Options) {
+    let name = pod.map_or("", |pod| pod.name.as_str());
+    let sources = volumes::check(f, &spec.volumes, name, options);
+    claims(f, &spec.resource_claims, pod);
+    let claim_names = spec.resource_claims.iter().map(|claim| claim.name.as_str());
     let around = Surroundings {
-        volumes,
-        host_network: spec.host_network,
+        spec,
+        volumes: sources,
+        claims: claim_names.filter(|name| !name.is_empty()).collect(),
+        options,
     };
-    let mut errors = ErrorList::default();
-    if spec.containers.is_empty() {
-        errors.push(FieldError::required(&path.child("containers"), ""));
+    container::check(f, &around);
+    resources::of_pod(&mut f.at("resources"), spec, options);
+    host_network_ports(f, spec, options);
+    policies(f, spec);
+    f.labels("nodeSelector", &spec.node_selector);
+    security::of_pod(f, spec, options);
+    f.some("affinity", spec.affinity.as_deref(), |f, affinity| {
+        affinity::check(f, affinity, options);
+    });
+    dns(f, spec);
+    f.each("readinessGates", &spec.readiness_gates, |f, gate| {
+        f.at("conditionType").qualified(&gate.condition_type);
+    });
+    let mut gates = Unique::default();
+    f.each("schedulingGates", &spec.scheduling_gates, |f, gate| {
+        f.qualified(&gate.name);
+        gates.check(f, &gate.name);
+    });
+    affinity::spread(f, &spec.topology_spread_constraints, options);
+    security::host_processes(f, spec);
+    security::host_users(f, spec, options);
+    host_name(f, spec);
+    names(f, spec);
+    affinity::tolerations(f, "tolerations", &spec.tolerations, options);
+    f.each("hostAliases", &spec.host_aliases, |f, alias| {
+        f.at("ip").ip(&alias.ip, &[]);
+        f.each("hostnames", &alias.hostnames, |f, name| f.subdomain(name));
+    });
+    if !spec.priority_class_name.is_empty() {
+        f.at("priorityClassName").subdomain(&spec.priority_class_name);
     }
-    let mut seen = BTreeSet::new();
-    let mut check = |list: &[Container], path: Path| {
-        for (place, entry) in list.iter().enumerate() {
-            if errors.is_full() {
-                break;
-            }
-            let path = path.index(place);
-            errors.extend(unique_name(&entry.name, &mut seen, &path.child("name")));
-            errors.extend(container::validate(entry, &around, &path));
+    if let Some(name) = spec.runtime_class_name.as_deref() {
+        f.at("runtimeClassName").subdomain(name);
+    }
+    resources::overhead(&mut f.at("overhead"), &spec.overhead, options);
+    security::system(f, spec);
+    file_volumes(f, spec);
+}
+
+fn policies(f: &mut Faults<'_>, spec: &PodSpec) {
+    f.at("restartPolicy").one_of_filled(&spec.restart_policy, &RESTARTS);
+    f.at("dnsPolicy").one_of_filled(&spec.dns_policy, &RESOLVERS);
+    if let Some(policy) = spec.preemption_policy.as_deref() {
+        f.at("preemptionPolicy").one_of_filled(policy, &PREEMPTIONS);
+    }
+}
+
+/// Claims of devices, each of them there or made from a template.
+fn claims(f: &mut Faults<'_>, claims: &[PodResourceClaim], pod: Option<&ObjectMeta>) {
+    let is_mirror = pod.is_some_and(|pod| pod.annotations.contains_key(MIRROR));
+    if is_mirror {
+        let text = "static pods do not support resource claims";
+        let faults = claims.iter().map(|_| faults::at(&Path::new(""), |f| f.forbidden(text)));
+        return faults.for_each(|faults| f.extend(faults));
+    }
+    let mut names = Unique::default();
+    f.each("resourceClaims", claims, |f, claim| {
+        let (made, named) = (&claim.resource_claim_template_name, &claim.resource_claim_name);
+        if f.at("name").filled(&claim.name) && names.check(&mut f.at("name"), &claim.name) {
+            f.at("name").label(&claim.name);
         }
+        let text = match (named, made) {
+            (Some(_), Some(_)) => "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
+            (None, None) => "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
+            _ => "",
+        };
+        if !text.is_empty() {
+            f.invalid(typed::shown(claim), text);
+        }
+        for (field, name) in [("resourceClaimName", named), ("resourceClaimTemplateName", made)] {
+            if let Some(name) = name {
+                f.at(field).subdomain(name);
+            }
+        }
+    });
+}
+
+/// On the host's network a container's port is the host's. A template may leave it open.
+fn host_network_ports(f: &mut Faults<'_>, spec: &PodSpec, options: &Options) {
+    if !spec.host_network {
+        return;
+    }
+    f.each("containers", &spec.containers, |f, container| {
+        f.each("ports", &container.ports, |f, port| {
+            let is_said = options.is_pod || port.host_port != 0;
+            if is_said && port.host_port != port.container_port {
+                let text = "must match `containerPort` when `hostNetwork` is true";
+                f.at("hostPort").invalid(port.host_port, text);
+            }
+        });
+    });
+}
+
+fn dns(f: &mut Faults<'_>, spec: &PodSpec) {
+    let empty = PodDNSConfig::default();
+    let config = spec.dns_config.as_deref();
+    let mut f = f.at("dnsConfig");
+    if spec.dns_policy == "None" {
+        match config {
+            None => return f.required("must provide `dnsConfig` when `dnsPolicy` is None"),
+            Some(config) if config.nameservers.is_empty() => {
+                let text = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+                return f.at("nameservers").required(text);
+            }
+            Some(_) => {}
+        }
+    }
+    let config = config.unwrap_or(&empty);
+    if config.nameservers.len() > MOST_NAMESERVERS {
+        let text = format!("must not have more than {MOST_NAMESERVERS} nameservers");
+        f.at("nameservers").invalid(config.nameservers.as_slice(), text);
+    }
+    f.each("nameservers", &config.nameservers, |f, address| f.ip(address, &[]));
+    if config.searches.len() > MOST_SEARCHES {
+        let text = format!("must not have more than {MOST_SEARCHES} search paths");
+        f.at("searches").invalid(config.searches.as_slice(), text);
+    }
+    let length: usize = config.searches.iter().map(|search| search.len() + 1).sum();
+    if length.saturating_sub(1) > LONGEST_SEARCHES {
+        let text =
+            format!("must not have more than {LONGEST_SEARCHES} characters (including spaces) in the search list");
+        f.at("searches").invalid(config.searches.as_slice(), text);
+    }
+    f.each("searches", &config.searches, |f, search| {
+        let name = search.strip_suffix('.').unwrap_or(search);
+        if search != "." {
+            f.texts(name, underscored_subdomain(name));
+        }
+    });
+    f.each("options", &config.options, |f, option| {
+        if option.name.is_empty() {
+            f.required("must not be empty");
+        }
+    });
+}
+
+fn host_name(f: &mut Faults<'_>, spec: &PodSpec) {
+    let Some(name) = spec.hostname_override.as_deref() else {
+        return;
     };
-    check(&spec.containers, path.child("containers"));
-    check(&spec.init_containers, path.child("initContainers"));
-    errors
+    let mut f = f.at("hostnameOverride");
+    if spec.set_hostname_as_fqdn == Some(true) {
+        f.forbidden("may not be specified when setHostnameAsFQDN is true");
+    }
+    if spec.host_network {
+        f.forbidden("may not be specified when hostNetwork is true");
+    }
+    if name.len() > HOST_MAX {
+        f.too_long(HOST_MAX);
+    }
+    f.subdomain(name);
 }
 
-/// A name that is a DNS label and stands there once.
-fn unique_name(name: &str, seen: &mut BTreeSet<String>, path: &Path) -> ErrorList {
-    if name.is_empty() {
-        return FieldError::required(path, "").into();
+/// Names of other objects and of the pod in DNS, and how long it may take.
+fn names(f: &mut Faults<'_>, spec: &PodSpec) {
+    for (field, name) in [
+        ("serviceAccountName", &spec.service_account_name),
+        ("nodeName", &spec.node_name),
+    ] {
+        if !name.is_empty() {
+            f.at(field).subdomain(name);
+        }
     }
-    let texts = names::dns_label(name);
-    if texts.is_empty() && !seen.insert(name.to_owned()) {
-        return FieldError::duplicate(path, name).into();
+    if let Some(seconds) = spec.active_deadline_seconds {
+        f.at("activeDeadlineSeconds").within(seconds, (1, i32::MAX.into()));
     }
-    texts.into_iter().map(|t| FieldError::invalid(path, name, t)).collect()
+    for (field, name) in [("hostname", &spec.hostname), ("subdomain", &spec.subdomain)] {
+        if !name.is_empty() {
+            f.at(field).label(name);
+        }
+    }
 }
 
-/// Names of other objects and of the pod in DNS.
-fn referred_names(spec: &PodSpec, path: &Path) -> ErrorList {
-    type Rule = fn(&str) -> Vec<String>;
-    let rules: [(&'static str, &str, Rule); 5] = [
-        ("serviceAccountName", &spec.service_account_name, names::dns_subdomain),
-        ("nodeName", &spec.node_name, names::dns_subdomain),
-        (
-            "runtimeClassName",
-            spec.runtime_class_name.as_deref().unwrap_or_default(),
-            names::dns_subdomain,
-        ),
-        ("hostname", &spec.hostname, names::dns_label),
-        ("subdomain", &spec.subdomain, names::dns_label),
-    ];
-    let mut errors = ErrorList::default();
-    for (field, name, rule) in rules.into_iter().filter(|(_, name, _)| !name.is_empty()) {
-        errors.extend(
-            rule(name)
-                .into_iter()
-                .map(|t| FieldError::invalid(&path.child(field), name, t)),
-        );
-    }
-    errors
-}
-
-fn scheduling_gates(spec: &PodSpec, path: &Path) -> ErrorList {
-    let mut errors = ErrorList::default();
-    let mut seen = BTreeSet::new();
-    for (place, gate) in spec.scheduling_gates.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        let path = path.child("schedulingGates").index(place);
-        let texts = labels::qualified_name(&gate.name);
-        errors.extend(texts.into_iter().map(|t| FieldError::invalid(&path, &gate.name, t)));
-        if !seen.insert(&gate.name) {
-            errors.push(FieldError::duplicate(&path, &gate.name));
-        }
-    }
-    if !spec.scheduling_gates.is_empty() && !spec.node_name.is_empty() {
-        let text = "cannot be set until all schedulingGates have been cleared";
-        errors.push(FieldError::forbidden(&path.child("nodeName"), text));
-    }
-    errors
-}
-
-/// Faults of tolerations that do not lie in one field alone.
-fn tolerations(tolerations: &[Toleration], path: &Path) -> ErrorList {
-    let mut errors = ErrorList::default();
-    for (place, toleration) in tolerations.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        let path = path.index(place);
-        let (key, operator, value) = (&toleration.key, toleration.operator.as_str(), &toleration.value);
-        if key.is_empty() && operator != "Exists" {
-            let text = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
-            errors.push(FieldError::invalid(&path.child("operator"), operator, text));
-        } else if !key.is_empty() {
-            let texts = labels::qualified_name(key);
-            errors.extend(
-                texts
-                    .into_iter()
-                    .map(|t| FieldError::invalid(&path.child("key"), key, t)),
-            );
-        }
-        if toleration.toleration_seconds.is_some() && toleration.effect != "NoExecute" {
-            let text = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-            errors.push(FieldError::invalid(&path.child("effect"), &toleration.effect, text));
-        }
-        match operator {
-            "" | "Equal" => {
-                let text = labels::label_value(value).join(";");
-                if !text.is_empty() {
-                    errors.push(FieldError::invalid(&path.child("operator"), value, text));
-                }
+/// Files that variables are read from lie in volumes of the pod's own.
+fn file_volumes(f: &mut Faults<'_>, spec: &PodSpec) {
+    let sources: HashMap<&str, &VolumeSource> = spec
+        .volumes
+        .iter()
+        .map(|volume| (volume.name.as_str(), &volume.volume_source))
+        .collect();
+    security::each_container(f, spec, |f, container| {
+        f.each("env", &container.env, |f, variable| {
+            let from = variable.value_from.as_deref();
+            let Some(file) = from.and_then(|from| from.file_key_ref.as_deref()) else {
+                return;
+            };
+            let (mut from, volume) = (f.at("valueFrom"), &file.volume_name);
+            let mut file = from.at("fileKeyRef");
+            match sources.get(volume.as_str()) {
+                None => file.at("volumeName").not_found(volume, ""),
+                Some(source) if source.empty_dir.is_none() => file
+                    .at("volumeName")
+                    .invalid(volume, "referenced volume must be of type emptyDir"),
+                Some(_) => {}
             }
-            "Exists" if !value.is_empty() => {
-                let text = "value must be empty when `operator` is 'Exists'";
-                errors.push(FieldError::invalid(&path.child("operator"), value, text));
-            }
-            _ => {}
-        }
-    }
-    errors
+        });
+    });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{lines, read};
+    use crate::testing::{lines, read_defaulted};
 
     fn faults(spec: &str) -> String {
-        lines(&validate(&read(spec), &Path::new("spec")))
+        lines(&faults::at(&Path::new("spec"), |f| {
+            check(f, &read_defaulted(spec), Some(&ObjectMeta::default()), None);
+        }))
     }
 
     #[test]
@@ -246,14 +301,14 @@ mod tests {
             (r#"{"containers":[{"name":"C_","image":"x"}]}"#.to_owned(), name_fault.as_str()),
             (
                 r#"{"containers":[{"name":"a","image":"x"}],"initContainers":[{"name":"a","image":" x"}]}"#.to_owned(),
-                "spec.initContainers[0].name: Duplicate value: \"a\"\nspec.initContainers[0].image: Invalid value: \
-                 \" x\": must not have leading or trailing whitespace",
+                "spec.initContainers[0].name: Duplicate value: \"a\"",
             ),
             (
                 r#"{"containers":[{"name":"a","image":"x","volumeMounts":[{"name":"v","mountPath":"/a"},{"name":"w"}]}],
                     "volumes":[{"name":"v","emptyDir":{},"hostPath":{"path":"/"}}]}"#
                     .to_owned(),
-                "spec.volumes[0].emptyDir: Forbidden: may not specify more than 1 volume type\n\
+                "spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type\n\
+                 spec.containers[0].volumeMounts[0].name: Not found: \"v\"\n\
                  spec.containers[0].volumeMounts[1].name: Not found: \"w\"\n\
                  spec.containers[0].volumeMounts[1].mountPath: Required value",
             ),
@@ -272,9 +327,8 @@ mod tests {
                 "spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1",
             ),
             (
-                format!(r#"{{{fine},"activeDeadlineSeconds":0,"schedulingGates":[{{"name":"g"}}],"nodeName":"n"}}"#),
-                "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive\n\
-                 spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared",
+                format!(r#"{{{fine},"activeDeadlineSeconds":0}}"#),
+                "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive",
             ),
             (
                 format!(r#"{{{fine},"tolerations":[{{"effect":"NoSchedule","tolerationSeconds":1}}]}}"#),

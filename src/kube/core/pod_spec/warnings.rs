@@ -274,7 +274,7 @@ fn of_lists(spec: &PodSpec, path: &Path) -> Vec<String> {
     let at = path.child("imagePullSecrets");
     let secrets = || spec.image_pull_secrets.iter().enumerate();
     let mut seen = BTreeSet::new();
-    for (i, secret) in secrets().filter(|(_, s)| !s.name.is_empty()) {
+    for (i, secret) in secrets() {
         if !seen.insert(&secret.name) {
             found.push(format!(
                 "{}: duplicate name {:?}",

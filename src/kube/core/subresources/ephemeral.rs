@@ -1,27 +1,12 @@
 //! Rules of `pods/ephemeralcontainers`: containers may be added to a pod that is there, and then stay as they are.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashMap;
 
-use keelson_api::core::v1::{EphemeralContainer, EphemeralContainerCommon, Pod, PodSpec};
+use keelson_api::core::v1::{EphemeralContainer, Pod};
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::reflect::Reflect;
-use keelson_machinery::validation::names;
 
 use super::only_spec;
-
-/// Fields that such a container may not have: what they promise nobody keeps for it.
-const FORBIDDEN: [&str; 9] = [
-    "ports",
-    "resources",
-    "resizePolicy",
-    "restartPolicy",
-    "restartPolicyRules",
-    "livenessProbe",
-    "readinessProbe",
-    "startupProbe",
-    "lifecycle",
-];
 
 /// Puts everything back but the list of these containers.
 pub fn prepare(new: &mut Pod, old: &Pod) {
@@ -29,15 +14,15 @@ pub fn prepare(new: &mut Pod, old: &Pod) {
     only_spec(new, old, |spec| spec.ephemeral_containers = containers);
 }
 
-/// Faults of the list, and of changes of what is there.
+/// Faults of changes of what is there.
 pub fn validate(new: &Pod, old: &Pod) -> ErrorList {
     let path = Path::new("spec").child("ephemeralContainers");
-    let mut errors = containers(&new.spec, &path);
-    // Of containers of one name the first counts.
-    let all = new.spec.ephemeral_containers.iter().rev();
-    let by_name: HashMap<&str, &EphemeralContainer> = all.map(|c| (common(c).name.as_str(), c)).collect();
+    let mut errors = ErrorList::default();
+    // Of containers of one name the last counts.
+    let all = new.spec.ephemeral_containers.iter();
+    let by_name: HashMap<&str, &EphemeralContainer> = all.map(|c| (name(c), c)).collect();
     for before in &old.spec.ephemeral_containers {
-        let name = common(before).name.as_str();
+        let name = name(before);
         let what = match by_name.get(name) {
             None => "removed",
             Some(now) if !equality::equal(*now, before) => "changed",
@@ -49,76 +34,14 @@ pub fn validate(new: &Pod, old: &Pod) -> ErrorList {
     errors
 }
 
-fn common(container: &EphemeralContainer) -> &EphemeralContainerCommon {
-    &container.ephemeral_container_common
-}
-
-fn containers(spec: &PodSpec, path: &Path) -> ErrorList {
-    let proper = || {
-        spec.containers
-            .iter()
-            .chain(&spec.init_containers)
-            .map(|c| c.name.as_str())
-    };
-    let (mut seen, targets): (BTreeSet<&str>, HashSet<&str>) = (proper().collect(), proper().collect());
-    let volumes: HashSet<&str> = spec.volumes.iter().map(|volume| volume.name.as_str()).collect();
-    let mut errors = ErrorList::default();
-    for (place, container) in spec.ephemeral_containers.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        let path = path.index(place);
-        errors.extend(name(&common(container).name, &mut seen, &path.child("name")));
-        errors.extend(one(container, &volumes, &path));
-        let target = container.target_container_name.as_str();
-        if !target.is_empty() && !targets.contains(target) {
-            errors.push(FieldError::not_found(&path.child("targetContainerName"), target));
-        }
-    }
-    errors
-}
-
-fn name<'a>(name: &'a str, seen: &mut BTreeSet<&'a str>, path: &Path) -> ErrorList {
-    if name.is_empty() {
-        return FieldError::required(path, "").into();
-    }
-    let texts = names::dns_label(name);
-    if texts.is_empty() && !seen.insert(name) {
-        return FieldError::duplicate(path, name).into();
-    }
-    texts.into_iter().map(|t| FieldError::invalid(path, name, t)).collect()
-}
-
-fn one(container: &EphemeralContainer, volumes: &HashSet<&str>, path: &Path) -> ErrorList {
-    let container = common(container);
-    let mut errors = ErrorList::default();
-    if container.image.is_empty() {
-        errors.push(FieldError::required(&path.child("image"), ""));
-    }
-    for (place, mount) in container.volume_mounts.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        let path = path.child("volumeMounts").index(place);
-        if !volumes.contains(mount.name.as_str()) {
-            errors.push(FieldError::not_found(&path.child("name"), &mount.name));
-        }
-    }
-    let empty = EphemeralContainerCommon::default();
-    for (index, field) in container.desc().fields.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        if FORBIDDEN.contains(&field.json.as_str()) && !equality::equal_field(container, &empty, index) {
-            let text = "cannot be set for an Ephemeral Container";
-            errors.push(FieldError::forbidden(&path.child(field.json.to_string()), text));
-        }
-    }
-    errors
+fn name(container: &EphemeralContainer) -> &str {
+    &container.ephemeral_container_common.name
 }
 
 #[cfg(test)]
 mod tests {
+    use keelson_api::core::v1::PodSpec;
+
     use super::*;
     use crate::testing::{lines, read};
 
@@ -158,18 +81,8 @@ mod tests {
                 "spec.ephemeralContainers: Forbidden: existing ephemeral containers \"e\" may not be changed\n",
             ),
             (
-                r#"[{"name":"c"}]"#,
-                "spec.ephemeralContainers[0].name: Duplicate value: \"c\"\n\
-                 spec.ephemeralContainers[0].image: Required value\n\
-                 spec.ephemeralContainers: Forbidden: existing ephemeral containers \"e\" may not be removed\n",
-            ),
-            (
-                r#"[{"name":"e","image":"x"},{"name":"g","image":"y","targetContainerName":"h","lifecycle":{},
-                    "ports":[{"containerPort":1}],"volumeMounts":[{"name":"v","mountPath":"/"}]}]"#,
-                "spec.ephemeralContainers[1].volumeMounts[0].name: Not found: \"v\"\n\
-                 spec.ephemeralContainers[1].ports: Forbidden: cannot be set for an Ephemeral Container\n\
-                 spec.ephemeralContainers[1].lifecycle: Forbidden: cannot be set for an Ephemeral Container\n\
-                 spec.ephemeralContainers[1].targetContainerName: Not found: \"h\"",
+                r#"[{"name":"f","image":"y"}]"#,
+                "spec.ephemeralContainers: Forbidden: existing ephemeral containers \"e\" may not be removed\n",
             ),
         ] {
             assert_eq!(faults(containers), expected, "{containers}");

@@ -5,6 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use keelson_machinery::field::text::quote;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 
 const SYNTAX: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
@@ -55,6 +56,20 @@ pub fn validate_canonical(text: &str, stored: &[&str], path: &Path) -> ErrorList
         errors.push(FieldError::invalid(path, text, fault));
     }
     errors
+}
+
+/// What a client should know of an address that is valid, since it was stored or is well enough.
+pub fn warnings(text: &str, path: &Path) -> Option<String> {
+    let (ip, written) = (parse(text)?, quote(text));
+    let plain = quote(&ip.to_canonical().to_string());
+    match text.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => None,
+        Ok(IpAddr::V6(v6)) if v6.to_ipv4_mapped().is_none() => (v6.to_string() != text)
+            .then(|| format!("{path}: IPv6 address {written} should be in RFC 5952 canonical format ({plain})")),
+        _ => Some(format!(
+            "{path}: non-standard IP address {written} is invalid: use {plain}"
+        )),
+    }
 }
 
 /// Why nothing outside the machine could answer at this address (CVE-2021-25737).
@@ -132,6 +147,29 @@ mod tests {
         }
         // Read as decimal, and not as the octal number that it is elsewhere.
         assert_eq!(parse("010.1.2.3"), Some(IpAddr::from([10, 1, 2, 3])));
+    }
+
+    #[test]
+    fn clients_are_told_of_what_others_read_otherwise() {
+        for (text, expected) in [
+            ("10.1.2.3", None),
+            ("fd00::1", None),
+            ("nothing", None),
+            (
+                "010.1.2.3",
+                Some("ip: non-standard IP address \"010.1.2.3\" is invalid: use \"10.1.2.3\""),
+            ),
+            (
+                "::ffff:10.1.2.3",
+                Some("ip: non-standard IP address \"::ffff:10.1.2.3\" is invalid: use \"10.1.2.3\""),
+            ),
+            (
+                "FD00::1",
+                Some("ip: IPv6 address \"FD00::1\" should be in RFC 5952 canonical format (\"fd00::1\")"),
+            ),
+        ] {
+            assert_eq!(warnings(text, &Path::new("ip")).as_deref(), expected);
+        }
     }
 
     #[test]

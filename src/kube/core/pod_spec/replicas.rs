@@ -1,0 +1,42 @@
+//! Replicas: what the kinds have in common whose pods are alike, of their templates and their statuses.
+
+use keelson_api::core::v1::PodTemplateSpec;
+use keelson_machinery::field::BadValue;
+
+use crate::faults::Faults;
+
+/// The fault of a template that its own selector does not select. `f` stands at the template.
+pub fn not_selected(f: &mut Faults<'_>, template: &PodTemplateSpec) {
+    let labels = &template.metadata.labels;
+    let shown = match labels.is_empty() {
+        true => BadValue::null(),
+        false => BadValue::json(serde_json::to_string(labels).unwrap_or_default()),
+    };
+    let mut meta = f.at("metadata");
+    meta.at("labels")
+        .invalid(shown, "`selector` does not match template `labels`");
+}
+
+/// Pods of the template are started again whenever they end. `f` stands at the template.
+pub fn runs_for_ever(f: &mut Faults<'_>, template: &PodTemplateSpec, kind: &str) {
+    let mut f = f.at("spec");
+    f.at("restartPolicy").one_of(&template.spec.restart_policy, &["Always"]);
+    if template.spec.active_deadline_seconds.is_some() {
+        let text = format!("activeDeadlineSeconds in {kind} is not Supported");
+        f.at("activeDeadlineSeconds").forbidden(text);
+    }
+}
+
+/// Counts, none of them below 0.
+pub fn counts(f: &mut Faults<'_>, counts: &[(&str, i64)]) {
+    for (name, count) in counts {
+        f.at(name).non_negative(*count);
+    }
+}
+
+/// Counts that are parts of a whole.
+pub fn parts(f: &mut Faults<'_>, (whole, name): (i32, &str), parts: &[(&str, i32)]) {
+    for (part, count) in parts.iter().filter(|(_, count)| *count > whole) {
+        f.at(part).invalid(*count, format!("cannot be greater than {name}"));
+    }
+}
