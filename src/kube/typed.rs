@@ -64,6 +64,11 @@ pub fn shown_option<T: Reflect>(message: Option<&T>) -> BadValue {
     message.map_or_else(BadValue::null, |m| shown(m))
 }
 
+/// Whether two lists have equal messages in the same order.
+pub fn same_list<T: Reflect>(a: &[T], b: &[T]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equality::equal(a, b))
+}
+
 /// Whether two messages that may be absent are equal.
 pub fn same<T: Reflect>(a: Option<&T>, b: Option<&T>) -> bool {
     match (a, b) {

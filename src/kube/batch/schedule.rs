@@ -74,7 +74,9 @@ impl Field {
         match () {
             () if start < least => Err(format!("beginning of range ({start}) below minimum ({least}): {text}")),
             () if end > greatest => Err(format!("end of range ({end}) above maximum ({greatest}): {text}")),
-            () if start > end => Err(format!("beginning of range ({start}) beyond end of range ({end}): {text}")),
+            () if start > end => Err(format!(
+                "beginning of range ({start}) beyond end of range ({end}): {text}"
+            )),
             () if step == 0 => Err(format!("step of range should be a positive number: {text}")),
             () => Ok(()),
         }
@@ -106,7 +108,9 @@ pub fn fault(schedule: &str) -> Option<String> {
     if schedule.is_empty() {
         return Some("empty spec string".to_owned());
     }
-    let zoned = ["TZ=", "CRON_TZ="].iter().find_map(|start| schedule.strip_prefix(start));
+    let zoned = ["TZ=", "CRON_TZ="]
+        .iter()
+        .find_map(|start| schedule.strip_prefix(start));
     let rest = match zoned.map(|zoned| zoned.split_once(' ')) {
         None => schedule,
         Some(Some((zone, rest))) if is_zone(zone) => rest.trim(),
@@ -130,7 +134,8 @@ pub fn fault(schedule: &str) -> Option<String> {
 
 fn named_fault(name: &str) -> Option<String> {
     if let Some(duration) = name.strip_prefix("every ") {
-        return (!is_duration(duration)).then(|| format!("failed to parse duration @{name}: time: invalid duration {duration:?}"));
+        return (!is_duration(duration))
+            .then(|| format!("failed to parse duration @{name}: time: invalid duration {duration:?}"));
     }
     (!NAMED.contains(&name)).then(|| format!("unrecognized descriptor: @{name}"))
 }
@@ -147,9 +152,13 @@ fn is_duration(text: &str) -> bool {
     };
     let mut is_good = !rest.is_empty();
     while is_good && !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
         let (number, after) = rest.split_at(end);
-        let unit = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
+        let unit = after
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(after.len());
         let (unit, after) = after.split_at(unit);
         is_good = is_number(number) && matches!(unit, "ns" | "us" | "\u{b5}s" | "\u{3bc}s" | "ms" | "s" | "m" | "h");
         rest = after;
@@ -207,11 +216,20 @@ mod tests {
             ("*/0 * * * *", "step of range should be a positive number: */0"),
             ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
             ("1/2/3 * * * *", "too many slashes: 1/2/3"),
-            ("x * * * *", "failed to parse int from x: strconv.Atoi: parsing \"x\": invalid syntax"),
+            (
+                "x * * * *",
+                "failed to parse int from x: strconv.Atoi: parsing \"x\": invalid syntax",
+            ),
             ("* * * * 7", "end of range (7) above maximum (6): 7"),
             ("@never", "unrecognized descriptor: @never"),
-            ("@every x", "failed to parse duration @every x: time: invalid duration \"x\""),
-            ("TZ=Nowhere * * * * *", "provided bad location Nowhere: unknown time zone Nowhere"),
+            (
+                "@every x",
+                "failed to parse duration @every x: time: invalid duration \"x\"",
+            ),
+            (
+                "TZ=Nowhere * * * * *",
+                "provided bad location Nowhere: unknown time zone Nowhere",
+            ),
         ] {
             assert_eq!(fault(bad).as_deref(), Some(expected), "{bad}");
         }

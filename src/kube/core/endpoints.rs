@@ -1,13 +1,13 @@
 //! Endpoints: addresses and ports of what stands behind a service.
 
 use keelson_api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
-use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
 use crate::faults::{self, Faults};
 use crate::ip;
+use crate::typed::same_list;
 
 /// Marks those that are written by a controller, which writes addresses well.
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
@@ -52,7 +52,7 @@ impl Strategy for EndpointsStrategy {
     /// What does not change was let through once.
     fn validate_update(&self, context: &Context, new: &Endpoints, old: &Endpoints) -> ErrorList {
         let errors = self.validate(context, new);
-        if !errors.is_empty() && equality::equal(&new.subsets, &old.subsets) {
+        if !errors.is_empty() && same_list(&new.subsets, &old.subsets) {
             return ErrorList::default();
         }
         errors

@@ -2,14 +2,23 @@
 
 use std::collections::HashSet;
 
-use keelson_api::core::v1::Node;
-use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_api::core::v1::{Node, NodeStatus, Taint};
+use keelson_machinery::field::{ErrorList, ErrorType, FieldError, Path};
 use keelson_machinery::validation::labels;
+use keelson_machinery::validation::names::SUBDOMAIN_MAX;
 use keelson_registry::{Context, KindCode, Strategy};
 
+use super::pod_spec::affinity::TAINT_EFFECTS;
+use super::resource_check;
 use super::resource_list::round;
 use super::subresources::proxy;
 use crate::cells;
+use crate::cidr::{self, Cidr};
+use crate::faults::{self, Faults};
+use crate::typed::shown;
+
+const FEATURE: &str = "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., \
+    MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes";
 
 /// Registers the rules of nodes.
 pub fn register(code: &mut KindCode) {
@@ -29,7 +38,12 @@ impl Strategy for NodeStrategy {
     fn warnings(&self, new: &Node, _old: Option<&Node>) -> Vec<String> {
         let named = !new.spec.external_id.is_empty();
         let text = "spec.externalID: this field is deprecated, and is unused by Kubernetes";
-        named.then(|| text.to_owned()).into_iter().collect()
+        let mut found: Vec<String> = named.then(|| text.to_owned()).into_iter().collect();
+        let path = Path::new("spec").child("podCIDRs");
+        for (place, range) in new.spec.pod_cidrs.iter().enumerate() {
+            found.extend(cidr::warnings(range, &path.index(place)));
+        }
+        found
     }
 
     fn prepare_for_create(&self, _context: &Context, object: &mut Node) {
@@ -50,24 +64,19 @@ impl Strategy for NodeStrategy {
     }
 
     fn validate(&self, _context: &Context, object: &Node) -> ErrorList {
-        validate_taints(object)
+        faults::of_object(|f| whole(f, object))
     }
 
+    /// What holds for a node as it is, is told again with what may not change.
     fn validate_update(&self, _context: &Context, new: &Node, old: &Node) -> ErrorList {
-        let spec = Path::new("spec");
-        let mut errors = validate_taints(new);
-        if !old.spec.pod_cidrs.is_empty() && new.spec.pod_cidrs != old.spec.pod_cidrs {
-            let text = "node updates may not change podCIDR except from \"\" to valid";
-            errors.push(FieldError::forbidden(&spec.child("podCIDRs"), text));
-        }
-        if !old.spec.provider_id.is_empty() && new.spec.provider_id != old.spec.provider_id {
-            let text = "node updates may not change providerID except from \"\" to valid";
-            errors.push(FieldError::forbidden(&spec.child("providerID"), text));
-        }
-        if new.spec.external_id != old.spec.external_id {
-            errors.push(FieldError::forbidden(&spec.child("externalID"), "may not be updated"));
-        }
-        errors
+        faults::of_object(|f| {
+            whole(f, new);
+            change(f, new, old);
+        })
+    }
+
+    fn validate_status_update(&self, _context: &Context, new: &Node, old: &Node) -> ErrorList {
+        faults::of_object(|f| change(f, new, old))
     }
 }
 
@@ -93,33 +102,121 @@ fn forget_configuration(node: &mut Node) {
     node.status.config = None;
 }
 
-fn validate_taints(node: &Node) -> ErrorList {
-    let mut errors = ErrorList::default();
-    let mut seen: HashSet<(&str, &str)> = HashSet::new();
-    for (place, taint) in node.spec.taints.iter().enumerate() {
-        if errors.is_full() {
-            break;
+fn whole(f: &mut Faults<'_>, node: &Node) {
+    taints(&mut f.at("metadata"), &node.spec.taints);
+    resources(f, &node.status);
+    let swap = node.status.node_info.swap.as_deref();
+    if let Some(capacity) = swap.and_then(|swap| swap.capacity) {
+        let (mut meta, positive) = (f.at("metadata"), capacity > 0);
+        if !positive {
+            meta.at("nodeSwapStatus").at("capacity").positive(capacity);
         }
-        let path = Path::new("spec").child("taints").index(place);
-        let (key, value) = (&taint.key, &taint.value);
-        let texts = labels::qualified_name(key);
-        errors.extend(
-            texts
-                .into_iter()
-                .map(|t| FieldError::invalid(&path.child("key"), key, t)),
-        );
-        let text = labels::label_value(value).join(";");
-        if !text.is_empty() {
-            errors.push(FieldError::invalid(&path.child("value"), value, text));
-        }
-        if taint.effect.is_empty() {
-            errors.push(FieldError::required(&path.child("effect"), ""));
-        } else if seen.contains(&(key.as_str(), taint.effect.as_str())) {
-            errors.push(FieldError::duplicate(&path, crate::typed::shown(taint)));
-        }
-        seen.insert((key, &taint.effect));
     }
-    errors
+    features(f, &node.status);
+    pod_ranges(&mut f.at("spec").at("podCIDRs"), &node.spec.pod_cidrs);
+}
+
+/// One range of each family.
+fn pod_ranges(f: &mut Faults<'_>, ranges: &[String]) {
+    let parsed: Vec<Option<Cidr>> = ranges.iter().map(|text| Cidr::parse(text)).collect();
+    for (place, text) in ranges.iter().enumerate() {
+        let faults = cidr::validate(text, &[], &f.index(place).path());
+        f.extend(faults);
+    }
+    if ranges.len() < 2 {
+        return;
+    }
+    if let Some(place) = parsed.iter().position(Option::is_none) {
+        let text = format!("invalid CIDR[{place}]: <nil> (invalid CIDR address: {})", ranges[place]);
+        let text = format!("invalid PodCIDRs. failed to check with dual stack with error:{text}");
+        let path = f.path();
+        f.extend([FieldError::internal(&path, text)]);
+    }
+    let families: HashSet<Option<bool>> = parsed.iter().map(|c| c.map(|c| c.address.is_ipv4())).collect();
+    if ranges.len() > 2 || families.len() < 2 || families.contains(&None) {
+        f.invalid(ranges, "may specify no more than one CIDR for each IP family");
+    }
+}
+
+fn change(f: &mut Faults<'_>, new: &Node, old: &Node) {
+    resources(f, &new.status);
+    features(f, &new.status);
+    let mut addresses = HashSet::new();
+    f.at("status").each("addresses", &new.status.addresses, |f, address| {
+        if !addresses.insert((&address.r#type, &address.address)) {
+            f.duplicate(shown(address));
+        }
+    });
+    let (now, was) = (&new.spec, &old.spec);
+    let mut spec = f.at("spec");
+    let changed = match now.pod_cidrs.len() == was.pod_cidrs.len() {
+        true => now.pod_cidrs.iter().zip(&was.pod_cidrs).filter(|(a, b)| a != b).count(),
+        false => usize::from(!was.pod_cidrs.is_empty()),
+    };
+    for _ in 0..changed {
+        let text = "node updates may not change podCIDR except from \"\" to valid";
+        spec.at("podCIDRs").forbidden(text);
+    }
+    if !was.provider_id.is_empty() && now.provider_id != was.provider_id {
+        let text = "node updates may not change providerID except from \"\" to valid";
+        spec.at("providerID").forbidden(text);
+    }
+    if now.external_id != was.external_id {
+        spec.at("externalID").forbidden("may not be updated");
+    }
+    taints(&mut f.at("metadata"), &new.spec.taints);
+}
+
+fn resources(f: &mut Faults<'_>, status: &NodeStatus) {
+    for (name, amounts) in [("capacity", &status.capacity), ("allocatable", &status.allocatable)] {
+        for (resource, amount) in amounts {
+            resource_check::amount(&mut f.at("status").at(name).at(resource), resource, amount);
+        }
+    }
+}
+
+/// Names of features in their order.
+fn features(f: &mut Faults<'_>, status: &NodeStatus) {
+    let names = &status.declared_features;
+    let mut previous: Option<&String> = None;
+    f.at("status").each("declaredFeatures", names, |f, name| {
+        match previous.replace(name) {
+            Some(before) if before == name => f.duplicate(name),
+            Some(before) if before > name => f.invalid(name, "list must be sorted alphabetically"),
+            _ => {}
+        }
+        if name.len() > SUBDOMAIN_MAX {
+            let text = format!("invalid feature name {name:?}: must be no more than {SUBDOMAIN_MAX} characters");
+            f.invalid(name, text);
+        } else if !is_feature(name) {
+            f.invalid(name, format!("invalid feature name {name:?}: {FEATURE}"));
+        }
+    });
+}
+
+fn is_feature(name: &str) -> bool {
+    let mut parts = name.split('/');
+    let fits = |part: &str| part.bytes().all(|b| b.is_ascii_alphanumeric());
+    let is_letter = |part: &str| part.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
+    name.bytes().next().is_some_and(|b| b.is_ascii_uppercase()) && parts.all(|part| fits(part) && is_letter(part))
+}
+
+/// Taints, each of them once for an effect. The API tells them at the metadata.
+fn taints(f: &mut Faults<'_>, taints: &[Taint]) {
+    let mut seen: HashSet<(&str, &str)> = HashSet::new();
+    f.each("taints", taints, |f, taint| {
+        f.at("key").qualified(&taint.key);
+        let text = labels::label_value(&taint.value).join(";");
+        if !text.is_empty() {
+            f.at("value").invalid(&taint.value, text);
+        }
+        f.at("effect").one_of_filled(&taint.effect, &TAINT_EFFECTS);
+        if !seen.insert((&taint.key, &taint.effect)) {
+            let text = "taints must be unique by key and effect pair";
+            let fault = FieldError::new(ErrorType::Duplicate, &f.path(), shown(taint), text);
+            f.extend([fault]);
+        }
+    });
 }
 
 #[cfg(test)]
@@ -161,8 +258,8 @@ mod tests {
         );
         assert_eq!(
             lines(&NodeStrategy.validate(&context(), &node)),
-            "spec.taints[1]: Duplicate value: {\"key\":\"a\",\"value\":\"v\",\"effect\":\"NoSchedule\"}\n\
-             spec.taints[2].effect: Required value"
+            "metadata.taints[1]: Duplicate value: {\"key\":\"a\",\"value\":\"v\",\"effect\":\"NoSchedule\"}: taints must \
+             be unique by key and effect pair\nmetadata.taints[2].effect: Required value"
         );
     }
 }

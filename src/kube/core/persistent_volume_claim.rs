@@ -131,7 +131,10 @@ fn warnings_of(claim: &PersistentVolumeClaim) -> Vec<String> {
 /// Warnings of a claim's specification, also of one that stands in a template.
 pub fn warnings_of_spec(spec: &PersistentVolumeClaimSpec, path: &Path) -> Vec<String> {
     let path = path.child("resources");
-    let amounts = [("requests", &spec.resources.requests), ("limits", &spec.resources.limits)];
+    let amounts = [
+        ("requests", &spec.resources.requests),
+        ("limits", &spec.resources.limits),
+    ];
     let found = amounts.map(|(name, amounts)| pod_spec::warnings::of_bytes(amounts, &["storage"], &path.child(name)));
     found.concat()
 }

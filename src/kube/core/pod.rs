@@ -83,10 +83,13 @@ impl Strategy for PodStrategy {
         }
     }
 
-    fn prepare_for_status_update(&self, _context: &Context, new: &mut Pod, old: &Pod) {
+    fn prepare_for_status_update(&self, context: &Context, new: &mut Pod, old: &Pod) {
         new.metadata.owner_references.clone_from(&old.metadata.owner_references);
         status::keep_generations(&mut new.status, &old.status);
         status::drop_disabled(&mut new.status, &old.status);
+        status::warnings(&new.status)
+            .into_iter()
+            .for_each(|text| context.warn(text));
         if new.status.qos_class.is_empty() {
             new.status.qos_class.clone_from(&old.status.qos_class);
         }

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 
 use keelson_api::discovery_k8s_io::v1::{Endpoint, EndpointHints, EndpointSlice};
-use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::{Context, Kept, KindCode, Strategy};
 
@@ -11,6 +10,7 @@ use crate::cells;
 use crate::faults::{self, Faults, Unique};
 use crate::ip;
 use crate::metadata;
+use crate::typed::same_list;
 
 const MOST_LABELS: usize = 16;
 const MOST_ADDRESSES: usize = 100;
@@ -68,7 +68,7 @@ impl Strategy for EndpointSliceStrategy {
     fn validate_update(&self, _context: &Context, new: &EndpointSlice, old: &EndpointSlice) -> ErrorList {
         let mut errors = faults::of_object(|f| check(f, new));
         let found = faults::of_object(|f| endpoints(f, new));
-        if !found.is_empty() && !same(&new.endpoints, &old.endpoints) {
+        if !found.is_empty() && !same_list(&new.endpoints, &old.endpoints) {
             errors.extend(found);
         }
         errors
@@ -80,7 +80,7 @@ impl Strategy for EndpointSliceStrategy {
 
     /// A change of labels counts too: consumers find slices by them.
     fn prepare_for_update(&self, _context: &Context, new: &mut EndpointSlice, old: &EndpointSlice) {
-        if !same(&new.endpoints, &old.endpoints) {
+        if !same_list(&new.endpoints, &old.endpoints) {
             forget_topology(&mut new.endpoints);
         }
         if new.metadata.labels != old.metadata.labels {
@@ -143,7 +143,10 @@ fn address(f: &mut Faults<'_>, place: usize, text: &str, ty: &str) {
     }
     let (faults, fits): (_, fn(&IpAddr) -> bool) = match ty {
         "IPv4" => (ip::validate(text, &[], &f.index(place).path()), IpAddr::is_ipv4),
-        "IPv6" => (ip::validate_canonical(text, &[], &f.index(place).path()), IpAddr::is_ipv6),
+        "IPv6" => (
+            ip::validate_canonical(text, &[], &f.index(place).path()),
+            IpAddr::is_ipv6,
+        ),
         _ => return,
     };
     if !faults.is_empty() {
@@ -175,10 +178,6 @@ fn hints(f: &mut Faults<'_>, hints: &EndpointHints) {
         nodes.check(&mut f, &node.name);
         f.subdomain(&node.name);
     });
-}
-
-fn same(a: &[Endpoint], b: &[Endpoint]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equality::equal(a, b))
 }
 
 /// Fields of the endpoint have taken its place.

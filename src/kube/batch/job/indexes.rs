@@ -34,9 +34,7 @@ fn interval(text: &str, completions: i32) -> Result<Interval, String> {
              by '-'"
         )),
         (Some(first), Some(last), None) => match (index(first)?, index(last)?) {
-            (first, last) if first >= last => {
-                Err(format!("non-increasing order, previous: {first}, current: {last}"))
-            }
+            (first, last) if first >= last => Err(format!("non-increasing order, previous: {first}, current: {last}")),
             interval => Ok(interval),
         },
         (first, _, _) => index(first.unwrap_or_default()).map(|index| (index, index)),

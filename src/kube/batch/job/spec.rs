@@ -79,13 +79,17 @@ fn own_labels(f: &mut Faults<'_>, job: &Job, newer: bool) {
             Some(_) => {}
         }
     }
-    let labels = expected.into_iter().map(|(key, value)| (key.to_owned(), value.clone())).collect();
+    let labels = expected
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.clone()))
+        .collect();
     if let Ok(selector) = LabelSelector::from_message(spec.selector.as_deref())
         && !selector.matches(&labels)
     {
-        f.at("spec")
-            .at("selector")
-            .invalid(typed::shown_option(spec.selector.as_deref()), "`selector` not auto-generated");
+        f.at("spec").at("selector").invalid(
+            typed::shown_option(spec.selector.as_deref()),
+            "`selector` not auto-generated",
+        );
     }
 }
 
@@ -120,14 +124,18 @@ fn check(f: &mut Faults<'_>, spec: &JobSpec, old: Option<&JobSpec>) {
         ("completions", spec.completions.map(i64::from)),
         ("activeDeadlineSeconds", spec.active_deadline_seconds),
         ("backoffLimit", spec.backoff_limit.map(i64::from)),
-        ("ttlSecondsAfterFinished", spec.ttl_seconds_after_finished.map(i64::from)),
+        (
+            "ttlSecondsAfterFinished",
+            spec.ttl_seconds_after_finished.map(i64::from),
+        ),
         ("backoffLimitPerIndex", spec.backoff_limit_per_index.map(i64::from)),
         ("maxFailedIndexes", spec.max_failed_indexes.map(i64::from)),
     ] {
         f.at(name).non_negative(number.unwrap_or(0));
     }
     if spec.max_failed_indexes.is_some() && spec.backoff_limit_per_index.is_none() {
-        f.at("backoffLimitPerIndex").required("when maxFailedIndexes is specified");
+        f.at("backoffLimitPerIndex")
+            .required("when maxFailedIndexes is specified");
     }
     if let Some(manager) = spec.managed_by.as_deref() {
         f.at("managedBy").domain_path(manager);
@@ -149,9 +157,7 @@ fn check(f: &mut Faults<'_>, spec: &JobSpec, old: Option<&JobSpec>) {
     pod_spec::check_template(&mut f, &spec.template, old.map(|old| &old.template));
     let mut f = f.at("spec");
     match spec.template.spec.restart_policy.as_str() {
-        "" | "Always" => f
-            .at("restartPolicy")
-            .required("valid values: \"OnFailure\", \"Never\""),
+        "" | "Always" => f.at("restartPolicy").required("valid values: \"OnFailure\", \"Never\""),
         "OnFailure" if spec.pod_failure_policy.is_some() => f.at("restartPolicy").invalid(
             "OnFailure",
             "only \"Never\" is supported when podFailurePolicy is specified",
@@ -172,7 +178,10 @@ fn completion(f: &mut Faults<'_>, spec: &JobSpec) {
     if !matches!(mode, None | Some("NonIndexed")) {
         return;
     }
-    for (name, number) in [("backoffLimitPerIndex", spec.backoff_limit_per_index), ("maxFailedIndexes", failed)] {
+    for (name, number) in [
+        ("backoffLimitPerIndex", spec.backoff_limit_per_index),
+        ("maxFailedIndexes", failed),
+    ] {
         if let Some(number) = number {
             f.at(name).invalid(number, "requires indexed completion mode");
         }
@@ -218,7 +227,9 @@ fn indexed(f: &mut Faults<'_>, spec: &JobSpec) {
 }
 
 fn failure_policy(f: &mut Faults<'_>, spec: &JobSpec) {
-    let Some(policy) = spec.pod_failure_policy.as_deref() else { return };
+    let Some(policy) = spec.pod_failure_policy.as_deref() else {
+        return;
+    };
     let mut f = f.at("podFailurePolicy");
     if policy.rules.len() > MOST_RULES {
         f.at("rules").too_many(policy.rules.len(), MOST_RULES);
@@ -239,7 +250,9 @@ fn failure_rule(f: &mut Faults<'_>, rule: &PodFailurePolicyRule, spec: &JobSpec)
             .invalid("FailIndex", "requires the backoffLimitPerIndex to be set"),
         action => f.at("action").one_of(action, &ACTIONS),
     }
-    f.some("onExitCodes", rule.on_exit_codes.as_deref(), |f, codes| exit_codes(f, codes, spec));
+    f.some("onExitCodes", rule.on_exit_codes.as_deref(), |f, codes| {
+        exit_codes(f, codes, spec)
+    });
     let conditions = &rule.on_pod_conditions;
     if conditions.len() > MOST_CONDITIONS {
         f.at("onPodConditions").too_many(conditions.len(), MOST_CONDITIONS);
@@ -266,14 +279,21 @@ fn exit_codes(f: &mut Faults<'_>, codes: &PodFailurePolicyOnExitCodesRequirement
     }
     if let Some(name) = codes.container_name.as_deref() {
         let pod = &spec.template.spec;
-        if !pod.containers.iter().chain(&pod.init_containers).any(|c| c.name == name) {
+        if !pod
+            .containers
+            .iter()
+            .chain(&pod.init_containers)
+            .any(|c| c.name == name)
+        {
             let text = "must be one of the container or initContainer names in the pod template";
             f.at("containerName").invalid(name, text);
         }
     }
     let shown = || BadValue::json(serde_json::to_string(&codes.values).unwrap_or_default());
     match codes.values.len() {
-        0 => f.at("values").invalid(BadValue::null(), "at least one value is required"),
+        0 => f
+            .at("values")
+            .invalid(BadValue::null(), "at least one value is required"),
         count if count > MOST_CODES => f.at("values").too_many(count, MOST_CODES),
         _ => {}
     }
@@ -292,7 +312,9 @@ fn exit_codes(f: &mut Faults<'_>, codes: &PodFailurePolicyOnExitCodesRequirement
 }
 
 fn success_policy(f: &mut Faults<'_>, spec: &JobSpec) {
-    let Some(policy) = spec.success_policy.as_deref() else { return };
+    let Some(policy) = spec.success_policy.as_deref() else {
+        return;
+    };
     let mut f = f.at("successPolicy");
     if spec.completion_mode.as_deref() != Some(INDEXED) {
         return f.invalid(typed::shown(policy), "requires indexed completion mode");

@@ -16,7 +16,10 @@ const INDEXED: &str = "Indexed";
 
 /// Whether a condition is said to have a value.
 fn says(status: &JobStatus, condition: &str, value: &str) -> bool {
-    status.conditions.iter().any(|c| c.r#type == condition && c.status == value)
+    status
+        .conditions
+        .iter()
+        .any(|c| c.r#type == condition && c.status == value)
 }
 
 /// Which conditions of an end are true.
@@ -73,7 +76,8 @@ pub fn check(f: &mut Faults<'_>, job: &Job, old_job: &Job) {
         && (changes.ends || new.terminating != old.terminating)
         && let Some(number) = new.terminating.filter(|number| *number > 0)
     {
-        f.at("terminating").invalid(number, "terminating>0 is invalid for finished job");
+        f.at("terminating")
+            .invalid(number, "terminating>0 is invalid for finished job");
     }
     if changes.active || new.ready != old.ready {
         if let Some(ready) = new.ready.filter(|ready| *ready > new.active) {
@@ -94,7 +98,9 @@ fn counts(f: &mut Faults<'_>, status: &JobStatus) {
     ] {
         f.at(name).non_negative(count.into());
     }
-    let Some(uncounted) = status.uncounted_terminated_pods.as_deref() else { return };
+    let Some(uncounted) = status.uncounted_terminated_pods.as_deref() else {
+        return;
+    };
     let mut seen = HashSet::new();
     let mut f = f.at("uncountedTerminatedPods");
     for (name, pods) in [("succeeded", &uncounted.succeeded), ("failed", &uncounted.failed)] {
@@ -142,11 +148,17 @@ fn conditions_and_times(f: &mut Faults<'_>, new: &JobStatus, (ends, ended): (End
             .invalid(shown(Some(end)), "must be equal to or after `startTime`");
     }
     if (ends.failed != ended.failed || changes.failed_indexes) && ends.failed && !ends.failure_target {
-        wrong(f, "cannot set Failed=True condition without the FailureTarget=true condition");
+        wrong(
+            f,
+            "cannot set Failed=True condition without the FailureTarget=true condition",
+        );
     }
     let met = ends.success_criteria != ended.success_criteria;
     if (completes || met) && ends.complete && !ends.success_criteria {
-        wrong(f, "cannot set Complete=True condition without the SuccessCriteriaMet=true condition");
+        wrong(
+            f,
+            "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+        );
     }
 }
 
@@ -156,7 +168,8 @@ fn finished(f: &mut Faults<'_>, job: &Job, old: &JobStatus, (ends, _): (Ends, En
         return;
     }
     if (changes.ends || changes.active) && new.active > 0 {
-        f.at("active").invalid(new.active, "active>0 is invalid for finished job");
+        f.at("active")
+            .invalid(new.active, "active>0 is invalid for finished job");
     }
     let never_began = spec.suspend == Some(true) && spec.completions == Some(0);
     if (changes.ends || changes.start) && !never_began && new.start_time.is_none() {
@@ -212,10 +225,16 @@ fn exclusive(f: &mut Faults<'_>, ends: Ends, spec: &JobSpec) {
         wrong(f, "cannot set SuccessCriteriaMet=True and Failed=true conditions");
     }
     if ends.success_criteria && ends.failure_target {
-        wrong(f, "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions");
+        wrong(
+            f,
+            "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions",
+        );
     }
     if spec.success_policy.is_some() && !ends.success_criteria && ends.complete {
-        wrong(f, "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True");
+        wrong(
+            f,
+            "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True",
+        );
     }
 }
 
@@ -253,6 +272,9 @@ fn against_old(f: &mut Faults<'_>, job: &Job, old: &JobStatus, (ends, ended): (E
         wrong(f, "cannot disable the SuccessCriteriaMet=True condition");
     }
     if ended.complete && !ended.success_criteria && ends.success_criteria {
-        wrong(f, "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions");
+        wrong(
+            f,
+            "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions",
+        );
     }
 }

@@ -77,14 +77,35 @@ pub fn drop_disabled(new: &mut PodStatus, old: &PodStatus) {
     }
     let containers = |status: &PodStatus| {
         let (of_init, of_main) = (&status.init_container_statuses, &status.container_statuses);
-        let all = of_init.iter().chain(of_main).chain(&status.ephemeral_container_statuses);
-        all.flat_map(|c| &c.volume_mounts).any(|mount| mount.volume_status.is_some())
+        let all = of_init
+            .iter()
+            .chain(of_main)
+            .chain(&status.ephemeral_container_statuses);
+        all.flat_map(|c| &c.volume_mounts)
+            .any(|mount| mount.volume_status.is_some())
     };
     if !containers(old) {
         let (of_init, of_main) = (&mut new.init_container_statuses, &mut new.container_statuses);
-        let all = of_init.iter_mut().chain(of_main).chain(&mut new.ephemeral_container_statuses);
-        all.flat_map(|c| &mut c.volume_mounts).for_each(|mount| mount.volume_status = None);
+        let all = of_init
+            .iter_mut()
+            .chain(of_main)
+            .chain(&mut new.ephemeral_container_statuses);
+        all.flat_map(|c| &mut c.volume_mounts)
+            .for_each(|mount| mount.volume_status = None);
     }
+}
+
+/// What a node should know that writes a status.
+pub fn warnings(status: &PodStatus) -> Vec<String> {
+    let ips = |name, ips: &[&str]| -> Vec<String> {
+        let path = Path::new("status").child(name);
+        let all = ips.iter().enumerate();
+        all.filter_map(|(i, ip)| ip::warnings(ip, &path.index(i).child("ip")))
+            .collect()
+    };
+    let of_pod: Vec<&str> = status.pod_ips.iter().map(|ip| ip.ip.as_str()).collect();
+    let of_host: Vec<&str> = status.host_ips.iter().map(|ip| ip.ip.as_str()).collect();
+    [ips("podIPs", &of_pod), ips("hostIPs", &of_host)].concat()
 }
 
 /// Where a pod that waits may come to run.
@@ -193,7 +214,10 @@ fn addresses(new: &[String], old: &[String], path: &Path) -> ErrorList {
         return errors;
     }
     if let Some(place) = new.iter().position(|text| ip::parse(text).is_none()) {
-        let text = format!("failed to check for dual stack with error:invalid IP[{place}]: {}", new[place]);
+        let text = format!(
+            "failed to check for dual stack with error:invalid IP[{place}]: {}",
+            new[place]
+        );
         errors.push(FieldError::internal(path, text));
     }
     let families: Option<BTreeSet<bool>> = new.iter().map(|text| ip::parse(text).map(|ip| ip.is_ipv4())).collect();

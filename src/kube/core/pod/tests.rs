@@ -1,7 +1,7 @@
 //! New pods, changes and ends of pods.
 
-use super::*;
 use super::change::CHANGEABLE;
+use super::*;
 use crate::testing::{context, lines, read, read_defaulted};
 
 #[test]

@@ -15,6 +15,8 @@ use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::quantity::Quantity;
 use keelson_machinery::validation::names;
 
+use crate::ip;
+
 /// Labels of nodes that have got other names: old name, since when, new name.
 const NODE_LABELS: [(&str, &str, &str); 5] = [
     ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
@@ -177,6 +179,17 @@ fn of_parts(spec: &PodSpec, meta: &ObjectMeta, path: &Path) -> Vec<String> {
     if let Some(affinity_of_pods) = spec.affinity.as_deref() {
         found.extend(of_pod_affinity(affinity_of_pods, &affinity));
     }
+    found.extend(of_addresses(spec, &at));
+    found
+}
+
+fn of_addresses(spec: &PodSpec, path: &Path) -> Vec<String> {
+    let servers = spec.dns_config.iter().flat_map(|dns| &dns.nameservers).enumerate();
+    let at = path.child("dnsConfig").child("nameservers");
+    let mut found: Vec<String> = servers.filter_map(|(i, ip)| ip::warnings(ip, &at.index(i))).collect();
+    let at = path.child("hostAliases");
+    let aliases = spec.host_aliases.iter().enumerate();
+    found.extend(aliases.filter_map(|(i, alias)| ip::warnings(&alias.ip, &at.index(i).child("ip"))));
     found
 }
 
