@@ -23,13 +23,17 @@ pub(super) fn check(environment: &Environment, parsed: &Parsed<'_>) -> Result<(N
         inference: Inference::default(),
         faults: Vec::new(),
         literals: Vec::new(),
+        aggregates: Vec::new(),
+        in_format: false,
         depth: 0,
         parsed,
     };
     let (mut node, ty) = checker.node(parsed.expression);
     node.settle(&checker.inference);
     if checker.faults.is_empty() {
+        let mixed = checker.mixed();
         checker.faults = checker.literals;
+        checker.faults.extend(mixed);
     }
     match checker.faults.is_empty() {
         true => Ok((node, checker.inference.finish(&ty))),
@@ -45,6 +49,11 @@ pub(super) struct Checker<'a> {
     faults: Vec<Misplaced>,
     /// Literals that can't be read. They are looked at when there are no other mistakes.
     literals: Vec<Misplaced>,
+    /// Types of the parts of lists and maps that are written out, which have to be the same. They are compared when there
+    /// are no other mistakes.
+    aggregates: Vec<Vec<(u64, Type)>>,
+    /// Within a text whose places take values of all types.
+    in_format: bool,
     depth: usize,
     parsed: &'a Parsed<'a>,
 }
@@ -181,20 +190,12 @@ impl Checker<'_> {
                 return self.resolved(id, function, false, arguments, &call.args);
             }
         }
+        let outside = self.in_format;
+        self.in_format |= call.func_name == "format";
         let target = call.target.as_deref().map(|target| self.node(target));
         let member = target.is_some();
-        let own: Vec<Checked> = match (call.func_name.as_str(), call.args.as_slice()) {
-            // The values of a text's places are of all types.
-            (
-                "format",
-                [
-                    IdedExpr {
-                        expr: Expr::List(list), ..
-                    },
-                ],
-            ) if member => vec![self.mixed(&list.elements)],
-            (_, written) => written.iter().map(|argument| self.node(argument)).collect(),
-        };
+        let own: Vec<Checked> = call.args.iter().map(|argument| self.node(argument)).collect();
+        self.in_format = outside;
         let arguments: Vec<Checked> = target.into_iter().chain(own).collect();
         match library.functions.get(call.func_name.as_str()) {
             Some(function) => self.resolved(id, function, member, arguments, &call.args),
@@ -311,54 +312,79 @@ impl Checker<'_> {
         (checked, ty)
     }
 
-    /// Parts that have to be of one type.
+    /// Parts of a list. Where they are of several types, the list is one of anything.
     fn elements(&mut self, nodes: &[IdedExpr], optional: &[usize]) -> (Vec<Node>, Type) {
         let mut common = self.inference.fresh();
-        let mut checked = Vec::new();
+        let (mut checked, mut types) = (Vec::new(), Vec::new());
         for (n, node) in nodes.iter().enumerate() {
-            if optional.contains(&n) {
-                let wanted = Type::optional(common.clone());
-                checked.push(self.expect(node, &wanted).0);
-                continue;
-            }
-            let (one, ty) = self.expect(node, &common);
-            // What is anything makes all of them anything.
-            if matches!(self.inference.resolve(&ty), Type::Dyn | Type::Error) {
-                common = Type::Dyn;
-            }
+            let (one, ty) = match optional.contains(&n) {
+                true => self.optional(node),
+                false => self.node(node),
+            };
+            self.join(&mut common, &ty);
+            types.push((node.id, ty));
             checked.push(one);
         }
+        self.same(types);
         (checked, common)
     }
 
-    /// A list of parts of any types.
-    fn mixed(&mut self, nodes: &[IdedExpr]) -> Checked {
-        let nodes: Vec<Node> = nodes.iter().map(|node| self.node(node).0).collect();
-        let optional = vec![false; nodes.len()];
-        (Node::of(Kind::List(nodes, optional)), Type::list(Type::Dyn))
+    /// A part that is there if its optional value is; its type is that of the value.
+    fn optional(&mut self, node: &IdedExpr) -> Checked {
+        let inner = self.inference.fresh();
+        let wanted = Type::optional(inner.clone());
+        let (checked, _) = self.expect(node, &wanted);
+        (checked, inner)
+    }
+
+    /// Widens the type of parts by that of one more.
+    fn join(&mut self, common: &mut Type, ty: &Type) {
+        let anything = matches!(self.inference.resolve(ty), Type::Dyn | Type::Error);
+        if anything || !self.inference.accept(common, ty) {
+            *common = Type::Dyn;
+        }
+    }
+
+    /// Notes that types have to be the same.
+    fn same(&mut self, types: Vec<(u64, Type)>) {
+        if types.len() > 1 && !self.in_format {
+            self.aggregates.push(types);
+        }
+    }
+
+    /// The first part of each list and map that is of another type than those before.
+    fn mixed(&self) -> Vec<Misplaced> {
+        let different = self.aggregates.iter().filter_map(|types| {
+            let mut types = types.iter().map(|(id, ty)| (*id, self.inference.finish(ty)));
+            let (_, first) = types.next()?;
+            let (id, other) = types.find(|(_, ty)| *ty != first)?;
+            let (line, column) = self.parsed.place(id);
+            let text = format!("expected type '{}' but found '{}'", first.shown(), other.shown());
+            Some(Misplaced { line, column, text })
+        });
+        different.collect()
     }
 
     fn map(&mut self, entries: &[cel::common::ast::IdedEntryExpr]) -> Checked {
         let (mut key_type, mut value_type) = (self.inference.fresh(), self.inference.fresh());
-        let mut nodes = Vec::new();
+        let (mut nodes, mut keys, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for entry in entries {
             let EntryExpr::MapEntry(entry) = &entry.expr else {
                 return self.fault(entry.id, "unexpected field".to_owned());
             };
-            let (key, ty) = self.expect(&entry.key, &key_type);
-            if matches!(self.inference.resolve(&ty), Type::Dyn | Type::Error) {
-                key_type = Type::Dyn;
-            }
-            let wanted = match entry.optional {
-                true => Type::optional(value_type.clone()),
-                false => value_type.clone(),
+            let (key, ty) = self.node(&entry.key);
+            self.join(&mut key_type, &ty);
+            keys.push((entry.key.id, ty));
+            let (value, ty) = match entry.optional {
+                true => self.optional(&entry.value),
+                false => self.node(&entry.value),
             };
-            let (value, ty) = self.expect(&entry.value, &wanted);
-            if matches!(self.inference.resolve(&ty), Type::Dyn | Type::Error) {
-                value_type = Type::Dyn;
-            }
+            self.join(&mut value_type, &ty);
+            values.push((entry.value.id, ty));
             nodes.push((key, value, entry.optional));
         }
+        self.same(keys);
+        self.same(values);
         (Node::of(Kind::Map(nodes)), Type::map(key_type, value_type))
     }
 
@@ -370,11 +396,10 @@ impl Checker<'_> {
             Type::Dyn | Type::Error | Type::Variable(_) => Type::Dyn,
             other => {
                 let shown = other.shown();
-                let id = comprehension.iter_range.id;
                 let text = format!(
                     "expression of type '{shown}' cannot be range of a comprehension (must be list, map, or dynamic)"
                 );
-                return self.fault(id, text);
+                self.fault(comprehension.iter_range.id, text).1
             }
         };
         let (initial, accumulated) = self.node(&comprehension.accu_init);

@@ -176,7 +176,7 @@ impl<D: Declared> Estimator<D> {
             }
             Kind::Conditional(three) => self.conditional(three),
             Kind::Call(call, arguments) => self.call(call, arguments),
-            Kind::Matches(text, regex, member) => self.matches(text, regex.as_str(), *member),
+            Kind::Matches(text, pattern, member) => self.matches(text, &pattern.source, *member),
             Kind::List(nodes, _) => self.list(nodes),
             Kind::Map(entries) => self.map(entries),
             Kind::Loop(fold) => self.fold(fold),

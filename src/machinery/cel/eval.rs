@@ -30,6 +30,13 @@ pub(super) struct Node {
     pub ty: Type,
 }
 
+/// A pattern as it is written, and what looks for it.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    pub source: Box<str>,
+    regex: Regex,
+}
+
 #[derive(Debug)]
 pub(super) enum Kind {
     Literal(Literal),
@@ -44,7 +51,7 @@ pub(super) enum Kind {
     Conditional(Box<[Node; 3]>),
     Call(Call, Vec<Node>),
     /// With a pattern that was known when the program was made; the flag: written as `text.matches(pattern)`.
-    Matches(Box<Node>, Regex, bool),
+    Matches(Box<Node>, Pattern, bool),
     /// Elements, and which of them are optional.
     List(Vec<Node>, Vec<bool>),
     /// Keys, values, and whether these are optional.
@@ -183,9 +190,9 @@ impl Node {
             [_, pattern] if function.name == "matches" => pattern.as_pattern(),
             _ => None,
         };
-        if let Some(regex) = known {
+        if let Some(pattern) = known {
             arguments.truncate(1);
-            return Node::of(Kind::Matches(Box::new(arguments.remove(0)), regex, fits.member));
+            return Node::of(Kind::Matches(Box::new(arguments.remove(0)), pattern, fits.member));
         }
         let call = Call {
             library: library.clone(),
@@ -239,11 +246,13 @@ impl Node {
     }
 
     /// The pattern that this part is, if it is one that is known.
-    fn as_pattern(&self) -> Option<Regex> {
-        match &self.kind {
-            Kind::Literal(Literal::String(pattern)) => library::regex(pattern).ok(),
-            _ => None,
-        }
+    fn as_pattern(&self) -> Option<Pattern> {
+        let Kind::Literal(Literal::String(source)) = &self.kind else {
+            return None;
+        };
+        let regex = library::regex(source).ok()?;
+        let source = source.to_string().into();
+        Some(Pattern { source, regex })
     }
 
     fn children(&self) -> Vec<&Node> {
@@ -389,12 +398,12 @@ impl<'a> Run<'a, '_> {
                 }
             }
             Kind::Call(call, arguments) => self.call(call, arguments),
-            Kind::Matches(text, regex, _) => {
+            Kind::Matches(text, pattern, _) => {
                 let text = self.node(text)?;
                 let text = text.as_str().ok_or(Fault::NoSuchOverload)?;
                 let steps = (text.len() as u64 + 1).div_ceil(10);
-                self.charge(steps.saturating_mul((regex.as_str().len() as u64).div_ceil(4).max(1)))?;
-                Ok(Value::Bool(regex.is_match(text)))
+                self.charge(steps.saturating_mul((pattern.source.len() as u64).div_ceil(4).max(1)))?;
+                Ok(Value::Bool(pattern.regex.is_match(text)))
             }
             Kind::List(nodes, optional) => self.list(nodes, optional),
             Kind::Map(entries) => self.map(entries),
@@ -458,7 +467,10 @@ impl<'a> Run<'a, '_> {
             values.push(self.node(argument)?);
         }
         self.charge(cost(function.cost, &values))?;
-        (function.code)(&values)
+        match (function.code)(&values) {
+            Err(Fault::NoSuchOverload) => Err(no_overload(function.name, &values)),
+            result => result,
+        }
     }
 
     fn list(&mut self, nodes: &[Node], optional: &[bool]) -> Result<Value<'a>> {
@@ -618,8 +630,36 @@ fn items<'a>(range: Value<'a>, two: bool) -> Result<Vec<Item<'a>>> {
             })
             .collect()
         }
-        _ => return Err(Fault::NoSuchOverload),
+        (other, _) => {
+            let found = match other {
+                Value::Null => "Null",
+                Value::Bool(_) => "Bool",
+                Value::Int(_) => "Int",
+                Value::Uint(_) => "Uint",
+                Value::Double(_) => "Double",
+                Value::String(_) => "String",
+                Value::Bytes(_) => "Bytes",
+                Value::Duration(_) => "Duration",
+                Value::Timestamp(_) => "Timestamp",
+                _ => return Err(Fault::NoSuchOverload),
+            };
+            return Err(Fault::function(format!("got 'types.{found}', expected iterable type")));
+        }
     })
+}
+
+/// That a function does not take values of these types. Operators and searches in texts say no more than that.
+fn no_overload(name: &str, values: &[Value<'_>]) -> Fault {
+    let operator = !name.starts_with(|c: char| c.is_ascii_alphabetic());
+    match name {
+        "contains" | "startsWith" | "endsWith" | "matches" | "find" | "findAll" => Fault::NoSuchOverload,
+        "size" => Fault::function("no such overload: size"),
+        _ if operator => Fault::NoSuchOverload,
+        _ => {
+            let types: Vec<&str> = values.iter().map(Value::type_name).collect();
+            Fault::function(format!("no such overload: {name}({})", types.join(", ")))
+        }
+    }
 }
 
 fn cost(cost: Cost, values: &[Value<'_>]) -> u64 {
@@ -652,7 +692,7 @@ fn select<'a>(operand: &Value<'a>, field: &str) -> Result<Value<'a>> {
         Value::Map(map) => map.field(field).ok_or_else(|| Fault::NoSuchKey(field.to_owned())),
         Value::Optional(None) => Ok(Value::Optional(None)),
         Value::Optional(Some(inner)) => Ok(optional_select(inner, field)),
-        _ => Err(Fault::NoSuchOverload),
+        _ => Err(Fault::NoSuchKey(field.to_owned())),
     }
 }
 
@@ -669,6 +709,6 @@ fn has<'a>(operand: &Value<'a>, field: &str) -> Result<Value<'a>> {
         Value::Map(map) => Ok(Value::Bool(map.field(field).is_some())),
         Value::Optional(None) => Ok(Value::Bool(false)),
         Value::Optional(Some(inner)) => has(inner, field),
-        _ => Err(Fault::NoSuchOverload),
+        _ => Ok(Value::Bool(false)),
     }
 }

@@ -161,7 +161,8 @@ impl Checker<'_> {
                 let text = format!(
                     "expression of type '{shown}' cannot be range of a comprehension (must be list, map, or dynamic)"
                 );
-                return self.fault(range.id, text);
+                let ty = self.fault(range.id, text).1;
+                (ty.clone(), ty)
             }
         };
         let [Some(a), Some(b)] = written.map(|one| self.variable_name(one)) else {

@@ -48,6 +48,22 @@ fn definition_name(gvk: &Gvk) -> String {
     parts.join(".")
 }
 
+/// The name of the field of a [`holder`].
+pub(super) const DEFAULT: &str = "default";
+
+/// The table of a message whose one field is a value of the schema, of which nothing is dropped.
+pub(super) fn holder(schema: &JsonSchema, is_resource: bool) -> Result<Desc, DescError> {
+    let compiler = Compiler {
+        preserve_all: true,
+        empty: empty()?,
+    };
+    let mut field = compiler.field(Name::new_static(DEFAULT), schema, true)?;
+    if is_resource {
+        field.ty = compiler.embedded(schema, true)?;
+    }
+    MessageDesc::shared("", None, vec![field], Unknown::Dropped)
+}
+
 fn unknown(kept: bool) -> Unknown {
     match kept {
         true => Unknown::Kept,

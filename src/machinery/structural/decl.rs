@@ -55,6 +55,11 @@ impl Decl {
         }
     }
 
+    /// The property of this name.
+    pub fn property(&self, name: &str) -> Option<&Arc<Decl>> {
+        self.field(&cel::escape(name)?)
+    }
+
     /// The field of this identifier.
     pub fn field(&self, identifier: &str) -> Option<&Arc<Decl>> {
         let Kind::Object(fields) = &self.kind else { return None };

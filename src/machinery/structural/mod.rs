@@ -4,9 +4,11 @@
 //! run time: reading by that table prunes, defaults are its fields', apply and `managedFields` go by its lists and maps.
 //! A [`Validator`] says what is wrong with an object, in kube-apiserver's words.
 
+mod check;
 mod compile;
 mod correlate;
 mod decl;
+mod field_path;
 mod parse;
 mod rules;
 mod schema;
@@ -17,7 +19,9 @@ mod validate;
 mod validator;
 mod view;
 
+pub use check::{Definition, Requirements, Subject, check};
 pub use compile::{Compile, compile};
+pub use field_path::FieldPath;
 pub use parse::SchemaError;
 pub use schema::{
     AdditionalProperties, Dependency, Items, JsonSchema, Junctors, Keywords, Limits, Literal, Property, Rare, Rule,

@@ -3,12 +3,10 @@
 //! Rules are compiled when they are first needed, a schema's all at once: a definition that has them was checked when it
 //! was written ([`compile`]).
 
-mod field_path;
 mod run;
 mod values;
 
-pub(super) use field_path::valid as valid_field_path;
-pub(super) use run::check as check_rules;
+pub(super) use run::{Evaluation, check as check_rules};
 
 use super::decl::Decl;
 use super::schema::{JsonSchema, Rule};
@@ -85,9 +83,9 @@ fn compile_one(schema: &JsonSchema, decl: &Decl, rule: &Rule, environment: &Envi
         }
     }
     if !rule.field_path.is_empty()
-        && let Some(path) = valid_field_path(&rule.field_path, schema)
+        && let Ok(found) = schema.field_at(&rule.field_path, true)
     {
-        compiled.field_path = path.to_string();
+        compiled.field_path = found.path.to_string();
     }
     compiled
 }

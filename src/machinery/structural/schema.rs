@@ -163,7 +163,7 @@ impl Literal {
 }
 
 /// What numbers, texts, arrays and objects may be. `None` and empty: it is not said.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Limits {
     pub maximum: Option<f64>,
     pub minimum: Option<f64>,
@@ -239,6 +239,13 @@ pub struct Rule {
     pub reason: Option<Name>,
     pub field_path: Name,
     pub optional_old_self: Option<bool>,
+}
+
+impl Limits {
+    /// Whether nothing is limited.
+    pub fn is_empty(&self) -> bool {
+        *self == NO_LIMITS
+    }
 }
 
 static NO_LIMITS: Limits = Limits {

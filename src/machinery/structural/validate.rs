@@ -40,19 +40,30 @@ pub(super) fn check_values(
     root: &Path,
     errors: &mut ErrorList,
 ) {
-    let mut walk = Walk {
+    let walk = Walk {
         found: Vec::new(),
         steps: 0,
+        as_default: false,
     };
-    let outcome = walk.value(schema, new, old, &Spot::Here);
-    if !outcome.valid {
-        found::report(walk.found, root, errors);
-    }
+    walk.run((schema, new, old), root, errors);
+}
+
+/// As [`check_values`], of a default: formats count there that the type of a value does not know, and what may be a
+/// number or text may be anything.
+pub(super) fn check_default(schema: &JsonSchema, value: &View<'_>, root: &Path, errors: &mut ErrorList) {
+    let walk = Walk {
+        found: Vec::new(),
+        steps: 0,
+        as_default: true,
+    };
+    walk.run((schema, value, None), root, errors);
 }
 
 struct Walk {
     found: Vec<Found>,
     steps: u32,
+    /// Formats count whatever the type is, and what is a number or text has no type.
+    as_default: bool,
 }
 
 /// What came of a value and all below it.
@@ -76,6 +87,18 @@ impl Outcome {
 }
 
 impl Walk {
+    fn run(
+        mut self,
+        (schema, new, old): (&JsonSchema, &View<'_>, Option<&View<'_>>),
+        root: &Path,
+        errors: &mut ErrorList,
+    ) {
+        let outcome = self.value(schema, new, old, &Spot::Here);
+        if !outcome.valid {
+            found::report(self.found, root, errors);
+        }
+    }
+
     /// Whether there is nothing more to find.
     fn ended(&self) -> bool {
         self.found.len() >= MAX_FOUND
@@ -120,8 +143,11 @@ impl Walk {
             };
         }
         let begin = self.found.len();
-        let typed = schema.ty != SchemaType::Unset || schema.has(Keywords::INT_OR_STRING);
-        let format = known_format(schema);
+        let typed = !self.types(schema).is_empty();
+        let format = match self.as_default {
+            true => schema.format.as_str(),
+            false => known_format(schema),
+        };
         let mut outcome = Outcome::NOTHING;
         if typed || !format.is_empty() || new.is_null() {
             let fits = self.ty(schema, format, new, spot);
@@ -165,7 +191,7 @@ impl Walk {
 
     /// The type of a value. False: it is another one.
     fn ty(&mut self, schema: &JsonSchema, format: &str, new: &View<'_>, spot: &Spot<'_>) -> bool {
-        let types = types(schema);
+        let types = self.types(schema);
         let found = new.type_name();
         if new.is_null() {
             let fits = types.is_empty() || schema.has(Keywords::NULLABLE);
@@ -192,6 +218,15 @@ impl Walk {
             return true;
         }
         fits || self.wrong_type(&types.join(","), found, spot)
+    }
+
+    /// The types that values may have.
+    fn types<'s>(&self, schema: &'s JsonSchema) -> Vec<&'s str> {
+        match schema.type_name() {
+            _ if schema.has(Keywords::INT_OR_STRING) && !self.as_default => vec!["integer", "string"],
+            "" => Vec::new(),
+            name => vec![name],
+        }
     }
 
     /// Notes a value of another type. Always false.
@@ -342,15 +377,6 @@ impl Walk {
             _ => {}
         }
         outcome
-    }
-}
-
-/// The types that values may have.
-fn types(schema: &JsonSchema) -> Vec<&str> {
-    match schema.type_name() {
-        _ if schema.has(Keywords::INT_OR_STRING) => vec!["integer", "string"],
-        "" => Vec::new(),
-        name => vec![name],
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::correlate;
-use super::rules::check_rules;
+use super::rules::{Evaluation, check_rules};
 use super::schema::{JsonSchema, Keywords};
 use super::validate::{check_embedded, check_unique, check_values};
 use super::view::{TypeMeta, View};
@@ -14,6 +14,9 @@ use crate::reflect::object::Gvk;
 /// What is said where rules can't be looked at.
 const BLOCKED: &str = "some validation rules were not checked because the object was invalid; \
     correct the existing errors to complete validation";
+
+/// Cost that all rules of one object may take together.
+const BUDGET: u64 = 10_000_000;
 
 /// Whether an error keeps rules from being evaluated.
 fn blocks(error: &FieldError) -> bool {
@@ -60,7 +63,7 @@ impl Validator {
 
     /// Appends what is wrong with the types and metadata of embedded resources.
     pub fn embedded(&self, new: &dyn Reflect, errors: &mut ErrorList) {
-        check_embedded(&self.schema, &self.view(new), &Path::root(), errors);
+        check_embedded((&self.schema, false), &self.view(new), &Path::root(), errors);
     }
 
     /// Appends what stands twice in lists of type set and map, unless there was something of that kind in `old` too.
@@ -88,7 +91,13 @@ impl Validator {
             return;
         }
         let (new, old) = (self.view(new), old.map(|old| self.view(old)));
-        let outcome = check_rules(&self.schema, &new, old.as_ref(), (&Path::root(), true));
+        let evaluation = Evaluation {
+            root: &Path::root(),
+            is_resource: true,
+            budget: BUDGET,
+            ratchets: true,
+        };
+        let outcome = check_rules(&self.schema, &new, old.as_ref(), &evaluation);
         errors.extend(outcome.errors);
         warnings.extend(outcome.warnings);
     }

@@ -14,7 +14,7 @@ pub(super) fn define(to: &mut Functions) {
         to,
         "isIP",
         Cost::Traverse,
-        |v| Ok(Value::Bool(address(v).is_ok())),
+        |v| super::is_readable(address(v)),
         &["(string) bool"],
     );
     add(to, "ip.isCanonical", Cost::Traverse, is_canonical, &["(string) bool"]);
@@ -72,7 +72,7 @@ pub(super) fn define(to: &mut Functions) {
         to,
         "isCIDR",
         Cost::Traverse,
-        |v| Ok(Value::Bool(range(v.first()).is_ok())),
+        |v| super::is_readable(range(v.first())),
         &["(string) bool"],
     );
     add(

@@ -161,7 +161,8 @@ fn sum<'a>(v: &[Value<'a>]) -> Result<'a> {
     let mut total = Value::Int(0);
     for (n, one) in only(v)?.iter().enumerate() {
         total = match (total, one) {
-            (_, one) if n == 0 => one,
+            (_, one @ (Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Duration(_))) if n == 0 => one,
+            _ if n == 0 => return Err(Fault::NoSuchOverload),
             (Value::Int(a), Value::Int(b)) => Value::Int(a.checked_add(b).ok_or(Fault::Overflow)?),
             (Value::Uint(a), Value::Uint(b)) => Value::Uint(a.checked_add(b).ok_or(Fault::Overflow)?),
             (Value::Double(a), Value::Double(b)) => Value::Double(a + b),

@@ -73,6 +73,14 @@ pub(super) fn regex(pattern: &str) -> std::result::Result<Regex, Fault> {
     pattern::compiled(pattern).map_err(|error| Fault::function(error.to_string()))
 }
 
+/// Whether a text can be read. What is no text at all has no answer.
+fn is_readable<'a, T>(read: std::result::Result<T, Fault>) -> Result<'a> {
+    match read {
+        Err(Fault::NoSuchOverload) => Err(Fault::NoSuchOverload),
+        read => Ok(Value::Bool(read.is_ok())),
+    }
+}
+
 /// Literals that can't be read are mistakes of the expression: the part and what is wrong.
 pub(super) fn literal_argument(function: &str, member: bool, arguments: &[IdedExpr]) -> Option<(u64, String)> {
     let [argument] = arguments else { return None };

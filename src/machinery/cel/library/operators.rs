@@ -133,7 +133,7 @@ fn order<'a>(v: &[Value<'a>], holds: fn(Ordering) -> bool) -> Result<'a> {
     let has_nan = [a, b].iter().any(|v| matches!(v, Value::Double(n) if n.is_nan()));
     match a.compare(b) {
         Some(found) => Ok(Value::Bool(holds(found))),
-        None if has_nan => Ok(Value::Bool(false)),
+        None if has_nan => Err(Fault::function("NaN values cannot be ordered")),
         None => Err(Fault::NoSuchOverload),
     }
 }
@@ -195,6 +195,7 @@ fn index<'a>(v: &[Value<'a>]) -> Result<'a> {
         }
         [Value::Map(map), key] => map.get(key).ok_or_else(|| Fault::NoSuchKey(key_text(key))),
         [Value::Optional(_), _] => optional_index(v),
+        [_, key] => Err(Fault::NoSuchKey(key_text(key))),
         _ => Err(Fault::NoSuchOverload),
     }
 }

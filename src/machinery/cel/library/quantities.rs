@@ -80,7 +80,7 @@ fn quantity<'a>(v: &[Value<'a>]) -> Result<'a> {
 }
 
 fn is_quantity<'a>(v: &[Value<'a>]) -> Result<'a> {
-    Ok(Value::Bool(parse(v).is_ok()))
+    super::is_readable(parse(v))
 }
 
 /// How two amounts, or two versions, stand to each other.

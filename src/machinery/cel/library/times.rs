@@ -64,8 +64,12 @@ pub(super) fn parse_timestamp(text: &str) -> std::result::Result<Time, Fault> {
 fn duration<'a>(v: &[Value<'a>]) -> Result<'a> {
     match v {
         [Value::Duration(span)] => Ok(Value::Duration(*span)),
-        [Value::Int(seconds)] => Ok(Value::Duration(Duration::from_secs(*seconds))),
-        [Value::String(text)] => parse_duration(text.as_str()).map(Value::Duration),
+        // Declared, but never done.
+        [Value::Int(_)] => Err(unconvertible("int", "google.protobuf.Duration")),
+        [Value::String(text)] => match parse_duration(text.as_str()) {
+            Ok(span) => Ok(Value::Duration(span)),
+            Err(_) => Err(unconvertible("string", "google.protobuf.Duration")),
+        },
         _ => Err(Fault::NoSuchOverload),
     }
 }
@@ -74,9 +78,16 @@ fn timestamp<'a>(v: &[Value<'a>]) -> Result<'a> {
     match v {
         [Value::Timestamp(time)] => Ok(Value::Timestamp(*time)),
         [Value::Int(seconds)] => Ok(Value::Timestamp(Time::from_unix(*seconds, 0))),
-        [Value::String(text)] => parse_timestamp(text.as_str()).map(Value::Timestamp),
+        [Value::String(text)] => match parse_timestamp(text.as_str()) {
+            Ok(time) => Ok(Value::Timestamp(time)),
+            Err(_) => Err(unconvertible("string", "google.protobuf.Timestamp")),
+        },
         _ => Err(Fault::NoSuchOverload),
     }
+}
+
+fn unconvertible(from: &str, to: &str) -> Fault {
+    Fault::function(format!("type conversion error from '{from}' to '{to}'"))
 }
 
 /// With its fraction, if it has one.

@@ -127,7 +127,7 @@ fn url<'a>(v: &[Value<'a>]) -> Result<'a> {
 }
 
 fn is_url<'a>(v: &[Value<'a>]) -> Result<'a> {
-    Ok(Value::Bool(parse(v).is_ok()))
+    super::is_readable(parse(v))
 }
 
 fn own<'v>(v: &'v [Value<'_>]) -> std::result::Result<&'v Url, Fault> {

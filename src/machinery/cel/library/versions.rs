@@ -20,10 +20,7 @@ pub(super) fn define(to: &mut Functions) {
         to,
         "isSemver",
         Cost::Traverse,
-        |v| match parse(v) {
-            Err(Fault::NoSuchOverload) => Err(Fault::NoSuchOverload),
-            parsed => Ok(Value::Bool(parsed.is_ok())),
-        },
+        |v| super::is_readable(parse(v)),
         &["(string) bool", "(string, bool) bool"],
     );
     let number = ["semver.() int"];

@@ -12,10 +12,9 @@ use crate::structural::schema::{JsonSchema, Keywords, Rule, SchemaType};
 use crate::structural::spot::Spot;
 use crate::structural::view::{View, item};
 
-/// Cost of all rules of one object together.
-const BUDGET: u64 = 10_000_000;
 /// Bytes that the text of a `messageExpression` may have.
 const MAX_MESSAGE: usize = 5 * 1024;
+const UNDECLARED: &str = "rule compiler initialization error: failed to convert to declType for CEL validation rules";
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
@@ -23,26 +22,38 @@ const OUT_OF_BUDGET: &str =
 pub(in crate::structural) struct Outcome {
     pub errors: ErrorList,
     pub warnings: Vec<String>,
+    /// What is left of the budget; `None`: more was needed, or a rule took too much by itself.
+    pub left: Option<u64>,
 }
 
-/// Evaluates the rules of a resource, whose path is `root`, against the one that it takes the place of.
+/// How rules are evaluated.
+pub(in crate::structural) struct Evaluation<'a> {
+    /// The path of the value.
+    pub root: &'a Path,
+    /// It has a type and names, whether the schema says so or not.
+    pub is_resource: bool,
+    /// Cost that all rules may take together.
+    pub budget: u64,
+    /// What did not change is not objected to.
+    pub ratchets: bool,
+}
+
+/// Evaluates the rules of a value against the one that it takes the place of.
 pub(in crate::structural) fn check(
     schema: &JsonSchema,
     new: &View<'_>,
     old: Option<&View<'_>>,
-    (root, is_resource): (&Path, bool),
+    evaluation: &Evaluation<'_>,
 ) -> Outcome {
     let mut run = Run {
-        root,
-        outcome: Outcome {
-            errors: ErrorList::new(),
-            warnings: Vec::new(),
-        },
-        budget: BUDGET,
+        root: evaluation.root,
+        errors: ErrorList::new(),
+        warnings: Vec::new(),
+        budget: evaluation.budget,
         ended: false,
     };
     if schema.has(Keywords::RULES_BELOW) {
-        let current = old.map(|old| Pair {
+        let current = old.filter(|_| evaluation.ratchets).map(|old| Pair {
             schema,
             new: new.clone(),
             old: old.clone(),
@@ -52,9 +63,13 @@ pub(in crate::structural) fn check(
             parent: None,
         };
         let old = old.filter(|old| !old.is_null());
-        run.value((schema, is_resource), new, old, known, &Spot::Here);
+        run.value((schema, evaluation.is_resource), new, old, known, &Spot::Here);
     }
-    run.outcome
+    Outcome {
+        left: (!run.ended).then_some(run.budget),
+        errors: run.errors,
+        warnings: run.warnings,
+    }
 }
 
 /// A value and the one that was known as the same before.
@@ -104,7 +119,8 @@ impl<'s, 'a> Known<'_, 's, 'a> {
 
 struct Run<'e> {
     root: &'e Path,
-    outcome: Outcome,
+    errors: ErrorList,
+    warnings: Vec<String>,
     budget: u64,
     /// No further rule is evaluated.
     ended: bool,
@@ -203,13 +219,19 @@ impl Run<'_> {
                 .unwrap_or_default()
         };
         let compiled: Option<&Vec<Compiled>> = rules.compiled.get_or_make(make);
+        if compiled.is_none_or(Vec::is_empty) {
+            return self.fault(subject, UNDECLARED.to_owned());
+        }
         if self.budget == 0 {
             return self.end(subject, OUT_OF_BUDGET.to_owned());
         }
-        let own = value(schema, subject.new, root);
-        let old = old.map(|old| value(schema, old, root));
+        let mut bindings = vec![("self", value(schema, subject.new, root))];
+        // Messages of rules may look at the old value too, if any rule here does.
+        if let Some(old) = old.filter(|_| compiled.is_some_and(|list| list.iter().any(|rule| rule.transition))) {
+            bindings.push(("oldSelf", value(schema, old, root)));
+        }
         for (rule, compiled) in rules.list.iter().zip(compiled.into_iter().flatten()) {
-            if self.ended || self.outcome.errors.is_full() {
+            if self.ended || self.errors.is_full() {
                 return;
             }
             let text = compiled
@@ -218,7 +240,7 @@ impl Run<'_> {
                 .map(|error| format!("rule compile error: {error}"));
             match (text, &compiled.program) {
                 (Some(text), _) => self.fault(subject, text),
-                (None, Some(program)) => self.rule((rule, compiled, program), subject, &own, old.as_ref()),
+                (None, Some(program)) => self.rule((rule, compiled, program), subject, &bindings),
                 (None, None) => {}
             }
         }
@@ -228,36 +250,40 @@ impl Run<'_> {
         &mut self,
         (rule, compiled, program): (&Rule, &Compiled, &cel::Program),
         subject: &Subject<'_, '_, 'a>,
-        own: &Value<'a>,
-        old: Option<&Value<'a>>,
+        bindings: &[(&str, Value<'a>)],
     ) {
         let optional = rule.optional_old_self == Some(true);
-        if compiled.transition && old.is_none() && !optional {
+        if compiled.transition && bindings.len() < 2 && !optional {
             return;
         }
-        let old = match (optional, old) {
-            (true, old) => Value::Optional(old.cloned().map(Rc::new)),
-            (false, Some(old)) => old.clone(),
-            (false, None) => Value::Null,
+        let (result, cost) = match (optional, bindings) {
+            (true, [own, old @ ..]) => {
+                let old = old.first().map(|(_, old)| Rc::new(old.clone()));
+                let bindings = [own.clone(), ("oldSelf", Value::Optional(old))];
+                program.evaluate_counted(&bindings, CALL_LIMIT)
+            }
+            _ => program.evaluate_counted(bindings, CALL_LIMIT),
         };
-        let bindings = [("self", own.clone()), ("oldSelf", old)];
-        let (result, cost) = program.evaluate_counted(&bindings, CALL_LIMIT);
         if cost > self.budget {
             return self.end(subject, OUT_OF_BUDGET.to_owned());
         }
         self.budget -= cost;
         match result {
             Ok(Value::Bool(true)) => {}
-            Ok(_) => self.broken((rule, compiled), subject, &bindings),
+            Ok(_) => self.broken((rule, compiled), subject, bindings),
             Err(Fault::Budget) => {
                 let why = "no further validation rules will be run due to call cost exceeds limit for rule";
                 self.end(subject, format!("'{}': {why}: {}", Fault::Budget, name_of(rule)));
             }
-            Err(fault @ Fault::NoSuchOverload) => {
+            Err(fault) => {
+                let (fault, rule) = (fault.to_string(), name_of(rule));
                 let why = "call arguments did not match a supported operator, function or macro signature for rule";
-                self.fault(subject, format!("'{fault}': {why}: {}", name_of(rule)));
+                let text = match fault.starts_with("no such overload") {
+                    true => format!("'{fault}': {why}: {rule}"),
+                    false => format!("{fault} evaluating rule: {rule}"),
+                };
+                self.fault(subject, text);
             }
-            Err(fault) => self.fault(subject, format!("{fault} evaluating rule: {}", name_of(rule))),
         }
     }
 
@@ -280,9 +306,9 @@ impl Run<'_> {
             }
         };
         if !compiled.transition && subject.known.is_unchanged() {
-            self.outcome.warnings.push(error.to_string());
+            self.warnings.push(error.to_string());
         } else {
-            self.outcome.errors.push(error);
+            self.errors.push(error);
         }
     }
 
@@ -316,7 +342,7 @@ impl Run<'_> {
     fn fault(&mut self, subject: &Subject<'_, '_, '_>, text: String) {
         let path = subject.spot.path(self.root);
         let error = FieldError::invalid(&path, subject.schema.type_name(), text);
-        self.outcome.errors.push(error);
+        self.errors.push(error);
     }
 
     fn end(&mut self, subject: &Subject<'_, '_, '_>, text: String) {

@@ -10,20 +10,32 @@ use crate::structural::view::{Object, View, item};
 use crate::validation::meta::validate_object_meta;
 use crate::validation::names::dns_1035_label;
 
-/// Checks the embedded resources in a value; the path of the value is `root`.
-pub(in crate::structural) fn check(schema: &JsonSchema, value: &View<'_>, root: &Path, errors: &mut ErrorList) {
-    walk(schema, value, &Spot::Here, root, errors);
+/// Checks the embedded resources in a value, and the value itself if it is one; the path of the value is `root`.
+pub(in crate::structural) fn check(
+    (schema, is_resource): (&JsonSchema, bool),
+    value: &View<'_>,
+    root: &Path,
+    errors: &mut ErrorList,
+) {
+    if let (true, View::Object(object)) = (is_resource || schema.has(Keywords::EMBEDDED), value) {
+        resource(object, root, errors);
+    }
+    below(schema, value, &Spot::Here, root, errors);
 }
 
 fn walk(schema: &JsonSchema, value: &View<'_>, spot: &Spot<'_>, root: &Path, errors: &mut ErrorList) {
+    if let (true, View::Object(object)) = (schema.has(Keywords::EMBEDDED), value) {
+        resource(object, &spot.path(root), errors);
+    }
+    below(schema, value, spot, root, errors);
+}
+
+fn below(schema: &JsonSchema, value: &View<'_>, spot: &Spot<'_>, root: &Path, errors: &mut ErrorList) {
     if !schema.has(Keywords::EMBEDDED_BELOW) || errors.is_full() {
         return;
     }
     match value {
         View::Object(object) => {
-            if schema.has(Keywords::EMBEDDED) {
-                resource(object, &spot.path(root), errors);
-            }
             object.for_each(&mut |name, value| match (schema.property(name), schema.additional()) {
                 (Some(schema), _) => walk(schema, &value, &Spot::Property(spot, name), root, errors),
                 (None, Some(schema)) => walk(schema, &value, &Spot::Key(spot, name), root, errors),
