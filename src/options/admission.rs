@@ -21,8 +21,7 @@ pub struct Admission {
     /// Admission plug-ins to switch off, although they are on by default.
     #[arg(long, value_name = "strings", value_delimiter = ',')]
     pub disable_admission_plugins: Vec<String>,
-    /// The admission plug-ins that are on, and no others. Deprecated: --enable-admission-plugins and
-    /// --disable-admission-plugins say more.
+    /// Deprecated: the admission plug-ins that are on, and no others. The flags that enable and disable them say more.
     #[arg(long, value_name = "strings", value_delimiter = ',')]
     pub admission_control: Vec<String>,
     /// File with the configuration of admission plug-ins (AdmissionConfiguration of apiserver.config.k8s.io/v1).
