@@ -17,7 +17,7 @@ impl Marked {
     pub fn of(object: &dyn Object, annotations: &[&str]) -> Option<Marked> {
         let meta = object.meta();
         let is_marked = |key: &&str| meta.annotations.get(*key).is_some_and(|value| value == "true");
-        annotations.iter().any(|key| is_marked(key)).then(|| Marked {
+        annotations.iter().any(is_marked).then(|| Marked {
             name: meta.name.clone(),
             created: meta.creation_timestamp,
         })

@@ -30,14 +30,17 @@ impl Plugin for NodeRestriction {
     }
 
     fn handles(&self, scope: &Scope<'_>) -> Handles {
-        let known = match (scope.group, scope.plural) {
-            ("", "pods" | "nodes" | "persistentvolumeclaims" | "serviceaccounts") => true,
-            ("certificates.k8s.io", "certificatesigningrequests" | "podcertificaterequests") => true,
-            ("coordination.k8s.io", "leases") => true,
-            ("resource.k8s.io", "resourceslices") => true,
-            ("storage.k8s.io", "csinodes") => true,
-            _ => false,
-        };
+        let known = matches!(
+            (scope.group, scope.plural),
+            ("", "pods" | "nodes" | "persistentvolumeclaims" | "serviceaccounts")
+                | (
+                    "certificates.k8s.io",
+                    "certificatesigningrequests" | "podcertificaterequests"
+                )
+                | ("coordination.k8s.io", "leases")
+                | ("resource.k8s.io", "resourceslices")
+                | ("storage.k8s.io", "csinodes")
+        );
         Handles::MUTATES.when(known && scope.operation != Operation::Connect)
     }
 

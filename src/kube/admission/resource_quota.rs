@@ -71,15 +71,14 @@ impl Plugin for ResourceQuota {
 
     fn handles(&self, scope: &Scope<'_>) -> Handles {
         let (group, plural) = (scope.group, scope.plural);
-        let handled = match (scope.operation, group, plural, scope.subresource) {
-            (Operation::Create, _, _, "") => true,
-            (Operation::Update, "", "pods", "" | "resize") => true,
-            (Operation::Update, "", "persistentvolumeclaims", "" | "status") => true,
-            (Operation::Update, "", "services", "") | (Operation::Update, "resource.k8s.io", "resourceclaims", "") => {
-                true
-            }
-            _ => false,
-        };
+        let handled = matches!(
+            (scope.operation, group, plural, scope.subresource),
+            (Operation::Create, _, _, "")
+                | (Operation::Update, "", "pods", "" | "resize")
+                | (Operation::Update, "", "persistentvolumeclaims", "" | "status")
+                | (Operation::Update, "", "services", "")
+                | (Operation::Update, "resource.k8s.io", "resourceclaims", "")
+        );
         Handles::VALIDATES.when(handled && scope.namespaced && !IGNORED.contains(&(group, plural)))
     }
 

@@ -3,8 +3,6 @@
 mod keep;
 mod spec;
 
-pub use spec::check_inline;
-
 use keelson_api::core::v1::{PersistentVolume, PersistentVolumeStatus};
 use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::{Context, KindCode, Strategy};

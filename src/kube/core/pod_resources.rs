@@ -120,7 +120,7 @@ fn told<'a>(pod: &'a Pod, container: &Container) -> Option<(&'a ResourceRequirem
         .container_statuses
         .iter()
         .chain(&pod.status.init_container_statuses);
-    let status = statuses.filter(|status| status.name == container.name).last()?;
+    let status = statuses.filter(|status| status.name == container.name).next_back()?;
     Some((status.resources.as_deref()?, &status.allocated_resources))
 }
 

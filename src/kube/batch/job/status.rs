@@ -79,10 +79,10 @@ pub fn check(f: &mut Faults<'_>, job: &Job, old_job: &Job) {
         f.at("terminating")
             .invalid(number, "terminating>0 is invalid for finished job");
     }
-    if changes.active || new.ready != old.ready {
-        if let Some(ready) = new.ready.filter(|ready| *ready > new.active) {
-            f.at("ready").invalid(ready, "cannot set more ready pods than active");
-        }
+    if (changes.active || new.ready != old.ready)
+        && let Some(ready) = new.ready.filter(|ready| *ready > new.active)
+    {
+        f.at("ready").invalid(ready, "cannot set more ready pods than active");
     }
     exclusive(f, ends, spec);
     against_old(f, job, old, (ends, ended));

@@ -21,5 +21,4 @@ pub use container::plain_image;
 pub use defaults::{of_pod, of_template};
 pub use options::Options;
 pub use qos::class;
-pub use resources::{aggregate, is_restarted};
 pub use validate::{MIRROR, check, check_template, template};

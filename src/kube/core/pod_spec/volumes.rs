@@ -93,7 +93,7 @@ fn source(f: &mut Faults<'_>, volume: &Volume, pod: &str, options: &Options) {
     });
     of_networks(f, s, &mut one);
     of_clouds(f, s, &mut one, options);
-    one.field(f, "ephemeral", s.ephemeral.as_deref(), |f, source| ephemeral(f, source));
+    one.field(f, "ephemeral", s.ephemeral.as_deref(), ephemeral);
     if s.ephemeral.is_some() && one.found() == 1 && !pod.is_empty() && !volume.name.is_empty() {
         let claim = format!("{pod}-{}", volume.name);
         for text in names::dns_subdomain(&claim) {
