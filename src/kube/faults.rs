@@ -317,6 +317,27 @@ impl<'a> Faults<'a> {
         self.texts(path, forms::http_path(path));
     }
 
+    /// A key of a label below a domain: `acme.io/foo`.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for kinds whose rules are not written yet"))]
+    pub fn domain_key(&mut self, key: &str) {
+        if !self.filled(key) {
+            return;
+        }
+        let texts = labels::qualified_name(key);
+        if texts.is_empty() && !key.contains('/') {
+            self.invalid(key, "must be a domain-prefixed key (such as \"acme.io/foo\")");
+        }
+        self.texts(key, texts);
+    }
+
+    /// A domain of at least three labels.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for kinds whose rules are not written yet"))]
+    pub fn qualified_domain(&mut self, name: &str) {
+        if self.filled(name) {
+            self.domain_of(name, (3, "three"));
+        }
+    }
+
     /// A domain of a host, of at least two labels. A dot at the end makes it absolute.
     pub fn host_domain(&mut self, name: &str) {
         if !self.filled(name) {

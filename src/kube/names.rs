@@ -4,6 +4,7 @@
 use keelson_machinery::validation::names::SUBDOMAIN_MAX;
 
 const PORT_MAX: usize = 15;
+const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const PATH: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
 
 /// The text of a pattern that is not matched. The two spaces before "or" are those of the API.
@@ -78,6 +79,22 @@ pub fn percent(text: &str) -> Vec<String> {
     vec![unlike(expected, "[0-9]+%", &["1%", "93%"])]
 }
 
+/// A subdomain below any other: `*.example.com`.
+#[cfg_attr(not(test), expect(dead_code, reason = "for kinds whose rules are not written yet"))]
+pub fn wildcard_subdomain(name: &str) -> Vec<String> {
+    let mut texts = too_long(name);
+    let rest = name.strip_prefix("*.").unwrap_or_default();
+    if !is_subdomain(rest, is_label) {
+        texts.push(unlike(
+            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist \
+             of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+            &format!(r"\*\.{LABEL}(\.{LABEL})*"),
+            &["*.example.com"],
+        ));
+    }
+    texts
+}
+
 /// A subdomain in which labels may have underscores too.
 pub fn underscored_subdomain(name: &str) -> Vec<String> {
     let mut texts = too_long(name);
@@ -100,6 +117,10 @@ fn is_subdomain(name: &str, is_label: fn(&str) -> bool) -> bool {
 fn has_plain_ends(label: &str) -> bool {
     let plain = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     plain(label.as_bytes().first()) && plain(label.as_bytes().last())
+}
+
+fn is_label(label: &str) -> bool {
+    has_plain_ends(label) && is_made_of(label, |b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 fn is_underscored_label(label: &str) -> bool {

@@ -59,12 +59,12 @@ async fn converted(definition: &Definition, names: &[&str]) -> Result<Vec<Value>
         object
     };
     let objects = converter.convert(names.iter().map(object).collect(), v2).await;
-    let shown = |object: &Box<dyn Object>| {
+    let shown = |object: Box<dyn Object>| {
         let mut text = Vec::new();
-        codec::write_kind(&**object, &mut text);
+        codec::write_kind(&*object, &mut text);
         serde_json::from_slice(&text).unwrap()
     };
-    Ok(objects.map_err(|error| error.message)?.iter().map(shown).collect())
+    Ok(objects.map_err(|error| error.message)?.into_iter().map(shown).collect())
 }
 
 /// A good answer.

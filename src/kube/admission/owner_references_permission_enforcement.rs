@@ -61,10 +61,8 @@ fn newly_blocking<'a>(new: &'a ObjectMeta, old: Option<&ObjectMeta>) -> Vec<&'a 
     let blocks = |reference: &OwnerReference| reference.block_owner_deletion == Some(true);
     let before = |uid: &str| {
         // Of several of the same uid the last one counts.
-        let had = old.into_iter().flat_map(|old| &old.owner_references);
-        had.filter(|reference| reference.uid == uid)
-            .next_back()
-            .is_some_and(blocks)
+        let mut had = old.into_iter().flat_map(|old| &old.owner_references);
+        had.rfind(|reference| reference.uid == uid).is_some_and(blocks)
     };
     let all = new.owner_references.iter().filter(|reference| blocks(reference));
     all.filter(|reference| !before(&reference.uid)).collect()

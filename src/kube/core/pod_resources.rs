@@ -115,12 +115,12 @@ fn raise(least: &mut Amounts, amounts: &Amounts) {
 
 /// What a container has got, by the node's word, if that has said anything.
 fn told<'a>(pod: &'a Pod, container: &Container) -> Option<(&'a ResourceRequirements, &'a Amounts)> {
-    let statuses = pod
+    let mut statuses = pod
         .status
         .container_statuses
         .iter()
         .chain(&pod.status.init_container_statuses);
-    let status = statuses.filter(|status| status.name == container.name).next_back()?;
+    let status = statuses.rfind(|status| status.name == container.name)?;
     Some((status.resources.as_deref()?, &status.allocated_resources))
 }
 

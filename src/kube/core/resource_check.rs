@@ -84,6 +84,15 @@ pub fn of_pod(f: &mut Faults<'_>, name: &str) {
     }
 }
 
+/// The name of a resource that a quota bounds.
+#[cfg_attr(not(test), expect(dead_code, reason = "for kinds whose rules are not written yet"))]
+pub fn of_quota(f: &mut Faults<'_>, name: &str) {
+    any(f, name);
+    if !name.contains('/') && !QUOTA.contains(&name) && !is_quota_huge_pages(name) {
+        f.invalid(name, "must be a standard resource for quota");
+    }
+}
+
 /// An amount of a resource: not below 0, and whole where the resource is counted.
 pub fn amount(f: &mut Faults<'_>, name: &str, amount: &Quantity) {
     f.amount(amount);

@@ -137,7 +137,10 @@ fn what_is_limited_needs_a_quota() {
         r#"{"requests.cpu":"0","limits.cpu":"0","cpu":"0"}"#,
     )];
     let none = "forbidden: insufficient quota to consume: cpu,limits.cpu,requests.cpu";
-    assert_eq!(checked(&[], &[contains.clone()], (&pod(CPU), None), "pods"), none);
+    assert_eq!(
+        checked(&[], std::slice::from_ref(&contains), (&pod(CPU), None), "pods"),
+        none
+    );
     assert_eq!(
         checked(&covering, &[contains], (&pod(CPU), None), "pods"),
         "a: cpu=2,limits.cpu=2,requests.cpu=2"
