@@ -40,6 +40,11 @@ impl<'a> Parts<'a> {
             selectable_fields: &version.selectable_fields,
         }
     }
+
+    /// Whether there is a status that is written apart.
+    pub fn has_status(&self) -> bool {
+        self.subresources.is_some_and(|all| all.status.is_some())
+    }
 }
 
 impl<'a> Spec<'a> {
@@ -72,6 +77,28 @@ impl<'a> Spec<'a> {
             selectable_fields: if selectable { first.selectable_fields } else { &[] },
         };
         Spec { spec, common, versions }
+    }
+
+    /// Whether a version has a status that is written apart.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for rules of schemas that are not asked for yet")
+    )]
+    pub fn has_status(&self, version: &Version<'_>) -> bool {
+        match self.versions.iter().any(|version| version.own.subresources.is_some()) {
+            true => version.own.has_status(),
+            false => self.common.has_status(),
+        }
+    }
+
+    /// The schemas of both places.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for rules of schemas that are not asked for yet")
+    )]
+    pub fn schemas(&self) -> impl Iterator<Item = &'a CustomResourceValidation> {
+        let own = self.versions.iter().filter_map(|version| version.own.schema);
+        self.common.schema.into_iter().chain(own)
     }
 }
 
