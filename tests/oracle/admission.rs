@@ -383,6 +383,11 @@ fn unmade(mut object: Value) -> Value {
     ] {
         metadata.remove(system);
     }
+    if object["kind"] == "Job" {
+        // They name the job that was made before.
+        object["spec"].as_object_mut().unwrap().remove("selector");
+        object["spec"]["template"]["metadata"] = json!({});
+    }
     object
 }
 

@@ -83,13 +83,10 @@ impl Strategy for PodStrategy {
         }
     }
 
-    fn prepare_for_status_update(&self, context: &Context, new: &mut Pod, old: &Pod) {
+    fn prepare_for_status_update(&self, _context: &Context, new: &mut Pod, old: &Pod) {
         new.metadata.owner_references.clone_from(&old.metadata.owner_references);
         status::keep_generations(&mut new.status, &old.status);
         status::drop_disabled(&mut new.status, &old.status);
-        status::warnings(&new.status)
-            .into_iter()
-            .for_each(|text| context.warn(text));
         if new.status.qos_class.is_empty() {
             new.status.qos_class.clone_from(&old.status.qos_class);
         }
@@ -141,9 +138,14 @@ impl Strategy for PodStrategy {
         errors
     }
 
-    fn validate_status_update(&self, _context: &Context, new: &Pod, old: &Pod) -> ErrorList {
+    fn validate_status_update(&self, context: &Context, new: &Pod, old: &Pod) -> ErrorList {
         let mut errors = annotations::validate_change(new, old);
         errors.extend(status::validate(new, old));
+        // A refusal says enough.
+        if errors.is_empty() {
+            let told = status::warnings(&new.status);
+            told.into_iter().for_each(|text| context.warn(text));
+        }
         errors
     }
 

@@ -235,7 +235,7 @@ async fn expressions_map_claims_and_judge_them() {
             json!({"email": "Ann@X", "roles": 5, "iat": NOW}),
             Err(
                 "oidc: error evaluating group claim expression: expression 'claims.roles.split(',').map(role, role)' \
-                 resulted in error: no such overload",
+                 resulted in error: no such overload: split(double, string)",
             ),
         ),
         (
