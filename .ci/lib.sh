@@ -11,6 +11,16 @@ require() {
     return 1
 }
 
+# Removes what earlier commits left of the workspace's own crates when the disk runs short; dependencies stay.
+trim_builds() {
+    local free
+    free=$(df --output=avail --block-size=1G "$CARGO_TARGET_DIR" 2>/dev/null | tail -n 1) || return 0
+    if [ "$free" -lt 40 ]; then
+        echo "$free GB of disk are left: the workspace's own crates are built anew"
+        cargo clean --quiet --workspace
+    fi
+}
+
 # Names the programs that the tests use and that step_tools may have built.
 name_tools() {
     [ ! -x "$cache/etcd/etcd" ] || export ETCD_BIN="$cache/etcd/etcd"

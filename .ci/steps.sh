@@ -2,6 +2,7 @@
 
 # Programs that are not part of every machine: cargo-deny; etcd and kubectl built from their Go modules.
 step_tools() {
+    trim_builds
     local deny=$cache/cargo-deny version=0.20.2
     if [ "$("$deny/bin/cargo-deny" --version 2>/dev/null)" != "cargo-deny $version" ]; then
         # Unoptimized: it is built in a fifth of the time and needs two seconds for its work.

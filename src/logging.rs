@@ -13,6 +13,10 @@ use tracing_subscriber::registry::LookupSpan;
 
 use keelson_options::{Log, LogFormat};
 
+/// From this verbosity on requests are logged.
+const REQUESTS: i64 = 3;
+/// The module whose debugging events are requests.
+const REQUEST_LOG: &str = "keelson_server::filters::request_log";
 /// From this verbosity on debugging events are logged.
 const DEBUG: i64 = 4;
 /// From this verbosity on everything of this server is.
@@ -46,8 +50,14 @@ fn filter(verbosity: i64, program: &str) -> Targets {
     } else {
         LevelFilter::WARN
     };
+    let requests = if verbosity >= REQUESTS {
+        own.max(LevelFilter::DEBUG)
+    } else {
+        own
+    };
     Targets::new()
         .with_target("keelson", own)
+        .with_target(REQUEST_LOG, requests)
         .with_target(program.replace('-', "_"), own)
         .with_default(libraries)
 }
@@ -202,6 +212,8 @@ mod tests {
         for (v, target, level, logged) in [
             (0, "keelson_net::listener", Level::INFO, true),
             (3, "keelson_net::listener", Level::DEBUG, false),
+            (2, REQUEST_LOG, Level::DEBUG, false),
+            (3, REQUEST_LOG, Level::DEBUG, true),
             (4, "keelson_net::listener", Level::DEBUG, true),
             (6, "keelson", Level::TRACE, true),
             (0, "widgets::gears", Level::INFO, true),

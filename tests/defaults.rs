@@ -105,6 +105,7 @@ fn registry() -> Verbs {
         budget: Budget::new(0),
         encryption: keelson_storage::encryption::Encryption::none(),
         placement: Arc::default(),
+        corrupt: Default::default(),
     };
     let mut code = keelson_kube::code(&keelson_kube::CodeOptions::default());
     code.merge(keelson_extensions::code());

@@ -114,6 +114,7 @@ mod tests {
             budget: keelson_registry::cache::Budget::new(0),
             encryption: Encryption::none(),
             placement: Arc::default(),
+            corrupt: Default::default(),
         };
         let config = match served {
             true => RuntimeConfig::all(),

@@ -21,6 +21,7 @@ use crate::filters::in_flight::in_flight;
 use crate::filters::panic::panic;
 use crate::filters::priority_and_fairness::priority_and_fairness;
 use crate::filters::request_info::request_info;
+use crate::filters::request_log::request_log;
 use crate::filters::retry_after::retry_after;
 use crate::filters::strict_transport::strict_transport;
 use crate::health;
@@ -62,6 +63,7 @@ async fn answer(state: Data<ServerState>, request: ServiceRequest) -> Result<Ser
 async fn filtered(state: &ServerState, request: &mut Request) -> HttpResponse {
     chain!(state, request, [
         audit_id,
+        request_log,
         panic,
         request_info,
         retry_after,

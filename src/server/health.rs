@@ -17,12 +17,23 @@ struct Check {
     result: Result<(), String>,
 }
 
-/// Serves a health path; `None` for a path that is none.
-pub async fn serve(state: &ServerState, path: &str, query: &Query) -> Option<HttpResponse> {
+/// The endpoint that a health path is of, and the check that it names.
+fn split(path: &str) -> Option<(&str, Option<&str>)> {
     let mut parts = path.strip_prefix('/')?.splitn(2, '/');
     let endpoint = parts.next().filter(|e| matches!(*e, "healthz" | "livez" | "readyz"))?;
+    Some((endpoint, parts.next()))
+}
+
+/// Whether this path is answered here.
+pub fn is_endpoint(path: &str) -> bool {
+    split(path).is_some()
+}
+
+/// Serves a health path; `None` for a path that is none.
+pub async fn serve(state: &ServerState, path: &str, query: &Query) -> Option<HttpResponse> {
+    let (endpoint, named) = split(path)?;
     let checks = checks(state, endpoint).await;
-    Some(match parts.next() {
+    Some(match named {
         None => whole(endpoint, checks, query),
         Some(name) => single(checks.into_iter().find(|c| c.name == name)),
     })

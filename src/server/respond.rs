@@ -29,6 +29,9 @@ pub struct Rendering {
     pub recording: Recording,
 }
 
+/// Why a request failed for which the server is to blame: what its log says of it.
+pub(crate) struct Failure(pub String);
+
 /// An error as the client sees it.
 pub fn error(rendering: Rendering, error: &StatusError) -> HttpResponse {
     let error = error.bounded();
@@ -38,6 +41,9 @@ pub fn error(rendering: Rendering, error: &StatusError) -> HttpResponse {
         && let Ok(value) = HeaderValue::from_str(&seconds.to_string())
     {
         response.headers_mut().insert(header::RETRY_AFTER, value);
+    }
+    if error.code >= 500 {
+        response.extensions_mut().insert(Failure(error.message.clone()));
     }
     response
 }

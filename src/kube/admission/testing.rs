@@ -34,6 +34,7 @@ pub fn server_on(store: Arc<dyn Store>, plugins: Vec<Arc<dyn Plugin>>) -> Arc<Ve
         budget: Budget::new(0),
         encryption: keelson_storage::encryption::Encryption::none(),
         placement: Arc::default(),
+        corrupt: Default::default(),
     };
     let admission = plugins.into_iter().fold(Admission::default(), Admission::with_shared);
     let mut code = crate::code(&crate::CodeOptions::default());

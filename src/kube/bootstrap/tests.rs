@@ -28,6 +28,7 @@ fn context() -> HookContext {
         budget: keelson_registry::cache::Budget::new(0),
         encryption: keelson_storage::encryption::Encryption::none(),
         placement: Arc::default(),
+        corrupt: Default::default(),
     };
     let mut code = crate::code(&crate::CodeOptions::default());
     code.admission(crate::admission::chain());

@@ -31,6 +31,7 @@ fn verbs(store: Arc<dyn Store>) -> Arc<Verbs> {
         budget: crate::cache::Budget::new(0),
         encryption: keelson_storage::encryption::Encryption::none(),
         placement: Arc::default(),
+        corrupt: Default::default(),
     };
     let schemes = [&keelson_codegen_sample::api::SCHEME];
     let registry = Registry::new(

@@ -11,7 +11,7 @@ use keelson_machinery::yaml;
 use keelson_storage::{Entry, Revision};
 
 use super::encryption::unreadable;
-use super::{Media, Resource};
+use super::{ConversionStrategy, Media, Resource};
 
 /// Where objects have their metadata.
 const METADATA: &str = "metadata";
@@ -85,8 +85,19 @@ impl Resource {
             Some(converted) => converted,
             None => self.plain_value(entry).map_err(|error| unreadable(entry, &error))?,
         };
-        self.decode_value(&value, entry.mod_revision)
-            .map_err(|reason| StatusError::internal_error(format!("unable to decode {}: {reason}", entry.key)))
+        let (kind, stored) = self
+            .decode_stored(&value)
+            .map_err(|reason| self.corrupt(entry, &reason))?;
+        let mut hub = self
+            .converted_now(stored, kind, &self.hub)
+            .map_err(|error| match &self.conversion {
+                ConversionStrategy::Webhook(_) => {
+                    StatusError::internal_error(format!("unable to decode {}: {}", entry.key, error.message))
+                }
+                _ => self.corrupt(entry, &error.message),
+            })?;
+        hub.meta_mut().resource_version = entry.mod_revision.to_string();
+        Ok(hub)
     }
 
     /// The metadata of the object that an entry holds, as of the hub version.
@@ -169,13 +180,6 @@ impl Resource {
     fn stored_as_hub(&self, api_version: &str, name: &str) -> Option<()> {
         let stored = self.stored_kind(api_version, name).ok()?;
         self.hub.is(stored).then_some(())
-    }
-
-    fn decode_value(&self, value: &[u8], revision: Revision) -> Result<Box<dyn Object>, String> {
-        let (kind, stored) = self.decode_stored(value)?;
-        let mut hub = self.converted_now(stored, kind, &self.hub).map_err(|e| e.message)?;
-        hub.meta_mut().resource_version = revision.to_string();
-        Ok(hub)
     }
 
     /// A stored object in the version that it is stored in, with the defaults of that.

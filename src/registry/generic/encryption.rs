@@ -108,9 +108,10 @@ impl Resource {
         read.map(drop).map_err(StatusError::internal_error)
     }
 
-    /// Refuses a list with an entry that can't be decrypted or converted, before anything of it is sent.
+    /// Refuses a list with an entry that can't be decrypted or converted, or is known to be corrupt, before anything of it is sent.
     pub async fn check_all_readable(&self, items: &Items) -> Result<(), StatusError> {
         self.prepare_all(items).await?;
+        self.check_none_corrupt(items).await?;
         if !self.backend.encryption.is_configured() {
             return Ok(());
         }

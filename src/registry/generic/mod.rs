@@ -6,6 +6,7 @@ mod client;
 mod code;
 pub mod codec;
 mod conversion;
+mod corrupt;
 mod create;
 pub mod delete;
 mod encryption;
@@ -64,6 +65,7 @@ use typed::CodeDefaults;
 pub use client::{Client, Objects, TypedObjects};
 pub use code::{CodeError, CodeFault, KindCode, KindEntry, NamedCell, RegistryError, ResourceCode};
 pub use conversion::{ConversionStrategy, Converted, Converter};
+pub use corrupt::CorruptObjects;
 pub use derive::LIST_ITEMS;
 pub use endpoint::Endpoint;
 pub use followed::Followed;
@@ -167,6 +169,8 @@ pub struct Backend {
     pub encryption: Arc<Encryption>,
     /// Where and how objects are stored beside that.
     pub placement: Arc<Placement>,
+    /// Objects that can't be decoded.
+    pub corrupt: CorruptObjects,
 }
 
 impl Backend {

@@ -171,6 +171,7 @@ mod tests {
             budget: crate::cache::Budget::new(0),
             encryption: keelson_storage::encryption::Encryption::none(),
             placement: Arc::default(),
+            corrupt: Default::default(),
         };
         let schemes = [&keelson_codegen_sample::api::SCHEME];
         let registry = Registry::new(

@@ -71,6 +71,7 @@ impl Derived {
             budget: Budget::new(0),
             encryption: Encryption::none(),
             placement: Arc::default(),
+            corrupt: Default::default(),
         };
         let schemes = [&keelson_codegen_sample::api::SCHEME];
         let registry = Registry::new(

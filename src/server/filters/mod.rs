@@ -13,6 +13,7 @@ pub mod in_flight;
 pub mod panic;
 pub mod priority_and_fairness;
 pub mod request_info;
+pub mod request_log;
 pub mod retry_after;
 pub mod strict_transport;
 

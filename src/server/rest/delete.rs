@@ -23,7 +23,9 @@ impl Rest {
         let context = self.context(request, endpoint, !options.dry_run.is_empty());
         let target = named(request, endpoint, None, &context, Options::Delete(&options));
         let deleted = self.verbs.delete(&target, &options).await?;
-        if deleted.gone && !endpoint.kind.returns_deleted {
+        // One that could not be read has nothing to show.
+        let unread = deleted.object.meta().uid.is_empty();
+        if deleted.gone && (unread || !endpoint.kind.returns_deleted) {
             let status = success(endpoint, &*deleted.object);
             return Ok(respond::kind(request.rendering(accepted.format), 200, &status));
         }

@@ -16,7 +16,7 @@ use super::continue_token::Token;
 use super::options::{self, ListOptions, Match};
 use super::output::metadata_list;
 use super::{Rest, namespace};
-use crate::negotiate::{Offer, Shape};
+use crate::negotiate::{Accepted, Offer, Shape};
 use crate::request::Request;
 
 /// The entries of a list and its metadata.
@@ -29,16 +29,33 @@ impl Rest {
     pub(super) async fn list(&self, request: &Request, endpoint: &Arc<Endpoint>) -> Result<HttpResponse, StatusError> {
         let accepted = request.negotiate(Offer::Objects)?;
         let options = ListOptions::parse(&request.query, false)?;
-        let Selection { items, meta } = self.select(request, endpoint, &options).await?;
-        if let Some(response) = self.ready_list(request, endpoint, accepted, &meta, &items).await? {
+        let selection = self.select(request, endpoint, &options).await?;
+        let answer = self.answer_list(request, endpoint, accepted, &selection).await;
+        if matches!(&answer, Err(error) if error.code == 500) {
+            // All that can't be read is named, not the first alone.
+            endpoint.resource.check_none_corrupt(&selection.items).await?;
+        }
+        answer
+    }
+
+    async fn answer_list(
+        &self,
+        request: &Request,
+        endpoint: &Arc<Endpoint>,
+        accepted: Accepted,
+        selection: &Selection,
+    ) -> Result<HttpResponse, StatusError> {
+        let Selection { items, meta } = selection;
+        if let Some(response) = self.ready_list(request, endpoint, accepted, meta, items).await? {
             return Ok(response);
         }
+        let items = items.clone();
         if let Shape::PartialMetadataList(version) = accepted.shape {
             let shown = (accepted.format, version);
             let mut found = items.entries().map(|entry| endpoint.resource.decode_metadata(&entry));
-            return metadata_list(request, endpoint, shown, &meta, &mut found).await;
+            return metadata_list(request, endpoint, shown, meta, &mut found).await;
         }
-        self.list_response(request, endpoint, accepted, &meta, &mut objects(endpoint, items))
+        self.list_response(request, endpoint, accepted, meta, &mut objects(endpoint, items))
             .await
     }
 

@@ -12,7 +12,7 @@ use keelson_machinery::scheme::Scheme;
 use keelson_net::listener::ListenerConfig;
 use keelson_registry::admission::Admission;
 use keelson_registry::cache::Budget;
-use keelson_registry::{Backend, KindCode, Placement, Registry, RegistryError, RuntimeConfig};
+use keelson_registry::{Backend, CorruptObjects, KindCode, Placement, Registry, RegistryError, RuntimeConfig};
 use keelson_storage::Store;
 use keelson_storage::encryption::Encryption;
 
@@ -140,6 +140,7 @@ impl StorageConfig {
             budget: Budget::new(self.cache_bytes),
             encryption: self.encryption,
             placement: Arc::new(self.placement),
+            corrupt: CorruptObjects::default(),
         }
     }
 }

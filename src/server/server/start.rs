@@ -171,6 +171,7 @@ impl Parts {
         }
         self.access.authorization.metrics().register(metrics.registry());
         self.controllers.metrics().register(metrics.registry());
+        self.backend.corrupt.register(metrics.registry());
         metrics
     }
 

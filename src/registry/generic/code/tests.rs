@@ -59,6 +59,7 @@ fn registry(schemes: &[&'static Scheme], code: &KindCode, served: bool) -> Resul
         budget: Budget::new(0),
         encryption: Encryption::none(),
         placement: Arc::default(),
+        corrupt: Default::default(),
     };
     let config = match served {
         true => RuntimeConfig::all(),

@@ -53,6 +53,7 @@ fn backend(store: Arc<MemoryStore>) -> Backend {
         budget: Budget::new(0),
         encryption: keelson_storage::encryption::Encryption::none(),
         placement: Arc::default(),
+        corrupt: Default::default(),
     }
 }
 

@@ -133,7 +133,10 @@ impl Verbs {
 
     /// Deletes one object, or begins to.
     pub async fn delete(&self, target: &Target<'_>, options: &DeleteOptions) -> Result<Deleted, StatusError> {
-        target.resource.delete(target, options).await
+        match options.ignore_store_read_error_with_cluster_breaking_potential {
+            Some(true) => target.resource.delete_unread(target, options).await,
+            _ => target.resource.delete(target, options).await,
+        }
     }
 
     /// Deletes these objects of a collection one by one; those that others have deleted meanwhile are passed over.

@@ -53,6 +53,7 @@ fn verbs(shop: &Arc<Shop>, store: &Arc<Slow>) -> Arc<Verbs> {
         budget: Budget::new(1 << 20),
         encryption: Encryption::none(),
         placement: Arc::default(),
+        corrupt: Default::default(),
     };
     let mut code = KindCode::default();
     code.kind::<Order>().any_strategy(Numbering(shop.clone()));

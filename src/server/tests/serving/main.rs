@@ -16,6 +16,7 @@ mod certificates;
 mod churn;
 #[cfg(test)]
 mod conversion;
+mod corrupt;
 #[cfg(test)]
 mod deletion;
 #[cfg(test)]

@@ -1,0 +1,82 @@
+//! Corrupt objects: one that can't be decoded hurts itself alone.
+
+use keelson_machinery::protobuf;
+use keelson_storage::{Expect, Write};
+use serde_json::{Value, json};
+
+use crate::meddled::Meddled;
+use crate::setting::{Client, ORDERS, Server, text};
+
+const JSON: &str = "application/json";
+const INSIST: &str = r#"{"ignoreStoreReadErrorWithClusterBreakingPotential":true}"#;
+
+/// A server with the orders `good-1`, `bad` and `good-2`, of which one was stored by somebody who knew other fields.
+async fn setting() -> (Server, Client) {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let server = Server::configured(move |config| sender.send(Meddled::of(config)).unwrap());
+    let store = receiver.recv().unwrap();
+    let mut client = server.client().await;
+    for name in ["bad", "good-1", "good-2"] {
+        client.create(name, 1).await;
+    }
+    let entry = store.entry("bad").await.unwrap();
+    // The first byte of the message says a field of a wire type that there is not.
+    let mut value = entry.value.to_vec();
+    let raw = protobuf::decode_envelope(&entry.value).unwrap().raw.as_ptr() as usize - entry.value.as_ptr() as usize;
+    value[raw] = 0x0f;
+    let write = Write::Put {
+        value: value.into(),
+        lease: None,
+    };
+    store
+        .store
+        .write(&entry.key, Expect::Revision(entry.mod_revision), write)
+        .await
+        .unwrap();
+    (server, client)
+}
+
+async fn status(client: &mut Client, path: &str) -> (u16, Value) {
+    let answer = client.get(path).await;
+    let code = answer.status().as_u16();
+    (code, serde_json::from_str(&text(answer).await).unwrap())
+}
+
+#[tokio::test]
+async fn one_hurts_itself_alone_and_is_named() {
+    let (_server, mut client) = setting().await;
+    let key = "/registry/shop/orders/default/bad";
+    let (code, told) = status(&mut client, &format!("{ORDERS}/bad")).await;
+    let message = told["message"].as_str().unwrap();
+    assert!(code == 500 && message.contains(key), "{told}");
+    assert_eq!(status(&mut client, &format!("{ORDERS}/good-1")).await.0, 200);
+    for _ in 0..2 {
+        let (code, told) = status(&mut client, ORDERS).await;
+        assert_eq!((code, &told["reason"]), (500, &json!("StorageReadError")), "{told}");
+        assert_eq!(
+            told["message"],
+            "failed to read one or more orders.shop.example.com from the storage"
+        );
+        let causes = told["details"]["causes"].as_array().unwrap();
+        assert_eq!((causes.len(), &causes[0]["field"]), (1, &json!(key)), "{told}");
+    }
+    let metrics = text(client.get("/metrics").await).await;
+    let counted = r#"apiserver_storage_decode_errors_total{group="shop.example.com",resource="orders"}"#;
+    assert!(metrics.contains(counted), "{metrics}");
+}
+
+#[tokio::test]
+async fn whoever_insists_removes_one() {
+    let (_server, mut client) = setting().await;
+    let path = format!("{ORDERS}/bad");
+    assert_eq!(client.send("DELETE", &path, JSON, "{}").await.0, 500);
+    let (code, told) = client.send("DELETE", &path, JSON, INSIST).await;
+    assert_eq!((code, &told["status"]), (200, &json!("Success")), "{told}");
+    assert_eq!(status(&mut client, &path).await.0, 404);
+    assert_eq!(client.send("DELETE", &path, JSON, INSIST).await.0, 404);
+    let (code, list) = status(&mut client, ORDERS).await;
+    assert_eq!((code, list["items"].as_array().unwrap().len()), (200, 2));
+    // What can be read is deleted as ever.
+    let (code, told) = client.send("DELETE", &format!("{ORDERS}/good-1"), JSON, INSIST).await;
+    assert_eq!(code, 200, "{told}");
+}
