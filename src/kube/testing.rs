@@ -17,7 +17,7 @@ pub fn context() -> Context {
         namespace: "default".to_owned(),
         user: User::anonymous(),
         asked: Default::default(),
-        registry: None,
+        verbs: None,
         authorization: Authorization::default(),
         dry_run: false,
         tracking: Tracking::default(),

@@ -169,7 +169,7 @@ impl Request {
             namespace,
             user: (*self.user).clone(),
             asked: self.info.clone(),
-            registry: None,
+            verbs: None,
             authorization: self.authorization.clone().unwrap_or_default(),
             dry_run,
             tracking: Tracking::Update(self.writer(endpoint, now)),

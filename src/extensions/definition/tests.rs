@@ -15,7 +15,7 @@ pub fn context() -> Context {
         namespace: String::new(),
         user: User::anonymous(),
         asked: Default::default(),
-        registry: None,
+        verbs: None,
         authorization: Authorization::default(),
         dry_run: false,
         tracking: Tracking::default(),

@@ -57,7 +57,7 @@ impl Target {
         };
         target.group = group.to_owned();
         target.version = version.to_owned();
-        let registry = context.registry.as_ref();
+        let registry = context.registry();
         match registry.and_then(|registry| registry.plural_of(group, version, kind.kind)) {
             Some(plural) => target.resource = plural.to_string(),
             None => target.unknown = Some("resolve".to_owned()),

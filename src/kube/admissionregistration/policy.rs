@@ -102,7 +102,7 @@ impl<'a> Bound<'a> {
 
 /// The policy of this name; who can't find it out learns what an absent one brings.
 async fn find(context: &Context, plural: &str, name: &str) -> Option<Box<dyn Object>> {
-    let registry = context.registry.as_ref()?;
+    let registry = context.registry()?;
     let found = registry.resource(GROUP, plural)?.find("", name).await;
     found.ok().flatten().map(|stored| stored.object)
 }

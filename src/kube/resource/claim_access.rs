@@ -57,8 +57,7 @@ pub async fn of_results(
 
 async fn admin(context: &Context, path: &Path) -> Option<FieldError> {
     let namespaces = context
-        .registry
-        .as_ref()
+        .registry()
         .and_then(|registry| registry.resource("", "namespaces"));
     let found = match namespaces {
         Some(namespaces) => namespaces

@@ -98,6 +98,12 @@ pub trait Controller: Send + 'static {
     /// The resource whose objects it reconciles: each when it is first seen and when it changes.
     fn reconciles(&self) -> GroupResource;
 
+    /// Keys that it reconciles from the beginning, beside those of the objects that are there: of what is kept right as a
+    /// whole.
+    fn begins_with(&self) -> Vec<NamespacedName> {
+        Vec::new()
+    }
+
     /// Other resources whose changes may concern these objects; see [`Controller::affected`].
     fn watches(&self) -> Vec<GroupResource> {
         Vec::new()

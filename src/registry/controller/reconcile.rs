@@ -45,6 +45,8 @@ impl<C: Controller> Loop<'_, C> {
         if fed.is_none() {
             return;
         }
+        let begun = self.controller.begins_with().into_iter();
+        begun.for_each(|key| self.queue.add(key));
         let mut workers = pin!(join_all(
             (0..self.controller.workers().max(1)).map(|_| self.work(&context))
         ));

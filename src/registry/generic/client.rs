@@ -280,7 +280,7 @@ impl Objects {
             namespace: self.namespace.clone(),
             user: self.client.user.clone(),
             asked: Arc::default(),
-            registry: Some(self.verbs().registry.clone()),
+            verbs: Some(self.client.verbs.clone()),
             authorization: Authorization::default(),
             dry_run: self.client.dry_run,
             tracking: manager.map_or(Tracking::Keep, |manager| Tracking::Update(self.writer(manager))),

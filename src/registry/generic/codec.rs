@@ -3,7 +3,7 @@
 use keelson_machinery::defaults;
 use keelson_machinery::json;
 use keelson_machinery::meta::v1::ObjectMeta;
-use keelson_machinery::object::Object;
+use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::protobuf::{self, Mask};
 use keelson_machinery::scheme::{ConvertError, KindDesc, KindRef};
 use keelson_machinery::status::StatusError;
@@ -11,6 +11,7 @@ use keelson_machinery::yaml;
 use keelson_storage::{Entry, Revision};
 
 use super::encryption::unreadable;
+use super::write::Part;
 use super::{ConversionStrategy, Media, Resource};
 
 /// Where objects have their metadata.
@@ -42,10 +43,10 @@ impl Resource {
         let meta = object.meta_mut();
         let kept = [&mut meta.resource_version, &mut meta.self_link].map(std::mem::take);
         let encoded = match self.storage.is(&self.hub) {
-            true => self.encode_stored(&*object),
+            true => self.encode_stored(as_kind(object)),
             false => {
                 let stored = self.converted(object.clone_object(), &self.hub, &self.storage).await;
-                stored.and_then(|stored| self.encode_stored(&*stored))
+                stored.and_then(|stored| self.encode_stored(as_kind(&*stored)))
             }
         };
         let meta = object.meta_mut();
@@ -54,33 +55,49 @@ impl Resource {
     }
 
     /// Of an object of the storage version.
-    fn encode_stored(&self, stored: &dyn Object) -> Result<Vec<u8>, StatusError> {
+    pub(super) fn encode_stored(&self, stored: &dyn Kind) -> Result<Vec<u8>, StatusError> {
         let media = match self.storage.stored_as_json {
             true => Media::Json,
             false => self.backend.placement.media,
         };
         let json = || {
             let mut out = Vec::new();
-            json::write_kind(as_kind(stored), &mut out);
+            json::write_kind(stored, &mut out);
             out.push(b'\n');
             out
         };
         match media {
-            Media::Protobuf => Ok(protobuf::encode(as_kind(stored))),
+            Media::Protobuf => Ok(protobuf::encode(stored)),
             Media::Json => Ok(json()),
             Media::Yaml => yaml::from_json(&json()).map_err(|e| StatusError::internal_error(e.to_string())),
         }
     }
 
-    /// An object that was just written, as it will be read: with defaults for what preparing took out of it.
-    pub(crate) async fn as_read(&self, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
+    /// An object that was just written, as it will be read: with defaults for what preparing took out of it. `part`: what of
+    /// it was written; other parts than the object itself are answered without what the strategy decorates it with.
+    pub(crate) async fn as_read(
+        &self,
+        object: Box<dyn Object>,
+        part: Part<'_>,
+    ) -> Result<Box<dyn Object>, StatusError> {
         let mut stored = self.converted(object, &self.hub, &self.storage).await?;
         self.apply_defaults(&self.storage, &mut *stored);
-        self.converted(stored, &self.storage, &self.hub).await
+        let mut read = self.converted(stored, &self.storage, &self.hub).await?;
+        if part == Part::Main {
+            self.strategy.decorate(&mut *read);
+        }
+        Ok(read)
     }
 
-    /// The object that an entry holds, with its resource version, as the hub version.
+    /// The object that an entry holds, with its resource version, as the hub version, and as it is shown.
     pub fn decode(&self, entry: &Entry) -> Result<Box<dyn Object>, StatusError> {
+        let mut object = self.decode_base(entry)?;
+        self.strategy.decorate(&mut *object);
+        Ok(object)
+    }
+
+    /// As [`Resource::decode`], but as it is stored: a write begins with that.
+    pub(super) fn decode_base(&self, entry: &Entry) -> Result<Box<dyn Object>, StatusError> {
         let value = match self.known_conversion(entry) {
             Some(converted) => converted,
             None => self.plain_value(entry).map_err(|error| unreadable(entry, &error))?,
@@ -161,6 +178,7 @@ impl Resource {
         let mut object = self.hub.new_object();
         protobuf::read_masked(unknown.raw, object.as_reflect_mut(), mask).ok()?;
         self.apply_defaults(&self.hub, &mut *object);
+        self.strategy.decorate(&mut *object);
         Some(object)
     }
 
@@ -223,6 +241,6 @@ pub(super) fn internal(error: ConvertError) -> StatusError {
     StatusError::internal_error(error.to_string())
 }
 
-fn as_kind(object: &dyn Object) -> &dyn keelson_machinery::object::Kind {
+fn as_kind(object: &dyn Object) -> &dyn Kind {
     object
 }

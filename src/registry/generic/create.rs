@@ -33,7 +33,9 @@ impl Resource {
         target: &Target<'_>,
         object: Box<dyn Object>,
     ) -> Result<Box<dyn Object>, StatusError> {
-        match self.create_unless_there(target, object, None).await? {
+        let created = self.create_unless_there(target, object, None).await;
+        target.reserved.end().await;
+        match created? {
             Ok(object) => Ok(object),
             Err(Taken(name)) => Err(self.exists_already(&target.context.namespace, &name).await),
         }
@@ -84,7 +86,7 @@ impl Resource {
                     if let Some(revision) = revision {
                         object.meta_mut().resource_version = revision.to_string();
                     }
-                    return self.as_read(object).await.map(Ok);
+                    return self.as_read(object, Part::Main).await.map(Ok);
                 }
                 Err(name) => taken = name,
             }
@@ -101,7 +103,7 @@ impl Resource {
         creation: Option<&RequestInfo>,
     ) -> Result<(), StatusError> {
         let context = target.context;
-        target.reserved.release();
+        target.reserved.end().await;
         let reserving = Reserving {
             part: Part::Main,
             new: &mut *object,

@@ -41,6 +41,16 @@ enum Step {
 impl Resource {
     /// Deletes one object, trying again while others change it.
     pub(super) async fn delete(&self, target: &Target<'_>, options: &DeleteOptions) -> Result<Deleted, StatusError> {
+        let deleted = self.delete_attempts(target, options).await;
+        target.reserved.end().await;
+        let mut deleted = deleted?;
+        if deleted.gone {
+            self.strategy.decorate(&mut *deleted.object);
+        }
+        Ok(deleted)
+    }
+
+    async fn delete_attempts(&self, target: &Target<'_>, options: &DeleteOptions) -> Result<Deleted, StatusError> {
         let name = target.name;
         let key = self.key(&target.context.namespace, name)?;
         let mut base = self.base(target.context, &key).await?;
@@ -52,7 +62,7 @@ impl Resource {
             else {
                 return Err(self.not_found(name));
             };
-            target.reserved.release();
+            target.reserved.end().await;
             let attempt = self.try_delete(target, entry, options).await;
             match self.after(entry, *confirmed, attempt).await? {
                 ControlFlow::Break(deleted) => return Ok(deleted),
@@ -69,13 +79,16 @@ impl Resource {
         options: &DeleteOptions,
     ) -> Result<Attempt<Deleted>, StatusError> {
         self.check_readable(entry)?;
-        let mut object = self.decode(entry)?;
+        let mut object = self.decode_base(entry)?;
         self.check_delete_preconditions(&*object, options)?;
         target.admit(Operation::Delete, None, Some(&*object)).await?;
         target.validate(Operation::Delete, None, Some(&*object)).await?;
         let step = self.plan_delete(target.context, &mut *object, options);
         if let Step::Leave = step {
             return Ok(Attempt::Unwritten(Deleted { object, gone: false }));
+        }
+        if !matches!(step, Step::Mark { then_remove: false }) {
+            self.free(target, &*object);
         }
         let writing = target.reserved.writing();
         let attempt = match step {
@@ -134,7 +147,7 @@ impl Resource {
             let now = match &current {
                 Some(entry) => {
                     self.prepare(entry).await?;
-                    Some((entry, self.decode(entry)?))
+                    Some((entry, self.decode_base(entry)?))
                 }
                 None => None,
             };

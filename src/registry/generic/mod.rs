@@ -22,6 +22,7 @@ mod listers;
 pub mod managed;
 pub mod outcome;
 pub mod owners;
+mod record;
 pub mod reservation;
 mod runtime_config;
 mod served;
@@ -78,6 +79,7 @@ pub use listers::{Held, ServerListers};
 pub use outcome::{Answer, Outcome};
 pub use placement::{Media, Placement, StoreOverride};
 pub use read::{Stored, parse_revision};
+pub use record::{Record, Recorded, Replaced};
 #[cfg(test)]
 pub(crate) use reflector::Reflector;
 pub use runtime_config::{RuntimeConfig, RuntimeConfigError};

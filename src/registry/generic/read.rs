@@ -192,6 +192,18 @@ impl Resource {
         Some(held.get(&self.key(namespace, name).ok()?).is_some())
     }
 
+    /// Has memory know what is there: a store that lies elsewhere holds these objects in memory from then on.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub async fn hold(&self) -> Result<(), StatusError> {
+        if self.backend.store.held_position(&self.key_prefix).is_some() {
+            return Ok(());
+        }
+        let held = self.backend.store.snapshot(&self.key_prefix).await;
+        held.map(drop).map_err(|e| self.store_error(e))
+    }
+
     /// The newest revision of the store that has this resource (linearizable).
     pub async fn revision(&self) -> Result<Revision, StatusError> {
         let newest = self.backend.store.current_revision().await;

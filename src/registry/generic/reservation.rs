@@ -3,6 +3,8 @@
 
 use std::cell::RefCell;
 
+use futures_util::future::LocalBoxFuture;
+
 use super::write::Attempt;
 
 /// Something that is taken for one attempt to write. Dropped, it is given back: the write was refused, was a dry run,
@@ -16,24 +18,36 @@ pub trait Reservation {
     fn uncertain(self: Box<Self>) {
         self.commit();
     }
+
+    /// Asked once, when it is held: what ends when everything is done that the end of this reservation takes, whichever end
+    /// that is. The request waits for it before it is answered; the work must not depend on that, since clients leave.
+    /// `None`: whoever ends it does all there is to do.
+    fn settled(&mut self) -> Option<LocalBoxFuture<'static, ()>> {
+        None
+    }
 }
 
 /// The reservations of the attempt that is under way.
 #[derive(Default)]
 pub struct Reserved {
     guards: RefCell<Vec<Box<dyn Reservation>>>,
+    settling: RefCell<Vec<LocalBoxFuture<'static, ()>>>,
 }
 
 impl Reserved {
     /// Keeps a reservation until it is known what becomes of the attempt.
-    pub fn hold(&self, guard: Box<dyn Reservation>) {
+    pub fn hold(&self, mut guard: Box<dyn Reservation>) {
+        self.settling.borrow_mut().extend(guard.settled());
         self.guards.borrow_mut().push(guard);
     }
 
-    /// Gives back what an attempt took that came to nothing.
-    pub(super) fn release(&self) {
+    /// Gives back what an attempt took that came to nothing, and waits for what the end of others takes.
+    pub(super) async fn end(&self) {
         // Taken out first: whoever gives something back may ask for something else.
         drop(self.guards.take());
+        for settled in self.settling.take() {
+            settled.await;
+        }
     }
 
     /// The attempt is about to be sent to the store.
@@ -73,7 +87,9 @@ impl Drop for Writing {
 mod tests {
     use std::rc::Rc;
 
+    use futures_util::FutureExt;
     use keelson_machinery::status::StatusError;
+    use tokio::sync::oneshot;
 
     use super::*;
 
@@ -132,6 +148,40 @@ mod tests {
     #[test]
     fn what_is_never_sent_is_given_back() {
         assert_eq!(ends(drop), ["release"; 2]);
-        assert_eq!(ends(|reserved| reserved.release()), ["release"; 2]);
+        assert_eq!(ends(|reserved| reserved.end().now_or_never().unwrap()), ["release"; 2]);
+    }
+
+    /// Leaves work behind when it ends.
+    struct Slow(
+        Option<oneshot::Sender<()>>,
+        Option<oneshot::Receiver<()>>,
+        Rc<RefCell<Vec<oneshot::Sender<()>>>>,
+    );
+
+    impl Reservation for Slow {
+        fn commit(self: Box<Self>) {}
+        fn settled(&mut self) -> Option<LocalBoxFuture<'static, ()>> {
+            let ended = self.1.take()?;
+            Some(ended.map(drop).boxed_local())
+        }
+    }
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            self.2.borrow_mut().extend(self.0.take());
+        }
+    }
+
+    #[test]
+    fn a_request_waits_for_what_the_end_of_a_reservation_takes() {
+        let work = Rc::default();
+        let (end, ended) = oneshot::channel();
+        let reserved = Reserved::default();
+        reserved.hold(Box::new(Slow(Some(end), Some(ended), Rc::clone(&work))));
+        let mut ending = Box::pin(reserved.end());
+        assert!(ending.as_mut().now_or_never().is_none());
+        work.take().into_iter().for_each(|one| one.send(()).unwrap());
+        assert!(ending.now_or_never().is_some());
+        assert!(reserved.end().now_or_never().is_some(), "it is waited for once");
     }
 }

@@ -14,11 +14,11 @@ use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
 
-use super::Registry;
 use super::managed::Tracking;
 use super::outcome::Answer;
 use super::reservation::Reservation;
 use super::write::Part;
+use super::{Registry, Verbs};
 
 /// Texts for `Warning` headers of an answer.
 pub type Warnings = Rc<RefCell<Vec<String>>>;
@@ -40,8 +40,8 @@ pub struct Context {
     pub user: User,
     /// What the request asks for, as it was let through; of the server's own requests nothing.
     pub asked: Arc<RequestInfo>,
-    /// The other resources of the server, for kinds whose rules look at them.
-    pub registry: Option<Arc<Registry>>,
+    /// The verbs of the server, for kinds whose rules look at other objects or write some.
+    pub verbs: Option<Arc<Verbs>>,
     /// Who may do what, for kinds whose writes give rights.
     pub authorization: Authorization,
     /// Nothing is stored.
@@ -65,6 +65,11 @@ pub struct Confirming<'a, O: ?Sized = dyn Object> {
 }
 
 impl Context {
+    /// The other resources of the server.
+    pub fn registry(&self) -> Option<&Arc<Registry>> {
+        self.verbs.as_ref().map(|verbs| &verbs.registry)
+    }
+
     /// Tells the client something, once the request succeeds.
     pub fn warn(&self, text: impl Into<String>) {
         self.warnings.borrow_mut().push(text.into());
@@ -193,6 +198,16 @@ pub trait Strategy: Send + Sync + 'static {
     ) -> Option<Answer<'a, Box<dyn Reservation>>> {
         None
     }
+
+    /// What others may have again when this object is gone: it is given back by [`Reservation::commit`], once the object is
+    /// removed from the store, and only then. `None`: nothing, as with most kinds.
+    fn frees(&self, _context: &Context, _object: &Self::Object) -> Option<Box<dyn Reservation>> {
+        None
+    }
+
+    /// Fills in, or takes out, what objects that other servers have written lack or have too much of: in what is shown of
+    /// them, and not in the object that a write begins with.
+    fn decorate(&self, _object: &mut Self::Object) {}
 
     /// Before validation of a new object: resets what clients may not set. Called again with each generated name that
     /// is tried.

@@ -144,6 +144,16 @@ impl<S: Strategy<Object: Sized>> Strategy for Typed<S> {
         self.0.reserve(context, Reserving { part, new, old })
     }
 
+    fn frees(&self, context: &Context, object: &dyn Object) -> Option<Box<dyn Reservation>> {
+        self.0.frees(context, shared(object)?)
+    }
+
+    fn decorate(&self, object: &mut dyn Object) {
+        if let Some(object) = changeable(object) {
+            self.0.decorate(object);
+        }
+    }
+
     fn prepare_for_create(&self, context: &Context, object: &mut dyn Object) {
         if let Some(object) = changeable(object) {
             self.0.prepare_for_create(context, object);

@@ -31,6 +31,17 @@ impl Resource {
         request: &UpdateRequest<'_>,
         updater: &mut dyn Updater,
     ) -> Result<Updated, StatusError> {
+        let updated = self.update_attempts(target, request, updater).await;
+        target.reserved.end().await;
+        updated
+    }
+
+    async fn update_attempts(
+        &self,
+        target: &Target<'_>,
+        request: &UpdateRequest<'_>,
+        updater: &mut dyn Updater,
+    ) -> Result<Updated, StatusError> {
         let (context, name) = (target.context, target.name);
         let key = self.key(&context.namespace, name)?;
         let warnings = context.warnings.borrow().len();
@@ -38,7 +49,7 @@ impl Resource {
         for _ in 0..MAX_ATTEMPTS {
             // What an attempt before this one warned of is said again.
             context.warnings.borrow_mut().truncate(warnings);
-            target.reserved.release();
+            target.reserved.end().await;
             let Some(entry) = &base.entry else {
                 if let Ok(created) = self.create_on_update(target, request, updater).await? {
                     return Ok(created);
@@ -103,7 +114,7 @@ impl Resource {
         // Between pieces that take long where the object is large.
         let mut slices = Slices::begin();
         self.check_readable(entry)?;
-        let old = self.decode(entry)?;
+        let old = self.decode_base(entry)?;
         slices.between().await;
         let mut new = updater.make(Some(&*old)).await?;
         slices.between().await;
@@ -137,14 +148,14 @@ impl Resource {
             context.warnings.borrow_mut().extend(warnings);
         }
         if self.is_finished(&*new) {
-            return self.remove_finished(target, entry, new).await;
+            return self.remove_finished(target, entry, new, &*old).await;
         }
         slices.between().await;
         let value = self.encode(&mut *new).await?;
         slices.between().await;
         if context.dry_run || self.holds(entry, &value)? {
             new.meta_mut().resource_version = entry.mod_revision.to_string();
-            return self.as_read(new).await.map(Attempt::Unwritten);
+            return self.as_read(new, part).await.map(Attempt::Unwritten);
         }
         let lease = match entry.lease {
             Some(_) => Lease::New,
@@ -157,7 +168,7 @@ impl Resource {
         match attempt {
             // What is written must not be tried again, whatever becomes of the answer.
             Attempt::Written(()) => Ok(self
-                .as_read(new)
+                .as_read(new, part)
                 .await
                 .map_or_else(Attempt::Uncertain, Attempt::Written)),
             other => Ok(other.map(|()| new)),
@@ -308,10 +319,14 @@ impl Resource {
         target: &Target<'_>,
         entry: &Entry,
         mut new: Box<dyn Object>,
+        old: &dyn Object,
     ) -> Result<Attempt<Box<dyn Object>>, StatusError> {
         if target.context.dry_run {
             return Ok(Attempt::Unwritten(new));
         }
+        // What the object would have got as it goes is given back with it.
+        target.reserved.end().await;
+        self.free(target, old);
         let writing = target.reserved.writing();
         let attempt = self.remove_entry(entry, &mut *new).await;
         writing.end(&attempt);

@@ -233,6 +233,13 @@ impl Resource {
         Ok(())
     }
 
+    /// Has the kind give back, once the object is removed, what others may have then.
+    pub(super) fn free(&self, target: &Target<'_>, object: &dyn Object) {
+        if let Some(guard) = self.strategy.frees(target.context, object) {
+            target.reserved.hold(guard);
+        }
+    }
+
     pub(super) fn verdict(&self, object: &dyn Object, errors: ErrorList) -> Result<(), StatusError> {
         if errors.is_empty() {
             return Ok(());

@@ -187,7 +187,7 @@ impl Rest {
     /// What strategies and plug-ins may know of a request.
     fn context(&self, request: &Request, endpoint: &Endpoint, dry_run: bool) -> Context {
         Context {
-            registry: Some(self.registry.clone()),
+            verbs: Some(self.verbs.clone()),
             ..request.context(endpoint, self.now(), dry_run)
         }
     }

@@ -21,6 +21,7 @@ struct Noting {
     seen: Seen,
     tries: Arc<AtomicUsize>,
     ended: Arc<AtomicUsize>,
+    whole: bool,
 }
 
 impl Controller for Noting {
@@ -30,6 +31,10 @@ impl Controller for Noting {
 
     fn reconciles(&self) -> GroupResource {
         ORDERS
+    }
+
+    fn begins_with(&self) -> Vec<NamespacedName> {
+        Vec::from_iter(self.whole.then(|| key("whole")))
     }
 
     async fn reconcile(&self, key: &NamespacedName, context: &ControllerContext) -> Result<Next, Failure> {
@@ -133,6 +138,17 @@ async fn again_after_is_kept() {
         controllers.run(&verbs, noting),
         Err(RunError::Ending("noting"))
     ));
+}
+
+#[tokio::test]
+async fn what_is_kept_right_as_a_whole_is_reconciled_without_an_object() {
+    let noting = Noting {
+        whole: true,
+        ..Noting::default()
+    };
+    let (_verbs, controllers) = started(&noting);
+    until("the whole", || noting.last("whole") == Some(None)).await;
+    controllers.stop().await;
 }
 
 /// The end waits for what is under way, but not for ever.

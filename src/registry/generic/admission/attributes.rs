@@ -107,7 +107,7 @@ impl Attributes<'_> {
 
     /// The resources of the server, to look something up; `None`: it has no others.
     pub fn registry(&self) -> Option<&Registry> {
-        self.context.registry.as_deref()
+        self.context.registry().map(|registry| &**registry)
     }
 
     /// The metadata of the object, if it has any.

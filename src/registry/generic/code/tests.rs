@@ -89,7 +89,7 @@ fn context() -> Context {
         namespace: String::new(),
         user: User::anonymous(),
         asked: Arc::default(),
-        registry: None,
+        verbs: None,
         authorization: Authorization::default(),
         dry_run: false,
         tracking: Tracking::default(),

@@ -1,0 +1,104 @@
+//! Records: what a server keeps for itself in the store of a resource, as an object to which no path leads.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use keelson_machinery::object::Kind;
+use keelson_machinery::reflect::Reflect;
+use keelson_machinery::status::StatusError;
+use keelson_machinery::{json, protobuf, yaml};
+use keelson_storage::{Entry, Expect, Revision, Write, Written};
+
+use super::Resource;
+use super::encryption::unreadable;
+
+/// One record. It is stored as the objects of its resource are: in the same store and form, encrypted like them.
+pub struct Record<T> {
+    resource: Arc<Resource>,
+    key: String,
+    kind: PhantomData<fn() -> T>,
+}
+
+/// A record as it was read or written.
+pub struct Recorded<T> {
+    /// What it holds.
+    pub value: T,
+    revision: Revision,
+}
+
+/// What became of a write.
+pub enum Replaced<T> {
+    /// It is durable.
+    Done(Recorded<T>),
+    /// Another writer was faster, and this is there now.
+    Overtaken(Option<Recorded<T>>),
+}
+
+impl<T: Kind + Reflect + Default> Record<T> {
+    /// The record at a path below the prefix of all keys: `ranges/servicenodeports`.
+    pub fn new(resource: Arc<Resource>, path: &str) -> Record<T> {
+        let own = format!("{}/", resource.storage.storage_path);
+        let prefix = resource.key_prefix.strip_suffix(&own).unwrap_or(&resource.key_prefix);
+        let key = format!("{prefix}{path}");
+        Record {
+            resource,
+            key,
+            kind: PhantomData,
+        }
+    }
+
+    /// What is there; `None`: nothing.
+    ///
+    /// # Errors
+    /// The store can't be read, or the record.
+    pub async fn read(&self) -> Result<Option<Recorded<T>>, StatusError> {
+        let got = self.resource.backend.store.get(&self.key).await;
+        let got = got.map_err(|error| self.resource.store_error(error))?;
+        self.recorded(got.entry).await
+    }
+
+    /// Writes it in the place of what was read or written before; `None`: there is nothing yet.
+    ///
+    /// # Errors
+    /// The store fails, and it is not known whether it was written.
+    pub async fn replace(&self, replaced: Option<&Recorded<T>>, value: T) -> Result<Replaced<T>, StatusError> {
+        let expect = replaced.map_or(Expect::Absent, |replaced| Expect::Revision(replaced.revision));
+        let encoded = self.resource.encode_stored(&value)?;
+        let put = Write::Put {
+            value: self.resource.seal(&self.key, &encoded)?,
+            lease: None,
+        };
+        let written = self.resource.backend.store.write(&self.key, expect, put).await;
+        match written.map_err(|error| self.resource.store_error(error))? {
+            Written::Done { revision } => Ok(Replaced::Done(Recorded { value, revision })),
+            Written::Conflict { current, .. } => self.recorded(current).await.map(Replaced::Overtaken),
+        }
+    }
+
+    async fn recorded(&self, entry: Option<Entry>) -> Result<Option<Recorded<T>>, StatusError> {
+        let Some(entry) = entry else { return Ok(None) };
+        self.resource.prepare(&entry).await?;
+        let stored = self.resource.plain_value(&entry);
+        let stored = stored.map_err(|error| unreadable(&entry, &error))?;
+        let value = decode(&stored).map_err(|reason| {
+            let key = &self.key;
+            StatusError::internal_error(format!("unable to decode {key}: {reason}"))
+        })?;
+        let revision = entry.mod_revision;
+        Ok(Some(Recorded { value, revision }))
+    }
+}
+
+fn decode<T: Reflect + Default>(stored: &[u8]) -> Result<T, String> {
+    let mut value = T::default();
+    if protobuf::has_envelope(stored) {
+        let unknown = protobuf::decode_envelope(stored).map_err(|e| e.to_string())?;
+        protobuf::read_message(unknown.raw, &mut value).map_err(|e| e.to_string())?;
+    } else if stored.starts_with(b"{") {
+        json::read(stored, &mut value).map_err(|e| e.to_string())?;
+    } else {
+        let text = yaml::to_json(stored).map_err(|e| e.to_string())?;
+        json::read(&text, &mut value).map_err(|e| e.to_string())?;
+    }
+    Ok(value)
+}
