@@ -218,6 +218,7 @@ impl Server {
         if self.kubernetes {
             self.code.merge(keelson_kube::code(&keelson_kube::CodeOptions {
                 event_time_to_live: settings.kubernetes.event_time_to_live,
+                services: settings.services(),
             }));
             self.code.merge(keelson_extensions::code());
             let hooks = keelson_kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));

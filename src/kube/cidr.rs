@@ -99,7 +99,6 @@ pub fn validate(text: &str, stored: &[&str], path: &Path) -> ErrorList {
 }
 
 /// As [`validate`], of a range that is to be in the canonical form too.
-#[cfg_attr(not(test), expect(dead_code, reason = "for kinds whose rules are not written yet"))]
 pub fn validate_canonical(text: &str, path: &Path) -> ErrorList {
     let mut errors = validate(text, &[], path);
     if let (true, Some(range)) = (errors.is_empty(), Cidr::parse(text))

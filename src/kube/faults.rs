@@ -111,6 +111,11 @@ impl<'a> Faults<'a> {
         self.list.len()
     }
 
+    /// Whether there is room for no more: what walks over many items may end.
+    pub fn is_full(&self) -> bool {
+        self.list.is_full()
+    }
+
     /// Takes faults that were found otherwise.
     pub fn extend(&mut self, faults: impl IntoIterator<Item = FieldError>) {
         self.list.extend(faults);

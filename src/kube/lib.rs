@@ -39,6 +39,7 @@ mod typed;
 mod versions;
 
 pub use bootstrap::node_rules;
+pub use core::ServiceOptions;
 pub use core::node_graph::Reader as NodeGraph;
 pub use versions::KNOWN_VERSIONS;
 
@@ -52,12 +53,15 @@ use keelson_registry::KindCode;
 pub struct CodeOptions {
     /// How long events are kept after their last write; `None`: for ever.
     pub event_time_to_live: Option<Duration>,
+    /// The addresses and ports of services.
+    pub services: ServiceOptions,
 }
 
 impl Default for CodeOptions {
     fn default() -> CodeOptions {
         CodeOptions {
             event_time_to_live: Some(core::event::TIME_TO_LIVE),
+            services: ServiceOptions::default(),
         }
     }
 }
@@ -66,7 +70,7 @@ impl Default for CodeOptions {
 pub fn code(options: &CodeOptions) -> KindCode {
     let mut code = KindCode::default();
     code.usual_metadata_checks(&SCHEME, metadata::USUAL);
-    core::register(&mut code, options.event_time_to_live);
+    core::register(&mut code, options.event_time_to_live, &options.services);
     for register in [
         admissionregistration::register,
         apiregistration::register,

@@ -10,8 +10,12 @@ use super::values;
 
 pub(super) const SECTION: &str = "Misc flags";
 
-/// Host bits that a service range may have at most, as in kube-apiserver.
-const MAX_RANGE_BITS: u32 = 20;
+/// Bits in which the addresses of a service range may differ at least and at most, as in kube-apiserver.
+const MIN_RANGE_BITS: u32 = 3;
+const MAX_RANGE_BITS: u32 = 64;
+
+/// The ports that services get on nodes, unless told otherwise.
+const NODE_PORTS: (u16, u16) = (30_000, 32_767);
 
 /// How long events are kept unless told otherwise.
 const EVENT_TIME_TO_LIVE: Duration = Duration::from_secs(60 * 60);
@@ -27,6 +31,15 @@ pub struct Misc {
     /// The address range of cluster IPs in CIDR form; for two address families two of them with a comma between.
     #[arg(long, value_name = "string")]
     pub service_cluster_ip_range: Option<String>,
+
+    /// The ports that services get on nodes, the first and the last: from-to, first+others, or one alone. Default:
+    /// 30000-32767.
+    #[arg(long, value_name = "portRange")]
+    pub service_node_port_range: Option<String>,
+
+    /// The port of the service kubernetes on nodes, if it is to have one. Default: 0, none.
+    #[arg(long, value_name = "int")]
+    pub kubernetes_service_node_port: Option<i32>,
 
     /// How long events are kept; 0 means for ever. Default: 1h0m0s.
     #[arg(long, value_name = "duration")]
@@ -71,12 +84,15 @@ impl Misc {
         for part in text.split(',') {
             let range = cidr(part.trim()).map_err(|reason| OptionError::flag(FLAG, reason))?;
             let bits = if range.base.is_ipv4() { 32 } else { 128 };
-            if bits - u32::from(range.prefix) > MAX_RANGE_BITS {
+            let host_bits = bits - u32::from(range.prefix);
+            if host_bits > MAX_RANGE_BITS {
                 let least = bits - MAX_RANGE_BITS;
-                return Err(OptionError::flag(
-                    FLAG,
-                    format!("{part} is too large; for {bits}-bit addresses, the mask must be >= {least}"),
-                ));
+                let text = format!("{part} is too large; for {bits}-bit addresses, the mask must be >= {least}");
+                return Err(OptionError::flag(FLAG, text));
+            }
+            if host_bits < MIN_RANGE_BITS {
+                let text = format!("{part}: the service cluster IP range must be at least 8 IP addresses");
+                return Err(OptionError::flag(FLAG, text));
             }
             ranges.push(range);
         }
@@ -89,6 +105,56 @@ impl Misc {
             )),
             _ => Err(OptionError::flag(FLAG, "must not hold more than two entries")),
         }
+    }
+}
+
+impl Misc {
+    /// The first and the last of the ports that services get on nodes.
+    pub(super) fn service_node_ports(&self) -> Result<(u16, u16), OptionError> {
+        let text = self.service_node_port_range.as_deref().map_or("", str::trim);
+        if text.is_empty() {
+            return Ok(NODE_PORTS);
+        }
+        port_range(text).map_err(|reason| OptionError::flag("--service-node-port-range", reason))
+    }
+
+    /// The port of the service `kubernetes` on nodes, of those that there are; `None`: it has none.
+    pub(super) fn kubernetes_node_port(&self, (first, last): (u16, u16)) -> Result<Option<u16>, OptionError> {
+        const FLAG: &str = "--kubernetes-service-node-port";
+        let number = self.kubernetes_service_node_port.unwrap_or_default();
+        let Ok(port) = u16::try_from(number) else {
+            let text = format!("{number} must be between 0 and 65535, inclusive");
+            return Err(OptionError::flag(FLAG, text));
+        };
+        match port {
+            0 => Ok(None),
+            port if (first..=last).contains(&port) => Ok(Some(port)),
+            port => Err(OptionError::flag(
+                FLAG,
+                format!("the range {first}-{last} doesn't contain {port}"),
+            )),
+        }
+    }
+}
+
+/// `30000-32767`, `30000+2767` or `30000`.
+fn port_range(text: &str) -> Result<(u16, u16), String> {
+    let number = |text: &str| text.parse::<i64>().map_err(|_| format!("invalid port: {text:?}"));
+    let (low, high) = match (text.split_once('-'), text.split_once('+')) {
+        (None, None) => (number(text)?, number(text)?),
+        (Some((low, high)), None) => (number(low)?, number(high)?),
+        (None, Some((low, others))) => {
+            let low = number(low)?;
+            (low, low.saturating_add(number(others)?))
+        }
+        _ => return Err(format!("unable to parse port range: {text}")),
+    };
+    if high < low {
+        return Err(format!("end port cannot be less than start port: {text}"));
+    }
+    match (u16::try_from(low), u16::try_from(high)) {
+        (Ok(low), Ok(high)) => Ok((low, high)),
+        _ => Err(format!("the port range cannot be greater than 65535: {text}")),
     }
 }
 
@@ -140,6 +206,49 @@ mod tests {
     }
 
     #[test]
+    fn node_ports_are_checked() {
+        let ports = |range: &str| {
+            let misc = Misc {
+                service_node_port_range: Some(range.to_owned()),
+                ..Misc::default()
+            };
+            misc.service_node_ports().map_err(|error| error.to_string())
+        };
+        for (text, range) in [
+            ("", NODE_PORTS),
+            ("30000-30009", (30_000, 30_009)),
+            ("30000+9", (30_000, 30_009)),
+            (" 30000 ", (30_000, 30_000)),
+        ] {
+            assert_eq!(ports(text), Ok(range), "{text}");
+        }
+        for (text, error) in [
+            ("x", "invalid port: \"x\""),
+            ("1-2+3", "unable to parse port range: 1-2+3"),
+            ("9-1", "end port cannot be less than start port: 9-1"),
+            ("1-65536", "the port range cannot be greater than 65535: 1-65536"),
+            ("65535+1", "the port range cannot be greater than 65535: 65535+1"),
+        ] {
+            assert_eq!(ports(text), Err(format!("--service-node-port-range: {error}")));
+        }
+        let of_kubernetes = |number: i32| {
+            let misc = Misc {
+                kubernetes_service_node_port: Some(number),
+                ..Misc::default()
+            };
+            misc.kubernetes_node_port(NODE_PORTS).map_err(|error| error.to_string())
+        };
+        assert_eq!(of_kubernetes(0), Ok(None));
+        assert_eq!(of_kubernetes(30_443), Ok(Some(30_443)));
+        assert!(of_kubernetes(-1).unwrap_err().contains("between 0 and 65535"));
+        assert!(
+            of_kubernetes(443)
+                .unwrap_err()
+                .contains("30000-32767 doesn't contain 443")
+        );
+    }
+
+    #[test]
     fn service_ranges_are_checked() {
         let want = Cidr {
             base: "10.0.0.0".parse().unwrap(),
@@ -151,8 +260,12 @@ mod tests {
             ("10.0.0.0", "invalid CIDR address: 10.0.0.0"),
             ("10.0.0.0/33", "invalid CIDR address: 10.0.0.0/33"),
             (
-                "10.0.0.0/8",
-                "10.0.0.0/8 is too large; for 32-bit addresses, the mask must be >= 12",
+                "fd00::/63",
+                "fd00::/63 is too large; for 128-bit addresses, the mask must be >= 64",
+            ),
+            (
+                "10.0.0.0/30",
+                "10.0.0.0/30: the service cluster IP range must be at least 8 IP addresses",
             ),
             (
                 "10.0.0.0/24,10.1.0.0/24",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use keelson_access::authn::Anonymous;
 use keelson_access::authz::configuration::AuthorizerKind;
-use keelson_kube::bootstrap;
+use keelson_kube::{ServiceOptions, bootstrap};
 use keelson_machinery::scheme::Scheme;
 use keelson_net::client::Egress;
 use keelson_net::tls::TlsSettings;
@@ -107,6 +107,10 @@ pub struct StorageSettings {
 #[derive(Clone, Debug)]
 pub struct KubernetesSettings {
     pub service_ranges: Vec<Cidr>,
+    /// The first and the last port that services get on nodes.
+    pub service_node_ports: (u16, u16),
+    /// That of the service `kubernetes`; `None`: it has none.
+    pub kubernetes_node_port: Option<u16>,
     pub allow_privileged: bool,
     /// How long events are kept; `None`: for ever.
     pub event_time_to_live: Option<Duration>,
@@ -119,6 +123,18 @@ pub struct Log {
 }
 
 impl Settings {
+    /// What the addresses and ports of services depend on.
+    pub fn services(&self) -> ServiceOptions {
+        let mut options = ServiceOptions {
+            node_ports: self.kubernetes.service_node_ports,
+            ..ServiceOptions::default()
+        };
+        if !self.kubernetes.service_ranges.is_empty() {
+            options.ranges = self.kubernetes.service_ranges.iter().map(|range| range.base).collect();
+        }
+        options
+    }
+
     /// What the objects of a fresh server depend on.
     pub fn bootstrap(&self, client_ca_pem: &str) -> bootstrap::Setting {
         let text = |range: &Cidr| (format!("{}/{}", range.base, range.prefix), range.base);
@@ -135,6 +151,8 @@ impl Settings {
                 }),
             flow_control: self.requests.priority_and_fairness,
             roles: self.authorization.has(AuthorizerKind::Rbac),
+            node_ports: self.kubernetes.service_node_ports,
+            kubernetes_node_port: self.kubernetes.kubernetes_node_port,
             ..bootstrap::Setting::default()
         };
         if !self.kubernetes.service_ranges.is_empty() {
@@ -237,8 +255,11 @@ impl Options {
     }
 
     fn kubernetes(&self) -> Result<KubernetesSettings, OptionError> {
+        let service_node_ports = self.misc.service_node_ports()?;
         Ok(KubernetesSettings {
             service_ranges: self.misc.service_ranges()?,
+            service_node_ports,
+            kubernetes_node_port: self.misc.kubernetes_node_port(service_node_ports)?,
             allow_privileged: self.misc.allow_privileged.unwrap_or(false),
             event_time_to_live: self.misc.event_time_to_live()?,
         })

@@ -10,6 +10,7 @@ mod reconcile;
 mod roles;
 mod service;
 mod service_range;
+mod service_repair;
 mod system_namespaces;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,8 @@ use keelson_access::authn::request_header::IdentityHeaders;
 use keelson_server::server::{Hook, HookContext};
 use tokio::sync::oneshot;
 
+use crate::ServiceOptions;
+
 pub use roles::node_rules;
 
 /// The manager of what the server makes, in `managedFields`.
@@ -33,6 +36,10 @@ const MANAGER: &str = "kube-apiserver";
 pub struct Setting {
     /// The ranges of cluster IPs, in CIDR form, each with its first address.
     pub service_ranges: Vec<(String, IpAddr)>,
+    /// The first and the last port that services get on nodes.
+    pub node_ports: (u16, u16),
+    /// That of the service `kubernetes`; `None`: it has none.
+    pub kubernetes_node_port: Option<u16>,
     /// PEM text of the authorities of client certificates; empty: there are none.
     pub client_ca_pem: String,
     /// A proxy that is believed who sends requests.
@@ -57,6 +64,8 @@ impl Default for Setting {
     fn default() -> Setting {
         Setting {
             service_ranges: vec![("10.0.0.0/24".to_owned(), [10, 0, 0, 0].into())],
+            node_ports: ServiceOptions::default().node_ports,
+            kubernetes_node_port: None,
             client_ca_pem: String::new(),
             front_proxy: None,
             flow_control: true,
@@ -69,8 +78,9 @@ impl Default for Setting {
 pub fn hooks(setting: &Setting) -> Vec<Hook> {
     let setting = Rc::new(setting.clone());
     let (flow_control, roles) = (setting.flow_control, setting.roles);
-    let (info, service, range) = (setting.clone(), setting.clone(), setting);
+    let (info, service, range, ports) = (setting.clone(), setting.clone(), setting.clone(), setting.node_ports);
     let (made, levels_made) = oneshot::channel();
+    let (range_sent, range_made) = oneshot::channel();
     let consumer = hook("priority-and-fairness-config-consumer", |context| {
         flow_control::consume(context, levels_made)
     });
@@ -81,6 +91,9 @@ pub fn hooks(setting: &Setting) -> Vec<Hook> {
             authentication_info::run(context, info)
         }),
         hook("start-legacy-token-tracking-controller", token_tracking::run),
+        hook("start-service-ip-repair-controllers", move |context| {
+            service_repair::run(context, ports)
+        }),
     ]);
     hooks.extend(roles.then(|| hook("rbac/bootstrap-roles", roles::run)));
     hooks.extend([
@@ -88,9 +101,11 @@ pub fn hooks(setting: &Setting) -> Vec<Hook> {
         hook("priority-and-fairness-config-producer", |context| {
             flow_control::produce(context, made)
         }),
-        hook("bootstrap-controller", move |context| service::run(context, service)),
+        hook("bootstrap-controller", move |context| {
+            service::run(context, service, range_made)
+        }),
         hook("start-kubernetes-service-cidr-controller", move |context| {
-            service_range::run(context, range)
+            service_range::run(context, range, range_sent)
         }),
     ]);
     hooks

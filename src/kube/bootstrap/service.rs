@@ -2,16 +2,17 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
+use std::time::Duration;
 
 use keelson_api::core::v1::{
     EndpointAddress, EndpointPort, EndpointSubset, Endpoints, Service, ServicePort, ServiceSpec,
 };
 use keelson_api::discovery_k8s_io::v1::{self as discovery, EndpointSlice};
-use keelson_api::networking_k8s_io::v1::{IPAddress, IPAddressSpec, ParentReference};
 use keelson_machinery::intstr::IntOrString;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_server::server::HookContext;
+use tokio::sync::oneshot;
 
 use super::maker::{Maker, Wanted, leave};
 use super::{MANAGER, Setting};
@@ -22,23 +23,20 @@ const NAMESPACE: &str = "default";
 /// Of the service, whatever port the server listens on.
 const PORT: i32 = 443;
 const PORT_NAME: &str = "https";
+/// How often it is looked whether the service is there.
+const PERIOD: Duration = Duration::from_secs(10);
 
-pub(super) async fn run(context: HookContext, setting: Rc<Setting>) -> Result<(), String> {
+/// Makes the service when the range of its address is there, and goes on looking after it.
+pub(super) async fn run(
+    context: HookContext,
+    setting: Rc<Setting>,
+    range_made: oneshot::Receiver<()>,
+) -> Result<(), String> {
     let address: SocketAddr = context
         .advertise
         .parse()
         .map_err(|_| format!("{} is no address that a service can lead to", context.advertise))?;
     let mut wanted = Vec::new();
-    if let Some((_, first)) = setting.service_ranges.first() {
-        let ip = after(*first);
-        wanted.push(make("", "services", Box::new(service(ip, address)), leave));
-        wanted.push(make(
-            "networking.k8s.io",
-            "ipaddresses",
-            Box::new(ip_address(ip)),
-            leave,
-        ));
-    }
     if address.ip().is_loopback() {
         tracing::warn!(%address, "No other machine can reach this address: the service of this server leads nowhere");
     } else {
@@ -54,7 +52,40 @@ pub(super) async fn run(context: HookContext, setting: Rc<Setting>) -> Result<()
         context: &context,
         manager: MANAGER,
     };
-    maker.make_all(&wanted).await
+    maker.make_all(&wanted).await?;
+    // Where it could not be made, that hook says so.
+    let _ = range_made.await;
+    if let Some((_, first)) = setting.service_ranges.first() {
+        let service = service(after(*first), address, setting.kubernetes_node_port);
+        keep(&context, make("", "services", Box::new(service), leave)).await;
+    }
+    Ok(())
+}
+
+/// Makes the service, now or later: its address may be another's, and the server serves all the same.
+async fn keep(context: &HookContext, service: Wanted) {
+    make_service(context, &service).await;
+    let context = context.clone();
+    tokio::task::spawn_local(async move {
+        loop {
+            tokio::time::sleep(PERIOD).await;
+            let services = context.registry.resource("", "services");
+            let is_there = services.and_then(|services| services.is_held(NAMESPACE, NAME));
+            if is_there != Some(true) {
+                make_service(&context, &service).await;
+            }
+        }
+    });
+}
+
+async fn make_service(context: &HookContext, service: &Wanted) {
+    let maker = Maker {
+        context,
+        manager: MANAGER,
+    };
+    if let Err(error) = maker.make(service).await {
+        tracing::warn!(%error, "the service kubernetes could not be made; it is tried again");
+    }
 }
 
 fn make(
@@ -92,12 +123,13 @@ fn family(ip: IpAddr) -> &'static str {
     if ip.is_ipv4() { "IPv4" } else { "IPv6" }
 }
 
-fn service(ip: IpAddr, address: SocketAddr) -> Service {
+fn service(ip: IpAddr, address: SocketAddr, node_port: Option<u16>) -> Service {
     let port = ServicePort {
         name: PORT_NAME.to_owned(),
         protocol: "TCP".to_owned(),
         port: PORT,
         target_port: IntOrString::Int(address.port().into()),
+        node_port: node_port.map(i32::from).unwrap_or_default(),
         ..ServicePort::default()
     };
     Service {
@@ -109,33 +141,12 @@ fn service(ip: IpAddr, address: SocketAddr) -> Service {
         spec: ServiceSpec {
             ports: vec![port],
             cluster_ip: ip.to_string(),
-            cluster_ips: vec![ip.to_string()],
-            r#type: "ClusterIP".to_owned(),
+            r#type: if node_port.is_some() { "NodePort" } else { "ClusterIP" }.to_owned(),
             session_affinity: "None".to_owned(),
-            ip_families: vec![family(ip).to_owned()],
             ip_family_policy: Some("SingleStack".to_owned()),
-            internal_traffic_policy: Some("Cluster".to_owned()),
             ..ServiceSpec::default()
         },
         ..Service::default()
-    }
-}
-
-fn ip_address(ip: IpAddr) -> IPAddress {
-    let labels = [
-        ("ipaddress.kubernetes.io/ip-family", family(ip)),
-        ("ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io"),
-    ];
-    IPAddress {
-        metadata: metadata(&ip.to_string(), "", labels),
-        spec: IPAddressSpec {
-            parent_ref: Some(Box::new(ParentReference {
-                resource: "services".to_owned(),
-                namespace: NAMESPACE.to_owned(),
-                name: NAME.to_owned(),
-                ..ParentReference::default()
-            })),
-        },
     }
 }
 

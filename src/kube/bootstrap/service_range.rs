@@ -1,14 +1,17 @@
-//! The ServiceCIDR of the ranges that the command line gives.
+//! The ServiceCIDR of the ranges that the command line gives, which is kept there.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use keelson_api::networking_k8s_io::v1::{ServiceCIDR, ServiceCIDRSpec};
-use keelson_machinery::meta::v1::{Condition, ObjectMeta};
+use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
-use keelson_machinery::time::Time;
+use keelson_machinery::status::StatusError;
 use keelson_server::server::HookContext;
+use serde_json::json;
+use tokio::sync::oneshot;
 
-use super::maker::{Maker, Wanted, leave, retried};
+use super::maker::{Maker, Wanted, retried};
 use super::{MANAGER, Setting};
 use crate::typed::typed;
 
@@ -17,9 +20,41 @@ const PLURAL: &str = "servicecidrs";
 const NAME: &str = "kubernetes";
 /// Owns the status.
 const CONTROLLER: &str = "kubernetes-service-cidr-controller";
+/// How often it is looked at again.
+const PERIOD: Duration = Duration::from_secs(10);
 
-pub(super) async fn run(context: HookContext, setting: Rc<Setting>) -> Result<(), String> {
-    let range = ServiceCIDR {
+/// Makes it, says so, and goes on looking after it.
+pub(super) async fn run(context: HookContext, setting: Rc<Setting>, made: oneshot::Sender<()>) -> Result<(), String> {
+    let wanted = Wanted {
+        group: GROUP,
+        plural: PLURAL,
+        object: Box::new(range(&setting)),
+        reconcile: with_second_family,
+    };
+    let all = [wanted];
+    Maker {
+        context: &context,
+        manager: MANAGER,
+    }
+    .make_all(&all)
+    .await?;
+    retried(|| Box::pin(settle(&context, &all))).await?;
+    // Nobody may be waiting.
+    let _ = made.send(());
+    let context = context.clone();
+    tokio::task::spawn_local(async move {
+        loop {
+            tokio::time::sleep(PERIOD).await;
+            if let Err(error) = settle(&context, &all).await {
+                tracing::warn!(%error, "the range of services could not be looked after; it is tried again");
+            }
+        }
+    });
+    Ok(())
+}
+
+fn range(setting: &Setting) -> ServiceCIDR {
+    ServiceCIDR {
         metadata: ObjectMeta {
             name: NAME.to_owned(),
             ..ObjectMeta::default()
@@ -28,48 +63,72 @@ pub(super) async fn run(context: HookContext, setting: Rc<Setting>) -> Result<()
             cidrs: setting.service_ranges.iter().map(|(cidr, _)| cidr.clone()).collect(),
         },
         ..ServiceCIDR::default()
-    };
-    let wanted = Wanted {
-        group: GROUP,
-        plural: PLURAL,
-        object: Box::new(range),
-        reconcile: leave,
-    };
-    let (context, manager) = (&context, MANAGER);
-    Maker { context, manager }.make_all(&[wanted]).await?;
-    let maker = &Maker {
-        context,
-        manager: CONTROLLER,
-    };
-    let Some(ranges) = maker.objects(GROUP, PLURAL, "") else {
-        return Ok(());
-    };
-    let ranges = &ranges.subresource("status").map_err(|error| error.to_string())?;
-    retried(|| {
-        Box::pin(async {
-            let now = ranges.now();
-            maker.update(ranges, NAME, &|stored| ready(stored, now)).await
-        })
-    })
-    .await
+    }
 }
 
-fn ready(stored: &dyn Object, now: Time) -> Option<Box<dyn Object>> {
-    let mut range = typed::<ServiceCIDR>(stored)?.clone();
-    let conditions = &mut range.status.conditions;
-    if conditions
-        .iter()
-        .any(|condition| condition.r#type == "Ready" && condition.status == "True")
-    {
+/// A range of one family gets the second beside it; another range than that of the command line stays.
+fn with_second_family(stored: &dyn Object, wanted: &dyn Object) -> Option<Box<dyn Object>> {
+    let (stored, wanted) = (typed::<ServiceCIDR>(stored)?, typed::<ServiceCIDR>(wanted)?);
+    let (was, is) = (&stored.spec.cidrs, &wanted.spec.cidrs);
+    if (was.len(), is.len()) != (1, 2) || was.first() != is.first() {
         return None;
     }
-    conditions.retain(|condition| condition.r#type != "Ready");
-    conditions.push(Condition {
-        r#type: "Ready".to_owned(),
-        status: "True".to_owned(),
-        last_transition_time: now.truncate_to_seconds(),
-        message: "Kubernetes default Service CIDR is ready".to_owned(),
-        ..Condition::default()
+    let mut new = stored.clone();
+    new.spec.cidrs.clone_from(is);
+    Some(Box::new(new))
+}
+
+/// Makes it again if it went, and says that it is ready where nobody has said anything of that.
+async fn settle(context: &HookContext, wanted: &[Wanted]) -> Result<(), StatusError> {
+    let maker = Maker {
+        context,
+        manager: MANAGER,
+    };
+    for one in wanted {
+        maker.make(one).await?;
+        let Some(ranges) = maker.objects(GROUP, PLURAL, "") else {
+            return Ok(());
+        };
+        let stored = ranges.find(NAME).await?;
+        let stored = stored.as_ref().and_then(|stored| typed::<ServiceCIDR>(&*stored.object));
+        let wanted = typed::<ServiceCIDR>(&*one.object);
+        if let (Some(stored), Some(wanted)) = (stored, wanted)
+            && is_to_be_ready(stored, wanted)
+        {
+            say_ready(context).await?;
+        }
+    }
+    Ok(())
+}
+
+fn is_to_be_ready(stored: &ServiceCIDR, wanted: &ServiceCIDR) -> bool {
+    let said = stored
+        .status
+        .conditions
+        .iter()
+        .find(|condition| condition.r#type == "Ready");
+    stored.metadata.deletion_timestamp.is_none()
+        && stored.spec.cidrs == wanted.spec.cidrs
+        && said.is_none_or(|condition| condition.status == "Unknown")
+}
+
+async fn say_ready(context: &HookContext) -> Result<(), StatusError> {
+    let client = context.client(CONTROLLER);
+    let ranges = client.of::<ServiceCIDR>("")?.subresource("status")?.objects;
+    let document = json!({
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": NAME},
+        "status": {"conditions": [{
+            "type": "Ready",
+            "status": "True",
+            "lastTransitionTime": ranges.now().to_string(),
+            "message": "Kubernetes default Service CIDR is ready",
+        }]},
     });
-    Some(Box::new(range))
+    match ranges.apply(NAME, &document).await {
+        // It went meanwhile.
+        Err(error) if error.code == 404 => Ok(()),
+        done => done.map(drop),
+    }
 }

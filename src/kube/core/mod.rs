@@ -29,8 +29,10 @@ use std::time::Duration;
 
 use keelson_registry::KindCode;
 
-/// Registers the rules of this group, with the time that events are kept.
-pub fn register(code: &mut KindCode, event_time_to_live: Option<Duration>) {
+pub use service::ServiceOptions;
+
+/// Registers the rules of this group, with the time that events are kept and what services get.
+pub fn register(code: &mut KindCode, event_time_to_live: Option<Duration>, services: &ServiceOptions) {
     event::register(code, event_time_to_live);
     config_map::register(code);
     endpoints::register(code);
@@ -44,7 +46,7 @@ pub fn register(code: &mut KindCode, event_time_to_live: Option<Duration>) {
     replication_controller::register(code);
     resource_quota::register(code);
     secret::register(code);
-    service::register(code);
+    service::register(code, services);
     service_account::register(code);
     subresources::register(code);
 }

@@ -1,13 +1,142 @@
 //! Addresses that are taken.
 
-use keelson_api::networking_k8s_io::v1::IPAddress;
-use keelson_registry::{Kept, KindCode};
+use keelson_api::networking_k8s_io::v1::{IPAddress, ParentReference};
+use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
+use keelson_machinery::validation::names;
+use keelson_registry::{Context, KindCode, Strategy};
+use serde_json::json;
 
 use crate::cells;
+use crate::ip;
+use crate::typed::{IMMUTABLE, same};
 
 /// Registers the rules of addresses.
 pub fn register(code: &mut KindCode) {
     code.kind::<IPAddress>()
-        .kept([Kept::at("spec.parentRef")])
+        .strategy(IpAddressStrategy)
         .cells(cells::networking::IP_ADDRESS);
+}
+
+/// The rules of addresses.
+struct IpAddressStrategy;
+
+impl Strategy for IpAddressStrategy {
+    type Object = IPAddress;
+
+    fn validate(&self, _context: &Context, object: &IPAddress) -> ErrorList {
+        let mut errors = ErrorList::default();
+        let name = &object.metadata.name;
+        if !name.is_empty() {
+            let path = Path::new("metadata").child("name");
+            errors.extend(ip::validate_canonical(name, &[], &path));
+        }
+        errors.extend(parent(object));
+        errors
+    }
+
+    /// Whose it is stays.
+    fn validate_update(&self, _context: &Context, new: &IPAddress, old: &IPAddress) -> ErrorList {
+        let mut errors = parent(new);
+        let (now, before) = (new.spec.parent_ref.as_deref(), old.spec.parent_ref.as_deref());
+        if !same(now, before) {
+            let path = Path::new("spec").child("parentRef");
+            errors.push(FieldError::invalid(&path, shown(now), IMMUTABLE));
+        }
+        errors
+    }
+}
+
+/// A parent by the names that the API has for itself.
+fn shown(parent: Option<&ParentReference>) -> BadValue {
+    parent.map_or_else(BadValue::null, |parent| {
+        let text = |text: &str| json!(text).to_string();
+        BadValue::json(format!(
+            r#"{{"Group":{},"Resource":{},"Namespace":{},"Name":{}}}"#,
+            text(&parent.group),
+            text(&parent.resource),
+            text(&parent.namespace),
+            text(&parent.name)
+        ))
+    })
+}
+
+/// What is wrong with the name of whose it is; that there is one says the definition.
+fn parent(object: &IPAddress) -> ErrorList {
+    let mut errors = ErrorList::default();
+    let path = Path::new("spec").child("parentRef");
+    let Some(parent) = &object.spec.parent_ref else {
+        return errors;
+    };
+    let subdomain: fn(&str) -> Vec<String> = names::dns_subdomain;
+    for (field, value, required, texts) in [
+        ("group", &parent.group, false, subdomain),
+        ("resource", &parent.resource, true, names::path_segment),
+        ("name", &parent.name, true, names::path_segment),
+        ("namespace", &parent.namespace, false, names::path_segment),
+    ] {
+        let path = path.child(field);
+        match value.as_str() {
+            "" if required => errors.push(FieldError::required(&path, "")),
+            "" => {}
+            value => errors.extend(
+                texts(value)
+                    .into_iter()
+                    .map(|text| FieldError::invalid(&path, value, text)),
+            ),
+        }
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{context, lines, read};
+
+    fn address(name: &str, parent: &str) -> IPAddress {
+        read(&format!(
+            r#"{{"metadata":{{"name":"{name}"}},"spec":{{"parentRef":{{{parent}}}}}}}"#
+        ))
+    }
+
+    const PARENT: &str = r#""resource":"services","namespace":"b","name":"a""#;
+
+    #[test]
+    fn an_address_has_one_name_and_somebody_whose_it_is() {
+        for (name, parent, expected) in [
+            ("10.0.0.1", PARENT, ""),
+            (
+                "FD00::1",
+                PARENT,
+                "metadata.name: Invalid value: \"FD00::1\": must be in canonical form (\"fd00::1\")",
+            ),
+            (
+                "fd00::1",
+                r#""group":"A","name":"a/b""#,
+                "spec.parentRef.group: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case \
+                 alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. \
+                 'example.com', regex used for validation is \
+                 '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')\n\
+                 spec.parentRef.resource: Required value\n\
+                 spec.parentRef.name: Invalid value: \"a/b\": may not contain '/'",
+            ),
+        ] {
+            let found = IpAddressStrategy.validate(&context(), &address(name, parent));
+            assert_eq!(lines(&found), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn whose_it_is_stays() {
+        let (old, new) = (
+            address("10.0.0.1", PARENT),
+            address("10.0.0.1", &PARENT.replace("\"a\"", "\"c\"")),
+        );
+        assert_eq!(lines(&IpAddressStrategy.validate_update(&context(), &old, &old)), "");
+        assert_eq!(
+            lines(&IpAddressStrategy.validate_update(&context(), &new, &old)),
+            "spec.parentRef: Invalid value: {\"Group\":\"\",\"Resource\":\"services\",\"Namespace\":\"b\",\
+             \"Name\":\"c\"}: field is immutable"
+        );
+    }
 }

@@ -1,11 +1,13 @@
 //! Ranges of service addresses.
 
-use keelson_api::networking_k8s_io::v1::ServiceCIDR;
-use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_api::networking_k8s_io::v1::{ServiceCIDR, ServiceCIDRSpec};
+use keelson_machinery::field::text::json_list;
+use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_registry::write::Part;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
+use crate::cidr::{self, Cidr};
 use crate::metadata;
 use crate::typed::{IMMUTABLE, keep_all_metadata};
 
@@ -23,17 +25,25 @@ struct ServiceCidrStrategy;
 impl Strategy for ServiceCidrStrategy {
     type Object = ServiceCIDR;
 
+    fn validate(&self, _context: &Context, object: &ServiceCIDR) -> ErrorList {
+        ranges(&object.spec)
+    }
+
     /// A range of one family may get one of the other beside it; else nothing changes.
     fn validate_update(&self, _context: &Context, new: &ServiceCIDR, old: &ServiceCIDR) -> ErrorList {
         let (now, was) = (&new.spec.cidrs, &old.spec.cidrs);
         let path = Path::new("spec").child("cidrs");
         if now.len() != was.len() && (was.len(), now.len()) != (1, 2) {
-            return FieldError::invalid(&path, shown(now), IMMUTABLE).into();
+            return FieldError::invalid(&path, now.as_slice(), IMMUTABLE).into();
         }
         let changed = now.iter().zip(was).enumerate().filter(|(_, (now, was))| now != was);
-        changed
+        let mut errors: ErrorList = changed
             .map(|(place, (now, _))| FieldError::invalid(&path.index(place), now, IMMUTABLE))
-            .collect()
+            .collect();
+        if now.len() != was.len() {
+            errors.extend(ranges(&new.spec));
+        }
+        errors
     }
 
     fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
@@ -48,8 +58,35 @@ impl Strategy for ServiceCidrStrategy {
     }
 }
 
-fn shown(ranges: &[String]) -> keelson_machinery::field::BadValue {
-    keelson_machinery::field::BadValue::json(serde_json::Value::from(ranges.to_vec()).to_string())
+/// One range, or one of each family.
+fn ranges(spec: &ServiceCIDRSpec) -> ErrorList {
+    let path = Path::new("spec").child("cidrs");
+    let ranges = spec.cidrs.as_slice();
+    match ranges.len() {
+        0 => return FieldError::required(&path, "at least one CIDR required").into(),
+        1 | 2 => {}
+        // The API shows what is around the list, by the names that it has for itself.
+        _ => {
+            let shown = BadValue::json(format!(
+                "{{\"CIDRs\":{}}}",
+                json_list(ranges.iter().map(String::as_str))
+            ));
+            return FieldError::invalid(&path, shown, "may only hold up to 2 values").into();
+        }
+    }
+    let mut errors = ErrorList::default();
+    for (place, text) in ranges.iter().enumerate() {
+        errors.extend(cidr::validate_canonical(text, &path.index(place)));
+    }
+    let is_v4 = |text: &String| Cidr::parse(text).map(|range| range.address.to_canonical().is_ipv4());
+    if let [one, other] = ranges
+        && is_v4(one).is_some()
+        && is_v4(one) == is_v4(other)
+    {
+        let text = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
+        errors.push(FieldError::invalid(&path, ranges, text));
+    }
+    errors
 }
 
 #[cfg(test)]
@@ -65,10 +102,41 @@ mod tests {
         };
         let at = |place: &str, value: &str| format!("spec.cidrs{place}: Invalid value: {value}: field is immutable");
         assert_eq!(changed(r#""a""#, r#""a""#), "");
-        assert_eq!(changed(r#""a""#, r#""a","b""#), "");
-        assert_eq!(changed(r#""a""#, r#""b","a""#), at("[0]", "\"b\""));
+        assert_eq!(changed(r#""10.0.0.0/24""#, r#""10.0.0.0/24","fd00::/64""#), "");
+        assert!(changed(r#""10.0.0.0/24""#, r#""10.0.0.0/24","10.0.1.0/24""#).contains("no more than one IP"));
+        assert!(changed(r#""a""#, r#""b","a""#).starts_with(&at("[0]", "\"b\"")));
         assert_eq!(changed(r#""a""#, r#""b""#), at("[0]", "\"b\""));
         assert_eq!(changed(r#""a","b""#, r#""a","c""#), at("[1]", "\"c\""));
         assert_eq!(changed(r#""a","b""#, r#""a""#), at("", "[\"a\"]"));
+    }
+
+    #[test]
+    fn ranges_are_one_of_each_family() {
+        for (cidrs, expected) in [
+            (r#""10.0.0.0/24""#, ""),
+            (r#""10.0.0.0/24","fd00::/64""#, ""),
+            ("", "spec.cidrs: Required value: at least one CIDR required"),
+            (
+                r#""a","b","c""#,
+                "spec.cidrs: Invalid value: {\"CIDRs\":[\"a\",\"b\",\"c\"]}: may only hold up to 2 values",
+            ),
+            (
+                r#""10.0.0.0/24","10.0.1.0/24""#,
+                "spec.cidrs: Invalid value: [\"10.0.0.0/24\",\"10.0.1.0/24\"]: may specify no more than one IP for each IP \
+                 family, i.e 192.168.0.0/24 and 2001:db8::/64",
+            ),
+            (
+                r#""FD00::/64""#,
+                "spec.cidrs[0]: Invalid value: \"FD00::/64\": must be in canonical form (\"fd00::/64\")",
+            ),
+            (
+                r#""x","y""#,
+                "spec.cidrs[0]: Invalid value: \"x\": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)\n\
+                 spec.cidrs[1]: Invalid value: \"y\": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
+            ),
+        ] {
+            let object: ServiceCIDR = read(&format!(r#"{{"spec":{{"cidrs":[{cidrs}]}}}}"#));
+            assert_eq!(lines(&ServiceCidrStrategy.validate(&context(), &object)), expected);
+        }
     }
 }

@@ -70,6 +70,21 @@ impl Strategy for Numbering {
             Ok(Box::new(guard) as Box<dyn Reservation>)
         }))
     }
+
+    fn frees(&self, _context: &Context, order: &Order) -> Option<Box<dyn Reservation>> {
+        let number = order.metadata.labels.get(NUMBER)?.parse().ok()?;
+        Some(Box::new(Freed(self.0.clone(), number)))
+    }
+}
+
+/// The number of an order that is removed.
+struct Freed(Arc<Numbers>, u32);
+
+impl Reservation for Freed {
+    fn commit(self: Box<Self>) {
+        self.0.0.lock().unwrap().remove(&self.1);
+    }
+    fn uncertain(self: Box<Self>) {}
 }
 
 struct Guard(Arc<Numbers>, u32);
@@ -207,4 +222,34 @@ async fn a_write_of_which_nothing_is_known_keeps_what_it_took() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("{:?}", setting.numbers.states());
+}
+
+/// Whichever request removes the object: what it had is free then, and not before.
+#[tokio::test]
+async fn a_deletion_frees_what_the_object_took() {
+    let mut setting = Setting::new().await;
+    assert_eq!(setting.create("", |_| {}).await.0, 201);
+    let deletions = [
+        (format!("{ONE}?dryRun=All"), json!({}), 200),
+        (ONE.to_owned(), json!({"preconditions": {"uid": "other"}}), 409),
+    ];
+    for (path, options, status) in deletions {
+        let told = setting.client.send("DELETE", &path, JSON, &options.to_string()).await;
+        assert_eq!(told.0, status, "{told:?}");
+        assert_eq!(setting.numbers.states(), [(1, State::Taken)]);
+    }
+    setting.store.plan([Failed(StoreError::Unavailable("gone".to_owned()))]);
+    assert_eq!(setting.client.send("DELETE", ONE, JSON, "").await.0, 503);
+    assert_eq!(setting.numbers.states(), [(1, State::Taken)], "it may be there still");
+    let hold = json!({"metadata": {"finalizers": ["example.test/hold"]}}).to_string();
+    assert_eq!(setting.client.send("PATCH", ONE, MERGE_PATCH, &hold).await.0, 200);
+    assert_eq!(setting.client.send("DELETE", ONE, JSON, "").await.0, 200);
+    assert_eq!(setting.numbers.states(), [(1, State::Taken)], "it is held");
+    // What the last write would give it is given back with the rest.
+    let release = json!({"metadata": {"finalizers": null, "labels": {NUMBER: null}}}).to_string();
+    assert_eq!(setting.client.send("PATCH", ONE, MERGE_PATCH, &release).await.0, 200);
+    assert_eq!(setting.numbers.states(), []);
+    assert_eq!(setting.create("", |_| {}).await.0, 201);
+    assert_eq!(setting.client.send("DELETE", ONE, JSON, "").await.0, 200);
+    assert_eq!(setting.numbers.states(), []);
 }
