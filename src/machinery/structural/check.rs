@@ -12,6 +12,8 @@ mod structure;
 
 use super::schema::{JsonSchema, Keywords, SchemaType};
 use crate::field::{BadValue, ErrorList, FieldError, Path};
+pub(super) use structure::is_structural;
+
 use keywords::Walk;
 use place::Place;
 
@@ -39,7 +41,7 @@ impl Requirements {
             lists::items(schema, &Place::Root(&Path::root()), &mut |_| found = true);
             found
         };
-        let was_structural = old.iter().all(|schema| structure::is_structural(schema));
+        let was_structural = old.iter().all(|schema| is_structural(schema));
         let needs_structure = |schema: &JsonSchema| {
             schema.default.is_some()
                 || schema.topology.is_some()
@@ -52,7 +54,7 @@ impl Requirements {
                 || new.schemas.iter().any(|schema| schema.any(&needs_structure)),
             pruned_defaults: !old
                 .iter()
-                .any(|schema| structure::is_structural(schema) && defaults::has_unknown(schema)),
+                .any(|schema| is_structural(schema) && defaults::has_unknown(schema)),
             valid_types: !any(&|schema| schema.ty == SchemaType::Other),
             atomic_sets: !any(&|schema| lists::not_atomic(schema).is_some()),
             map_keys: !any(&has_keys_of_none),

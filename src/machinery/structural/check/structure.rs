@@ -19,7 +19,7 @@ pub(super) fn check(schema: &JsonSchema, path: &Path) -> Vec<FieldError> {
 }
 
 /// Whether a schema is a structural one.
-pub(super) fn is_structural(schema: &JsonSchema) -> bool {
+pub(in crate::structural) fn is_structural(schema: &JsonSchema) -> bool {
     super::convertible::obstacle(schema).is_none() && check(schema, &Path::root()).is_empty()
 }
 
