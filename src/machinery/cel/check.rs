@@ -7,7 +7,7 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, L
 use super::Environment;
 use super::error::Misplaced;
 use super::eval::{Fits, Kind, Literal, Loop, Node};
-use super::library::{Library, literal_argument};
+use super::library::{FormatPart, Library, format_parts, literal_argument};
 use super::signature::Function;
 use super::syntax::Parsed;
 use super::types::{Inference, Type};
@@ -24,6 +24,7 @@ pub(super) fn check(environment: &Environment, parsed: &Parsed<'_>) -> Result<(N
         faults: Vec::new(),
         literals: Vec::new(),
         aggregates: Vec::new(),
+        formats: Vec::new(),
         in_format: false,
         depth: 0,
         parsed,
@@ -31,13 +32,45 @@ pub(super) fn check(environment: &Environment, parsed: &Parsed<'_>) -> Result<(N
     let (mut node, ty) = checker.node(parsed.expression);
     node.settle(&checker.inference);
     if checker.faults.is_empty() {
-        let mixed = checker.mixed();
-        checker.faults = checker.literals;
-        checker.faults.extend(mixed);
+        let mut late = std::mem::take(&mut checker.literals);
+        late.extend(checker.mixed().chain(checker.unfit()));
+        late.sort_by_key(|fault| (fault.line, fault.column));
+        checker.faults = late;
     }
     match checker.faults.is_empty() {
         true => Ok((node, checker.inference.finish(&ty))),
         false => Err(checker.faults),
+    }
+}
+
+/// A text with places.
+struct Format {
+    /// Of the call.
+    id: u64,
+    text: String,
+    values: Vec<(u64, Type)>,
+}
+
+impl Format {
+    /// The first thing that is wrong, and where.
+    fn fault(&self, inference: &Inference) -> Option<(u64, String)> {
+        let mut values = self.values.iter();
+        let mut places = 0;
+        for part in format_parts(&self.text, self.values.len()) {
+            let clause = match part {
+                Ok(FormatPart::Text(_)) => continue,
+                Ok(FormatPart::Place(clause)) => clause,
+                Err(text) => return Some((self.id, text)),
+            };
+            places += 1;
+            let (id, ty) = values.next()?;
+            if let Err(text) = clause.accepts(&inference.finish(ty)) {
+                return Some((*id, text));
+            }
+        }
+        let given = self.values.len();
+        let text = format!("too many arguments supplied to string.format (expected {places}, got {given})");
+        (given > places).then_some((self.id, text))
     }
 }
 
@@ -52,6 +85,8 @@ pub(super) struct Checker<'a> {
     /// Types of the parts of lists and maps that are written out, which have to be the same. They are compared when there
     /// are no other mistakes.
     aggregates: Vec<Vec<(u64, Type)>>,
+    /// Texts with places, if these and what fills them are written out. They are looked at then too.
+    formats: Vec<Format>,
     /// Within a text whose places take values of all types.
     in_format: bool,
     depth: usize,
@@ -88,7 +123,8 @@ impl Checker<'_> {
             Expr::Call(call) => self.call(node.id, call),
             Expr::List(list) => {
                 let optional = &list.optional_indices;
-                let (nodes, ty) = self.elements(&list.elements, optional);
+                let (nodes, types, ty) = self.elements(&list.elements, optional);
+                self.same(types);
                 let optional = nodes.iter().enumerate().map(|(n, _)| optional.contains(&n)).collect();
                 (Node::of(Kind::List(nodes, optional)), Type::list(ty))
             }
@@ -194,7 +230,10 @@ impl Checker<'_> {
         self.in_format |= call.func_name == "format";
         let target = call.target.as_deref().map(|target| self.node(target));
         let member = target.is_some();
-        let own: Vec<Checked> = call.args.iter().map(|argument| self.node(argument)).collect();
+        let own: Vec<Checked> = match (call.func_name.as_str(), call.target.as_deref(), call.args.as_slice()) {
+            ("format", Some(target), [argument]) => vec![self.filled(id, target, argument)],
+            (_, _, arguments) => arguments.iter().map(|argument| self.node(argument)).collect(),
+        };
         self.in_format = outside;
         let arguments: Vec<Checked> = target.into_iter().chain(own).collect();
         match library.functions.get(call.func_name.as_str()) {
@@ -313,7 +352,7 @@ impl Checker<'_> {
     }
 
     /// Parts of a list. Where they are of several types, the list is one of anything.
-    fn elements(&mut self, nodes: &[IdedExpr], optional: &[usize]) -> (Vec<Node>, Type) {
+    fn elements(&mut self, nodes: &[IdedExpr], optional: &[usize]) -> (Vec<Node>, Vec<(u64, Type)>, Type) {
         let mut common = self.inference.fresh();
         let (mut checked, mut types) = (Vec::new(), Vec::new());
         for (n, node) in nodes.iter().enumerate() {
@@ -325,8 +364,31 @@ impl Checker<'_> {
             types.push((node.id, ty));
             checked.push(one);
         }
-        self.same(types);
-        (checked, common)
+        (checked, types, common)
+    }
+
+    /// What fills the places of a text.
+    fn filled(&mut self, id: u64, text: &IdedExpr, values: &IdedExpr) -> Checked {
+        let (Expr::Literal(LiteralValue::String(text)), Expr::List(list)) = (&text.expr, &values.expr) else {
+            return self.node(values);
+        };
+        let (nodes, types, _) = self.elements(&list.elements, &[]);
+        self.formats.push(Format {
+            id,
+            text: text.inner().to_owned(),
+            values: types,
+        });
+        let optional = vec![false; nodes.len()];
+        (Node::of(Kind::List(nodes, optional)), Type::list(Type::Dyn))
+    }
+
+    /// What is wrong with the places of texts, and with what fills them.
+    fn unfit(&self) -> impl Iterator<Item = Misplaced> {
+        self.formats.iter().filter_map(|format| {
+            let (id, text) = format.fault(&self.inference)?;
+            let (line, column) = self.parsed.place(id);
+            Some(Misplaced { line, column, text })
+        })
     }
 
     /// A part that is there if its optional value is; its type is that of the value.
@@ -353,16 +415,15 @@ impl Checker<'_> {
     }
 
     /// The first part of each list and map that is of another type than those before.
-    fn mixed(&self) -> Vec<Misplaced> {
-        let different = self.aggregates.iter().filter_map(|types| {
+    fn mixed(&self) -> impl Iterator<Item = Misplaced> {
+        self.aggregates.iter().filter_map(|types| {
             let mut types = types.iter().map(|(id, ty)| (*id, self.inference.finish(ty)));
             let (_, first) = types.next()?;
             let (id, other) = types.find(|(_, ty)| *ty != first)?;
             let (line, column) = self.parsed.place(id);
             let text = format!("expected type '{}' but found '{}'", first.shown(), other.shown());
             Some(Misplaced { line, column, text })
-        });
-        different.collect()
+        })
     }
 
     fn map(&mut self, entries: &[cel::common::ast::IdedEntryExpr]) -> Checked {

@@ -60,6 +60,10 @@ pub enum Fault {
 }
 
 impl Fault {
+    pub(super) fn uint_overflow() -> Fault {
+        Fault::function("unsigned integer overflow")
+    }
+
     pub(super) fn function(text: impl Into<String>) -> Fault {
         Fault::Function(text.into())
     }

@@ -653,7 +653,12 @@ fn no_overload(name: &str, values: &[Value<'_>]) -> Fault {
     let operator = !name.starts_with(|c: char| c.is_ascii_alphabetic());
     match name {
         "contains" | "startsWith" | "endsWith" | "matches" | "find" | "findAll" => Fault::NoSuchOverload,
+        "containsIP" | "containsCIDR" if matches!(values.first(), Some(Value::Opaque(_))) => Fault::NoSuchOverload,
         "size" => Fault::function("no such overload: size"),
+        "flatten" => {
+            let of = values.first().map_or("", Value::type_name);
+            Fault::function(format!("no such overload: {of}.flatten()"))
+        }
         _ if operator => Fault::NoSuchOverload,
         _ => {
             let types: Vec<&str> = values.iter().map(Value::type_name).collect();

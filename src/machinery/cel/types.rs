@@ -68,6 +68,17 @@ impl Type {
         }))
     }
 
+    /// The name without what it is made of.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Type::List(_) => "list".to_owned(),
+            Type::Map(_) => "map".to_owned(),
+            Type::Optional(_) => "optional_type".to_owned(),
+            Type::Type(_) => "type".to_owned(),
+            other => other.to_string(),
+        }
+    }
+
     /// The name in messages of the checker, which has short ones for some.
     pub(super) fn shown(&self) -> String {
         match self {

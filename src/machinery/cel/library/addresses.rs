@@ -1,5 +1,7 @@
 //! Addresses and ranges of them: `ip("10.0.0.1")`, `cidr("10.0.0.0/8")`.
 
+mod read;
+
 use std::any::Any;
 use std::net::IpAddr;
 
@@ -143,18 +145,10 @@ pub(super) fn show(value: &dyn Opaque) -> Option<String> {
     ip.or_else(|| range().map(|range| format!("{}/{}", range.base, range.prefix)))
 }
 
-fn wrong(text: &str) -> Fault {
-    Fault::function(format!("IP Address {text:?} parse error during conversion from string"))
-}
-
 /// A text as an address. IPv4 addresses written as IPv6 are none.
 fn address(v: &[Value<'_>]) -> std::result::Result<IpAddr, Fault> {
     let text = strings::text(v.first().unwrap_or(&Value::Null))?;
-    let parsed: IpAddr = text.parse().map_err(|_| wrong(text))?;
-    match parsed {
-        IpAddr::V6(six) if six.to_ipv4_mapped().is_some() => Err(wrong(text)),
-        parsed => Ok(parsed),
-    }
+    read::address(text).map_err(Fault::function)
 }
 
 fn ip<'a>(v: &[Value<'a>]) -> Result<'a> {
@@ -209,23 +203,8 @@ fn range(value: Option<&Value<'_>>) -> std::result::Result<Cidr, Fault> {
         Some(value) => strings::text(value)?,
         None => return Err(Fault::NoSuchOverload),
     };
-    let wrong = || {
-        Fault::function(format!(
-            "network address parse error during conversion from string: {text:?}"
-        ))
-    };
-    let (base, prefix) = text.split_once('/').ok_or_else(wrong)?;
-    let base = address(&[Value::text(base)]).map_err(|_| wrong())?;
-    let plain = prefix == "0" || !prefix.starts_with(['0', '+']);
-    let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
-    match plain && prefix <= bits(base) {
-        true => Ok(Cidr { base, prefix }),
-        false => Err(wrong()),
-    }
-}
-
-fn bits(ip: IpAddr) -> u8 {
-    if ip.is_ipv4() { 32 } else { 128 }
+    let (base, prefix) = read::range(text).map_err(Fault::function)?;
+    Ok(Cidr { base, prefix })
 }
 
 /// The address with all bits after the prefix cleared.
@@ -249,16 +228,18 @@ impl Cidr {
 }
 
 fn contains_ip<'a>(v: &[Value<'a>]) -> Result<'a> {
-    let [range_value, other] = v else {
+    let [range_value @ Value::Opaque(_), other] = v else {
         return Err(Fault::NoSuchOverload);
     };
     let other = std::slice::from_ref(other);
-    let ip = own(other).or_else(|_| address(other))?;
+    // A text that is no address has no overload: kube-apiserver looks at what came of reading it.
+    let ip = own(other).or_else(|_| address(other).map_err(|_| Fault::NoSuchOverload))?;
     Ok(Value::Bool(range(Some(range_value))?.holds(ip)))
 }
 
 fn contains_cidr<'a>(v: &[Value<'a>]) -> Result<'a> {
-    let (outer, inner) = (range(v.first())?, range(v.get(1))?);
+    let inner = range(v.get(1)).map_err(|_| Fault::NoSuchOverload)?;
+    let outer = range(v.first())?;
     Ok(Value::Bool(inner.prefix >= outer.prefix && outer.holds(inner.base)))
 }
 

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use super::super::error::Fault;
 use super::super::signature::{Cost, Functions, define as add};
 use super::super::value::Value;
-use super::{Result, formatting, times};
+use super::{Result, times};
+use crate::field::text::float;
 
 pub(super) fn define(to: &mut Functions) {
     add(to, "dyn", Cost::One, |v| one(v).cloned(), &["(A) dyn"]);
@@ -45,7 +46,6 @@ pub(super) fn define(to: &mut Functions) {
         "(duration) string",
         "(ip) string",
         "(cidr) string",
-        "(semver) string",
     ];
     add(to, "string", Cost::Traverse, string, &strings);
     add(to, "bytes", Cost::Traverse, bytes, &["(bytes) bytes", "(string) bytes"]);
@@ -87,7 +87,7 @@ fn uint<'a>(v: &[Value<'a>]) -> Result<'a> {
         Value::String(text) => Some(parse(text.as_str(), "uint")?),
         _ => return Err(Fault::NoSuchOverload),
     };
-    number.map(Value::Uint).ok_or(Fault::Overflow)
+    number.map(Value::Uint).ok_or_else(Fault::uint_overflow)
 }
 
 fn parse<T: std::str::FromStr>(text: &str, to: &str) -> std::result::Result<T, Fault> {
@@ -104,7 +104,13 @@ fn double<'a>(v: &[Value<'a>]) -> Result<'a> {
         Value::Double(n) => *n,
         Value::Int(n) => *n as f64,
         Value::Uint(n) => *n as f64,
-        Value::String(text) => parse(text.as_str(), "double")?,
+        Value::String(text) => match parse::<f64>(text.as_str(), "double")? {
+            // More than a number can be is none, unless it is named.
+            n if n.is_infinite() && text.as_str().contains(|c: char| c.is_ascii_digit()) => {
+                return Err(unconvertible("double"));
+            }
+            n => n,
+        },
         _ => return Err(Fault::NoSuchOverload),
     }))
 }
@@ -115,14 +121,14 @@ pub(super) fn string<'a>(v: &[Value<'a>]) -> Result<'a> {
         Value::Bool(b) => b.to_string(),
         Value::Int(n) => n.to_string(),
         Value::Uint(n) => n.to_string(),
-        Value::Double(n) => formatting::shortest(*n),
+        Value::Double(n) => float(*n),
         Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => text.to_owned(),
             Err(_) => return Err(Fault::function("invalid UTF-8 in bytes, cannot convert to string")),
         },
         Value::Timestamp(time) => times::show(*time),
         Value::Duration(span) => times::show_duration(*span),
-        Value::Opaque(value) => match super::addresses::show(&**value).or_else(|| super::versions::show(&**value)) {
+        Value::Opaque(value) => match super::addresses::show(&**value) {
             Some(text) => text,
             None => return Err(Fault::NoSuchOverload),
         },

@@ -9,6 +9,7 @@ use super::super::value::{Opaque, Value};
 use super::{Result, strings};
 use crate::content::names::{self, NamePart};
 use crate::content::{labels, strfmt};
+use crate::field::text::quote;
 use crate::scheme::NameRule;
 
 pub(super) fn define(to: &mut Functions) {
@@ -112,7 +113,7 @@ fn wrong(format: &str, text: &str) -> Vec<String> {
         "dns1035LabelPrefix" => by(NameRule::Dns1035Label, NamePart::Prefix),
         "qualifiedName" => labels::qualified_name(text),
         "labelValue" => labels::label_value(text),
-        "uri" => known("invalid URI for request"),
+        "uri" => known(&format!("parse {}: invalid URI for request", quote(text))),
         "uuid" => known("does not match the UUID format"),
         "byte" => known("invalid base64"),
         "date" => known("invalid date"),

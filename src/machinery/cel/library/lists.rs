@@ -164,7 +164,7 @@ fn sum<'a>(v: &[Value<'a>]) -> Result<'a> {
             (_, one @ (Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Duration(_))) if n == 0 => one,
             _ if n == 0 => return Err(Fault::NoSuchOverload),
             (Value::Int(a), Value::Int(b)) => Value::Int(a.checked_add(b).ok_or(Fault::Overflow)?),
-            (Value::Uint(a), Value::Uint(b)) => Value::Uint(a.checked_add(b).ok_or(Fault::Overflow)?),
+            (Value::Uint(a), Value::Uint(b)) => Value::Uint(a.checked_add(b).ok_or_else(Fault::uint_overflow)?),
             (Value::Double(a), Value::Double(b)) => Value::Double(a + b),
             (a, b) => super::times::sum(&[a, b])?,
         };

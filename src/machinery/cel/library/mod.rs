@@ -26,6 +26,7 @@ use super::value::Value;
 use crate::pattern;
 
 pub use authorizer::{AccessCheck, AccessDecision, AccessTarget, Authorizer, ResourceTarget};
+pub(super) use formatting::{Part as FormatPart, parts as format_parts};
 pub(super) use lists::SORT_BY_KEYS;
 pub(super) use maps::{MAP_INSERT, map_insert};
 
@@ -84,10 +85,14 @@ fn is_readable<'a, T>(read: std::result::Result<T, Fault>) -> Result<'a> {
 /// Literals that can't be read are mistakes of the expression: the part and what is wrong.
 pub(super) fn literal_argument(function: &str, member: bool, arguments: &[IdedExpr]) -> Option<(u64, String)> {
     let [argument] = arguments else { return None };
-    let Expr::Literal(LiteralValue::String(text)) = &argument.expr else {
-        return None;
+    let text = match &argument.expr {
+        Expr::Literal(LiteralValue::String(text)) => text.inner(),
+        Expr::Literal(LiteralValue::Int(n)) if function == "timestamp" && !member => {
+            let wrong = !times::SECONDS.contains(n.inner());
+            return wrong.then(|| (argument.id, "invalid timestamp argument".to_owned()));
+        }
+        _ => return None,
     };
-    let text = text.inner();
     let wrong = match (function, member) {
         ("matches", true) => regex(text).is_err(),
         ("duration", false) => times::parse_duration(text).is_err(),

@@ -141,7 +141,7 @@ fn order<'a>(v: &[Value<'a>], holds: fn(Ordering) -> bool) -> Result<'a> {
 fn sum<'a>(v: &[Value<'a>]) -> Result<'a> {
     match v {
         [Value::Int(a), Value::Int(b)] => a.checked_add(*b).map(Value::Int).ok_or(Fault::Overflow),
-        [Value::Uint(a), Value::Uint(b)] => a.checked_add(*b).map(Value::Uint).ok_or(Fault::Overflow),
+        [Value::Uint(a), Value::Uint(b)] => a.checked_add(*b).map(Value::Uint).ok_or_else(Fault::uint_overflow),
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a + b)),
         [Value::String(a), Value::String(b)] => Ok(Value::text(format!("{}{}", a.as_str(), b.as_str()))),
         [Value::Bytes(a), Value::Bytes(b)] => Ok(Value::Bytes([&**a, &**b].concat().into())),
@@ -153,7 +153,7 @@ fn sum<'a>(v: &[Value<'a>]) -> Result<'a> {
 fn product<'a>(v: &[Value<'a>]) -> Result<'a> {
     match v {
         [Value::Int(a), Value::Int(b)] => a.checked_mul(*b).map(Value::Int).ok_or(Fault::Overflow),
-        [Value::Uint(a), Value::Uint(b)] => a.checked_mul(*b).map(Value::Uint).ok_or(Fault::Overflow),
+        [Value::Uint(a), Value::Uint(b)] => a.checked_mul(*b).map(Value::Uint).ok_or_else(Fault::uint_overflow),
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a * b)),
         _ => Err(Fault::NoSuchOverload),
     }
@@ -163,7 +163,7 @@ fn quotient<'a>(v: &[Value<'a>]) -> Result<'a> {
     match v {
         [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => Err(Fault::DivisionByZero),
         [Value::Int(a), Value::Int(b)] => a.checked_div(*b).map(Value::Int).ok_or(Fault::Overflow),
-        [Value::Uint(a), Value::Uint(b)] => a.checked_div(*b).map(Value::Uint).ok_or(Fault::Overflow),
+        [Value::Uint(a), Value::Uint(b)] => a.checked_div(*b).map(Value::Uint).ok_or_else(Fault::uint_overflow),
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a / b)),
         _ => Err(Fault::NoSuchOverload),
     }
@@ -173,7 +173,7 @@ fn remainder<'a>(v: &[Value<'a>]) -> Result<'a> {
     match v {
         [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => Err(Fault::ModulusByZero),
         [Value::Int(a), Value::Int(b)] => a.checked_rem(*b).map(Value::Int).ok_or(Fault::Overflow),
-        [Value::Uint(a), Value::Uint(b)] => a.checked_rem(*b).map(Value::Uint).ok_or(Fault::Overflow),
+        [Value::Uint(a), Value::Uint(b)] => a.checked_rem(*b).map(Value::Uint).ok_or_else(Fault::uint_overflow),
         _ => Err(Fault::NoSuchOverload),
     }
 }

@@ -38,6 +38,9 @@ pub(super) fn define(to: &mut Functions) {
     add(to, "isInteger", Cost::One, is_integer, &["quantity.() bool"]);
     add(to, "asApproximateFloat", Cost::One, as_float, &["quantity.() double"]);
     add(to, "sign", Cost::One, sign, &["(quantity) int"]);
+    let summed = ["quantity.(quantity) quantity", "quantity.(int) quantity"];
+    add(to, "add", Cost::One, |v| total(v, Quantity::plus), &summed);
+    add(to, "sub", Cost::One, |v| total(v, Quantity::minus), &summed);
 }
 
 #[derive(Debug)]
@@ -124,6 +127,16 @@ fn as_float<'a>(v: &[Value<'a>]) -> Result<'a> {
         i64::MAX | i64::MIN => quantity.value() as f64,
         n => n as f64 / 1e9,
     }))
+}
+
+/// An amount, and another one or a whole number, put together.
+fn total<'a>(v: &[Value<'a>], of: fn(&Quantity, &Quantity) -> Quantity) -> Result<'a> {
+    let first = amount(v.first())?;
+    let second = match v.get(1) {
+        Some(Value::Int(n)) => &Quantity::from_int(*n),
+        other => amount(other)?,
+    };
+    Ok(Value::opaque(Amount(of(first, second))))
 }
 
 fn sign<'a>(v: &[Value<'a>]) -> Result<'a> {

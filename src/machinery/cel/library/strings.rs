@@ -183,6 +183,14 @@ pub(super) fn index_of<'a>(v: &[Value<'a>], last: bool) -> Result<'a> {
         _ => return Err(Fault::NoSuchOverload),
     };
     let starts: Vec<usize> = text.char_indices().map(|(byte, _)| byte).chain([text.len()]).collect();
+    if let Some(from) = from.filter(|_| !wanted.is_empty()) {
+        // Nothing is found behind the end.
+        if usize::try_from(from).is_ok_and(|from| from + 1 >= starts.len()) {
+            return Ok(Value::Int(-1));
+        }
+    } else if let Some(from) = from {
+        return Ok(Value::Int(from));
+    }
     let from = from.map(|from| place(from, starts.len() - 1)).transpose()?;
     let fits = |n: &usize| {
         starts

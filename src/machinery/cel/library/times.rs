@@ -1,5 +1,7 @@
 //! Points in time and spans.
 
+use std::ops::RangeInclusive;
+
 use super::super::error::Fault;
 use super::super::signature::{Cost, Functions, define as add};
 use super::super::value::Value;
@@ -53,6 +55,9 @@ pub(super) fn define(to: &mut Functions) {
     );
 }
 
+/// Seconds of times: of the years 1 to 9999.
+pub(super) const SECONDS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+
 pub(super) fn parse_duration(text: &str) -> std::result::Result<Duration, Fault> {
     Duration::parse(text).map_err(Fault::function)
 }
@@ -77,7 +82,8 @@ fn duration<'a>(v: &[Value<'a>]) -> Result<'a> {
 fn timestamp<'a>(v: &[Value<'a>]) -> Result<'a> {
     match v {
         [Value::Timestamp(time)] => Ok(Value::Timestamp(*time)),
-        [Value::Int(seconds)] => Ok(Value::Timestamp(Time::from_unix(*seconds, 0))),
+        [Value::Int(seconds)] if SECONDS.contains(seconds) => Ok(Value::Timestamp(Time::from_unix(*seconds, 0))),
+        [Value::Int(_)] => Err(Fault::function("timestamp overflow")),
         [Value::String(text)] => match parse_timestamp(text.as_str()) {
             Ok(time) => Ok(Value::Timestamp(time)),
             Err(_) => Err(unconvertible("string", "google.protobuf.Timestamp")),
@@ -122,15 +128,18 @@ fn nanos(time: Time) -> i128 {
 
 fn shifted<'a>(time: Time, by: i128) -> Result<'a> {
     let total = nanos(time) + by;
-    let seconds = i64::try_from(total.div_euclid(1_000_000_000)).map_err(|_| Fault::Overflow)?;
-    let rest = u32::try_from(total.rem_euclid(1_000_000_000)).map_err(|_| Fault::Overflow)?;
-    Ok(Value::Timestamp(Time::from_unix(seconds, rest)))
+    let seconds = i64::try_from(total.div_euclid(1_000_000_000)).ok();
+    let rest = u32::try_from(total.rem_euclid(1_000_000_000)).unwrap_or_default();
+    match seconds.filter(|seconds| SECONDS.contains(seconds)) {
+        Some(seconds) => Ok(Value::Timestamp(Time::from_unix(seconds, rest))),
+        None => Err(Fault::function("timestamp overflow")),
+    }
 }
 
 fn span<'a>(nanos: Option<i64>) -> Result<'a> {
     nanos
         .map(|nanos| Value::Duration(Duration::from_nanos(nanos)))
-        .ok_or(Fault::Overflow)
+        .ok_or_else(|| Fault::function("duration overflow"))
 }
 
 /// Sums with a span in them.
@@ -148,7 +157,7 @@ pub(super) fn sum<'a>(v: &[Value<'a>]) -> Result<'a> {
 pub(super) fn difference<'a>(v: &[Value<'a>]) -> Result<'a> {
     match v {
         [Value::Int(a), Value::Int(b)] => a.checked_sub(*b).map(Value::Int).ok_or(Fault::Overflow),
-        [Value::Uint(a), Value::Uint(b)] => a.checked_sub(*b).map(Value::Uint).ok_or(Fault::Overflow),
+        [Value::Uint(a), Value::Uint(b)] => a.checked_sub(*b).map(Value::Uint).ok_or_else(Fault::uint_overflow),
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a - b)),
         [Value::Duration(a), Value::Duration(b)] => span(a.as_nanos().checked_sub(b.as_nanos())),
         [Value::Timestamp(time), Value::Duration(by)] => shifted(*time, -i128::from(by.as_nanos())),
@@ -160,7 +169,6 @@ pub(super) fn difference<'a>(v: &[Value<'a>]) -> Result<'a> {
 /// A part of the time of day, or a whole span in a unit.
 fn clock<'a>(v: &[Value<'a>], unit: i64, of: i64) -> Result<'a> {
     match v {
-        [Value::Duration(span)] if unit == 1_000_000 => Ok(Value::Int(span.as_nanos() / unit % 1000)),
         [Value::Duration(span)] => Ok(Value::Int(span.as_nanos() / unit)),
         [Value::Timestamp(_), ..] => {
             let local = nanos(local(v)?);

@@ -7,6 +7,7 @@ use super::super::error::Fault;
 use super::super::signature::{Cost, Functions, define as add};
 use super::super::value::{Opaque, Value};
 use super::{Result, strings};
+use crate::field::text::quote;
 
 pub(super) fn define(to: &mut Functions) {
     add(
@@ -58,42 +59,38 @@ pub(super) fn order(v: &[Value<'_>]) -> Option<Ordering> {
     }
 }
 
-/// The version as a text, if it is one.
-pub(super) fn show(value: &dyn Opaque) -> Option<String> {
-    let version = value.as_any().downcast_ref::<Version>()?;
-    let [major, minor, patch] = version.numbers;
-    let mut text = format!("{major}.{minor}.{patch}");
-    for (mark, parts) in [('-', &version.before), ('+', &version.build)] {
-        if !parts.is_empty() {
-            text.push(mark);
-            text.push_str(&parts.join("."));
-        }
-    }
-    Some(text)
-}
-
 #[derive(Clone, Debug)]
 struct Version {
     numbers: [u64; 3],
     /// What makes it come before the version with these numbers.
     before: Vec<String>,
-    build: Vec<String>,
 }
 
 impl Version {
-    fn parse(text: &str) -> Option<Version> {
-        let (text, build) = match text.split_once('+') {
-            Some((text, build)) => (text, identifiers(build, true)?),
-            None => (text, Vec::new()),
+    fn parse(text: &str) -> std::result::Result<Version, String> {
+        if text.is_empty() {
+            return Err("Version string empty".to_owned());
+        }
+        let mut parts = text.splitn(3, '.');
+        let (Some(major), Some(minor), Some(patch)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err("No Major.Minor.Patch elements found".to_owned());
         };
-        let (text, before) = match text.split_once('-') {
-            Some((text, before)) => (text, identifiers(before, false)?),
-            None => (text, Vec::new()),
+        let (major, minor) = (number(major, "Major")?, number(minor, "Minor")?);
+        let (patch, build) = match patch.split_once('+') {
+            Some((patch, build)) => (patch, build.split('.').collect()),
+            None => (patch, Vec::new()),
         };
-        let mut parts = text.split('.').map(number);
-        let numbers = [parts.next()??, parts.next()??, parts.next()??];
-        let whole = parts.next().is_none();
-        whole.then_some(Version { numbers, before, build })
+        let (patch, before) = match patch.split_once('-') {
+            Some((patch, before)) => (patch, before.split('.').collect()),
+            None => (patch, Vec::new()),
+        };
+        let numbers = [major, minor, number(patch, "Patch")?];
+        let before = before
+            .into_iter()
+            .map(before_release)
+            .collect::<std::result::Result<_, _>>()?;
+        build.into_iter().try_for_each(build_part)?;
+        Ok(Version { numbers, before })
     }
 
     fn precedence(&self, other: &Version) -> Ordering {
@@ -123,27 +120,69 @@ impl Opaque for Version {
 }
 
 /// Digits without a leading zero.
-fn number(text: &str) -> Option<u64> {
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    match digits && (text == "0" || !text.starts_with('0')) {
-        true => text.parse().ok(),
-        false => None,
+fn number(text: &str, name: &str) -> std::result::Result<u64, String> {
+    if !is_number(text) {
+        let name = name.to_lowercase();
+        return Err(format!("Invalid character(s) found in {name} number {}", quote(text)));
     }
+    if has_leading_zeros(text) {
+        return Err(format!("{name} number must not contain leading zeroes {}", quote(text)));
+    }
+    whole(text)
 }
 
-fn identifiers(text: &str, zeros: bool) -> Option<Vec<String>> {
-    let fits = |part: &str| {
-        let characters = !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        let numeric = part.bytes().all(|b| b.is_ascii_digit());
-        characters && (zeros || !numeric || number(part).is_some())
+fn whole(text: &str) -> std::result::Result<u64, String> {
+    let parsed = match text {
+        "" => Err("invalid syntax"),
+        text => text.parse().map_err(|_| "value out of range"),
     };
-    let parts = text.split('.').map(|part| fits(part).then(|| part.to_owned()));
-    parts.collect()
+    parsed.map_err(|why| format!("strconv.ParseUint: parsing {}: {why}", quote(text)))
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn has_leading_zeros(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('0')
+}
+
+fn is_identifier(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}
+
+/// A part of what makes a version come before its release.
+fn before_release(text: &str) -> std::result::Result<String, String> {
+    if text.is_empty() {
+        return Err("Prerelease is empty".to_owned());
+    }
+    if is_number(text) {
+        if has_leading_zeros(text) {
+            let why = "Numeric PreRelease version must not contain leading zeroes";
+            return Err(format!("{why} {}", quote(text)));
+        }
+        whole(text)?;
+    } else if !is_identifier(text) {
+        return Err(format!("Invalid character(s) found in prerelease {}", quote(text)));
+    }
+    Ok(text.to_owned())
+}
+
+/// Checks a part of what is said of a build, which no comparison sees.
+fn build_part(text: &str) -> std::result::Result<(), String> {
+    if text.is_empty() {
+        return Err("Build meta data is empty".to_owned());
+    }
+    if !is_identifier(text) {
+        return Err(format!("Invalid character(s) found in build meta data {}", quote(text)));
+    }
+    Ok(())
 }
 
 /// Numbers come before texts and are compared as numbers; of two that begin alike the shorter comes first.
 fn compare_identifiers(a: &[String], b: &[String]) -> Ordering {
-    let one = |a: &String, b: &String| match (number(a), number(b)) {
+    let numeric = |text: &String| is_number(text).then(|| text.parse::<u64>().unwrap_or(u64::MAX));
+    let one = |a: &String, b: &String| match (numeric(a), numeric(b)) {
         (Some(a), Some(b)) => a.cmp(&b),
         (Some(_), None) => Ordering::Less,
         (None, Some(_)) => Ordering::Greater,
@@ -160,29 +199,30 @@ fn parse(v: &[Value<'_>]) -> std::result::Result<Version, Fault> {
         [text, Value::Bool(tolerant)] => (strings::text(text)?, *tolerant),
         _ => return Err(Fault::NoSuchOverload),
     };
-    let normalized = match tolerant {
-        true => normalized(text),
-        false => text.to_owned(),
+    let parsed = match tolerant {
+        true => normalized(text).and_then(|text| Version::parse(&text)),
+        false => Version::parse(text),
     };
-    Version::parse(&normalized).ok_or_else(|| Fault::function(format!("invalid semantic version {text:?}")))
+    parsed.map_err(Fault::function)
 }
 
-fn normalized(text: &str) -> String {
-    let text = text.trim();
+/// Without a `v` and leading zeros, and with zeros for what is left out.
+fn normalized(text: &str) -> std::result::Result<String, String> {
     let text = text.strip_prefix('v').unwrap_or(text);
-    let end = text.find(['-', '+']).unwrap_or(text.len());
-    let (numbers, rest) = text.split_at(end);
-    let mut parts: Vec<&str> = numbers
-        .split('.')
-        .map(|part| match part.trim_start_matches('0') {
-            "" if !part.is_empty() => "0",
-            part => part,
-        })
-        .collect();
-    while parts.len() < 3 && rest.is_empty() {
-        parts.push("0");
+    let parts = text.splitn(3, '.').map(|part| {
+        let stripped = part.trim_start_matches('0');
+        match stripped.starts_with(|c: char| c.is_ascii_digit()) {
+            _ if part.len() < 2 => part.to_owned(),
+            true => stripped.to_owned(),
+            false => format!("0{stripped}"),
+        }
+    });
+    let mut parts: Vec<String> = parts.collect();
+    if parts.len() < 3 && parts.last().is_some_and(|last| last.contains(['+', '-'])) {
+        return Err("short version cannot contain PreRelease/Build meta data".to_owned());
     }
-    format!("{}{rest}", parts.join("."))
+    parts.resize(3, "0".to_owned());
+    Ok(parts.join("."))
 }
 
 fn part<'a>(v: &[Value<'a>], of: impl Fn(&Version) -> u64) -> Result<'a> {

@@ -263,7 +263,7 @@ fn kube_apiserver_says_the_same() {
     let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/structural");
     let files = match std::env::var("KEELSON_STRUCTURAL") {
         Ok(file) => vec![file],
-        Err(_) => ["objects", "rules", "costs", "definitions", "openapi"]
+        Err(_) => ["objects", "rules", "expressions", "costs", "definitions", "openapi"]
             .iter()
             .map(|name| format!("{own}/{name}.jsonl"))
             .collect(),
