@@ -12,6 +12,9 @@ pub const TERMINATING: &str = "Terminating";
 /// Whether a group of Kubernetes itself may have it.
 pub const API_APPROVAL: &str = "KubernetesAPIApprovalPolicyConformant";
 
+/// Why a definition is not established whose names are accepted: nobody can be trusted to be its webhook.
+pub const INVALID_CA_BUNDLE: &str = "InvalidCABundle";
+
 /// The finalizer of definitions whose objects have to go first.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 

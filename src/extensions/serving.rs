@@ -9,7 +9,7 @@ use keelson_api::apiextensions_k8s_io::v1::CustomResourceDefinition;
 use keelson_registry::Registry;
 use tokio::sync::Mutex;
 
-use crate::conditions::{ESTABLISHED, NAMES_ACCEPTED, TERMINATING, is_true};
+use crate::conditions::{ESTABLISHED, INVALID_CA_BUNDLE, NAMES_ACCEPTED, TERMINATING, find, is_true};
 use crate::conversion::Outside;
 use crate::names::Names;
 use crate::resource::{Shared, resource, verbs};
@@ -140,11 +140,13 @@ impl Serving {
     }
 }
 
-/// Whether the resource has its names: then it is served, be it established or not yet.
+/// Whether the resource has its names: then it is served, be it established or not yet; but not if it can't be.
 fn is_served(definition: &CustomResourceDefinition) -> bool {
     let names = &definition.status.accepted_names;
     let has_names = [&names.plural, &names.singular, &names.kind, &names.list_kind]
         .iter()
         .all(|name| !name.is_empty());
-    has_names && (is_true(definition, NAMES_ACCEPTED) || is_true(definition, ESTABLISHED))
+    let established = find(definition, ESTABLISHED);
+    let can_be = established.is_none_or(|established| established.reason != INVALID_CA_BUNDLE);
+    has_names && can_be && (is_true(definition, NAMES_ACCEPTED) || is_true(definition, ESTABLISHED))
 }

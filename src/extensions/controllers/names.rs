@@ -10,7 +10,7 @@ use keelson_registry::controller::{Controller, ControllerContext, Failure, Group
 
 use super::{MANAGER, read, status};
 use crate::DEFINITIONS;
-use crate::conditions::{self, ESTABLISHED, NAMES_ACCEPTED, condition, is_true};
+use crate::conditions::{self, ESTABLISHED, INVALID_CA_BUNDLE, NAMES_ACCEPTED, condition, is_true};
 use crate::definition;
 use crate::names::Accepted;
 use crate::serving::Serving;
@@ -106,9 +106,18 @@ impl DefinitionNames {
         if !is_true(&definition, NAMES_ACCEPTED) || is_true(&definition, ESTABLISHED) {
             return Ok(Some(definition));
         }
-        self.serving.see(&definition).await;
-        let text = "the initial names have been accepted";
-        let told = condition(ESTABLISHED, true, "InitialNamesAccepted", text);
+        let told = if definition::has_ca_bundle(&definition) {
+            self.serving.see(&definition).await;
+            let text = "the initial names have been accepted";
+            condition(ESTABLISHED, true, "InitialNamesAccepted", text)
+        } else {
+            let text = "The conversion webhook CABundle is invalid";
+            condition(ESTABLISHED, false, INVALID_CA_BUNDLE, text)
+        };
+        let known = conditions::find(&definition, ESTABLISHED);
+        if known.is_some_and(|known| conditions::says_same(known, &told)) {
+            return Ok(Some(definition));
+        }
         let written = status::write(context, &definition, |new, now| {
             conditions::set(&mut new.status.conditions, told.clone(), now);
         });

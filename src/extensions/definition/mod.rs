@@ -4,7 +4,7 @@ mod approval;
 mod validation;
 
 use keelson_api::apiextensions_k8s_io::v1::{CustomResourceDefinition, CustomResourceDefinitionCondition};
-use keelson_machinery::field::ErrorList;
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
 
 use approval::Approval;
@@ -40,6 +40,12 @@ impl Strategy for CustomResourceDefinitionStrategy {
         _old: &CustomResourceDefinition,
     ) {
         add_stored_version(new);
+    }
+
+    fn warnings(&self, new: &CustomResourceDefinition, old: Option<&CustomResourceDefinition>) -> Vec<String> {
+        let formats = validation::new_formats(new, old);
+        let told = formats.iter().map(|format| format!("unrecognized format {format:?}"));
+        told.collect()
     }
 
     fn validate(&self, _context: &Context, object: &CustomResourceDefinition) -> ErrorList {
@@ -102,6 +108,15 @@ pub fn approval_condition(definition: &CustomResourceDefinition) -> Option<Custo
     Some(condition(API_APPROVAL, approval == Approval::Approved, reason, why))
 }
 
+/// Whether the authorities of its webhook, if it names some, can be read.
+pub fn has_ca_bundle(definition: &CustomResourceDefinition) -> bool {
+    let conversion = definition.spec.conversion.as_deref();
+    let webhook = conversion.and_then(|conversion| conversion.webhook.as_deref());
+    let client = webhook.and_then(|webhook| webhook.client_config.as_deref());
+    let bundle = client.map_or(&[][..], |client| &client.ca_bundle);
+    bundle.is_empty() || validation::webhook::ca_bundle(bundle, &Path::root()).is_empty()
+}
+
 /// The version that is stored from now on, if it was not before; the list only grows.
 fn add_stored_version(definition: &mut CustomResourceDefinition) {
     let stored = definition.spec.versions.iter().find(|version| version.storage);
@@ -123,6 +138,14 @@ fn defaults(definition: &mut CustomResourceDefinition) {
     if definition.status.stored_versions.is_empty() {
         add_stored_version(definition);
     }
+}
+
+/// What is wrong with a definition that a client makes, a line each.
+#[cfg(test)]
+pub fn faults_of_new(definition: &mut CustomResourceDefinition) -> Vec<String> {
+    defaults(definition);
+    add_stored_version(definition);
+    validation::create(definition).iter().map(ToString::to_string).collect()
 }
 
 #[cfg(test)]

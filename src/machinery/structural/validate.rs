@@ -380,6 +380,14 @@ impl Walk {
     }
 }
 
+impl JsonSchema {
+    /// The format, if it is one that values of the type are not validated by.
+    pub fn unknown_format(&self) -> Option<&str> {
+        let is_known = self.format.is_empty() || !known_format(self).is_empty();
+        (!is_known).then_some(self.format.as_str())
+    }
+}
+
 /// The format, if it is one that values of the type are validated by; else "".
 fn known_format(schema: &JsonSchema) -> &str {
     let format = schema.format.as_str();

@@ -5,7 +5,8 @@ mod columns;
 mod conversion;
 mod lifted;
 mod names;
-mod webhook;
+mod schemas;
+pub mod webhook;
 
 use std::collections::HashSet;
 
@@ -21,6 +22,7 @@ use super::approval::{self, Approval};
 use crate::conditions::{self, ESTABLISHED};
 use conversion::Lenience;
 use lifted::{Spec, Version};
+use schemas::{Demands, Schemas};
 
 const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 const IMMUTABLE: &str = "field is immutable";
@@ -31,7 +33,8 @@ const MAX_WARNING: usize = 256;
 pub fn create(new: &CustomResourceDefinition) -> ErrorList {
     let path = Path::new("spec");
     let mut errors = name_faults(new);
-    errors.extend(spec_faults(&new.spec, conversion::lenience(None, false), true, &path));
+    let demands = (conversion::lenience(None, false), true);
+    errors.extend(spec_faults(&new.spec, None, demands, &path));
     errors.extend(status(new));
     errors.extend(stored_versions(new));
     errors.extend(approval_faults(new, None));
@@ -44,7 +47,7 @@ pub fn update(new: &CustomResourceDefinition, old: &CustomResourceDefinition) ->
     let path = Path::new("spec");
     let established = conditions::is_true(old, ESTABLISHED);
     let lenience = conversion::lenience(old.spec.conversion.as_deref(), established);
-    let mut errors = spec_faults(&new.spec, lenience, has_schemas(&old.spec), &path);
+    let mut errors = spec_faults(&new.spec, Some(&old.spec), (lenience, has_schemas(&old.spec)), &path);
     let (now, was) = (&new.spec, &old.spec);
     let kept = [
         ("scope", established, &now.scope, &was.scope),
@@ -59,6 +62,13 @@ pub fn update(new: &CustomResourceDefinition, old: &CustomResourceDefinition) ->
     errors.extend(approval_faults(new, Some(old)));
     errors.extend(preserve_faults(new, Some(old)));
     errors
+}
+
+/// Formats in the schemas of a definition that nothing is known of and that were not in those before.
+pub fn new_formats(new: &CustomResourceDefinition, old: Option<&CustomResourceDefinition>) -> Vec<String> {
+    let of = |definition: &CustomResourceDefinition| Schemas::of(&Spec::of(&definition.spec)).unknown_formats();
+    let had = old.map(of).unwrap_or_default();
+    of(new).into_iter().filter(|format| !had.contains(format)).collect()
 }
 
 /// Faults of a status.
@@ -76,8 +86,15 @@ fn name_faults(new: &CustomResourceDefinition) -> ErrorList {
     }
 }
 
-fn spec_faults(spec: &CustomResourceDefinitionSpec, lenience: Lenience, needs_schemas: bool, path: &Path) -> ErrorList {
+fn spec_faults(
+    spec: &CustomResourceDefinitionSpec,
+    old: Option<&CustomResourceDefinitionSpec>,
+    (lenience, needs_schemas): (Lenience, bool),
+    path: &Path,
+) -> ErrorList {
     let lifted = Spec::of(spec);
+    let schemas = Schemas::of(&lifted);
+    let demands = Demands::new(&lifted, &schemas, old);
     let mut errors = group_faults(&spec.group, &path.child("group"));
     let scope = path.child("scope");
     match spec.scope.as_str() {
@@ -86,27 +103,34 @@ fn spec_faults(spec: &CustomResourceDefinitionSpec, lenience: Lenience, needs_sc
         other => errors.push(FieldError::not_supported(&scope, other, &SCOPES)),
     }
     errors.extend(missing_schemas(&lifted, needs_schemas, &path.child("versions")));
+    if spec.preserve_unknown_fields && schemas.have_defaults() {
+        let text = "must be false in order to use defaults in the schema";
+        errors.push(FieldError::invalid(&path.child("preserveUnknownFields"), true, text));
+    }
     for (place, version) in lifted.versions.iter().enumerate() {
-        let path = path.child("versions").index(place);
-        let faults = dns_1035_label(&version.version.name);
-        if !faults.is_empty() {
-            let name = &version.version.name;
-            errors.push(FieldError::invalid(&path.child("name"), name, faults.join(",")));
-        }
-        errors.extend(version_faults(version, &path));
+        errors.extend(version_faults(
+            &demands,
+            (place, version),
+            &path.child("versions").index(place),
+        ));
     }
     errors.extend(version_list_faults(spec, path));
     errors.extend(names::missing(&spec.names, &path.child("names")));
     errors.extend(names::faults(&spec.names, &path.child("names")));
-    errors.extend(columns::subresources(
-        lifted.common.subresources,
-        &path.child("subresources"),
-    ));
+    errors.extend(demands.common(path));
+    errors.extend(common_faults(&lifted, path));
+    errors.extend(demands.common_selectable(&path.child("selectableFields")));
+    errors.extend(conversion_faults(spec, lenience, &path.child("conversion")));
+    errors
+}
+
+/// Faults of what all versions have, beside the schema.
+fn common_faults(lifted: &Spec<'_>, path: &Path) -> ErrorList {
+    let mut errors = columns::subresources(lifted.common.subresources, &path.child("subresources"));
     errors.extend(columns::columns(
         lifted.common.columns,
         &path.child("additionalPrinterColumns"),
     ));
-    errors.extend(conversion_faults(spec, lenience, &path.child("conversion")));
     errors
 }
 
@@ -156,15 +180,26 @@ fn missing_schemas(lifted: &Spec<'_>, needed: bool, path: &Path) -> ErrorList {
     errors
 }
 
-fn version_faults(Version { version, own }: &Version<'_>, path: &Path) -> ErrorList {
+fn version_faults(demands: &Demands<'_>, (place, version): (usize, &Version<'_>), path: &Path) -> ErrorList {
+    let Version { version, own } = version;
     let mut errors = ErrorList::new();
+    let faults = dns_1035_label(&version.name);
+    if !faults.is_empty() {
+        errors.push(FieldError::invalid(
+            &path.child("name"),
+            &version.name,
+            faults.join(","),
+        ));
+    }
     let warning = path.child("deprecationWarning");
     for text in warning_faults(version) {
         let shown = version.deprecation_warning.as_deref().unwrap_or_default();
         errors.push(FieldError::invalid(&warning, shown, text));
     }
+    errors.extend(demands.of_version(place, path));
     errors.extend(columns::subresources(own.subresources, &path.child("subresources")));
     errors.extend(columns::columns(own.columns, &path.child("additionalPrinterColumns")));
+    errors.extend(demands.selectable_of_version(place, &path.child("selectableFields")));
     errors
 }
 
