@@ -11,6 +11,7 @@ pub mod testing;
 mod authentication;
 mod authorization;
 mod certificates;
+mod crd;
 mod logging;
 mod plugins;
 mod program;

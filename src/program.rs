@@ -27,6 +27,7 @@ use tokio::task::LocalSet;
 
 use crate::authorization::Authorizers;
 use crate::certificates::Certificates;
+use crate::crd;
 use crate::plugins::switched;
 use crate::{authentication, logging, version};
 use keelson_kube::coordination;
@@ -144,6 +145,7 @@ impl Server {
         let options = match parse(self.name, self.about, arguments)? {
             Invocation::Serve(options) => options,
             Invocation::Help(text) => return print(&text),
+            Invocation::Crd(command) => return print(&crd::run(&command, &self.schemes)?),
             Invocation::Store(command) => return print(&format!("{}\n", command.run()?)),
             Invocation::Version => return print(&format!("{}\n", version::line(self.name))),
         };

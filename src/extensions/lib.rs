@@ -10,6 +10,7 @@
 mod conditions;
 mod controllers;
 mod conversion;
+pub mod crd;
 mod definition;
 mod names;
 mod resource;

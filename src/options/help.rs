@@ -29,7 +29,7 @@ const SECTIONS: [&str; 14] = [
 pub fn render(command: &Command) -> String {
     let name = command.get_name();
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    let mut out = format!("{about}\n\nUsage:\n  {name} [flags]\n  {name} store --help\n");
+    let mut out = format!("{about}\n\nUsage:\n  {name} [flags]\n  {name} store --help\n  {name} crd --help\n");
     for section in SECTIONS {
         let arguments: Vec<&Arg> = command
             .get_arguments()

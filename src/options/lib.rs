@@ -14,6 +14,7 @@ mod audit;
 mod authentication;
 mod authorization;
 mod carry;
+mod crd_command;
 mod data_folder;
 mod egress;
 mod encryption;
@@ -38,6 +39,7 @@ pub use admission::{AdmissionSettings, FILE as ADMISSION_FILE};
 pub use authentication::read_authorities;
 pub use authentication::{FrontProxySettings, Issuers, ServiceAccounts, TokenWebhookSettings};
 pub use authorization::{AuthorizationSettings, read_configuration};
+pub use crd_command::CrdCommand;
 pub use encryption::EncryptionFile;
 pub use error::OptionError;
 pub use etcd::{OwnStore, PlacementSettings};
@@ -93,6 +95,8 @@ pub enum Invocation {
     Version,
     /// Work on a store that is at rest, and end.
     Store(StoreCommand),
+    /// Turn definition files into CustomResourceDefinitions or the other way round, and end.
+    Crd(CrdCommand),
 }
 
 /// Reads the arguments (without the program's own name).
@@ -108,6 +112,13 @@ pub fn parse(
     if arguments.next_if(|first| first == "store").is_some() {
         return match store_command::parse(program, arguments, |name| std::env::var(name).ok()) {
             Ok(command) => Ok(Invocation::Store(command)),
+            Err(Ok(help)) => Ok(Invocation::Help(help)),
+            Err(Err(error)) => Err(error),
+        };
+    }
+    if arguments.next_if(|first| first == "crd").is_some() {
+        return match crd_command::parse(program, arguments) {
+            Ok(command) => Ok(Invocation::Crd(command)),
             Err(Ok(help)) => Ok(Invocation::Help(help)),
             Err(Err(error)) => Err(error),
         };

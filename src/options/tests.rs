@@ -226,7 +226,7 @@ fn help_has_each_flag_at_the_start_of_a_line() {
         panic!()
     };
     assert!(
-        help.starts_with("About.\n\nUsage:\n  keelson [flags]\n  keelson store --help\n\nData folder flags:\n\n"),
+        help.starts_with("About.\n\nUsage:\n  keelson [flags]\n  keelson store --help\n  keelson crd --help\n\nData folder flags:\n\n"),
         "{help}"
     );
     for argument in command("keelson", "").get_arguments() {
