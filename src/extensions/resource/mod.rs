@@ -91,10 +91,7 @@ pub fn resource(
             kind: KindRef::Shared(Arc::new(part.kind())),
             served: part.version.served && !is_taken(version),
             priority: VERSION_PRIORITY,
-            definitions: Arc::new(VersionDefinitions {
-                schema: part.schema.clone(),
-                name: part.message.name.clone(),
-            }),
+            definitions: Arc::new(part.definitions()),
         });
     }
     Ok(Definition {
@@ -153,6 +150,19 @@ impl<'a> Part<'a> {
 
     fn gvk(&self) -> Gvk {
         gvk(self.definition, self.version)
+    }
+
+    fn definitions(&self) -> VersionDefinitions {
+        let spec = &self.definition.spec;
+        let selectable = self.version.selectable_fields.iter();
+        VersionDefinitions {
+            gvk: self.gvk(),
+            list_kind: self.definition.status.accepted_names.list_kind.clone(),
+            plural: spec.names.plural.clone(),
+            schema: self.schema.clone(),
+            preserves: spec.preserve_unknown_fields,
+            selectable: selectable.map(|field| Name::new(&field.json_path)).collect(),
+        }
     }
 
     fn kind(&self) -> KindDesc {

@@ -84,7 +84,7 @@ pub use record::{Record, Recorded, Replaced};
 pub(crate) use reflector::Reflector;
 pub use runtime_config::{RuntimeConfig, RuntimeConfigError};
 pub use served::{
-    Catalog, MergedCatalog, OwnDefinitions, Served, ServedGroup, ServedKind, ServedVersion, maturity_order,
+    Catalog, MergedCatalog, OpenApiForm, OwnDefinitions, Served, ServedGroup, ServedKind, ServedVersion, maturity_order,
 };
 pub use strategy::{
     Annotate, AnyStrategy, Confirming, Context, DefaultStrategy, MetadataChecks, RepeatedChecks, Reserving, Strategy,

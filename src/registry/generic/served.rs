@@ -61,9 +61,18 @@ pub struct ServedKind {
 
 /// The OpenAPI definitions of a kind that is made at run time.
 pub trait OwnDefinitions: Send + Sync {
-    /// `{"<definition>": <OpenAPI v3 schema>}` as JSON text without white space between tokens; they may refer to
-    /// definitions of the build. Asked for when a document is made.
-    fn definitions(&self) -> Vec<u8>;
+    /// `{"<definition>": <schema>}` as JSON text without white space between tokens, as documents of this form have it;
+    /// they may refer to definitions of the build. Asked for when a document is made.
+    fn definitions(&self, form: OpenApiForm) -> Vec<u8>;
+}
+
+/// The documents of OpenAPI.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpenApiForm {
+    /// The one of all groups.
+    V2,
+    /// Those of single versions.
+    V3,
 }
 
 impl ServedKind {

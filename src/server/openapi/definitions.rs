@@ -147,7 +147,8 @@ fn references<'a>(schema: &'a RawValue, out: &mut Vec<&'a str>) {
         let Some((target, after)) = after.split_once('"') else {
             return;
         };
-        out.push(target.strip_prefix(V3_REF).unwrap_or(target));
+        let name = [V3_REF, V2_REF].iter().find_map(|prefix| target.strip_prefix(prefix));
+        out.push(name.unwrap_or(target));
         rest = after;
     }
 }

@@ -97,6 +97,12 @@ pub(super) const PATCH_TYPES: &[&str] = &[
     "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
 ];
+const CUSTOM_PATCH_TYPES: &[&str] = &[
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+];
+const CUSTOM_TYPES: &[&str] = &["application/json", "application/yaml"];
 pub(super) const ANY_TYPE: &[&str] = &["*/*"];
 pub(super) const TEXT_TYPES: &[&str] = &[
     "text/plain",
@@ -209,6 +215,8 @@ pub(super) struct Template<'a> {
     pub(super) list: String,
     /// DELETE answers with the object.
     pub(super) returns_deleted: bool,
+    /// It is made at run time, and described as the API extensions server does.
+    pub(super) is_custom: bool,
 }
 
 impl Template<'_> {
@@ -222,8 +230,8 @@ impl Template<'_> {
             gvk: Some(self.gvk.clone()),
             parameters: Vec::new(),
             body: None,
-            consumes: ANY_TYPE,
-            produces: OBJECT_TYPES,
+            consumes: if self.is_custom { CUSTOM_TYPES } else { ANY_TYPE },
+            produces: if self.is_custom { CUSTOM_TYPES } else { OBJECT_TYPES },
             responses: Vec::new(),
         }
     }
@@ -231,6 +239,11 @@ impl Template<'_> {
     pub(super) fn get(&self) -> Operation {
         let base = self.operation(Method::Get, "read", &self.noun, "get", "Read a");
         Operation {
+            parameters: self
+                .is_custom
+                .then_some(parameters::RESOURCE_VERSION)
+                .into_iter()
+                .collect(),
             responses: answers(&[200], &self.object),
             ..base
         }
@@ -268,7 +281,7 @@ impl Template<'_> {
         let base = self.operation(Method::Get, "list", &noun, "list", "List or watch objects of kind");
         Operation {
             parameters: parameters::LIST.to_vec(),
-            produces: WATCH_TYPES,
+            produces: if self.is_custom { CUSTOM_TYPES } else { WATCH_TYPES },
             responses: answers(&[200], &self.list),
             ..base
         }
@@ -315,8 +328,12 @@ impl Template<'_> {
         Operation {
             parameters: parameters::PATCH.to_vec(),
             body: Some(Body::Patch),
-            consumes: PATCH_TYPES,
-            responses: answers(&[200, 201], &self.object),
+            consumes: if self.is_custom {
+                CUSTOM_PATCH_TYPES
+            } else {
+                PATCH_TYPES
+            },
+            responses: answers(if self.is_custom { &[200] } else { &[200, 201] }, &self.object),
             ..base
         }
     }
@@ -341,9 +358,13 @@ impl Template<'_> {
             "deletecollection",
             "Delete a collection of",
         );
+        let (parameters, body) = match self.is_custom {
+            true => (parameters::LIST, None),
+            false => (parameters::DELETE_COLLECTION, Some(Body::DeleteOptions)),
+        };
         Operation {
-            parameters: parameters::DELETE_COLLECTION.to_vec(),
-            body: Some(Body::DeleteOptions),
+            parameters: parameters.to_vec(),
+            body,
             responses: answers(&[200], &format!("{}Status", super::definitions::META)),
             ..base
         }

@@ -148,7 +148,7 @@ const PROPAGATION_POLICY: Parameter = query(
     "propagationPolicy-6jk3prlO",
     "What becomes of dependents: Orphan, Background or Foreground.",
 );
-const RESOURCE_VERSION: Parameter = query(
+pub(super) const RESOURCE_VERSION: Parameter = query(
     "resourceVersion",
     "string",
     "resourceVersion-5WAnf1kx",

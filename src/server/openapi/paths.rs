@@ -15,6 +15,8 @@ pub(super) struct Resource<'a> {
     /// Group and version as in operation ids.
     pub(super) prefix: &'a str,
     pub(super) tag: &'a str,
+    /// It is made at run time.
+    pub(super) is_custom: bool,
 }
 
 impl Resource<'_> {
@@ -70,6 +72,7 @@ impl Resource<'_> {
             list: format!("{package}.{}", self.kind.list_kind),
             object,
             returns_deleted: self.kind.returns_deleted,
+            is_custom: self.is_custom,
         }
     }
 
@@ -116,7 +119,9 @@ impl Resource<'_> {
                 return Vec::new();
             };
             template.object = message.name.to_string();
-            template.gvk = [&sub.group, &sub.version, &sub.kind].map(Name::clone);
+            if !self.is_custom {
+                template.gvk = [&sub.group, &sub.version, &sub.kind].map(Name::clone);
+            }
         }
         let path = format!("{}{}/{{name}}/{}", self.base, self.home(), sub.name);
         let [group, version, kind] = &sub.options;
@@ -162,7 +167,7 @@ impl Resource<'_> {
     }
 
     fn watch_paths(&self) -> Vec<PathItem> {
-        if !self.has("watch") {
+        if !self.has("watch") || self.is_custom {
             return Vec::new();
         }
         let template = self.template();

@@ -1,11 +1,12 @@
 //! The documents of OpenAPI v3 by name, and what each of them says: its paths and the definitions that are its own.
 
 use keelson_machinery::reflect::Name;
+use keelson_registry::OpenApiForm;
 
 use super::definitions::{Definitions, DefinitionsError, META};
 use super::operations::{Answer, FixedDocument, JSON, JWK_SET, OBJECT_TYPES, PathItem};
 use super::paths::Resource;
-use crate::discovery::{Served, ServedGroup, ServedVersion};
+use crate::discovery::{Served, ServedGroup, ServedKind, ServedVersion};
 
 /// One document of OpenAPI v3, as it is named; [`Part::section`] makes what it says.
 pub(super) struct Part<'a> {
@@ -32,6 +33,8 @@ pub(super) struct Section {
     pub(super) paths: Vec<PathItem>,
     /// Definitions of kinds that are made at run time.
     pub(super) own: Definitions,
+    /// It has such kinds alone: it is a document of the API extensions server.
+    pub(super) is_custom: bool,
 }
 
 /// Everything that is served, by document, ordered by name. `issuer`: the documents of OpenID Connect are served too.
@@ -41,7 +44,7 @@ pub(super) fn parts(served: &Served, issuer: bool) -> Vec<Part<'_>> {
         parts.extend(ISSUER.map(|name| Part::fixed(name, What::Issuer(name))));
     }
     for group in &served.groups {
-        parts.push(Part::fixed(&base(group), What::OfGroup(group)));
+        parts.extend((!is_custom_group(group)).then(|| Part::fixed(&base(group), What::OfGroup(group))));
         parts.extend(group.versions.iter().map(|version| Part::of_version(group, version)));
     }
     parts.sort_by(|a, b| a.name.cmp(&b.name));
@@ -61,13 +64,25 @@ pub(super) fn part<'s>(served: &'s Served, issuer: bool, name: &str) -> Option<P
         ["version"] => Some(Part::fixed(name, What::Version)),
         ["api"] => Some(Part::fixed(name, What::OfGroup(group("")?))),
         ["api", version] => of_version(group("")?, version),
-        ["apis", named] if !named.is_empty() => Some(Part::fixed(name, What::OfGroup(group(named)?))),
+        ["apis", named] if !named.is_empty() => {
+            let group = group(named).filter(|group| !is_custom_group(group))?;
+            Some(Part::fixed(name, What::OfGroup(group)))
+        }
         ["apis", named, version] if !named.is_empty() => of_version(group(named)?, version),
         _ => {
             let name = ISSUER.into_iter().find(|known| issuer && *known == name)?;
             Some(Part::fixed(name, What::Issuer(name)))
         }
     }
+}
+
+/// The API extensions server describes its resources, and not how they are found.
+fn is_custom(version: &ServedVersion) -> bool {
+    !version.kinds.is_empty() && version.kinds.iter().all(ServedKind::is_custom)
+}
+
+fn is_custom_group(group: &ServedGroup) -> bool {
+    group.versions.iter().all(|version| is_custom(version))
 }
 
 /// `api` or `apis/apps`.
@@ -97,8 +112,8 @@ impl<'a> Part<'a> {
 }
 
 impl Part<'_> {
-    /// What it says.
-    pub(super) fn section(&self, served: &Served) -> Result<Section, DefinitionsError> {
+    /// What it says, for documents of this form.
+    pub(super) fn section(&self, served: &Served, form: OpenApiForm) -> Result<Section, DefinitionsError> {
         Ok(match self.what {
             What::Groups => fixed(
                 &self.name,
@@ -107,7 +122,7 @@ impl Part<'_> {
             What::Version => fixed(&self.name, version_document()),
             What::Issuer(name) => fixed(name, issuer_document(name)),
             What::OfGroup(group) => group_section(&self.name, group),
-            What::OfVersion(group, version) => version_section(served, &self.name, group, version)?,
+            What::OfVersion(group, version) => version_section((served, form), &self.name, group, version)?,
         })
     }
 
@@ -122,6 +137,7 @@ fn fixed(name: &str, document: FixedDocument<'_>) -> Section {
         group_version: None,
         paths: document.at(format!("/{name}/")).into_iter().collect(),
         own: Definitions::new(),
+        is_custom: false,
     }
 }
 
@@ -196,7 +212,7 @@ fn group_section(path: &str, group: &ServedGroup) -> Section {
 }
 
 fn version_section(
-    served: &Served,
+    (served, form): (&Served, OpenApiForm),
     name: &str,
     group: &ServedGroup,
     version: &ServedVersion,
@@ -207,6 +223,10 @@ fn version_section(
     let id = format!("get{prefix}APIResources");
     let say = "List the resources of the version.";
     let mut section = fixed(name, of_discovery(&id, &tag, say, "APIResourceList"));
+    section.is_custom = is_custom(version);
+    if section.is_custom {
+        section.paths.clear();
+    }
     section.group_version = Some((group.name.clone(), version.version.clone()));
     for kind in &version.kinds {
         let resource = Resource {
@@ -214,12 +234,13 @@ fn version_section(
             base: format!("/{name}"),
             prefix: &prefix,
             tag: &tag,
+            is_custom: kind.is_custom(),
         };
         section.paths.extend(resource.paths(served));
         if let Some(own) = &kind.definitions {
             section
                 .own
-                .extend(serde_json::from_slice::<Definitions>(&own.definitions())?);
+                .extend(serde_json::from_slice::<Definitions>(&own.definitions(form))?);
         }
     }
     section.paths.sort_by(|a, b| a.path.cmp(&b.path));

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use keelson_machinery::reflect::Name;
+use keelson_registry::OpenApiForm;
 use serde_json::{Map, Value, json};
 
 use super::definitions::{self, Definitions, Lookup, V2_REF};
@@ -59,8 +60,9 @@ impl Joined {
         self.document.get(served.generation, || {
             let (parts, lookup) = (model.parts(&served), model.definitions.lookup());
             let pieces = parts.iter().map(|part| {
-                self.parts
-                    .get(part.key(), || self.pieces(&part.section(&served)?, &lookup))
+                self.parts.get(part.key(), || {
+                    self.pieces(model, &part.section(&served, OpenApiForm::V2)?, &lookup)
+                })
             });
             let mut pieces = pieces.collect::<io::Result<Vec<_>>>()?;
             pieces.sort_by(|a, b| a.first.cmp(&b.first));
@@ -73,16 +75,16 @@ impl Joined {
         })
     }
 
-    fn pieces(&self, section: &Section, lookup: &Lookup<'_>) -> io::Result<Pieces> {
+    fn pieces(&self, model: &Model, section: &Section, lookup: &Lookup<'_>) -> io::Result<Pieces> {
         let (mut paths, mut own, mut shared) = (self.members(), self.members(), Shared::default());
         for item in &section.paths {
             let value = path_item(item, &mut shared);
             paths.add(&item.path, &value, || protobuf::v2_path(&item.path, &value))?;
         }
-        let (mut names, kinds) = (BTreeSet::new(), section.kinds());
+        let (mut names, kinds) = (BTreeSet::new(), section.kinds(model));
         for (name, schema) in section.definitions(lookup)? {
             if section.own.contains_key(&name) {
-                let schema = definitions::to_v2(&definitions::parsed(&name, &schema, &kinds)?);
+                let schema = definitions::parsed(&name, &schema, &kinds)?;
                 own.add(&name, &schema, || protobuf::v2_definition(&name, &schema))?;
             } else {
                 names.insert(name);

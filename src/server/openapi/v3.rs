@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use keelson_machinery::reflect::Name;
+use keelson_registry::OpenApiForm;
 use serde_json::{Map, Value, json};
 
 use super::definitions::{self, Definitions, DefinitionsError, GroupVersion, Lookup, V3_REF};
-use super::operations::{Answer, Body, Operation, PATCH_TYPES, PathItem};
+use super::operations::{Answer, Body, Operation, PathItem};
 use super::parameters::{Location, Parameter};
 use super::sections::{self, Part, Section};
 use super::v2::{self, Members};
@@ -54,10 +55,10 @@ impl Single {
 
     fn json_of(&self, model: &Model, served: &Served, part: &Part<'_>, lookup: &Lookup<'_>) -> io::Result<Arc<Made>> {
         self.json.get(part.key(), || {
-            let section = part.section(served)?;
+            let section = part.section(served, OpenApiForm::V3)?;
             let definitions = section.definitions(lookup)?;
             let mut out = Writer::new();
-            write(&model.info, &section, &definitions, &mut out)?;
+            write(model, &section, &definitions, &mut out)?;
             Ok(model.made(out.finish()?.alone(JSON)))
         })
     }
@@ -71,8 +72,8 @@ impl Single {
         let lookup = model.definitions.lookup();
         let json = self.json_of(model, &served, &part, &lookup)?;
         let made = self.protobuf.get(part.key(), || {
-            let section = part.section(&served)?;
-            let bytes = protobuf::v3(&model.info, &section, &section.definitions(&lookup)?)?;
+            let section = part.section(&served, OpenApiForm::V3)?;
+            let bytes = protobuf::v3(model, &section, &section.definitions(&lookup)?)?;
             let document = Piece::new(&bytes)?.alone(PROTOBUF).encoding_of(json.document.hash());
             Ok::<_, io::Error>(Made { document, at: json.at })
         })?;
@@ -112,27 +113,44 @@ impl Section {
     }
 
     /// The group/versions that its common kinds belong to.
-    pub(super) fn kinds(&self) -> BTreeSet<GroupVersion<'_>> {
+    pub(super) fn kinds<'a>(&'a self, model: &'a Model) -> BTreeSet<GroupVersion<'a>> {
+        if self.is_custom {
+            return model.known.clone();
+        }
         let own = self.group_version.as_ref();
         let own = own.map(|(group, version)| (group.as_str(), version.as_str()));
         own.into_iter().chain([("", "v1")]).collect()
     }
 }
 
+/// What the document says of the whole; the API extensions server has its own.
+pub(super) fn info_of(model: &Model, section: &Section) -> Info {
+    match section.is_custom {
+        true => Info {
+            title: "Kubernetes CRD Swagger".to_owned(),
+            version: "v0.1.0".to_owned(),
+            ..model.info.clone()
+        },
+        false => model.info.clone(),
+    }
+}
+
 /// Writes one document.
-fn write(info: &Info, section: &Section, definitions: &Definitions, out: &mut dyn Write) -> io::Result<()> {
+fn write(model: &Model, section: &Section, definitions: &Definitions, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"{\"openapi\":\"3.0.0\",\"info\":")?;
-    serde_json::to_writer(&mut *out, &v2::info_of(info))?;
+    serde_json::to_writer(&mut *out, &v2::info_of(&info_of(model, section)))?;
     out.write_all(b",\"paths\":")?;
     object(out, |member| paths(section, member))?;
     out.write_all(b",\"components\":{")?;
     if !definitions.is_empty() {
         out.write_all(b"\"schemas\":{")?;
-        schemas(section, definitions, out)?;
-        out.write_all(b"},")?;
+        schemas(&section.kinds(model), definitions, out)?;
+        out.write_all(if section.is_custom { b"}" } else { b"}," })?;
     }
-    out.write_all(b"\"securitySchemes\":")?;
-    serde_json::to_writer(&mut *out, &json!({"BearerToken": security_scheme()}))?;
+    if !section.is_custom {
+        out.write_all(b"\"securitySchemes\":")?;
+        serde_json::to_writer(&mut *out, &json!({"BearerToken": security_scheme()}))?;
+    }
     out.write_all(b"}}")
 }
 
@@ -147,12 +165,12 @@ pub(super) fn paths(section: &Section, member: Members<'_>) -> io::Result<()> {
 }
 
 /// The members of the object of schemas. Their texts are copied as they are, but for those of common kinds.
-fn schemas(section: &Section, definitions: &Definitions, out: &mut dyn Write) -> io::Result<()> {
+fn schemas(kinds: &BTreeSet<GroupVersion<'_>>, definitions: &Definitions, out: &mut dyn Write) -> io::Result<()> {
     let mut first = true;
     for (name, schema) in definitions {
         key(out, &mut first, name)?;
         match definitions::common_kind(name) {
-            Some(_) => serde_json::to_writer(&mut *out, &definitions::parsed(name, schema, &section.kinds())?)?,
+            Some(_) => serde_json::to_writer(&mut *out, &definitions::parsed(name, schema, kinds)?)?,
             None => out.write_all(schema.get().as_bytes())?,
         }
     }
@@ -183,7 +201,7 @@ fn operation(operation: &Operation) -> Value {
         );
     }
     if let Some(body) = &operation.body {
-        out.insert("requestBody".into(), request_body(body));
+        out.insert("requestBody".into(), request_body(body, operation.consumes));
     }
     let responses: Map<String, Value> = operation
         .responses
@@ -215,12 +233,7 @@ fn parameter(parameter: &Parameter) -> Value {
     Value::Object(out)
 }
 
-fn request_body(body: &Body) -> Value {
-    let types = if *body == Body::Patch {
-        PATCH_TYPES
-    } else {
-        super::operations::ANY_TYPE
-    };
+fn request_body(body: &Body, types: &[&str]) -> Value {
     let mut out = Map::new();
     let schema = json!({"$ref": format!("{V3_REF}{}", body.definition())});
     out.insert("content".into(), content(types, &schema));

@@ -5,7 +5,7 @@ use std::io;
 use prost::Message;
 use serde_json::Value;
 
-use super::super::Info;
+use super::super::Model;
 use super::super::definitions::{Definitions, parsed};
 use super::super::sections::Section;
 use super::super::v3::{self, security_scheme};
@@ -20,27 +20,28 @@ mod openapi3 {
 use openapi3 as wire;
 
 /// One document.
-pub(in crate::openapi) fn encode(info: &Info, section: &Section, definitions: &Definitions) -> io::Result<Vec<u8>> {
+pub(in crate::openapi) fn encode(model: &Model, section: &Section, definitions: &Definitions) -> io::Result<Vec<u8>> {
     let mut paths = Vec::new();
     v3::paths(section, &mut |name, value| {
         let (name, value) = (name.to_owned(), Some(path_item(value)));
         let path = vec![wire::NamedPathItem { name, value }];
         append(&mut paths, &wire::Paths { path })
     })?;
+    let info = v3::info_of(model, section);
     let document = wire::Document {
         openapi: "3.0.0".to_owned(),
         info: Some(wire::Info {
-            title: info.title.clone(),
-            version: info.version.clone(),
+            title: info.title,
+            version: info.version,
         }),
         paths,
-        components: components(section, definitions)?,
+        components: components(model, section, definitions)?,
     };
     Ok(document.encode_to_vec())
 }
 
-fn components(section: &Section, definitions: &Definitions) -> io::Result<Vec<u8>> {
-    let (mut out, kinds) = (Vec::new(), section.kinds());
+fn components(model: &Model, section: &Section, definitions: &Definitions) -> io::Result<Vec<u8>> {
+    let (mut out, kinds) = (Vec::new(), section.kinds(model));
     for (name, schema) in definitions {
         let schema = parsed(name, schema, &kinds)?;
         let schemas = wire::Schemas {
@@ -51,6 +52,9 @@ fn components(section: &Section, definitions: &Definitions) -> io::Result<Vec<u8
             security_schemes: None,
         };
         append(&mut out, &piece)?;
+    }
+    if section.is_custom {
+        return Ok(out);
     }
     let security = wire::Components {
         schemas: None,

@@ -8,7 +8,8 @@ use keelson_machinery::object::Gvk;
 use keelson_machinery::reflect::{FieldDesc, Flags, Id, MessageDesc, Names, Ref, Type, Unknown};
 use keelson_machinery::scheme::{Conversion, KindDesc, KindRef};
 use keelson_registry::{
-    ConversionStrategy, Definition, InstallError, OwnDefinitions, Registry, ResourceCode, VersionDefinition,
+    ConversionStrategy, Definition, InstallError, OpenApiForm, OwnDefinitions, Registry, ResourceCode,
+    VersionDefinition,
 };
 use keelson_server::server::{Config, Hook};
 use serde_json::{Value, json};
@@ -86,8 +87,11 @@ pub fn version(group: &str, version: &str, plural: &str, fields: &[&str]) -> Ver
 struct Definitions(String);
 
 impl OwnDefinitions for Definitions {
-    fn definitions(&self) -> Vec<u8> {
-        self.0.clone().into_bytes()
+    fn definitions(&self, form: OpenApiForm) -> Vec<u8> {
+        match form {
+            OpenApiForm::V2 => self.0.replace("#/components/schemas/", "#/definitions/").into_bytes(),
+            OpenApiForm::V3 => self.0.clone().into_bytes(),
+        }
     }
 }
 
