@@ -129,7 +129,7 @@ fn context(kind: &KindDesc, backend: &Backend) -> Context {
     let namespace = if kind.namespaced { NAMESPACE } else { "" };
     Context {
         asked: Default::default(),
-        registry: None,
+        verbs: None,
         // Some objects say what their maker is allowed to elsewhere.
         authorization: Authorization::new(vec![Arc::new(PrivilegedGroup)]),
         now: backend.clock.now(),

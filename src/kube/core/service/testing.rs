@@ -13,6 +13,7 @@ use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
+use keelson_registry::admission::Admission;
 use keelson_registry::{Backend, Client, Objects, Registry, RuntimeConfig, Verbs};
 use keelson_storage::memory::MemoryStore;
 use keelson_storage::{HistoryLimits, Store};
@@ -75,12 +76,13 @@ impl Cluster {
             budget: keelson_registry::cache::Budget::new(0),
             encryption: keelson_storage::encryption::Encryption::none(),
             placement: Arc::default(),
+            corrupt: Default::default(),
         };
         let mut code = crate::code(&CodeOptions {
             services: self.options.clone(),
             ..CodeOptions::default()
         });
-        code.admission(crate::admission::chain());
+        code.admission(Admission::new(keelson_server::admission::plugins()));
         let schemes = [&keelson_api::SCHEME];
         let registry = Registry::new(&schemes, &code, &backend, "/registry", &RuntimeConfig::all()).unwrap();
         let verbs = Verbs {

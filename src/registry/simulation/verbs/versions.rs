@@ -14,8 +14,8 @@ use keelson_machinery::status::StatusError;
 use super::GROUP;
 use super::shop::{Numbering, Shop};
 use crate::generic::{
-    ConversionStrategy, Converted, Converter, Definition, OwnDefinitions, Registry, Resource, ResourceCode,
-    VersionDefinition,
+    ConversionStrategy, Converted, Converter, Definition, OpenApiForm, OwnDefinitions, Registry, Resource,
+    ResourceCode, VersionDefinition,
 };
 use crate::simulation::slow::Done;
 
@@ -61,7 +61,7 @@ fn renamed(object: &dyn Object, to: &KindDesc) -> Box<dyn Object> {
 struct NoDefinitions;
 
 impl OwnDefinitions for NoDefinitions {
-    fn definitions(&self) -> Vec<u8> {
+    fn definitions(&self, _: OpenApiForm) -> Vec<u8> {
         b"{}".to_vec()
     }
 }
