@@ -15,6 +15,7 @@ mod crd;
 mod logging;
 mod plugins;
 mod program;
+mod stored;
 mod version;
 
 pub use keelson_api as api;

@@ -29,10 +29,11 @@ use crate::authorization::Authorizers;
 use crate::certificates::Certificates;
 use crate::crd;
 use crate::plugins::switched;
+use crate::stored::Kinds;
 use crate::{authentication, logging, version};
 use keelson_kube::coordination;
 use keelson_options::provision::{Credentials, provision};
-use keelson_options::{EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, parse};
+use keelson_options::{EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, StoreCommand, parse};
 
 /// A server made from definitions, as a program: it has the flags, files and behaviour of `keelson` itself.
 ///
@@ -146,7 +147,7 @@ impl Server {
             Invocation::Serve(options) => options,
             Invocation::Help(text) => return print(&text),
             Invocation::Crd(command) => return print(&crd::run(&command, &self.schemes)?),
-            Invocation::Store(command) => return print(&format!("{}\n", command.run()?)),
+            Invocation::Store(command) => return self.store(&command),
             Invocation::Version => return print(&format!("{}\n", version::line(self.name))),
         };
         let settings = options.complete(self.name, &self.schemes, |name| std::env::var(name).ok())?;
@@ -156,6 +157,27 @@ impl Server {
             .build()
             .map_err(|error| OptionError::CommandLine(format!("starting: {error}")))?;
         LocalSet::new().block_on(&runtime, self.serve(&settings))
+    }
+
+    fn store(self, command: &StoreCommand) -> Result<(), OptionError> {
+        print(&format!("{}\n", command.run()?))?;
+        match command.objects() {
+            Some(objects) => print(&format!("{}\n", self.kinds().run(&objects)?)),
+            None => Ok(()),
+        }
+    }
+
+    /// What it would serve, with the code that objects are read by.
+    fn kinds(mut self) -> Kinds {
+        if self.kubernetes {
+            self.code
+                .merge(keelson_kube::code(&keelson_kube::CodeOptions::default()));
+            self.code.merge(keelson_extensions::code());
+        }
+        Kinds {
+            schemes: self.schemes,
+            code: self.code,
+        }
     }
 
     async fn serve(self, settings: &Settings) -> Result<(), OptionError> {

@@ -48,7 +48,7 @@ pub use logs::Format as LogFormat;
 pub use misc::Cidr;
 pub use secure_serving::{NamedCertificate, ServingCertificate};
 pub use settings::{AuthenticationSettings, KubernetesSettings, Log, ServingSettings, Settings, StorageSettings};
-pub use store_command::StoreCommand;
+pub use store_command::{StoreCommand, StoredObjects};
 pub use token_file::{Passwords, Tokens};
 
 /// All flags, as given.

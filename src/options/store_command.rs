@@ -1,4 +1,4 @@
-//! `store check`, `repair`, `compact`, `snapshot`, `restore`, `import`, `export`: work on the embedded store of a data folder that
+//! `store check`, `migrate`, `repair`, `compact`, `snapshot`, `restore`, `import`, `export`: work on the embedded store of a data folder that
 //! no server uses at the moment.
 
 use std::ffi::OsString;
@@ -19,7 +19,10 @@ const HELP: &str = "\
 Works on the embedded store of a data folder that no server uses at the moment.
 
 Usage:
-  {program} store check [FILE]       reads everything, of the store or of a snapshot, and compares it with its checksums
+  {program} store check [FILE]       reads everything, of the store or of a snapshot, and compares it with its checksums;
+                                     of the store, every object of this program's kinds is decoded
+  {program} store migrate            writes every object of this program's kinds as it is stored today, where it is stored
+                                     otherwise: in another version, in another form; it can be interrupted and begun again
   {program} store repair             mends what only proves that nothing is missing, where everything is there; says what
                                      it did, and keeps the files as they were in a folder beside them
   {program} store compact            forgets history and gives unused space back
@@ -54,7 +57,7 @@ struct Arguments {
     data_folder: DataFolder,
 
     /// What to do.
-    #[arg(value_name = "check|repair|compact|snapshot|restore|import|export")]
+    #[arg(value_name = "check|migrate|repair|compact|snapshot|restore|import|export")]
     action: Option<String>,
 
     /// Where `import` reads.
@@ -103,6 +106,7 @@ struct Arguments {
 enum Action {
     /// The store, or a snapshot.
     Check(Option<PathBuf>),
+    Migrate,
     Repair {
         accept_loss: bool,
     },
@@ -121,6 +125,17 @@ enum Action {
 pub struct StoreCommand {
     action: Action,
     folder: PathBuf,
+    /// `/registry`: what the keys of objects begin with.
+    prefix: String,
+}
+
+/// What is done with the objects of a store, which only a program that knows their kinds can do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StoredObjects {
+    /// Each is decoded.
+    Check { folder: PathBuf, prefix: String },
+    /// Each is written as it is stored today.
+    Migrate { folder: PathBuf, prefix: String },
 }
 
 /// The arguments after `store`. `Err(Ok(text))`: print this help.
@@ -141,6 +156,7 @@ pub(super) fn parse(
     Ok(StoreCommand {
         action: action(&given).map_err(Err)?,
         folder: store_folder(&data_dir),
+        prefix: super::etcd::key_prefix(&given.etcd_prefix),
     })
 }
 
@@ -168,6 +184,7 @@ fn action(given: &Arguments) -> Result<Action, OptionError> {
         (Some("repair"), None) => Action::Repair {
             accept_loss: given.accept_loss,
         },
+        (Some("migrate"), None) => Action::Migrate,
         (Some("compact"), None) => Action::Compact,
         (Some("snapshot"), Some(file)) => Action::Snapshot(file),
         (Some("restore"), Some(file)) => Action::Restore {
@@ -179,7 +196,7 @@ fn action(given: &Arguments) -> Result<Action, OptionError> {
         (Some(name @ ("snapshot" | "restore")), None) => {
             return Err(usage(&format!("{name}: name the snapshot's file")));
         }
-        (Some(name @ ("repair" | "compact" | "import" | "export")), Some(_)) => {
+        (Some(name @ ("migrate" | "repair" | "compact" | "import" | "export")), Some(_)) => {
             return Err(usage(&format!("{name} takes no file")));
         }
         (Some(other), _) => return Err(usage(&format!("{other:?} is none of {ACTIONS}"))),
@@ -187,7 +204,7 @@ fn action(given: &Arguments) -> Result<Action, OptionError> {
     })
 }
 
-const ACTIONS: &str = "check, repair, compact, snapshot, restore, import and export";
+const ACTIONS: &str = "check, migrate, repair, compact, snapshot, restore, import and export";
 
 /// The other end, and what to carry.
 fn carry(given: &Arguments, flag: &'static str, end: Option<&str>) -> Result<Carry, OptionError> {
@@ -214,11 +231,21 @@ fn carry(given: &Arguments, flag: &'static str, end: Option<&str>) -> Result<Car
 }
 
 impl StoreCommand {
+    /// What is left to be done with the objects once [`StoreCommand::run`] has found the store whole.
+    pub fn objects(&self) -> Option<StoredObjects> {
+        let (folder, prefix) = (self.folder.clone(), self.prefix.clone());
+        match self.action {
+            Action::Check(None) => Some(StoredObjects::Check { folder, prefix }),
+            Action::Migrate => Some(StoredObjects::Migrate { folder, prefix }),
+            _ => None,
+        }
+    }
+
     /// Does it, and says in one line what came of it.
     pub fn run(&self) -> Result<String, OptionError> {
         let folder = self.folder.display();
         let done = match &self.action {
-            Action::Check(None) => {
+            Action::Check(None) | Action::Migrate => {
                 offline::check(&self.folder).map(|report| format!("{folder} is whole: {}", line(&report)))
             }
             Action::Check(Some(file)) => {
@@ -298,6 +325,7 @@ mod tests {
             let file = "/x".into();
             assert_eq!(read(arguments), Ok(Action::Restore { file, force }));
         }
+        assert_eq!(read(&["migrate"]), Ok(Action::Migrate));
         assert_eq!(read(&["repair"]), Ok(Action::Repair { accept_loss: false }));
         assert_eq!(
             read(&["repair", "--accept-loss"]),
@@ -307,11 +335,11 @@ mod tests {
         for (arguments, error) in [
             (
                 &[][..],
-                "store needs one of check, repair, compact, snapshot, restore, import and export",
+                "store needs one of check, migrate, repair, compact, snapshot, restore, import and export",
             ),
             (
                 &["fix"],
-                r#"store "fix" is none of check, repair, compact, snapshot, restore, import and export"#,
+                r#"store "fix" is none of check, migrate, repair, compact, snapshot, restore, import and export"#,
             ),
             (&["import"], "store import: needs --from"),
             (
@@ -369,6 +397,7 @@ mod tests {
         let command = StoreCommand {
             action: Action::Check(None),
             folder: dir.path().join("store"),
+            prefix: "/registry".to_owned(),
         };
         let error = command.run().unwrap_err().to_string();
         assert!(error.ends_with("holds no store"), "{error}");

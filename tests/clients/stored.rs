@@ -1,8 +1,10 @@
 //! Stored forms: encodings, stores of their own, copies of a store that serves.
 
+use std::path::Path;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use keelson_storage::embedded::EmbeddedStore;
-use keelson_storage::{EtcdConfig, HistoryLimits, ListOptions, Store, StoreConfig};
+use keelson_storage::{EtcdConfig, Expect, HistoryLimits, ListOptions, Store, StoreConfig, Write};
 use kube::Api;
 use kube::api::PostParams;
 
@@ -53,6 +55,61 @@ async fn objects_are_stored_in_the_form_that_is_asked_for_and_read_in_any() {
         let value = value.entry.unwrap().value.clone();
         assert!(value.starts_with(begin.as_bytes()), "{value:?}");
         store.close().await;
+    }
+}
+
+/// `keelson store ACTION` of a folder at rest: its status, and all that it printed.
+fn at_rest(folder: &Path, action: &str) -> (bool, String) {
+    let done = command(keelson(), folder).args(["store", action]).output().unwrap();
+    let text = [done.stdout, done.stderr].concat();
+    (done.status.success(), String::from_utf8(text).unwrap())
+}
+
+/// What the store of a folder at rest has for a ConfigMap of the default namespace.
+async fn value(store: &dyn Store, name: &str) -> keelson_storage::Entry {
+    let key = format!("/registry/configmaps/default/{name}");
+    store.get(&key).await.unwrap().entry.unwrap()
+}
+
+#[tokio::test]
+async fn objects_at_rest_are_decoded_and_written_as_they_are_stored_today() {
+    let server = Server::start(keelson(), &["--storage-media-type=application/json"]).await;
+    let maps = maps(&server).await;
+    for name in ["a", "b"] {
+        maps.create(&PostParams::default(), &named(name)).await.unwrap();
+    }
+    let (_, _, folder) = server.terminate();
+    let (fine, text) = at_rest(folder.path(), "check");
+    assert!(fine && text.contains("can be decoded"), "{text}");
+
+    let data = folder.path().join("keelson/store");
+    let open = || EmbeddedStore::open(&data, HistoryLimits::default()).unwrap();
+    assert!(value(&open(), "a").await.value.starts_with(b"{"));
+    let (fine, text) = at_rest(folder.path(), "migrate");
+    assert!(fine && text.contains("objects rewritten"), "{text}");
+    let (fine, text) = at_rest(folder.path(), "migrate");
+    assert!(fine && text.contains(": 0 of "), "nothing is left to be done: {text}");
+    let store = open();
+    assert!(value(&store, "a").await.value.starts_with(b"k8s\0"));
+
+    let bad = value(&store, "b").await;
+    let write = Write::Put {
+        value: "k8s\0 and nothing that can be read".into(),
+        lease: None,
+    };
+    store
+        .write(&bad.key, Expect::Revision(bad.mod_revision), write)
+        .await
+        .unwrap();
+    store.close().await;
+    drop(store);
+    for action in ["check", "migrate"] {
+        let (fine, text) = at_rest(folder.path(), action);
+        assert!(
+            !fine && text.contains("unable to decode /registry/configmaps/default/b:"),
+            "{text}"
+        );
+        assert!(!text.contains("default/a"), "{text}");
     }
 }
 

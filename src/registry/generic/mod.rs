@@ -27,6 +27,7 @@ pub mod reservation;
 mod runtime_config;
 mod served;
 mod snapshot;
+mod storage_migration;
 pub mod strategy;
 mod typed;
 mod update;
@@ -262,6 +263,14 @@ impl Registry {
     /// Whether the build has this version of a group, served or not: no other resource can be of it.
     pub fn is_of_the_build(&self, group: &str, version: &str) -> bool {
         self.parts.has_version(group, version)
+    }
+
+    /// All resources, whatever versions of them are served, in the order of their keys.
+    pub fn resources(&self) -> Vec<Arc<Resource>> {
+        let current = self.current.load();
+        let mut all: Vec<_> = current.all().map(|installed| installed.resource.clone()).collect();
+        all.sort_unstable_by(|a, b| a.key_prefix.cmp(&b.key_prefix));
+        all
     }
 
     /// The resource of a group, whatever versions of it are served.

@@ -47,6 +47,11 @@ impl Snapshot {
         }
     }
 
+    /// The resources of all groups.
+    pub fn all(&self) -> impl Iterator<Item = &Installed> {
+        self.groups.values().flat_map(|group| group.values())
+    }
+
     /// The resources of a group.
     pub fn group(&self, name: &str) -> impl Iterator<Item = &Installed> {
         self.groups.get(name).into_iter().flat_map(|group| group.values())

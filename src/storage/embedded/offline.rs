@@ -88,6 +88,14 @@ pub fn compact(dir: &Path) -> Result<(Report, Report), StoreError> {
     Ok((before, after))
 }
 
+/// All entries of a store at rest.
+///
+/// # Errors
+/// There is none, or it is damaged.
+pub fn entries(dir: &Path) -> Result<Snapshot, StoreError> {
+    Ok(read(dir)?.snapshot)
+}
+
 /// What a store at rest holds.
 pub(crate) fn read(dir: &Path) -> Result<Contents, StoreError> {
     let (folder, mut database) = open(dir)?;
