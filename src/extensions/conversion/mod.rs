@@ -12,7 +12,7 @@ use keelson_machinery::env::Entropy;
 use keelson_machinery::object::Object;
 use keelson_machinery::scheme::KindRef;
 use keelson_machinery::status::StatusError;
-use keelson_net::client::{Backoff, ServicePort, Webhook, WebhookAddress, WebhookClientConfig, WebhookWays};
+use keelson_net::client::{Backoff, ServicePort, Users, Webhook, WebhookAddress, WebhookClientConfig, WebhookWays};
 use keelson_registry::{Converted, Converter};
 
 use object::checked;
@@ -55,7 +55,7 @@ impl WebhookConverter {
             .filter(|_| conversion.strategy == "Webhook")?;
         let config = client_config(webhook.client_config.as_deref()?)?;
         let caller = config
-            .webhook(&outside.ways, TIMEOUT, Backoff::ONCE)
+            .webhook(&outside.ways, &Users::default(), TIMEOUT, Backoff::ONCE)
             .map(|client| Caller {
                 webhook: client,
                 review: Review::first_of(&webhook.conversion_review_versions),

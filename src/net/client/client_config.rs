@@ -4,8 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::target::Target;
 use super::{
-    Backoff, ClientSettings, ClientTls, Dialer, Kubeconfig, KubeconfigError, Roots, ServicePort, Services, Webhook,
+    Backoff, ClientSettings, ClientTls, Dialer, Identity, Kubeconfig, KubeconfigError, Roots, ServicePort, Services,
+    Users, Webhook,
 };
 
 /// What an object says of a webhook.
@@ -32,21 +34,31 @@ pub struct WebhookWays {
 }
 
 impl WebhookClientConfig {
-    /// A client for it. `timeout` is for one call.
+    /// A client for it, which is there who `users` say. `timeout` is for one call.
     ///
     /// # Errors
     /// Certificates that are none.
-    pub fn webhook(&self, ways: &WebhookWays, timeout: Duration, backoff: Backoff) -> Result<Webhook, KubeconfigError> {
+    pub fn webhook(
+        &self,
+        ways: &WebhookWays,
+        users: &Users,
+        timeout: Duration,
+        backoff: Backoff,
+    ) -> Result<Webhook, KubeconfigError> {
         let (server, dialer) = match &self.address {
             WebhookAddress::Url(url) => (clean(url), ways.dialer.clone()),
             WebhookAddress::Service(service, path) => {
                 let url = format!("https://{}:{}/{path}", service.host(), service.port);
-                (
-                    clean(&url),
-                    ways.dialer.clone().to_service(service.clone(), ways.services.clone()),
-                )
+                let dialer = ways.dialer.clone();
+                (clean(&url), dialer.to_service(service.clone(), ways.services.clone()))
             }
         };
+        // A URL that is none fails when it is called.
+        let origin = Target::parse(&server).map(|target| target.origin);
+        let identity = origin.map_or_else(
+            |_| Identity::default(),
+            |origin| users.of(&origin.host, origin.port).clone(),
+        );
         let roots = match String::from_utf8_lossy(&self.ca_bundle) {
             blank if blank.trim().is_empty() => Roots::System,
             pem => Roots::Pem(pem.into_owned()),
@@ -54,8 +66,10 @@ impl WebhookClientConfig {
         let client = ClientSettings {
             tls: ClientTls {
                 roots,
+                identity: identity.certificate,
                 ..ClientTls::default()
             },
+            credentials: identity.credentials,
             dialer,
             ..ClientSettings::default()
         };
@@ -102,7 +116,7 @@ mod tests {
             dialer: Dialer::default(),
             services: Arc::new(One(stub.port())),
         };
-        let webhook = config.webhook(&ways, Duration::from_secs(30), Backoff::ONCE);
+        let webhook = config.webhook(&ways, &Users::default(), Duration::from_secs(30), Backoff::ONCE);
         let webhook = webhook.map_err(|error| error.to_string())?;
         webhook.post("{}").await.map(drop).map_err(|error| error.to_string())
     }

@@ -38,20 +38,20 @@ pub struct Kubeconfig {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct File {
+pub(super) struct File {
     clusters: Vec<Named<ClusterEntry>>,
-    users: Vec<Named<UserEntry>>,
-    contexts: Vec<Named<ContextEntry>>,
+    pub users: Vec<Named<UserEntry>>,
+    pub contexts: Vec<Named<ContextEntry>>,
     #[serde(rename = "current-context")]
-    current_context: String,
+    pub current_context: String,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Named<T> {
-    name: String,
+pub(super) struct Named<T> {
+    pub name: String,
     #[serde(flatten)]
-    entry: T,
+    pub entry: T,
 }
 
 #[derive(Deserialize, Default)]
@@ -62,21 +62,21 @@ struct ClusterEntry {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct UserEntry {
-    user: User,
+pub(super) struct UserEntry {
+    pub user: User,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct ContextEntry {
-    context: Context,
+pub(super) struct ContextEntry {
+    pub context: Context,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Context {
+pub(super) struct Context {
     cluster: String,
-    user: String,
+    pub user: String,
 }
 
 #[derive(Deserialize, Default)]
@@ -92,7 +92,7 @@ struct Cluster {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct User {
+pub(super) struct User {
     #[serde(rename = "client-certificate")]
     client_certificate: String,
     #[serde(rename = "client-certificate-data")]
@@ -157,9 +157,7 @@ impl Kubeconfig {
     /// # Errors
     /// See [`Kubeconfig::read`].
     pub fn parse(text: &[u8], folder: &Path) -> Result<Kubeconfig, KubeconfigError> {
-        let json = keelson_machinery::yaml::to_json(text).map_err(|error| content(error.to_string()))?;
-        let file: Option<File> = serde_json::from_slice(&json).map_err(|error| content(error.to_string()))?;
-        let file = file.unwrap_or_default();
+        let file = File::parse(text)?;
         let name = &file.current_context;
         if name.is_empty() {
             return Err(content("no current-context is set".to_owned()));
@@ -180,6 +178,14 @@ impl Kubeconfig {
                 ..ClientSettings::default()
             },
         })
+    }
+}
+
+impl File {
+    pub fn parse(text: &[u8]) -> Result<File, KubeconfigError> {
+        let json = keelson_machinery::yaml::to_json(text).map_err(|error| content(error.to_string()))?;
+        let file: Option<File> = serde_json::from_slice(&json).map_err(|error| content(error.to_string()))?;
+        Ok(file.unwrap_or_default())
     }
 }
 
@@ -206,8 +212,8 @@ fn server(cluster: &Cluster, name: &str) -> Result<String, KubeconfigError> {
     Ok(cluster.server.clone())
 }
 
-struct Files<'a> {
-    folder: &'a Path,
+pub(super) struct Files<'a> {
+    pub folder: &'a Path,
 }
 
 impl Files<'_> {
@@ -221,30 +227,34 @@ impl Files<'_> {
             let why = "specifying a root certificates file with the insecure flag is not allowed";
             return Err(content(why.to_owned()));
         }
+        Ok(ClientTls {
+            roots: authority.map_or(Roots::System, Roots::Pem),
+            insecure: cluster.insecure_skip_tls_verify,
+            server_name: Some(cluster.tls_server_name.clone()).filter(|name| !name.is_empty()),
+            identity: self.certificate(user)?,
+        })
+    }
+
+    /// The user's certificate with its key.
+    pub fn certificate(&self, user: &User) -> Result<Option<CertifiedKeyPem>, KubeconfigError> {
         let certificate = self.pem(
             &user.client_certificate,
             &user.client_certificate_data,
             "client-certificate-data",
         )?;
         let key = self.pem(&user.client_key, &user.client_key_data, "client-key-data")?;
-        let identity = match (certificate, key) {
-            (Some(certificate_pem), Some(key_pem)) => Some(CertifiedKeyPem {
+        match (certificate, key) {
+            (Some(certificate_pem), Some(key_pem)) => Ok(Some(CertifiedKeyPem {
                 certificate_pem,
                 key_pem,
-            }),
-            (None, None) => None,
-            (Some(_), None) => return Err(content("a client certificate needs its client-key".to_owned())),
-            (None, Some(_)) => return Err(content("a client key needs its client-certificate".to_owned())),
-        };
-        Ok(ClientTls {
-            roots: authority.map_or(Roots::System, Roots::Pem),
-            insecure: cluster.insecure_skip_tls_verify,
-            server_name: Some(cluster.tls_server_name.clone()).filter(|name| !name.is_empty()),
-            identity,
-        })
+            })),
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(content("a client certificate needs its client-key".to_owned())),
+            (None, Some(_)) => Err(content("a client key needs its client-certificate".to_owned())),
+        }
     }
 
-    fn credentials(&self, user: &User) -> Result<Credentials, KubeconfigError> {
+    pub fn credentials(&self, user: &User) -> Result<Credentials, KubeconfigError> {
         let given = |name: &str, value: &Value| match value {
             Value::Null => Ok(()),
             _ => Err(content(format!("users of kind {name:?} are not supported"))),
@@ -279,7 +289,7 @@ impl Files<'_> {
 }
 
 /// The text of a file that is one, and no larger than it may be.
-fn read(path: &Path) -> Result<String, KubeconfigError> {
+pub(super) fn read(path: &Path) -> Result<String, KubeconfigError> {
     use std::io::Read;
     let at = |reason: String| KubeconfigError::File {
         path: path.to_owned(),

@@ -42,6 +42,7 @@ mod target;
 mod tests;
 mod tls;
 mod transport;
+mod users;
 mod webhook;
 
 pub use backoff::Backoff;
@@ -60,4 +61,6 @@ pub use status::refusal;
 pub use stream::Stream;
 pub use tls::{ClientTls, Roots, TlsConfigError};
 pub use transport::{Client, ClientSettings, MAX_ANSWER_BYTES, TIMEOUT};
+use users::Identity;
+pub use users::Users;
 pub use webhook::{Webhook, WebhookError};
