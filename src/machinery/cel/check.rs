@@ -8,6 +8,7 @@ use super::Environment;
 use super::error::Misplaced;
 use super::eval::{Fits, Kind, Literal, Loop, Node};
 use super::library::{FormatPart, Library, format_parts, literal_argument};
+use super::messages::is_open;
 use super::signature::Function;
 use super::syntax::Parsed;
 use super::types::{Inference, Type};
@@ -27,6 +28,7 @@ pub(super) fn check(environment: &Environment, parsed: &Parsed<'_>) -> Result<(N
         formats: Vec::new(),
         in_format: false,
         depth: 0,
+        messages: environment.messages,
         parsed,
     };
     let (mut node, ty) = checker.node(parsed.expression);
@@ -90,6 +92,8 @@ pub(super) struct Checker<'a> {
     /// Within a text whose places take values of all types.
     in_format: bool,
     depth: usize,
+    /// Objects and patches may be written.
+    pub(super) messages: bool,
     parsed: &'a Parsed<'a>,
 }
 
@@ -130,12 +134,12 @@ impl Checker<'_> {
             }
             Expr::Map(map) => self.map(&map.entries),
             Expr::Comprehension(comprehension) => self.comprehension(comprehension),
-            Expr::Struct(message) => self.undeclared(node.id, &message.type_name),
+            Expr::Struct(message) => self.message(node.id, message),
             Expr::Unspecified => self.fault(node.id, "unexpected expression".to_owned()),
         }
     }
 
-    fn undeclared(&mut self, id: u64, name: &str) -> Checked {
+    pub(super) fn undeclared(&mut self, id: u64, name: &str) -> Checked {
         self.fault(id, format!("undeclared reference to '{name}' (in container '')"))
     }
 
@@ -190,6 +194,7 @@ impl Checker<'_> {
             Type::Map(of) => Ok(of.1.clone()),
             Type::Object(of) => match of.fields.get(field) {
                 Some(ty) => Ok(ty.clone()),
+                None if is_open(&of.name) => Ok(Type::Dyn),
                 None => Err(format!("undefined field '{field}'")),
             },
             Type::Optional(of) => Ok(match self.field(&of, field)? {

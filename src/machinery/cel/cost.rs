@@ -5,7 +5,7 @@
 
 mod calls;
 
-use super::eval::{Kind, Literal, Loop, Node};
+use super::eval::{Kind, Literal, Loop, MESSAGE_COST, Node};
 use super::types::Type;
 
 /// Bounds of a cost or size. Sums and products that are too large stay at the largest number.
@@ -179,6 +179,12 @@ impl<D: Declared> Estimator<D> {
             Kind::Matches(text, pattern, member) => self.matches(text, &pattern.source, *member),
             Kind::List(nodes, _) => self.list(nodes),
             Kind::Map(entries) => self.map(entries),
+            Kind::Message((_, fields)) => {
+                let new = Range::exactly(MESSAGE_COST);
+                let costs = fields.iter().map(|(_, value, _)| self.node(value).cost);
+                let cost = costs.fold(new, Range::plus);
+                self.of(cost, Place::None)
+            }
             Kind::Loop(fold) => self.fold(fold),
             Kind::WithOptional(two, name, flat) => self.with_optional(two, name, *flat),
             Kind::Bind(two, name) => {

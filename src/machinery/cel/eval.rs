@@ -7,6 +7,7 @@ use regex::Regex;
 
 use super::error::Fault;
 use super::library::{self, Library};
+use super::messages::{self, Written};
 use super::signature::{Cost, Function, Overload};
 use super::types::{Inference, Type};
 use super::value::{Map, Value};
@@ -18,6 +19,8 @@ type Result<T, E = Fault> = std::result::Result<T, E>;
 const LIST_COST: u64 = 10;
 /// What a new map costs.
 const MAP_COST: u64 = 30;
+/// What a new message costs.
+pub(super) const MESSAGE_COST: u64 = 40;
 
 /// What a named format's pattern costs for ten characters.
 const VALIDATE_COST: u64 = 15;
@@ -61,6 +64,7 @@ pub(super) enum Kind {
     WithOptional(Box<[Node; 2]>, Arc<str>, bool),
     /// A value with a name, and what is made of it.
     Bind(Box<[Node; 2]>, Arc<str>),
+    Message(Written),
 }
 
 /// A function by its place in the library, which the program keeps.
@@ -265,6 +269,7 @@ impl Node {
             Kind::Conditional(three) => three.iter().collect(),
             Kind::Call(_, nodes) | Kind::List(nodes, _) => nodes.iter().collect(),
             Kind::Map(entries) => entries.iter().flat_map(|(key, value, _)| [key, value]).collect(),
+            Kind::Message((_, fields)) => fields.iter().map(|(_, value, _)| value).collect(),
             Kind::Loop(fold) => vec![&fold.range, &fold.initial, &fold.condition, &fold.step, &fold.result],
         }
     }
@@ -280,6 +285,7 @@ impl Node {
             }
             Kind::Conditional(three) => three.iter_mut().collect(),
             Kind::Call(_, nodes) | Kind::List(nodes, _) => nodes.iter_mut().collect(),
+            Kind::Message((_, fields)) => fields.iter_mut().map(|(_, value, _)| value).collect(),
             Kind::Map(entries) => {
                 let pairs = entries.iter_mut();
                 pairs.flat_map(|(key, value, _)| [key, value]).collect()
@@ -409,6 +415,7 @@ impl<'a> Run<'a, '_> {
             Kind::Map(entries) => self.map(entries),
             Kind::Loop(fold) => self.fold(fold),
             Kind::WithOptional(two, name, flat) => self.with_optional(two, name, *flat),
+            Kind::Message(written) => self.message(written),
             Kind::Bind(two, name) => {
                 let [bound, body] = &**two;
                 self.charge(LIST_COST)?;
@@ -507,6 +514,19 @@ impl<'a> Run<'a, '_> {
             pairs.push((key, value));
         }
         Ok(Value::Map(Map::Own(Rc::new(pairs))))
+    }
+
+    fn message(&mut self, (name, fields): &Written) -> Result<Value<'a>> {
+        self.charge(MESSAGE_COST)?;
+        let mut values = Vec::with_capacity(fields.len());
+        for (field, node, optional) in fields {
+            match (self.node(node)?, optional) {
+                (Value::Optional(None), true) => {}
+                (Value::Optional(Some(inner)), true) => values.push((field.clone(), Value::clone(&inner))),
+                (value, _) => values.push((field.clone(), value)),
+            }
+        }
+        messages::made(name, values)
     }
 
     fn fold(&mut self, fold: &Loop) -> Result<Value<'a>> {

@@ -16,11 +16,12 @@
 //! * `cost`: program and sizes of values → bounds of its cost;
 //! * `library`: the functions, each with its signatures, its code and its cost;
 //! * `schema`: the types of messages and fields;
+//! * `messages`: those that expressions write;
 //! * `borrowed`: JSON and reflected objects as values.
 //!
 //! The functions are those of the standard library and of Kubernetes' libraries for strings, lists, sets, regular
 //! expressions, quantities, URLs, addresses (`ip`, `cidr`), versions (`semver`), named formats, optional values and
-//! authorization checks. Absent as yet: messages (`Object{…}`).
+//! authorization checks; where patches are written, also objects (`Object{…}`, `JSONPatch{…}`).
 
 mod borrowed;
 mod check;
@@ -29,6 +30,7 @@ mod error;
 mod eval;
 mod library;
 mod macros;
+mod messages;
 mod schema;
 mod signature;
 mod syntax;
@@ -61,6 +63,8 @@ pub const MATCH_CONDITIONS_LIMIT: u64 = 2_500_000;
 pub struct Environment {
     variables: Vec<(String, Type)>,
     library: Arc<Library>,
+    /// Expressions may write objects and patches.
+    messages: bool,
 }
 
 impl Default for Environment {
@@ -75,6 +79,7 @@ impl Environment {
         Environment {
             variables: Vec::new(),
             library: Library::standard(),
+            messages: false,
         }
     }
 
@@ -84,6 +89,16 @@ impl Environment {
         self.variables.retain(|(known, _)| known != name);
         self.variables.push((name.to_owned(), ty));
         self
+    }
+
+    /// Expressions may write objects (`Object{…}`) and patches (`JSONPatch{…}`).
+    #[must_use]
+    pub fn with_patches(self) -> Environment {
+        Environment {
+            library: Library::with_patches(),
+            messages: true,
+            ..self
+        }
     }
 
     /// Reads and checks an expression.

@@ -52,6 +52,10 @@ pub trait Entries<'a> {
     fn get(&self, key: &str) -> Option<Value<'a>>;
     /// All keys that are present.
     fn keys(&self) -> Vec<Text<'a>>;
+    /// The name of the message that it is; `None`: it is none.
+    fn message(&self) -> Option<&str> {
+        None
+    }
     /// What an expression can't reach, by its keys, as JSON: equality looks at it.
     fn unseen(&self) -> Vec<(Text<'a>, String)> {
         Vec::new()
@@ -149,7 +153,7 @@ impl<'a> Value<'a> {
             Value::Duration(_) => "google.protobuf.Duration",
             Value::Timestamp(_) => "google.protobuf.Timestamp",
             Value::List(_) => "list",
-            Value::Map(_) => "map",
+            Value::Map(map) => map.message().unwrap_or("map"),
             Value::Opaque(value) => value.name(),
             Value::Optional(_) => "optional_type",
             Value::Type(_) => "type",
@@ -348,9 +352,18 @@ impl<'a> Elements<'a> for Merged<'a> {
 }
 
 impl<'a> Map<'a> {
+    /// The name of the message that it is; `None`: it is a map like others.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Map::Borrowed(map) => map.message(),
+            Map::Own(_) => None,
+        }
+    }
+
     fn equals(&self, other: &Map<'a>) -> bool {
         let keys = self.keys();
         self.len() == other.len()
+            && self.message() == other.message()
             && keys
                 .iter()
                 .all(|key| same(self.get(key).as_ref(), other.get(key).as_ref()))

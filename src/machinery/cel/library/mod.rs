@@ -9,6 +9,7 @@ mod lists;
 mod maps;
 mod operators;
 mod optional;
+mod patches;
 mod quantities;
 mod strings;
 mod times;
@@ -41,6 +42,17 @@ impl Library {
     pub fn standard() -> Arc<Library> {
         static LIBRARY: OnceLock<Arc<Library>> = OnceLock::new();
         LIBRARY.get_or_init(|| Arc::new(Library::new())).clone()
+    }
+
+    /// The same with what those who write patches need.
+    pub fn with_patches() -> Arc<Library> {
+        static LIBRARY: OnceLock<Arc<Library>> = OnceLock::new();
+        let make = || {
+            let mut library = Library::new();
+            patches::define(&mut library.functions);
+            Arc::new(library)
+        };
+        LIBRARY.get_or_init(make).clone()
     }
 
     fn new() -> Library {
