@@ -158,8 +158,11 @@ impl Resource {
         }
     }
 
-    /// An object of a version of this resource in another one.
-    pub(super) async fn converted(
+    /// An object of a version of this resource in another one. Versions of [`Resource::hub`] are what code works with.
+    ///
+    /// # Errors
+    /// There is no such conversion, or whoever converts fails.
+    pub async fn converted(
         &self,
         object: Box<dyn Object>,
         from: &KindRef,

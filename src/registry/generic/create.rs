@@ -68,9 +68,9 @@ impl Resource {
                 "resourceVersion should not be set on objects to be created",
             ));
         }
+        self.confirm_namespace(context, &*object)?;
         let generated = object.meta().name.is_empty() && !object.meta().generate_name.is_empty();
         self.fill_metadata(context, &mut *object);
-        target.generated.set(generated);
         let attempts = if generated { MAX_GENERATED_NAMES } else { 1 };
         let mut taken = String::new();
         for _ in 0..attempts {

@@ -5,6 +5,7 @@
 //! reads the store for it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use keelson_access::lister::{Change, Feed, Listers};
@@ -18,6 +19,7 @@ pub struct Followed<T> {
     feed: OnceLock<Option<Box<dyn Feed>>>,
     make: fn(&dyn Object) -> Option<T>,
     held: RwLock<HashMap<Box<str>, ByName<T>>>,
+    version: AtomicU64,
 }
 
 impl<T> Followed<T> {
@@ -27,6 +29,7 @@ impl<T> Followed<T> {
             feed: OnceLock::new(),
             make,
             held: RwLock::default(),
+            version: AtomicU64::new(0),
         }
     }
 
@@ -52,10 +55,18 @@ impl<T> Followed<T> {
         self.now().values().flat_map(BTreeMap::values).cloned().collect()
     }
 
+    /// A number that is another one whenever anything has changed: what was made of all values holds as long as it stays.
+    pub fn version(&self) -> u64 {
+        // Whoever changes a value counts before the lock is free again.
+        let _now = self.now();
+        self.version.load(Ordering::Relaxed)
+    }
+
     fn now(&self) -> RwLockReadGuard<'_, HashMap<Box<str>, ByName<T>>> {
         if let Some(Some(feed)) = self.feed.get() {
             feed.catch_up(&mut |changes| {
                 let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+                self.version.fetch_add(1, Ordering::Relaxed);
                 for change in changes {
                     self.take(&mut held, change);
                 }
@@ -146,6 +157,7 @@ mod tests {
             values.iter().map(|value| value.to_string()).collect::<Vec<_>>()
         };
         assert!(of("a").is_empty());
+        assert_eq!((followed.version(), followed.version()), (0, 0));
         tell(vec![
             Change::Reset,
             put("a", "2", "bob"),
@@ -165,6 +177,7 @@ mod tests {
             (of("a"), of("b").len(), followed.all().len()),
             (vec!["bob".to_owned()], 0, 1)
         );
+        assert_eq!(followed.version(), 2);
         assert_eq!(followed.get("a", "2").as_deref().map(String::as_str), Some("bob"));
         assert!(followed.get("a", "1").is_none());
         tell(vec![Change::Reset]);

@@ -27,6 +27,8 @@ pub type Warnings = Rc<RefCell<Vec<String>>>;
 pub trait Annotate {
     /// Notes a text under a name; what was noted under the same name before stays.
     fn annotate(&self, name: Cow<'static, str>, text: String);
+    /// Whether what was sent is recorded too.
+    fn shows_requests(&self) -> bool;
 }
 
 /// What a strategy may know of the request.
@@ -78,6 +80,13 @@ impl Context {
     /// Adds an annotation to what is recorded of the request. `text` is called only where something is.
     pub fn annotate(&self, name: impl Into<Cow<'static, str>>, text: impl FnOnce() -> String) {
         if let Some(audit) = &self.audit {
+            audit.annotate(name.into(), text());
+        }
+    }
+
+    /// As [`Context::annotate`], of what tells as much as the object that was sent: only where that is recorded.
+    pub fn annotate_request(&self, name: impl Into<Cow<'static, str>>, text: impl FnOnce() -> String) {
+        if let Some(audit) = self.audit.as_ref().filter(|audit| audit.shows_requests()) {
             audit.annotate(name.into(), text());
         }
     }

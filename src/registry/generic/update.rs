@@ -129,6 +129,7 @@ impl Resource {
             answer.await?;
         }
         self.check_preconditions(target.name, request, (&*new, &*old), entry)?;
+        self.confirm_namespace(context, &*new)?;
         // An update that names no version is one of the newest.
         new.meta_mut().resource_version = entry.mod_revision.to_string();
         let (part, old_object) = (request.part, Some(&*old));

@@ -16,6 +16,9 @@ use super::outcome::{Outcome, now};
 use super::owners::{OwnersRead, drop_repeated_owners};
 use super::{Confirming, Context, Reserving, Resource, Target};
 
+/// What is said of an object of another namespace than that of the request.
+pub const OTHER_NAMESPACE: &str =
+    "the namespace of the provided object does not match the namespace sent on the request";
 /// Leases that are tried for one write.
 const MAX_LEASES: usize = 4;
 
@@ -223,6 +226,15 @@ impl Resource {
             .await?;
         drop_repeated_owners(&target.context.warnings, new, OwnersRead::Admitted);
         Ok(())
+    }
+
+    /// 400 for an object that plug-ins have put into another namespace than that of the request.
+    pub(super) fn confirm_namespace(&self, context: &Context, object: &dyn Object) -> Result<(), StatusError> {
+        let namespace = &object.meta().namespace;
+        match !self.hub.namespaced || namespace.is_empty() || *namespace == context.namespace {
+            true => Ok(()),
+            false => Err(StatusError::bad_request(OTHER_NAMESPACE)),
+        }
     }
 
     /// Has the kind take what the write needs.

@@ -18,7 +18,7 @@ use super::addresses::addresses;
 use super::annotations::Annotations;
 use super::auditor::Auditor;
 use super::event::Event;
-use super::level::Stage;
+use super::level::{Level, Stage};
 use super::outcome::{Outcome, Recording};
 use super::policy::Decision;
 use super::sink::Wait;
@@ -45,6 +45,10 @@ const CUT: &str = "...TRUNCATED";
 impl Annotate for Record {
     fn annotate(&self, name: Cow<'static, str>, text: String) {
         Record::annotate(self, name, text.into());
+    }
+
+    fn shows_requests(&self) -> bool {
+        self.recording().level >= Level::Request
     }
 }
 

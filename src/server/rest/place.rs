@@ -3,6 +3,7 @@
 use keelson_machinery::status::StatusError;
 use keelson_registry::Endpoint;
 use keelson_registry::verbs::nameless;
+use keelson_registry::write::OTHER_NAMESPACE;
 
 use super::namespace;
 use crate::request::Request;
@@ -23,9 +24,7 @@ pub(super) fn check_name(name: &str, given: &str) -> Result<(), StatusError> {
 /// The namespace of the body must be that of the path, or empty.
 pub(super) fn check_namespace(request: &Request, endpoint: &Endpoint, given: &str) -> Result<(), StatusError> {
     if endpoint.kind.namespaced && !given.is_empty() && given != namespace(request, endpoint) {
-        return Err(StatusError::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
+        return Err(StatusError::bad_request(OTHER_NAMESPACE));
     }
     Ok(())
 }

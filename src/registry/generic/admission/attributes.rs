@@ -13,7 +13,7 @@ use keelson_machinery::status::StatusError;
 
 use super::super::reservation::{Reservation, Reserved};
 use super::super::{Context, Registry, Resource};
-use super::Operation;
+use super::{Operation, Reinvocation};
 
 /// The options that a client sent with its request.
 #[derive(Clone, Copy)]
@@ -65,8 +65,10 @@ pub struct Attributes<'a> {
     pub nested: bool,
     /// Who asks, when, and with what rights.
     pub context: &'a Context,
-    /// The name of the object was not said but made up.
-    pub(in crate::generic) generated: bool,
+    /// Whether the plug-ins that mutate are called once more.
+    pub reinvocation: Reinvocation,
+    /// The request does not say the name of the object, which is one of a collection.
+    pub(in crate::generic) unnamed: bool,
     pub(in crate::generic) reserved: &'a Reserved,
 }
 
@@ -84,15 +86,19 @@ impl Attributes<'_> {
         }
     }
 
-    /// The name as the request says it; empty where it was generated, or is yet to be.
+    /// The name that the request is about; empty where it is yet to be generated, or is that of one of a collection.
     pub fn requested_name(&self) -> &str {
-        if self.generated { "" } else { self.name() }
+        if self.unnamed { "" } else { self.name() }
     }
 
-    /// The namespace as the request says it: that of a namespace is its own name, once it has one in the path.
+    /// The namespace that the request is about: that of a namespace is its own name.
     pub fn requested_namespace(&self) -> &str {
         let is_namespace = self.resource.group.is_empty() && self.resource.plural == "namespaces";
-        if is_namespace { self.path_name } else { self.namespace() }
+        if is_namespace {
+            self.requested_name()
+        } else {
+            self.namespace()
+        }
     }
 
     /// Who asks.
@@ -115,7 +121,12 @@ impl Attributes<'_> {
         metadata_of(self.object.as_deref()?)
     }
 
-    /// The same, to change it.
+    /// The metadata of what is there.
+    pub fn old_metadata(&self) -> Option<&ObjectMeta> {
+        metadata_of(self.old?)
+    }
+
+    /// That of the object, to change it.
     pub fn metadata_mut(&mut self) -> Option<&mut ObjectMeta> {
         managedfields::metadata(self.object.as_deref_mut()?.as_reflect_mut())
     }
@@ -137,8 +148,13 @@ impl Attributes<'_> {
 
     /// 403 for this object. One without a name as yet is named by what its name will begin with.
     pub fn forbidden(&self, why: impl Display) -> StatusError {
-        let generated = || self.metadata().map_or("", |metadata| &*metadata.generate_name);
-        let names = [self.name(), generated(), "Unknown"];
+        let own = self.metadata();
+        let names = [
+            self.requested_name(),
+            own.map_or("", |metadata| &metadata.name),
+            own.map_or("", |metadata| &metadata.generate_name),
+            "Unknown",
+        ];
         let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
         StatusError::forbidden(&self.resource.group, &self.resource.plural, name, why)
     }
@@ -151,6 +167,11 @@ impl Attributes<'_> {
     /// Adds an annotation to what is recorded of the request; see [`Context::annotate`].
     pub fn annotate(&self, name: impl Into<Cow<'static, str>>, text: impl FnOnce() -> String) {
         self.context.annotate(name, text);
+    }
+
+    /// As [`Attributes::annotate`], where objects that are sent are recorded too; see [`Context::annotate_request`].
+    pub fn annotate_request(&self, name: impl Into<Cow<'static, str>>, text: impl FnOnce() -> String) {
+        self.context.annotate_request(name, text);
     }
 
     /// Keeps a reservation until it is known what becomes of this attempt.

@@ -169,8 +169,16 @@ impl Chain {
         self.mutating.is_empty() && self.validating.is_empty()
     }
 
-    /// Lets every plug-in change the object, until one refuses.
+    /// Lets every plug-in change the object, until one refuses; all of them once more where one asks for it.
     pub async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<(), StatusError> {
+        self.admit_once(attributes).await?;
+        match attributes.reinvocation.begin() {
+            true => self.admit_once(attributes).await,
+            false => Ok(()),
+        }
+    }
+
+    async fn admit_once(&self, attributes: &mut Attributes<'_>) -> Result<(), StatusError> {
         for plugin in &self.mutating {
             plugin.admit(attributes).await?;
         }

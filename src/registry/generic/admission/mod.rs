@@ -8,10 +8,12 @@
 
 mod attributes;
 mod chain;
+mod reinvocation;
 
 pub use attributes::{Attributes, Options, WriteOptions};
 pub use chain::{Admission, UnknownPlugin};
 pub(crate) use chain::{Chain, Chains};
+pub use reinvocation::Reinvocation;
 
 use std::sync::Arc;
 

@@ -151,7 +151,7 @@ impl Verbs {
                 name: &object.meta().name,
                 options: Options::Delete(options),
                 reserved: Default::default(),
-                generated: Default::default(),
+                unnamed: true,
                 ..*collection
             };
             match self.delete(&target, options).await {

@@ -1,12 +1,10 @@
 //! The target of a verb: what it is called on, by whom, and with which options.
 
-use std::cell::Cell;
-
 use keelson_machinery::object::Kind;
 use keelson_machinery::scheme::{KindDesc, SubresourceDesc};
 use keelson_machinery::status::StatusError;
 
-use super::super::admission::{Attributes, Chain, Operation, Options};
+use super::super::admission::{Attributes, Chain, Operation, Options, Reinvocation};
 use super::super::reservation::Reserved;
 use super::super::{Context, Endpoint, Resource};
 
@@ -28,8 +26,8 @@ pub struct Target<'a> {
     pub context: &'a Context,
     /// What the attempt that is under way has taken.
     pub(in crate::generic) reserved: Reserved,
-    /// The name of the object was not said but made up.
-    pub(in crate::generic) generated: Cell<bool>,
+    /// The request does not say the name, which is that of one of a collection.
+    pub(in crate::generic) unnamed: bool,
 }
 
 impl<'a> Target<'a> {
@@ -52,7 +50,7 @@ impl<'a> Target<'a> {
             nested: false,
             context,
             reserved: Reserved::default(),
-            generated: Cell::default(),
+            unnamed: false,
         }
     }
 
@@ -133,7 +131,8 @@ impl<'a> Target<'a> {
             options: self.options,
             nested: self.nested,
             context: self.context,
-            generated: self.generated.get(),
+            reinvocation: Reinvocation::default(),
+            unnamed: self.unnamed,
             reserved: &self.reserved,
         }
     }
