@@ -255,7 +255,10 @@ impl Server {
             coordination::register(&mut self.code);
         }
         let (mut plugins, unbuilt) = match self.kubernetes {
-            true => (keelson_kube::admission::plugins(), keelson_kube::admission::UNBUILT),
+            true => (
+                keelson_kube::admission::plugins(&settings.egress),
+                keelson_kube::admission::UNBUILT,
+            ),
             false => (admission::plugins(), &[][..]),
         };
         plugins.append(&mut self.plugins);

@@ -45,24 +45,24 @@ mod tolerations;
 
 use std::sync::Arc;
 
+use keelson_admission::{
+    MutatingAdmissionPolicy, MutatingAdmissionWebhook, Shared, ValidatingAdmissionPolicy, ValidatingAdmissionWebhook,
+};
+use keelson_net::client::Egress;
 use keelson_registry::admission::{Admission, Plugin};
 use keelson_server::admission::NamespaceLifecycle;
 
 /// The plug-ins that are on where nobody says anything.
 pub fn chain() -> Admission {
-    Admission::new(plugins())
+    Admission::new(plugins(&Egress::default()))
 }
 
 /// Plug-ins that kube-apiserver has and this server has not, by name.
-pub const UNBUILT: &[&str] = &[
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionWebhook",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionWebhook",
-];
+pub const UNBUILT: &[&str] = &[];
 
-/// All plug-ins, generic ones too, in the order in which kube-apiserver calls them.
-pub fn plugins() -> Vec<Arc<dyn Plugin>> {
+/// All plug-ins, generic ones too, in the order in which kube-apiserver calls them. Webhooks are called on these ways.
+pub fn plugins(egress: &Egress) -> Vec<Arc<dyn Plugin>> {
+    let shared = Shared::new();
     vec![
         Arc::new(always::AlwaysAdmit),
         Arc::new(namespace_auto_provision::NamespaceAutoProvision::default()),
@@ -99,6 +99,10 @@ pub fn plugins() -> Vec<Arc<dyn Plugin>> {
         Arc::new(node_declared_feature_validator::NodeDeclaredFeatureValidator),
         Arc::new(job_validation::JobValidation::default()),
         Arc::new(pod_resize_validator::PodResizeValidator),
+        Arc::new(MutatingAdmissionPolicy::new(&shared)),
+        Arc::new(MutatingAdmissionWebhook::new(&shared, egress)),
+        Arc::new(ValidatingAdmissionPolicy::new(&shared)),
+        Arc::new(ValidatingAdmissionWebhook::new(&shared, egress)),
         Arc::new(resource_quota::ResourceQuota::default()),
         Arc::new(always::AlwaysDeny),
     ]
@@ -113,7 +117,7 @@ mod tests {
 
     #[test]
     fn plugins_are_those_of_kube_apiserver() {
-        let built: Vec<&str> = plugins().iter().map(|plugin| plugin.name()).collect();
+        let built: Vec<&str> = plugins(&Egress::default()).iter().map(|plugin| plugin.name()).collect();
         assert!(built.iter().all(|name| !UNBUILT.contains(name)), "{built:?}");
         assert_eq!(built.len() + UNBUILT.len(), KNOWN);
     }

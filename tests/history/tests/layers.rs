@@ -15,7 +15,7 @@ use std::path::Path;
 use reading::{root, sources};
 
 /// The crates below `src`, the lowest first; the program itself comes last and has no folder.
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "machinery",
     "storage",
     "base",
@@ -24,6 +24,7 @@ const CRATES: [&str; 11] = [
     "registry",
     "server",
     "api",
+    "admission",
     "extensions",
     "kube",
     "options",

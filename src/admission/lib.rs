@@ -1,0 +1,53 @@
+//! Dynamic admission: what objects of the group admissionregistration.k8s.io say about requests.
+//!
+//! [`webhook`] asks other servers, [`policy`] evaluates expressions. Which requests are meant is found by [`matching`];
+//! what expressions see of a request is in [`expressions`]; [`versions`] shows objects in the version that is asked
+//! for. Configurations and namespaces come from the memory of the store: a request that nobody means costs a lookup.
+
+#![deny(missing_docs)]
+
+mod expressions;
+mod matching;
+mod namespaces;
+mod options;
+mod policy;
+mod versions;
+mod webhook;
+
+use std::sync::Arc;
+
+use keelson_registry::admission::Scope;
+
+pub use policy::{MutatingAdmissionPolicy, ValidatingAdmissionPolicy};
+pub use webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook};
+
+/// What the plug-ins of one server share.
+#[derive(Default)]
+pub struct Shared {
+    namespaces: namespaces::Namespaces,
+}
+
+impl Shared {
+    /// For one server.
+    pub fn new() -> Arc<Shared> {
+        Arc::default()
+    }
+}
+
+/// The group of the configurations.
+const GROUP: &str = "admissionregistration.k8s.io";
+
+/// Kinds whose objects nobody else has a say in: a faulty configuration can be taken back.
+const EXEMPT: [&str; 6] = [
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "mutatingwebhookconfigurations",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+    "validatingwebhookconfigurations",
+];
+
+/// Whether requests of a resource are never shown to configurations.
+fn is_exempt(scope: &Scope<'_>) -> bool {
+    scope.group == GROUP && EXEMPT.contains(&scope.plural)
+}

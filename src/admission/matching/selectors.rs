@@ -1,0 +1,80 @@
+//! Selectors: which objects, in which namespaces, are meant.
+
+use keelson_machinery::meta::v1;
+use keelson_machinery::selector::LabelSelector;
+use keelson_machinery::status::StatusError;
+use keelson_registry::admission::Attributes;
+
+use crate::namespaces::Namespaces;
+
+type Selector = Result<LabelSelector, String>;
+
+/// The selectors of one configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Selectors {
+    /// An error where it can't be read.
+    namespaces: Selector,
+    objects: Selector,
+}
+
+fn read(selector: Option<&v1::LabelSelector>) -> Selector {
+    LabelSelector::from_message(selector).map_err(|error| error.to_string())
+}
+
+impl Selectors {
+    /// An absent one selects nothing.
+    pub fn new(namespaces: Option<&v1::LabelSelector>, objects: Option<&v1::LabelSelector>) -> Selectors {
+        Selectors {
+            namespaces: read(namespaces),
+            objects: read(objects),
+        }
+    }
+
+    /// Whether they select what a request is about: the object as it is or as it is to be.
+    ///
+    /// # Errors
+    /// A selector that can't be read; a namespace that is not there.
+    pub async fn select(&self, attributes: &Attributes<'_>, namespaces: &Namespaces) -> Result<bool, StatusError> {
+        let in_namespace = self.selects_namespace(attributes, namespaces).await;
+        if let Ok(false) = in_namespace {
+            return Ok(false);
+        }
+        let unreadable = |why: &String| StatusError::internal_error(why.clone());
+        let object = self.objects.as_ref().map_err(unreadable);
+        let object = object.map(|selector| selector.is_everything() || selects_either(selector, attributes));
+        match (in_namespace, object) {
+            (_, Ok(false)) => Ok(false),
+            (Err(error), _) | (Ok(_), Err(error)) => Err(error),
+            (Ok(_), Ok(true)) => Ok(true),
+        }
+    }
+
+    async fn selects_namespace(
+        &self,
+        attributes: &Attributes<'_>,
+        namespaces: &Namespaces,
+    ) -> Result<bool, StatusError> {
+        let of_namespaces = attributes.resource.plural == "namespaces";
+        if attributes.requested_namespace().is_empty() && !of_namespaces {
+            return Ok(true);
+        }
+        let unreadable = |why: &String| StatusError::internal_error(why.clone());
+        let selector = self.namespaces.as_ref().map_err(unreadable)?;
+        if selector.is_everything() {
+            return Ok(true);
+        }
+        let labels = namespaces.labels(attributes).await.map_err(|error| match error.code {
+            404 => error,
+            _ => StatusError::internal_error(error.message),
+        })?;
+        Ok(labels.is_none_or(|labels| selector.matches(labels.get())))
+    }
+}
+
+fn selects_either(selector: &LabelSelector, attributes: &Attributes<'_>) -> bool {
+    let new = attributes.metadata();
+    let old = attributes.old_metadata();
+    new.into_iter()
+        .chain(old)
+        .any(|metadata| selector.matches(&metadata.labels))
+}

@@ -1,0 +1,18 @@
+//! Admission policies: expressions of the cluster's administrators that change and check what is written.
+//!
+//! A policy says what is to hold, its bindings say where and with which parameters. Both are read and compiled when
+//! they change ([`definition`], [`binding`]); [`plan`] says which of them mean a request.
+
+mod annotations;
+mod binding;
+mod composition;
+mod criteria;
+mod definition;
+mod mutating;
+mod params;
+mod plan;
+mod policies;
+mod validating;
+
+pub use mutating::MutatingAdmissionPolicy;
+pub use validating::ValidatingAdmissionPolicy;

@@ -1,0 +1,76 @@
+//! The webhooks of a server: those that mean a request, and what they see of it.
+
+use std::sync::Arc;
+
+use keelson_access::lister::Listers;
+use keelson_machinery::object::Object;
+use keelson_machinery::scheme::KindRef;
+use keelson_machinery::status::StatusError;
+use keelson_registry::Followed;
+use keelson_registry::admission::Attributes;
+
+use super::hook::{Hook, Hooks};
+use crate::expressions::{Inputs, Matched};
+use crate::matching::{Candidate, Candidates, Index};
+use crate::versions::versioned;
+use crate::{GROUP, Shared};
+
+/// The webhooks of all configurations of one kind.
+pub(super) struct Configured {
+    followed: Followed<Hooks>,
+    index: Index<Hook>,
+}
+
+impl Configured {
+    /// `make` reads a configuration.
+    pub fn new(make: fn(&dyn Object) -> Option<Hooks>) -> Configured {
+        Configured {
+            followed: Followed::new(make),
+            index: Index::default(),
+        }
+    }
+
+    /// Follows the configurations.
+    pub fn attach(&self, listers: &dyn Listers, plural: &str) {
+        self.followed.attach(listers, GROUP, plural);
+    }
+
+    /// Those whose rules may mean a request, in the order in which they are called.
+    pub fn candidates(&self, attributes: &Attributes<'_>) -> Candidates<Hook> {
+        let version = self.followed.version();
+        let all = || -> Hooks {
+            let all = self.followed.all();
+            all.iter().flat_map(|hooks| hooks.iter().cloned()).collect()
+        };
+        self.index.candidates(attributes, version, all)
+    }
+}
+
+/// Whether a candidate is asked about a request; the kind as which it sees the object.
+///
+/// # Errors
+/// It can't be told, and that is as good as a refusal.
+pub(super) async fn target(
+    candidate: &Candidate<Hook>,
+    attributes: &Attributes<'_>,
+    shared: &Arc<Shared>,
+) -> Result<Option<KindRef>, StatusError> {
+    let hook = &candidate.hook;
+    let Some(kind) = candidate.outcome.of(attributes.requested_name()) else {
+        return Ok(None);
+    };
+    if !hook.selectors.select(attributes, &shared.namespaces).await? {
+        return Ok(None);
+    }
+    if hook.conditions.is_empty() {
+        return Ok(Some(kind.clone()));
+    }
+    let shown = versioned(attributes, kind).await?;
+    let inputs = Inputs::new(attributes, &shown, kind);
+    match hook.conditions.evaluate(attributes, &inputs).await {
+        Matched::Yes => Ok(Some(kind.clone())),
+        Matched::No => Ok(None),
+        Matched::Failed(_) if hook.fails_open => Ok(None),
+        Matched::Failed(why) => Err(attributes.forbidden(why)),
+    }
+}
