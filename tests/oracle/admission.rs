@@ -327,10 +327,10 @@ impl Walk {
                 }
             };
             if subresource.connect {
-                let ask = Ask::new(
-                    method,
-                    format!("{path}?command=a&command=b&stdin=true&container=in&path=/x&ports=80"),
-                );
+                // What stands behind the subresource counts, whatever the query says.
+                let below = if subresource.subpaths { "/x" } else { "" };
+                let query = "command=a&command=b&stdin=true&container=in&path=/y&ports=80";
+                let ask = Ask::new(method, format!("{path}{below}?{query}"));
                 self.send(ask, Some((Operation::Connect, kind, name))).await;
                 continue;
             }

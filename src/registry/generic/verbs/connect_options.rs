@@ -1,5 +1,6 @@
 //! The options of a connection as the kind that the definition names (PodExecOptions), read from the query as Go reads them.
 
+use keelson_access::request_info::RequestInfo;
 use keelson_machinery::object::Kind;
 use keelson_machinery::reflect::Slot;
 
@@ -14,8 +15,11 @@ pub(super) fn connect_options(registry: &Registry, request: &HandledRequest<'_>)
     for (index, field) in desc.fields.iter().enumerate() {
         let Some(slot) = options.get_mut(index) else { continue };
         // What stands behind the subresource in the path is no parameter.
-        let path = Some(request.context.asked.rest.as_str()).filter(|rest| field.json == "path" && !rest.is_empty());
-        let mut values = path.into_iter().chain(request.query.all(&field.json));
+        if subresource.subpaths && field.json == "path" {
+            fill(slot, &subpath(&request.context.asked));
+            continue;
+        }
+        let mut values = request.query.all(&field.json);
         match slot {
             Slot::List(list) => values.for_each(|text| fill(list.push(), text)),
             slot => {
@@ -28,6 +32,18 @@ pub(super) fn connect_options(registry: &Registry, request: &HandledRequest<'_>)
     Some(options)
 }
 
+/// The path below a subresource: empty, or beginning with a slash; and ending with one where that of the request does.
+fn subpath(asked: &RequestInfo) -> String {
+    let mut path = String::new();
+    if !asked.rest.is_empty() {
+        path = format!("/{}", asked.rest);
+    }
+    if asked.path.ends_with('/') && !path.ends_with('/') {
+        path.push('/');
+    }
+    path
+}
+
 /// What can't be read stays a zero; the code that connects says what is wrong with it.
 fn fill(slot: Slot<'_>, text: &str) {
     match slot {
@@ -38,5 +54,27 @@ fn fill(slot: Slot<'_>, text: &str) {
         Slot::Int64(number) => *number = text.parse().unwrap_or_default(),
         Slot::Optional(optional) => fill(optional.fill(), text),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_below_a_subresource_begin_with_a_slash_and_end_as_those_of_the_request() {
+        for (rest, path, want) in [
+            ("", "/proxy", ""),
+            ("", "/proxy/", "/"),
+            ("x", "/proxy/x", "/x"),
+            ("x/y", "/proxy/x/y/", "/x/y/"),
+        ] {
+            let asked = RequestInfo {
+                rest: rest.to_owned(),
+                path: path.to_owned(),
+                ..RequestInfo::default()
+            };
+            assert_eq!(subpath(&asked), want, "{path}");
+        }
     }
 }
