@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use keelson_registry::admission::Scope;
 
-pub use policy::{MutatingAdmissionPolicy, ValidatingAdmissionPolicy};
+pub use policy::{Checked, Expressions, MutatingAdmissionPolicy, ValidatingAdmissionPolicy};
 pub use webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook};
 
 /// What the plug-ins of one server share.

@@ -48,6 +48,11 @@ impl Variables {
         compiled
     }
 
+    /// What was made of the one of this number.
+    pub fn compiled(&self, number: usize) -> Option<&Compiled> {
+        self.all.get(number).map(|(_, compiled)| compiled)
+    }
+
     /// An environment in which expressions may name them.
     pub fn declare(&self, environment: Environment) -> Environment {
         let fields = self.all.iter().map(|(name, compiled)| {

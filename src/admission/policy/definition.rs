@@ -42,6 +42,14 @@ pub(super) struct Environments {
     pub plain: Environment,
 }
 
+/// The same environment, where there are parameters with them.
+pub(super) fn with_params(environment: Environment, has_params: bool) -> Environment {
+    match has_params {
+        true => environment.variable(PARAMS, Type::Dyn),
+        false => environment,
+    }
+}
+
 impl Definition {
     /// What expressions are evaluated in, with these variables and this parameter.
     pub fn scope<'a>(&'a self, mut variables: Bindings<'a>, param: &'a Param) -> Scope<'a> {
@@ -54,15 +62,12 @@ impl Definition {
 
     /// Compiles what it says; the environments are those of its other expressions.
     pub fn new(said: &Said<'_>) -> (Definition, Environments) {
-        let params = |environment: Environment| match said.param_kind {
-            Some(_) => environment.variable(PARAMS, Type::Dyn),
-            None => environment,
-        };
-        let compiling = params(authorizing());
+        let has_params = said.param_kind.is_some();
+        let compiling = with_params(authorizing(), has_params);
         let variables = Variables::new(said.variables, &compiling);
         let environments = Environments {
             authorizing: variables.declare(compiling),
-            plain: variables.declare(params(base())),
+            plain: variables.declare(with_params(base(), has_params)),
         };
         let definition = Definition {
             name: said.name.to_owned(),

@@ -5,6 +5,7 @@
 
 mod annotations;
 mod binding;
+mod checking;
 mod composition;
 mod criteria;
 mod definition;
@@ -14,5 +15,18 @@ mod plan;
 mod policies;
 mod validating;
 
+use keelson_machinery::cel::Type;
+
+pub use checking::{Checked, Expressions};
 pub use mutating::MutatingAdmissionPolicy;
 pub use validating::ValidatingAdmissionPolicy;
+
+/// The type of what is applied to an object.
+fn applied_type() -> Type {
+    Type::object("Object", [])
+}
+
+/// The type of JSON patches.
+fn patches_type() -> Type {
+    Type::list(Type::object("JSONPatch", []))
+}

@@ -1,12 +1,12 @@
 //! A MutatingAdmissionPolicy, compiled.
 
 use keelson_api::admissionregistration_k8s_io::v1::{self, MutatingAdmissionPolicy};
-use keelson_machinery::cel::{Environment, Type};
+use keelson_machinery::cel::Environment;
 use keelson_machinery::object::Object;
 
 use crate::expressions::{Compiled, compile};
 use crate::policy::definition::{Definition, Said};
-use crate::policy::policies;
+use crate::policy::{applied_type, patches_type, policies};
 
 /// The policy.
 pub(super) struct Policy {
@@ -61,13 +61,11 @@ fn compiled(mutation: &v1::Mutation, environment: &Environment) -> Option<Mutati
     match mutation.patch_type.as_str() {
         "ApplyConfiguration" => {
             let expression = &mutation.apply_configuration.as_deref()?.expression;
-            let object = Type::object("Object", []);
-            Some(Mutation::Apply(compile(environment, expression, &[object])))
+            Some(Mutation::Apply(compile(environment, expression, &[applied_type()])))
         }
         "JSONPatch" => {
             let expression = &mutation.json_patch.as_deref()?.expression;
-            let patches = Type::list(Type::object("JSONPatch", []));
-            Some(Mutation::Patch(compile(environment, expression, &[patches])))
+            Some(Mutation::Patch(compile(environment, expression, &[patches_type()])))
         }
         _ => None,
     }
