@@ -2,15 +2,22 @@
 
 #![allow(dead_code, reason = "each program of the fuzzer calls one of them")]
 
+use std::sync::Arc;
+
 use keelson_machinery::cel::{Environment, Type, Value};
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::meta::v1::{ObjectMeta, Status};
+use keelson_machinery::object::Gvk;
 use keelson_machinery::patch::{json::JsonPatch, merge, strategic};
 use keelson_machinery::quantity::Quantity;
 use keelson_machinery::reflect::{Leaf, Reflect};
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
+use keelson_machinery::structural::{
+    Compile, Definition, JsonSchema, OpenApi, OpenApiVersion, Requirements, Subject, Validator, check, compile,
+};
 use keelson_machinery::time::{Duration, MicroTime, Time};
-use keelson_machinery::{apply, decode, json, protobuf, yaml};
+use keelson_machinery::{apply, decode, defaults, json, protobuf, yaml};
 
 /// What is read can be written and read again, to the same; and the decoder and the checker of syntax agree.
 pub fn json(data: &[u8]) {
@@ -205,5 +212,91 @@ pub fn expression(data: &[u8]) {
     let environment = Environment::new().variable("object", Type::Dyn);
     if let Ok(program) = environment.compile(text) {
         let _ = program.evaluate(&[("object", Value::Null)], 10_000);
+    }
+}
+
+/// What a definition says of its objects is read, checked, told and made a table, whatever it says.
+pub fn schema(data: &[u8]) {
+    let Ok(schema) = JsonSchema::parse(data) else { return };
+    let definition = Definition {
+        preserve_unknown_fields: false,
+        schemas: &[&schema],
+    };
+    for old in [None, Some(&definition)] {
+        let errors = check(&Subject {
+            schema: &schema,
+            path: Path::new("openAPIV3Schema"),
+            has_status: true,
+            unchanged: old.is_some(),
+            requirements: &Requirements::of(&definition, old),
+        });
+        let _ = errors.to_string();
+    }
+    let gvk = gvk();
+    let told = OpenApi {
+        gvk: &gvk,
+        list_kind: "ThingList",
+        plural: "things",
+        schema: Some((&schema, data)),
+        preserve_unknown_fields: false,
+        selectable_fields: &[],
+    };
+    for version in [OpenApiVersion::V2, OpenApiVersion::V3] {
+        assert!(json::validate(&told.definitions(version)).is_ok());
+    }
+    let _ = schema.field_at("['spec'].a", true).is_ok();
+    against(
+        &schema,
+        br#"{"metadata":{"name":"a"},"spec":{"a":[1,"b",{"c":null}]},"status":{}}"#,
+    );
+}
+
+fn gvk() -> Gvk {
+    Gvk::new("example.com", "v1", "Thing")
+}
+
+/// A schema and, on the line after it, an object that is read and validated by it.
+pub fn custom(data: &[u8]) {
+    let Some(at) = data.iter().position(|b| *b == b'\n') else {
+        return;
+    };
+    let (schema, object) = data.split_at(at);
+    if let Ok(schema) = JsonSchema::parse(schema) {
+        against(&schema, object);
+    }
+}
+
+/// What is pruned and filled in stays as it is when that is done again; what has good values has them too when it did not
+/// change.
+fn against(schema: &JsonSchema, object: &[u8]) {
+    let kind = Compile {
+        gvk: gvk(),
+        schema: Some(schema),
+        preserve_unknown_fields: false,
+    };
+    let Ok(desc) = compile(&kind) else { return };
+    let mut read = desc.new_object();
+    if json::read(object, read.as_reflect_mut()).is_err() {
+        return;
+    }
+    defaults::apply(read.as_reflect_mut());
+    let text = text_of(read.as_reflect());
+    let mut again = desc.new_object();
+    let problems = json::read(&text, again.as_reflect_mut()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(problems.is_empty(), "{problems:?}");
+    defaults::apply(again.as_reflect_mut());
+    assert_eq!(text, text_of(again.as_reflect()));
+    let validator = Validator::new(Arc::new(schema.clone()), &gvk());
+    let (new, old) = (read.as_reflect(), again.as_reflect());
+    let (mut errors, mut unchanged) = (ErrorList::new(), ErrorList::new());
+    validator.values(new, None, &mut errors);
+    validator.values(new, Some(old), &mut unchanged);
+    assert!(!errors.is_empty() || unchanged.is_empty(), "{unchanged}");
+    validator.status(new, old, &mut errors);
+    validator.embedded(new, &mut errors);
+    validator.unique(new, None, &mut errors);
+    for old in [None, Some(old)] {
+        let (mut errors, mut warnings) = (ErrorList::new(), Vec::new());
+        validator.rules(new, old, &mut errors, &mut warnings);
     }
 }

@@ -119,3 +119,13 @@ fn apply() {
 fn expression() {
     replay("expression", targets::expression);
 }
+
+#[test]
+fn schema() {
+    replay("schema", targets::schema);
+}
+
+#[test]
+fn custom() {
+    replay("custom", targets::custom);
+}

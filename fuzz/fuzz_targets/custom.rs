@@ -1,0 +1,7 @@
+//! libFuzzer around `targets::custom`.
+#![no_main]
+
+#[path = "../targets.rs"]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| targets::custom(data));
