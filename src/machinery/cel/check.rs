@@ -149,6 +149,8 @@ impl Checker<'_> {
     }
 
     fn identifier(&mut self, id: u64, name: &str) -> Checked {
+        // A name that begins with a dot is that of no variable of a macro; of others it says nothing.
+        let name = name.strip_prefix('.').unwrap_or(name);
         if let Some(ty) = self.variable(name) {
             return (Node::of(Kind::Variable(name.into())), ty);
         }
@@ -399,8 +401,14 @@ impl Checker<'_> {
     /// A part that is there if its optional value is; its type is that of the value.
     fn optional(&mut self, node: &IdedExpr) -> Checked {
         let inner = self.inference.fresh();
-        let wanted = Type::optional(inner.clone());
-        let (checked, _) = self.expect(node, &wanted);
+        let (checked, ty) = self.node(node);
+        if !self.inference.accept(&Type::optional(inner.clone()), &ty) {
+            let found = self.inference.finish(&ty).shown();
+            return self.fault(
+                node.id,
+                format!("expected type 'optional_type({found})' but found '{found}'"),
+            );
+        }
         (checked, inner)
     }
 

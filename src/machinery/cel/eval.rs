@@ -500,18 +500,16 @@ impl<'a> Run<'a, '_> {
         let mut pairs: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(entries.len());
         for (key, value, optional) in entries {
             let key = self.node(key)?;
-            if !matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_)) {
-                return Err(Fault::function(format!("unsupported key type: {}", key.type_name())));
-            }
             let value = match (self.node(value)?, optional) {
                 (Value::Optional(None), true) => continue,
                 (Value::Optional(Some(inner)), true) => Value::clone(&inner),
                 (value, _) => value,
             };
-            if pairs.iter().any(|(known, _)| known.equals(&key)) {
-                return Err(Fault::function("Failed with repeated key"));
+            // Of entries with the same key the last one counts.
+            match pairs.iter_mut().find(|(known, _)| known.equals(&key)) {
+                Some(known) => known.1 = value,
+                None => pairs.push((key, value)),
             }
-            pairs.push((key, value));
         }
         Ok(Value::Map(Map::Own(Rc::new(pairs))))
     }
@@ -675,6 +673,11 @@ fn no_overload(name: &str, values: &[Value<'_>]) -> Fault {
         "contains" | "startsWith" | "endsWith" | "matches" | "find" | "findAll" => Fault::NoSuchOverload,
         "containsIP" | "containsCIDR" if matches!(values.first(), Some(Value::Opaque(_))) => Fault::NoSuchOverload,
         "size" => Fault::function("no such overload: size"),
+        "_<_" | "_<=_" | "_>_" | "_>=_"
+            if matches!(values.first(), Some(Value::Null | Value::List(_) | Value::Map(_))) =>
+        {
+            Fault::function(format!("no such overload: {name}"))
+        }
         "flatten" => {
             let of = values.first().map_or("", Value::type_name);
             Fault::function(format!("no such overload: {of}.flatten()"))

@@ -26,6 +26,7 @@ impl Parsed<'_> {
     /// Line and column of a part, from 1, in characters.
     pub fn place(&self, id: u64) -> (usize, usize) {
         let start = self.info.offset_for(id).map_or(0, |(start, _)| start as usize);
+        let start = sign_before(self.source, start).unwrap_or(start);
         // Offsets count characters.
         let (mut line, mut column) = (1, 1);
         for c in self.source.chars().take(start) {
@@ -96,6 +97,44 @@ fn whole(text: String) -> CompileError {
     CompileError::new("", vec![Misplaced { line, column, text }])
 }
 
+/// Where the sign of a number stands whose digits begin at a character: it belongs to the number if nothing stands before
+/// it that something could be taken from.
+fn sign_before(source: &str, digits: usize) -> Option<usize> {
+    let before: Vec<char> = source.chars().take(digits + 1).collect();
+    let (first, before) = before.split_last()?;
+    let sign = before.iter().rposition(|c| !c.is_whitespace())?;
+    if !first.is_ascii_digit() || before.get(sign) != Some(&'-') {
+        return None;
+    }
+    let left = before.get(..sign)?.iter().rfind(|c| !c.is_whitespace());
+    left.is_none_or(|c| "([{,:?=<>!&|+-*/%".contains(*c)).then_some(sign)
+}
+
+const QUOTED_NAME: &str = "unsupported syntax: '`'";
+
+/// A message of the parser as the reference implementation has it.
+fn told(message: &str) -> String {
+    if message.contains("Recursion limit of ") {
+        return too_deep();
+    }
+    if message.starts_with("invalid string literal: ") || message.starts_with("invalid bytes literal: ") {
+        return match message.contains("InvalidUnicode") {
+            true => "invalid unicode code point",
+            false => "unable to unescape string",
+        }
+        .to_owned();
+    }
+    if let Some((before, _)) = message.split_once(" expecting {<EOF>, ") {
+        return format!("{before} expecting <EOF>");
+    }
+    for literal in ["true", "false", "null"] {
+        if message == format!("Syntax error: no viable alternative at input '.{literal}'") {
+            return format!("Syntax error: mismatched input '{literal}' expecting IDENTIFIER");
+        }
+    }
+    message.to_owned()
+}
+
 /// Syntax errors. What the parser says about the gaps that they leave in the tree is left out.
 fn misplaced(errors: &ParseErrors) -> Vec<Misplaced> {
     let at_least_one = |n: isize| usize::try_from(n).unwrap_or(1).max(1);
@@ -107,10 +146,15 @@ fn misplaced(errors: &ParseErrors) -> Vec<Misplaced> {
         .map(|error| Misplaced {
             line: at_least_one(error.pos.0),
             column: at_least_one(error.pos.1),
-            text: match error.msg.contains("Recursion limit of ") {
-                true => too_deep(),
-                false => error.msg.clone(),
+            text: told(&error.msg),
+        })
+        .map(|fault| match fault.text.as_str() {
+            // It stands at the character, not before it.
+            QUOTED_NAME => Misplaced {
+                column: fault.column + 1,
+                ..fault
             },
+            _ => fault,
         })
         .collect();
     if faults.is_empty() {

@@ -2,6 +2,8 @@
 
 mod read;
 
+pub(super) use read::has_six_fields;
+
 use std::any::Any;
 use std::net::IpAddr;
 
@@ -238,7 +240,7 @@ fn contains_ip<'a>(v: &[Value<'a>]) -> Result<'a> {
 }
 
 fn contains_cidr<'a>(v: &[Value<'a>]) -> Result<'a> {
-    let inner = range(v.get(1)).map_err(|_| Fault::NoSuchOverload)?;
+    let inner = range(v.get(1))?;
     let outer = range(v.first())?;
     Ok(Value::Bool(inner.prefix >= outer.prefix && outer.holds(inner.base)))
 }

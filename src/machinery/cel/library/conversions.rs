@@ -24,6 +24,7 @@ pub(super) fn define(to: &mut Functions) {
         "(double) int",
         "(string) int",
         "(timestamp) int",
+        "(duration) int",
     ];
     add(to, "int", Cost::One, int, &ints);
     add(
@@ -73,6 +74,7 @@ fn int<'a>(v: &[Value<'a>]) -> Result<'a> {
         Value::Uint(n) => i64::try_from(*n).ok(),
         Value::Double(n) => (*n > -9.223_372_036_854_775e18 && *n < 9.223_372_036_854_775e18).then(|| n.trunc() as i64),
         Value::Timestamp(time) => Some(time.unix_seconds()),
+        Value::Duration(span) => Some(span.as_nanos()),
         Value::String(text) => Some(parse(text.as_str(), "int")?),
         _ => return Err(Fault::NoSuchOverload),
     };

@@ -6,10 +6,9 @@ use std::rc::Rc;
 use super::super::error::Fault;
 use super::super::signature::{Cost, Functions, define as add};
 use super::super::value::{Opaque, Value};
-use super::{Result, strings};
+use super::{Result, strings, urls};
 use crate::content::names::{self, NamePart};
 use crate::content::{labels, strfmt};
-use crate::field::text::quote;
 use crate::scheme::NameRule;
 
 pub(super) fn define(to: &mut Functions) {
@@ -113,7 +112,7 @@ fn wrong(format: &str, text: &str) -> Vec<String> {
         "dns1035LabelPrefix" => by(NameRule::Dns1035Label, NamePart::Prefix),
         "qualifiedName" => labels::qualified_name(text),
         "labelValue" => labels::label_value(text),
-        "uri" => known(&format!("parse {}: invalid URI for request", quote(text))),
+        "uri" => urls::read::request(text).err().into_iter().collect(),
         "uuid" => known("does not match the UUID format"),
         "byte" => known("invalid base64"),
         "date" => known("invalid date"),

@@ -99,9 +99,13 @@ pub(super) fn literal_argument(function: &str, member: bool, arguments: &[IdedEx
     let [argument] = arguments else { return None };
     let text = match &argument.expr {
         Expr::Literal(LiteralValue::String(text)) => text.inner(),
-        Expr::Literal(LiteralValue::Int(n)) if function == "timestamp" && !member => {
-            let wrong = !times::SECONDS.contains(n.inner());
-            return wrong.then(|| (argument.id, "invalid timestamp argument".to_owned()));
+        Expr::Literal(LiteralValue::Int(n)) if !member => {
+            let wrong = match function {
+                "timestamp" => !times::SECONDS.contains(n.inner()),
+                "duration" => true,
+                _ => false,
+            };
+            return wrong.then(|| (argument.id, format!("invalid {function} argument")));
         }
         _ => return None,
     };

@@ -63,7 +63,11 @@ pub(super) fn parse_duration(text: &str) -> std::result::Result<Duration, Fault>
 }
 
 pub(super) fn parse_timestamp(text: &str) -> std::result::Result<Time, Fault> {
-    Time::parse(text).map_err(Fault::function)
+    let time = Time::parse(text).map_err(Fault::function)?;
+    match SECONDS.contains(&time.unix_seconds()) {
+        true => Ok(time),
+        false => Err(Fault::function("timestamp overflow")),
+    }
 }
 
 fn duration<'a>(v: &[Value<'a>]) -> Result<'a> {

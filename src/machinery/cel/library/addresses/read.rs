@@ -58,6 +58,11 @@ fn unmapped(address: IpAddr, text: &str) -> Result<IpAddr, String> {
     }
 }
 
+/// Whether a text is an address of version 6, with or without a zone.
+pub(in crate::cel::library) fn has_six_fields(text: &str) -> Result<bool, String> {
+    parse(text).map(|(address, _)| address.is_ipv6())
+}
+
 /// The address, and whether it has a zone.
 fn parse(text: &str) -> Result<(IpAddr, bool), String> {
     let parsed = match text.find(['.', ':', '%']).map(|at| text.as_bytes()[at]) {

@@ -7,7 +7,8 @@ use crate::field::text::quote;
 /// Digits after the point where a clause says nothing.
 const PRECISION: usize = 6;
 /// Digits after the point that a clause may ask for.
-const MAX_PRECISION: usize = 100;
+const MAX_PRECISION: usize = 1000;
+const END: &str = "unexpected end of string";
 
 /// A part of a text with places.
 pub(in crate::cel) enum Part<'a> {
@@ -41,6 +42,7 @@ pub(in crate::cel) fn parts(text: &str, filled: usize) -> impl Iterator<Item = R
         }
         let read = match places < filled {
             true => Clause::read(behind),
+            false if behind.is_empty() => Err(END.to_owned()),
             false => Err(format!("index {places} out of range")),
         };
         places += 1;
@@ -55,7 +57,7 @@ pub(in crate::cel) fn parts(text: &str, filled: usize) -> impl Iterator<Item = R
 impl Clause {
     fn read(text: &str) -> Result<(Clause, &str), String> {
         if text.is_empty() {
-            return Err("unexpected end of string".to_owned());
+            return Err(END.to_owned());
         }
         let wrong = |why: String| format!("could not parse formatting clause: {why}");
         let (precision, text) = match text.strip_prefix('.') {
@@ -130,7 +132,17 @@ impl Clause {
             ('x' | 'X', Value::Bytes(bytes)) => Some(self.bytes(bytes)),
             _ => None,
         };
-        shown.ok_or_else(|| format!("error during formatting: {}", self.unfit(value.type_name())))
+        shown.ok_or_else(|| {
+            let why = match value {
+                // Bytes have a text, unless it is none.
+                Value::Bytes(_) if self.verb == 's' => {
+                    "could not convert argument \"invalid UTF-8 in bytes, cannot convert to string\" to string"
+                        .to_owned()
+                }
+                value => self.unfit(value.type_name()),
+            };
+            format!("error during formatting: {why}")
+        })
     }
 
     fn based(self, negative: bool, n: u64) -> String {
