@@ -8,7 +8,7 @@ mod families;
 pub mod ports;
 pub mod repair;
 #[cfg(test)]
-mod testing;
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod validate;
