@@ -297,7 +297,10 @@ impl Server {
             hooks: self.hooks,
             listener: listener(settings, certificates.tls.clone()),
             requests: settings.requests.clone(),
-            advertise: String::new(),
+            advertise: settings
+                .serving
+                .advertised
+                .map_or_else(String::new, |ip| ip.to_string()),
         })
     }
 }

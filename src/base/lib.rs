@@ -1,6 +1,7 @@
-//! Component base: clock and randomness, cooperative scheduling, metric series, configuration files.
+//! Component base: clock and randomness, the server's name, cooperative scheduling, metric series, configuration files.
 
 pub mod configuration;
 pub mod cooperative;
 pub mod env;
+pub mod identity;
 pub mod metrics;

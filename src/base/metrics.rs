@@ -1,4 +1,4 @@
-//! Metric series: found by a number instead of by a hash of labels, and how a server is called in them.
+//! Metric series: found by a number instead of by a hash of labels.
 
 use std::hash::Hash;
 use std::sync::OnceLock;
@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
-use sha2::{Digest, Sha256};
 
 /// The series of a family whose few label sets have numbers: found by them, instead of by a hash of labels, once they are
 /// there.
@@ -55,12 +54,4 @@ impl<L: Clone + Hash + Eq, C: Clone + Default, const N: usize> Outcomes<L, C, N>
         seconds.observe(took.as_secs_f64());
         Some(count)
     }
-}
-
-/// Which of several servers this is: the machine's name, hashed.
-pub fn id_hash() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let hash = Sha256::digest(name.trim().as_bytes());
-    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
 }

@@ -1,5 +1,6 @@
 //! Generic server options: request limits, CORS, headers, graceful shutdown.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderValue;
@@ -17,6 +18,11 @@ const MAX_GOAWAY_CHANCE: f64 = 0.02;
 #[derive(clap::Args, Debug, Clone)]
 #[command(next_help_heading = SECTION)]
 pub struct Generic {
+    /// The address by which other machines reach the server. Default: the one to listen on, or, where that is a loopback
+    /// one or 0.0.0.0, the one of the interface that leads outwards.
+    #[arg(long, value_name = "ip", value_parser = values::ip)]
+    pub advertise_address: Option<IpAddr>,
+
     /// Origins whose scripts may use the API (CORS), with commas between, as regular expressions. Each must pin the whole
     /// host: with ^ or // in front of it, and $ or a colon behind it.
     #[arg(long, value_name = "strings", value_delimiter = ',')]

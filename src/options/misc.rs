@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use keelson_kube::bootstrap::EndpointReconciler;
 use keelson_machinery::time;
 
 use super::OptionError;
@@ -40,6 +41,15 @@ pub struct Misc {
     /// The port of the service kubernetes on nodes, if it is to have one. Default: 0, none.
     #[arg(long, value_name = "int")]
     pub kubernetes_service_node_port: Option<i32>,
+
+    /// How the endpoints of the service kubernetes are known: lease (each server notes that it runs), master-count (there
+    /// are --apiserver-count of them) or none (nobody sees to them). Default: lease.
+    #[arg(long, value_name = "string")]
+    pub endpoint_reconciler_type: Option<String>,
+
+    /// Deprecated: how many servers there are, with --endpoint-reconciler-type=master-count. Default: 1.
+    #[arg(long, value_name = "int", value_parser = values::integer)]
+    pub apiserver_count: Option<i64>,
 
     /// How long events are kept; 0 means for ever. Default: 1h0m0s.
     #[arg(long, value_name = "duration")]
@@ -133,6 +143,27 @@ impl Misc {
                 FLAG,
                 format!("the range {first}-{last} doesn't contain {port}"),
             )),
+        }
+    }
+}
+
+impl Misc {
+    /// How the endpoints of the service `kubernetes` are known.
+    pub(super) fn endpoint_reconciler(&self) -> Result<EndpointReconciler, OptionError> {
+        let number = self.apiserver_count.unwrap_or(1);
+        let count = usize::try_from(number).ok().filter(|count| *count > 0);
+        let count = count.ok_or_else(|| {
+            let text = format!("should be a positive number, but value '{number}' provided");
+            OptionError::flag("--apiserver-count", text)
+        })?;
+        match self.endpoint_reconciler_type.as_deref() {
+            None | Some("" | "lease") => Ok(EndpointReconciler::Lease),
+            Some("master-count") => Ok(EndpointReconciler::Count(count)),
+            Some("none") => Ok(EndpointReconciler::None),
+            Some(other) => {
+                let text = format!("{other} is not known; it has to be lease, master-count or none");
+                Err(OptionError::flag("--endpoint-reconciler-type", text))
+            }
         }
     }
 }
@@ -245,6 +276,30 @@ mod tests {
             of_kubernetes(443)
                 .unwrap_err()
                 .contains("30000-32767 doesn't contain 443")
+        );
+    }
+
+    #[test]
+    fn endpoints_are_known_in_three_ways() {
+        let reconciler = |kind: &str, count| {
+            let misc = Misc {
+                endpoint_reconciler_type: Some(kind.to_owned()),
+                apiserver_count: count,
+                ..Misc::default()
+            };
+            misc.endpoint_reconciler().map_err(|error| error.to_string())
+        };
+        assert_eq!(reconciler("", None), Ok(EndpointReconciler::Lease));
+        assert_eq!(reconciler("none", None), Ok(EndpointReconciler::None));
+        assert_eq!(reconciler("master-count", Some(3)), Ok(EndpointReconciler::Count(3)));
+        assert!(
+            reconciler("else", None)
+                .unwrap_err()
+                .starts_with("--endpoint-reconciler-type: ")
+        );
+        assert_eq!(
+            reconciler("lease", Some(0)).unwrap_err(),
+            "--apiserver-count: should be a positive number, but value '0' provided"
         );
     }
 

@@ -1,6 +1,6 @@
 //! Options completed with defaults and checked, files included. Nothing is made or changed yet.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,6 +57,8 @@ pub struct Settings {
 #[derive(Clone, Debug)]
 pub struct ServingSettings {
     pub address: SocketAddr,
+    /// By which other machines reach the server; `None`: it finds out.
+    pub advertised: Option<IpAddr>,
     pub certificate: ServingCertificate,
     /// Certificates for some names, the first that fits first.
     pub named: Vec<NamedCertificate>,
@@ -111,6 +113,8 @@ pub struct KubernetesSettings {
     pub service_node_ports: (u16, u16),
     /// That of the service `kubernetes`; `None`: it has none.
     pub kubernetes_node_port: Option<u16>,
+    /// How the endpoints of that service are known.
+    pub endpoint_reconciler: bootstrap::EndpointReconciler,
     pub allow_privileged: bool,
     /// How long events are kept; `None`: for ever.
     pub event_time_to_live: Option<Duration>,
@@ -153,6 +157,7 @@ impl Settings {
             roles: self.authorization.has(AuthorizerKind::Rbac),
             node_ports: self.kubernetes.service_node_ports,
             kubernetes_node_port: self.kubernetes.kubernetes_node_port,
+            endpoint_reconciler: self.kubernetes.endpoint_reconciler,
             ..bootstrap::Setting::default()
         };
         if !self.kubernetes.service_ranges.is_empty() {
@@ -208,6 +213,7 @@ impl Options {
     fn serving(&self, data_dir: &Path, warnings: &mut Vec<String>) -> Result<ServingSettings, OptionError> {
         Ok(ServingSettings {
             address: self.secure_serving.address()?,
+            advertised: self.generic.advertise_address.filter(|ip| !ip.is_unspecified()),
             certificate: self.secure_serving.certificate(&data_dir.join("pki"))?,
             named: self.secure_serving.named()?,
             tls: self.secure_serving.tls(warnings)?,
@@ -256,13 +262,33 @@ impl Options {
 
     fn kubernetes(&self) -> Result<KubernetesSettings, OptionError> {
         let service_node_ports = self.misc.service_node_ports()?;
+        let service_ranges = self.misc.service_ranges()?;
+        let endpoint_reconciler = self.misc.endpoint_reconciler()?;
+        self.check_families(&service_ranges, endpoint_reconciler)?;
         Ok(KubernetesSettings {
-            service_ranges: self.misc.service_ranges()?,
+            service_ranges,
+            endpoint_reconciler,
             service_node_ports,
             kubernetes_node_port: self.misc.kubernetes_node_port(service_node_ports)?,
             allow_privileged: self.misc.allow_privileged.unwrap_or(false),
             event_time_to_live: self.misc.event_time_to_live()?,
         })
+    }
+
+    /// The service `kubernetes` has an address of the first range, and leads to the address of this server.
+    fn check_families(&self, ranges: &[Cidr], reconciler: bootstrap::EndpointReconciler) -> Result<(), OptionError> {
+        match (ranges.first(), self.generic.advertise_address) {
+            (Some(range), Some(address))
+                if reconciler != bootstrap::EndpointReconciler::None
+                    && range.base.is_ipv4() != address.is_ipv4()
+                    && !address.is_unspecified() =>
+            {
+                let range = format!("{}/{}", range.base, range.prefix);
+                let text = format!("service IP family {range:?} must match public address family \"{address}\"");
+                Err(OptionError::flag("--advertise-address", text))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn audit(&self, egress: &Egress, warnings: &mut Vec<String>) -> Result<AuditSettings, OptionError> {

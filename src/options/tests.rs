@@ -259,6 +259,20 @@ fn settings_tell_what_is_not_effective_yet() {
 }
 
 #[test]
+fn the_address_for_others_is_of_the_family_of_services() {
+    let settled = |line: &str| options(line).complete("keelson", &[], |_| Some("/x".into()));
+    let settings = settled("--advertise-address=192.0.2.7 --endpoint-reconciler-type=none").unwrap();
+    assert_eq!(settings.serving.advertised, Some("192.0.2.7".parse().unwrap()));
+    assert_eq!(settled("--advertise-address=0.0.0.0").unwrap().serving.advertised, None);
+    let of_v6 = "--service-cluster-ip-range=fd00::/112 --advertise-address=192.0.2.7";
+    assert_eq!(
+        settled(of_v6).unwrap_err().to_string(),
+        "--advertise-address: service IP family \"fd00::/112\" must match public address family \"192.0.2.7\""
+    );
+    assert!(settled(&format!("{of_v6} --endpoint-reconciler-type=none")).is_ok());
+}
+
+#[test]
 fn what_is_served_and_how_is_settled() {
     let line = "--tls-min-version=VersionTLS10 --tls-cipher-suites=TLS_RSA_WITH_RC4_128_SHA --goaway-chance=0.02 \
                 --strict-transport-security-directives=max-age=1,preload --request-timeout=1m30s --disable-http2-serving \

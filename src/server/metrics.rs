@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use keelson_access::flowcontrol::in_flight::InFlight;
-use keelson_base::metrics::id_hash;
+use keelson_base::identity::id_hash;
 use keelson_registry::cache::Budget;
 pub(crate) use requests::RequestMetrics;
 

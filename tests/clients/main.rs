@@ -12,6 +12,7 @@ mod kube_rs;
 mod kubectl;
 mod lists;
 mod migrate;
+mod shared;
 mod startup;
 mod stored;
 mod support;

@@ -111,9 +111,14 @@ impl Maker<'_> {
 
 /// Another server was faster, which is as good.
 fn unless_there(made: Result<(), StatusError>) -> Result<(), StatusError> {
+    there(made).map(drop)
+}
+
+/// What was made; `None`: another server was faster.
+pub fn there<T>(made: Result<T, StatusError>) -> Result<Option<T>, StatusError> {
     match made {
-        Err(error) if error.reason == "AlreadyExists" => Ok(()),
-        made => made,
+        Err(error) if error.reason == "AlreadyExists" => Ok(None),
+        made => made.map(Some),
     }
 }
 

@@ -3,7 +3,9 @@
 //! together.
 
 mod authentication_info;
+mod endpoints;
 mod flow_control;
+mod identity;
 pub(super) mod maker;
 mod priority_classes;
 mod reconcile;
@@ -26,6 +28,7 @@ use tokio::sync::oneshot;
 
 use crate::ServiceOptions;
 
+pub use endpoints::EndpointReconciler;
 pub use roles::node_rules;
 
 /// The manager of what the server makes, in `managedFields`.
@@ -40,6 +43,8 @@ pub struct Setting {
     pub node_ports: (u16, u16),
     /// That of the service `kubernetes`; `None`: it has none.
     pub kubernetes_node_port: Option<u16>,
+    /// How the endpoints of that service are known.
+    pub endpoint_reconciler: EndpointReconciler,
     /// PEM text of the authorities of client certificates; empty: there are none.
     pub client_ca_pem: String,
     /// A proxy that is believed who sends requests.
@@ -66,6 +71,7 @@ impl Default for Setting {
             service_ranges: vec![("10.0.0.0/24".to_owned(), [10, 0, 0, 0].into())],
             node_ports: ServiceOptions::default().node_ports,
             kubernetes_node_port: None,
+            endpoint_reconciler: EndpointReconciler::default(),
             client_ca_pem: String::new(),
             front_proxy: None,
             flow_control: true,
@@ -90,6 +96,11 @@ pub fn hooks(setting: &Setting) -> Vec<Hook> {
         hook("start-cluster-authentication-info-controller", move |context| {
             authentication_info::run(context, info)
         }),
+        hook("start-kube-apiserver-identity-lease-controller", identity::run),
+        hook(
+            "start-kube-apiserver-identity-lease-garbage-collector",
+            identity::collect,
+        ),
         hook("start-legacy-token-tracking-controller", token_tracking::run),
         hook("start-service-ip-repair-controllers", move |context| {
             service_repair::run(context, ports)

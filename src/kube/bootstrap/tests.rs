@@ -14,13 +14,14 @@ use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
 use keelson_registry::controller::Controllers;
 use keelson_registry::{Backend, Objects, Registry, RuntimeConfig, Verbs};
+use keelson_server::server::Ending;
 use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
 
 use super::system_namespaces::{NAMES, make_absent};
 use super::*;
 
-fn context() -> HookContext {
+pub fn context() -> HookContext {
     let backend = Backend {
         store: Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap()),
         clock: Arc::new(SystemClock),
@@ -53,6 +54,7 @@ fn context() -> HookContext {
         verbs: Arc::new(verbs),
         advertise: "192.0.2.2:6443".to_owned(),
         controllers: Controllers::default(),
+        ending: Ending::default(),
     }
 }
 

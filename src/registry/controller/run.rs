@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use keelson_base::identity::host_name;
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
@@ -199,7 +200,7 @@ async fn elect(verbs: &Arc<Verbs>, lead: &watch::Sender<bool>, stopped: watch::R
     let Some(lock) = LeaseLock::new(&client, LEASE) else {
         return;
     };
-    let identity = format!("{}_{}", host(), verbs.backend.new_uid());
+    let identity = format!("{}_{}", host_name(), verbs.backend.new_uid());
     let mut elector = Elector::new(lock, identity, Timing::default(), verbs.backend.entropy.clone());
     tokio::select! {
         () = elector.run(lead) => {}
@@ -207,12 +208,6 @@ async fn elect(verbs: &Arc<Verbs>, lead: &watch::Sender<bool>, stopped: watch::R
     }
     elector.release().await;
     lead.send_replace(false);
-}
-
-/// The machine's name.
-fn host() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().to_owned()
 }
 
 async fn show(metrics: &ControllerMetrics, mut leads: watch::Receiver<bool>) {

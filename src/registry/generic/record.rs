@@ -2,15 +2,17 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
 use keelson_machinery::object::Kind;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::{json, protobuf, yaml};
-use keelson_storage::{Entry, Expect, Revision, Write, Written};
+use keelson_storage::{Entry, Expect, ListOptions, Revision, StoreError, Write, Written};
 
 use super::Resource;
 use super::encryption::unreadable;
+use super::write::MAX_LEASES;
 
 /// One record. It is stored as the objects of its resource are: in the same store and form, encrypted like them.
 pub struct Record<T> {
@@ -62,17 +64,88 @@ impl<T: Kind + Reflect + Default> Record<T> {
     /// # Errors
     /// The store fails, and it is not known whether it was written.
     pub async fn replace(&self, replaced: Option<&Recorded<T>>, value: T) -> Result<Replaced<T>, StatusError> {
-        let expect = replaced.map_or(Expect::Absent, |replaced| Expect::Revision(replaced.revision));
+        self.put(replaced, value, None).await
+    }
+
+    /// As [`Record::replace`]; it goes by itself when it has not been written for so long.
+    ///
+    /// # Errors
+    /// As of that.
+    pub async fn replace_for(
+        &self,
+        time: Duration,
+        replaced: Option<&Recorded<T>>,
+        value: T,
+    ) -> Result<Replaced<T>, StatusError> {
+        self.put(replaced, value, Some(time)).await
+    }
+
+    async fn put(
+        &self,
+        replaced: Option<&Recorded<T>>,
+        value: T,
+        time: Option<Duration>,
+    ) -> Result<Replaced<T>, StatusError> {
+        let expect = expected(replaced);
         let encoded = self.resource.encode_stored(&value)?;
-        let put = Write::Put {
-            value: self.resource.seal(&self.key, &encoded)?,
-            lease: None,
+        let sealed = self.resource.seal(&self.key, &encoded)?;
+        let store = &self.resource.backend.store;
+        let mut attempts = 0;
+        let written = loop {
+            attempts += 1;
+            let lease = match time {
+                Some(time) => Some(
+                    store
+                        .grant(time)
+                        .await
+                        .map_err(|error| self.resource.store_error(error))?,
+                ),
+                None => None,
+            };
+            let put = Write::Put {
+                value: sealed.clone(),
+                lease,
+            };
+            match store.write(&self.key, expect, put).await {
+                Err(StoreError::LeaseNotFound(_)) if attempts < MAX_LEASES => {}
+                done => break done.map_err(|error| self.resource.store_error(error))?,
+            }
         };
-        let written = self.resource.backend.store.write(&self.key, expect, put).await;
-        match written.map_err(|error| self.resource.store_error(error))? {
+        match written {
             Written::Done { revision } => Ok(Replaced::Done(Recorded { value, revision })),
             Written::Conflict { current, .. } => self.recorded(current).await.map(Replaced::Overtaken),
         }
+    }
+
+    /// Removes what was read or written before; false: another writer was faster.
+    ///
+    /// # Errors
+    /// The store fails, and it is not known whether it was removed.
+    pub async fn remove(&self, removed: &Recorded<T>) -> Result<bool, StatusError> {
+        let expect = expected(Some(removed));
+        let written = self
+            .resource
+            .backend
+            .store
+            .write(&self.key, expect, Write::Delete)
+            .await;
+        let written = written.map_err(|error| self.resource.store_error(error))?;
+        Ok(matches!(written, Written::Done { .. }))
+    }
+
+    /// All records below this one, which is a folder, in the order of their paths.
+    ///
+    /// # Errors
+    /// The store can't be read, or one of them.
+    pub async fn below(&self) -> Result<Vec<T>, StatusError> {
+        let prefix = format!("{}/", self.key);
+        let listed = self.resource.backend.store.list(&prefix, ListOptions::default()).await;
+        let listed = listed.map_err(|error| self.resource.store_error(error))?;
+        let mut found = Vec::with_capacity(listed.entries.len());
+        for entry in listed.entries {
+            found.extend(self.recorded(Some(entry)).await?.map(|recorded| recorded.value));
+        }
+        Ok(found)
     }
 
     async fn recorded(&self, entry: Option<Entry>) -> Result<Option<Recorded<T>>, StatusError> {
@@ -81,12 +154,16 @@ impl<T: Kind + Reflect + Default> Record<T> {
         let stored = self.resource.plain_value(&entry);
         let stored = stored.map_err(|error| unreadable(&entry, &error))?;
         let value = decode(&stored).map_err(|reason| {
-            let key = &self.key;
+            let key = &*entry.key;
             StatusError::internal_error(format!("unable to decode {key}: {reason}"))
         })?;
         let revision = entry.mod_revision;
         Ok(Some(Recorded { value, revision }))
     }
+}
+
+fn expected<T>(there: Option<&Recorded<T>>) -> Expect {
+    there.map_or(Expect::Absent, |recorded| Expect::Revision(recorded.revision))
 }
 
 fn decode<T: Reflect + Default>(stored: &[u8]) -> Result<T, String> {

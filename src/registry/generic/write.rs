@@ -20,7 +20,7 @@ use super::{Confirming, Context, Reserving, Resource, Target};
 pub const OTHER_NAMESPACE: &str =
     "the namespace of the provided object does not match the namespace sent on the request";
 /// Leases that are tried for one write.
-const MAX_LEASES: usize = 4;
+pub(super) const MAX_LEASES: usize = 4;
 
 /// Which part of an object an update may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -37,7 +37,7 @@ pub struct Config {
     pub hooks: Vec<Hook>,
     pub listener: ListenerConfig,
     pub requests: RequestSettings,
-    /// `host:port` that discovery tells clients; empty: that of the listener.
+    /// `host:port` that discovery tells clients, or an address, whose port is that of the listener; empty: both are.
     pub advertise: String,
 }
 

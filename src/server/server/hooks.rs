@@ -1,13 +1,18 @@
 //! Post-start hooks.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use actix_web::web::Data;
-use futures_util::future::LocalBoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::{LocalBoxFuture, join_all};
 use keelson_registry::controller::{Controller, Controllers, RunError};
 use keelson_registry::{Backend, Client, Registry, Verbs};
 
 use crate::state::ServerState;
+
+/// How long the end of a server waits for what its hooks undo.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What a hook may use.
 #[derive(Clone)]
@@ -22,6 +27,8 @@ pub struct HookContext {
     pub advertise: String,
     /// The controllers that hooks have started; they end with the server.
     pub controllers: Controllers,
+    /// What is to be done when the server ends.
+    pub ending: Ending,
 }
 
 impl HookContext {
@@ -36,6 +43,33 @@ impl HookContext {
     /// A client that sends as the server itself. `manager` is who owns what it writes, in `managedFields`.
     pub fn client(&self, manager: &str) -> Client {
         Client::of_server(self.verbs.clone(), manager)
+    }
+}
+
+/// Pre-shutdown hooks: what post-start hooks undo when the server is told to end, while it still serves.
+#[derive(Clone, Default)]
+pub struct Ending(Arc<Mutex<Vec<Undo>>>);
+
+type Undo = Box<dyn FnOnce() -> LocalBoxFuture<'static, ()> + Send>;
+
+impl Ending {
+    /// Has something done at the end, once. It must not rely on it: a server may be killed.
+    pub fn then<F: Future<Output = ()> + 'static>(&self, undo: impl FnOnce() -> F + Send + 'static) {
+        let undo = move || undo().boxed_local();
+        self.all().push(Box::new(undo));
+    }
+
+    /// Does all of it side by side, as far as it takes no longer than a moment: a store may be out of reach.
+    pub(super) async fn run(&self) {
+        let all = std::mem::take(&mut *self.all());
+        let all = join_all(all.into_iter().map(|undo| undo()));
+        if tokio::time::timeout(PATIENCE, all).await.is_err() {
+            tracing::warn!("What the server leaves behind could not be put in order in time");
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Undo>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

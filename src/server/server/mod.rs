@@ -16,7 +16,7 @@ use keelson_registry::controller::Controllers;
 use keelson_storage::Store;
 
 pub use config::{AccessConfig, Config, ResourceConfig, StorageConfig};
-pub use hooks::{Hook, HookContext};
+pub use hooks::{Ending, Hook, HookContext};
 pub use start::start;
 
 use crate::state::ServerState;
@@ -28,6 +28,7 @@ pub struct Running {
     shutdown: Shutdown,
     stores: Vec<Arc<dyn Store>>,
     controllers: Controllers,
+    ending: Ending,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -48,12 +49,12 @@ impl Running {
         &self.shutdown
     }
 
-    /// Takes leave as [`crate::settings::ShutdownSettings`] says, ends watches and controllers, lets other requests
-    /// finish, closes the store.
+    /// Takes leave as [`crate::settings::ShutdownSettings`] says and undoes what hooks did, ends watches and controllers,
+    /// lets other requests finish, closes the store.
     pub async fn stop(self) {
         let graceful = self.state.requests.shutdown;
         self.shutdown.enter(Phase::Leaving);
-        tokio::time::sleep(graceful.delay).await;
+        tokio::join!(tokio::time::sleep(graceful.delay), self.ending.run());
         if graceful.send_retry_after {
             self.shutdown.enter(Phase::Refusing);
             let patience = self.state.requests.timeout.max(graceful.watch_grace);

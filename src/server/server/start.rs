@@ -16,7 +16,7 @@ use keelson_registry::{Backend, Registry, ServerListers, Verbs};
 use super::background::{follow_sizes, forget_metrics, hold, share_seats};
 use super::config::{AccessConfig, Config, ResourceConfig};
 use super::hooks::run_hooks;
-use super::{HookContext, Running, ServerError};
+use super::{Ending, HookContext, Running, ServerError};
 use crate::app::app;
 use crate::audit::Audit;
 use crate::delegate::Delegate;
@@ -50,6 +50,7 @@ pub fn start(mut config: Config) -> Result<Running, ServerError> {
         version: config.version,
         shutdown: Shutdown::new(),
         controllers: Controllers::default(),
+        ending: Ending::default(),
         registry,
         backend,
     };
@@ -65,6 +66,7 @@ pub fn start(mut config: Config) -> Result<Running, ServerError> {
         shutdown: parts.shutdown,
         stores: parts.backend.stores().cloned().collect(),
         controllers: parts.controllers,
+        ending: parts.ending,
     })
 }
 
@@ -80,6 +82,7 @@ struct Parts {
     verbs: Arc<Verbs>,
     flow_control: Option<Arc<FlowControl>>,
     controllers: Controllers,
+    ending: Ending,
     shutdown: Shutdown,
     /// `host:port` that discovery tells clients.
     advertise: String,
@@ -190,6 +193,7 @@ impl Parts {
             verbs: self.verbs.clone(),
             advertise: self.advertise.clone(),
             controllers: self.controllers.clone(),
+            ending: self.ending.clone(),
         }
     }
 }
@@ -204,9 +208,10 @@ fn verbs(registry: &Arc<Registry>, backend: &Backend, access: &AccessConfig) -> 
 }
 
 fn advertised(given: &str, bound: &Bound) -> String {
-    match given {
-        "" => outward_address(bound.local_addr()).to_string(),
-        given => given.to_owned(),
+    match (given, given.parse::<IpAddr>()) {
+        ("", _) => outward_address(bound.local_addr()).to_string(),
+        (_, Ok(ip)) => SocketAddr::new(ip, bound.local_addr().port()).to_string(),
+        (given, _) => given.to_owned(),
     }
 }
 
