@@ -3,6 +3,7 @@
 
 pub use keelson_machinery::field::{ErrorList, FieldError, Path};
 pub use keelson_machinery::object::Object;
+pub use keelson_machinery::scheme::ConversionFault;
 pub use keelson_machinery::status::StatusError;
 pub use keelson_machinery::time::{Duration, Time};
 pub use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};

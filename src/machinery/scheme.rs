@@ -1,5 +1,6 @@
 //! The build-time scheme: static tables that the code generator writes, one per crate with definitions.
 
+use crate::field::BadValue;
 use crate::reflect::object::{Gvk, Kind, Object};
 use crate::reflect::{Desc, Reflect};
 
@@ -208,22 +209,83 @@ pub enum NameRule {
     PathSegment,
 }
 
+/// Why a hand-written conversion refuses a message, and what of it. Code that names no field returns a text, which stands for
+/// the whole message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConversionFault {
+    /// JSON names from the object on: `spec.feet[2].size`; "" is the object itself.
+    pub field: String,
+    pub value: BadValue,
+    pub reason: String,
+}
+
+impl ConversionFault {
+    /// The field of this JSON name, in the message that is converted, has a value that the other version has no form for.
+    pub fn invalid(field: &str, value: impl Into<BadValue>, reason: impl Into<String>) -> ConversionFault {
+        ConversionFault {
+            field: field.to_owned(),
+            value: value.into(),
+            reason: reason.into(),
+        }
+    }
+
+    /// The same as seen from the message around it, which has this one in a field.
+    #[must_use]
+    pub fn below(mut self, field: &str) -> ConversionFault {
+        self.field = match self.field.as_str() {
+            "" => field.to_owned(),
+            rest if rest.starts_with('[') => format!("{field}{rest}"),
+            rest => format!("{field}.{rest}"),
+        };
+        self
+    }
+
+    /// As an item of a list or an entry of a map.
+    #[must_use]
+    pub fn below_item(self, item: impl std::fmt::Display) -> ConversionFault {
+        self.below(&format!("[{item}]"))
+    }
+}
+
+impl From<String> for ConversionFault {
+    fn from(reason: String) -> ConversionFault {
+        ConversionFault::invalid("", BadValue::Omitted, reason)
+    }
+}
+
+impl From<&str> for ConversionFault {
+    fn from(reason: &str) -> ConversionFault {
+        reason.to_owned().into()
+    }
+}
+
 /// A conversion that failed: which kind, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("converting {from} to {to}: {reason}")]
+#[error("converting {from} to {to}: {}", Told(.fault))]
 pub struct ConvertError {
     pub from: String,
     pub to: String,
-    pub reason: String,
+    pub fault: ConversionFault,
+}
+
+struct Told<'a>(&'a ConversionFault);
+
+impl std::fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0.field.as_str() {
+            "" => f.write_str(&self.0.reason),
+            field => write!(f, "{field}: {}", self.0.reason),
+        }
+    }
 }
 
 impl ConvertError {
     /// A conversion of a `From` that failed.
-    pub fn new<From: Kind + Default>(to: &str, reason: String) -> ConvertError {
+    pub fn new<From: Kind + Default>(to: &str, fault: impl Into<ConversionFault>) -> ConvertError {
         ConvertError {
             from: From::default().gvk().to_string(),
             to: to.to_owned(),
-            reason,
+            fault: fault.into(),
         }
     }
 }

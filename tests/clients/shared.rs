@@ -42,7 +42,12 @@ async fn leads_to(server: &Server, expected: &[&str]) {
         let addresses = subsets.into_iter().flat_map(|one| one.addresses.unwrap_or_default());
         let addresses: Vec<String> = addresses.map(|address| address.ip).collect();
         let slice = slices.get("kubernetes").await.unwrap();
-        let shown: Vec<String> = slice.endpoints.into_iter().flatten().flat_map(|one| one.addresses).collect();
+        let shown: Vec<String> = slice
+            .endpoints
+            .into_iter()
+            .flatten()
+            .flat_map(|one| one.addresses)
+            .collect();
         if addresses == expected && shown == expected {
             return;
         }

@@ -1,5 +1,7 @@
 //! Conversion between v1alpha1 and v1.
 
+use keelson_machinery::scheme::ConversionFault;
+
 use crate::api::shop_example_com::{v1, v1alpha1};
 
 /// The first version had no status.
@@ -13,9 +15,9 @@ pub fn from_hub_order(_from: &v1::Order, _to: &mut v1alpha1::Order) -> Result<()
 }
 
 /// `city` became part of the address.
-pub fn to_hub_order_spec(from: &v1alpha1::OrderSpec, to: &mut v1::OrderSpec) -> Result<(), String> {
+pub fn to_hub_order_spec(from: &v1alpha1::OrderSpec, to: &mut v1::OrderSpec) -> Result<(), ConversionFault> {
     if from.city == "nowhere" {
-        return Err("there is no such city".to_owned());
+        return Err(ConversionFault::invalid("city", &from.city, "there is no such city"));
     }
     to.address.city_id = from.city.clone();
     Ok(())

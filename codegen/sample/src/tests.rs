@@ -309,10 +309,10 @@ fn a_failed_conversion_says_which_and_why() {
     let old = kind("v1alpha1", "Order");
     assert_eq!(
         old.to_hub(Box::new(order)).err().unwrap().to_string(),
-        "converting shop.example.com/v1alpha1, Kind=Order to shop.example.com/v1, Kind=Order: there is no such city"
+        "converting shop.example.com/v1alpha1, Kind=Order to shop.example.com/v1, Kind=Order: spec.city: there is no such city"
     );
     let wrong = old.to_hub(Box::<v1::Shelf>::default()).err().unwrap();
-    assert_eq!(wrong.reason, "the object is a shop.example.com/v1, Kind=Shelf");
+    assert_eq!(wrong.fault.reason, "the object is a shop.example.com/v1, Kind=Shelf");
 }
 
 fn definitions() -> serde_json::Value {

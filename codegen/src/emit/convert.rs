@@ -76,7 +76,7 @@ fn kind(model: &Model, plan: &Plan, version: usize) -> Option<TokenStream> {
                 let object = ::keelson_machinery::scheme::downcast::<#source_path>(object, #target_name)?;
                 match #inner(object) {
                     Ok(converted) => Ok(::std::boxed::Box::new(converted)),
-                    Err(reason) => Err(::keelson_machinery::scheme::ConvertError::new::<#source_path>(#target_name, reason)),
+                    Err(fault) => Err(::keelson_machinery::scheme::ConvertError::new::<#source_path>(#target_name, fault)),
                 }
             }
         }
@@ -134,7 +134,9 @@ impl Way<'_> {
             }
         };
         quote! {
-            fn #function(#binding: #source_path) -> ::core::result::Result<#target_path, ::std::string::String> {
+            fn #function(
+                #binding: #source_path,
+            ) -> ::core::result::Result<#target_path, ::keelson_machinery::scheme::ConversionFault> {
                 #body
             }
         }
@@ -159,21 +161,32 @@ impl Way<'_> {
     }
 }
 
-/// The expression that converts what stands in a field.
+/// The expression that converts what stands in a field; what fails is told with its place.
 fn converted(value: TokenStream, field: &Field, function: &Ident) -> TokenStream {
+    let (name, fault) = (&field.json, quote!(::keelson_machinery::scheme::ConversionFault));
     match &field.ty {
-        FieldType::List(_) => {
-            quote!(#value.into_iter().map(#function).collect::<::core::result::Result<_, ::std::string::String>>()?)
-        }
+        FieldType::List(_) => quote! {
+            #value
+                .into_iter()
+                .enumerate()
+                .map(|(index, value)| #function(value).map_err(|fault| fault.below_item(index).below(#name)))
+                .collect::<::core::result::Result<_, #fault>>()?
+        },
         FieldType::Map(_) => quote! {
             #value
                 .into_iter()
-                .map(|(key, value)| Ok((key, #function(value)?)))
-                .collect::<::core::result::Result<_, ::std::string::String>>()?
+                .map(|(key, value)| match #function(value) {
+                    Ok(value) => Ok((key, value)),
+                    Err(fault) => Err(fault.below_item(key).below(#name)),
+                })
+                .collect::<::core::result::Result<_, #fault>>()?
         },
-        _ if field.optional => {
-            quote!(#value.map(|value| #function(*value).map(::std::boxed::Box::new)).transpose()?)
-        }
-        _ => quote!(#function(#value)?),
+        _ if field.optional => quote! {
+            #value
+                .map(|value| #function(*value).map(::std::boxed::Box::new))
+                .transpose()
+                .map_err(|fault: #fault| fault.below(#name))?
+        },
+        _ => quote!(#function(#value).map_err(|fault| fault.below(#name))?),
     }
 }

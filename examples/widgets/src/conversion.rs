@@ -1,18 +1,17 @@
 //! v1beta1 has one text for the size ("12mm", "3cm"); v1 has a number of millimeters.
 
+use keelson::prelude::ConversionFault;
+
 use crate::api::example_com::{v1, v1beta1};
 
-pub fn to_hub_widget_spec(from: &v1beta1::WidgetSpec, to: &mut v1::WidgetSpec) -> Result<(), String> {
+pub fn to_hub_widget_spec(from: &v1beta1::WidgetSpec, to: &mut v1::WidgetSpec) -> Result<(), ConversionFault> {
+    let refused = |why| ConversionFault::invalid("size", &from.size, why);
     let (digits, factor) = match from.size.strip_suffix("cm") {
         Some(digits) => (digits, 10),
         None => (from.size.strip_suffix("mm").unwrap_or(&from.size), 1),
     };
-    let size: i32 = digits
-        .parse()
-        .map_err(|_| format!("size {:?} is not like 12mm or 3cm", from.size))?;
-    to.size_millimeters = size
-        .checked_mul(factor)
-        .ok_or_else(|| format!("size {:?} is too large", from.size))?;
+    let size: i32 = digits.parse().map_err(|_| refused("must be like 12mm or 3cm"))?;
+    to.size_millimeters = size.checked_mul(factor).ok_or_else(|| refused("is too large"))?;
     Ok(())
 }
 

@@ -1,11 +1,12 @@
 //! Between stored bytes and objects of the hub version; between hub and served versions.
 
 use keelson_machinery::defaults;
+use keelson_machinery::field::{FieldError, Path};
 use keelson_machinery::json;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::protobuf::{self, Mask};
-use keelson_machinery::scheme::{ConvertError, KindDesc, KindRef};
+use keelson_machinery::scheme::{Conversion, ConversionFault, ConvertError, KindDesc, KindRef};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::yaml;
 use keelson_storage::{Entry, Revision};
@@ -28,8 +29,15 @@ impl Resource {
     }
 
     /// An object of a served version, as the hub version.
+    ///
+    /// # Errors
+    /// 422: code of the conversion refuses it, with the field that it names.
     pub fn to_hub(&self, kind: &KindDesc, object: Box<dyn Object>) -> Result<Box<dyn Object>, StatusError> {
-        kind.to_hub(object).map_err(internal)
+        if let Conversion::None = kind.conversion {
+            return Ok(object);
+        }
+        let name = object.meta().name.clone();
+        kind.to_hub(object).map_err(|error| refused(kind, &name, error.fault))
     }
 
     /// A hub object as a served version.
@@ -235,6 +243,16 @@ impl Resource {
         let found = self.versions.iter().find(is);
         found.ok_or_else(|| format!("no kind {name:?} is registered for version {api_version:?}"))
     }
+}
+
+/// A client's object that the hub version has no form for.
+fn refused(kind: &KindDesc, name: &str, fault: ConversionFault) -> StatusError {
+    let path = match fault.field.is_empty() {
+        true => Path::root(),
+        false => Path::new(fault.field),
+    };
+    let error = FieldError::invalid(&path, fault.value, fault.reason);
+    StatusError::invalid(&kind.group, &kind.kind, name, &error.into())
 }
 
 pub(super) fn internal(error: ConvertError) -> StatusError {

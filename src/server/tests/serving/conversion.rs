@@ -9,11 +9,11 @@ use keelson_machinery::json as codec;
 use keelson_machinery::object::Object;
 use keelson_machinery::scheme::{KindDesc, KindRef};
 use keelson_machinery::status::StatusError;
-use keelson_registry::{ConversionStrategy, Converted, Converter, Definition};
+use keelson_registry::{ConversionStrategy, Converted, Converter, Definition, RuntimeConfig};
 use serde_json::{Value, json};
 
 use crate::installed::{JSON, crontab, definition, path, server, version};
-use crate::setting::{Client, soon, text};
+use crate::setting::{Client, Server, soon, text};
 
 const GROUP: &str = "converted.example.com";
 const PLURAL: &str = "crontabs";
@@ -281,4 +281,20 @@ async fn versions_that_differ_in_their_names_alone_need_nobody() {
         (&read["apiVersion"], &read["spec"]),
         (&json!(format!("{GROUP}/v2")), &json!({"cron": "x"}))
     );
+}
+
+/// Code of a build's conversion refuses what a client sends.
+#[tokio::test]
+async fn a_value_that_the_hub_version_has_no_form_for_is_refused_by_its_field() {
+    let server = Server::configured(|config| config.resources.runtime = RuntimeConfig::all());
+    let mut client = server.client().await;
+    let path = "/apis/shop.example.com/v1alpha1/namespaces/default/orders";
+    let body = r#"{"apiVersion":"shop.example.com/v1alpha1","kind":"Order","metadata":{"name":"far"},"spec":{"customer":"ann","city":"nowhere"}}"#;
+    let (code, told) = client.send("POST", path, "application/json", body).await;
+    assert_eq!(code, 422, "{told}");
+    assert_eq!(
+        told["message"],
+        r#"Order.shop.example.com "far" is invalid: spec.city: Invalid value: "nowhere": there is no such city"#
+    );
+    assert_eq!(told["details"]["causes"][0]["field"], "spec.city");
 }
