@@ -1,13 +1,24 @@
 //! The OpenAPI definitions of custom resources.
 
-use std::sync::Arc;
+use std::io::Read;
+use std::sync::{Arc, OnceLock};
+
+use flate2::read::ZlibDecoder;
 
 use keelson_machinery::object::Gvk;
 use keelson_machinery::reflect::Name;
-use keelson_machinery::structural::{OpenApi, OpenApiVersion};
+use keelson_machinery::structural::{OpenApi, OpenApiTexts, OpenApiVersion};
 use keelson_registry::{OpenApiForm, OwnDefinitions};
 
+use serde_json::value::RawValue;
+use serde_json::{Value, from_slice, from_str};
+
 use super::Schema;
+
+/// The definitions of the build may be this large.
+const MAX_BYTES: u64 = 64 << 20;
+/// A built-in kind that says of its fields what all of them say.
+const EXAMPLE: &str = "io.k8s.api.core.v1.ConfigMap";
 
 /// Those of one version: of its objects, and of lists of them.
 pub struct VersionDefinitions {
@@ -31,10 +42,46 @@ impl OwnDefinitions for VersionDefinitions {
             schema: schema.map(|schema| (&*schema.parsed, &schema.text[..])),
             preserve_unknown_fields: self.preserves,
             selectable_fields: &self.selectable,
+            texts: texts(),
         };
         openapi.definitions(match form {
             OpenApiForm::V2 => OpenApiVersion::V2,
             OpenApiForm::V3 => OpenApiVersion::V3,
         })
+    }
+}
+
+/// What built-in kinds say of the fields that every kind has. Read once, when the first document is made.
+fn texts() -> &'static OpenApiTexts {
+    static TEXTS: OnceLock<OpenApiTexts> = OnceLock::new();
+    TEXTS.get_or_init(|| said().unwrap_or_default())
+}
+
+fn said() -> Option<OpenApiTexts> {
+    let mut text = Vec::new();
+    let definitions = ZlibDecoder::new(keelson_api::SCHEME.definitions);
+    definitions.take(MAX_BYTES).read_to_end(&mut text).ok()?;
+    let all: std::collections::HashMap<String, &RawValue> = from_slice(&text).ok()?;
+    let of = |name: &str| -> Option<Value> { from_str(all.get(name)?.get()).ok() };
+    let (object, list) = (of(EXAMPLE)?, of(&format!("{EXAMPLE}List"))?);
+    let said = |kind: &Value, field: &str| {
+        let text = kind["properties"][field]["description"].as_str();
+        text.map(str::to_owned)
+    };
+    Some(OpenApiTexts {
+        api_version: said(&object, "apiVersion")?,
+        kind: said(&object, "kind")?,
+        metadata: said(&object, "metadata")?,
+        list_metadata: said(&list, "metadata")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_kinds_say_what_is_said() {
+        assert!(said().is_some_and(|texts| texts != OpenApiTexts::default()));
     }
 }

@@ -23,7 +23,7 @@ mod view;
 pub use check::{Definition, Requirements, Subject, check};
 pub use compile::{Compile, compile};
 pub use field_path::FieldPath;
-pub use openapi::{OpenApi, OpenApiVersion};
+pub use openapi::{OpenApi, OpenApiTexts, OpenApiVersion};
 pub use parse::SchemaError;
 pub use schema::{
     AdditionalProperties, Dependency, Items, JsonSchema, Junctors, Keywords, Limits, Literal, Property, Rare, Rule,

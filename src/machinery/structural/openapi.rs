@@ -81,6 +81,63 @@ pub struct OpenApi<'a> {
     pub preserve_unknown_fields: bool,
     /// `jsonPath` of the fields that lists may be selected by.
     pub selectable_fields: &'a [Name],
+    /// What is said of the fields that every kind has.
+    pub texts: &'a OpenApiTexts,
+}
+
+/// Descriptions of the fields that every kind has: those that built-in kinds have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenApiTexts {
+    pub api_version: String,
+    pub kind: String,
+    pub metadata: String,
+    /// Of the metadata of lists.
+    pub list_metadata: String,
+}
+
+impl Default for OpenApiTexts {
+    fn default() -> OpenApiTexts {
+        OpenApiTexts {
+            api_version: "Version of the schema that this object is written in: the group and the version.".to_owned(),
+            kind: "Name of the kind of this object, in CamelCase.".to_owned(),
+            metadata: "Name, namespace, labels and whatever else every object has.".to_owned(),
+            list_metadata: "Revision of the list, and where to continue it if it is a part.".to_owned(),
+        }
+    }
+}
+
+impl OpenApiTexts {
+    /// Those of objects within others, which are told in fewer words.
+    fn embedded(&self) -> OpenApiTexts {
+        let version = match self.api_version.split_once(". ") {
+            Some((first, _)) => format!("{first}.{}", more(&self.api_version, &["More info: "])),
+            None => self.api_version.clone(),
+        };
+        let rest = more(&self.kind, &["In CamelCase.", "More info: "]);
+        OpenApiTexts {
+            api_version: match version.strip_prefix("APIVersion") {
+                Some(rest) => format!("apiVersion{rest}"),
+                None => version,
+            },
+            kind: format!("kind is a string value representing the type of this object.{rest}"),
+            ..self.clone()
+        }
+    }
+
+    /// Of the items of lists.
+    fn items(&self, plural: &str) -> String {
+        let address = more(&self.metadata, &["More info: "]);
+        let page = address.split('#').next().unwrap_or_default();
+        format!("List of {plural}.{page}")
+    }
+}
+
+/// The rest of a text from the first of these words that it has, after a space.
+fn more(text: &str, words: &[&str]) -> String {
+    let at = words.iter().find_map(|word| text.find(word));
+    at.and_then(|at| text.get(at..))
+        .map(|rest| format!(" {rest}"))
+        .unwrap_or_default()
 }
 
 impl OpenApi<'_> {
@@ -103,8 +160,12 @@ impl OpenApi<'_> {
     fn object(&self, version: OpenApiVersion) -> Value {
         let mut out = match self.parsed() {
             Some(schema) if version == OpenApiVersion::V3 || !self.preserves(&schema) => {
-                let mut out = Writer(version).structural(schema);
-                add_type_and_metadata(&mut out, version, ROOT_TEXTS);
+                let writer = Writer {
+                    version,
+                    embedded: &self.texts.embedded(),
+                };
+                let mut out = writer.structural(schema);
+                add_type_and_metadata(&mut out, version, self.texts);
                 out
             }
             _ => Map::from_iter([("type".to_owned(), "object".into())]),
@@ -116,16 +177,15 @@ impl OpenApi<'_> {
     fn list(&self, version: OpenApiVersion) -> Value {
         let item = json!({"$ref": format!("{}{}", prefix(version), self.name(&self.gvk.kind))});
         let items = json!({
-            "description": format!("The {} of the list.", self.plural),
+            "description": self.texts.items(self.plural),
             "type": "array",
             "items": item,
         });
-        let [(_, api_version), (_, kind), _] = type_and_metadata(version, ROOT_TEXTS);
-        let text = "Revision of the list, and where to continue it if it is a part.";
+        let [(_, api_version), (_, kind), _] = type_and_metadata(version, self.texts);
         let mut out = Map::from_iter([
             (
                 "description".to_owned(),
-                format!("A list of {} objects.", self.gvk.kind).into(),
+                format!("{} is a list of {}", self.list_kind, self.gvk.kind).into(),
             ),
             ("type".to_owned(), "object".into()),
             ("required".to_owned(), json!(["items"])),
@@ -135,7 +195,7 @@ impl OpenApi<'_> {
                     "apiVersion": api_version,
                     "items": items,
                     "kind": kind,
-                    "metadata": reference("ListMeta", text, version),
+                    "metadata": reference("ListMeta", &self.texts.list_metadata, version),
                 }),
             ),
         ]);
@@ -168,20 +228,6 @@ impl OpenApi<'_> {
     }
 }
 
-/// What is said of `apiVersion`, `kind` and `metadata`.
-type Texts = [&'static str; 3];
-
-const ROOT_TEXTS: Texts = [
-    "Version of the schema that this object is written in: the group and the version.",
-    "Name of the kind of this object, in CamelCase.",
-    "Name, namespace, labels and whatever else every object has.",
-];
-const EMBEDDED_TEXTS: Texts = [
-    "Version of the schema that the object in this field is written in.",
-    "Name of the kind of the object in this field, in CamelCase.",
-    "Name, namespace, labels and whatever else every object has.",
-];
-
 fn prefix(version: OpenApiVersion) -> &'static str {
     match version {
         OpenApiVersion::V2 => "#/definitions/",
@@ -198,15 +244,18 @@ fn reference(name: &str, text: &str, version: OpenApiVersion) -> Value {
     }
 }
 
-fn type_and_metadata(version: OpenApiVersion, [api_version, kind, metadata]: Texts) -> [(&'static str, Value); 3] {
+fn type_and_metadata(version: OpenApiVersion, texts: &OpenApiTexts) -> [(&'static str, Value); 3] {
     [
-        ("apiVersion", json!({"description": api_version, "type": "string"})),
-        ("kind", json!({"description": kind, "type": "string"})),
-        ("metadata", reference("ObjectMeta", metadata, version)),
+        (
+            "apiVersion",
+            json!({"description": texts.api_version, "type": "string"}),
+        ),
+        ("kind", json!({"description": texts.kind, "type": "string"})),
+        ("metadata", reference("ObjectMeta", &texts.metadata, version)),
     ]
 }
 
-fn add_type_and_metadata(schema: &mut Map<String, Value>, version: OpenApiVersion, texts: Texts) {
+fn add_type_and_metadata(schema: &mut Map<String, Value>, version: OpenApiVersion, texts: &OpenApiTexts) {
     let own = match schema.get_mut("properties") {
         Some(Value::Object(properties)) => std::mem::take(properties),
         _ => Map::new(),
@@ -236,12 +285,16 @@ fn insert(schema: &mut Map<String, Value>, keyword: &str, value: Value) {
 
 /// Writes schemas for a version.
 #[derive(Clone, Copy)]
-struct Writer(OpenApiVersion);
+struct Writer<'a> {
+    version: OpenApiVersion,
+    /// Of objects within others.
+    embedded: &'a OpenApiTexts,
+}
 
-impl Writer {
+impl Writer<'_> {
     /// A schema that says what values are made of.
     fn structural(self, mut schema: Map<String, Value>) -> Map<String, Value> {
-        match self.0 {
+        match self.version {
             OpenApiVersion::V2 => simplify(&mut schema),
             OpenApiVersion::V3 => unfold(&mut schema),
         }
@@ -252,9 +305,9 @@ impl Writer {
                 out.insert((*keyword).to_owned(), value);
             }
         }
-        let hidden = self.0 == OpenApiVersion::V2 && is_set(&out, PRESERVE);
+        let hidden = self.version == OpenApiVersion::V2 && is_set(&out, PRESERVE);
         if is_set(&out, EMBEDDED) && !hidden {
-            add_type_and_metadata(&mut out, self.0, EMBEDDED_TEXTS);
+            add_type_and_metadata(&mut out, self.version, self.embedded);
             let mut required = match out.remove("required") {
                 Some(Value::Array(names)) => names,
                 _ => Vec::new(),
@@ -279,7 +332,7 @@ impl Writer {
         };
         match (keyword, value) {
             (_, Value::Null) => None,
-            ("default", _) if self.0 == OpenApiVersion::V2 => None,
+            ("default", _) if self.version == OpenApiVersion::V2 => None,
             ("default" | "example" | "externalDocs", value) => Some(sorted(value)),
             ("items", value @ Value::Object(_)) => Some(self.part(value)),
             ("items", _) => None,

@@ -18,6 +18,15 @@ use super::{Info, Kept, Made, Model, key, object, protobuf};
 use crate::discovery::Served;
 use crate::document::{Document, Newest, Piece, Writer};
 
+/// Groups of the other servers of Kubernetes, and of reviews that none of them serves: the API extensions server does not
+/// know them.
+const OF_OTHERS: [&str; 4] = [
+    "admission.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "imagepolicy.k8s.io",
+];
+
 const JSON: &str = "application/json";
 pub(super) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
 
@@ -115,7 +124,8 @@ impl Section {
     /// The group/versions that its common kinds belong to.
     pub(super) fn kinds<'a>(&'a self, model: &'a Model) -> BTreeSet<GroupVersion<'a>> {
         if self.is_custom {
-            return model.known.clone();
+            let known = model.known.iter().copied();
+            return known.filter(|(group, _)| !OF_OTHERS.contains(group)).collect();
         }
         let own = self.group_version.as_ref();
         let own = own.map(|(group, version)| (group.as_str(), version.as_str()));

@@ -13,7 +13,8 @@ use crate::reflect::object::{Gvk, Object};
 use crate::reflect::{Desc, Name};
 use crate::structural::decl::Decl;
 use crate::structural::{
-    Compile, Definition, JsonSchema, OpenApi, OpenApiVersion, Requirements, Subject, Validator, check, compile, rules,
+    Compile, Definition, JsonSchema, OpenApi, OpenApiTexts, OpenApiVersion, Requirements, Subject, Validator, check,
+    compile, rules,
 };
 
 /// A question and what kube-apiserver says.
@@ -201,6 +202,7 @@ fn openapi(row: &Row) -> (Vec<Cause>, Vec<String>) {
         schema: Some((&parsed, schema.as_bytes())),
         preserve_unknown_fields: false,
         selectable_fields: &paths.map(|path| Name::new(text(&path["jsonPath"]))).collect::<Vec<_>>(),
+        texts: &OpenApiTexts::default(),
     };
     let form = match row.0["v2"] == true {
         true => OpenApiVersion::V2,
