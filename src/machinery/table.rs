@@ -404,6 +404,7 @@ fn path_cell(ty: &str, value: Value<'_>) -> Cell {
         ("date", Value::Leaf(leaf)) if matches!(leaf.kind(), LeafKind::Time | LeafKind::MicroTime) => {
             date_text(&jsonpath::scalar_text(value).unwrap_or_default())
         }
+        ("date", Value::Str("" | "null")) => Cell::age(Time::default()),
         ("date", Value::Str(text)) => date_text(text),
         ("integer", Value::Int64(v)) => Cell::Integer(v),
         // Truncates, as the API does.

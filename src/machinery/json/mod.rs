@@ -18,7 +18,7 @@ pub use crate::json_text::{compact, lossy as lossy_text, validate, write_string}
 pub(crate) use crate::reflect::equality::is_written;
 pub(crate) use cursor::Cursor;
 pub use member::read_member;
-pub use read::{read, read_within, restore};
+pub use read::{read, read_applied, read_within, restore};
 pub(crate) use read::{read_value, read_value_within};
 pub use sorted::sorted;
 pub use type_meta::{names_type, no_fields, type_meta, type_meta_of_all};

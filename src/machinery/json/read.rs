@@ -26,7 +26,8 @@ const MAX_MESSAGE_DEPTH: u32 = 200;
 /// and those of messages within that are kinds themselves.
 /// `null` reads like `{}`.
 ///
-/// Returns what a strict decoder objects to, in the order of the document.
+/// Returns what a strict decoder objects to, in the order of the document; of types that are known at run time alone in
+/// kube-apiserver's order for these.
 pub fn read(json: &[u8], message: &mut dyn Reflect) -> Result<Vec<StrictProblem>, DecodeError> {
     read_within(json, message, &Budget::unlimited())
 }
@@ -36,7 +37,31 @@ pub fn read_within(json: &[u8], message: &mut dyn Reflect, budget: &Budget) -> R
     let desc = message.handle().clone();
     let mut reader = Reader::new(json, Style::Decode, budget);
     let outcome = reader.run(&desc, message);
-    reader.finish(json, outcome)
+    let mut problems = reader.finish(json, outcome)?;
+    if desc.is_dynamic() {
+        problems.sort_by_cached_key(place_in_tree);
+    }
+    Ok(problems)
+}
+
+/// As [`read_within`], with nulls where a decoder drops them: of what is applied, null is a value as others are.
+pub fn read_applied(json: &[u8], message: &mut dyn Reflect, budget: &Budget) -> Result<(), DecodeError> {
+    let desc = message.handle().clone();
+    let mut reader = Reader::new(json, Style::Decode, budget);
+    reader.keeps_nulls = true;
+    let outcome = reader.run(&desc, message);
+    reader.finish(json, outcome).map(drop)
+}
+
+/// Where the original tells of a problem in a tree: of what stands twice first, of unknown metadata, then of whatever else
+/// is unknown, in alphabetical order, and of the metadata of objects within at last.
+fn place_in_tree(problem: &StrictProblem) -> (u8, String) {
+    match (problem.kind, problem.path.as_str()) {
+        (StrictKind::DuplicateField, _) => (0, String::new()),
+        (StrictKind::UnknownField, path) if path.starts_with("metadata.") => (1, String::new()),
+        (StrictKind::UnknownField, path) if path.contains(".metadata.") => (3, String::new()),
+        (StrictKind::UnknownField, path) => (2, path.to_owned()),
+    }
 }
 
 /// Reads what a strategic merge patch has made, as kube-apiserver does it: there the patch works on a tree of values,
@@ -97,6 +122,8 @@ struct Reader<'a> {
     /// The first value of a wrong type.
     wrong_value: Option<String>,
     budget: &'a Budget,
+    /// See [`read_applied`].
+    keeps_nulls: bool,
 }
 
 type Outcome = Result<(), Failure>;
@@ -111,6 +138,7 @@ impl<'a> Reader<'a> {
             problems: Vec::new(),
             wrong_value: None,
             budget,
+            keeps_nulls: false,
         }
     }
 
@@ -258,7 +286,7 @@ impl<'a> Reader<'a> {
     /// Whether a null is at hand that counts as no value.
     #[inline]
     fn drops_null(&mut self, field: &FieldDesc) -> bool {
-        field.flags.has(Flags::DROPS_NULL) && self.scan.peek() == Some(b'n')
+        field.flags.has(Flags::DROPS_NULL) && !self.keeps_nulls && self.scan.peek() == Some(b'n')
     }
 
     /// A value of a declared type. The type leads: its messages are those of the slots.

@@ -353,6 +353,10 @@ impl FieldDesc {
     /// Any value, of which nothing is declared: what stands in a field that a message does not have.
     pub const ANY: &'static FieldDesc = &FieldDesc::of(Name::new_static(""), 0, Type::Any, Flags::OPTIONAL, 0);
 
+    /// What stands where neither an object nor a list is declared.
+    pub(crate) const SCALAR: &'static FieldDesc =
+        &FieldDesc::of(Name::new_static(""), 0, Type::String, Flags::OPTIONAL, 0);
+
     /// Whether JSON has the field under this key. Nearly all of the keys asked for are those of others, so most are told
     /// apart by length and first byte.
     #[inline]

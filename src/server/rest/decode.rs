@@ -150,7 +150,10 @@ impl Body<'_> {
         let first = json::type_meta(json);
         let usual = first.and_then(|named| {
             let problems = json::read_within(json, object.as_reflect_mut(), &Budget::of_request())?;
-            managedfields::mark_reset(json, object.as_reflect_mut());
+            // An empty list is as good as none where metadata is read out of a tree.
+            if self.naming == Naming::Built {
+                managedfields::mark_reset(json, object.as_reflect_mut());
+            }
             Ok((named, problems))
         });
         let named = match &usual {

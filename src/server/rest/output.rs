@@ -76,6 +76,10 @@ impl Rest {
                     shown.metadata(),
                 ))
             }
+            // What is known as a tree alone might be a list as well, until its items are asked for.
+            Shape::PartialMetadataList(_) if endpoint.resource.is_custom() => {
+                Err(StatusError::unknown("content is not a list"))
+            }
             Shape::PartialMetadataList(_) => Err(no_list(&endpoint.kind.group, &endpoint.kind.kind)),
         }
     }
@@ -133,7 +137,10 @@ impl Rest {
                 metadata_list(request, endpoint, (accepted.format, version), meta, &mut found).await
             }
             Shape::PartialMetadata(_) => {
-                let found = internal_type(&endpoint.kind.group, &endpoint.kind.list_kind);
+                let found = match endpoint.resource.is_custom() {
+                    true => "*unstructured.UnstructuredList".to_owned(),
+                    false => internal_type(&endpoint.kind.group, &endpoint.kind.list_kind),
+                };
                 Err(unfit(format!(
                     "you requested PartialObjectMetadata, but the requested object is a list ({found})"
                 )))

@@ -140,7 +140,8 @@ impl Patching<'_> {
         request.written_empty.replace(written_empty);
         request.warnings.borrow_mut().extend(problems);
         check_name(request, endpoint, &mut *object)?;
-        if let Some(named) = other_type {
+        // A status is written into the object that is there.
+        if let Some(named) = other_type.filter(|_| request.info.subresource.is_empty()) {
             let name = &object.meta().name;
             return Err(custom::other_type(endpoint, name, &named.kind, &named.api_version));
         }
@@ -179,7 +180,9 @@ fn patched(
         _ => decoded(registry, endpoint, &text),
     }
     .map_err(|why| refused(&why))?;
-    managedfields::mark_reset(&text, patched.object.as_reflect_mut());
+    if !endpoint.resource.is_custom() {
+        managedfields::mark_reset(&text, patched.object.as_reflect_mut());
+    }
     patched.written_empty = managedfields::written_empty(&text, patched.object.as_reflect());
     problems.extend(found);
     match validation {
@@ -211,7 +214,9 @@ fn patched_in_part(
     if !problems.is_empty() || !found.ok()?.is_empty() {
         return None;
     }
-    managedfields::mark_reset(&text, object.as_reflect_mut());
+    if !endpoint.resource.is_custom() {
+        managedfields::mark_reset(&text, object.as_reflect_mut());
+    }
     let written_empty = managedfields::written_empty(&text, object.as_reflect());
     Some(Patched {
         kind: endpoint.kind.clone(),

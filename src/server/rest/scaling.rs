@@ -61,6 +61,13 @@ impl Scaling<'_> {
         }
         let mut scaled = put_back(endpoint, scale, versioned, new.as_reflect())?;
         scaled.meta_mut().managed_fields = owners.entries();
+        if is_custom && scaled.meta().resource_version.is_empty() {
+            // A Scale that names no revision is of the one that is there.
+            scaled
+                .meta_mut()
+                .resource_version
+                .clone_from(&current.meta().resource_version);
+        }
         endpoint.resource.to_hub(&endpoint.kind, scaled)
     }
 

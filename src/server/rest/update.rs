@@ -42,8 +42,8 @@ impl Rest {
         let options = Options::Update(write_options(request));
         let target = named(request, endpoint, subresource, &context, options);
         let mut make = |current: Option<&dyn Object>| match &other_kind {
-            // What version is meant is looked at before.
-            Some(kind) if current.is_some_and(|current| is_of(&*hub, current)) => {
+            // What version is meant is looked at before. A status is written into the object that is there.
+            Some(kind) if subresource.is_none() && current.is_some_and(|current| is_of(&*hub, current)) => {
                 Err(custom::other_kind(endpoint, &hub.meta().name, kind))
             }
             _ => Ok(hub.clone_object()),

@@ -78,12 +78,18 @@ pub fn status(new: &CustomResourceDefinition) -> ErrorList {
 
 /// The name says plural and group; that it is a subdomain is looked at with all metadata.
 fn name_faults(new: &CustomResourceDefinition) -> ErrorList {
-    let (name, spec) = (&new.metadata.name, &new.spec);
-    let path = Path::new("metadata").child("name");
-    match name.is_empty() || *name == format!("{}.{}", spec.names.plural, spec.group) {
-        true => ErrorList::default(),
-        false => FieldError::invalid(&path, name, "must be spec.names.plural+\".\"+spec.group").into(),
-    }
+    let (metadata, spec) = (&new.metadata, &new.spec);
+    let wanted = format!("{}.{}", spec.names.plural, spec.group);
+    let names = [("generateName", &metadata.generate_name), ("name", &metadata.name)];
+    let wrong = names
+        .into_iter()
+        .filter(|(_, name)| !name.is_empty() && **name != wanted);
+    wrong
+        .map(|(field, name)| {
+            let path = Path::new("metadata").child(field);
+            FieldError::invalid(&path, name, "must be spec.names.plural+\".\"+spec.group")
+        })
+        .collect()
 }
 
 fn spec_faults(

@@ -1,8 +1,19 @@
 //! Values of dynamic messages: what they are is what the document says, whether the table agrees or not.
 
 use super::{MAX_MESSAGE_DEPTH, Outcome, Reader};
+use crate::decode::StrictKind;
+use crate::json_text::scan::AFTER_PAIR;
 use crate::reflect::dynamic::{DynamicSlot, DynamicValue};
-use crate::reflect::{FieldDesc, Slot, Type};
+use crate::reflect::{FieldDesc, Slot, Type, Unknown};
+
+/// Whether unknown fields stay in a value of this type, be it of another one.
+fn keeps_all(ty: &Type) -> bool {
+    match ty {
+        Type::Any => true,
+        Type::Message(desc) => desc.unknown == Unknown::Kept,
+        _ => false,
+    }
+}
 
 impl<'a> Reader<'a> {
     /// A value where `ty` is declared.
@@ -22,18 +33,41 @@ impl<'a> Reader<'a> {
             (_, Type::Message(desc)) if !desc.is_dynamic() => self.no_message(desc),
             (Some(b'{'), _) => self.nested(|reader| match (ty, slot.fill_map()) {
                 (Type::Map(element), Slot::Map(map)) => reader.map(element, map),
-                (_, Slot::Map(map)) => reader.map(FieldDesc::ANY, map),
-                _ => reader.scan.skip_value().map(drop),
+                (Type::Any, Slot::Map(map)) => reader.map(FieldDesc::ANY, map),
+                _ => reader.pruned(),
             }),
             (Some(b'['), _) => self.nested(|reader| match (ty, slot.fill_list()) {
                 (Type::List(element), Slot::List(list)) => reader.list(element, list),
-                (_, Slot::List(list)) => reader.list(FieldDesc::ANY, list),
+                (ty, Slot::List(list)) if keeps_all(ty) => reader.list(FieldDesc::ANY, list),
+                (_, Slot::List(list)) => reader.list(FieldDesc::SCALAR, list),
                 _ => reader.scan.skip_value().map(drop),
             }),
             _ => {
                 let value = self.scalar_value()?;
                 slot.set(value);
                 Ok(())
+            }
+        }
+    }
+
+    /// An object where there should be none: no field of it is known, so none stays.
+    fn pruned(&mut self) -> Outcome {
+        self.scan.pos += 1;
+        if self.scan.peek() == Some(b'}') {
+            self.scan.pos += 1;
+            return Ok(());
+        }
+        loop {
+            let key = self.scan.key()?;
+            self.problem(StrictKind::UnknownField, key);
+            self.scan.skip_value()?;
+            match self.scan.peek() {
+                Some(b',') => self.scan.pos += 1,
+                Some(b'}') => {
+                    self.scan.pos += 1;
+                    return Ok(());
+                }
+                _ => return Err(self.scan.fail(AFTER_PAIR)),
             }
         }
     }
@@ -63,7 +97,8 @@ impl<'a> Reader<'a> {
                 let digits = String::from_utf8_lossy(self.scan.number()?);
                 match (digits.parse::<i64>(), digits.parse::<f64>()) {
                     (Ok(n), _) => DynamicValue::Int(n),
-                    (_, Ok(n)) if n.is_finite() => DynamicValue::Double(n),
+                    // Zero has no sign, as it is stored.
+                    (_, Ok(n)) if n.is_finite() => DynamicValue::Double(n + 0.0),
                     _ => {
                         self.wrong(&format!("number {digits}"), "float64");
                         DynamicValue::Null

@@ -228,8 +228,33 @@ fn diff_items(shape: Shape<'_>, old: &[Value<'_>], new: &[Value<'_>]) -> Diff {
     }
 }
 
+/// Of a value of which nothing is declared: an object that something else takes the place of, or the other way round. Its
+/// keys go or come, and the value is another.
+fn diff_kinds(old: Presence<'_>, new: Presence<'_>) -> Option<Diff> {
+    let object = |value| match value {
+        Presence::Value(Value::Map(_)) => value,
+        _ => Presence::Absent,
+    };
+    let are_values = matches!((old, new), (Presence::Value(_), Presence::Value(_)));
+    let (was, is) = (object(old), object(new));
+    if !are_values || matches!(was, Presence::Absent) == matches!(is, Presence::Absent) {
+        return None;
+    }
+    let mut level = Level::default();
+    level.descend(Shape::Map(FieldDesc::ANY), was, is);
+    Some(Diff {
+        modified: true,
+        ..level.below()
+    })
+}
+
 fn diff(shape: Shape<'_>, old: Presence<'_>, new: Presence<'_>) -> Diff {
     use Presence::{Absent, Null, Value as Is};
+    if let Shape::Any = shape
+        && let Some(diff) = diff_kinds(old, new)
+    {
+        return diff;
+    }
     let shape = shape.with_both(old, new);
     let mut out = match (shape, old, new) {
         (_, Absent, Absent) | (_, Null, Null) => return Diff::default(),

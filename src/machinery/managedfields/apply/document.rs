@@ -70,7 +70,7 @@ pub fn read_document(text: &[u8], message: &mut dyn Reflect) -> Result<Document,
     let restated = restated.difference(untracked());
     // Also where it can't be read to the end: failures name the object.
     let edited = gather.edits.apply(text);
-    let outcome = json::read_within(edited.as_deref().unwrap_or(text), message, &Budget::of_request());
+    let outcome = json::read_applied(edited.as_deref().unwrap_or(text), message, &Budget::of_request());
     let unfit = gather.unfit.or(outcome.err().map(|e| match e.to_string() {
         text if text.starts_with("illegal base64") => format!("error decoding from json: {text}"),
         text => text,

@@ -83,6 +83,33 @@ fn what_is_not_declared_is_dropped_unless_it_is_preserved() {
             r#"{"spec":[{"a":"x","b":1}]}"#,
             vec![],
         ),
+        // In alphabetical order, what stands in metadata at last.
+        (
+            r#"{"type":"object","properties":{"e":{"type":"object","x-kubernetes-embedded-resource":true}}}"#
+                .to_owned(),
+            r#"{"e":{"metadata":{"x":1}},"z":1,"a":{"b":1},"z":1}"#,
+            r#"{"spec":{"e":{"metadata":{}}}}"#,
+            vec!["spec.a", "spec.z", "spec.z", "spec.e.metadata.x"],
+        ),
+        // Nothing is known of an object where none is declared.
+        (
+            r#"{"type":"string"}"#.to_owned(),
+            r#"{"a":{"b":1},"c":1}"#,
+            r#"{"spec":{}}"#,
+            vec!["spec.a", "spec.c"],
+        ),
+        (
+            r#"{"type":"array","items":{"type":"string"}}"#.to_owned(),
+            r#"{"a":1}"#,
+            r#"{"spec":{}}"#,
+            vec!["spec.a"],
+        ),
+        (
+            format!("{object}}}"),
+            r#"[[{"a":1}],1]"#,
+            r#"{"spec":[[{}],1]}"#,
+            vec!["spec[0][0].a"],
+        ),
         (
             r#"{"x-kubernetes-int-or-string":true}"#.to_owned(),
             r#""50%""#,

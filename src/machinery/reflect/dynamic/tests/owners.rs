@@ -288,3 +288,17 @@ fn an_update_of_what_is_not_declared_is_tracked() {
     assert!(apply::compare(&*owned.object, &*same).is_empty());
     assert!(json::validate(text(&*owned.object).as_bytes()).is_ok());
 }
+
+/// Whoever owned keys of an object owns none of them when something else takes its place, and the other way round.
+#[test]
+fn what_is_not_declared_may_become_another_kind_of_value() {
+    let desc = twin::that_keeps_all(Shop::message_desc(), 1).unwrap();
+    let mut owned = Owned::new(&desc);
+    owned.apply("a", r#"{"extra":{"o":{"x":1,"l":[1]}}}"#, false).unwrap();
+    owned.apply("b", r#"{"extra":{"o":"text"}}"#, true).unwrap();
+    assert_eq!(owned.owners(), [r#"b {"f:extra":{"f:o":{}}}"#]);
+    owned.update("c", r#"{"extra":{"o":{"y":1}}}"#);
+    assert_eq!(owned.owners(), [r#"c {"f:extra":{"f:o":{".":{},"f:y":{}}}}"#]);
+    owned.update("d", r#"{"extra":{"o":[1]}}"#);
+    assert_eq!(owned.owners(), [r#"d {"f:extra":{"f:o":{}}}"#]);
+}
