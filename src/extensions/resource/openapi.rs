@@ -62,18 +62,26 @@ fn said() -> Option<OpenApiTexts> {
     let definitions = ZlibDecoder::new(keelson_api::SCHEME.definitions);
     definitions.take(MAX_BYTES).read_to_end(&mut text).ok()?;
     let all: std::collections::HashMap<String, &RawValue> = from_slice(&text).ok()?;
-    let of = |name: &str| -> Option<Value> { from_str(all.get(name)?.get()).ok() };
-    let (object, list) = (of(EXAMPLE)?, of(&format!("{EXAMPLE}List"))?);
-    let said = |kind: &Value, field: &str| {
-        let text = kind["properties"][field]["description"].as_str();
+    let object: Value = from_str(all.get(EXAMPLE)?.get()).ok()?;
+    let said = |field: &str| {
+        let text = object["properties"][field]["description"].as_str();
         text.map(str::to_owned)
     };
+    let (kind, metadata) = (said("kind")?, said("metadata")?);
+    let list_metadata = of_lists(&kind, &metadata)?;
     Some(OpenApiTexts {
-        api_version: said(&object, "apiVersion")?,
-        kind: said(&object, "kind")?,
-        metadata: said(&object, "metadata")?,
-        list_metadata: said(&list, "metadata")?,
+        api_version: said("apiVersion")?,
+        kind,
+        metadata,
+        list_metadata,
     })
+}
+
+/// What is said of the metadata of lists: what is said of that of objects, with a reference to the page on kinds.
+fn of_lists(kind: &str, metadata: &str) -> Option<String> {
+    let (said, _) = metadata.split_once(". ")?;
+    let (_, address) = kind.split_once("More info: ")?;
+    Some(format!("{}. More info: {address}", said.replace("object's", "list")))
 }
 
 #[cfg(test)]
@@ -83,5 +91,10 @@ mod tests {
     #[test]
     fn built_in_kinds_say_what_is_said() {
         assert!(said().is_some_and(|texts| texts != OpenApiTexts::default()));
+        let told = of_lists(
+            "Kind is a name. More info: page#kinds",
+            "Standard object's metadata. More info: page",
+        );
+        assert_eq!(told.as_deref(), Some("Standard list metadata. More info: page#kinds"));
     }
 }
