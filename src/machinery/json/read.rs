@@ -44,11 +44,11 @@ pub fn read_within(json: &[u8], message: &mut dyn Reflect, budget: &Budget) -> R
     Ok(problems)
 }
 
-/// As [`read_within`], with nulls where a decoder drops them: of what is applied, null is a value as others are.
+/// As [`read_within`], of a document that is applied: nulls that a decoder drops are values as others are.
 pub fn read_applied(json: &[u8], message: &mut dyn Reflect, budget: &Budget) -> Result<(), DecodeError> {
     let desc = message.handle().clone();
     let mut reader = Reader::new(json, Style::Decode, budget);
-    reader.keeps_nulls = true;
+    reader.is_applied = true;
     let outcome = reader.run(&desc, message);
     reader.finish(json, outcome).map(drop)
 }
@@ -123,7 +123,7 @@ struct Reader<'a> {
     wrong_value: Option<String>,
     budget: &'a Budget,
     /// See [`read_applied`].
-    keeps_nulls: bool,
+    is_applied: bool,
 }
 
 type Outcome = Result<(), Failure>;
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
             problems: Vec::new(),
             wrong_value: None,
             budget,
-            keeps_nulls: false,
+            is_applied: false,
         }
     }
 
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
     /// Whether a null is at hand that counts as no value.
     #[inline]
     fn drops_null(&mut self, field: &FieldDesc) -> bool {
-        field.flags.has(Flags::DROPS_NULL) && !self.keeps_nulls && self.scan.peek() == Some(b'n')
+        field.flags.has(Flags::DROPS_NULL) && !self.is_applied && self.scan.peek() == Some(b'n')
     }
 
     /// A value of a declared type. The type leads: its messages are those of the slots.

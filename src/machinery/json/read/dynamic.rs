@@ -6,6 +6,9 @@ use crate::json_text::scan::AFTER_PAIR;
 use crate::reflect::dynamic::{DynamicSlot, DynamicValue};
 use crate::reflect::{FieldDesc, Slot, Type, Unknown};
 
+/// Doubles below it fit into 64 bits if they are whole.
+const MAX_WHOLE: f64 = 9_223_372_036_854_775_808.0;
+
 /// Whether unknown fields stay in a value of this type, be it of another one.
 fn keeps_all(ty: &Type) -> bool {
     match ty {
@@ -97,6 +100,10 @@ impl<'a> Reader<'a> {
                 let digits = String::from_utf8_lossy(self.scan.number()?);
                 match (digits.parse::<i64>(), digits.parse::<f64>()) {
                     (Ok(n), _) => DynamicValue::Int(n),
+                    // Documents that are applied are YAML, which becomes JSON with whole numbers written as such.
+                    (_, Ok(n)) if self.is_applied && n.fract() == 0.0 && n.abs() < MAX_WHOLE => {
+                        DynamicValue::Int(n as i64)
+                    }
                     // Zero has no sign, as it is stored.
                     (_, Ok(n)) if n.is_finite() => DynamicValue::Double(n + 0.0),
                     _ => {

@@ -182,6 +182,8 @@ pub(super) fn same(a: Value<'_>, b: Value<'_>) -> bool {
         (Value::Message(a), Value::Message(b)) => same_message(a, b),
         (Value::List(a), Value::List(b)) => a.len() == b.len() && (0..a.len()).all(|i| same(a.get(i), b.get(i))),
         (Value::Map(a), Value::Map(b)) => same_maps(a, b),
+        // Of values known at run time alone: a number without a fraction is written as a whole one.
+        (Value::Int64(a), Value::Double(b)) | (Value::Double(b), Value::Int64(a)) => a as f64 == b,
         (a, b) => crate::reflect::equality::equal_values(a, b),
     }
 }

@@ -302,3 +302,19 @@ fn what_is_not_declared_may_become_another_kind_of_value() {
     owned.update("d", r#"{"extra":{"o":[1]}}"#);
     assert_eq!(owned.owners(), [r#"d {"f:extra":{"f:o":{}}}"#]);
 }
+
+#[test]
+fn whole_numbers_are_the_same_however_they_are_written() {
+    let desc = twin::that_keeps_all(Shop::message_desc(), 1).unwrap();
+    let mut owned = Owned::new(&desc);
+    owned
+        .apply("a", r#"{"extra":{"n":1.0,"l":[2.0],"null":null}}"#, false)
+        .unwrap();
+    assert_eq!(text(&*owned.object), r#"{"extra":{"l":[2],"n":1,"null":null}}"#);
+    assert_eq!(
+        owned.apply("a", r#"{"extra":{"n":1e0,"l":[2],"null":null}}"#, false),
+        Ok(false)
+    );
+    owned.update("b", r#"{"extra":{"n":1.0,"l":[2.0],"null":null}}"#);
+    assert_eq!(owned.owners().len(), 1);
+}
