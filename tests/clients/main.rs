@@ -5,6 +5,7 @@
 mod audit;
 mod authentication;
 mod controllers;
+mod definitions;
 mod encryption;
 mod equals;
 mod everything;
