@@ -143,11 +143,12 @@ impl Resource {
         slices.between().await;
         self.check_update(context, part, &*new, &*old).await?;
         slices.between().await;
-        self.validate_update(target, request.shown, &mut *new, &*old).await?;
+        // Of what is valid clients are warned also where a plug-in refuses it.
         if request.part == Part::Main {
             let warnings = self.strategy.warnings(&*new, Some(&*old));
             context.warnings.borrow_mut().extend(warnings);
         }
+        self.validate_update(target, request.shown, &mut *new, &*old).await?;
         if self.is_finished(&*new) {
             return self.remove_finished(target, entry, new, &*old).await;
         }
