@@ -98,6 +98,11 @@ pub trait Handler: Send + Sync {
         refused()
     }
 
+    /// Other `apiVersion`s in which that object may come: those of the same form.
+    fn also_takes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// GET of one object, or of a subresource.
     fn get<'a>(&'a self, _call: &'a Call<'a>) -> Answer<'a, Reply> {
         refused()

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use keelson_base::cooperative::aside;
-use keelson_machinery::object::{Gvk, Kind, Object};
+use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::status::StatusError;
 use keelson_registry::{Endpoint, Registry};
 
-use super::decode::{Naming, decode_kind, decode_object};
+use super::decode::{Expected, Naming, decode_kind, decode_object};
 use super::options::FieldValidation;
 use crate::negotiate::Format;
 use crate::request::{LARGE_BODY_BYTES, Request};
@@ -48,7 +48,7 @@ impl Request {
     pub async fn kind(
         &self,
         registry: &Arc<Registry>,
-        kind: Gvk,
+        expected: Expected,
         validation: FieldValidation,
         mut message: Box<dyn Kind>,
     ) -> Result<Box<dyn Kind>, StatusError> {
@@ -57,7 +57,7 @@ impl Request {
         let large = body.len() > LARGE_BODY_BYTES;
         let registry = registry.clone();
         let decode = move || {
-            let told = decode_kind(&registry, &kind, format, &body, validation, &mut *message)?;
+            let told = decode_kind(&registry, &expected, format, &body, validation, &mut *message)?;
             Ok((message, told))
         };
         let (message, told) = match large {

@@ -51,6 +51,7 @@ pub fn decode_object(
     let body = Body {
         registry,
         kind: &gvk,
+        also: &[],
         naming,
         body,
     };
@@ -61,7 +62,7 @@ pub fn decode_object(
 /// As [`decode_object`], into an empty message of a kind that need not be a resource.
 pub fn decode_kind(
     registry: &Registry,
-    kind: &Gvk,
+    expected: &Expected,
     format: Format,
     body: &[u8],
     validation: FieldValidation,
@@ -70,7 +71,8 @@ pub fn decode_kind(
     let naming = Naming::Built;
     let body = Body {
         registry,
-        kind,
+        kind: &expected.kind,
+        also: expected.also,
         naming,
         body,
     };
@@ -91,10 +93,19 @@ fn yaml_problems(repeated: Option<String>, validation: FieldValidation) -> Vec<S
     }
 }
 
+/// The type that a body should be of.
+pub struct Expected {
+    pub kind: Gvk,
+    /// Other `apiVersion`s of the same form.
+    pub also: &'static [&'static str],
+}
+
 /// A body, and what it should be.
 struct Body<'a> {
     registry: &'a Registry,
     kind: &'a Gvk,
+    /// As of [`Expected`].
+    also: &'static [&'static str],
     naming: Naming,
     body: &'a [u8],
 }
@@ -177,6 +188,9 @@ impl Body<'_> {
     fn check_type(&self, named: &TypeMeta) -> Result<(), StatusError> {
         if self.naming == Naming::Custom {
             return self.check_custom_type(named);
+        }
+        if named.kind == *self.kind.kind && self.also.contains(&named.api_version.as_str()) {
+            return Ok(());
         }
         check_type(self.registry, self.kind, named).map_err(|fault| match fault {
             TypeFault::Malformed(why) => self.unrecognized(&why),

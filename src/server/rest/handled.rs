@@ -12,6 +12,7 @@ use keelson_registry::managed::Tracking;
 use keelson_registry::verbs::HandledRequest;
 use keelson_registry::{Context, Endpoint, Reply};
 
+use super::decode::Expected;
 use super::list::resolve_fields;
 use super::options::{ListOptions, WriteOptions, Writing};
 use super::output::metadata_of;
@@ -82,8 +83,13 @@ impl Rest {
             let made = self.registry.new_type(&gvk.group, &gvk.version, &gvk.kind);
             made.ok_or_else(|| StatusError::internal_error(format!("no kind is registered for {gvk}")))
         };
+        let handler = endpoint.handler(subresource.map_or("", |subresource| &subresource.name));
+        let expected = Expected {
+            kind: gvk.clone(),
+            also: handler.map_or(&[], |handler| handler.also_takes()),
+        };
         let mut object = request
-            .kind(&self.registry, gvk.clone(), options.field_validation, new()?)
+            .kind(&self.registry, expected, options.field_validation, new()?)
             .await?;
         keelson_machinery::defaults::apply(object.as_reflect_mut());
         request.audit.sent(&*object, metadata_of(&*object));

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::apply::{ApplyBody, is_apply};
 use super::custom_scale::{self, Replicas};
-use super::decode::{TypeFault, check_type, decode_kind, strict_error};
+use super::decode::{Expected, TypeFault, check_type, decode_kind, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::output::metadata_of;
 use super::patch::{PatchType, apply, unfit};
@@ -189,8 +189,18 @@ impl Rest {
         (format, options): (Format, &WriteOptions),
     ) -> Result<(Box<dyn Kind>, Vec<String>), StatusError> {
         let mut new = self.new_scale(scale)?;
-        let gvk = new.gvk().clone();
-        let told = decode_kind(&self.registry, &gvk, format, body, options.field_validation, &mut *new)?;
+        let expected = Expected {
+            kind: new.gvk().clone(),
+            also: &[],
+        };
+        let told = decode_kind(
+            &self.registry,
+            &expected,
+            format,
+            body,
+            options.field_validation,
+            &mut *new,
+        )?;
         request.audit.sent(&*new, metadata_of(&*new));
         Ok((new, told.problems))
     }

@@ -28,6 +28,10 @@ const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption
 pub struct Evictor;
 
 impl Handler for Evictor {
+    fn also_takes(&self) -> &'static [&'static str] {
+        &["policy/v1beta1"]
+    }
+
     fn create<'a>(&'a self, call: &'a Call<'a>, object: Box<dyn Kind>) -> Answer<'a, Reply> {
         Box::pin(async move {
             let eviction: Eviction = *body(object)?;
