@@ -3,6 +3,7 @@
 use keelson_api::core::v1::Namespace;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::labels;
+use keelson_registry::write::Part;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
@@ -46,6 +47,13 @@ impl Strategy for NamespaceStrategy {
     fn prepare_for_update(&self, _context: &Context, new: &mut Namespace, old: &Namespace) {
         new.spec.finalizers.clone_from(&old.spec.finalizers);
         label(new);
+    }
+
+    fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
+        match part {
+            Part::Named("finalize") => &[&["status"]],
+            _ => &[],
+        }
     }
 
     fn prepare_for_subresource(&self, _context: &Context, name: &str, new: &mut Namespace, old: &Namespace) {
