@@ -15,8 +15,10 @@ mod versions;
 mod webhook;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use keelson_registry::admission::Scope;
+use prometheus_client::registry::Registry as MetricRegistry;
 
 pub use policy::{Checked, Expressions, MutatingAdmissionPolicy, ValidatingAdmissionPolicy};
 pub use webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook};
@@ -25,12 +27,22 @@ pub use webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook};
 #[derive(Default)]
 pub struct Shared {
     namespaces: namespaces::Namespaces,
+    metrics: webhook::WebhookMetrics,
+    /// Metrics are shown already.
+    is_registered: AtomicBool,
 }
 
 impl Shared {
     /// For one server.
     pub fn new() -> Arc<Shared> {
         Arc::default()
+    }
+
+    /// Shows the metrics, once.
+    fn register(&self, registry: &mut MetricRegistry) {
+        if !self.is_registered.swap(true, Ordering::Relaxed) {
+            self.metrics.register(registry);
+        }
     }
 }
 

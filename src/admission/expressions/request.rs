@@ -10,7 +10,6 @@ use keelson_machinery::scheme::KindDesc;
 use keelson_registry::admission::{Attributes, Operation, Options};
 use serde_json::Value as Json;
 
-use crate::matching::operation_name;
 use crate::options;
 use crate::versions::kind_of;
 
@@ -163,7 +162,7 @@ impl<'a> Entries<'a> for Request<'a> {
             "subResource" | "requestSubResource" => told(view.subresource)?,
             "name" => told(view.name)?,
             "namespace" => told(view.namespace)?,
-            "operation" => text(operation_name(view.operation)),
+            "operation" => text(view.operation.word()),
             "userInfo" => user(view.user),
             "dryRun" => Value::Bool(view.dry_run),
             "options" => Value::from(view.options()),

@@ -8,5 +8,5 @@ mod rules;
 mod selectors;
 
 pub(crate) use index::{Candidate, Candidates, Index, Ruled};
-pub(crate) use rules::{Asked, Outcome, Rule, Rules, operation_name};
+pub(crate) use rules::{Asked, Outcome, Rule, Rules};
 pub(crate) use selectors::Selectors;

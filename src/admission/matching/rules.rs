@@ -47,21 +47,11 @@ pub(crate) struct Rule {
     names: Vec<String>,
 }
 
-/// The word for an operation.
-pub(crate) fn operation_name(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Create => "CREATE",
-        Operation::Update => "UPDATE",
-        Operation::Delete => "DELETE",
-        Operation::Connect => "CONNECT",
-    }
-}
-
 impl Rule {
     pub fn new(rule: &RuleWithOperations) -> Rule {
         let says = |operation: &Operation| {
             let mut words = rule.operations.iter();
-            words.any(|word| word == ALL || word == operation_name(*operation))
+            words.any(|word| word == ALL || word == operation.word())
         };
         let split = |name: &String| match name.split_once('/') {
             Some((resource, subresource)) => (resource.to_owned(), subresource.to_owned()),

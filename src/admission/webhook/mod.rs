@@ -7,9 +7,11 @@ mod clients;
 mod configuration;
 mod hook;
 mod hooks;
+mod metrics;
 mod mutating;
 mod review;
 mod validating;
 
+pub(crate) use metrics::WebhookMetrics;
 pub use mutating::MutatingAdmissionWebhook;
 pub use validating::ValidatingAdmissionWebhook;

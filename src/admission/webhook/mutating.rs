@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use keelson_access::lister::Listers;
 use keelson_machinery::json;
@@ -12,13 +13,15 @@ use keelson_net::client::Egress;
 use keelson_registry::admission::{Attributes, Handles, Plugin, Scope};
 use keelson_registry::outcome::{later, now};
 use keelson_registry::{Outcome, Verbs};
+use prometheus_client::registry::Registry as MetricRegistry;
 
 use super::answer::Answer;
 use super::audit::{self, Turn};
-use super::call::{Failure, call};
+use super::call::{Failure, UNAVAILABLE, call};
 use super::clients::Clients;
 use super::hook::{self, Hook};
 use super::hooks::{Configured, target};
+use super::metrics::Caller;
 use crate::matching::Candidates;
 use crate::namespaces::Namespaces;
 use crate::versions::{Reading, read_back, take_back, versioned};
@@ -97,7 +100,11 @@ impl MutatingAdmissionWebhook {
                 round: is_second.into(),
                 index: candidate.place,
             };
+            let begun = Instant::now();
             let called = self.call(attributes, hook, &kind, turn).await;
+            let asked = (Caller::Mutating, attributes.operation);
+            let metrics = &self.shared.metrics;
+            metrics.observe(asked, hook, called.as_ref().err(), begun.elapsed());
             if matches!(called, Ok(true)) {
                 rounds.changed();
                 attributes.reinvocation.request();
@@ -107,7 +114,7 @@ impl MutatingAdmissionWebhook {
             }
             match called {
                 Ok(_) => {}
-                Err(Failure::Calling(why)) if hook.fails_open => {
+                Err(Failure::Calling(_, why)) if hook.fails_open => {
                     tracing::warn!(
                         webhook = hook.name,
                         why,
@@ -176,7 +183,10 @@ fn decoded(answer: &Answer) -> Result<JsonPatch<'_>, Failure> {
     let decoded = JsonPatch::decode(&answer.patch, false);
     let unreadable = |error: StatusError| {
         let why = error.message;
-        Failure::Calling(format!("received undecodable patch in webhook response: {why}"))
+        Failure::Calling(
+            UNAVAILABLE,
+            format!("received undecodable patch in webhook response: {why}"),
+        )
     };
     decoded.map(|(patch, _)| patch).map_err(unreadable)
 }
@@ -184,7 +194,10 @@ fn decoded(answer: &Answer) -> Result<JsonPatch<'_>, Failure> {
 fn check_type(answer: &Answer) -> Result<(), Failure> {
     match answer.patch_type.as_str() {
         "JSONPatch" => Ok(()),
-        other => Err(Failure::Calling(format!("unsupported patch type {other:?}"))),
+        other => Err(Failure::Calling(
+            UNAVAILABLE,
+            format!("unsupported patch type {other:?}"),
+        )),
     }
 }
 
@@ -203,6 +216,10 @@ impl Plugin for MutatingAdmissionWebhook {
 
     fn configure(&self, configuration: Option<&str>) -> Result<(), String> {
         self.clients.configure(configuration)
+    }
+
+    fn register(&self, registry: &mut MetricRegistry) {
+        self.shared.register(registry);
     }
 
     fn attach(&self, listers: &dyn Listers, verbs: &Arc<Verbs>) {

@@ -7,7 +7,6 @@ use keelson_machinery::object::Gvk;
 use keelson_machinery::scheme::KindDesc;
 use keelson_registry::admission::Attributes;
 
-use crate::matching::operation_name;
 use crate::options;
 use crate::versions::{Shown, Versioned, kind_of};
 
@@ -164,7 +163,7 @@ impl Question<'_> {
         to.told("requestSubResource", subresource);
         to.told("name", attributes.requested_name());
         to.told("namespace", attributes.requested_namespace());
-        to.text("operation", operation_name(attributes.operation));
+        to.text("operation", attributes.operation.word());
         to.user("userInfo", attributes.user());
         to.shown("object", self.versioned.object.as_ref());
         to.shown("oldObject", self.versioned.old.as_ref());

@@ -1,6 +1,7 @@
 //! ValidatingAdmissionWebhook: other servers check what is about to be done.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -11,12 +12,14 @@ use keelson_net::client::Egress;
 use keelson_registry::admission::{Attributes, Handles, Plugin, Scope};
 use keelson_registry::outcome::{later, now};
 use keelson_registry::{Outcome, Verbs};
+use prometheus_client::registry::Registry as MetricRegistry;
 
 use super::audit::{self, Turn};
 use super::call::{Failure, call};
 use super::clients::Clients;
 use super::hook::{self, Hook};
 use super::hooks::{Configured, target};
+use super::metrics::Caller;
 use crate::matching::Candidates;
 use crate::namespaces::Namespaces;
 use crate::versions::{Versioned, versioned};
@@ -74,9 +77,14 @@ impl ValidatingAdmissionWebhook {
         shown: (&Versioned<'_>, &KindRef),
         turn: Turn,
     ) -> Result<(), StatusError> {
-        match call(hook, &self.clients, attributes, shown, false).await {
+        let begun = Instant::now();
+        let called = call(hook, &self.clients, attributes, shown, false).await;
+        let asked = (Caller::Validating, attributes.operation);
+        let metrics = &self.shared.metrics;
+        metrics.observe(asked, hook, called.as_ref().err(), begun.elapsed());
+        match called {
             Ok(_) => Ok(()),
-            Err(Failure::Calling(why)) if hook.fails_open => {
+            Err(Failure::Calling(_, why)) if hook.fails_open => {
                 tracing::warn!(
                     webhook = hook.name,
                     why,
@@ -105,6 +113,10 @@ impl Plugin for ValidatingAdmissionWebhook {
 
     fn configure(&self, configuration: Option<&str>) -> Result<(), String> {
         self.clients.configure(configuration)
+    }
+
+    fn register(&self, registry: &mut MetricRegistry) {
+        self.shared.register(registry);
     }
 
     fn attach(&self, listers: &dyn Listers, verbs: &Arc<Verbs>) {

@@ -175,6 +175,7 @@ impl Parts {
         self.access.authorization.metrics().register(metrics.registry());
         self.controllers.metrics().register(metrics.registry());
         self.backend.corrupt.register(metrics.registry());
+        self.resources.admission.register(metrics.registry());
         metrics
     }
 

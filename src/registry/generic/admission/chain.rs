@@ -2,18 +2,23 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use keelson_access::lister::Listers;
 use keelson_machinery::scheme::{KindRef, Name};
 use keelson_machinery::status::StatusError;
 
+use prometheus_client::registry::Registry as MetricRegistry;
+
 use super::super::Verbs;
+use super::metrics::{AdmissionMetrics, Done, PluginSeries, Step};
 use super::{Attributes, Handles, Operation, Plugin, Scope};
 
 /// The plug-ins of a server, in the order in which they are called.
 #[derive(Clone, Default)]
 pub struct Admission {
     plugins: Vec<Arc<dyn Plugin>>,
+    metrics: Arc<AdmissionMetrics>,
 }
 
 impl fmt::Debug for Admission {
@@ -28,12 +33,17 @@ impl fmt::Debug for Admission {
 pub struct UnknownPlugin(pub String);
 
 impl Admission {
+    fn of(plugins: Vec<Arc<dyn Plugin>>) -> Admission {
+        Admission {
+            plugins,
+            metrics: Arc::default(),
+        }
+    }
+
     /// These plug-ins, as far as they are on where nobody says anything.
     pub fn new(plugins: Vec<Arc<dyn Plugin>>) -> Admission {
         let plugins = plugins.into_iter().filter(|one| one.enabled_by_default());
-        Admission {
-            plugins: plugins.collect(),
-        }
+        Admission::of(plugins.collect())
     }
 
     /// These plug-ins, with some switched on and others off beside what is the default.
@@ -49,9 +59,7 @@ impl Admission {
         let plugins = plugins
             .into_iter()
             .filter(|one| names(on, one) || (one.enabled_by_default() && !names(off, one)));
-        Ok(Admission {
-            plugins: plugins.collect(),
-        })
+        Ok(Admission::of(plugins.collect()))
     }
 
     /// Those of these plug-ins that have one of these names.
@@ -66,9 +74,7 @@ impl Admission {
         let chosen = plugins
             .into_iter()
             .filter(|one| names.iter().any(|name| name == one.name()));
-        Ok(Admission {
-            plugins: chosen.collect(),
-        })
+        Ok(Admission::of(chosen.collect()))
     }
 
     /// Gives each plug-in its configuration, by name.
@@ -105,6 +111,12 @@ impl Admission {
     /// Hands the objects of the server to all plug-ins.
     pub fn attach(&self, listers: &dyn Listers, verbs: &Arc<Verbs>) {
         self.plugins.iter().for_each(|one| one.attach(listers, verbs));
+    }
+
+    /// Shows the metrics of the chain and of its plug-ins.
+    pub fn register(&self, registry: &mut MetricRegistry) {
+        self.metrics.register(registry);
+        self.plugins.iter().for_each(|one| one.register(registry));
     }
 
     /// What the plug-ins look at with each request, by group and plural; one may stand there twice.
@@ -146,21 +158,33 @@ impl Admission {
     fn chain(&self, scope: &Scope<'_>) -> Chain {
         let those = |which: fn(Handles) -> bool| {
             let fitting = self.plugins.iter().filter(|one| which(one.handles(scope)));
-            fitting.cloned().collect()
+            let observed = fitting.map(|plugin| Observed {
+                plugin: plugin.clone(),
+                series: self.metrics.of(plugin.name()),
+            });
+            observed.collect()
         };
         Chain {
             mutating: those(|handles| handles.mutates),
             validating: those(|handles| handles.validates),
+            metrics: self.metrics.clone(),
         }
     }
+}
+
+/// A plug-in whose time is taken.
+pub(crate) struct Observed {
+    plugin: Arc<dyn Plugin>,
+    series: Arc<PluginSeries>,
 }
 
 /// The plug-ins that handle one operation of a resource or subresource.
 pub(crate) struct Chain {
     /// In their order.
-    pub mutating: Box<[Arc<dyn Plugin>]>,
+    pub mutating: Box<[Observed]>,
     /// In their order.
-    pub validating: Box<[Arc<dyn Plugin>]>,
+    pub validating: Box<[Observed]>,
+    metrics: Arc<AdmissionMetrics>,
 }
 
 impl Chain {
@@ -171,26 +195,70 @@ impl Chain {
 
     /// Lets every plug-in change the object, until one refuses; all of them once more where one asks for it.
     pub async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<(), StatusError> {
-        self.admit_once(attributes).await?;
-        match attributes.reinvocation.begin() {
-            true => self.admit_once(attributes).await,
-            false => Ok(()),
+        let (begun, operation) = (Instant::now(), attributes.operation);
+        let mut result = self.admit_once(attributes, begun).await;
+        if result.is_ok() && attributes.reinvocation.begin() {
+            result = self.admit_once(attributes, Instant::now()).await;
         }
+        let (step, refused) = (Step::Admit, result.is_err());
+        let done = Done {
+            operation,
+            step,
+            refused,
+        };
+        self.metrics.observe(done, begun.elapsed());
+        result
     }
 
-    async fn admit_once(&self, attributes: &mut Attributes<'_>) -> Result<(), StatusError> {
-        for plugin in &self.mutating {
-            plugin.admit(attributes).await?;
+    async fn admit_once(&self, attributes: &mut Attributes<'_>, begun: Instant) -> Result<(), StatusError> {
+        let (mut begun, operation, step) = (begun, attributes.operation, Step::Admit);
+        for one in &self.mutating {
+            let result = one.plugin.admit(attributes).await;
+            let (now, refused) = (Instant::now(), result.is_err());
+            one.series.observe(
+                Done {
+                    operation,
+                    step,
+                    refused,
+                },
+                now - begun,
+            );
+            begun = now;
+            result?;
         }
         Ok(())
     }
 
     /// Asks every plug-in, until one refuses.
     pub async fn validate(&self, attributes: &Attributes<'_>) -> Result<(), StatusError> {
-        for plugin in &self.validating {
-            plugin.validate(attributes).await?;
+        let (first, operation, step) = (Instant::now(), attributes.operation, Step::Validate);
+        let (mut begun, mut result) = (first, Ok(()));
+        for one in &self.validating {
+            result = one.plugin.validate(attributes).await;
+            let (now, refused) = (Instant::now(), result.is_err());
+            one.series.observe(
+                Done {
+                    operation,
+                    step,
+                    refused,
+                },
+                now - begun,
+            );
+            begun = now;
+            if refused {
+                break;
+            }
         }
-        Ok(())
+        let refused = result.is_err();
+        self.metrics.observe(
+            Done {
+                operation,
+                step,
+                refused,
+            },
+            begun - first,
+        );
+        result
     }
 }
 

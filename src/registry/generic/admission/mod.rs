@@ -8,6 +8,7 @@
 
 mod attributes;
 mod chain;
+mod metrics;
 mod reinvocation;
 
 pub use attributes::{Attributes, Options, WriteOptions};
@@ -18,6 +19,8 @@ pub use reinvocation::Reinvocation;
 use std::sync::Arc;
 
 use keelson_access::lister::Listers;
+
+use prometheus_client::registry::Registry as MetricRegistry;
 
 use super::Verbs;
 use super::outcome::{Outcome, now};
@@ -43,6 +46,16 @@ impl Operation {
         Operation::Delete,
         Operation::Connect,
     ];
+
+    /// The word for it: `CREATE`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+            Operation::Delete => "DELETE",
+            Operation::Connect => "CONNECT",
+        }
+    }
 }
 
 /// An operation of a resource or of one of its subresources, whatever the object.
@@ -139,6 +152,9 @@ pub trait Plugin: Send + Sync {
 
     /// Hands over the objects of the server, once, before any request. What it holds of `verbs` must not keep them alive.
     fn attach(&self, _listers: &dyn Listers, _verbs: &Arc<Verbs>) {}
+
+    /// Shows its metrics.
+    fn register(&self, _registry: &mut MetricRegistry) {}
 
     /// Changes the object, or refuses. What it sets has no owner in `managedFields`.
     fn admit<'a>(&'a self, _attributes: &'a mut Attributes<'_>) -> Outcome<'a, ()> {
