@@ -22,14 +22,41 @@ impl Plugin for DenyServiceExternalIPs {
     }
 
     fn validate<'a>(&'a self, attributes: &'a Attributes<'_>) -> Outcome<'a, ()> {
-        let had: &[String] = attributes
-            .old_typed::<Service>()
-            .map_or(&[], |old| &old.spec.external_ips);
         let service = attributes.typed::<Service>();
-        let mut asked = service.into_iter().flat_map(|service| &service.spec.external_ips);
-        now(match asked.all(|address| had.contains(address)) {
-            true => Ok(()),
-            false => Err(attributes.forbidden("Use of external IPs is denied by admission control")),
-        })
+        now(
+            match service.is_some_and(|new| takes_more(new, attributes.old_typed())) {
+                true => Err(attributes.forbidden("Use of external IPs is denied by admission control")),
+                false => Ok(()),
+            },
+        )
+    }
+}
+
+/// Whether a service takes an address that it did not have.
+fn takes_more(new: &Service, old: Option<&Service>) -> bool {
+    let had: &[String] = old.map_or(&[], |old| &old.spec.external_ips);
+    !new.spec.external_ips.iter().all(|address| had.contains(address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::read;
+
+    /// security: CVE-2020-8554.
+    #[test]
+    fn a_service_keeps_the_addresses_that_it_had_and_takes_no_others() {
+        let service = |addresses: &str| read::<Service>(&format!(r#"{{"spec":{{"externalIPs":[{addresses}]}}}}"#));
+        let old = service(r#""1.2.3.4","5.6.7.8""#);
+        for (new, from_nothing, from_old) in [
+            ("", false, false),
+            (r#""1.2.3.4""#, true, false),
+            (r#""5.6.7.8","1.2.3.4""#, true, false),
+            (r#""1.2.3.4","9.9.9.9""#, true, true),
+        ] {
+            let new = service(new);
+            assert_eq!(takes_more(&new, None), from_nothing, "{:?}", new.spec.external_ips);
+            assert_eq!(takes_more(&new, Some(&old)), from_old, "{:?}", new.spec.external_ips);
+        }
     }
 }
