@@ -75,10 +75,12 @@ impl Checker<'_> {
             Type::Dyn | Type::Error | Type::Variable(_) => Type::Dyn,
             other => {
                 let shown = other.shown();
-                return self.fault(
-                    id,
-                    format!("found no matching overload for 'hasValue' applied to '{shown}.()'"),
-                );
+                // What the macro stands for asks for both.
+                for function in ["hasValue", "value"] {
+                    let text = format!("found no matching overload for '{function}' applied to '{shown}.()'");
+                    self.fault(id, text);
+                }
+                return Self::nothing();
             }
         };
         let Some(name) = self.variable_name(variable) else {
@@ -94,8 +96,9 @@ impl Checker<'_> {
             (true, Type::Dyn | Type::Error | Type::Variable(_)) => Type::optional(Type::Dyn),
             (true, other) => {
                 let shown = other.shown();
-                let text = format!("expected type 'optional_type(dyn)' but found '{shown}'");
-                return self.fault(body.id, text);
+                let applied = format!("(bool, {shown}, optional_type(dyn))");
+                let text = format!("found no matching overload for '_?_:_' applied to '{applied}'");
+                return self.fault(id, text);
             }
         };
         let two = Box::new([target_node, body_node]);

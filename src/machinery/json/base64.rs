@@ -15,7 +15,7 @@ const VALUES: [u8; 256] = {
 };
 
 /// The bytes, or where the text is wrong.
-pub(super) fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
+pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let mut at = 0;
     while let Some([a, b, c, d]) = text.get(at..at + 4) {

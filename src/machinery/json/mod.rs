@@ -3,7 +3,7 @@
 //! Reading is one pass over the bytes, led by the field tables; no tree is built. Syntax errors have the texts of Go's
 //! decoder. Writing appends to a buffer in the order of the tables, with Go's escapes and numbers.
 
-mod base64;
+pub(crate) mod base64;
 mod canonical;
 mod cursor;
 mod member;

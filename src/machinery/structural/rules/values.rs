@@ -3,10 +3,8 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE;
-
 use crate::cel::{Elements, Entries, List, Map, Matching, Text, Value, escape, unescape};
+use crate::json::base64;
 use crate::reflect::time::{Duration, Time};
 use crate::reflect::{self};
 use crate::structural::schema::{JsonSchema, Keywords, SchemaType};
@@ -83,20 +81,35 @@ fn go_type(view: &View<'_>) -> &'static str {
 /// A text by its format.
 fn of_text<'a>(schema: &JsonSchema, text: &Cow<'a, str>) -> Value<'a> {
     let parsed = match schema.format.as_str() {
-        "duration" => duration(text).map(Value::Duration).ok_or("duration"),
+        "duration" => duration(text)
+            .map(Value::Duration)
+            .ok_or_else(|| format!("duration {text}: unable to parse {text} as duration")),
         "date" => Time::parse(&format!("{text}T00:00:00Z"))
             .map(Value::Timestamp)
-            .map_err(|_| "date formatted string"),
+            .map_err(|_| format!("date formatted string {text}")),
         "date-time" => date_time(text)
             .map(Value::Timestamp)
-            .ok_or("date-time formatted string"),
-        "byte" => URL_SAFE
-            .decode(text.as_bytes())
-            .map(|bytes| Value::Bytes(Rc::from(bytes)))
-            .map_err(|_| "byte formatted string"),
+            .ok_or_else(|| format!("date-time formatted string {text}")),
+        "byte" => match url_safe(text) {
+            Ok(bytes) => Ok(Value::Bytes(Rc::from(bytes))),
+            Err(at) => Err(format!(
+                "byte formatted string {text}: illegal base64 data at input byte {at}"
+            )),
+        },
         _ => return Value::String(borrowed(text)),
     };
-    parsed.unwrap_or_else(|what| invalid(&format!("Invalid {what} {text}")))
+    parsed.unwrap_or_else(|what| invalid(&format!("Invalid {what}")))
+}
+
+/// Base64 with the letters that may stand in URLs; the error is where it is wrong.
+fn url_safe(text: &str) -> Result<Vec<u8>, usize> {
+    let plain = text.bytes().map(|b| match b {
+        b'-' => b'+',
+        b'_' => b'/',
+        b'+' | b'/' => b'-',
+        b => b,
+    });
+    base64::decode(&plain.collect::<Vec<u8>>())
 }
 
 /// The empty text is the beginning of time; a zone may be missing.
