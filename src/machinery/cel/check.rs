@@ -8,7 +8,7 @@ use super::Environment;
 use super::error::Misplaced;
 use super::eval::{Fits, Kind, Literal, Loop, Node};
 use super::library::{FormatPart, Library, format_parts, literal_argument};
-use super::messages::is_open;
+use super::messages::field_type;
 use super::signature::Function;
 use super::syntax::Parsed;
 use super::types::{Inference, Type};
@@ -194,11 +194,10 @@ impl Checker<'_> {
             Type::Error => Ok(Type::Error),
             Type::Dyn | Type::Variable(_) => Ok(Type::Dyn),
             Type::Map(of) => Ok(of.1.clone()),
-            Type::Object(of) => match of.fields.get(field) {
-                Some(ty) => Ok(ty.clone()),
-                None if is_open(&of.name) => Ok(Type::Dyn),
-                None => Err(format!("undefined field '{field}'")),
-            },
+            Type::Object(of) => {
+                let ty = of.fields.get(field).cloned().or_else(|| field_type(&of.name, field));
+                ty.ok_or_else(|| format!("undefined field '{field}'"))
+            }
             Type::Optional(of) => Ok(match self.field(&of, field)? {
                 Type::Optional(of) => Type::Optional(of),
                 ty => Type::optional(ty),

@@ -24,14 +24,15 @@ const PATCH_TEXTS: [&str; 3] = ["op", "path", "from"];
 pub(super) type Written = (Arc<str>, Vec<(Arc<str>, Node, bool)>);
 
 /// Whether a type of this name has fields of any name.
-pub(super) fn is_open(name: &str) -> bool {
+fn is_open(name: &str) -> bool {
     name == OBJECT || name.strip_prefix(OBJECT).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// The type of a field; `None`: there is none of this name.
-fn field_type(message: &str, field: &str) -> Option<Type> {
+/// The type of a field of a message; `None`: there is none of this name.
+pub(super) fn field_type(message: &str, field: &str) -> Option<Type> {
     match field {
         _ if is_open(message) => Some(Type::Dyn),
+        _ if message != PATCH => None,
         field if PATCH_TEXTS.contains(&field) => Some(Type::String),
         "value" => Some(Type::Dyn),
         _ => None,
@@ -144,7 +145,7 @@ mod tests {
             ("Object{?a: optional.none(), b: 1}", r#"Object {"b": 1}"#),
             ("JSONPatch{op: 'add', path: '/a', value: 1}.path", r#"string "/a""#),
             ("Object{a: 1} == Object{a: 1}", "bool true"),
-            ("Object{a: 1} == Object.b{a: 1}", "bool false"),
+            ("dyn(Object{a: 1}) == dyn(Object.b{a: 1})", "bool false"),
             ("jsonpatch.escapeKey('k8s.io/a~b')", r#"string "k8s.io~1a~0b""#),
         ] {
             assert_eq!(evaluate(source).as_deref(), Ok(want), "{source}");
@@ -154,6 +155,10 @@ mod tests {
     #[test]
     fn mistakes_in_messages_are_told() {
         for (source, want) in [
+            (
+                "Object{a: 1} == Object.b{a: 1}",
+                "found no matching overload for '_==_' applied to '(Object, Object.b)'",
+            ),
             ("Other{}", "undeclared reference to 'Other' (in container '')"),
             ("Objects{}", "undeclared reference to 'Objects' (in container '')"),
             (
