@@ -14,7 +14,8 @@ use keelson_machinery::quantity::Quantity;
 use keelson_machinery::reflect::{Leaf, Reflect};
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_machinery::structural::{
-    Compile, Definition, JsonSchema, OpenApi, OpenApiVersion, Requirements, Subject, Validator, check, compile,
+    Compile, Definition, JsonSchema, OpenApi, OpenApiTexts, OpenApiVersion, Requirements, Subject, Validator, check,
+    compile,
 };
 use keelson_machinery::time::{Duration, MicroTime, Time};
 use keelson_machinery::{apply, decode, defaults, json, protobuf, yaml};
@@ -240,6 +241,7 @@ pub fn schema(data: &[u8]) {
         schema: Some((&schema, data)),
         preserve_unknown_fields: false,
         selectable_fields: &[],
+        texts: &OpenApiTexts::default(),
     };
     for version in [OpenApiVersion::V2, OpenApiVersion::V3] {
         assert!(json::validate(&told.definitions(version)).is_ok());
