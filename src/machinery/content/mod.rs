@@ -3,6 +3,7 @@
 pub mod labels;
 pub mod names;
 pub(crate) mod strfmt;
+pub mod webhook;
 
 /// The text of a failed pattern: what is expected, examples, and the pattern itself. The two spaces before "or" are
 /// those of the API.

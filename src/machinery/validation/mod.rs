@@ -8,7 +8,7 @@ pub mod options;
 use base64::Engine;
 
 use crate::content::{Unit, strfmt};
-pub use crate::content::{labels, names};
+pub use crate::content::{labels, names, webhook};
 use crate::field::BadValue;
 use crate::field::text::{json_float, json_string};
 use crate::reflect::{Leaf, Reflect, Value};
