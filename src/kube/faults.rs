@@ -10,7 +10,7 @@ use keelson_machinery::selector::label::validate_label_selector;
 use keelson_machinery::validation::declarative::Place;
 use keelson_machinery::validation::{labels, names};
 
-use crate::{ip, names as forms};
+use crate::{cidr, ip, names as forms};
 
 /// What a number must not be.
 pub const NEGATIVE: &str = "must be greater than or equal to 0";
@@ -207,6 +207,19 @@ impl<'a> Faults<'a> {
         }
     }
 
+    /// A name that can stand in a path, and has to be there.
+    pub fn filled_segment(&mut self, name: &str) {
+        if self.filled(name) {
+            self.texts(name, names::path_segment(name));
+        }
+    }
+
+    /// A range of addresses that was not stored before (`stored`), written in the one way that all programs read alike.
+    pub fn range(&mut self, text: &str, stored: &[&str]) {
+        let faults = cidr::validate(text, stored, &self.path());
+        self.extend(faults);
+    }
+
     /// A name with an optional domain before a slash.
     pub fn qualified(&mut self, name: &str) {
         self.texts(name, labels::qualified_name(name));
@@ -258,6 +271,13 @@ impl<'a> Faults<'a> {
     pub fn positive(&mut self, number: i64) {
         if number <= 0 {
             self.invalid(number, "must be greater than zero");
+        }
+    }
+
+    /// The number is not above a bound.
+    pub fn at_most(&mut self, number: i64, most: i64) {
+        if number > most {
+            self.invalid(number, format!("must be less than or equal to {most}"));
         }
     }
 
@@ -336,7 +356,6 @@ impl<'a> Faults<'a> {
     }
 
     /// A domain of at least three labels.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for kinds whose rules are not written yet"))]
     pub fn qualified_domain(&mut self, name: &str) {
         if self.filled(name) {
             self.domain_of(name, (3, "three"));

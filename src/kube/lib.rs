@@ -15,6 +15,7 @@ pub mod bootstrap;
 mod cells;
 mod certificates;
 mod cidr;
+mod conditions;
 pub mod coordination;
 mod core;
 mod discovery;
@@ -141,10 +142,10 @@ mod tests {
     #[test]
     fn code_of_others_adds_to_that_of_built_in_kinds() {
         use keelson_api::coordination_k8s_io::v1::Lease;
-        use keelson_api::resource_k8s_io::v1::DeviceClass;
+        use keelson_api::coordination_k8s_io::v1beta1::LeaseCandidate;
         let mut all = code(&CodeOptions::default());
         let mut other = KindCode::default();
-        other.kind::<DeviceClass>().any_strategy(status_alone::StatusAlone);
+        other.kind::<LeaseCandidate>().any_strategy(status_alone::StatusAlone);
         all.merge(other);
         assert_eq!(registry(&all, true).err(), None);
         let mut other = KindCode::default();

@@ -80,7 +80,6 @@ pub fn percent(text: &str) -> Vec<String> {
 }
 
 /// A subdomain below any other: `*.example.com`.
-#[cfg_attr(not(test), expect(dead_code, reason = "for kinds whose rules are not written yet"))]
 pub fn wildcard_subdomain(name: &str) -> Vec<String> {
     let mut texts = too_long(name);
     let rest = name.strip_prefix("*.").unwrap_or_default();

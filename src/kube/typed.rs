@@ -6,6 +6,7 @@ use keelson_machinery::json;
 use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::status::StatusError;
+use keelson_machinery::validation::declarative;
 
 /// What a field that may not change says when it does.
 pub const IMMUTABLE: &str = "field is immutable";
@@ -59,9 +60,46 @@ pub fn shown(message: &dyn Reflect) -> BadValue {
     BadValue::json(String::from_utf8_lossy(&out))
 }
 
+/// The same in the form in which kube-apiserver holds it: all fields by their names in Go, whatever they say.
+pub fn shown_internal(message: &dyn Reflect) -> BadValue {
+    let fields = message.desc().fields.iter().enumerate().map(|(index, field)| {
+        let (first, rest) = field.json.as_str().split_at_checked(1).unwrap_or_default();
+        let value = match declarative::shown(message.get(index)) {
+            BadValue::Text(json) => json,
+            BadValue::Str(text) => serde_json::Value::from(text).to_string(),
+            BadValue::Omitted => "null".to_owned(),
+        };
+        format!("\"{}{rest}\":{value}", first.to_ascii_uppercase())
+    });
+    BadValue::json(format!("{{{}}}", fields.collect::<Vec<_>>().join(",")))
+}
+
 /// A message that may be absent, as the value of a field error.
 pub fn shown_option<T: Reflect>(message: Option<&T>) -> BadValue {
     message.map_or_else(BadValue::null, |m| shown(m))
+}
+
+/// Why a text is no JSON that Go reads into `into`, a struct or a map, in its words.
+pub fn object_fault(text: &[u8], into: &str) -> Option<String> {
+    if let Err(fault) = json::validate(text) {
+        return Some(fault.to_string());
+    }
+    let found = match text.iter().find(|b| !b.is_ascii_whitespace()) {
+        Some(b'[') => "array",
+        Some(b'"') => "string",
+        Some(b't' | b'f') => "bool",
+        Some(b'-' | b'0'..=b'9') => "number",
+        _ => return None,
+    };
+    Some(format!("json: cannot unmarshal {found} into Go value of type {into}"))
+}
+
+/// A list of texts as the value of a field error: one that says nothing is absent.
+pub fn shown_texts(texts: &[String]) -> BadValue {
+    match texts {
+        [] => BadValue::null(),
+        texts => texts.into(),
+    }
 }
 
 /// Whether two lists have equal messages in the same order.
@@ -94,5 +132,34 @@ pub fn non_negative(value: i64, path: &Path) -> ErrorList {
     match value {
         0.. => ErrorList::default(),
         _ => FieldError::invalid(path, value, "must be greater than or equal to 0").into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use keelson_api::core::v1::Taint;
+
+    use super::*;
+    use crate::testing::read;
+
+    #[test]
+    fn what_is_held_has_all_fields() {
+        let taint: Taint = read(r#"{"key":"a","effect":"NoSchedule"}"#);
+        let held = r#"{"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}"#;
+        assert_eq!(shown_internal(&taint), BadValue::json(held));
+    }
+
+    #[test]
+    fn objects_are_read_from_json() {
+        for (text, expected) in [
+            ("{}", None),
+            ("null", None),
+            ("v", Some("invalid character 'v' looking for beginning of value")),
+            ("{", Some("unexpected end of JSON input")),
+            ("", Some("unexpected end of JSON input")),
+            (" [1]", Some("json: cannot unmarshal array into Go value of type T")),
+        ] {
+            assert_eq!(object_fault(text.as_bytes(), "T").as_deref(), expected, "{text}");
+        }
     }
 }

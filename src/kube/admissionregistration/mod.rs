@@ -2,6 +2,8 @@
 
 mod parameters;
 mod policy;
+mod policy_rules;
+mod rules;
 mod webhook;
 
 use keelson_registry::KindCode;

@@ -4,7 +4,7 @@ use keelson_api::admissionregistration_k8s_io::v1::{
     MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ParamKind, ParamRef, ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
 };
-use keelson_machinery::field::{ErrorList, FieldError};
+use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_registry::write::Part;
@@ -12,7 +12,10 @@ use keelson_registry::{Answer, Confirming, Context, KindCode, MetadataChecks, Re
 
 use super::GROUP;
 use super::parameters::{ParameterKind, Reference, of_binding, of_policy};
+use super::{policy_rules, rules};
 use crate::cells;
+use crate::conditions;
+use crate::faults;
 use crate::metadata;
 use crate::status_alone::StatusAlone;
 use crate::typed::{same, typed};
@@ -114,6 +117,44 @@ fn is_main<O>(write: &Confirming<'_, O>, faulty: bool) -> bool {
 impl Strategy for ValidatingPolicy {
     type Object = ValidatingAdmissionPolicy;
 
+    fn warnings(&self, new: &ValidatingAdmissionPolicy, _old: Option<&ValidatingAdmissionPolicy>) -> Vec<String> {
+        rules::reserved_name(&new.metadata)
+    }
+
+    fn validate(&self, _context: &Context, object: &ValidatingAdmissionPolicy) -> ErrorList {
+        faults::at(&Path::new("spec"), |f| {
+            policy_rules::validating(f, &object.metadata.name, &object.spec, None);
+        })
+    }
+
+    fn validate_update(
+        &self,
+        _context: &Context,
+        new: &ValidatingAdmissionPolicy,
+        old: &ValidatingAdmissionPolicy,
+    ) -> ErrorList {
+        faults::at(&Path::new("spec"), |f| {
+            policy_rules::validating(f, &new.metadata.name, &new.spec, Some(&old.spec));
+        })
+    }
+
+    fn validate_status_update(
+        &self,
+        _context: &Context,
+        new: &ValidatingAdmissionPolicy,
+        _old: &ValidatingAdmissionPolicy,
+    ) -> ErrorList {
+        faults::at(&Path::new("status"), |f| {
+            let checked = new.status.type_checking.iter();
+            let warnings = checked.flat_map(|checked| &checked.expression_warnings);
+            f.at("typeChecking").each("expressionWarnings", warnings, |f, warning| {
+                f.at("warning").filled(&warning.warning);
+                f.at("fieldRef").filled(warning.field_ref.trim());
+            });
+            conditions::check(f, &new.status.conditions);
+        })
+    }
+
     fn confirm<'a>(
         &'a self,
         context: &'a Context,
@@ -141,6 +182,25 @@ impl Strategy for ValidatingPolicy {
 impl Strategy for MutatingPolicy {
     type Object = MutatingAdmissionPolicy;
 
+    fn warnings(&self, new: &MutatingAdmissionPolicy, _old: Option<&MutatingAdmissionPolicy>) -> Vec<String> {
+        rules::reserved_name(&new.metadata)
+    }
+
+    fn validate(&self, _context: &Context, object: &MutatingAdmissionPolicy) -> ErrorList {
+        faults::at(&Path::new("spec"), |f| policy_rules::mutating(f, &object.spec, None))
+    }
+
+    fn validate_update(
+        &self,
+        _context: &Context,
+        new: &MutatingAdmissionPolicy,
+        old: &MutatingAdmissionPolicy,
+    ) -> ErrorList {
+        faults::at(&Path::new("spec"), |f| {
+            policy_rules::mutating(f, &new.spec, Some(&old.spec));
+        })
+    }
+
     fn confirm<'a>(
         &'a self,
         context: &'a Context,
@@ -154,6 +214,32 @@ impl Strategy for MutatingPolicy {
 
 impl Strategy for ValidatingBinding {
     type Object = ValidatingAdmissionPolicyBinding;
+
+    fn warnings(
+        &self,
+        new: &ValidatingAdmissionPolicyBinding,
+        _old: Option<&ValidatingAdmissionPolicyBinding>,
+    ) -> Vec<String> {
+        rules::reserved_name(&new.metadata)
+    }
+
+    fn validate(&self, _context: &Context, object: &ValidatingAdmissionPolicyBinding) -> ErrorList {
+        let spec = &object.spec;
+        faults::at(&Path::new("spec"), |f| {
+            let matched = spec.match_resources.as_deref();
+            policy_rules::binding(f, &spec.policy_name, spec.param_ref.as_deref(), matched);
+            policy_rules::actions(f, &spec.validation_actions);
+        })
+    }
+
+    fn validate_update(
+        &self,
+        context: &Context,
+        new: &ValidatingAdmissionPolicyBinding,
+        _old: &ValidatingAdmissionPolicyBinding,
+    ) -> ErrorList {
+        self.validate(context, new)
+    }
 
     fn confirm<'a>(
         &'a self,
@@ -181,6 +267,34 @@ impl Strategy for ValidatingBinding {
 
 impl Strategy for MutatingBinding {
     type Object = MutatingAdmissionPolicyBinding;
+
+    fn warnings(
+        &self,
+        new: &MutatingAdmissionPolicyBinding,
+        _old: Option<&MutatingAdmissionPolicyBinding>,
+    ) -> Vec<String> {
+        rules::reserved_name(&new.metadata)
+    }
+
+    fn validate(&self, _context: &Context, object: &MutatingAdmissionPolicyBinding) -> ErrorList {
+        let spec = &object.spec;
+        faults::at(&Path::new("spec"), |f| {
+            let matched = spec.match_resources.as_deref();
+            policy_rules::binding(f, &spec.policy_name, spec.param_ref.as_deref(), matched);
+            if let Some(matched) = matched {
+                rules::mutable(&mut f.at("matchResources"), matched);
+            }
+        })
+    }
+
+    fn validate_update(
+        &self,
+        context: &Context,
+        new: &MutatingAdmissionPolicyBinding,
+        _old: &MutatingAdmissionPolicyBinding,
+    ) -> ErrorList {
+        self.validate(context, new)
+    }
 
     fn confirm<'a>(
         &'a self,

@@ -1,19 +1,317 @@
 //! Configurations of admission webhooks.
 
-use keelson_api::admissionregistration_k8s_io::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
-use keelson_registry::{KindCode, MetadataChecks, RepeatedChecks};
+use std::collections::HashSet;
 
+use keelson_admission::Expressions;
+use keelson_api::admissionregistration_k8s_io::v1::{
+    MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
+    ValidatingWebhookConfiguration, WebhookClientConfig,
+};
+use keelson_machinery::field::ErrorList;
+use keelson_machinery::meta::v1::LabelSelector;
+use keelson_machinery::validation::{names, webhook};
+use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
+
+use super::rules;
 use crate::cells;
+use crate::faults::{self, Faults, Unique};
 use crate::metadata;
+use crate::typed::same_list;
 
 const CHECKS: MetadataChecks = metadata::any_finalizer(RepeatedChecks::WHOLE);
+const ONE_ADDRESS: &str = "exactly one of url or service is required";
+/// Versions of reviews that webhooks are asked with.
+const REVIEWS: [&str; 2] = ["v1", "v1beta1"];
+/// What webhooks may do beside their answer, and what those may that are older than the bound.
+const EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
+const ANY_EFFECTS: [&str; 4] = ["None", "NoneOnDryRun", "Some", "Unknown"];
 
 /// Registers the rules of both kinds.
 pub fn register(code: &mut KindCode) {
     code.kind::<MutatingWebhookConfiguration>()
+        .strategy(Mutating)
         .metadata_checks(CHECKS)
         .cells(cells::admission::MUTATING_WEBHOOK_CONFIGURATION);
     code.kind::<ValidatingWebhookConfiguration>()
+        .strategy(Validating)
         .metadata_checks(CHECKS)
         .cells(cells::admission::VALIDATING_WEBHOOK_CONFIGURATION);
+}
+
+/// The rules of webhooks that change what is written.
+struct Mutating;
+/// The rules of webhooks that refuse it.
+struct Validating;
+
+impl Strategy for Mutating {
+    type Object = MutatingWebhookConfiguration;
+
+    fn warnings(&self, new: &MutatingWebhookConfiguration, _old: Option<&MutatingWebhookConfiguration>) -> Vec<String> {
+        rules::reserved_name(&new.metadata)
+    }
+
+    fn validate(&self, _context: &Context, object: &MutatingWebhookConfiguration) -> ErrorList {
+        let hooks: Vec<Hook<'_>> = object.webhooks.iter().map(Hook::from).collect();
+        check(&hooks, None)
+    }
+
+    fn validate_update(
+        &self,
+        _context: &Context,
+        new: &MutatingWebhookConfiguration,
+        old: &MutatingWebhookConfiguration,
+    ) -> ErrorList {
+        let (new, old): (Vec<_>, Vec<_>) = (
+            new.webhooks.iter().map(Hook::from).collect(),
+            old.webhooks.iter().map(Hook::from).collect(),
+        );
+        check(&new, Some(&old))
+    }
+}
+
+impl Strategy for Validating {
+    type Object = ValidatingWebhookConfiguration;
+
+    fn warnings(
+        &self,
+        new: &ValidatingWebhookConfiguration,
+        _old: Option<&ValidatingWebhookConfiguration>,
+    ) -> Vec<String> {
+        rules::reserved_name(&new.metadata)
+    }
+
+    fn validate(&self, _context: &Context, object: &ValidatingWebhookConfiguration) -> ErrorList {
+        let hooks: Vec<Hook<'_>> = object.webhooks.iter().map(Hook::from).collect();
+        check(&hooks, None)
+    }
+
+    fn validate_update(
+        &self,
+        _context: &Context,
+        new: &ValidatingWebhookConfiguration,
+        old: &ValidatingWebhookConfiguration,
+    ) -> ErrorList {
+        let (new, old): (Vec<_>, Vec<_>) = (
+            new.webhooks.iter().map(Hook::from).collect(),
+            old.webhooks.iter().map(Hook::from).collect(),
+        );
+        check(&new, Some(&old))
+    }
+}
+
+/// What both kinds of webhooks say.
+struct Hook<'a> {
+    name: &'a str,
+    rules: &'a [RuleWithOperations],
+    side_effects: Option<&'a str>,
+    timeout_seconds: Option<i32>,
+    selectors: [(&'static str, Option<&'a LabelSelector>); 2],
+    client_config: &'a WebhookClientConfig,
+    review_versions: &'a [String],
+    conditions: &'a [MatchCondition],
+}
+
+impl<'a> From<&'a MutatingWebhook> for Hook<'a> {
+    fn from(hook: &'a MutatingWebhook) -> Hook<'a> {
+        Hook {
+            name: &hook.name,
+            rules: &hook.rules,
+            side_effects: hook.side_effects.as_deref(),
+            timeout_seconds: hook.timeout_seconds,
+            selectors: [
+                ("namespaceSelector", hook.namespace_selector.as_deref()),
+                ("objectSelector", hook.object_selector.as_deref()),
+            ],
+            client_config: &hook.client_config,
+            review_versions: &hook.admission_review_versions,
+            conditions: &hook.match_conditions,
+        }
+    }
+}
+
+impl<'a> From<&'a ValidatingWebhook> for Hook<'a> {
+    fn from(hook: &'a ValidatingWebhook) -> Hook<'a> {
+        Hook {
+            name: &hook.name,
+            rules: &hook.rules,
+            side_effects: hook.side_effects.as_deref(),
+            timeout_seconds: hook.timeout_seconds,
+            selectors: [
+                ("namespaceSelector", hook.namespace_selector.as_deref()),
+                ("objectSelector", hook.object_selector.as_deref()),
+            ],
+            client_config: &hook.client_config,
+            review_versions: &hook.admission_review_versions,
+            conditions: &hook.match_conditions,
+        }
+    }
+}
+
+impl Hook<'_> {
+    fn has_known_review(&self) -> bool {
+        self.review_versions
+            .iter()
+            .any(|version| REVIEWS.contains(&version.as_str()))
+    }
+
+    fn has_bad_selectors(&self) -> bool {
+        let mut selectors = self.selectors.iter();
+        selectors.any(|(_, selector)| !faults::of_object(|f| f.selector("", *selector)).is_empty())
+    }
+}
+
+/// What is let through since it was before.
+#[derive(Default)]
+struct Stored {
+    effects: bool,
+    unknown_reviews: bool,
+    repeated_names: bool,
+    bad_values: bool,
+    same_conditions: bool,
+}
+
+impl Stored {
+    fn of(new: &[Hook<'_>], old: &[Hook<'_>]) -> Stored {
+        let mut names = HashSet::new();
+        let pairs = || new.iter().zip(old);
+        Stored {
+            effects: old
+                .iter()
+                .any(|hook| !hook.side_effects.is_some_and(|effects| EFFECTS.contains(&effects))),
+            unknown_reviews: old
+                .iter()
+                .any(|hook| !hook.review_versions.is_empty() && !hook.has_known_review()),
+            repeated_names: old.iter().any(|hook| !names.insert(hook.name)),
+            bad_values: old.iter().any(Hook::has_bad_selectors),
+            same_conditions: new.len() == old.len() && pairs().all(|(a, b)| same_list(a.conditions, b.conditions)),
+        }
+    }
+}
+
+fn check(hooks: &[Hook<'_>], old: Option<&[Hook<'_>]>) -> ErrorList {
+    let stored = old.map_or_else(Stored::default, |old| Stored::of(hooks, old));
+    let mut names = Unique::default();
+    let expressions = Expressions::of_webhook();
+    faults::of_object(|f| {
+        f.each("webhooks", hooks, |f, hook| {
+            of_hook(f, hook, &stored, &expressions);
+            reviews(&mut f.at("admissionReviewVersions"), hook, &stored);
+            if !stored.repeated_names && !hook.name.is_empty() {
+                names.check(&mut f.at("name"), hook.name);
+            }
+        });
+    })
+}
+
+fn of_hook(f: &mut Faults<'_>, hook: &Hook<'_>, stored: &Stored, expressions: &Expressions) {
+    f.at("name").qualified_domain(hook.name);
+    f.each("rules", hook.rules, rules::rule);
+    let known = if stored.effects { &ANY_EFFECTS[..] } else { &EFFECTS };
+    match hook.side_effects {
+        None => f
+            .at("sideEffects")
+            .required(format!("must specify one of {}", known.join(", "))),
+        Some(effects) => f.at("sideEffects").one_of(effects, known),
+    }
+    if let Some(seconds) = hook.timeout_seconds.filter(|seconds| !(1..=30).contains(seconds)) {
+        f.at("timeoutSeconds")
+            .invalid(seconds, "the timeout value must be between 1 and 30 seconds");
+    }
+    for (name, selector) in &hook.selectors {
+        f.selector_as_stored(name, *selector, stored.bad_values);
+    }
+    address(&mut f.at("clientConfig"), hook.client_config);
+    if !stored.same_conditions {
+        rules::conditions(f, hook.conditions, expressions);
+    }
+}
+
+/// Where a webhook is.
+fn address(f: &mut Faults<'_>, config: &WebhookClientConfig) {
+    let faults = match (config.url.as_deref(), config.service.as_deref()) {
+        (Some(url), None) => webhook::url(url, &f.at("url").path()),
+        (None, Some(service)) => {
+            let names = (service.namespace.as_str(), service.name.as_str());
+            let (port, path) = (service.port.unwrap_or_default(), service.path.as_deref());
+            webhook::service(names, port, path, &f.at("service").path())
+        }
+        _ => return f.required(ONE_ADDRESS),
+    };
+    f.extend(faults);
+}
+
+fn reviews(f: &mut Faults<'_>, hook: &Hook<'_>, stored: &Stored) {
+    let versions = hook.review_versions;
+    if versions.is_empty() {
+        return f.required(format!("must specify one of {}", REVIEWS.join(", ")));
+    }
+    let mut seen = Unique::default();
+    for (place, version) in versions.iter().enumerate() {
+        let mut f = f.index(place);
+        if seen.has(version) {
+            f.invalid(version, "duplicate version");
+            continue;
+        }
+        seen.check(&mut f, version);
+        f.texts(version, names::dns_1035_label(version));
+    }
+    if !hook.has_known_review() && !stored.unknown_reviews {
+        f.invalid(versions, format!("must include at least one of {}", REVIEWS.join(", ")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{context, lines, read};
+
+    const GOOD: &str =
+        r#""name":"a.b.c","sideEffects":"None","admissionReviewVersions":["v1"],"clientConfig":{"url":"https://a/b"}"#;
+
+    fn configuration(hooks: &[String]) -> ValidatingWebhookConfiguration {
+        let hooks: Vec<String> = hooks.iter().map(|hook| format!("{{{hook}}}")).collect();
+        read(&format!(r#"{{"webhooks":[{}]}}"#, hooks.join(",")))
+    }
+
+    fn fields(found: &ErrorList) -> String {
+        let found = lines(found);
+        let fields: Vec<&str> = found.lines().filter_map(|line| line.split(": ").next()).collect();
+        fields.join(" ").replace("webhooks[0].", "")
+    }
+
+    #[test]
+    fn webhooks_say_where_they_are() {
+        for (from, to, expected) in [
+            ("", "", ""),
+            ("a.b.c", "a.b", "name"),
+            (r#","sideEffects":"None""#, "", "sideEffects"),
+            (r#""None""#, r#""Some""#, "sideEffects"),
+            (
+                r#"["v1"]"#,
+                r#"["v2","v2"]"#,
+                "admissionReviewVersions[1] admissionReviewVersions",
+            ),
+            (r#"["v1"]"#, "[]", "admissionReviewVersions"),
+            (r#"{"url":"https://a/b"}"#, "{}", "clientConfig"),
+            ("https", "http", "clientConfig.url"),
+            (
+                r#""url":"https://a/b""#,
+                r#""service":{"name":"s","port":0}"#,
+                "clientConfig.service.name clientConfig.service.port",
+            ),
+            (r#""name""#, r#""timeoutSeconds":31,"name""#, "timeoutSeconds"),
+        ] {
+            let hook = GOOD.replacen(from, to, usize::from(!from.is_empty()));
+            let found = Validating.validate(&context(), &configuration(&[hook.clone()]));
+            assert_eq!(fields(&found), expected, "{hook}");
+        }
+    }
+
+    #[test]
+    fn what_is_stored_stays() {
+        let bad = GOOD.replace(r#""None""#, r#""Some""#).replace(r#"["v1"]"#, r#"["v2"]"#);
+        let old = configuration(&[bad.clone(), bad]);
+        assert_eq!(Validating.validate(&context(), &old).len(), 5);
+        assert_eq!(lines(&Validating.validate_update(&context(), &old, &old)), "");
+    }
 }

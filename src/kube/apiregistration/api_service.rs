@@ -1,18 +1,27 @@
 //! Registrations of API groups and versions: those that this server serves itself are there at once.
 
-use keelson_api::apiregistration_k8s_io::v1::{APIService, APIServiceCondition};
+use keelson_api::apiregistration_k8s_io::v1::{APIService, APIServiceCondition, APIServiceSpec, ServiceReference};
+use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::validation::names;
 use keelson_registry::write::Part;
-use keelson_registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, MetadataChecks, Strategy};
 
 use crate::cells;
+use crate::faults::{self, Faults};
+use crate::metadata;
 use crate::typed::keep_metadata;
 
 const AVAILABLE: &str = "Available";
+const CHECKS: MetadataChecks = MetadataChecks {
+    standard_finalizers: false,
+    ..metadata::USUAL
+};
 
 /// Registers the rules of registrations.
 pub fn register(code: &mut KindCode) {
     code.kind::<APIService>()
         .strategy(ApiServiceStrategy)
+        .metadata_checks(CHECKS)
         .cells(cells::admission::API_SERVICE);
 }
 
@@ -34,6 +43,22 @@ impl Strategy for ApiServiceStrategy {
         }
     }
 
+    fn validate(&self, _context: &Context, object: &APIService) -> ErrorList {
+        faults::of_object(|f| check(f, object))
+    }
+
+    fn validate_update(&self, context: &Context, new: &APIService, _old: &APIService) -> ErrorList {
+        self.validate(context, new)
+    }
+
+    fn validate_status_update(&self, _context: &Context, new: &APIService, _old: &APIService) -> ErrorList {
+        faults::at(&Path::new("status"), |f| {
+            f.each("conditions", &new.status.conditions, |f, condition| {
+                f.at("status").one_of(&condition.status, &["True", "False", "Unknown"]);
+            });
+        })
+    }
+
     fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         match part {
             Part::Status => &[&["metadata"]],
@@ -46,10 +71,70 @@ impl Strategy for ApiServiceStrategy {
     }
 }
 
+fn check(f: &mut Faults<'_>, object: &APIService) {
+    let (name, spec) = (object.metadata.name.as_str(), &object.spec);
+    let expected = format!("{}.{}", spec.version, spec.group);
+    if !name.is_empty() && name != expected && names::path_segment(name).is_empty() {
+        let text = format!("must be `spec.version+\".\"+spec.group`: {expected:?}");
+        f.at("metadata").at("name").invalid(name, text);
+    }
+    let mut f = f.at("spec");
+    match (spec.group.as_str(), spec.version.as_str()) {
+        ("", "v1") => {}
+        ("", _) => f
+            .at("group")
+            .required("only v1 may have an empty group and it better be legacy kube"),
+        (group, _) => f.at("group").subdomain(group),
+    }
+    f.at("version")
+        .texts(&spec.version, names::dns_1035_label(&spec.version));
+    for (field, number, most) in [
+        ("groupPriorityMinimum", spec.group_priority_minimum, 20_000),
+        ("versionPriority", spec.version_priority, 1000),
+    ] {
+        if !(1..=most).contains(&number) {
+            f.at(field)
+                .invalid(number, format!("must be positive and less than {most}"));
+        }
+    }
+    match spec.service.as_deref() {
+        Some(service) => remote(&mut f, spec, service),
+        None => local(&mut f, spec),
+    }
+}
+
+/// What this server serves itself needs no connection.
+fn local(f: &mut Faults<'_>, spec: &APIServiceSpec) {
+    if !spec.ca_bundle.is_empty() {
+        let shown = format!("{} bytes", spec.ca_bundle.len());
+        f.at("caBundle")
+            .invalid(shown, "local APIServices may not have a caBundle");
+    }
+    if spec.insecure_skip_tls_verify {
+        f.at("insecureSkipTLSVerify")
+            .invalid(true, "local APIServices may not have insecureSkipTLSVerify");
+    }
+}
+
+fn remote(f: &mut Faults<'_>, spec: &APIServiceSpec, service: &ServiceReference) {
+    let mut at = f.at("service");
+    at.at("namespace").filled(&service.namespace);
+    at.at("name").filled(&service.name);
+    let port = service.port.unwrap_or_default();
+    if !(1..=65535).contains(&port) {
+        let text = "port is not valid: must be between 1 and 65535, inclusive";
+        at.at("port").invalid(port, text);
+    }
+    if spec.insecure_skip_tls_verify && !spec.ca_bundle.is_empty() {
+        f.at("insecureSkipTLSVerify")
+            .invalid(true, "may not be true if caBundle is present");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{context, read};
+    use crate::testing::{context, lines, read};
 
     #[test]
     fn what_is_served_here_is_available() {
@@ -57,6 +142,40 @@ mod tests {
             let mut o: APIService = read(&format!(r#"{{"spec":{spec}}}"#));
             ApiServiceStrategy.prepare_for_create(&context(), &mut o);
             assert_eq!(o.status.conditions.len(), conditions, "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_registration_is_of_a_version() {
+        for (name, spec, expected) in [
+            (
+                "v1.a.b",
+                r#""group":"a.b","groupPriorityMinimum":1,"versionPriority":1"#,
+                "",
+            ),
+            ("v1.", r#""groupPriorityMinimum":1,"versionPriority":1"#, ""),
+            (
+                "x",
+                r#""group":"a.b","groupPriorityMinimum":0,"versionPriority":1001"#,
+                "metadata.name spec.groupPriorityMinimum spec.versionPriority",
+            ),
+            (
+                "v1.a.b",
+                r#""group":"a.b","groupPriorityMinimum":1,"versionPriority":1,"caBundle":"YQ==","insecureSkipTLSVerify":true"#,
+                "spec.caBundle spec.insecureSkipTLSVerify",
+            ),
+            (
+                "v1.a.b",
+                r#""group":"a.b","groupPriorityMinimum":1,"versionPriority":1,"caBundle":"YQ==","insecureSkipTLSVerify":true,
+                    "service":{"name":"s","port":0}"#,
+                "spec.service.namespace spec.service.port spec.insecureSkipTLSVerify",
+            ),
+        ] {
+            let text = format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"version":"v1",{spec}}}}}"#);
+            let o: APIService = read(&text);
+            let found = lines(&ApiServiceStrategy.validate(&context(), &o));
+            let fields: Vec<&str> = found.lines().filter_map(|line| line.split(": ").next()).collect();
+            assert_eq!(fields.join(" "), expected, "{spec}");
         }
     }
 }

@@ -4,7 +4,7 @@ mod controller_revision;
 mod daemon_set;
 mod deployment;
 mod replica_set;
-mod rollout;
+pub mod rollout;
 mod stateful_set;
 mod workload;
 

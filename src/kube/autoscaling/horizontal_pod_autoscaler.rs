@@ -2,22 +2,24 @@
 
 use keelson_api::autoscaling::v2::{
     CrossVersionObjectReference, HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscaler,
-    HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerSpec, MetricSpec,
+    HorizontalPodAutoscalerSpec, MetricIdentifier, MetricSpec, MetricTarget, ObjectMetricSource,
 };
-use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_machinery::validation::names;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
+use crate::core::resource_check;
+use crate::faults::{self, Faults};
 use crate::metadata;
-use crate::typed::non_negative;
 
 const METRIC_TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
 const SELECT_POLICIES: [&str; 3] = ["Disabled", "Max", "Min"];
+const TARGET_TYPES: [&str; 3] = ["Utilization", "Value", "AverageValue"];
 const POLICY_TYPES: [&str; 2] = ["Percent", "Pods"];
 /// Seconds that a policy may look back, and that a stabilization window may last.
-const PERIOD_MAX: i32 = 1800;
-const WINDOW_MAX: i32 = 3600;
+const PERIOD_MAX: i64 = 1800;
+const WINDOW_MAX: i64 = 3600;
 
 /// Registers the rules of autoscalers.
 pub fn register(code: &mut KindCode) {
@@ -35,16 +37,16 @@ impl Strategy for AutoscalerStrategy {
     type Object = HorizontalPodAutoscaler;
 
     fn validate(&self, _context: &Context, object: &HorizontalPodAutoscaler) -> ErrorList {
-        validate(&object.spec)
+        faults::at(&Path::new("spec"), |f| check(f, &object.spec, None))
     }
 
     fn validate_update(
         &self,
         _context: &Context,
         new: &HorizontalPodAutoscaler,
-        _old: &HorizontalPodAutoscaler,
+        old: &HorizontalPodAutoscaler,
     ) -> ErrorList {
-        validate(&new.spec)
+        faults::at(&Path::new("spec"), |f| check(f, &new.spec, Some(&old.spec)))
     }
 
     fn validate_status_update(
@@ -53,13 +55,10 @@ impl Strategy for AutoscalerStrategy {
         new: &HorizontalPodAutoscaler,
         _old: &HorizontalPodAutoscaler,
     ) -> ErrorList {
-        let path = Path::new("status");
-        let mut errors = non_negative(new.status.current_replicas.into(), &path.child("currentReplicas"));
-        errors.extend(non_negative(
-            new.status.desired_replicas.into(),
-            &path.child("desiredReplicas"),
-        ));
-        errors
+        faults::at(&Path::new("status"), |f| {
+            f.at("currentReplicas").non_negative(new.status.current_replicas.into());
+            f.at("desiredReplicas").non_negative(new.status.desired_replicas.into());
+        })
     }
 }
 
@@ -86,82 +85,102 @@ fn fill(rules: &mut HPAScalingRules, policies: impl FnOnce() -> Vec<HPAScalingPo
     }
 }
 
-fn validate(spec: &HorizontalPodAutoscalerSpec) -> ErrorList {
-    let path = Path::new("spec");
-    let mut errors = ErrorList::default();
-    if let Some(min) = spec.min_replicas.filter(|min| *min < 1) {
-        errors.push(FieldError::invalid(
-            &path.child("minReplicas"),
-            min,
-            "must be greater than or equal to 1",
-        ));
+fn check(f: &mut Faults<'_>, spec: &HorizontalPodAutoscalerSpec, old: Option<&HorizontalPodAutoscalerSpec>) {
+    let (min, max) = (spec.min_replicas, spec.max_replicas);
+    // None at all is a feature that is switched off, but stays where it is.
+    let least = if old.is_some_and(|old| old.min_replicas == Some(0)) {
+        0
+    } else {
+        1
+    };
+    if let Some(min) = min.filter(|min| *min < least) {
+        let text = format!("must be greater than or equal to {least}");
+        f.at("minReplicas").invalid(min, text);
     }
-    let (max, max_at) = (spec.max_replicas, path.child("maxReplicas"));
     match max {
-        0 => errors.push(FieldError::required(&max_at, "must be set and greater than 0")),
-        ..0 => errors.push(FieldError::invalid(&max_at, max, "must be greater than or equal to 1")),
+        0 => f.at("maxReplicas").required("must be set and greater than 0"),
+        ..0 => f.at("maxReplicas").invalid(max, "must be greater than or equal to 1"),
         _ => {}
     }
-    if spec.min_replicas.is_some_and(|min| max < min) {
-        errors.push(FieldError::invalid(
-            &max_at,
-            max,
-            "must be greater than or equal to `minReplicas`",
-        ));
+    if min.is_some_and(|min| max < min) {
+        f.at("maxReplicas")
+            .invalid(max, "must be greater than or equal to `minReplicas`");
     }
-    errors.extend(validate_reference(
-        &spec.scale_target_ref,
-        &path.child("scaleTargetRef"),
-    ));
-    for (place, metric) in spec.metrics.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        errors.extend(validate_metric(metric, &path.child("metrics").index(place)));
-    }
-    if let Some(behavior) = &spec.behavior {
-        errors.extend(validate_behavior(behavior, &path.child("behavior")));
-    }
-    errors
+    let target = &spec.scale_target_ref;
+    let same = old.is_some_and(|old| {
+        let was = &old.scale_target_ref;
+        (&was.api_version, &was.kind) == (&target.api_version, &target.kind)
+    });
+    let version = match target.kind.as_str() {
+        _ if same => Version::Any,
+        // The one kind without a group that can be scaled.
+        "ReplicationController" => Version::WithoutGroup,
+        _ => Version::WithGroup,
+    };
+    reference(&mut f.at("scaleTargetRef"), target, version);
+    metrics(f, spec, old);
+    f.some("behavior", spec.behavior.as_deref(), |f, behavior| {
+        f.some("scaleUp", behavior.scale_up.as_deref(), rules);
+        f.some("scaleDown", behavior.scale_down.as_deref(), rules);
+    });
 }
 
-fn validate_reference(reference: &CrossVersionObjectReference, path: &Path) -> ErrorList {
-    let mut errors = ErrorList::default();
+/// What the version of a referenced object may be.
+#[derive(Clone, Copy, PartialEq)]
+enum Version {
+    WithGroup,
+    WithoutGroup,
+    Any,
+}
+
+fn reference(f: &mut Faults<'_>, reference: &CrossVersionObjectReference, version: Version) {
     for (field, value) in [("kind", &reference.kind), ("name", &reference.name)] {
-        let path = path.child(field);
-        if value.is_empty() {
-            errors.push(FieldError::required(&path, ""));
-        }
-        errors.extend(
-            names::path_segment(value)
-                .into_iter()
-                .map(|t| FieldError::invalid(&path, value, t)),
-        );
+        let mut f = f.at(field);
+        f.filled(value);
+        f.texts(value, names::path_segment(value));
     }
-    if let Some(why) = version_fault(reference) {
-        errors.push(FieldError::invalid(
-            &path.child("apiVersion"),
-            &reference.api_version,
-            why,
-        ));
+    if let Some(why) = version_fault(&reference.api_version, version) {
+        f.at("apiVersion").invalid(&reference.api_version, why);
     }
-    errors
 }
 
-/// The version must have a group, but for the one old kind that has none and can be scaled.
-fn version_fault(reference: &CrossVersionObjectReference) -> Option<String> {
-    let version = &reference.api_version;
-    match version.split_once('/') {
-        Some((_, rest)) if rest.contains('/') => Some(format!("unexpected GroupVersion string: {version}")),
-        Some((group, _)) if !group.is_empty() => None,
-        _ if reference.kind == "ReplicationController" => None,
-        _ => Some("apiVersion must specify API group".to_owned()),
+fn version_fault(text: &str, version: Version) -> Option<String> {
+    let group = match text.split_once('/') {
+        _ if version == Version::Any => return None,
+        Some((_, rest)) if rest.contains('/') => return Some(format!("unexpected GroupVersion string: {text}")),
+        Some((group, _)) => group,
+        None => "",
+    };
+    let is_missing = group.is_empty() && version == Version::WithGroup;
+    is_missing.then(|| "apiVersion must specify API group".to_owned())
+}
+
+fn metrics(f: &mut Faults<'_>, spec: &HorizontalPodAutoscalerSpec, old: Option<&HorizontalPodAutoscalerSpec>) {
+    let objects = old.iter().flat_map(|old| &old.metrics).filter(|m| m.r#type == "Object");
+    let mut objects = objects.filter_map(|metric| metric.object.as_deref());
+    let is_bad = |source: &ObjectMetricSource| {
+        version_fault(&source.described_object.api_version, Version::WithoutGroup).is_some()
+    };
+    let version = match objects.any(is_bad) {
+        true => Version::Any,
+        false => Version::WithoutGroup,
+    };
+    f.each("metrics", &spec.metrics, |f, spec| metric(f, spec, version));
+    let wakes = |metric: &MetricSpec| matches!(metric.r#type.as_str(), "Object" | "External");
+    if spec.min_replicas == Some(0) && !spec.metrics.iter().any(wakes) {
+        let text = "must specify at least one Object or External metric to support scaling to zero replicas";
+        f.at("metrics").forbidden(text);
     }
 }
 
 /// A metric is of a known type and says what that type needs.
-fn validate_metric(metric: &MetricSpec, path: &Path) -> ErrorList {
-    let ty = path.child("type");
+fn metric(f: &mut Faults<'_>, metric: &MetricSpec, version: Version) {
+    let name = metric.r#type.as_str();
+    if name.is_empty() {
+        f.at("type").required("must specify a metric source type");
+    }
+    f.at("type").one_of(name, &METRIC_TYPES);
+    sources(f, metric, version);
     let given = [
         (
             "containerResource",
@@ -173,99 +192,140 @@ fn validate_metric(metric: &MetricSpec, path: &Path) -> ErrorList {
         ("pods", "Pods", metric.pods.is_some()),
         ("resource", "Resource", metric.resource.is_some()),
     ];
-    let mut errors = ErrorList::default();
-    if metric.r#type.is_empty() {
-        errors.push(FieldError::required(&ty, "must specify a metric source type"));
-    } else if !METRIC_TYPES.contains(&metric.r#type.as_str()) {
-        errors.push(FieldError::not_supported(&ty, &metric.r#type, &METRIC_TYPES));
+    match given.iter().find(|(_, ty, _)| *ty == name) {
+        Some((field, _, false)) => f
+            .at(field)
+            .required("must populate information for the given metric source"),
+        Some(_) => {}
+        None => f.at("type").not_supported(name, &METRIC_TYPES),
     }
-    for (field, source, given) in given {
-        let named = metric.r#type == source;
-        if named && !given {
-            let text = "must populate information for the given metric source";
-            errors.push(FieldError::required(&path.child(field), text));
-        } else if given && !named {
-            let text = "must populate the given metric source only";
-            errors.push(FieldError::forbidden(&path.child(field), text));
+    let count = given.iter().filter(|(_, _, is_given)| *is_given).count();
+    for (field, ..) in given.iter().filter(|(_, ty, is_given)| *is_given && *ty != name) {
+        if count > 1 {
+            f.at(field).forbidden("must populate the given metric source only");
         }
     }
-    errors
 }
 
-fn validate_behavior(behavior: &HorizontalPodAutoscalerBehavior, path: &Path) -> ErrorList {
-    let mut errors = ErrorList::default();
-    for (field, rules) in [("scaleUp", &behavior.scale_up), ("scaleDown", &behavior.scale_down)] {
-        if let Some(rules) = rules {
-            errors.extend(validate_rules(rules, &path.child(field)));
+/// Checks the first of the sources that are given.
+fn sources(f: &mut Faults<'_>, metric: &MetricSpec, version: Version) {
+    if let Some(source) = metric.object.as_deref() {
+        let mut f = f.at("object");
+        reference(&mut f.at("describedObject"), &source.described_object, version);
+        identifier(&mut f.at("metric"), &source.metric);
+        target(&mut f.at("target"), &source.target);
+        either(&mut f, &source.target, "must set either a target value or averageValue");
+    } else if let Some(source) = metric.external.as_deref() {
+        let mut f = f.at("external");
+        identifier(&mut f.at("metric"), &source.metric);
+        target(&mut f.at("target"), &source.target);
+        either(
+            &mut f,
+            &source.target,
+            "must set either a target value for metric or a per-pod target",
+        );
+        if source.target.value.is_some() && source.target.average_value.is_some() {
+            let text = "may not set both a target value for metric and a per-pod target";
+            f.at("target").at("value").forbidden(text);
+        }
+    } else if let Some(source) = metric.pods.as_deref() {
+        let mut f = f.at("pods");
+        identifier(&mut f.at("metric"), &source.metric);
+        target(&mut f.at("target"), &source.target);
+        if source.target.average_value.is_none() {
+            let text = "must specify a positive target averageValue";
+            f.at("target").at("averageValue").required(text);
+        }
+    } else if let Some(source) = metric.resource.as_deref() {
+        resource(&mut f.at("resource"), &source.name, &source.target);
+    } else if let Some(source) = metric.container_resource.as_deref() {
+        let mut f = f.at("containerResource");
+        resource(&mut f, &source.name, &source.target);
+        if !source.name.is_empty() {
+            resource_check::of_container(&mut f.at("name"), &source.name);
+        }
+        match source.container.as_str() {
+            "" => f.at("container").required("must specify a container"),
+            name => f.at("container").label(name),
         }
     }
-    errors
 }
 
-fn validate_rules(rules: &HPAScalingRules, path: &Path) -> ErrorList {
-    let mut errors = ErrorList::default();
+fn either(f: &mut Faults<'_>, target: &MetricTarget, text: &str) {
+    if target.value.is_none() && target.average_value.is_none() {
+        f.at("target").at("averageValue").required(text);
+    }
+}
+
+fn resource(f: &mut Faults<'_>, name: &str, of: &MetricTarget) {
+    if name.is_empty() {
+        f.at("name").required("must specify a resource name");
+    }
+    let mut f = f.at("target");
+    target(&mut f, of);
+    match (of.average_utilization, &of.average_value) {
+        (None, None) => f
+            .at("averageUtilization")
+            .required("must set either a target raw value or a target utilization"),
+        (Some(_), Some(_)) => f
+            .at("averageValue")
+            .forbidden("may not set both a target raw value and a target utilization"),
+        _ => {}
+    }
+}
+
+fn target(f: &mut Faults<'_>, target: &MetricTarget) {
+    if target.r#type.is_empty() {
+        f.at("type").required("must specify a metric target type");
+    }
+    if !TARGET_TYPES.contains(&target.r#type.as_str()) {
+        f.at("type")
+            .invalid(&target.r#type, "must be either Utilization, Value, or AverageValue");
+    }
+    for (field, amount) in [("value", &target.value), ("averageValue", &target.average_value)] {
+        if let Some(amount) = amount
+            .as_ref()
+            .filter(|amount| amount.is_negative() || amount.is_zero())
+        {
+            f.at(field).invalid(amount.as_str(), "must be positive");
+        }
+    }
+    if let Some(share) = target.average_utilization.filter(|share| *share < 1) {
+        f.at("averageUtilization").invalid(share, "must be greater than 0");
+    }
+}
+
+fn identifier(f: &mut Faults<'_>, metric: &MetricIdentifier) {
+    match metric.name.as_str() {
+        "" => f.at("name").required("must specify a metric name"),
+        name => f.at("name").texts(name, names::path_segment(name)),
+    }
+}
+
+fn rules(f: &mut Faults<'_>, rules: &HPAScalingRules) {
     if let Some(seconds) = rules.stabilization_window_seconds {
-        let path = path.child("stabilizationWindowSeconds");
-        errors.extend(non_negative(seconds.into(), &path));
-        if seconds > WINDOW_MAX {
-            let text = format!("must be less than or equal to {WINDOW_MAX}");
-            errors.push(FieldError::invalid(&path, seconds, text));
+        let mut f = f.at("stabilizationWindowSeconds");
+        if seconds < 0 {
+            f.invalid(seconds, "must be greater than or equal to zero");
         }
+        f.at_most(seconds.into(), WINDOW_MAX);
     }
-    if let Some(policy) = rules.select_policy.as_deref().filter(|p| !SELECT_POLICIES.contains(p)) {
-        errors.push(FieldError::not_supported(
-            &path.child("selectPolicy"),
-            policy,
-            &SELECT_POLICIES,
-        ));
+    if let Some(policy) = rules.select_policy.as_deref() {
+        f.at("selectPolicy").one_of(policy, &SELECT_POLICIES);
     }
     if rules.policies.is_empty() {
-        errors.push(FieldError::required(
-            &path.child("policies"),
-            "must specify at least one Policy",
-        ));
+        f.at("policies").required("must specify at least one Policy");
     }
-    for (place, policy) in rules.policies.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        errors.extend(validate_policy(policy, &path.child("policies").index(place)));
+    f.each("policies", &rules.policies, |f, policy| {
+        f.at("type").one_of(&policy.r#type, &POLICY_TYPES);
+        f.at("value").positive(policy.value.into());
+        let mut f = f.at("periodSeconds");
+        f.positive(policy.period_seconds.into());
+        f.at_most(policy.period_seconds.into(), PERIOD_MAX);
+    });
+    if let Some(tolerance) = &rules.tolerance {
+        f.at("tolerance").amount(tolerance);
     }
-    if let Some(tolerance) = rules.tolerance.as_ref().filter(|t| t.is_negative()) {
-        let text = "must be greater or equal to zero";
-        errors.push(FieldError::invalid(&path.child("tolerance"), tolerance.as_str(), text));
-    }
-    errors
-}
-
-fn validate_policy(policy: &HPAScalingPolicy, path: &Path) -> ErrorList {
-    let mut errors = ErrorList::default();
-    if !POLICY_TYPES.contains(&policy.r#type.as_str()) {
-        errors.push(FieldError::not_supported(
-            &path.child("type"),
-            &policy.r#type,
-            &POLICY_TYPES,
-        ));
-    }
-    if policy.value <= 0 {
-        errors.push(FieldError::invalid(
-            &path.child("value"),
-            policy.value,
-            "must be greater than zero",
-        ));
-    }
-    let (seconds, path) = (policy.period_seconds, path.child("periodSeconds"));
-    if seconds <= 0 {
-        errors.push(FieldError::invalid(&path, seconds, "must be greater than zero"));
-    }
-    if seconds > PERIOD_MAX {
-        errors.push(FieldError::invalid(
-            &path,
-            seconds,
-            format!("must be less than or equal to {PERIOD_MAX}"),
-        ));
-    }
-    errors
 }
 
 #[cfg(test)]
@@ -307,11 +367,16 @@ mod tests {
                 "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1\n\
                  spec.maxReplicas: Required value: must be set and greater than 0\n\
                  spec.scaleTargetRef.kind: Required value\nspec.scaleTargetRef.name: Required value\n\
-                 spec.scaleTargetRef.apiVersion: Invalid value: \"\": apiVersion must specify API group",
+                 spec.scaleTargetRef.apiVersion: Invalid value: \"\": apiVersion must specify API group\n\
+                 spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to zero \
+                 replicas",
             ),
             (
                 format!(r#"{fine},"metrics":[{{"type":"Resource","pods":{{}}}}]"#),
-                "spec.metrics[0].pods: Forbidden: must populate the given metric source only\n\
+                "spec.metrics[0].pods.metric.name: Required value: must specify a metric name\n\
+                 spec.metrics[0].pods.target.type: Required value: must specify a metric target type\n\
+                 spec.metrics[0].pods.target.type: Invalid value: \"\": must be either Utilization, Value, or AverageValue\n\
+                 spec.metrics[0].pods.target.averageValue: Required value: must specify a positive target averageValue\n\
                  spec.metrics[0].resource: Required value: must populate information for the given metric source",
             ),
             (

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use keelson_api::certificates_k8s_io::v1::{
     CertificateSigningRequest, CertificateSigningRequestCondition as Condition,
 };
-use keelson_machinery::field::ErrorList;
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_machinery::time::Time;
 use keelson_registry::write::Part;
 use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
 
-use super::{conditions, issued};
+use super::{conditions, issued, request};
 use crate::cells;
+use crate::faults;
 use crate::metadata;
 
 const CHECKS: MetadataChecks = MetadataChecks {
@@ -39,6 +40,10 @@ impl Strategy for CertificateSigningRequestStrategy {
         spec.uid.clone_from(&user.uid);
         spec.groups.clone_from(&user.groups);
         spec.extra.clone_from(&user.extra);
+    }
+
+    fn validate(&self, _context: &Context, o: &CertificateSigningRequest) -> ErrorList {
+        faults::at(&Path::new("spec"), |f| request::check(f, &o.spec))
     }
 
     fn prepare_for_update(

@@ -6,6 +6,7 @@ mod conditions;
 mod issued;
 mod pod_certificate_request;
 mod pod_issued;
+mod request;
 pub mod signers;
 
 use keelson_registry::KindCode;

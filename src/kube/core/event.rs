@@ -9,7 +9,9 @@ use keelson_machinery::validation::labels;
 use keelson_registry::{Context, Kept, KindCode, RepeatedChecks, Strategy};
 
 use crate::cells;
+use crate::faults::{self, Faults};
 use crate::metadata;
+use crate::typed::same;
 
 /// How long an event is kept after it was written last, unless told otherwise.
 pub const TIME_TO_LIVE: Duration = Duration::from_secs(60 * 60);
@@ -19,8 +21,8 @@ const WORD_MAX: usize = 128;
 /// The most characters of their message.
 const MESSAGE_MAX: usize = 1024;
 
-/// Fields that stay, of the newer group alone: through the older one the same objects may change. The reason is looked at
-/// twice.
+/// Fields that stay, of the newer group alone: through the older one the same objects may change. The reason is looked
+/// at twice.
 const KEPT: &[Kept] = &[
     Kept::at("involvedObject"),
     Kept::at("reason"),
@@ -48,8 +50,7 @@ pub fn register(code: &mut KindCode, time_to_live: Option<Duration>) {
         .metadata_checks(metadata::any_finalizer(RepeatedChecks::NONE))
         .cells(cells::event::EVENT);
     code.kind::<events_k8s_io::v1::Event>()
-        .metadata_checks(metadata::CHANGE)
-        .kept(KEPT);
+        .metadata_checks(metadata::CHANGE);
 }
 
 /// The rules of events.
@@ -61,12 +62,26 @@ struct EventStrategy {
 impl Strategy for EventStrategy {
     type Object = Event;
 
-    fn validate(&self, _context: &Context, object: &Event) -> ErrorList {
-        validate(object)
+    fn validate(&self, context: &Context, object: &Event) -> ErrorList {
+        let mut errors = validate(object, is_of_newer_group(context));
+        if is_of_newer_group(context) {
+            errors.extend(faults::of_object(|f| {
+                series(f, object);
+                newer_alone(f, object);
+            }));
+        }
+        errors
     }
 
-    fn validate_update(&self, _context: &Context, new: &Event, _old: &Event) -> ErrorList {
-        validate(new)
+    fn validate_update(&self, context: &Context, new: &Event, old: &Event) -> ErrorList {
+        let mut errors = validate(new, is_of_newer_group(context));
+        if is_of_newer_group(context) {
+            if !same(new.series.as_deref(), old.series.as_deref()) {
+                errors.extend(faults::of_object(|f| series(f, new)));
+            }
+            errors.extend(KEPT.iter().filter_map(|field| field.fault(new, old)));
+        }
+        errors
     }
 
     fn time_to_live(&self) -> Option<Duration> {
@@ -79,8 +94,45 @@ impl Strategy for EventStrategy {
     }
 }
 
+/// Whether the request came through the newer group, which is stricter.
+fn is_of_newer_group(context: &Context) -> bool {
+    context.asked.group == "events.k8s.io"
+}
+
+/// Repetitions are at least two.
+fn series(f: &mut Faults<'_>, event: &Event) {
+    let Some(series) = event.series.as_deref() else { return };
+    if series.count < 2 {
+        f.at("series.count").invalid("", "should be at least 2");
+    }
+    if series.last_observed_time.is_zero() {
+        f.at("series.lastObservedTime").required("");
+    }
+}
+
+/// Fields that the newer group has, and that it has no longer.
+fn newer_alone(f: &mut Faults<'_>, event: &Event) {
+    if event.event_time.is_zero() {
+        f.at("eventTime").required("");
+    }
+    if !matches!(event.r#type.as_str(), "Normal" | "Warning") {
+        f.at("type").invalid("", format!("has invalid value: {}", event.r#type));
+    }
+    let source = &event.source;
+    for (name, is_set) in [
+        ("firstTimestamp", !event.first_timestamp.is_zero()),
+        ("lastTimestamp", !event.last_timestamp.is_zero()),
+        ("count", event.count != 0),
+        ("source", !source.component.is_empty() || !source.host.is_empty()),
+    ] {
+        if is_set {
+            f.at(name).invalid("", "needs to be unset");
+        }
+    }
+}
+
 /// An event with a time of its own is of the newer form and held to more.
-fn validate(event: &Event) -> ErrorList {
+fn validate(event: &Event, of_newer_group: bool) -> ErrorList {
     let newer = !event.event_time.is_zero();
     let (own, about) = (
         event.metadata.namespace.as_str(),
@@ -98,14 +150,17 @@ fn validate(event: &Event) -> ErrorList {
         errors.push(FieldError::invalid(&path, about, "does not match event.namespace"));
     }
     if newer {
-        errors.extend(validate_newer(event));
+        errors.extend(validate_newer(event, of_newer_group));
     }
     errors
 }
 
-fn validate_newer(event: &Event) -> ErrorList {
+fn validate_newer(event: &Event, of_newer_group: bool) -> ErrorList {
     let mut errors = ErrorList::default();
-    let reporter = Path::new("reportingComponent");
+    let reporter = match of_newer_group {
+        true => Path::new("reportingController"),
+        false => Path::new("reportingComponent"),
+    };
     if event.reporting_component.is_empty() {
         errors.push(FieldError::required(&reporter, ""));
     }

@@ -1,21 +1,167 @@
 //! Limit ranges: bounds of containers that are defaults too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use keelson_api::core::v1::{LimitRange, LimitRangeItem};
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_machinery::quantity::Quantity;
-use keelson_registry::KindCode;
+use keelson_machinery::validation::labels;
+use keelson_registry::{Context, KindCode, Strategy};
 
+use super::resource_check::{self, may_be_overcommitted};
 use super::resource_list::round;
+use crate::faults::{self, Faults, Unique};
 use crate::metadata;
 
+const POD: &str = "Pod";
 const CONTAINER: &str = "Container";
+const CLAIM: &str = "PersistentVolumeClaim";
+
+/// An amount, if there is one, and what it is called.
+type Named<'a> = Option<(&'static str, &'a Quantity)>;
 
 /// Registers the rules of limit ranges.
 pub fn register(code: &mut KindCode) {
     code.kind::<LimitRange>()
+        .strategy(LimitRangeStrategy)
         .defaults(defaults)
         .metadata_checks(metadata::WHOLE);
+}
+
+/// The rules of limit ranges.
+struct LimitRangeStrategy;
+
+impl Strategy for LimitRangeStrategy {
+    type Object = LimitRange;
+
+    fn validate(&self, _context: &Context, object: &LimitRange) -> ErrorList {
+        let mut types = Unique::default();
+        faults::at(&Path::new("spec"), |f| {
+            f.each("limits", &object.spec.limits, |f, item| {
+                type_name(&mut f.at("type"), &item.r#type);
+                types.check(&mut f.at("type"), &item.r#type);
+                names(f, item);
+                let all = [
+                    &item.max,
+                    &item.min,
+                    &item.default,
+                    &item.default_request,
+                    &item.max_limit_request_ratio,
+                ];
+                let all: BTreeSet<&String> = all.iter().flat_map(|amounts| amounts.keys()).collect();
+                all.into_iter().for_each(|name| amounts(f, item, name));
+            });
+        })
+    }
+
+    fn validate_update(&self, context: &Context, new: &LimitRange, _old: &LimitRange) -> ErrorList {
+        self.validate(context, new)
+    }
+}
+
+fn type_name(f: &mut Faults<'_>, name: &str) {
+    let texts = labels::qualified_name(name);
+    if texts.is_empty() && !name.contains('/') && !matches!(name, POD | CONTAINER | CLAIM) {
+        f.invalid(name, "must be a standard limit type or fully qualified");
+    }
+    f.texts(name, texts);
+}
+
+fn names(f: &mut Faults<'_>, item: &LimitRangeItem) {
+    let check = match item.r#type.as_str() {
+        POD | CONTAINER => resource_check::of_container,
+        _ => resource_check::any,
+    };
+    let mut each = |name: &str, amounts: &BTreeMap<String, Quantity>| {
+        f.each_key(name, amounts, |f, name, _| check(f, name));
+    };
+    each("max", &item.max);
+    each("min", &item.min);
+    if item.r#type != POD {
+        each("default", &item.default);
+        each("defaultRequest", &item.default_request);
+    }
+    each("maxLimitRequestRatio", &item.max_limit_request_ratio);
+    if item.r#type == POD {
+        for (name, amounts) in [("default", &item.default), ("defaultRequest", &item.default_request)] {
+            if !amounts.is_empty() {
+                f.at(name).forbidden("may not be specified when `type` is 'Pod'");
+            }
+        }
+    }
+    if item.r#type == CLAIM && !item.min.contains_key("storage") && !item.max.contains_key("storage") {
+        let text = "either minimum or maximum storage value is required, but neither was provided";
+        f.at("limits").required(text);
+    }
+}
+
+/// Amounts of one resource: each is at least as much as those that it bounds.
+fn amounts(f: &mut Faults<'_>, item: &LimitRangeItem, name: &str) {
+    let is_pod = item.r#type == POD;
+    let (min, max) = (item.min.get(name), item.max.get(name));
+    let (default, request) = match is_pod {
+        true => (None, None),
+        false => (item.default.get(name), item.default_request.get(name)),
+    };
+    let named = |text, amount| Some((text, amount?));
+    let (min_named, max_named) = (named("min value", min), named("max value", max));
+    let request_named = named("default request value", request);
+    let mut in_order = |field: &str, at: Option<&Quantity>, less: Named<'_>, more: Named<'_>| {
+        if let (Some((less_name, less)), Some((more_name, more))) = (less, more)
+            && less > more
+        {
+            let text = format!(
+                "{less_name} {} is greater than {more_name} {}",
+                less.as_str(),
+                more.as_str()
+            );
+            f.at(field).key(name).invalid(at.map_or("", Quantity::as_str), text);
+        }
+    };
+    in_order("min", min, min_named, max_named);
+    in_order("defaultRequest", request, min_named, request_named);
+    in_order("defaultRequest", request, request_named, max_named);
+    in_order(
+        "defaultRequest",
+        request,
+        request_named,
+        named("default limit value", default),
+    );
+    in_order("default", min, min_named, named("default value", default));
+    in_order("default", max, named("default value", default), max_named);
+    if let Some(most) = item.max_limit_request_ratio.get(name) {
+        ratio(&mut f.at("maxLimitRequestRatio").key(name), most, min, max);
+    }
+    if let (Some(default), Some(request)) = (default, request)
+        && !may_be_overcommitted(name)
+        && default != request
+    {
+        let (default, request) = (default.as_str(), request.as_str());
+        let text = format!("default value {default} must equal to defaultRequest value {request} in {name}");
+        f.at("defaultRequest").key(name).invalid(request, text);
+    }
+}
+
+/// How many times what it asks for something may use.
+fn ratio(f: &mut Faults<'_>, ratio: &Quantity, min: Option<&Quantity>, max: Option<&Quantity>) {
+    if ratio.milli_value() < 1000 {
+        f.invalid(ratio.as_str(), format!("ratio {} is less than 1", ratio.as_str()));
+    }
+    let (Some(min), Some(max)) = (min, max) else { return };
+    // As exact as the numbers allow.
+    let is_small = [ratio, min, max].iter().all(|amount| amount.value() < i64::MAX / 1000);
+    let number = |amount: &Quantity| match is_small {
+        true => amount.milli_value() as f64,
+        false => amount.value() as f64,
+    };
+    let of_ratio = number(ratio) / if is_small { 1000.0 } else { 1.0 };
+    let most = number(max) / number(min);
+    if of_ratio > most {
+        f.invalid(
+            ratio.as_str(),
+            format!("ratio {} is greater than max/min = {most:.6}", ratio.as_str()),
+        );
+    }
 }
 
 /// Defaults in code of limit ranges.
@@ -53,7 +199,7 @@ fn fill(amounts: &mut BTreeMap<String, Quantity>, others: &BTreeMap<String, Quan
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{read, text};
+    use crate::testing::{context, lines, read, text};
 
     #[test]
     fn bounds_of_containers_are_defaults() {
@@ -74,6 +220,47 @@ mod tests {
             let mut o: LimitRange = read(&format!(r#"{{"spec":{{"limits":[{given}]}}}}"#));
             defaults(&mut o);
             assert_eq!(text(&o.spec.limits[0]), expected);
+        }
+    }
+
+    #[test]
+    fn bounds_are_in_order() {
+        for (item, expected) in [
+            (
+                r#"{"type":"Container","min":{"cpu":"1"},"max":{"cpu":"2"},"maxLimitRequestRatio":{"cpu":"2"}}"#,
+                "",
+            ),
+            (
+                r#"{"type":"Container","min":{"cpu":"2"},"max":{"cpu":"1"}}"#,
+                "min[cpu]: Invalid value: \"2\": min value 2 is greater than max value 1",
+            ),
+            (
+                r#"{"type":"Container","max":{"cpu":"1"},"default":{"cpu":"2"},"defaultRequest":{"cpu":"3"}}"#,
+                "defaultRequest[cpu]: Invalid value: \"3\": default request value 3 is greater than max value 1\n\
+                 defaultRequest[cpu]: Invalid value: \"3\": default request value 3 is greater than default limit value 2\n\
+                 default[cpu]: Invalid value: \"1\": default value 2 is greater than max value 1",
+            ),
+            (
+                r#"{"type":"Container","min":{"cpu":"1"},"max":{"cpu":"2"},"maxLimitRequestRatio":{"cpu":"3"}}"#,
+                "maxLimitRequestRatio[cpu]: Invalid value: \"3\": ratio 3 is greater than max/min = 2.000000",
+            ),
+            (
+                r#"{"type":"Container","default":{"a.b/c":"1"},"defaultRequest":{"a.b/c":"0"}}"#,
+                "defaultRequest[a.b/c]: Invalid value: \"0\": default value 1 must equal to defaultRequest value 0 in a.b/c",
+            ),
+            (
+                r#"{"type":"PersistentVolumeClaim"}"#,
+                "limits: Required value: either minimum or maximum storage value is required, but neither was provided",
+            ),
+            (
+                r#"{"type":"x","max":{"x":"1"}}"#,
+                "type: Invalid value: \"x\": must be a standard limit type or fully qualified\n\
+                 max[x]: Invalid value: \"x\": must be a standard resource type or fully qualified",
+            ),
+        ] {
+            let range: LimitRange = read(&format!(r#"{{"spec":{{"limits":[{item}]}}}}"#));
+            let found = lines(&LimitRangeStrategy.validate(&context(), &range));
+            assert_eq!(found.replace("spec.limits[0].", ""), expected, "{item}");
         }
     }
 }

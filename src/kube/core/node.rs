@@ -7,6 +7,7 @@ use keelson_machinery::field::{ErrorList, ErrorType, FieldError, Path};
 use keelson_machinery::validation::labels;
 use keelson_machinery::validation::names::SUBDOMAIN_MAX;
 use keelson_registry::{Context, KindCode, Strategy};
+use serde_json::Value;
 
 use super::pod_spec::affinity::TAINT_EFFECTS;
 use super::resource_check;
@@ -15,8 +16,9 @@ use super::subresources::proxy;
 use crate::cells;
 use crate::cidr::{self, Cidr};
 use crate::faults::{self, Faults};
-use crate::typed::shown;
+use crate::typed::{object_fault, shown_internal};
 
+const AVOID_PODS: &str = "scheduler.alpha.kubernetes.io/preferAvoidPods";
 const FEATURE: &str = "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., \
     MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes";
 
@@ -103,6 +105,7 @@ fn forget_configuration(node: &mut Node) {
 }
 
 fn whole(f: &mut Faults<'_>, node: &Node) {
+    avoided_pods(f, node);
     taints(&mut f.at("metadata"), &node.spec.taints);
     resources(f, &node.status);
     let swap = node.status.node_info.swap.as_deref();
@@ -114,6 +117,37 @@ fn whole(f: &mut Faults<'_>, node: &Node) {
     }
     features(f, &node.status);
     pod_ranges(&mut f.at("spec").at("podCIDRs"), &node.spec.pod_cidrs);
+}
+
+/// Controllers whose pods had better go elsewhere, in an annotation that nobody reads any longer.
+fn avoided_pods(f: &mut Faults<'_>, node: &Node) {
+    let Some(text) = node
+        .metadata
+        .annotations
+        .get(AVOID_PODS)
+        .filter(|text| !text.is_empty())
+    else {
+        return;
+    };
+    let mut of_metadata = f.at("metadata");
+    let mut f = of_metadata.at("annotations");
+    if let Some(fault) = object_fault(text.as_bytes(), "v1.AvoidPods") {
+        return f.at("AvoidPods").invalid(AVOID_PODS, fault);
+    }
+    let read: Value = serde_json::from_str(text).unwrap_or_default();
+    let entries = read["preferAvoidPods"].as_array();
+    f.each(AVOID_PODS, entries.into_iter().flatten(), |f, entry| {
+        let controller = &entry["podSignature"]["podController"];
+        if !controller.is_object() {
+            f.at("PodSignature").required("");
+        } else if controller["controller"] == false {
+            let mut of_signature = f.at("PodSignature");
+            let mut of_controller = of_signature.at("PodController");
+            of_controller
+                .at("Controller")
+                .invalid(false, "must point to a controller");
+        }
+    });
 }
 
 /// One range of each family.
@@ -139,12 +173,13 @@ fn pod_ranges(f: &mut Faults<'_>, ranges: &[String]) {
 }
 
 fn change(f: &mut Faults<'_>, new: &Node, old: &Node) {
+    avoided_pods(f, new);
     resources(f, &new.status);
     features(f, &new.status);
     let mut addresses = HashSet::new();
     f.at("status").each("addresses", &new.status.addresses, |f, address| {
         if !addresses.insert((&address.r#type, &address.address)) {
-            f.duplicate(shown(address));
+            f.duplicate(shown_internal(address));
         }
     });
     let (now, was) = (&new.spec, &old.spec);
@@ -213,7 +248,7 @@ fn taints(f: &mut Faults<'_>, taints: &[Taint]) {
         f.at("effect").one_of_filled(&taint.effect, &TAINT_EFFECTS);
         if !seen.insert((&taint.key, &taint.effect)) {
             let text = "taints must be unique by key and effect pair";
-            let fault = FieldError::new(ErrorType::Duplicate, &f.path(), shown(taint), text);
+            let fault = FieldError::new(ErrorType::Duplicate, &f.path(), shown_internal(taint), text);
             f.extend([fault]);
         }
     });
@@ -249,6 +284,31 @@ mod tests {
     }
 
     #[test]
+    fn avoided_pods_have_controllers() {
+        for (text, expected) in [
+            (
+                r#"{"preferAvoidPods":[{"podSignature":{"podController":{"controller":true}}}]}"#,
+                "",
+            ),
+            (
+                "{",
+                "AvoidPods: Invalid value: \"scheduler.alpha.kubernetes.io/preferAvoidPods\": unexpected end of JSON input",
+            ),
+            (
+                r#"{"preferAvoidPods":[{},{"podSignature":{"podController":{"controller":false}}}]}"#,
+                "scheduler.alpha.kubernetes.io/preferAvoidPods[0].PodSignature: Required value\n\
+                 scheduler.alpha.kubernetes.io/preferAvoidPods[1].PodSignature.PodController.Controller: Invalid value: \
+                 false: must point to a controller",
+            ),
+        ] {
+            let mut node = Node::default();
+            node.metadata.annotations.insert(AVOID_PODS.to_owned(), text.to_owned());
+            let found = lines(&NodeStrategy.validate(&context(), &node));
+            assert_eq!(found.replace("metadata.annotations.", ""), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn taints_are_unique_by_key_and_effect() {
         let node: Node =
             read(r#"{"spec":{"taints":[{"key":"a","effect":"NoSchedule"},{"key":"a","effect":"NoExecute"}]}}"#);
@@ -258,7 +318,8 @@ mod tests {
         );
         assert_eq!(
             lines(&NodeStrategy.validate(&context(), &node)),
-            "metadata.taints[1]: Duplicate value: {\"key\":\"a\",\"value\":\"v\",\"effect\":\"NoSchedule\"}: taints must \
+            "metadata.taints[1]: Duplicate value: {\"Key\":\"a\",\"Value\":\"v\",\"Effect\":\"NoSchedule\",\"TimeAdded\":null}: \
+             taints must \
              be unique by key and effect pair\nmetadata.taints[2].effect: Required value"
         );
     }

@@ -3,6 +3,8 @@
 mod keep;
 mod spec;
 
+pub use spec::check_inline;
+
 use keelson_api::core::v1::{PersistentVolume, PersistentVolumeStatus};
 use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::{Context, KindCode, Strategy};

@@ -56,7 +56,7 @@ pub fn may_be_overcommitted(name: &str) -> bool {
 /// The name of a resource, of whatever.
 pub fn any(f: &mut Faults<'_>, name: &str) {
     let texts = labels::qualified_name(name);
-    let is_known = name.contains('/') || name == "storage" || QUOTA.contains(&name) || is_quota_huge_pages(name);
+    let is_known = name.contains('/') || name == "storage" || is_of_quota(name);
     if texts.is_empty() && !is_known {
         f.invalid(name, "must be a standard resource type or fully qualified");
     }
@@ -84,11 +84,15 @@ pub fn of_pod(f: &mut Faults<'_>, name: &str) {
     }
 }
 
+/// Whether a quota can bound the resource by a name without a domain.
+pub fn is_of_quota(name: &str) -> bool {
+    QUOTA.contains(&name) || is_quota_huge_pages(name)
+}
+
 /// The name of a resource that a quota bounds.
-#[cfg_attr(not(test), expect(dead_code, reason = "for kinds whose rules are not written yet"))]
 pub fn of_quota(f: &mut Faults<'_>, name: &str) {
     any(f, name);
-    if !name.contains('/') && !QUOTA.contains(&name) && !is_quota_huge_pages(name) {
+    if !name.contains('/') && !is_of_quota(name) {
         f.invalid(name, "must be a standard resource for quota");
     }
 }

@@ -2,14 +2,44 @@
 
 use std::collections::BTreeSet;
 
-use keelson_api::core::v1::ResourceQuota;
-use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
+use keelson_api::core::v1::{ResourceQuota, ResourceQuotaSpec, ResourceQuotaStatus, ScopedResourceSelectorRequirement};
+use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::quantity::Quantity;
 use keelson_registry::{Context, KindCode, Strategy};
 
+use super::resource_check;
 use super::resource_list::round;
 use crate::cells;
+use crate::faults::{self, Faults};
 use crate::metadata;
-use crate::typed::IMMUTABLE;
+use crate::typed::{self, IMMUTABLE};
+
+const OTHER_RESOURCE: &str = "unsupported scope applied to resource";
+const SCOPES: [&str; 7] = [
+    "BestEffort",
+    "CrossNamespacePodAffinity",
+    "NotBestEffort",
+    "NotTerminating",
+    "PriorityClass",
+    "Terminating",
+    "VolumeAttributesClass",
+];
+/// Scopes that something is in or not, without a value.
+const PLAIN_SCOPES: [&str; 5] = [
+    "BestEffort",
+    "CrossNamespacePodAffinity",
+    "NotBestEffort",
+    "NotTerminating",
+    "Terminating",
+];
+const POD_RESOURCES: [&str; 6] = [
+    "cpu",
+    "memory",
+    "limits.cpu",
+    "limits.memory",
+    "requests.cpu",
+    "requests.memory",
+];
 
 /// Registers the rules of quotas.
 pub fn register(code: &mut KindCode) {
@@ -26,14 +56,115 @@ struct ResourceQuotaStrategy;
 impl Strategy for ResourceQuotaStrategy {
     type Object = ResourceQuota;
 
+    fn validate(&self, _context: &Context, quota: &ResourceQuota) -> ErrorList {
+        faults::of_object(|f| {
+            check(&mut f.at("spec"), &quota.spec);
+            status(f, &quota.status);
+        })
+    }
+
     /// What a quota counts stays, in whatever order it is said.
     fn validate_update(&self, _context: &Context, new: &ResourceQuota, old: &ResourceQuota) -> ErrorList {
         let scopes = |quota: &ResourceQuota| quota.spec.scopes.iter().cloned().collect::<BTreeSet<_>>();
-        if scopes(new) == scopes(old) {
-            return ErrorList::default();
+        faults::at(&Path::new("spec"), |f| {
+            check(f, &new.spec);
+            if scopes(new) != scopes(old) {
+                f.at("scopes").invalid(typed::shown_texts(&new.spec.scopes), IMMUTABLE);
+            }
+        })
+    }
+
+    fn validate_status_update(&self, _context: &Context, new: &ResourceQuota, _old: &ResourceQuota) -> ErrorList {
+        faults::of_object(|f| status(f, &new.status))
+    }
+}
+
+fn status(f: &mut Faults<'_>, status: &ResourceQuotaStatus) {
+    let mut f = f.at("status");
+    f.each_key("hard", &status.hard, bound);
+    f.each_key("used", &status.used, bound);
+}
+
+fn bound(f: &mut Faults<'_>, name: &str, amount: &Quantity) {
+    resource_check::of_quota(f, name);
+    resource_check::amount(f, name, amount);
+}
+
+fn check(f: &mut Faults<'_>, spec: &ResourceQuotaSpec) {
+    f.each_key("hard", &spec.hard, bound);
+    let shown = spec.scopes.as_slice();
+    for scope in &spec.scopes {
+        let mut f = f.at("scopes");
+        if !SCOPES.contains(&scope.as_str()) {
+            f.invalid(shown, "unsupported scope");
         }
-        let shown = BadValue::json(serde_json::Value::from(new.spec.scopes.clone()).to_string());
-        FieldError::invalid(&Path::new("spec").child("scopes"), shown, IMMUTABLE).into()
+        not_in_scope(spec, scope).for_each(|_| f.invalid(shown, OTHER_RESOURCE));
+    }
+    conflicts(
+        &mut f.at("scopes"),
+        spec.scopes.iter().map(String::as_str).collect(),
+        shown,
+    );
+    if let Some(selector) = spec.scope_selector.as_deref() {
+        let mut f = f.at("scopeSelector");
+        let mut f = f.at("matchExpressions");
+        for condition in &selector.match_expressions {
+            scope_condition(&mut f, condition);
+            let others = not_in_scope(spec, &condition.scope_name);
+            others.for_each(|_| f.invalid(typed::shown(selector), OTHER_RESOURCE));
+        }
+        let scopes = selector.match_expressions.iter();
+        conflicts(&mut f, scopes.map(|c| c.scope_name.as_str()).collect(), shown);
+    }
+}
+
+/// Bounded resources that things in a scope don't have.
+fn not_in_scope<'a>(spec: &'a ResourceQuotaSpec, scope: &'a str) -> impl Iterator<Item = &'a String> {
+    let of_pods = |name: &str| POD_RESOURCES.contains(&name);
+    spec.hard.keys().filter(move |name| {
+        let fits = match scope {
+            "Terminating" | "NotTerminating" | "NotBestEffort" | "PriorityClass" | "CrossNamespacePodAffinity" => {
+                *name == "pods" || of_pods(name)
+            }
+            "BestEffort" => *name == "pods",
+            "VolumeAttributesClass" => matches!(name.as_str(), "persistentvolumeclaims" | "requests.storage"),
+            _ => true,
+        };
+        !fits && resource_check::is_of_quota(name)
+    })
+}
+
+fn conflicts(f: &mut Faults<'_>, scopes: BTreeSet<&str>, shown: &[String]) {
+    for (one, other) in [("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")] {
+        if scopes.contains(one) && scopes.contains(other) {
+            f.invalid(shown, "conflicting scopes");
+        }
+    }
+}
+
+/// A condition on a scope; the API tells no place in the list.
+fn scope_condition(f: &mut Faults<'_>, condition: &ScopedResourceSelectorRequirement) {
+    let (scope, operator) = (condition.scope_name.as_str(), condition.operator.as_str());
+    if !SCOPES.contains(&scope) {
+        f.at("scopeName").invalid(scope, "unsupported scope");
+    }
+    if PLAIN_SCOPES.contains(&scope) && operator != "Exists" {
+        let scopes = "ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, \
+                      ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
+        let text = format!("must be 'Exists' when scope is any of {scopes}");
+        f.at("operator").invalid(operator, text);
+    }
+    let values = condition.values.as_slice();
+    match operator {
+        "In" | "NotIn" if values.is_empty() => f
+            .at("values")
+            .required("must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"),
+        "Exists" | "DoesNotExist" if !values.is_empty() => f.at("values").invalid(
+            values,
+            "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector",
+        ),
+        "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+        other => f.at("operator").invalid(other, "not a valid selector operator"),
     }
 }
 
@@ -53,13 +184,51 @@ mod tests {
     fn scopes_stay() {
         let changed = |new: &str| {
             let read = |scopes: &str| read::<ResourceQuota>(&format!(r#"{{"spec":{{"scopes":[{scopes}]}}}}"#));
-            let old = read(r#""a","b""#);
+            let old = read(r#""BestEffort","PriorityClass""#);
             lines(&ResourceQuotaStrategy.validate_update(&context(), &read(new), &old))
         };
-        assert_eq!(changed(r#""b","a","b""#), "");
+        assert_eq!(changed(r#""PriorityClass","BestEffort","PriorityClass""#), "");
         assert_eq!(
-            changed(r#""b""#),
-            "spec.scopes: Invalid value: [\"b\"]: field is immutable"
+            changed(r#""BestEffort""#),
+            "spec.scopes: Invalid value: [\"BestEffort\"]: field is immutable"
         );
+    }
+
+    #[test]
+    fn scopes_are_known_and_of_what_is_bounded() {
+        for (spec, expected) in [
+            (
+                r#"{"hard":{"cpu":"1","pods":"2","a.b/c":"1"},"scopes":["NotBestEffort"]}"#,
+                "",
+            ),
+            (
+                r#"{"hard":{"pods":"1500m","foo":"-1"}}"#,
+                "spec.hard[foo] spec.hard[foo] spec.hard[foo] spec.hard[pods]",
+            ),
+            (r#"{"hard":{"cpu":"1"},"scopes":["BestEffort"]}"#, "spec.scopes"),
+            (
+                r#"{"scopes":["Terminating","x","NotTerminating"]}"#,
+                "spec.scopes spec.scopes",
+            ),
+            (
+                r#"{"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In","values":["a"]}]}}"#,
+                "",
+            ),
+            (
+                r#"{"scopeSelector":{"matchExpressions":[{"scopeName":"x","operator":"In"},
+                    {"scopeName":"Terminating","operator":"NotIn","values":["a"]},{"scopeName":"NotTerminating","operator":"y"}]}}"#,
+                "scopeName values operator operator operator ",
+            ),
+        ] {
+            let quota: ResourceQuota = read(&format!(r#"{{"spec":{spec}}}"#));
+            let found = lines(&ResourceQuotaStrategy.validate(&context(), &quota));
+            let fields: Vec<&str> = found.lines().filter_map(|line| line.split(": ").next()).collect();
+            let told = fields.join(" ").replace("spec.scopeSelector.matchExpressions.", "");
+            assert_eq!(
+                told.replace("spec.scopeSelector.matchExpressions", ""),
+                expected,
+                "{spec}"
+            );
+        }
     }
 }

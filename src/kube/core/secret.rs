@@ -3,11 +3,13 @@
 use keelson_api::core::v1::Secret;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_registry::{Context, KindCode, Strategy};
+use x509_parser::pem::Pem;
 
 use super::data::{self, IMMUTABLE as MARKED};
 use crate::cells;
-use crate::typed::IMMUTABLE;
+use crate::typed::{IMMUTABLE, object_fault};
 
+const TLS: &str = "kubernetes.io/tls";
 const SERVICE_ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 
 /// Registers the rules of secrets.
@@ -23,6 +25,13 @@ struct SecretStrategy;
 
 impl Strategy for SecretStrategy {
     type Object = Secret;
+
+    fn warnings(&self, new: &Secret, _old: Option<&Secret>) -> Vec<String> {
+        let is_pair = new.r#type == TLS;
+        let part = |key: &str| new.data.get(key).map_or(&[][..], |bytes| bytes);
+        let fault = is_pair.then(|| pair_fault(part("tls.crt"), part("tls.key")));
+        fault.flatten().into_iter().collect()
+    }
 
     fn prepare_for_update(&self, _context: &Context, new: &mut Secret, old: &Secret) {
         if new.r#type.is_empty() {
@@ -80,13 +89,50 @@ fn validate(secret: &Secret) -> ErrorList {
         "kubernetes.io/ssh-auth" if secret.data.get("ssh-privatekey").is_none_or(|k| k.is_empty()) => {
             require(&["ssh-privatekey"]);
         }
-        "kubernetes.io/tls" => {
+        TLS => {
             let absent: Vec<&str> = ["tls.crt", "tls.key"].into_iter().filter(|key| missing(key)).collect();
             require(&absent);
         }
         _ => {}
     }
     errors
+}
+
+/// Why a certificate and its key can't be found in their texts, in Go's words.
+fn pair_fault(certificate: &[u8], key: &[u8]) -> Option<String> {
+    const CERTIFICATE: &str = "CERTIFICATE";
+    let labels = |text: &[u8]| -> Vec<String> {
+        let blocks = Pem::iter_from_buffer(text).filter_map(Result::ok);
+        blocks.map(|block| block.label).collect()
+    };
+    let is_key = |label: &String| label == "PRIVATE KEY" || label.ends_with(" PRIVATE KEY");
+    let (certificates, keys) = (labels(certificate), labels(key));
+    let text = match certificates.as_slice() {
+        found if found.iter().any(|label| label == CERTIFICATE) => None,
+        [] => Some("tls: failed to find any PEM data in certificate input".to_owned()),
+        [one] if one.ends_with("PRIVATE KEY") => Some(
+            "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may \
+             have been switched"
+                .to_owned(),
+        ),
+        others => Some(format!(
+            "tls: failed to find \"CERTIFICATE\" PEM block in certificate input after skipping PEM blocks of the following \
+             types: [{}]",
+            others.join(" ")
+        )),
+    };
+    text.or_else(|| match keys.as_slice() {
+        found if found.iter().any(is_key) => None,
+        [] => Some("tls: failed to find any PEM data in key input".to_owned()),
+        [one] if one == CERTIFICATE => {
+            Some("tls: found a certificate rather than a key in the PEM for the private key".to_owned())
+        }
+        others => Some(format!(
+            "tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key input after skipping PEM blocks of \
+             the following types: [{}]",
+            others.join(" ")
+        )),
+    })
 }
 
 /// Whether the secret says whose token it holds.
@@ -100,12 +146,7 @@ fn docker_config(secret: &Secret, key: &str, path: &Path) -> Option<FieldError> 
     let Some(bytes) = secret.data.get(key) else {
         return Some(FieldError::required(&path.key(key), ""));
     };
-    let fault = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(bytes).err()?;
-    let text = if fault.is_eof() {
-        "unexpected end of JSON input".to_owned()
-    } else {
-        fault.to_string()
-    };
+    let text = object_fault(bytes, "map[string]interface {}")?;
     Some(FieldError::invalid(&path.key(key), "<secret contents redacted>", text))
 }
 
@@ -179,5 +220,24 @@ mod tests {
              immutable: Forbidden: field is immutable when `immutable` is set\n\
              data: Forbidden: field is immutable when `immutable` is set"
         );
+    }
+
+    #[test]
+    fn pairs_are_of_a_certificate_and_a_key() {
+        let block = |label: &str| format!("-----BEGIN {label}-----\nAAAA\n-----END {label}-----\n");
+        let (certificate, key, other) = (block("CERTIFICATE"), block("EC PRIVATE KEY"), block("X"));
+        for (one, two, expected) in [
+            (&certificate, &key, None),
+            (&String::new(), &key, Some("find any PEM data in certificate input")),
+            (&key, &certificate, Some("may have been switched")),
+            (&other, &key, Some("following types: [X]")),
+            (&certificate, &String::new(), Some("find any PEM data in key input")),
+            (&certificate, &certificate, Some("a certificate rather than a key")),
+            (&certificate, &other, Some("following types: [X]")),
+        ] {
+            let found = pair_fault(one.as_bytes(), two.as_bytes());
+            assert_eq!(found.is_some(), expected.is_some());
+            assert!(found.unwrap_or_default().contains(expected.unwrap_or_default()));
+        }
     }
 }

@@ -90,6 +90,9 @@ impl Strategy for EndpointSliceStrategy {
 }
 
 fn check(f: &mut Faults<'_>, slice: &EndpointSlice) {
+    if slice.address_type.is_empty() {
+        f.at("addressType").required("");
+    }
     if slice.ports.len() > MOST_PORTS {
         f.at("ports").too_many(slice.ports.len(), MOST_PORTS);
         return;

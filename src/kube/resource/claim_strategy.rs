@@ -3,20 +3,19 @@
 use std::collections::HashSet;
 
 use keelson_api::resource_k8s_io::v1::{
-    AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim, ResourceClaimConsumerReference,
-    ResourceClaimStatus, ResourceClaimTemplate,
+    DeviceRequestAllocationResult, ResourceClaim, ResourceClaimStatus, ResourceClaimTemplate,
 };
 use keelson_api::resource_k8s_io::{v1beta1, v1beta2};
-use keelson_machinery::equality;
-use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::write::Part;
 use keelson_registry::{Answer, Confirming, Context, Kept, KindCode, Strategy};
 
-use super::claim;
+use super::allocation::{self, DeviceKey, key_of_device, key_of_result};
 use super::claim_access::{of_binding, of_drivers, of_requests, of_results};
+use super::{claim, requests};
 use crate::cells;
+use crate::faults;
 use crate::status_alone::StatusAlone;
-use crate::typed::{self, IMMUTABLE};
 
 /// Registers the rules of claims and of templates of them, in all versions.
 pub fn register(code: &mut KindCode) {
@@ -27,8 +26,7 @@ pub fn register(code: &mut KindCode) {
         .cells(cells::resource::RESOURCE_CLAIM);
     code.kind::<ResourceClaimTemplate>()
         .strategy(ClaimTemplateStrategy)
-        .defaults(claim::v1::template)
-        .kept([Kept::at("spec")]);
+        .defaults(claim::v1::template);
     code.kind::<v1beta2::ResourceClaim>().defaults(claim::v1beta2::claim);
     code.kind::<v1beta2::ResourceClaimTemplate>()
         .defaults(claim::v1beta2::template);
@@ -54,8 +52,18 @@ impl Strategy for ClaimStrategy {
         drop_given_back(&mut new.status, &old.status);
     }
 
+    fn validate(&self, _context: &Context, object: &ResourceClaim) -> ErrorList {
+        let path = Path::new("spec").child("devices");
+        faults::at(&path, |f| requests::claim(f, &object.spec.devices))
+    }
+
+    /// What is asked for never changes: another rule says so, and nothing else is told.
+    fn validate_update(&self, _context: &Context, _new: &ResourceClaim, _old: &ResourceClaim) -> ErrorList {
+        ErrorList::default()
+    }
+
     fn validate_status_update(&self, _context: &Context, new: &ResourceClaim, old: &ResourceClaim) -> ErrorList {
-        validate_status(new, old)
+        faults::at(&Path::new("status"), |f| allocation::check(f, new, old))
     }
 
     fn confirm<'a>(
@@ -82,6 +90,26 @@ impl Strategy for ClaimStrategy {
 impl Strategy for ClaimTemplateStrategy {
     type Object = ResourceClaimTemplate;
 
+    fn validate(&self, _context: &Context, object: &ResourceClaimTemplate) -> ErrorList {
+        faults::at(&Path::new("spec"), |f| {
+            let meta = &object.spec.metadata;
+            f.at("metadata").annotations("annotations", &meta.annotations);
+            f.at("metadata").labels("labels", &meta.labels);
+            requests::claim(&mut f.at("spec").at("devices"), &object.spec.spec.devices);
+        })
+    }
+
+    fn validate_update(
+        &self,
+        context: &Context,
+        new: &ResourceClaimTemplate,
+        old: &ResourceClaimTemplate,
+    ) -> ErrorList {
+        let mut errors = self.validate(context, new);
+        errors.extend(Kept::at("spec").fault(new, old));
+        errors
+    }
+
     fn confirm<'a>(
         &'a self,
         context: &'a Context,
@@ -105,71 +133,10 @@ async fn of_status(context: &Context, new: &ResourceClaimStatus, old: &ResourceC
     errors
 }
 
-fn results(status: &ResourceClaimStatus) -> &[DeviceRequestAllocationResult] {
+/// The devices that a claim has.
+pub fn results(status: &ResourceClaimStatus) -> &[DeviceRequestAllocationResult] {
     let allocation = status.allocation.as_ref();
     allocation.map_or(&[], |allocation| &allocation.devices.results)
-}
-
-/// All that there is of a consumer.
-fn consumer(one: &ResourceClaimConsumerReference) -> [&str; 4] {
-    [&one.api_group, &one.resource, &one.name, &one.uid]
-}
-
-/// A status speaks of devices that the claim has, and a claim that is bound stays so until it is given back.
-fn validate_status(new: &ResourceClaim, old: &ResourceClaim) -> ErrorList {
-    let (now, was, path) = (&new.status, &old.status, Path::new("status"));
-    let mut errors = ErrorList::default();
-    let allocated: HashSet<DeviceKey> = results(now).iter().map(key_of_result).collect();
-    for (place, device) in now.devices.iter().enumerate() {
-        let key = key_of_device(device);
-        if !allocated.contains(&key) {
-            let text = "must be an allocated device in the claim";
-            errors.push(FieldError::invalid(
-                &path.child("devices").index(place),
-                shown(&key),
-                text,
-            ));
-        }
-    }
-    let reserved = path.child("reservedFor");
-    if now.allocation.is_none() && !now.reserved_for.is_empty() {
-        let text = "may not be specified when `allocated` is not set";
-        errors.push(FieldError::forbidden(&reserved, text));
-    } else if new.metadata.deletion_timestamp.is_some() && {
-        let were: HashSet<[&str; 4]> = was.reserved_for.iter().map(consumer).collect();
-        !now.reserved_for.iter().all(|one| were.contains(&consumer(one)))
-    } {
-        let text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set";
-        errors.push(FieldError::forbidden(&reserved, text));
-    }
-    if let (Some(now), Some(was)) = (&now.allocation, &was.allocation)
-        && !equality::equal(&**now, &**was)
-    {
-        errors.push(FieldError::invalid(
-            &path.child("allocation"),
-            typed::shown(&**now),
-            IMMUTABLE,
-        ));
-    }
-    errors
-}
-
-/// Driver, pool, device and share.
-type DeviceKey = (String, String, String, Option<String>);
-
-fn key_of_result(result: &DeviceRequestAllocationResult) -> DeviceKey {
-    let share = result.share_id.clone();
-    (result.driver.clone(), result.pool.clone(), result.device.clone(), share)
-}
-
-fn key_of_device(device: &AllocatedDeviceStatus) -> DeviceKey {
-    let share = device.share_id.clone();
-    (device.driver.clone(), device.pool.clone(), device.device.clone(), share)
-}
-
-fn shown((driver, pool, device, share): &DeviceKey) -> BadValue {
-    let share = share.as_deref().unwrap_or_default();
-    BadValue::json(serde_json::json!({"Driver": driver, "Pool": pool, "Device": device, "ShareID": share}).to_string())
 }
 
 /// What was said of devices that the claim no longer has.
@@ -187,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_status_speaks_of_devices_that_the_claim_has() {
-        let bound = r#""allocation":{"devices":{"results":[{"driver":"d","pool":"p","device":"a"}]}}"#;
+        let bound = r#""allocation":{"devices":{"results":[{"request":"r","driver":"d","pool":"p","device":"a"}]}}"#;
         let other = bound.replace("\"a\"", "\"b\"");
         let device = |name: &str| format!(r#""devices":[{{"driver":"d","pool":"p","device":"{name}"}}]"#);
         let reserved = r#""reservedFor":[{"resource":"pods","name":"p","uid":"u"}]"#;
@@ -205,7 +172,10 @@ mod tests {
             (bound.to_owned(), format!("{bound},{reserved}"), ""),
         ] {
             let claim = |status: &str, metadata: &str| -> ResourceClaim {
-                read(&format!(r#"{{"metadata":{metadata},"status":{{{status}}}}}"#))
+                let spec = r#"{"devices":{"requests":[{"name":"r"}]}}"#;
+                read(&format!(
+                    r#"{{"metadata":{metadata},"spec":{spec},"status":{{{status}}}}}"#
+                ))
             };
             let found = |metadata: &str| {
                 let (new, old) = (claim(&new, metadata), claim(&old, "{}"));

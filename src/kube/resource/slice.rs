@@ -1,10 +1,13 @@
 //! Slices of devices.
 
 use keelson_api::resource_k8s_io::v1::ResourceSlice;
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_machinery::time::Time;
 use keelson_registry::{Context, Kept, KindCode, Strategy};
 
+use super::slice_rules;
 use crate::cells;
+use crate::faults;
 use crate::metadata;
 
 const KEPT: &[Kept] = &[
@@ -18,7 +21,6 @@ pub fn register(code: &mut KindCode) {
     code.kind::<ResourceSlice>()
         .strategy(ResourceSliceStrategy)
         .metadata_checks(metadata::CHANGE)
-        .kept(KEPT)
         .cells(cells::resource::RESOURCE_SLICE);
 }
 
@@ -31,6 +33,18 @@ impl Strategy for ResourceSliceStrategy {
     /// Every kubelet lists the slices of its node.
     fn is_indexed(&self) -> bool {
         true
+    }
+
+    fn validate(&self, _context: &Context, object: &ResourceSlice) -> ErrorList {
+        faults::at(&Path::new("spec"), |f| slice_rules::check(f, &object.spec, None))
+    }
+
+    fn validate_update(&self, _context: &Context, new: &ResourceSlice, old: &ResourceSlice) -> ErrorList {
+        let mut errors = faults::at(&Path::new("spec"), |f| {
+            slice_rules::check(f, &new.spec, Some(&old.spec));
+        });
+        errors.extend(KEPT.iter().filter_map(|field| field.fault(new, old)));
+        errors
     }
 
     fn prepare_for_create(&self, context: &Context, object: &mut ResourceSlice) {

@@ -1,12 +1,18 @@
 //! Drivers of volumes.
 
-use keelson_api::storage_k8s_io::v1::CSIDriver;
+use keelson_api::storage_k8s_io::v1::{CSIDriver, CSIDriverSpec};
 use keelson_machinery::equality;
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::{Context, Kept, KindCode, Strategy};
 
 use crate::cells;
+use crate::faults::{self, Faults, Unique};
 use crate::metadata;
 
+const FS_GROUP_POLICIES: [&str; 3] = ["File", "None", "ReadWriteOnceWithFSType"];
+/// Bounds of how long a token is valid.
+const SECONDS_MIN: i64 = 600;
+const SECONDS_MAX: i64 = 1 << 32;
 const KEPT: &[Kept] = &[
     Kept {
         told: "spec.attachedRequired",
@@ -46,12 +52,59 @@ impl Strategy for CsiDriverStrategy {
         drop_disabled(object, None);
     }
 
+    fn validate(&self, _context: &Context, object: &CSIDriver) -> ErrorList {
+        faults::at(&Path::new("spec"), |f| check(f, &object.spec))
+    }
+
+    fn validate_update(&self, context: &Context, new: &CSIDriver, _old: &CSIDriver) -> ErrorList {
+        self.validate(context, new)
+    }
+
     /// Changes are counted from whatever number the object was made with.
     fn prepare_for_update(&self, _context: &Context, new: &mut CSIDriver, old: &CSIDriver) {
         drop_disabled(new, Some(old));
         if !equality::equal(&new.spec, &old.spec) {
             new.metadata.generation = old.metadata.generation + 1;
         }
+    }
+}
+
+fn check(f: &mut Faults<'_>, spec: &CSIDriverSpec) {
+    if let Some(policy) = spec.fs_group_policy.as_deref() {
+        f.at("fsGroupPolicy").one_of(policy, &FS_GROUP_POLICIES);
+    }
+    let mut audiences = Unique::default();
+    f.each("tokenRequests", &spec.token_requests, |f, request| {
+        if !audiences.check(&mut f.at("audience"), &request.audience) {
+            return;
+        }
+        let mut f = f.at("expirationSeconds");
+        match request.expiration_seconds {
+            Some(seconds) if seconds < SECONDS_MIN => {
+                f.invalid(seconds, "may not specify a duration less than 10 minutes")
+            }
+            Some(seconds) if seconds > SECONDS_MAX => {
+                f.invalid(seconds, "may not specify a duration larger than 2^32 seconds");
+            }
+            _ => {}
+        }
+    });
+    for mode in &spec.volume_lifecycle_modes {
+        f.at("volumeLifecycleModes").one_of(mode, &["Persistent", "Ephemeral"]);
+    }
+    if let Some(seconds) = spec
+        .node_allocatable_update_period_seconds
+        .filter(|seconds| *seconds < 10)
+    {
+        f.at("nodeAllocatableUpdatePeriodSeconds")
+            .invalid(seconds, "must be greater than or equal to 10 seconds");
+    }
+    if let Some(is_secret) = spec
+        .service_account_token_in_secrets
+        .filter(|_| spec.token_requests.is_empty())
+    {
+        let text = "serviceAccountTokenInSecrets is set but no tokenRequests are specified";
+        f.at("serviceAccountTokenInSecrets").invalid(is_secret, text);
     }
 }
 

@@ -8,8 +8,13 @@ use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
+use crate::core::volume_source;
+use crate::faults::{self, Faults, Unique};
 use crate::metadata;
 use crate::typed::{IMMUTABLE, shown};
+
+/// Longest name that a driver has for a node, in bytes.
+const ID_MAX: usize = 256;
 
 /// Registers the rules of these nodes.
 pub fn register(code: &mut KindCode) {
@@ -25,7 +30,18 @@ struct CsiNodeStrategy;
 impl Strategy for CsiNodeStrategy {
     type Object = CSINode;
 
-    fn validate_update(&self, _context: &Context, new: &CSINode, old: &CSINode) -> ErrorList {
+    fn validate(&self, _context: &Context, object: &CSINode) -> ErrorList {
+        let mut names = Unique::default();
+        faults::at(&Path::new("spec"), |f| {
+            f.each("drivers", &object.spec.drivers, |f, one| {
+                driver(f, one);
+                names.check(&mut f.at("name"), &one.name);
+            });
+        })
+    }
+
+    fn validate_update(&self, context: &Context, new: &CSINode, old: &CSINode) -> ErrorList {
+        let mut errors = self.validate(context, new);
         let path = Path::new("spec").child("drivers");
         // Names are unique: another rule says so.
         let by_name: HashMap<&str, &CSINodeDriver> =
@@ -34,10 +50,29 @@ impl Strategy for CsiNodeStrategy {
             let new = by_name.get(old.name.as_str())?;
             Some((lasting(new), lasting(old)))
         });
-        pairs
-            .filter(|(new, old)| !equality::equal(new, old))
-            .map(|(new, _)| FieldError::invalid(&path, shown(&new), IMMUTABLE))
-            .collect()
+        let changed = pairs.filter(|(new, old)| !equality::equal(new, old));
+        errors.extend(changed.map(|(new, _)| FieldError::invalid(&path, shown(&new), IMMUTABLE)));
+        errors
+    }
+}
+
+fn driver(f: &mut Faults<'_>, driver: &CSINodeDriver) {
+    volume_source::driver(&mut f.at("name"), &driver.name);
+    let id = driver.node_id.as_str();
+    f.at("nodeID").filled(id);
+    if id.len() > ID_MAX {
+        f.at("nodeID")
+            .invalid(id, format!("must be {ID_MAX} characters or less"));
+    }
+    if let Some(count) = driver.allocatable.as_ref().and_then(|a| a.count) {
+        f.at("allocatable").at("count").non_negative(count.into());
+    }
+    // Faults of keys are told at the driver.
+    let mut keys = Unique::default();
+    for key in &driver.topology_keys {
+        f.filled(key);
+        keys.check(f, key);
+        f.qualified(key);
     }
 }
 

@@ -3,6 +3,7 @@
 mod csi_driver;
 mod csi_node;
 mod csi_storage_capacity;
+mod parameters;
 mod storage_class;
 mod volume_attachment;
 mod volume_attributes_class;

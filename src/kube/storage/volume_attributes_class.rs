@@ -1,9 +1,12 @@
 //! Classes of attributes of volumes.
 
 use keelson_api::storage_k8s_io::v1::VolumeAttributesClass;
-use keelson_registry::{Kept, KindCode};
+use keelson_machinery::field::ErrorList;
+use keelson_registry::{Context, Kept, KindCode, Strategy};
 
+use super::parameters;
 use crate::cells;
+use crate::faults;
 
 const KEPT: &[Kept] = &[
     Kept {
@@ -19,6 +22,34 @@ const KEPT: &[Kept] = &[
 /// Registers the rules of these classes.
 pub fn register(code: &mut KindCode) {
     code.kind::<VolumeAttributesClass>()
-        .kept(KEPT)
+        .strategy(VolumeAttributesClassStrategy)
         .cells(cells::storage::VOLUME_ATTRIBUTES_CLASS);
+}
+
+/// The rules of these classes.
+struct VolumeAttributesClassStrategy;
+
+impl Strategy for VolumeAttributesClassStrategy {
+    type Object = VolumeAttributesClass;
+
+    fn validate(&self, _context: &Context, class: &VolumeAttributesClass) -> ErrorList {
+        faults::of_object(|f| {
+            parameters::driver(&mut f.at("driverName"), &class.driver_name);
+            parameters::check(&mut f.at("parameters"), &class.parameters);
+            if class.parameters.is_empty() {
+                f.at("parameters").required("must contain at least one key/value pair");
+            }
+        })
+    }
+
+    fn validate_update(
+        &self,
+        context: &Context,
+        new: &VolumeAttributesClass,
+        old: &VolumeAttributesClass,
+    ) -> ErrorList {
+        let mut errors: ErrorList = KEPT.iter().filter_map(|field| field.fault(new, old)).collect();
+        errors.extend(self.validate(context, new));
+        errors
+    }
 }

@@ -44,7 +44,8 @@ impl Kept {
         })
     }
 
-    fn fault(&self, new: &dyn Object, old: &dyn Object) -> Option<FieldError> {
+    /// A fault if the field has changed.
+    pub fn fault(&self, new: &dyn Object, old: &dyn Object) -> Option<FieldError> {
         let (now, was) = (value(new, self.path), value(old, self.path));
         if equality::equal_values(now, was) {
             return None;

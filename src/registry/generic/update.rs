@@ -301,12 +301,12 @@ impl Resource {
             &Path::root(),
             &self.checks,
         ));
-        errors.extend(kept::faults(&self.kept, new, old));
         errors.extend(match part {
             Part::Status => self.strategy.validate_status_update(context, new, old),
             Part::Named(name) => self.strategy.validate_subresource(context, name, new, old),
             Part::Main | Part::Internal => self.strategy.validate_update(context, new, old),
         });
+        errors.extend(kept::faults(&self.kept, new, old));
         let write = Confirming {
             part,
             new,

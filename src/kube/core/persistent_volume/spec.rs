@@ -46,7 +46,6 @@ pub fn check(f: &mut Faults<'_>, spec: &PersistentVolumeSpec, name: &str, old: O
 }
 
 /// Checks a specification that stands in another object: a volume that comes of no claim.
-#[cfg_attr(not(test), expect(dead_code, reason = "for kinds whose rules are not written yet"))]
 pub fn check_inline(f: &mut Faults<'_>, spec: &PersistentVolumeSpec, name: &str) {
     for (field, is_there) in [
         ("claimRef", spec.claim_ref.is_some()),
@@ -79,7 +78,6 @@ pub fn check_inline(f: &mut Faults<'_>, spec: &PersistentVolumeSpec, name: &str)
         let text = "may not specify volumeMode other than Filesystem in the context of inline volumes";
         f.at("volumeMode").forbidden(text);
     }
-    attributes_class(f, spec);
 }
 
 fn capacity(f: &mut Faults<'_>, spec: &PersistentVolumeSpec) {

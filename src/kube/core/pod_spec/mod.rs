@@ -21,4 +21,5 @@ pub use container::plain_image;
 pub use defaults::{of_pod, of_template};
 pub use options::Options;
 pub use qos::class;
+pub use resources::overhead;
 pub use validate::{MIRROR, check, check_template, template};

@@ -1,0 +1,441 @@
+//! What a slice says of devices: where they are, their attributes and capacities, and what they share.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::LazyLock;
+
+use keelson_api::core::v1::NodeSelector;
+use keelson_api::resource_k8s_io::v1::{
+    CapacityRequestPolicy, CapacityRequestPolicyRange, Counter, Device, DeviceAttribute, DeviceCapacity,
+    ResourceSliceSpec,
+};
+use keelson_machinery::field::BadValue;
+use keelson_machinery::quantity::Quantity;
+use keelson_machinery::validation::list_value;
+use regex::Regex;
+
+use super::devices::{attribute_name, binding, bounded, pool, taint};
+use crate::core::pod_spec::affinity;
+use crate::core::volume_source;
+use crate::faults::{Faults, Unique};
+use crate::typed::{same_list, shown};
+
+const MOST_DEVICES: usize = 128;
+/// The most of them if they have taints or use counters.
+const MOST_ADVANCED: usize = 64;
+const MOST_SETS: usize = 8;
+const MOST_COUNTERS: usize = 32;
+const MOST_USES: usize = 2;
+const MOST_ATTRIBUTES: usize = 32;
+const MOST_TAINTS: usize = 16;
+const MOST_OPTIONS: usize = 10;
+const TEXT_MAX: usize = 64;
+const ONE_PLACE: &str = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required";
+const ONE_DEVICE_PLACE: &str = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when \
+    `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
+const NO_PLACE: &str = "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to \
+    true in the ResourceSlice spec";
+const UNSET_OR_TRUE: &str = "must be either unset or set to true";
+
+/// Checks a slice. What `old` has is let through.
+pub fn check(f: &mut Faults<'_>, spec: &ResourceSliceSpec, old: Option<&ResourceSliceSpec>) {
+    volume_source::driver(&mut f.at("driver"), &spec.driver);
+    let mut of_pool = f.at("pool");
+    pool(&mut of_pool.at("name"), &spec.pool.name);
+    of_pool
+        .at("resourceSliceCount")
+        .positive(spec.pool.resource_slice_count);
+    if spec.pool.generation < 0 {
+        let text = "must be greater than or equal to zero";
+        of_pool.at("generation").invalid(spec.pool.generation, text);
+    }
+    place(f, spec);
+    if !spec.shared_counters.is_empty() && !spec.devices.is_empty() {
+        f.invalid("", "only one of `sharedCounters` or `devices` is allowed");
+    }
+    devices(f, spec, old);
+    bounded(f, "sharedCounters", (&spec.shared_counters, MOST_SETS), |f, set| {
+        counters(f, ("name", &set.name), &set.counters);
+    });
+    let mut sets = Unique::default();
+    f.each(
+        "sharedCounters",
+        spec.shared_counters.iter().take(MOST_SETS),
+        |f, set| {
+            sets.check(f, &set.name);
+        },
+    );
+}
+
+fn devices(f: &mut Faults<'_>, spec: &ResourceSliceSpec, old: Option<&ResourceSliceSpec>) {
+    let is_advanced = |device: &Device| !device.taints.is_empty() || !device.consumes_counters.is_empty();
+    let most = if spec.devices.iter().any(is_advanced) {
+        MOST_ADVANCED
+    } else {
+        MOST_DEVICES
+    };
+    let were: HashMap<&str, &Device> = old
+        .iter()
+        .flat_map(|old| &old.devices)
+        .rev()
+        .map(|d| (d.name.as_str(), d))
+        .collect();
+    let chosen = spec.per_device_node_selection == Some(true);
+    bounded(f, "devices", (&spec.devices, most), |f, one| {
+        device(f, one, were.get(one.name.as_str()).copied(), chosen);
+    });
+    let mut names = Unique::default();
+    f.each(
+        "devices",
+        spec.devices.iter().filter(|_| spec.devices.len() <= most),
+        |f, one| {
+            names.check(f, &one.name);
+        },
+    );
+}
+
+/// The nodes of all devices, said in one way.
+fn place(f: &mut Faults<'_>, spec: &ResourceSliceSpec) {
+    let mut ways = Vec::new();
+    match spec.node_name.as_deref() {
+        None => {}
+        Some("") => f
+            .at("nodeName")
+            .invalid("", "must be either unset or set to a non-empty string"),
+        Some(name) => {
+            ways.push("`nodeName`");
+            f.at("nodeName").subdomain(name);
+        }
+    }
+    if let Some(selector) = spec.node_selector.as_deref() {
+        ways.push("`nodeSelector`");
+        node_selector(&mut f.at("nodeSelector"), selector);
+        if selector.node_selector_terms.len() != 1 {
+            let text = "must have exactly one node selector term";
+            f.at("nodeSelector")
+                .at("nodeSelectorTerms")
+                .invalid(terms(selector), text);
+        }
+    }
+    flag(f, ("allNodes", "`allNodes`"), spec.all_nodes, &mut ways);
+    let each = ("perDeviceNodeSelection", "`perDeviceNodeSelection`");
+    flag(f, each, spec.per_device_node_selection, &mut ways);
+    match ways.len() {
+        0 => f.required(ONE_PLACE),
+        1 => {}
+        _ => f.invalid(
+            format!("{{{}}}", ways.join(", ")),
+            format!("{ONE_PLACE}, but multiple fields are set"),
+        ),
+    }
+}
+
+fn terms(selector: &NodeSelector) -> BadValue {
+    match selector.node_selector_terms.as_slice() {
+        [] => BadValue::null(),
+        terms => list_value(terms.iter().map(|term| term as _)),
+    }
+}
+
+fn node_selector(f: &mut Faults<'_>, selector: &NodeSelector) {
+    affinity::node_selector(f, selector, false);
+}
+
+fn flag(f: &mut Faults<'_>, (name, way): (&str, &'static str), is_set: Option<bool>, ways: &mut Vec<&'static str>) {
+    match is_set {
+        Some(true) => ways.push(way),
+        Some(false) => f.at(name).invalid(false, UNSET_OR_TRUE),
+        None => {}
+    }
+}
+
+fn device(f: &mut Faults<'_>, device: &Device, old: Option<&Device>, is_placed: bool) {
+    f.at("name").label(&device.name);
+    let count = device.attributes.len() + device.capacity.len();
+    if count > MOST_ATTRIBUTES {
+        let text = format!("the total number of attributes and capacities must not exceed {MOST_ATTRIBUTES}");
+        f.invalid(i64::try_from(count).unwrap_or(i64::MAX), text);
+    }
+    for name in device.attributes.keys() {
+        attribute_name(&mut f.at("attributes"), name);
+    }
+    f.each_key("attributes", &device.attributes, |f, _, value| attribute(f, value));
+    for name in device.capacity.keys() {
+        attribute_name(&mut f.at("capacity"), name);
+    }
+    let is_shared = device.allow_multiple_allocations == Some(true);
+    f.each_key("capacity", &device.capacity, |f, _, amount| {
+        capacity(f, amount, is_shared)
+    });
+    if old.is_none_or(|old| !same_list(&old.taints, &device.taints)) {
+        bounded(f, "taints", (&device.taints, MOST_TAINTS), |f, one| taint(f, one, None));
+    }
+    bounded(
+        f,
+        "consumesCounters",
+        (&device.consumes_counters, MOST_USES),
+        |f, uses| {
+            counters(f, ("counterSet", &uses.counter_set), &uses.counters);
+        },
+    );
+    let mut sets = Unique::default();
+    f.each(
+        "consumesCounters",
+        device.consumes_counters.iter().take(MOST_USES),
+        |f, uses| {
+            sets.check(f, &uses.counter_set);
+        },
+    );
+    match is_placed {
+        true => device_place(f, device),
+        false if device.node_name.is_some() || device.node_selector.is_some() || device.all_nodes.is_some() => {
+            f.invalid(BadValue::null(), NO_PLACE);
+        }
+        false => {}
+    }
+    binding(f, &device.binding_conditions, &device.binding_failure_conditions);
+}
+
+fn device_place(f: &mut Faults<'_>, device: &Device) {
+    let mut ways = Vec::new();
+    match device.node_name.as_deref() {
+        None => {}
+        Some("") => f.at("nodeName").invalid("", "must not be empty"),
+        Some(name) => {
+            ways.push("`nodeName`");
+            f.at("nodeName").subdomain(name);
+        }
+    }
+    if let Some(selector) = device.node_selector.as_deref() {
+        ways.push("`nodeSelector`");
+        node_selector(&mut f.at("nodeSelector"), selector);
+    }
+    flag(f, ("allNodes", "`allNodes`"), device.all_nodes, &mut ways);
+    match ways.len() {
+        0 => f.required(ONE_DEVICE_PLACE),
+        1 => {}
+        _ => f.invalid(format!("{{{}}}", ways.join(", ")), ONE_DEVICE_PLACE),
+    }
+}
+
+/// An attribute has one value.
+fn attribute(f: &mut Faults<'_>, value: &DeviceAttribute) {
+    let text = value.string.as_deref();
+    if text.is_some_and(|text| text.len() > TEXT_MAX) {
+        f.at("string").too_long(TEXT_MAX);
+    }
+    if let Some(version) = value.version.as_deref() {
+        let mut f = f.at("version");
+        if !VERSION.as_ref().is_some_and(|form| form.is_match(version)) {
+            f.invalid(version, "must be a string compatible with semver.org spec 2.0.0");
+        }
+        if version.len() > TEXT_MAX {
+            f.too_long(TEXT_MAX);
+        }
+    }
+    let are_there = [
+        value.int.is_some(),
+        value.bool.is_some(),
+        text.is_some(),
+        value.version.is_some(),
+    ];
+    match are_there.iter().filter(|is_there| **is_there).count() {
+        0 => f.invalid("", "exactly one value must be specified"),
+        1 => {}
+        _ => f.invalid(shown(value), "exactly one value must be specified"),
+    }
+}
+
+/// A version as semver.org has it.
+static VERSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let number = r"(0|[1-9][0-9]*)";
+    let before = r"(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)";
+    let build = "[0-9a-zA-Z-]+";
+    let form = format!(r"^{number}\.{number}\.{number}(-{before}(\.{before})*)?(\+{build}(\.{build})*)?$");
+    Regex::new(&form).ok()
+});
+
+fn capacity(f: &mut Faults<'_>, capacity: &DeviceCapacity, is_shared: bool) {
+    let Some(policy) = capacity.request_policy.as_deref() else {
+        return;
+    };
+    let mut f = f.at("requestPolicy");
+    if !is_shared {
+        return f.forbidden("allowMultipleAllocations must be true");
+    }
+    match (policy.valid_values.is_empty(), policy.valid_range.as_deref()) {
+        (false, Some(_)) => f.forbidden(
+            r#"exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time"#,
+        ),
+        (false, None) => values(&mut f, policy, &capacity.value),
+        (true, Some(range)) => match &policy.default {
+            None => f.at("default").required("required when validRange is defined"),
+            Some(default) => in_range(&mut f.at("validRange"), default, range, &capacity.value),
+        },
+        (true, None) => {}
+    }
+}
+
+/// Amounts of which one can be asked for, in their order.
+fn values(f: &mut Faults<'_>, policy: &CapacityRequestPolicy, all: &Quantity) {
+    let Some(default) = &policy.default else {
+        return f.at("default").required("required when validValues is defined");
+    };
+    let values = policy.valid_values.as_slice();
+    for (place, pair) in values.windows(2).enumerate() {
+        if let [one, next] = pair
+            && one > next
+        {
+            let text = "values must be sorted in ascending order";
+            f.at("validValues").index(place + 1).invalid(next.as_str(), text);
+        }
+    }
+    bounded(f, "validValues", (values, MOST_OPTIONS), |f, value| {
+        if value > all {
+            let text = format!("option is larger than capacity value: {}", all.as_str());
+            f.invalid(value.as_str(), text);
+        }
+    });
+    let mut seen = HashSet::new();
+    f.each("validValues", values.iter().take(MOST_OPTIONS), |f, value| {
+        if !seen.insert(value.value()) {
+            f.duplicate(value.value().to_string());
+        }
+    });
+    if values.len() > MOST_OPTIONS || !values.contains(default) {
+        let text = "default value is not valid according to the requestPolicy";
+        f.at("validValues").invalid(default.as_str(), text);
+    }
+}
+
+fn in_range(f: &mut Faults<'_>, default: &Quantity, range: &CapacityRequestPolicyRange, all: &Quantity) {
+    let Some(min) = &range.min else {
+        return f.at("min").required("required when validRange is defined");
+    };
+    let mut in_order = |at: &str, less: &Quantity, more: &Quantity, (value, text): (&Quantity, &str)| {
+        if less > more {
+            f.at(at).invalid(value.as_str(), text);
+        }
+    };
+    let larger = |what: &str| format!("{what} is larger than capacity value: {}", all.as_str());
+    in_order("min", min, all, (min, &larger("min")));
+    in_order(
+        "min",
+        min,
+        default,
+        (default, &format!("default is less than min: {}", min.as_str())),
+    );
+    if let Some(max) = &range.max {
+        in_order(
+            "max",
+            min,
+            max,
+            (min, &format!("min is larger than max: {}", max.as_str())),
+        );
+        in_order("max", max, all, (max, &larger("max")));
+        in_order(
+            "max",
+            default,
+            max,
+            (default, &format!("default is more than max: {}", max.as_str())),
+        );
+    }
+    let Some(step) = &range.step else { return };
+    let first = min.plus(step);
+    in_order(
+        "step",
+        &first,
+        all,
+        (step, &larger(&format!("one step {}", first.as_str()))),
+    );
+    for value in std::iter::once(default).chain(&range.max) {
+        let rest = value.value().wrapping_sub(min.value()).checked_rem(step.value());
+        if rest.is_some_and(|rest| rest != 0) {
+            let (step, min) = (step.as_str(), min.as_str());
+            let text = format!("value is not a multiple of a given step ({step}) from ({min})");
+            f.at("step").invalid(value.as_str(), text);
+        }
+    }
+}
+
+/// A set of counters by its name.
+fn counters(f: &mut Faults<'_>, (field, name): (&str, &str), counters: &BTreeMap<String, Counter>) {
+    f.at(field).filled_label(name);
+    match counters.len() {
+        0 => f.at("counters").required(""),
+        count if count > MOST_COUNTERS => f.at("counters").too_many(count, MOST_COUNTERS),
+        _ => counters.keys().for_each(|name| f.at("counters").label(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::of_object;
+    use crate::testing::{lines, read};
+
+    fn fields(spec: &str) -> String {
+        let of: ResourceSliceSpec = read(&format!(
+            r#"{{"driver":"d","pool":{{"name":"p","resourceSliceCount":1}},{spec}}}"#
+        ));
+        let found = lines(&of_object(|f| check(f, &of, None)));
+        let fields: Vec<&str> = found.lines().filter_map(|line| line.split(": ").next()).collect();
+        fields.join(" ").replace("devices[0].", "")
+    }
+
+    #[test]
+    fn a_slice_is_of_nodes_said_in_one_way() {
+        for (spec, expected) in [
+            (r#""nodeName":"n""#, ""),
+            (r#""allNodes":true"#, ""),
+            (r#""allNodes":false"#, "allNodes <nil>"),
+            (r#""nodeName":"n","allNodes":true"#, "<nil>"),
+            (
+                r#""nodeName":"n","devices":[{"name":"d","allNodes":true}]"#,
+                "devices[0]",
+            ),
+            (
+                r#""perDeviceNodeSelection":true,"devices":[{"name":"d","allNodes":true}]"#,
+                "",
+            ),
+            (
+                r#""perDeviceNodeSelection":true,"devices":[{"name":"d"},{"name":"d","nodeName":""}]"#,
+                "devices[0] devices[1].nodeName devices[1] devices[1]",
+            ),
+        ] {
+            assert_eq!(fields(spec), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn devices_have_attributes_and_capacities() {
+        for (device, expected) in [
+            (
+                r#""attributes":{"a.b/c":{"int":1},"v":{"version":"1.2.3-rc.1+b"}},"capacity":{"m":{"value":"1"}}"#,
+                "",
+            ),
+            (
+                r#""attributes":{"1":{},"v":{"version":"1.2","int":1}}"#,
+                "attributes attributes[1] attributes[v].version attributes[v]",
+            ),
+            (
+                r#""capacity":{"m":{"value":"1","requestPolicy":{}}}"#,
+                "capacity[m].requestPolicy",
+            ),
+            (
+                r#""allowMultipleAllocations":true,"capacity":{"m":{"value":"4","requestPolicy":{"default":"3","validRange":{"min":"1","max":"5","step":"2"}}}}"#,
+                "capacity[m].requestPolicy.validRange.max",
+            ),
+            (
+                r#""allowMultipleAllocations":true,"capacity":{"m":{"value":"4","requestPolicy":{"default":"3","validValues":["2","1","5"]}}}"#,
+                "capacity[m].requestPolicy.validValues[1] capacity[m].requestPolicy.validValues[2] capacity[m].requestPolicy.validValues",
+            ),
+            (
+                r#""taints":[{"key":"a"}],"consumesCounters":[{"counterSet":"s"}]"#,
+                "taints[0].effect consumesCounters[0].counters",
+            ),
+        ] {
+            let spec = format!(r#""nodeName":"n","devices":[{{"name":"d",{device}}}]"#);
+            assert_eq!(fields(&spec), expected, "{device}");
+        }
+    }
+}
