@@ -74,9 +74,12 @@ impl Strategy for ApiServiceStrategy {
 fn check(f: &mut Faults<'_>, object: &APIService) {
     let (name, spec) = (object.metadata.name.as_str(), &object.spec);
     let expected = format!("{}.{}", spec.version, spec.group);
-    if !name.is_empty() && name != expected && names::path_segment(name).is_empty() {
-        let text = format!("must be `spec.version+\".\"+spec.group`: {expected:?}");
-        f.at("metadata").at("name").invalid(name, text);
+    let generated = object.metadata.generate_name.as_str();
+    for (field, name) in [("generateName", generated), ("name", name)] {
+        if !name.is_empty() && name != expected && names::path_segment(name).is_empty() {
+            let text = format!("must be `spec.version+\".\"+spec.group`: {expected:?}");
+            f.at("metadata").at(field).invalid(name, text);
+        }
     }
     let mut f = f.at("spec");
     match (spec.group.as_str(), spec.version.as_str()) {

@@ -62,7 +62,7 @@ fn own_labels(f: &mut Faults<'_>, job: &Job, newer: bool) {
     let [new_name, old_name] = NAME_LABELS;
     let mut expected = vec![(old_uid, uid), (old_name, name)];
     if newer {
-        expected.extend([(new_uid, uid), (new_uid, uid), (new_name, name)]);
+        expected.extend([(new_uid, uid), (new_name, name)]);
     }
     let labels = &spec.template.metadata.labels;
     for (key, value) in &expected {
