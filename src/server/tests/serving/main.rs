@@ -16,6 +16,7 @@ mod certificates;
 mod churn;
 #[cfg(test)]
 mod conversion;
+#[cfg(test)]
 mod corrupt;
 #[cfg(test)]
 mod deletion;
