@@ -204,7 +204,10 @@ pub fn add_warnings(response: &mut HttpResponse, warnings: &[String]) {
 /// The warnings as far as they fit, each once.
 fn fitting(warnings: &[String]) -> Vec<String> {
     let mut seen = HashSet::new();
-    let texts: Vec<&String> = warnings.iter().filter(|text| seen.insert(*text)).collect();
+    // Who warns may be somebody else: what no header holds is left out.
+    let is_shown = |text: &&String| !text.is_empty() && !text.contains(char::is_control);
+    let shown = warnings.iter().filter(is_shown);
+    let texts: Vec<&String> = shown.filter(|text| seen.insert(*text)).collect();
     let length = |text: &str| text.chars().count();
     let all: usize = texts.iter().map(|text| length(text)).sum();
     let limit = if all > MAX_WARNINGS { MAX_WARNING } else { all };
