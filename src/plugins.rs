@@ -6,37 +6,23 @@ use std::sync::Arc;
 use keelson_options::{ADMISSION_FILE, AdmissionSettings, OptionError};
 use keelson_registry::admission::{Admission, Plugin};
 
-/// The plug-ins that are on. `unbuilt`: names that kube-apiserver knows and this server does not; they have no effect.
-pub(crate) fn switched(
-    plugins: Vec<Arc<dyn Plugin>>,
-    unbuilt: &[&str],
-    settings: &AdmissionSettings,
-) -> Result<Admission, OptionError> {
-    let built = |flag: &'static str, names: &[String]| -> Result<Vec<String>, OptionError> {
-        let mut known = Vec::new();
-        for name in names {
-            if plugins.iter().any(|plugin| plugin.name() == name) {
-                known.push(name.clone());
-            } else if !unbuilt.contains(&name.as_str()) {
-                let word = flag.trim_start_matches('-');
-                return Err(OptionError::flag(flag, format!("{word} plugin {name:?} is unknown")));
-            }
+/// The plug-ins that are on.
+pub(crate) fn switched(plugins: Vec<Arc<dyn Plugin>>, settings: &AdmissionSettings) -> Result<Admission, OptionError> {
+    let is_known = |name: &&String| plugins.iter().any(|plugin| plugin.name() == name.as_str());
+    let check = |flag: &'static str, names: &[String]| match names.iter().find(|name| !is_known(name)) {
+        Some(name) => {
+            let word = flag.trim_start_matches('-');
+            Err(OptionError::flag(flag, format!("{word} plugin {name:?} is unknown")))
         }
-        Ok(known)
+        None => Ok(()),
     };
-    let on = built("--enable-admission-plugins", &settings.on)?;
-    let off = built("--disable-admission-plugins", &settings.off)?;
     let exactly = settings.exactly.as_deref();
-    let exactly = exactly.map(|names| built("--admission-control", names)).transpose()?;
-    for name in settings.on.iter().filter(|name| !on.contains(name)) {
-        tracing::warn!(
-            plugin = name,
-            "An admission plug-in that is switched on is not built yet"
-        );
-    }
-    let admission = match &exactly {
+    check("--enable-admission-plugins", &settings.on)?;
+    check("--disable-admission-plugins", &settings.off)?;
+    check("--admission-control", exactly.unwrap_or_default())?;
+    let admission = match exactly {
         Some(names) => Admission::exactly(plugins, names),
-        None => Admission::switched(plugins, &on, &off),
+        None => Admission::switched(plugins, &settings.on, &settings.off),
     };
     let admission = admission.map_err(|error| OptionError::flag("--enable-admission-plugins", error.to_string()))?;
     configure(&admission, settings)?;
@@ -67,7 +53,7 @@ mod tests {
     }
 
     fn names(settings: &AdmissionSettings) -> Result<Vec<&'static str>, String> {
-        let switched = switched(admission::plugins(), &["PodSecurity"], settings);
+        let switched = switched(admission::plugins(), settings);
         switched
             .map(|admission| admission.names().collect::<Vec<_>>())
             .map_err(|error| error.to_string())
@@ -83,7 +69,7 @@ mod tests {
             })
         };
         assert_eq!(names(&[], &[]).unwrap(), ["NamespaceLifecycle"]);
-        assert_eq!(names(&["PodSecurity"], &["NamespaceLifecycle"]).unwrap(), [""; 0]);
+        assert_eq!(names(&[], &["NamespaceLifecycle"]).unwrap(), [""; 0]);
         assert_eq!(
             names(&["x"], &[]).unwrap_err(),
             "--enable-admission-plugins: enable-admission-plugins plugin \"x\" is unknown"
@@ -98,7 +84,7 @@ mod tests {
                 ..AdmissionSettings::default()
             })
         };
-        assert_eq!(exactly(&["PodSecurity"]).unwrap(), [""; 0]);
+        assert_eq!(exactly(&[]).unwrap(), [""; 0]);
         assert_eq!(exactly(&["NamespaceLifecycle"]).unwrap(), ["NamespaceLifecycle"]);
         assert_eq!(
             exactly(&["SecurityContextDeny"]).unwrap_err(),

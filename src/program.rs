@@ -254,15 +254,12 @@ impl Server {
             self.schemes.push(coordination::scheme());
             coordination::register(&mut self.code);
         }
-        let (mut plugins, unbuilt) = match self.kubernetes {
-            true => (
-                keelson_kube::admission::plugins(&settings.egress),
-                keelson_kube::admission::UNBUILT,
-            ),
-            false => (admission::plugins(), &[][..]),
+        let mut plugins = match self.kubernetes {
+            true => keelson_kube::admission::plugins(&settings.egress),
+            false => admission::plugins(),
         };
         plugins.append(&mut self.plugins);
-        let admission = switched(plugins, unbuilt, &settings.admission)?;
+        let admission = switched(plugins, &settings.admission)?;
         let flow_control = self
             .kubernetes
             .then(|| Box::new(keelson_kube::flowcontrol::Reader) as Box<dyn ReadFlowControl>);
