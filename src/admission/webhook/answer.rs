@@ -15,6 +15,8 @@ use super::review::ReviewVersion;
 
 const GROUP: &str = "admission.k8s.io";
 const KIND: &str = "AdmissionReview";
+/// Kinds of the version v1 that every reader knows.
+const EVERYWHERE: [&str; 5] = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
 const JSON_PATCH: &str = "JSONPatch";
 
 /// What a webhook says.
@@ -106,7 +108,9 @@ fn named_kind(got: &client::Answer, version: ReviewVersion) -> Result<Gvk, Strin
 /// Whether these are of a kind that a reader of reviews knows, or of none.
 fn is_known(api_version: &str, kind: &str) -> bool {
     let versions = [ReviewVersion::V1, ReviewVersion::V1beta1].map(ReviewVersion::api_version);
-    (api_version.is_empty() && kind.is_empty())
+    let is_everywhere = api_version == "v1" && EVERYWHERE.contains(&kind);
+    is_everywhere
+        || (api_version.is_empty() && kind.is_empty())
         || ((api_version.is_empty() || versions.contains(&api_version)) && (kind.is_empty() || kind == KIND))
 }
 
@@ -186,64 +190,62 @@ mod tests {
         format!(r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{response}}}"#)
     }
 
+    fn fault(body: &str, mutates: bool) -> Unusable {
+        let got = read(body, ReviewVersion::V1, mutates);
+        got.map(|answer| answer.allowed).unwrap_err()
+    }
+
     #[test]
-    fn answers_that_are_none_are_told_in_the_words_of_kube_apiserver() {
-        let unreadable = |text: &str| Unusable::Unreadable(text.to_owned());
-        let invalid = |text: &str| Unusable::Invalid(text.to_owned());
-        for (body, mutates, want) in [
+    fn answers_of_other_kinds_are_unreadable() {
+        for (body, want) in [
+            ("", "0-length response with status code: 200 and content type: "),
             (
-                String::new(),
-                false,
-                unreadable("0-length response with status code: 200 and content type: "),
-            ),
-            (review("null"), false, invalid("webhook response was absent")),
-            (
-                review(r#"{"uid":"v"}"#),
-                false,
-                invalid("expected response.uid=\"u\", got \"v\""),
+                r#"{"apiVersion":"admission.k8s.io/v1","kind":"Other"}"#,
+                "no kind \"Other\" is registered for version \"admission.k8s.io/v1\" in scheme \
+                 \"pkg/runtime/scheme.go:111\"",
             ),
             (
-                r#"{"response":{"uid":"u"}}"#.to_owned(),
-                false,
-                invalid("expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind="),
+                r#"{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}"#,
+                "converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",
             ),
             (
-                r#"{"apiVersion":"admission.k8s.io/v1","kind":"Other"}"#.to_owned(),
-                false,
-                unreadable(
-                    "no kind \"Other\" is registered for version \"admission.k8s.io/v1\" in scheme \
-                     \"pkg/runtime/scheme.go:111\"",
-                ),
-            ),
-            (
-                r#"{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}"#.to_owned(),
-                false,
-                unreadable("converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion"),
-            ),
-            (
-                review(r#"{"uid":"u","patch":"W10="}"#),
-                true,
-                invalid("webhook returned response.patch but not response.patchType"),
-            ),
-            (
-                review(r#"{"uid":"u","patchType":"JSONPatch"}"#),
-                true,
-                invalid("webhook returned response.patchType but not response.patch"),
-            ),
-            (
-                review(r#"{"uid":"u","patch":"W10="}"#),
-                false,
-                invalid("validating webhook may not return response.patch"),
-            ),
-            (
-                review(r#"{"uid":"u","patchType":"x"}"#),
-                false,
-                invalid("validating webhook may not return response.patchType"),
+                r#"{"apiVersion":"v1","kind":"Status"}"#,
+                "converting (v1.Status) to (v1.AdmissionReview): unknown conversion",
             ),
         ] {
-            let got = read(&body, ReviewVersion::V1, mutates);
-            assert_eq!(got.map(|answer| answer.allowed).unwrap_err(), want, "{body}");
+            assert_eq!(fault(body, false), Unusable::Unreadable(want.to_owned()), "{body}");
         }
+    }
+
+    #[test]
+    fn answers_that_contradict_the_question_or_themselves_are_invalid() {
+        const PATCH: &str = r#"{"uid":"u","patch":"W10="}"#;
+        for (response, mutates, want) in [
+            ("null", false, "webhook response was absent"),
+            (r#"{"uid":"v"}"#, false, "expected response.uid=\"u\", got \"v\""),
+            (
+                PATCH,
+                true,
+                "webhook returned response.patch but not response.patchType",
+            ),
+            (
+                r#"{"uid":"u","patchType":"JSONPatch"}"#,
+                true,
+                "webhook returned response.patchType but not response.patch",
+            ),
+            (PATCH, false, "validating webhook may not return response.patch"),
+            (
+                r#"{"uid":"u","patchType":"x"}"#,
+                false,
+                "validating webhook may not return response.patchType",
+            ),
+        ] {
+            let want = Unusable::Invalid(want.to_owned());
+            assert_eq!(fault(&review(response), mutates), want, "{response}");
+        }
+        let want = "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=";
+        let got = fault(r#"{"response":{"uid":"u"}}"#, false);
+        assert_eq!(got, Unusable::Invalid(want.to_owned()));
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl MutatingAdmissionPolicy {
     ) -> Result<Vec<Complaint>, StatusError> {
         let is_second = attributes.reinvocation.is_second();
         let namespace = namespace(attributes, &self.shared).await?;
-        let mut complaints = Vec::new();
+        let (mut complaints, mut changed) = (Vec::new(), false);
         for evaluation in evaluations {
             let policy = evaluation.policy;
             let fails_open = policy.definition().fails_open;
@@ -176,14 +176,16 @@ impl MutatingAdmissionPolicy {
                 continue;
             }
             let done = mutate_all(attributes, evaluation, namespace.as_deref()).await?;
-            if done.changed {
-                rounds.changed();
-                attributes.reinvocation.request();
-            }
+            changed |= done.changed;
             complaints.extend(done.failed.iter().filter(|_| !fails_open).map(|why| complaint(why)));
             if policy.is_reinvoked {
                 rounds.done.insert(key);
             }
+        }
+        // Who has changed the object is evaluated again itself.
+        if changed {
+            rounds.changed();
+            attributes.reinvocation.request();
         }
         Ok(complaints)
     }

@@ -8,17 +8,29 @@ use serde_json::{Map as JsonMap, Number, Value as Json};
 /// The largest whole number that JSON shows as a number.
 const MAX_SAFE: u64 = (1 << 53) - 1;
 
-/// A value as JSON.
+/// A value as JSON, as protocol buffers show it: large numbers are texts.
 ///
 /// # Errors
 /// There is no JSON for it.
 pub(super) fn to_json(value: &Value<'_>) -> Result<Json, String> {
+    json_of(value, MAX_SAFE)
+}
+
+/// A value as JSON in which all whole numbers are numbers.
+///
+/// # Errors
+/// There is no JSON for it.
+pub(super) fn to_native(value: &Value<'_>) -> Result<Json, String> {
+    json_of(value, u64::MAX)
+}
+
+fn json_of(value: &Value<'_>, largest: u64) -> Result<Json, String> {
     Ok(match value {
         Value::Null => Json::Null,
         Value::Bool(b) => Json::Bool(*b),
-        Value::Int(n) if n.unsigned_abs() <= MAX_SAFE => Json::from(*n),
+        Value::Int(n) if n.unsigned_abs() <= largest => Json::from(*n),
         Value::Int(n) => Json::String(n.to_string()),
-        Value::Uint(n) if *n <= MAX_SAFE => Json::from(*n),
+        Value::Uint(n) if *n <= largest => Json::from(*n),
         Value::Uint(n) => Json::String(n.to_string()),
         Value::Double(n) => Number::from_f64(*n).map_or_else(|| Json::String(n.to_string()), Json::Number),
         Value::String(text) => Json::String(text.as_str().to_owned()),
@@ -26,22 +38,22 @@ pub(super) fn to_json(value: &Value<'_>) -> Result<Json, String> {
         Value::Duration(span) => Json::String(span.to_string()),
         Value::Timestamp(time) => Json::String(time.to_string()),
         Value::List(list) => {
-            let items = list.iter().map(|item| to_json(&item));
+            let items = list.iter().map(|item| json_of(&item, largest));
             Json::Array(items.collect::<Result<_, _>>()?)
         }
-        Value::Map(map) => Json::Object(members(map)?),
+        Value::Map(map) => Json::Object(members(map, largest)?),
         other => return Err(format!("unsupported type {}", other.type_name())),
     })
 }
 
-fn members(map: &Map<'_>) -> Result<JsonMap<String, Json>, String> {
+fn members(map: &Map<'_>, largest: u64) -> Result<JsonMap<String, Json>, String> {
     let mut members = JsonMap::new();
     for key in map.keys() {
         let name = key
             .as_str()
             .ok_or_else(|| format!("map key {key:?} is of type {}, not string", key.type_name()))?;
         let value = map.get(&key).unwrap_or(Value::Null);
-        members.insert(name.to_owned(), to_json(&value)?);
+        members.insert(name.to_owned(), json_of(&value, largest)?);
     }
     Ok(members)
 }
@@ -85,7 +97,7 @@ mod tests {
     fn values_are_shown_as_json() {
         for (source, want) in [
             (
-                "Object{a: 1, b: [dyn(1.5), dyn(true), null], c: {'d': 'e'}}",
+                "Object{a: 1, b: [dyn(1.5), dyn(true), dyn(null)], c: {'d': 'e'}}",
                 r#"{"a":1,"b":[1.5,true,null],"c":{"d":"e"}}"#,
             ),
             ("9007199254740993", r#""9007199254740993""#),
@@ -98,6 +110,10 @@ mod tests {
                 "{source}"
             );
         }
+        assert_eq!(
+            with("9007199254740993", |value| to_native(value).unwrap().to_string()),
+            "9007199254740993"
+        );
         assert!(with("{1: 2}", to_json).is_err());
         assert!(with("optional.of(1)", to_json).is_err());
     }
