@@ -265,7 +265,7 @@ impl From<&str> for ConversionFault {
 pub struct ConvertError {
     pub from: String,
     pub to: String,
-    pub fault: ConversionFault,
+    pub fault: Box<ConversionFault>,
 }
 
 struct Told<'a>(&'a ConversionFault);
@@ -285,7 +285,7 @@ impl ConvertError {
         ConvertError {
             from: From::default().gvk().to_string(),
             to: to.to_owned(),
-            fault: fault.into(),
+            fault: Box::new(fault.into()),
         }
     }
 }

@@ -37,7 +37,7 @@ impl Resource {
             return Ok(object);
         }
         let name = object.meta().name.clone();
-        kind.to_hub(object).map_err(|error| refused(kind, &name, error.fault))
+        kind.to_hub(object).map_err(|error| refused(kind, &name, *error.fault))
     }
 
     /// A hub object as a served version.
