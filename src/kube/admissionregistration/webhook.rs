@@ -302,7 +302,7 @@ mod tests {
             (r#""name""#, r#""timeoutSeconds":31,"name""#, "timeoutSeconds"),
         ] {
             let hook = GOOD.replacen(from, to, usize::from(!from.is_empty()));
-            let found = Validating.validate(&context(), &configuration(&[hook.clone()]));
+            let found = Validating.validate(&context(), &configuration(std::slice::from_ref(&hook)));
             assert_eq!(fields(&found), expected, "{hook}");
         }
     }

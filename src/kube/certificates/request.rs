@@ -57,7 +57,7 @@ fn request_fault(pem: &[u8]) -> Option<&'static str> {
         return Some("PEM block type must be CERTIFICATE REQUEST");
     };
     match X509CertificationRequest::from_der(&block.contents) {
-        Ok((rest, request)) if rest.is_empty() => request
+        Ok(([], request)) => request
             .verify_signature()
             .is_err()
             .then_some("x509: signature verification failure"),
