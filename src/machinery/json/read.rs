@@ -15,7 +15,7 @@ use crate::decode::{DecodeError, StrictKind, StrictProblem};
 use crate::json_text::scan::{AFTER_PAIR, Failure, Scanner, Text};
 use crate::reflect::budget::Budget;
 use crate::reflect::copy;
-use crate::reflect::{FieldDesc, Flags, MessageDesc, OptionalSlot, Reflect, Slot, Type};
+use crate::reflect::{FieldDesc, Flags, MessageDesc, OptionalSlot, Reflect, Slot, Type, Unknown};
 
 /// The most strict problems that are kept of one document.
 const MAX_PROBLEMS: usize = 100;
@@ -36,6 +36,7 @@ pub fn read(json: &[u8], message: &mut dyn Reflect) -> Result<Vec<StrictProblem>
 pub fn read_within(json: &[u8], message: &mut dyn Reflect, budget: &Budget) -> Result<Vec<StrictProblem>, DecodeError> {
     let desc = message.handle().clone();
     let mut reader = Reader::new(json, Style::Decode, budget);
+    reader.prunes = desc.unknown != Unknown::Kept;
     let outcome = reader.run(&desc, message);
     let mut problems = reader.finish(json, outcome)?;
     if desc.is_dynamic() {
@@ -49,6 +50,7 @@ pub fn read_applied(json: &[u8], message: &mut dyn Reflect, budget: &Budget) -> 
     let desc = message.handle().clone();
     let mut reader = Reader::new(json, Style::Decode, budget);
     reader.is_applied = true;
+    reader.prunes = desc.unknown != Unknown::Kept;
     let outcome = reader.run(&desc, message);
     reader.finish(json, outcome).map(drop)
 }
@@ -124,6 +126,8 @@ struct Reader<'a> {
     budget: &'a Budget,
     /// See [`read_applied`].
     is_applied: bool,
+    /// Of an object where none is declared nothing stays.
+    prunes: bool,
 }
 
 type Outcome = Result<(), Failure>;
@@ -139,6 +143,7 @@ impl<'a> Reader<'a> {
             wrong_value: None,
             budget,
             is_applied: false,
+            prunes: false,
         }
     }
 

@@ -61,7 +61,8 @@ pub(super) fn holder(schema: &JsonSchema, is_resource: bool) -> Result<Desc, Des
     if is_resource {
         field.ty = compiler.embedded(schema, true)?;
     }
-    MessageDesc::shared("", None, vec![field], Unknown::Dropped)
+    // Whoever keeps unknown fields keeps them in values of other types too.
+    MessageDesc::shared("", None, vec![field], Unknown::Kept)
 }
 
 fn unknown(kept: bool) -> Unknown {

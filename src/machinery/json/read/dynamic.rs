@@ -37,11 +37,12 @@ impl<'a> Reader<'a> {
             (Some(b'{'), _) => self.nested(|reader| match (ty, slot.fill_map()) {
                 (Type::Map(element), Slot::Map(map)) => reader.map(element, map),
                 (Type::Any, Slot::Map(map)) => reader.map(FieldDesc::ANY, map),
+                (_, Slot::Map(map)) if !reader.prunes => reader.map(FieldDesc::ANY, map),
                 _ => reader.pruned(),
             }),
             (Some(b'['), _) => self.nested(|reader| match (ty, slot.fill_list()) {
                 (Type::List(element), Slot::List(list)) => reader.list(element, list),
-                (ty, Slot::List(list)) if keeps_all(ty) => reader.list(FieldDesc::ANY, list),
+                (ty, Slot::List(list)) if !reader.prunes || keeps_all(ty) => reader.list(FieldDesc::ANY, list),
                 (_, Slot::List(list)) => reader.list(FieldDesc::SCALAR, list),
                 _ => reader.scan.skip_value().map(drop),
             }),

@@ -197,9 +197,10 @@ fn whole(bound: f64) -> i64 {
     if is_wide(bound) { bound as i64 } else { i64::MIN }
 }
 
-/// Whether a whole double fits into 64 bits as it is written: with the fewest digits that tell it from others, then zeros.
+/// Whether the whole part of a double fits into 64 bits as it is written: with the fewest digits that tell it from others,
+/// then zeros.
 fn is_wide(n: f64) -> bool {
-    n.to_string().parse::<i64>().is_ok()
+    n.trunc().to_string().parse::<i64>().is_ok()
 }
 
 fn is_multiple(number: f64, factor: f64) -> bool {

