@@ -246,11 +246,13 @@ fn mutation(f: &mut Faults<'_>, mutation: &Mutation, expressions: &Expressions) 
         .as_ref()
         .map(|apply| apply.expression.as_str());
     let patch = mutation.json_patch.as_ref().map(|patch| patch.expression.as_str());
-    let all = [
+    let mut all = [
         ("ApplyConfiguration", "applyConfiguration", apply),
         ("JSONPatch", "jsonPatch", patch),
     ];
     let kind = mutation.patch_type.as_str();
+    // What the type asks for is looked at first.
+    all.sort_by_key(|(own, ..)| *own != kind);
     if !f.at("patchType").filled(kind) || !all.iter().any(|(known, ..)| *known == kind) {
         return;
     }
