@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{Field, FieldType, Message, MessageId, Model};
 use crate::problem::{Place, Problem};
+use crate::selectable::{Selectable, selectable};
 
 /// One kind of one group.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ pub struct FieldPair {
 pub struct Plan {
     pub families: Vec<Family>,
     pub pairs: Vec<Pair>,
+    pub selectable: Selectable,
     /// Version's message, hub's message and hook → index of the pair.
     index: BTreeMap<(MessageId, MessageId, String), usize>,
 }
@@ -62,6 +64,7 @@ impl Plan {
                 .map(|k| k.conversion.clone());
             plan.pair(model, version, hub, &hook.unwrap_or_default(), problems);
         }
+        plan.selectable = selectable(model, &plan, problems);
         plan
     }
 

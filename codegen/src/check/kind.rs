@@ -34,7 +34,6 @@ pub fn check(model: &Model, message: &Message, problems: &mut Vec<Problem>) {
     } else {
         checker.names(&mut texts);
         checker.subresources(&mut texts);
-        checker.paths(&mut texts);
         checker.same_as(&mut texts);
     }
     problems.extend(
@@ -210,11 +209,6 @@ impl Checker<'_> {
         }
     }
 
-    /// A message with fields of its own, or a map.
-    fn is_structure(&self, ty: &FieldType) -> bool {
-        matches!(ty, FieldType::Message(_) | FieldType::Map(_)) && self.leaf(ty).is_none()
-    }
-
     /// The hand-written type that stands there.
     fn leaf(&self, ty: &FieldType) -> Option<&Message> {
         match ty {
@@ -232,27 +226,6 @@ impl Checker<'_> {
                     "{what}: the path {path:?} leads nowhere, {reason}: write a path such as `.spec.size`"
                 ));
                 None
-            }
-        }
-    }
-
-    fn paths(&self, texts: &mut Vec<String>) {
-        // They are looked up in the hub version, which another kind may have.
-        let hub = find_kind(self.model, &self.kind.same_as).unwrap_or(self.message);
-        for field in &self.kind.selectable_fields {
-            let paths = field.split_once('=').map_or(field.as_str(), |(_, paths)| paths);
-            for path in paths.split('|') {
-                match json_path::resolve(self.model, hub, &format!(".{path}")) {
-                    Ok(Some(found)) if self.is_structure(found) => texts.push(format!(
-                        "selectable field {field:?} leads to no single value: write the path of a text, number or truth \
-                         value"
-                    )),
-                    Ok(_) => {}
-                    Err(reason) => texts.push(format!(
-                        "selectable field {field:?} leads nowhere, {reason}: write a path without the first dot, such \
-                         as `spec.size`, or a label and a path, such as `size=spec.size`"
-                    )),
-                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Everything that must hold of the definitions beyond what the protobuf compiler checks.
 
 mod field;
-mod json_path;
+pub mod json_path;
 mod kind;
 mod message;
 mod value;

@@ -152,7 +152,7 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
         &kind.short_names,
         &kind.categories,
         &kind.verbs,
-        &kind.selectable_fields,
+        plan.selectable.get(&id).unwrap_or(&kind.selectable_fields),
     ]
     .map(|list| names_of(list));
     let namespaced = !kind.cluster_scoped;
