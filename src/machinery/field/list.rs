@@ -50,6 +50,15 @@ impl ErrorList {
         }
     }
 
+    /// Takes the errors from an index on out.
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.errors.len() {
+            self.errors.truncate(len);
+            self.bytes = self.errors.iter().map(FieldError::size).sum();
+            self.full = false;
+        }
+    }
+
     /// `Ok` if nothing is wrong.
     pub fn into_result(self) -> Result<(), ErrorList> {
         if self.is_empty() { Ok(()) } else { Err(self) }

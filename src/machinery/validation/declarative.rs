@@ -3,6 +3,10 @@
 //!
 //! Presence follows Go: a plain field that is zero counts as absent, so no rule but `required` looks at it, and of
 //! numbers and booleans that are not optional `required` cannot be told and is taken for granted.
+//!
+//! Ratcheting: where a definition is of one's own, what is stored and stays as it is passes, so that a definition may
+//! become stricter than its objects and a write of the status, of metadata or of finalizers never fails for the spec.
+//! kube-apiserver does so for custom resources; its own kinds have rules of their own for what was stored.
 
 mod expressions;
 mod identity;
@@ -20,6 +24,7 @@ pub use values::shown;
 
 use crate::field::{BadValue, ErrorList, ErrorType, FieldError, Path};
 use crate::meta::v1::ObjectMeta;
+use crate::reflect::equality;
 use crate::reflect::{BY_SCHEMA, FieldDesc, Flags, List, ListType, Map, NO_RULES, Reflect, Rules, Value};
 use identity::{Before, identity_text, same_identity};
 use values::{counts_when_zero, is_absent, mismatch, same};
@@ -100,7 +105,9 @@ impl Check<'_> {
             }
             let place = Place::Field(place, &field.json);
             if is_absent(value) && unions::is_required_beside(field, new) {
+                let from = self.errors.len();
                 self.errors.push(FieldError::required(&place.path(), ""));
+                self.ratchet(from, value, before);
                 continue;
             }
             self.field(field, value, before, &place);
@@ -133,11 +140,21 @@ impl Check<'_> {
             let told_apart =
                 self.extent == Extent::All || (self.extent == Extent::Kubernetes && field.flags.has(Flags::OPTIONAL));
             if told_apart && checked && field.flags.has(Flags::REQUIRED) {
+                let from = self.errors.len();
                 self.errors.push(FieldError::required(&place.path(), ""));
+                self.ratchet(from, value, old);
             }
             return;
         }
         self.value(field, rules, (value, old), place);
+    }
+
+    /// Takes the faults of a value out that stands as it stood. Compared only where there are any.
+    fn ratchet(&mut self, from: usize, value: Value<'_>, old: Option<Value<'_>>) {
+        let unchanged = |old| equality::equal_values(old, value);
+        if self.extent == Extent::All && self.errors.len() > from && old.is_some_and(unchanged) {
+            self.errors.truncate(from);
+        }
     }
 
     /// A value that is there.
@@ -157,12 +174,21 @@ impl Check<'_> {
                 .errors
                 .push(FieldError::new(ErrorType::TypeInvalid, &path, found, text));
         }
+        let from = self.errors.len();
         self.rules(rules, value, place);
+        // What is below is compared where it stands, but for lists whose items nothing tells apart.
+        let whole = matches!(value, Value::List(_)) && field.list != ListType::Map;
+        if !whole {
+            self.ratchet(from, value, old);
+        }
         match value {
             Value::Message(message) => self.message(message, old.and_then(message_of), place),
             Value::List(list) => self.list(field, rules, (list, old), place),
             Value::Map(map) => self.map(rules, (map, old), place),
             _ => {}
+        }
+        if whole {
+            self.ratchet(from, value, old);
         }
     }
 
@@ -217,14 +243,16 @@ impl Check<'_> {
                 return;
             }
             let place = Place::Key(place, key);
-            if !rules.key_format.is_empty() {
-                self.format(&rules.key_format, Value::Str(key), &place);
-            }
-            self.item_rules(rules, value, &place);
             let before = match old {
                 Some(Value::Map(old)) => old.get(key),
                 _ => None,
             };
+            let from = self.errors.len();
+            if !rules.key_format.is_empty() {
+                self.format(&rules.key_format, Value::Str(key), &place);
+            }
+            self.item_rules(rules, value, &place);
+            self.ratchet(from, value, before);
             self.element(map.element(), value, before, &place);
         });
     }

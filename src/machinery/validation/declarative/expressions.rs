@@ -5,6 +5,7 @@ use super::values::shown;
 use super::{Place, message_of};
 use crate::cel::{self, CALL_LIMIT, CompileError, Environment, Fault, Program, Type, Value as Cel};
 use crate::field::{BadValue, ErrorList, ErrorType, FieldError, Path};
+use crate::reflect::equality;
 use crate::reflect::{FieldDesc, Flags, List, ListType, MessageDesc, Reflect, ValidationRule, Value};
 
 /// Cost of all rules of one object together.
@@ -130,6 +131,8 @@ struct Subject<'a, 't> {
     ty: &'t dyn Fn() -> Type,
     /// As an error shows it.
     shown: &'t dyn Fn() -> BadValue,
+    /// Whether it is as it was.
+    unchanged: &'t dyn Fn() -> bool,
 }
 
 impl Run<'_> {
@@ -141,6 +144,7 @@ impl Run<'_> {
                 old: old.map(Cel::message),
                 ty: &|| Type::of_message(desc),
                 shown: &|| BadValue::Omitted,
+                unchanged: &|| old.is_some_and(|old| equality::equal(old, new)),
             };
             self.rules(&desc.rules.validations, &subject, place);
         }
@@ -178,6 +182,7 @@ impl Run<'_> {
                     Value::Message(_) | Value::List(_) | Value::Map(_) => BadValue::Omitted,
                     value => shown(value),
                 },
+                unchanged: &|| old.is_some_and(|old| equality::equal_values(old, value)),
             };
             self.rules(&field.rules.validations, &subject, place);
         }
@@ -243,6 +248,8 @@ impl Run<'_> {
         let name = name_of(rule);
         match result {
             Ok(Cel::Bool(true)) => {}
+            // What was stored and stays passes, unless the rule is about its change.
+            Ok(_) if !programs.transition && (subject.unchanged)() => {}
             Ok(_) => {
                 let place = match field_path(&rule.field_path) {
                     path if path.is_empty() => place.path(),

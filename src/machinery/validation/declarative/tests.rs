@@ -236,3 +236,30 @@ fn what_is_immutable_may_be_set_once() {
         "elements are told apart by their keys"
     );
 }
+
+/// The definition became stricter than what is stored.
+#[test]
+fn what_was_stored_and_stays_passes() {
+    let mut old = good();
+    old.spec.size = 11;
+    old.spec.color = String::new();
+    old.spec.needed = None;
+    old.spec.tags = vec!["z".into()];
+    old.spec.limits = ["a", "b"].map(|k| (k.to_owned(), String::new())).into();
+    let bad = Port {
+        host: "A".into(),
+        ..Port::default()
+    };
+    old.spec.parts = [("x".to_owned(), bad.clone())].into();
+    let mut new = old.clone();
+    new.spec.step = 5;
+    assert_eq!(texts(validate(&new, Some(&old), &Path::root())), [""; 0]);
+    assert!(validate(&new, None, &Path::root()).len() > 5, "a new object has to fit");
+
+    new.spec.size = 12;
+    new.spec.tags.push("a".into());
+    new.spec.parts.insert("y".to_owned(), bad);
+    let found = texts(validate(&new, Some(&old), &Path::root()));
+    let fields: Vec<&str> = found.iter().filter_map(|text| text.split_once(": ")).map(|(field, _)| field).collect();
+    assert_eq!(fields, ["spec.size", "spec.tags[0]", "spec.parts[y].host"], "what changes has to fit");
+}
