@@ -97,7 +97,7 @@ fn comparable(mut value: Value, plural: &str) -> Value {
     value
 }
 
-fn registry() -> Verbs {
+async fn registry() -> Arc<Verbs> {
     let backend = Backend {
         store: Arc::new(MemoryStore::new(HistoryLimits::default()).unwrap()),
         clock: Arc::new(SystemClock),
@@ -117,22 +117,31 @@ fn registry() -> Verbs {
         &RuntimeConfig::all(),
     )
     .unwrap();
-    Verbs {
+    let verbs = Arc::new(Verbs {
         registry: Arc::new(registry),
         backend,
         authentication: Authentication::default(),
         authorization: Authorization::default(),
-    }
+    });
+    // What addresses of services are taken from.
+    let range = serde_json::json!({"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
+        "metadata": {"name": "kubernetes"}, "spec": {"cidrs": ["10.0.0.0/24"]}});
+    let found = verbs
+        .registry
+        .lookup("networking.k8s.io", "v1", "servicecidrs")
+        .unwrap();
+    created(&verbs, &found.kind, &range).await.unwrap();
+    verbs
 }
 
-fn context(kind: &KindDesc, backend: &Backend) -> Context {
+fn context(kind: &KindDesc, verbs: &Arc<Verbs>) -> Context {
     let namespace = if kind.namespaced { NAMESPACE } else { "" };
     Context {
         asked: Default::default(),
-        verbs: None,
+        verbs: Some(verbs.clone()),
         // Some objects say what their maker is allowed to elsewhere.
         authorization: Authorization::new(vec![Arc::new(PrivilegedGroup)]),
-        now: backend.clock.now(),
+        now: verbs.backend.clock.now(),
         namespace: namespace.to_owned(),
         user: User {
             name: "admin".to_owned(),
@@ -148,13 +157,13 @@ fn context(kind: &KindDesc, backend: &Backend) -> Context {
 }
 
 /// What the server makes of a request: JSON of the object, or the error.
-async fn created(verbs: &Verbs, kind: &KindDesc, request: &Value) -> Result<Value, String> {
+async fn created(verbs: &Arc<Verbs>, kind: &KindDesc, request: &Value) -> Result<Value, String> {
     let endpoint = verbs.registry.lookup(&kind.group, &kind.version, &kind.plural).unwrap();
     let mut object = kind.new_object();
     json::read(request.to_string().as_bytes(), object.as_reflect_mut()).map_err(|e| e.to_string())?;
     endpoint.resource.apply_defaults(kind, &mut *object);
     let hub = endpoint.resource.to_hub(kind, object).map_err(|e| e.to_string())?;
-    let context = context(kind, &verbs.backend);
+    let context = context(kind, verbs);
     let made = verbs.create(&Target::of(&endpoint, "", &context), hub).await;
     let made = made.map_err(|e| e.to_string())?;
     let made = endpoint.resource.from_hub(kind, made).map_err(|e| e.to_string())?;
@@ -170,7 +179,7 @@ async fn new_objects_are_those_of_kube_apiserver() {
             continue;
         };
         // Each on its own: the requests of several versions have the same names.
-        let verbs = registry();
+        let verbs = registry().await;
         let what = format!("{}/{} {}", kind.group, kind.version, kind.kind);
         let theirs = comparable(record["response"].clone(), &kind.plural);
         match created(&verbs, kind, &record["request"]).await {

@@ -45,8 +45,12 @@ pub fn export(schemes: &[&'static Scheme], name: &str) -> Result<(Value, Vec<Str
     }
     let mut lost = Vec::new();
     let mut described = Vec::new();
-    for (scheme, kind) in &versions {
-        described.push(version(scheme, kind, &mut lost)?);
+    // Of a kind that is stored as another one no version is.
+    let stored = versions.iter().position(|(_, kind)| kind.storage).unwrap_or_default();
+    for (index, (scheme, kind)) in versions.iter().enumerate() {
+        let mut version = version(scheme, kind, &mut lost)?;
+        version["storage"] = (index == stored).into();
+        described.push(version);
     }
     if versions.len() > 1 {
         lost.push("conversions: versions of a CustomResourceDefinition differ in nothing but their schemas".to_owned());
@@ -113,7 +117,7 @@ fn version(scheme: &Scheme, kind: &KindDesc, lost: &mut Vec<String>) -> Result<V
     let mut out = json!({
         "name": kind.version.as_str(),
         "served": true,
-        "storage": kind.storage,
+        "storage": false,
         "schema": {"openAPIV3Schema": schema},
     });
     if !kind.deprecation.is_empty() {

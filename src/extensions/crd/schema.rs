@@ -85,6 +85,10 @@ impl Writer<'_> {
         if out.is_empty() || (out.len() == 1 && out.contains_key("description")) {
             out.extend(any_value());
         }
+        // Nothing may be said of what every object has.
+        if self.path == ".metadata" {
+            out.retain(|key, _| key == "type");
+        }
         self.fit_list(&mut out);
         fit_default(&mut out);
         out
@@ -131,8 +135,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Keys of a list have to be there.
+    /// Only a list has a type of list, and its keys have to be there.
     fn fit_list(&mut self, out: &mut Map<String, Value>) {
+        if out.get("type").is_none_or(|ty| ty != "array") {
+            // Bytes are a list to the definition, and a text in JSON.
+            out.remove("x-kubernetes-list-type");
+            out.remove("x-kubernetes-list-map-keys");
+            return;
+        }
         let keys: Vec<String> = texts(out.get("x-kubernetes-list-map-keys"));
         let items = out.get("items");
         let required = texts(items.and_then(|items| items.get("required")));

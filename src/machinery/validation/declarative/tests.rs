@@ -260,6 +260,14 @@ fn what_was_stored_and_stays_passes() {
     new.spec.tags.push("a".into());
     new.spec.parts.insert("y".to_owned(), bad);
     let found = texts(validate(&new, Some(&old), &Path::root()));
-    let fields: Vec<&str> = found.iter().filter_map(|text| text.split_once(": ")).map(|(field, _)| field).collect();
-    assert_eq!(fields, ["spec.size", "spec.tags[0]", "spec.parts[y].host"], "what changes has to fit");
+    let fields: Vec<&str> = found
+        .iter()
+        .filter_map(|text| text.split_once(": "))
+        .map(|(field, _)| field)
+        .collect();
+    assert_eq!(
+        fields,
+        ["spec.size", "spec.tags[0]", "spec.parts[y].host"],
+        "what changes has to fit"
+    );
 }
