@@ -104,7 +104,11 @@ impl Heard {
     }
 
     fn now(&self) {
-        let since = self.start.elapsed().as_millis();
+        self.at(Instant::now());
+    }
+
+    fn at(&self, time: Instant) {
+        let since = time.saturating_duration_since(self.start).as_millis();
         self.last.store(since as u64, Ordering::Relaxed);
     }
 
@@ -172,6 +176,7 @@ impl Keeper {
         let (falls, elections) = (self.calls.witness.falls(), self.calls.witness.elections());
         // The stream first: if etcd goes back while the list is read, it breaks.
         let events = self.open(From::Now, falls).await?;
+        let asked = Instant::now();
         let listed = self.calls.list(&self.prefix, &ListOptions::default()).await;
         let listed = listed.map_err(|failure| match failure {
             ListFailure::Other(error) => error,
@@ -184,7 +189,9 @@ impl Keeper {
         let mvcc = Mvcc::new(view, Default::default(), Leases::default());
         let doubts = Mutex::default();
         let held = Arc::new(Held { mvcc, falls, doubts });
-        self.heard.now();
+        // A list shows etcd as it was when its first page was read, and the last may take long; the stream, if it is mute,
+        // does not say what happened meanwhile.
+        self.heard.at(asked);
         self.hold.send_replace(Some(held.clone()));
         self.reach.send_modify(|reached| {
             reached.revision = revision;
