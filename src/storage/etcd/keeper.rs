@@ -144,6 +144,9 @@ struct Following<'a> {
     /// Events up to this revision may come though they are in memory already: those of a stream that is older than the
     /// list.
     listed: Revision,
+    /// What happened up to this revision was missed, and is told by the stream that goes on: as long as it is, what is heard
+    /// is not the present.
+    missed: Revision,
 }
 
 impl Keeper {
@@ -228,6 +231,7 @@ impl Keeper {
             schedule: Schedule::new(held.mvcc.clone(), Arc::new(SystemClock::new()), self.limits),
             upkeep,
             listed,
+            missed: Revision::default(),
         };
         while let End::Broken = self.follow(&mut following, events).await {
             self.reach.send_modify(|reached| reached.followed = false);
@@ -237,6 +241,7 @@ impl Keeper {
             events = again;
             // What happened since the last stream is still to come, so nothing was heard yet.
             following.listed = Revision::default();
+            following.missed = self.calls.witness.newest();
             self.reach.send_modify(|reached| {
                 reached.elections = elections;
                 reached.followed = true;
@@ -287,7 +292,9 @@ impl Keeper {
                 }
                 None => return End::Gap,
             }
-            self.heard.now();
+            if self.reach.borrow().revision >= following.missed {
+                self.heard.now();
+            }
         }
     }
 
