@@ -52,6 +52,7 @@ pub fn export(schemes: &[&'static Scheme], name: &str) -> Result<(Value, Vec<Str
         version["storage"] = (index == stored).into();
         described.push(version);
     }
+    tell_selectable_fields_apart(&mut described, &mut lost);
     if versions.len() > 1 {
         lost.push("conversions: versions of a CustomResourceDefinition differ in nothing but their schemas".to_owned());
     }
@@ -216,6 +217,25 @@ fn column(kind: &KindDesc, shown: &ColumnDesc, lost: &mut Vec<String>) -> Option
 }
 
 /// A label that is no path of its own can't be said.
+/// kube-apiserver takes selectable fields that all versions have for those of the whole definition, and refuses them there
+/// unless the schemas are the same, too: then the last version, which is the least, goes without.
+fn tell_selectable_fields_apart(versions: &mut [Value], lost: &mut Vec<String>) {
+    let Some((last, others)) = versions.split_last_mut() else {
+        return;
+    };
+    let is_same = |what: &str| others.iter().all(|other| other[what] == last[what]);
+    if others.is_empty() || last["selectableFields"].is_null() || !is_same("selectableFields") || is_same("schema") {
+        return;
+    }
+    lost.push(format!(
+        "selectable fields of version {}",
+        last["name"].as_str().unwrap_or_default()
+    ));
+    if let Some(members) = last.as_object_mut() {
+        members.remove("selectableFields");
+    }
+}
+
 fn selectable(field: &str, lost: &mut Vec<String>) -> Option<Value> {
     if field.contains('=') || field.starts_with("metadata.") {
         lost.push(format!("selectable fields: {field}"));
