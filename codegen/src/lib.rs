@@ -20,7 +20,6 @@ mod plan;
 mod problem;
 mod read;
 mod resolver;
-mod selectable;
 
 pub use builder::Builder;
 pub use emit::{Descriptions, Output};

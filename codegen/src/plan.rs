@@ -1,11 +1,13 @@
 //! Version plans: which versions a kind has, which one is the hub, and how each message gets there and back, field by
 //! field.
 
+mod selectable;
+
 use std::collections::BTreeMap;
 
 use crate::model::{Field, FieldType, Message, MessageId, Model};
 use crate::problem::{Place, Problem};
-use crate::selectable::{Selectable, selectable};
+use selectable::{Selectable, selectable};
 
 /// One kind of one group.
 #[derive(Debug)]

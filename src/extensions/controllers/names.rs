@@ -118,7 +118,13 @@ impl DefinitionNames {
         if known.is_some_and(|known| conditions::says_same(known, &told)) {
             return Ok(Some(definition));
         }
-        let written = status::write(context, &definition, |new, now| {
+        // Its resource is served by now: it is said as soon as can be, whoever else writes to the status meanwhile.
+        let meta = &definition.metadata;
+        let fits = |current: &CustomResourceDefinition| {
+            let is_the_same = current.metadata.uid == meta.uid && current.metadata.generation == meta.generation;
+            is_the_same && is_true(current, NAMES_ACCEPTED)
+        };
+        let written = status::write_if(context, &definition, fits, |new, now| {
             conditions::set(&mut new.status.conditions, told.clone(), now);
         });
         let Some(definition) = written.await? else {

@@ -19,15 +19,35 @@ pub async fn write(
     read: &CustomResourceDefinition,
     change: impl Fn(&mut CustomResourceDefinition, Time),
 ) -> Result<Option<CustomResourceDefinition>, StatusError> {
+    let version = &read.metadata.resource_version;
+    write_if(
+        context,
+        read,
+        |current| current.metadata.resource_version == *version,
+        change,
+    )
+    .await
+}
+
+/// As [`write`], to a definition of the same name that `fits`, whatever else has changed in it.
+///
+/// # Errors
+/// The store fails, or the definition is refused.
+pub async fn write_if(
+    context: &ControllerContext,
+    read: &CustomResourceDefinition,
+    fits: impl Fn(&CustomResourceDefinition) -> bool,
+    change: impl Fn(&mut CustomResourceDefinition, Time),
+) -> Result<Option<CustomResourceDefinition>, StatusError> {
     let (group, plural) = (&DEFINITIONS.group, &DEFINITIONS.resource);
     let definitions = context.client().objects(group, plural, "");
     let definitions = definitions.ok_or_else(|| StatusError::internal_error("the server has no definitions"))?;
     let definitions = definitions.subresource("status")?;
     let (meta, now) = (&read.metadata, context.now());
     let mut updater = |current: Option<&dyn Object>| {
-        let current = current.filter(|current| current.meta().resource_version == meta.resource_version);
         let current = current.and_then(|current| current.downcast_ref::<CustomResourceDefinition>());
         let mut new = current
+            .filter(|current| fits(current))
             .cloned()
             .ok_or_else(|| definitions.resource.not_found(&meta.name))?;
         change(&mut new, now);

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::check::json_path;
 use crate::model::{FieldType, Message, MessageId, Model};
-use crate::plan::Plan;
 use crate::problem::Problem;
+
+use super::Plan;
 
 /// The selectable fields of each kind as the scheme has them: a path, or a label with the paths that it stands for.
 pub type Selectable = BTreeMap<MessageId, Vec<String>>;
