@@ -7,17 +7,18 @@ mod facts;
 use std::sync::Arc;
 
 use facts::facts;
+use keelson::api::core::v1::RangeAllocation;
 use keelson_access::authn::Authentication;
 use keelson_access::authz::{Authorization, PrivilegedGroup};
 use keelson_access::user::User;
 use keelson_base::env::{SystemClock, SystemEntropy};
-use keelson_machinery::json;
 use keelson_machinery::scheme::KindDesc;
+use keelson_machinery::{json, protobuf};
 use keelson_registry::cache::Budget;
 use keelson_registry::managed::Tracking;
 use keelson_registry::{Backend, Context, Registry, RuntimeConfig, Target, Verbs, Warnings};
-use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
+use keelson_storage::{Expect, HistoryLimits, Write, Written};
 use serde_json::Value;
 
 /// The namespace of the recorded requests.
@@ -131,6 +132,20 @@ async fn registry() -> Arc<Verbs> {
         .lookup("networking.k8s.io", "v1", "servicecidrs")
         .unwrap();
     created(&verbs, &found.kind, &range).await.unwrap();
+    // The record of ports, which a server makes at its start.
+    let ports = RangeAllocation {
+        range: "30000-32767".to_owned(),
+        ..RangeAllocation::default()
+    };
+    let write = Write::Put {
+        value: protobuf::encode(&ports).into(),
+        lease: None,
+    };
+    let record = verbs
+        .backend
+        .store
+        .write("/registry/ranges/servicenodeports", Expect::Absent, write);
+    assert!(matches!(record.await, Ok(Written::Done { .. })));
     verbs
 }
 
