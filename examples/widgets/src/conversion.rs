@@ -52,10 +52,7 @@ mod tests {
             size: "big".into(),
             ..Default::default()
         };
-        assert!(
-            to_hub_widget_spec(&bad, &mut Default::default())
-                .unwrap_err()
-                .contains("\"big\"")
-        );
+        let told = to_hub_widget_spec(&bad, &mut Default::default()).unwrap_err();
+        assert_eq!((told.field.as_str(), told.value), ("size", "big".into()));
     }
 }
