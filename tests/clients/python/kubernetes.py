@@ -15,6 +15,10 @@ def main():
     connection = client.ApiClient(configuration(client, kubeconfig))
     core, apps = client.CoreV1Api(connection), client.AppsV1Api(connection)
 
+    # Every pod has a service account, which a controller makes where one runs.
+    account = client.IoK8sApiCoreV1ServiceAccount.from_dict({"metadata": {"name": "default"}})
+    core.create_core_v1_namespaced_service_account("default", account)
+
     pod = client.IoK8sApiCoreV1Pod.from_dict({"metadata": {"name": "from-python"}, "spec": POD})
     made = core.create_core_v1_namespaced_pod("default", pod)
     assert made.spec.restart_policy == "Always", made
