@@ -208,6 +208,8 @@ fn spawn(program: &Path, folder: &Path, port: u16, flags: &[String], environment
         .arg(format!("--data-dir={}", folder.join("data").display()))
         .arg(format!("--kubeconfig-out={}", folder.join("kubeconfig").display()))
         .arg(format!("--secure-port={port}"))
+        // Pods need none here: the accounts of the run come and go in bursts.
+        .arg("--disable-admission-plugins=ServiceAccount")
         .args(flags)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
