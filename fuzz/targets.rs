@@ -1,4 +1,5 @@
-//! What the fuzzer calls, and the test that replays the corpus: each takes any bytes, and panics where a promise is broken.
+//! Fuzz targets, called by the fuzzer and by the test that replays the corpus: each takes any bytes, and panics where a
+//! promise is broken.
 
 #![allow(dead_code, reason = "each program of the fuzzer calls one of them")]
 

@@ -31,7 +31,7 @@ use crate::crd;
 use crate::plugins::switched;
 use crate::stored::Kinds;
 use crate::{authentication, logging, version};
-use keelson_kube::coordination;
+use keelson_kube::{CodeOptions, coordination};
 use keelson_options::provision::{Credentials, provision};
 use keelson_options::{EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, StoreCommand, parse};
 
@@ -170,14 +170,18 @@ impl Server {
     /// What it would serve, with the code that objects are read by.
     fn kinds(mut self) -> Kinds {
         if self.kubernetes {
-            self.code
-                .merge(keelson_kube::code(&keelson_kube::CodeOptions::default()));
-            self.code.merge(keelson_extensions::code());
+            self.add_code(&CodeOptions::default());
         }
         Kinds {
             schemes: self.schemes,
             code: self.code,
         }
+    }
+
+    /// The code of Kubernetes' own kinds and of definitions of custom resources.
+    fn add_code(&mut self, options: &CodeOptions) {
+        self.code.merge(keelson_kube::code(options));
+        self.code.merge(keelson_extensions::code());
     }
 
     async fn serve(self, settings: &Settings) -> Result<(), OptionError> {
@@ -240,11 +244,10 @@ impl Server {
         stored: Stored,
     ) -> Result<Config, OptionError> {
         if self.kubernetes {
-            self.code.merge(keelson_kube::code(&keelson_kube::CodeOptions {
+            self.add_code(&CodeOptions {
                 event_time_to_live: settings.kubernetes.event_time_to_live,
                 services: settings.services(),
-            }));
-            self.code.merge(keelson_extensions::code());
+            });
             let hooks = keelson_kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
             let webhooks = settings.egress.cluster.clone();
             self.hooks

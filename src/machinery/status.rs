@@ -128,6 +128,17 @@ impl StatusError {
         StatusError::new(404, reason::NOT_FOUND, message).with(about(group, resource, name))
     }
 
+    /// 500: objects of a list can't be read from the store, each with a cause.
+    pub fn store_read_error(group: &str, resource: &str, causes: Vec<Cause>) -> StatusError {
+        let message = format!(
+            "failed to read one or more {} from the storage",
+            qualified(group, resource)
+        );
+        let mut error = StatusError::new(500, reason::STORE_READ_ERROR, message).with(about(group, resource, "list"));
+        error.details_mut().causes = causes;
+        error
+    }
+
     /// 409: an object of that name is there.
     pub fn already_exists(group: &str, resource: &str, name: &str) -> StatusError {
         let message = format!("{} {} already exists", qualified(group, resource), quote(name));

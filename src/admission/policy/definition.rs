@@ -1,4 +1,4 @@
-//! What both kinds of policies say.
+//! Definitions of policies: the fields that both kinds have.
 
 use keelson_api::admissionregistration_k8s_io::v1::{MatchCondition, MatchResources, ParamKind, Variable};
 use keelson_machinery::cel::{Environment, Type, Value};

@@ -1,4 +1,4 @@
-//! What an audit records of webhooks.
+//! Audit annotations of webhooks.
 
 use bytes::Bytes;
 use keelson_machinery::validation::labels::qualified_name;

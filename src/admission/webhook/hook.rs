@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use keelson_api::admissionregistration_k8s_io::v1::{
-    MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
-    ValidatingWebhookConfiguration, WebhookClientConfig as Written,
+    MatchCondition, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhookConfiguration,
+    WebhookClientConfig as Written,
 };
 use keelson_machinery::meta::v1::LabelSelector;
 use keelson_machinery::object::Object;
@@ -146,42 +146,37 @@ fn hooks<'a>(configuration: &str, all: impl Iterator<Item = Said<'a>>) -> Hooks 
     hooks.collect()
 }
 
+/// What a webhook says: both types of the API have these fields, one of them another.
+macro_rules! said {
+    ($hook:ident, $reinvocation_policy:expr) => {
+        Said {
+            name: &$hook.name,
+            rules: &$hook.rules,
+            failure_policy: $hook.failure_policy.as_deref(),
+            match_policy: $hook.match_policy.as_deref(),
+            namespace_selector: $hook.namespace_selector.as_deref(),
+            object_selector: $hook.object_selector.as_deref(),
+            side_effects: $hook.side_effects.as_deref(),
+            timeout_seconds: $hook.timeout_seconds,
+            review_versions: &$hook.admission_review_versions,
+            conditions: &$hook.match_conditions,
+            client_config: &$hook.client_config,
+            reinvocation_policy: $reinvocation_policy,
+        }
+    };
+}
+
 /// Those of a MutatingWebhookConfiguration.
 pub(super) fn mutating(object: &dyn Object) -> Option<Hooks> {
     let configuration: &MutatingWebhookConfiguration = object.downcast_ref()?;
-    let said = configuration.webhooks.iter().map(|hook: &MutatingWebhook| Said {
-        name: &hook.name,
-        rules: &hook.rules,
-        failure_policy: hook.failure_policy.as_deref(),
-        match_policy: hook.match_policy.as_deref(),
-        namespace_selector: hook.namespace_selector.as_deref(),
-        object_selector: hook.object_selector.as_deref(),
-        side_effects: hook.side_effects.as_deref(),
-        timeout_seconds: hook.timeout_seconds,
-        review_versions: &hook.admission_review_versions,
-        conditions: &hook.match_conditions,
-        client_config: &hook.client_config,
-        reinvocation_policy: hook.reinvocation_policy.as_deref(),
-    });
+    let all = configuration.webhooks.iter();
+    let said = all.map(|hook| said!(hook, hook.reinvocation_policy.as_deref()));
     Some(hooks(&configuration.metadata.name, said))
 }
 
 /// Those of a ValidatingWebhookConfiguration.
 pub(super) fn validating(object: &dyn Object) -> Option<Hooks> {
     let configuration: &ValidatingWebhookConfiguration = object.downcast_ref()?;
-    let said = configuration.webhooks.iter().map(|hook: &ValidatingWebhook| Said {
-        name: &hook.name,
-        rules: &hook.rules,
-        failure_policy: hook.failure_policy.as_deref(),
-        match_policy: hook.match_policy.as_deref(),
-        namespace_selector: hook.namespace_selector.as_deref(),
-        object_selector: hook.object_selector.as_deref(),
-        side_effects: hook.side_effects.as_deref(),
-        timeout_seconds: hook.timeout_seconds,
-        review_versions: &hook.admission_review_versions,
-        conditions: &hook.match_conditions,
-        client_config: &hook.client_config,
-        reinvocation_policy: None,
-    });
+    let said = configuration.webhooks.iter().map(|hook| said!(hook, None));
     Some(hooks(&configuration.metadata.name, said))
 }

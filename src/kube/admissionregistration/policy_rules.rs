@@ -1,10 +1,11 @@
-//! What policies say: their parameters, variables, validations and mutations; and what their bindings name.
+//! Rules of policies: their parameters, variables, validations and mutations; and what their bindings name.
 
 use keelson_admission::Expressions;
 use keelson_api::admissionregistration_k8s_io::v1::{
     AuditAnnotation, MatchCondition, MatchResources, MutatingAdmissionPolicySpec, Mutation, ParamKind, ParamRef,
     ValidatingAdmissionPolicySpec, Validation, Variable,
 };
+use keelson_machinery::cel;
 use keelson_machinery::validation::names;
 
 use super::rules;
@@ -17,30 +18,6 @@ const ANNOTATION_MAX: usize = 5 * 1024;
 const NOT_BOTH: &str = "name and selector are mutually exclusive";
 const NOTHING: &str = "validations or auditAnnotations must contain at least one item";
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-/// Words of the language that can't be names.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// Checks a validating policy of a name. What `old` has is let through.
 pub fn validating(
@@ -190,7 +167,7 @@ fn variable(f: &mut Faults<'_>, variable: &Variable) {
 fn is_identifier(name: &str) -> bool {
     let fits = |b: u8| b == b'_' || b.is_ascii_alphanumeric();
     let is_word = name.bytes().all(fits) && !name.bytes().next().is_none_or(|b| b.is_ascii_digit());
-    is_word && !RESERVED.contains(&name)
+    is_word && !cel::is_reserved(name)
 }
 
 fn validation(f: &mut Faults<'_>, validation: &Validation, expressions: &Expressions) {

@@ -51,8 +51,7 @@ impl Strategy for Mutating {
     }
 
     fn validate(&self, _context: &Context, object: &MutatingWebhookConfiguration) -> ErrorList {
-        let hooks: Vec<Hook<'_>> = object.webhooks.iter().map(Hook::from).collect();
-        check(&hooks, None)
+        check(&hooks(&object.webhooks), None)
     }
 
     fn validate_update(
@@ -61,11 +60,7 @@ impl Strategy for Mutating {
         new: &MutatingWebhookConfiguration,
         old: &MutatingWebhookConfiguration,
     ) -> ErrorList {
-        let (new, old): (Vec<_>, Vec<_>) = (
-            new.webhooks.iter().map(Hook::from).collect(),
-            old.webhooks.iter().map(Hook::from).collect(),
-        );
-        check(&new, Some(&old))
+        check(&hooks(&new.webhooks), Some(&hooks(&old.webhooks)))
     }
 }
 
@@ -81,8 +76,7 @@ impl Strategy for Validating {
     }
 
     fn validate(&self, _context: &Context, object: &ValidatingWebhookConfiguration) -> ErrorList {
-        let hooks: Vec<Hook<'_>> = object.webhooks.iter().map(Hook::from).collect();
-        check(&hooks, None)
+        check(&hooks(&object.webhooks), None)
     }
 
     fn validate_update(
@@ -91,11 +85,7 @@ impl Strategy for Validating {
         new: &ValidatingWebhookConfiguration,
         old: &ValidatingWebhookConfiguration,
     ) -> ErrorList {
-        let (new, old): (Vec<_>, Vec<_>) = (
-            new.webhooks.iter().map(Hook::from).collect(),
-            old.webhooks.iter().map(Hook::from).collect(),
-        );
-        check(&new, Some(&old))
+        check(&hooks(&new.webhooks), Some(&hooks(&old.webhooks)))
     }
 }
 
@@ -111,40 +101,35 @@ struct Hook<'a> {
     conditions: &'a [MatchCondition],
 }
 
-impl<'a> From<&'a MutatingWebhook> for Hook<'a> {
-    fn from(hook: &'a MutatingWebhook) -> Hook<'a> {
-        Hook {
-            name: &hook.name,
-            rules: &hook.rules,
-            side_effects: hook.side_effects.as_deref(),
-            timeout_seconds: hook.timeout_seconds,
-            selectors: [
-                ("namespaceSelector", hook.namespace_selector.as_deref()),
-                ("objectSelector", hook.object_selector.as_deref()),
-            ],
-            client_config: &hook.client_config,
-            review_versions: &hook.admission_review_versions,
-            conditions: &hook.match_conditions,
+/// Both types of the API have these fields.
+macro_rules! hook_of {
+    ($($webhook:ty),*) => {$(
+        impl<'a> From<&'a $webhook> for Hook<'a> {
+            fn from(hook: &'a $webhook) -> Hook<'a> {
+                Hook {
+                    name: &hook.name,
+                    rules: &hook.rules,
+                    side_effects: hook.side_effects.as_deref(),
+                    timeout_seconds: hook.timeout_seconds,
+                    selectors: [
+                        ("namespaceSelector", hook.namespace_selector.as_deref()),
+                        ("objectSelector", hook.object_selector.as_deref()),
+                    ],
+                    client_config: &hook.client_config,
+                    review_versions: &hook.admission_review_versions,
+                    conditions: &hook.match_conditions,
+                }
+            }
         }
-    }
+    )*};
 }
+hook_of!(MutatingWebhook, ValidatingWebhook);
 
-impl<'a> From<&'a ValidatingWebhook> for Hook<'a> {
-    fn from(hook: &'a ValidatingWebhook) -> Hook<'a> {
-        Hook {
-            name: &hook.name,
-            rules: &hook.rules,
-            side_effects: hook.side_effects.as_deref(),
-            timeout_seconds: hook.timeout_seconds,
-            selectors: [
-                ("namespaceSelector", hook.namespace_selector.as_deref()),
-                ("objectSelector", hook.object_selector.as_deref()),
-            ],
-            client_config: &hook.client_config,
-            review_versions: &hook.admission_review_versions,
-            conditions: &hook.match_conditions,
-        }
-    }
+fn hooks<'a, W>(all: &'a [W]) -> Vec<Hook<'a>>
+where
+    Hook<'a>: From<&'a W>,
+{
+    all.iter().map(Hook::from).collect()
 }
 
 impl Hook<'_> {

@@ -1,4 +1,4 @@
-//! What all objects about devices have in common: names of pools and attributes, taints, conditions of their binding,
+//! Rules that all objects about devices share: names of pools and attributes, taints, conditions of their binding,
 //! and what is only handed on to drivers.
 
 use std::collections::HashSet;

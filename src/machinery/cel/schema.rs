@@ -111,6 +111,11 @@ impl Types {
     }
 }
 
+/// Whether this is a word of the language, which can be no name.
+pub fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
 /// The identifier of a field; `None`: no rule can name it.
 pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
     let first = name.bytes().next()?;
@@ -118,7 +123,7 @@ pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
     if first.is_ascii_digit() || !name.bytes().all(spelt) {
         return None;
     }
-    if RESERVED.contains(&name) {
+    if is_reserved(name) {
         return Some(Cow::Owned(format!("__{name}__")));
     }
     if !ESCAPES.iter().any(|(plain, _)| name.contains(plain)) {
@@ -141,7 +146,7 @@ pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
 /// The word of the language that an identifier stands for, `namespace` of `__namespace__`.
 pub(crate) fn word(identifier: &str) -> Option<&str> {
     let word = identifier.strip_prefix("__")?.strip_suffix("__")?;
-    RESERVED.contains(&word).then_some(word)
+    is_reserved(word).then_some(word)
 }
 
 /// The name of the field that an identifier stands for.
@@ -150,7 +155,7 @@ pub(crate) fn unescape(identifier: &str) -> Cow<'_, str> {
         return Cow::Borrowed(identifier);
     }
     let inner = identifier.strip_prefix("__").and_then(|rest| rest.strip_suffix("__"));
-    if let Some(word) = inner.filter(|word| RESERVED.contains(word)) {
+    if let Some(word) = inner.filter(|word| is_reserved(word)) {
         return Cow::Owned(word.to_owned());
     }
     let (mut out, mut rest) = (String::new(), identifier);

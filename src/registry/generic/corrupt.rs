@@ -14,7 +14,7 @@ use keelson_access::request_info::RequestInfo;
 use keelson_base::cooperative::Slices;
 use keelson_machinery::field::text::quote;
 use keelson_machinery::meta::v1::DeleteOptions;
-use keelson_machinery::status::{Cause, Details, STALE, StatusError};
+use keelson_machinery::status::{Cause, STALE, StatusError};
 use keelson_storage::{Entry, Expect, Revision, Write, Written};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -160,25 +160,8 @@ impl Resource {
         }
         match causes.is_empty() {
             true => Ok(()),
-            false => Err(self.store_read_error(causes)),
+            false => Err(StatusError::store_read_error(&self.group, &self.plural, causes)),
         }
-    }
-
-    fn store_read_error(&self, causes: Vec<Cause>) -> StatusError {
-        let resource = match self.group.is_empty() {
-            true => self.plural.to_string(),
-            false => format!("{}.{}", self.plural, self.group),
-        };
-        let text = format!("failed to read one or more {resource} from the storage");
-        let mut error = StatusError::new(500, "StorageReadError", text);
-        *error.details_mut() = Details {
-            group: self.group.to_string(),
-            kind: self.plural.to_string(),
-            name: "list".into(),
-            causes,
-            ..Details::default()
-        };
-        error
     }
 
     /// Deletes an object that can't be read, for whoever may: without preconditions, finalizers and plug-ins, as all of

@@ -1,10 +1,10 @@
 //! Storage migration: an object written as it is stored today.
 
 use keelson_machinery::status::StatusError;
-use keelson_storage::{Entry, Expect, Write, Written};
+use keelson_storage::{Entry, Expect, Written};
 
 use super::Resource;
-use super::write::OBJECT_MODIFIED;
+use super::write::{Lease, OBJECT_MODIFIED};
 
 impl Resource {
     /// Writes what an entry holds as it would be stored today: in the storage version, form and encryption of now, with
@@ -18,15 +18,9 @@ impl Resource {
         if self.holds(entry, &value)? {
             return Ok(false);
         }
-        let write = Write::Put {
-            value: self.seal(&entry.key, &value)?,
-            lease: entry.lease,
-        };
-        let written = self
-            .backend
-            .store
-            .write(&entry.key, Expect::Revision(entry.mod_revision), write)
-            .await;
+        let value = self.seal(&entry.key, &value)?;
+        let expect = Expect::Revision(entry.mod_revision);
+        let written = self.put(&entry.key, expect, value, Lease::Of(entry.lease)).await;
         match written.map_err(|e| self.store_error(e))? {
             Written::Done { .. } => Ok(true),
             Written::Conflict { .. } => {

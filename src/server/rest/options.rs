@@ -247,9 +247,11 @@ pub fn checked_delete_options(mut options: DeleteOptions) -> Result<DeleteOption
     // it has one for what can't be read, which nothing but its name is known of: alone it counts.
     let insists = options.ignore_store_read_error_with_cluster_breaking_potential.take();
     verdict("DeleteOptions", rules::validate_delete_options(&options))?;
-    options.ignore_store_read_error_with_cluster_breaking_potential = insists;
-    if !rules::validate_delete_options(&options).is_empty() {
-        options.ignore_store_read_error_with_cluster_breaking_potential = None;
+    if insists == Some(true) {
+        options.ignore_store_read_error_with_cluster_breaking_potential = insists;
+        if !rules::validate_delete_options(&options).is_empty() {
+            options.ignore_store_read_error_with_cluster_breaking_potential = None;
+        }
     }
     Ok(options)
 }

@@ -1,4 +1,4 @@
-//! Where a pod may run: nodes and other pods that it is drawn to, and how it is spread among domains.
+//! Affinity and topology spread of a pod: nodes and other pods that it is drawn to, and how it is spread among domains.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,7 +1,7 @@
 //! Servers without HTTP for the tests of services.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use keelson_access::authn::Authentication;
 use keelson_access::authz::Authorization;
@@ -17,6 +17,7 @@ use keelson_registry::admission::Admission;
 use keelson_registry::{Backend, Client, Objects, Registry, RuntimeConfig, Verbs};
 use keelson_storage::memory::MemoryStore;
 use keelson_storage::{HistoryLimits, Store};
+use tokio::sync::Mutex;
 
 use super::ports::bitmap::Bitmap;
 use super::ports::{PortRange, record};
@@ -126,9 +127,8 @@ impl Server {
     }
 
     /// Looks at all services and addresses once.
-    #[allow(clippy::await_holding_lock, reason = "nobody else repairs meanwhile")]
     pub async fn repair(&self) {
-        let repair = self.repair.lock().unwrap();
+        let repair = self.repair.lock().await;
         repair.run_once(&self.client()).await.unwrap();
         repair.addresses_once(&self.client()).await.unwrap();
     }
