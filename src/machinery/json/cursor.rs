@@ -122,6 +122,11 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    /// Passes all that is left: nothing comes next.
+    pub(crate) fn end(&mut self) {
+        self.at = self.json.len();
+    }
+
     /// The text between an earlier position and here.
     pub(crate) fn since(&self, start: usize) -> &'a [u8] {
         self.json.get(start..self.at).unwrap_or_default()

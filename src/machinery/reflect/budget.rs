@@ -10,9 +10,10 @@ use crate::reflect::{FieldDesc, Type};
 pub const OF_REQUEST: usize = 32 << 20;
 
 /// The least that an item of a list costs: its place and what is done with it, from defaults to validation.
-const ITEM: usize = 256;
-/// The same of an entry of a map, whose key and value are texts more often than not.
-const ENTRY: usize = 64;
+pub(crate) const ITEM: usize = 256;
+/// The same of an entry of a map: each is looked up, sorted and has an owner of its own. 65 536 of them are, with their
+/// owners, more than the 1.5 MiB that an etcd takes.
+pub(crate) const ENTRY: usize = 512;
 
 /// Bytes that are left. Empty once more was asked for than there was.
 pub struct Budget(Cell<usize>);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use keelson_access::authz::Authorization;
 use keelson_access::user::{GROUP_MASTERS, User};
 use keelson_machinery::apply::{DocumentError, read_document};
+use keelson_machinery::decode::DecodeError;
 use keelson_machinery::managedfields::Writer;
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::{Object, api_version};
@@ -201,6 +202,7 @@ impl Objects {
         let document = read_document(&text, applied.as_reflect_mut()).map_err(|error| match error {
             DocumentError::Duplicate => StatusError::internal_error("a key stands twice in an applied document"),
             DocumentError::Schema(why) => StatusError::internal_error(why),
+            DocumentError::TooLarge => StatusError::entity_too_large(DecodeError::TooLarge),
         })?;
         let writer = self.writer(self.client.manager.as_deref().unwrap_or_default());
         let context = Context {

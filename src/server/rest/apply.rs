@@ -8,7 +8,7 @@ use bytes::Bytes;
 use keelson_base::cooperative::aside;
 use keelson_machinery::apply::{Document, DocumentError, read_document};
 use keelson_machinery::budget::Budget;
-use keelson_machinery::decode::TypeMeta;
+use keelson_machinery::decode::{DecodeError, TypeMeta};
 use keelson_machinery::json;
 use keelson_machinery::managedfields;
 use keelson_machinery::object::{Gvk, Kind, Object};
@@ -109,6 +109,7 @@ fn read(text: &[u8], want: &Gvk, message: &mut dyn Kind) -> Result<Result<Docume
             Ok(Ok(document))
         }
         Err(DocumentError::Duplicate) => Ok(Err(Duplicate)),
+        Err(DocumentError::TooLarge) => Err(StatusError::entity_too_large(DecodeError::TooLarge)),
         Err(DocumentError::Schema(why)) => {
             let mut named = message.clone_message();
             // For its name alone; whatever else is wrong with it has been said. Where it becomes too large it has none.

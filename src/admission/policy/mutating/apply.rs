@@ -2,6 +2,7 @@
 
 use keelson_machinery::cel::{Map, Value};
 use keelson_machinery::copy;
+use keelson_machinery::decode::DecodeError;
 use keelson_machinery::managedfields::apply::{DocumentError, merge, read_document};
 use keelson_machinery::object::{Gvk, Kind};
 use keelson_machinery::reflect::{FieldDesc, Flags, ListType, MessageDesc, Type};
@@ -40,6 +41,10 @@ pub(super) fn applied(
     let document = read_document(text.as_bytes(), applied.as_reflect_mut());
     let document = document.map_err(|error| match error {
         DocumentError::Schema(why) => wrong(format!("failed to convert patch object to typed object: {why}")),
+        DocumentError::TooLarge => wrong(format!(
+            "failed to convert patch object to typed object: {}",
+            DecodeError::TooLarge
+        )),
         DocumentError::Duplicate => wrong("failed to convert patch object to typed object".to_owned()),
     })?;
     if let Some(why) = document.unfit {

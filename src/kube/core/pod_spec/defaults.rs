@@ -141,20 +141,26 @@ static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let host = format!(r"(?:{label}(?:\.{label})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?");
     let part = "[a-z0-9]+(?:(?:[.]|_|__|-+)[a-z0-9]+)*";
     let digest = r"@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}";
-    let tag = r":([\w&&[:ascii:]][\w.\-&&[:ascii:]]{0,127})";
-    Regex::new(&format!("^((?:{host}/)?{part}(?:/{part})*)(?:{tag})?({digest})?$")).ok()
+    let tag = r":[\w&&[:ascii:]][\w.\-&&[:ascii:]]{0,127}";
+    Regex::new(&format!("^(?:{host}/)?{part}(?:/{part})*(?:{tag})?(?:{digest})?$")).ok()
 });
 
 /// `Always` for the tag `latest` and for no tag at all, since what such a name means changes. What is no reference has no
 /// tag either, but is never looked up.
 fn pull_policy(image: &str) -> &'static str {
-    let parts = REFERENCE.as_ref().and_then(|reference| reference.captures(image));
-    let parts = parts.filter(|parts| is_name(parts.get(1).map_or("", |name| name.as_str()), image));
-    let moving = parts.is_some_and(|parts| match parts.get(2) {
-        Some(tag) => tag.as_str() == "latest",
-        None => parts.get(3).is_none(),
-    });
-    if moving { "Always" } else { "IfNotPresent" }
+    // Groups of the expression would tell the parts too, but cost a hundred times as much with a long name.
+    let (tagged, digest) = image
+        .split_once('@')
+        .map_or((image, None), |(tagged, sum)| (tagged, Some(sum)));
+    let (name, tag) = match tagged.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
+        _ => (tagged, None),
+    };
+    let moving = tag.map_or(digest.is_none(), |tag| tag == "latest");
+    match moving && is_name(name, image) && REFERENCE.as_ref().is_some_and(|reference| reference.is_match(image)) {
+        true => "Always",
+        false => "IfNotPresent",
+    }
 }
 
 /// Whether a name is short enough below its host, and is no sum of an image by itself.

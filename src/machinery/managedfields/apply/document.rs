@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 
 use super::normal_form::{is_unshown, shows_more};
 use super::view::{Shape, absent_key, scalar_of_json};
+use crate::decode::DecodeError;
 use crate::fieldset::{Entry, FieldSet, Growing, KeyField, Name, PathElement};
 use crate::json::route::{Route, Seen, find};
 use crate::json::{self, Cursor};
 use crate::managedfields::untracked;
-use crate::reflect::budget::Budget;
+use crate::reflect::budget::{self, Budget};
 use crate::reflect::{FieldDesc, ListType, MessageDesc, Names, Reflect, Type, Unknown};
 
 /// How deep a document may nest.
@@ -43,16 +44,18 @@ pub enum DocumentError {
     Schema(String),
     /// Some key stands twice in an object. Which of them counts, and whether that matters, is for the caller to say.
     Duplicate,
+    /// It becomes more than the [`Budget`] of a request.
+    TooLarge,
 }
 
 /// Reads a document into an empty message. The text must be valid JSON, of an object.
 pub fn read_document(text: &[u8], message: &mut dyn Reflect) -> Result<Document, DocumentError> {
-    let mut gather = Gather {
-        cursor: Cursor::new(text),
-        ..Gather::default()
-    };
+    let mut gather = Gather::new(text);
     let desc = message.handle().clone();
     let fields = gather.members(&desc, Place::top(), &Names::NONE).set;
+    if gather.budget.is_exhausted() {
+        return Err(DocumentError::TooLarge);
+    }
     if gather.duplicate {
         return Err(DocumentError::Duplicate);
     }
@@ -71,15 +74,19 @@ pub fn read_document(text: &[u8], message: &mut dyn Reflect) -> Result<Document,
     // Also where it can't be read to the end: failures name the object.
     let edited = gather.edits.apply(text);
     let outcome = json::read_applied(edited.as_deref().unwrap_or(text), message, &Budget::of_request());
-    let unfit = gather.unfit.or(outcome.err().map(|e| match e.to_string() {
-        text if text.starts_with("illegal base64") => format!("error decoding from json: {text}"),
-        text => text,
-    }));
+    let unfit = match outcome {
+        Err(DecodeError::TooLarge) => return Err(DocumentError::TooLarge),
+        Err(error) => Some(match error.to_string() {
+            text if text.starts_with("illegal base64") => format!("error decoding from json: {text}"),
+            text => text,
+        }),
+        Ok(()) => None,
+    };
     Ok(Document {
         fields,
         restated,
         hollow,
-        unfit,
+        unfit: gather.unfit.or(unfit),
     })
 }
 
@@ -180,9 +187,10 @@ impl Said {
     }
 }
 
-#[derive(Default)]
 pub(super) struct Gather<'a> {
     pub(super) cursor: Cursor<'a>,
+    /// Of the items and entries that are gathered. When it is used up, the rest of a document is passed over.
+    budget: Budget,
     problems: Vec<Problem>,
     odd: Vec<Odd>,
     pub(super) unfit: Option<String>,
@@ -191,6 +199,32 @@ pub(super) struct Gather<'a> {
 }
 
 impl<'a> Gather<'a> {
+    fn new(text: &'a [u8]) -> Gather<'a> {
+        Gather {
+            cursor: Cursor::new(text),
+            budget: Budget::of_request(),
+            problems: Vec::new(),
+            odd: Vec::new(),
+            unfit: None,
+            edits: Edits::default(),
+            duplicate: false,
+        }
+    }
+
+    /// Whether there is another item or entry, of which each costs so many bytes, and room for it. Where there is no room,
+    /// the walk ends everywhere.
+    fn more(&mut self, cost: usize) -> bool {
+        self.cursor.more() && self.affords(cost)
+    }
+
+    fn affords(&mut self, cost: usize) -> bool {
+        let affords = self.budget.take(cost);
+        if !affords {
+            self.cursor.end();
+        }
+        affords
+    }
+
     /// Walks a value below the element that `element` makes.
     fn step(&mut self, element: impl FnOnce() -> PathElement, walk: impl FnOnce(&mut Self) -> Said) -> Said {
         let (problems, odd) = (self.problems.len(), self.odd.len());
@@ -245,6 +279,9 @@ impl<'a> Gather<'a> {
             let mut route = Route::default();
             let found = find(desc, &key.bytes(), next, &mut route);
             let Some(field) = route.field(desc).filter(|_| found) else {
+                if !self.affords(budget::ENTRY) {
+                    break;
+                }
                 let key = Name::from(key.decode());
                 if let Some(entry) = self.undeclared(desc, &key, place) {
                     self.duplicate |= !others.insert(key);
@@ -367,7 +404,7 @@ impl<'a> Gather<'a> {
         };
         let (mut said, mut set) = (Said::member(), Growing::default());
         self.cursor.open();
-        while self.cursor.more() {
+        while self.more(budget::ENTRY) {
             let key = Name::from(self.cursor.key().decode());
             let element = PathElement::Field(key);
             let value = self.step(
@@ -391,7 +428,7 @@ impl<'a> Gather<'a> {
         let mut set = Growing::default();
         self.cursor.open();
         let mut index = 0;
-        while self.cursor.more() {
+        while self.more(budget::ITEM) {
             match shape {
                 Shape::List(field) if !place.atomic => self.item(field, element_type, place, index, &mut set),
                 _ => {

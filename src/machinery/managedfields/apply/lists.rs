@@ -206,6 +206,24 @@ fn lists_that_do_not_fit() {
     }
 }
 
+/// What follows the first that there is no room for is not even looked at.
+#[test]
+fn a_document_makes_no_more_than_a_request_may() {
+    let many = |open: &str, one: &dyn Fn(usize) -> String, close: &str| {
+        let all: Vec<String> = (0..200_000).map(one).collect();
+        format!("{open}{}{close}", all.join(","))
+    };
+    for document in [
+        many(r#"{"ports":["#, &|_| "{}".to_owned(), "]}"),
+        many(r#"{"tags":["#, &|n| n.to_string(), "]}"),
+        many("{", &|n| format!("\"unknown-{n}\":1"), "}"),
+        many(r#"{"labels":{"#, &|n| format!("\"{n}\":\"\""), "}}"),
+    ] {
+        let found = read_document(document.as_bytes(), &mut Shop::default());
+        assert_eq!(found.unwrap_err(), DocumentError::TooLarge, "{}", &document[..40]);
+    }
+}
+
 /// A document of some of the fields.
 fn document() -> impl Strategy<Value = String> {
     let ports = prop::sample::subsequence(
