@@ -263,19 +263,17 @@ impl Database {
         Ok(timeline)
     }
 
-    /// Calls `each` with the rows after `after` up to `until`, in order, and their checksums.
+    /// Calls `each` with the rows after `after`, in order, and their checksums.
     pub fn rows(
         &self,
         after: u64,
-        until: u64,
         mut each: impl FnMut(Row<'_>, u32) -> Result<(), StoreError>,
     ) -> rusqlite::Result<Result<(), StoreError>> {
         let mut statement = self.connection.prepare(
             "SELECT revision, key, value, create_revision, version, lease, checksum FROM history
-             WHERE revision > ? AND revision <= ? ORDER BY revision",
+             WHERE revision > ? ORDER BY revision",
         )?;
-        let until = i64::try_from(until).unwrap_or(i64::MAX);
-        let mut rows = statement.query([after as i64, until])?;
+        let mut rows = statement.query([after as i64])?;
         while let Some(row) = rows.next()? {
             let read = Row {
                 revision: row.get::<_, i64>(0)? as u64,

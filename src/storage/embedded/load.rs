@@ -52,16 +52,22 @@ pub(super) fn examine(database: &Database, path: &Path, now: Duration) -> Result
         garbage: Vec::new(),
     };
     let indexed = database.indexed_revision().map_err(failed)?;
-    database
-        .rows(0, indexed, |row, checksum| loader.take(&row, checksum).map(drop))
-        .map_err(failed)??;
-    let mut findings = Findings::default();
-    findings.compare(database, &loader.view, oldest).map_err(failed)?;
-    let mut index = Index::default();
-    let newer = database.rows(indexed, u64::MAX, |row, checksum| {
-        loader.take(&row, checksum).map(|change| index.note(&change))
+    let (mut index, mut as_indexed) = (Index::default(), None);
+    // In one go: a part of the rows would end at one that stands where it does not belong, and hide those behind it.
+    let taken = database.rows(0, |row, checksum| {
+        if row.revision > indexed && as_indexed.is_none() {
+            as_indexed = Some(loader.view.clone());
+        }
+        let change = loader.take(&row, checksum)?;
+        if as_indexed.is_some() {
+            index.note(&change);
+        }
+        Ok(())
     });
-    newer.map_err(failed)??;
+    taken.map_err(failed)??;
+    let mut findings = Findings::default();
+    let shown = as_indexed.as_ref().unwrap_or(&loader.view);
+    findings.compare(database, shown, oldest).map_err(failed)?;
     loader.view.set_oldest(oldest);
     findings.number = loader.check_numbers(indexed, database.last_revision().map_err(failed)?)?;
 
@@ -90,9 +96,7 @@ pub(super) fn missed(database: &Database, path: &Path, view: View) -> Result<Vec
         history: History::default(),
         garbage: Vec::new(),
     };
-    let taken = database.rows(revision, u64::MAX, |row, checksum| {
-        loader.take(&row, checksum).map(drop)
-    });
+    let taken = database.rows(revision, |row, checksum| loader.take(&row, checksum).map(drop));
     taken.map_err(|error| explain(path, &error))??;
     Ok(loader.history.pop_before(u64::MAX, usize::MAX))
 }

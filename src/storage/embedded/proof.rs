@@ -41,19 +41,19 @@ impl Findings {
             }
         })?;
         self.stale += left;
-        self.acquit(database)
+        self.acquit(database, oldest)
     }
 
-    /// What a row says was deleted later is not lost, nor what has the revision of another key's row.
-    fn acquit(&mut self, database: &Database) -> rusqlite::Result<()> {
+    /// What a row says was deleted before the oldest revision is not lost, nor what has a row, its own or another key's.
+    fn acquit(&mut self, database: &Database, oldest: u64) -> rusqlite::Result<()> {
         if self.lost.is_empty() {
             return Ok(());
         }
         let keys: HashSet<&str> = self.lost.iter().map(|(key, _)| key.as_str()).collect();
         let revisions: HashSet<u64> = self.lost.iter().map(|(_, revision)| *revision).collect();
         let (mut deleted, mut taken) = (HashMap::new(), HashSet::new());
-        let read = database.rows(0, u64::MAX, |row, _| {
-            if row.value.is_none() && keys.contains(row.key) {
+        let read = database.rows(0, |row, _| {
+            if row.value.is_none() && row.revision <= oldest && keys.contains(row.key) {
                 deleted.insert(row.key.to_owned(), row.revision);
             }
             if revisions.contains(&row.revision) {

@@ -146,7 +146,8 @@ async fn flipped_bits_of_the_database_are_noticed_or_harmless() {
 async fn lost_pages_and_lost_ends_of_the_database_are_noticed() {
     let original = Original::new(false).await;
     let mut refused = 0;
-    for seed in 0..seeds() {
+    // With the last a row stands before older ones, and those are needed.
+    for seed in (0..seeds()).chain([1_778]) {
         let mut rng = SmallRng::seed_from_u64(seed);
         let mut database = original.database.clone();
         let page = rng.random_range(0..database.len() / 4096) * 4096;
