@@ -39,7 +39,15 @@ pub struct Violation {
     pub text: String,
 }
 
+/// The rule that could not be checked: what is named so is no violation, but no proof either.
+pub const UNDECIDED: &str = "linearizability is decided";
+
 impl Violation {
+    /// Whether a promise was broken, as far as could be decided.
+    pub fn is_broken(&self) -> bool {
+        self.rule != UNDECIDED
+    }
+
     pub(crate) fn new(rule: &'static str, text: impl Into<String>) -> Self {
         Violation {
             rule,

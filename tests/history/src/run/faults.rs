@@ -101,6 +101,7 @@ pub async fn make(site: &Site, world: &Shared, time: Duration, mut rng: SmallRng
     }
     if site.has(Situation::Mute) && !world.is_broken() {
         // No other fault comes to the help of who hears nothing.
+        doubt(world);
         site.proxies.iter().for_each(Proxy::mute);
     }
     let told = counts.iter().map(|(fault, count)| format!("{count} {fault}"));
@@ -165,11 +166,16 @@ async fn start_again(site: &Site, world: &World, server: &Server) {
     revive(server, world).await;
 }
 
+/// From now on what a stream of etcd had not told may be gone.
+fn doubt(world: &World) {
+    for lane in &world.lanes {
+        lane.history.lock().unwrap().doubts.push(world.now());
+    }
+}
+
 async fn suffer(site: &Site, world: &World, fault: Fault, rng: &mut SmallRng) {
     if site.store == Store::Etcd {
-        for lane in &world.lanes {
-            lane.history.lock().unwrap().doubts.push(world.now());
-        }
+        doubt(world);
     }
     let which = rng.random_range(0..site.servers.len());
     let server = &site.servers[which];

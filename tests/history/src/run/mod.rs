@@ -323,8 +323,11 @@ pub async fn run(settings: Settings) -> bool {
         settings.seed,
         begin.elapsed().as_secs(),
         report::summary(&histories),
-        violations.len()
+        violations.iter().filter(|found| found.is_broken()).count()
     );
+    for undecided in violations.extract_if(.., |found| !found.is_broken()) {
+        println!("  not decided: {}", undecided.text);
+    }
     if violations.is_empty() {
         return true;
     }
