@@ -34,7 +34,7 @@ fn what_a_document_becomes_is_bounded() {
             .join(",")
     };
     for (text, fits) in [
-        (item(100_000, "\"\"", "args"), true),
+        (item(90_000, "\"\"", "args"), true),
         (item(140_000, "\"\"", "args"), false),
         (item(20_000, "{}", "parts"), true),
         (item(140_000, "{}", "parts"), false),

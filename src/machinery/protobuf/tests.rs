@@ -39,7 +39,7 @@ fn everything_comes_back() {
 fn what_a_body_becomes_is_bounded() {
     type New = fn() -> Box<dyn Reflect>;
     let new: [(&str, usize, New); 2] = [
-        ("args", 100_000, || Box::<Part>::default()),
+        ("args", 90_000, || Box::<Part>::default()),
         ("parts", 20_000, || Box::<WidgetSpec>::default()),
     ];
     for (name, few, new) in new {

@@ -6,14 +6,15 @@ use std::cell::Cell;
 use crate::reflect::{FieldDesc, Type};
 
 /// Bytes that the body of a request may become, by the estimate of a [`Budget`]. What a store takes (1.5 MiB) comes
-/// nowhere near it: a list of names that are read, defaulted and validated reaches it with 131 072 of them.
-pub const OF_REQUEST: usize = 32 << 20;
+/// nowhere near it: a list of names that are read, defaulted and validated reaches it with 98 304 of them. While
+/// a list grows, it and its larger copy are there at once: a request makes twice as much at most.
+pub const OF_REQUEST: usize = 24 << 20;
 
 /// The least that an item of a list costs: its place and what is done with it, from defaults to validation.
 pub(crate) const ITEM: usize = 256;
 /// The same of an entry of a map: each is looked up, sorted and has an owner of its own. 65 536 of them are, with their
 /// owners, more than the 1.5 MiB that an etcd takes.
-pub(crate) const ENTRY: usize = 512;
+pub(crate) const ENTRY: usize = 384;
 
 /// Bytes that are left. Empty once more was asked for than there was.
 pub struct Budget(Cell<usize>);
