@@ -1,5 +1,5 @@
 //! Generates the sample's types.
 
 fn main() {
-    keelson_codegen::Builder::new("api-defs").run_or_exit();
+    keelson_build::definitions("api-defs").run_or_exit();
 }

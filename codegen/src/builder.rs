@@ -4,16 +4,20 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::emit::{Descriptions, Output};
+use crate::expression::{self, Compile};
 use crate::lock::Findings;
 use crate::model::Model;
 use crate::plan::Plan;
 use crate::problem::{Error, Problem};
-use crate::{check, emit, lock, parse, read};
+use crate::{check, conversion, emit, lock, parse, read};
 
 /// Generates the code of one crate's definitions.
+#[derive(Clone)]
 pub struct Builder {
     root: Option<PathBuf>,
     descriptions: Descriptions,
+    compile: Option<Compile>,
+    sources: Option<PathBuf>,
 }
 
 impl Builder {
@@ -22,6 +26,8 @@ impl Builder {
         Builder {
             root: Some(root.into()),
             descriptions: Descriptions::new(),
+            compile: None,
+            sources: None,
         }
     }
 
@@ -30,6 +36,8 @@ impl Builder {
         Builder {
             root: None,
             descriptions: Descriptions::new(),
+            compile: None,
+            sources: None,
         }
     }
 
@@ -40,9 +48,23 @@ impl Builder {
         self
     }
 
+    /// Checks the CEL rules of the definitions. Without this a server does so at its start.
+    #[must_use]
+    pub fn rules(mut self, compile: Compile) -> Builder {
+        self.compile = Some(compile);
+        self
+    }
+
+    /// Looks for the functions of conversions in the sources of the crate in this folder. [`Builder::run`] knows it.
+    #[must_use]
+    pub fn sources(mut self, folder: impl Into<PathBuf>) -> Builder {
+        self.sources = Some(folder.into());
+        self
+    }
+
     /// Generates without writing anything.
     pub fn generate(&self) -> Result<Output, Error> {
-        let (model, plan) = checked(self.root.as_deref())?;
+        let (model, plan) = checked_with(self.root.as_deref(), self.compile, self.sources.as_deref())?;
         let findings = self.compare(&model)?;
         if !findings.problems.is_empty() {
             return Err(Error::Definitions(findings.problems));
@@ -62,15 +84,31 @@ impl Builder {
         Ok(lock::compare(model, &lock::read(root, shown_root)?, shown_root))
     }
 
-    /// [`Builder::run_into`] `$OUT_DIR`; prints the notes as cargo's warnings, and tells cargo when to run the build script again.
+    /// [`Builder::run_into`] `$OUT_DIR`; prints the notes as cargo's warnings, and tells cargo when to run the build script
+    /// again. After a mistake nothing is printed: cargo runs it again anyway, and would show all of it with the mistake.
     pub fn run(&self) -> Result<(), Error> {
         let out = std::env::var_os("OUT_DIR")
             .ok_or_else(|| Error::Environment("OUT_DIR is not set: call this from a build script".to_owned()))?;
-        self.say(&self.watched())?;
-        for note in self.run_into(Path::new(&out))? {
-            self.say_line(&format!("cargo:warning={note}"))?;
-        }
-        Ok(())
+        let folder = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let known = Builder {
+            sources: self.sources.clone().or(folder),
+            ..self.clone()
+        };
+        let lines = known.lines(Path::new(&out))?;
+        let mut stdout = std::io::stdout().lock();
+        let printed = lines.iter().try_for_each(|line| writeln!(stdout, "{line}"));
+        printed.map_err(|error| Error::io(Path::new("stdout"), error))
+    }
+
+    /// Runs, for what cargo is to be told.
+    fn lines(&self, out: &Path) -> Result<Vec<String>, Error> {
+        let notes = self.run_into(out)?;
+        let notes = notes.into_iter().map(|note| format!("cargo:warning={note}"));
+        let watched = self
+            .watched()
+            .into_iter()
+            .map(|path| format!("cargo:rerun-if-changed={}", path.display()));
+        Ok(watched.chain(notes).collect())
     }
 
     /// Writes `api.rs` and `definitions.z` into a folder, and beside the definitions what stored objects are made of
@@ -107,18 +145,6 @@ impl Builder {
         let own = self.root.iter().cloned();
         own.chain([PathBuf::from("build.rs")]).collect()
     }
-
-    fn say(&self, paths: &[PathBuf]) -> Result<(), Error> {
-        let mut lines = paths
-            .iter()
-            .map(|path| format!("cargo:rerun-if-changed={}", path.display()));
-        lines.try_for_each(|line| self.say_line(&line))
-    }
-
-    fn say_line(&self, line: &str) -> Result<(), Error> {
-        let mut stdout = std::io::stdout().lock();
-        writeln!(stdout, "{line}").map_err(|e| Error::io(Path::new("stdout"), e))
-    }
 }
 
 fn is_read_only(error: &std::io::Error) -> bool {
@@ -128,8 +154,12 @@ fn is_read_only(error: &std::io::Error) -> bool {
     )
 }
 
-/// The definitions below a folder, or without one those of the library.
+/// The definitions below a folder, or without one those of the library; their rules are not compiled.
 pub(crate) fn checked(root: Option<&Path>) -> Result<(Model, Plan), Error> {
+    checked_with(root, None, None)
+}
+
+fn checked_with(root: Option<&Path>, compile: Option<Compile>, sources: Option<&Path>) -> Result<(Model, Plan), Error> {
     let parsed = parse::parse(root)?;
     let mut problems = Vec::new();
     let model = read::model(&parsed, root.is_none(), &mut problems);
@@ -137,6 +167,12 @@ pub(crate) fn checked(root: Option<&Path>) -> Result<(Model, Plan), Error> {
     if problems.is_empty() {
         check::check(&model, &mut problems);
         plan = Plan::new(&model, &mut problems);
+        if let Some(compile) = compile {
+            expression::check(&model, compile, &mut problems);
+        }
+        if let Some(folder) = sources {
+            conversion::check(&model, &plan, folder, &mut problems);
+        }
     }
     if problems.is_empty() {
         return Ok((model, plan));
@@ -152,4 +188,24 @@ fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
         return Ok(());
     }
     std::fs::write(path, content).map_err(|e| Error::io(path, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cargo shows what a build script printed before the mistake that ended it.
+    #[test]
+    fn cargo_is_told_of_two_paths_and_of_nothing_after_a_mistake() {
+        let (root, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let builder = Builder::new(root.path());
+        let watched = format!("cargo:rerun-if-changed={}", root.path().display());
+        assert_eq!(
+            builder.lines(out.path()).unwrap(),
+            [watched, "cargo:rerun-if-changed=build.rs".to_owned()]
+        );
+        std::fs::create_dir_all(root.path().join("example.com/v1")).unwrap();
+        std::fs::write(root.path().join("example.com/v1/a.proto"), "message A {").unwrap();
+        assert!(builder.lines(out.path()).is_err());
+    }
 }

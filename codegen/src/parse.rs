@@ -67,6 +67,15 @@ pub fn parse(root: Option<&Path>) -> Result<Parsed, Error> {
             .collect(),
         Some(root) => own_files(root)?,
     };
+    if let Some(root) = root {
+        let wrong: Vec<Problem> = files
+            .iter()
+            .filter_map(|file| syntax(root, file, &shown_root))
+            .collect();
+        if !wrong.is_empty() {
+            return Err(Error::Definitions(wrong));
+        }
+    }
     let mut compiler = Compiler::with_file_resolver(Resolver {
         root: root.map(Path::to_owned),
     });
@@ -92,6 +101,29 @@ pub fn parse(root: Option<&Path>) -> Result<Parsed, Error> {
         root: shown_root,
         locations,
     })
+}
+
+/// What is wrong with the syntax that a file says it has. Looked at first: in another one nothing else means what it seems.
+fn syntax(root: &Path, file: &str, shown_root: &str) -> Option<Problem> {
+    let source = std::fs::read_to_string(root.join(file)).ok()?;
+    let mut code = source
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default().trim());
+    let says = |line: &str| {
+        line.strip_prefix("syntax")
+            .is_some_and(|rest| rest.trim_start().starts_with('='))
+    };
+    let said = code.position(says);
+    let line = said.map(|at| source.lines().nth(at).unwrap_or_default());
+    if line.is_some_and(|line| line.contains("\"proto3\"") || line.contains("'proto3'")) {
+        return None;
+    }
+    let place = Place {
+        file: shown(shown_root, file),
+        line: said.map_or(1, |at| at + 1),
+    };
+    let text = "definitions are proto3: write `syntax = \"proto3\";` as the first line";
+    Some(Problem::new(&place, "", text))
 }
 
 /// Whether this file's types live in the library crate.

@@ -262,15 +262,16 @@ impl Differences<'_> {
                 "`differs` needs functions that carry the fields over: write `conversion: \"crate::…\"` in \
                  (keelson.kind), a module with `to_hub_{snake}(from: &{name}, to: &mut {hub}) -> Result<(), String>` \
                  and `from_hub_{snake}(from: &{hub}, to: &mut {name}) -> Result<(), String>`",
-                name = path(from),
-                hub = path(to),
+                name = rust_path(from),
+                hub = rust_path(to),
             );
             problems.push(Problem::new(&from.place, &from.name, text));
         }
     }
 }
 
-fn path(message: &Message) -> String {
+/// The path of a message below the module that the generated code stands in.
+pub fn rust_path(message: &Message) -> String {
     format!("{}::{}", message.module.path.join("::"), message.name)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use prost_reflect::{FieldDescriptor, FileDescriptor, Kind, MessageDescriptor, Syntax};
+use prost_reflect::{FieldDescriptor, FileDescriptor, Kind, MessageDescriptor};
 
 use crate::model::{Field, FieldType, LIST_META, Message, Model, Module};
 use crate::options;
@@ -82,13 +82,6 @@ impl Reader<'_> {
         const SYNTAX: i32 = 12;
         const OPTIONS: i32 = 8;
         let place = self.parsed.place(file.name(), &[SYNTAX]);
-        if !matches!(file.syntax(), Syntax::Proto3) {
-            self.problem(
-                &place,
-                "",
-                "definitions are proto3: write `syntax = \"proto3\";` as the first line",
-            );
-        }
         if file.package_name().is_empty() {
             let text = "no package: write `package com.example.v1;`, the prefix of the names in OpenAPI";
             self.problem(&place, "", text);

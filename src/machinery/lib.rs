@@ -30,7 +30,7 @@ pub mod yaml;
 
 pub use keelson_derive::Message;
 
-/// Includes what `keelson_codegen::Builder` generated: one module per group and version, and the static `SCHEME`.
+/// Includes what `keelson_build::definitions` generated: one module per group and version, and the static `SCHEME`.
 #[macro_export]
 macro_rules! include_api {
     () => {

@@ -64,7 +64,7 @@ fn options_arrive_in_the_field_table() {
     let price = &field("price").rules;
     assert_eq!(
         (price.minimum, price.exclusive_minimum, price.multiple_of),
-        (Some(0.0), true, Some(0.5))
+        (Some(-1.0), true, Some(0.5))
     );
     assert_eq!(field("customer").rules.pattern, "^[a-z]+$");
     assert!(matches!(&field("weights").ty, Type::Map(element) if matches!(element.ty, Type::Leaf(_))));

@@ -1,6 +1,6 @@
 //! Fields: each option only where it means something, and with a value that can hold.
 
-use super::value;
+use super::{format, value};
 use crate::model::{Field, FieldType, Message, Model};
 use crate::options::{ListType, MapType};
 use crate::problem::Problem;
@@ -16,6 +16,7 @@ pub fn check(model: &Model, message: &Message, field: &Field, problems: &mut Vec
     checker.defaults(&mut texts);
     checker.values(&mut texts);
     checker.bounds(&mut texts);
+    checker.zero(&mut texts);
     checker.lists(&mut texts);
     checker.patches(&mut texts);
     let subject = format!("{}.{}", message.name, field.name);
@@ -135,7 +136,7 @@ impl Checker<'_> {
             ("key_format", &o.key_format),
             ("item_format", &o.item_format),
         ] {
-            if let Some(near) = unknown_format(format) {
+            if let Some(near) = format::unknown(format) {
                 texts.push(format!("`{option}` {format:?} is none that is known: write {near}"));
             }
         }
@@ -220,6 +221,31 @@ impl Checker<'_> {
                 ));
             }
         }
+    }
+
+    /// A bound that 0 does not meet, where 0 stands for absent and passes. Kubernetes' own say in code what they mean.
+    fn zero(&self, texts: &mut Vec<String>) {
+        let o = &self.field.options;
+        let stated = self.field.optional || o.required || o.always || !self.field.default().is_empty();
+        let of_kubernetes = self.message.openapi.starts_with("io.k8s.");
+        if stated || of_kubernetes || o.unchecked || !self.is_number() {
+            return;
+        }
+        let least = o
+            .minimum
+            .filter(|least| *least > 0.0 || (*least == 0.0 && o.exclusive_minimum));
+        let most = o
+            .maximum
+            .filter(|most| *most < 0.0 || (*most == 0.0 && o.exclusive_maximum));
+        let bound = match (least, most) {
+            (Some(least), _) => format!("minimum: {least}"),
+            (None, Some(most)) => format!("maximum: {most}"),
+            (None, None) => return,
+        };
+        texts.push(format!(
+            "0 stands for absent here, so that it passes beside `{bound}`: write `optional` in front of the type, or \
+             `required: true`"
+        ));
     }
 
     fn lists(&self, texts: &mut Vec<String>) {
@@ -314,70 +340,4 @@ impl Checker<'_> {
             Some(_) => None,
         }
     }
-}
-
-/// Formats that are checked, and those that are published alone.
-const FORMATS: [&str; 49] = [
-    "bsonobjectid",
-    "byte",
-    "cidr",
-    "creditcard",
-    "date",
-    "date-time",
-    "datetime",
-    "dns-1035-label",
-    "dns-label",
-    "dns-subdomain",
-    "double",
-    "duration",
-    "email",
-    "float",
-    "hexcolor",
-    "hostname",
-    "int-or-string",
-    "int32",
-    "int64",
-    "ip",
-    "ipv4",
-    "ipv6",
-    "isbn",
-    "isbn10",
-    "isbn13",
-    "k8s-cidr",
-    "k8s-ip",
-    "k8s-label-key",
-    "k8s-label-value",
-    "k8s-long-name",
-    "k8s-path-segment-name",
-    "k8s-short-name",
-    "k8s-uuid",
-    "label-key",
-    "label-value",
-    "mac",
-    "password",
-    "path-segment",
-    "port",
-    "qualified-name",
-    "quantity",
-    "rgbcolor",
-    "ssn",
-    "uri",
-    "uuid",
-    "uuid3",
-    "uuid4",
-    "uuid5",
-    "binary",
-];
-
-/// What to write instead of a format that is none.
-fn unknown_format(format: &str) -> Option<String> {
-    if format.is_empty() || FORMATS.contains(&format) {
-        return None;
-    }
-    let plain = |text: &str| text.replace(['-', '_'], "").to_lowercase();
-    let near = FORMATS.iter().find(|known| plain(known) == plain(format));
-    Some(match near {
-        Some(near) => format!("{near:?}"),
-        None => format!("one of {}", FORMATS.join(", ")),
-    })
 }

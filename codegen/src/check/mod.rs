@@ -1,6 +1,7 @@
 //! Everything that must hold of the definitions beyond what the protobuf compiler checks.
 
 mod field;
+mod format;
 pub mod json_path;
 mod kind;
 mod message;

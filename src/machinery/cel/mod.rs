@@ -46,6 +46,7 @@ pub use cost::{Declared, Range, Step};
 pub use error::{CompileError, Fault};
 pub use eval::Evaluated;
 pub use library::{AccessCheck, AccessDecision, AccessTarget, Authorizer, ResourceTarget};
+pub use schema::escape as identifier;
 pub use schema::is_reserved;
 pub(crate) use schema::{escape, unescape, word};
 pub use types::{ObjectType, Type};

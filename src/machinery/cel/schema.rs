@@ -117,7 +117,7 @@ pub fn is_reserved(word: &str) -> bool {
 }
 
 /// The identifier of a field; `None`: no rule can name it.
-pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
+pub fn escape(name: &str) -> Option<Cow<'_, str>> {
     let first = name.bytes().next()?;
     let spelt = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'/');
     if first.is_ascii_digit() || !name.bytes().all(spelt) {
