@@ -19,7 +19,9 @@ use keelson_registry::controller::Controller;
 use keelson_registry::{KindCode, Placement, StoreOverride};
 use keelson_server::admission;
 use keelson_server::audit::{Audit, AuditError};
-use keelson_server::server::{AccessConfig, Config, Hook, ResourceConfig, Running, ServerError, StorageConfig, start};
+use keelson_server::server::{
+    AccessConfig, Config, Hook, ResourceConfig, Running, ServerError, ShowMetrics, StorageConfig, start,
+};
 use keelson_storage::encryption::{Encryption, RELOAD_INTERVAL};
 use keelson_storage::{Store, StoreConfig};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -235,6 +237,19 @@ impl Server {
         }
     }
 
+    /// Adds what kube-apiserver has beside the generic server; shows what that counts.
+    fn add_kubernetes(&mut self, settings: &Settings, credentials: &Credentials) -> Vec<ShowMetrics> {
+        self.add_code(&CodeOptions {
+            event_time_to_live: settings.kubernetes.event_time_to_live,
+            services: settings.services(),
+        });
+        let hooks = keelson_kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
+        let conversions = keelson_extensions::ConversionMetrics::default();
+        let extensions = keelson_extensions::hooks(settings.egress.cluster.clone(), conversions.clone());
+        self.hooks.splice(0..0, hooks.into_iter().chain(extensions));
+        vec![Box::new(move |registry| conversions.register(registry))]
+    }
+
     fn config(
         mut self,
         settings: &Settings,
@@ -243,16 +258,10 @@ impl Server {
         access: Access,
         stored: Stored,
     ) -> Result<Config, OptionError> {
-        if self.kubernetes {
-            self.add_code(&CodeOptions {
-                event_time_to_live: settings.kubernetes.event_time_to_live,
-                services: settings.services(),
-            });
-            let hooks = keelson_kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
-            let webhooks = settings.egress.cluster.clone();
-            self.hooks
-                .splice(0..0, hooks.into_iter().chain(keelson_extensions::hooks(webhooks)));
-        }
+        let metrics = match self.kubernetes {
+            true => self.add_kubernetes(settings, credentials),
+            false => Vec::new(),
+        };
         if self.elects && stored.store.is_shared() && !coordination::is_among(&self.schemes) {
             self.schemes.push(coordination::scheme());
             coordination::register(&mut self.code);
@@ -295,6 +304,7 @@ impl Server {
             entropy: Arc::new(SystemEntropy),
             version: version::current(),
             hooks: self.hooks,
+            metrics,
             listener: listener(settings, certificates.tls.clone()),
             requests: settings.requests.clone(),
             advertise: settings

@@ -20,6 +20,7 @@ use keelson_registry::KindCode;
 use keelson_registry::controller::GroupResource;
 
 pub use controllers::hooks;
+pub use conversion::ConversionMetrics;
 
 /// The resource of definitions.
 const DEFINITIONS: GroupResource = GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions");

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use keelson_api::apiextensions_k8s_io::v1::CustomResourceDefinition;
-use keelson_registry::Registry;
+use keelson_registry::{Registry, Resource};
 use tokio::sync::Mutex;
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::conditions::{ESTABLISHED, INVALID_CA_BUNDLE, NAMES_ACCEPTED, TERMINATING, find, is_true};
 use crate::conversion::Outside;
@@ -18,6 +19,8 @@ use crate::resource::{Shared, resource, verbs};
 pub struct Serving {
     registry: Arc<Registry>,
     outside: Outside,
+    /// Takes those whose objects are to be converted before anybody asks for them.
+    ahead: UnboundedSender<Arc<Resource>>,
     /// By the name of the definition.
     known: Mutex<HashMap<String, Known>>,
 }
@@ -47,11 +50,13 @@ struct State {
 }
 
 impl Serving {
-    /// Of the resources of a server, whose webhooks are called in these ways.
-    pub fn new(registry: Arc<Registry>, outside: Outside) -> Serving {
+    /// Of the resources of a server, whose webhooks are called in these ways. `ahead` takes those whose objects are to be
+    /// converted before anybody asks for them.
+    pub fn new(registry: Arc<Registry>, outside: Outside, ahead: UnboundedSender<Arc<Resource>>) -> Serving {
         Serving {
             registry,
             outside,
+            ahead,
             known: Mutex::default(),
         }
     }
@@ -121,6 +126,10 @@ impl Serving {
             tracing::error!(definition = metadata.name, error, "a custom resource can't be served");
             self.remove(served).await;
             return None;
+        }
+        for resource in self.registry.converted_ahead(&spec.group, &spec.names.plural) {
+            // Nobody takes them when the server ends.
+            let _ = self.ahead.send(resource);
         }
         let served = Served {
             state,

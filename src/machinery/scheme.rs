@@ -63,7 +63,12 @@ pub enum Conversion {
     /// It is the hub version.
     None,
     /// By code that goes with the definitions.
-    Code { to_hub: Convert, from_hub: Convert },
+    Code {
+        to_hub: Convert,
+        from_hub: Convert,
+        /// Both leave the metadata as it is.
+        metadata_stays: bool,
+    },
 }
 
 impl Conversion {

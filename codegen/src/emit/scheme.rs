@@ -170,12 +170,15 @@ fn kind_desc(model: &Model, plan: &Plan, id: MessageId, message: &Message, descr
     let (unstored, stored_as_json) = (kind.unstored, kind.stored_as_json);
     let same_as = kind_name(&kind.same_as);
     let conversion = match plan.of_kind(id) {
-        Some(_) if !hub && model.message(id).is_some() => {
+        Some(pair) if !hub && model.message(id).is_some() => {
             let [to_hub, from_hub] = [true, false].map(|to| convert::kind_name(message, to));
+            // Only a function of the kind itself sees its metadata.
+            let metadata_stays = plan.pairs.get(pair).is_some_and(|pair| pair.hook.is_none());
             quote! {
                 Conversion::Code {
                     to_hub: self::conversions::#to_hub,
                     from_hub: self::conversions::#from_hub,
+                    metadata_stays: #metadata_stays,
                 }
             }
         }

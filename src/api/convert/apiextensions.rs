@@ -13,7 +13,7 @@ type Column = v1beta1::CustomResourceColumnDefinition;
 
 /// What stands beside the versions goes into every one of them.
 pub fn to_hub_custom_resource_definition_spec(
-    from: &v1beta1::CustomResourceDefinitionSpec,
+    from: &mut v1beta1::CustomResourceDefinitionSpec,
     to: &mut v1::CustomResourceDefinitionSpec,
 ) -> Result<(), String> {
     if to.versions.is_empty() && !from.version.is_empty() {
@@ -24,10 +24,14 @@ pub fn to_hub_custom_resource_definition_spec(
             ..Default::default()
         });
     }
+    if let Some((last, others)) = to.versions.split_last_mut().filter(|_| from.validation.is_some()) {
+        // Schemas can be large: one of them need not be copied.
+        others
+            .iter_mut()
+            .for_each(|version| version.schema = from.validation.clone());
+        last.schema = from.validation.take();
+    }
     for version in &mut to.versions {
-        if from.validation.is_some() {
-            version.schema = from.validation.clone();
-        }
         if from.subresources.is_some() {
             version.subresources = from.subresources.clone();
         }
@@ -48,32 +52,30 @@ pub fn from_hub_custom_resource_definition_spec(
     to: &mut v1beta1::CustomResourceDefinitionSpec,
 ) -> Result<(), String> {
     to.preserve_unknown_fields = Some(from.preserve_unknown_fields);
-    let Some(first) = from.versions.first() else {
+    // They have moved.
+    let Some((first, rest)) = to.versions.split_first_mut() else {
         return Ok(());
     };
-    to.version = first.name.clone();
-    let rest = from.versions.get(1..).unwrap_or_default();
+    to.version.clone_from(&first.name);
     if rest.iter().all(|v| same(&v.schema, &first.schema)) {
-        to.validation = first.schema.clone();
-        to.versions.iter_mut().for_each(|v| v.schema = None);
+        to.validation = first.schema.take();
+        rest.iter_mut().for_each(|v| v.schema = None);
     }
     if rest.iter().all(|v| same(&v.subresources, &first.subresources)) {
-        to.subresources = first.subresources.clone();
-        to.versions.iter_mut().for_each(|v| v.subresources = None);
+        to.subresources = first.subresources.take();
+        rest.iter_mut().for_each(|v| v.subresources = None);
     }
-    let columns = |v: &v1::CustomResourceDefinitionVersion| v.additional_printer_columns.clone();
-    if rest.iter().all(|v| same(&columns(v), &columns(first))) {
-        to.additional_printer_columns = first.additional_printer_columns.iter().map(column_from_hub).collect();
-        to.versions
-            .iter_mut()
-            .for_each(|v| v.additional_printer_columns.clear());
+    let columns = &first.additional_printer_columns;
+    if rest.iter().all(|v| same(&v.additional_printer_columns, columns)) {
+        to.additional_printer_columns = std::mem::take(&mut first.additional_printer_columns);
+        rest.iter_mut().for_each(|v| v.additional_printer_columns.clear());
     }
     if rest
         .iter()
         .all(|v| same(&v.selectable_fields, &first.selectable_fields))
     {
-        to.selectable_fields = first.selectable_fields.clone();
-        to.versions.iter_mut().for_each(|v| v.selectable_fields.clear());
+        to.selectable_fields = std::mem::take(&mut first.selectable_fields);
+        rest.iter_mut().for_each(|v| v.selectable_fields.clear());
     }
     Ok(())
 }
@@ -84,13 +86,6 @@ fn same<T: Field>(a: &T, b: &T) -> bool {
 
 fn column_to_hub(from: &Column) -> v1::CustomResourceColumnDefinition {
     let mut to = v1::CustomResourceColumnDefinition::default();
-    copy_named(&mut to as &mut dyn Reflect, from);
-    to.json_path = from.json_path.clone();
-    to
-}
-
-fn column_from_hub(from: &v1::CustomResourceColumnDefinition) -> Column {
-    let mut to = Column::default();
     copy_named(&mut to as &mut dyn Reflect, from);
     to.json_path = from.json_path.clone();
     to

@@ -11,28 +11,31 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 use keelson_api::apiextensions_k8s_io::v1::CustomResourceDefinition;
 use keelson_net::client::{Dialer, WebhookWays};
-use keelson_registry::NamespacedName;
 use keelson_registry::controller::{ControllerContext, Failure};
+use keelson_registry::{NamespacedName, Resource};
 use keelson_server::server::{Hook, HookContext};
 use keelson_server::services::ClusterServices;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::DEFINITIONS;
-use crate::conversion::Outside;
+use crate::conversion::{ConversionMetrics, Outside};
 use crate::serving::Serving;
 
 /// Who owns what controllers write.
 const MANAGER: &str = "kube-apiserver";
 
 /// The hooks of the API extensions server. It is ready when everything that was defined before is served. `dialer`: for
-/// webhooks.
-pub fn hooks(dialer: Dialer) -> Vec<Hook> {
+/// webhooks, whose calls `metrics` show.
+pub fn hooks(dialer: Dialer, metrics: ConversionMetrics) -> Vec<Hook> {
     let (tell, synced) = oneshot::channel();
     vec![
         hook("start-apiextensions-informers", |_| Box::pin(async { Ok(()) })),
         hook("start-apiextensions-controllers", |context| {
             Box::pin(async move {
-                start(&context, dialer).await.map_err(|error| error.to_string())?;
+                start(&context, dialer, metrics)
+                    .await
+                    .map_err(|error| error.to_string())?;
                 // Nobody may wait for it.
                 let _ = tell.send(());
                 Ok(())
@@ -55,15 +58,18 @@ fn hook(
 }
 
 /// Serves what is defined already, then follows the definitions.
-async fn start(context: &HookContext, dialer: Dialer) -> Result<(), Failure> {
+async fn start(context: &HookContext, dialer: Dialer, metrics: ConversionMetrics) -> Result<(), Failure> {
     let outside = Outside {
         ways: WebhookWays {
             dialer,
             services: Arc::new(ClusterServices::new(&context.registry)),
         },
         entropy: context.backend.entropy.clone(),
+        metrics,
     };
-    let serving = Arc::new(Serving::new(context.registry.clone(), outside));
+    let (ahead, resources) = mpsc::unbounded_channel();
+    convert_ahead(resources);
+    let serving = Arc::new(Serving::new(context.registry.clone(), outside, ahead));
     let definitions = context.client(MANAGER).of::<CustomResourceDefinition>("")?;
     for name in definitions.objects.names().await? {
         if let Some(definition) = definitions.find(&name.name).await? {
@@ -75,6 +81,15 @@ async fn start(context: &HookContext, dialer: Dialer) -> Result<(), Failure> {
     context.run(names::DefinitionNames::new(serving.clone()))?;
     context.run(finalizer::DefinitionFinalizer::new(serving))?;
     Ok(())
+}
+
+/// Has objects converted before anybody asks for them, for as long as this thread's `LocalSet` runs.
+fn convert_ahead(mut resources: UnboundedReceiver<Arc<Resource>>) {
+    tokio::task::spawn_local(async move {
+        while let Some(resource) = resources.recv().await {
+            tokio::task::spawn_local(resource.convert_ahead());
+        }
+    });
 }
 
 /// A definition as it is now; `None`: there is none.

@@ -2,9 +2,10 @@
 //! whether its group may be defined at all. A definition that loses a name is looked at again when the winner lets it go.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use keelson_api::apiextensions_k8s_io::v1::CustomResourceDefinition;
+use keelson_api::apiextensions_k8s_io::v1::{CustomResourceDefinition, CustomResourceDefinitionCondition as Condition};
 use keelson_registry::NamespacedName;
 use keelson_registry::controller::{Controller, ControllerContext, Failure, GroupResource, Next};
 
@@ -12,7 +13,7 @@ use super::{MANAGER, read, status};
 use crate::DEFINITIONS;
 use crate::conditions::{self, ESTABLISHED, INVALID_CA_BUNDLE, NAMES_ACCEPTED, condition, is_true};
 use crate::definition;
-use crate::names::Accepted;
+use crate::names::{Accepted, Names};
 use crate::serving::Serving;
 
 /// Definitions that are written at a time: writes to a store share its commits.
@@ -23,6 +24,8 @@ pub struct DefinitionNames {
     serving: Arc<Serving>,
     /// What each definition has, or will have once it is written.
     accepted: RefCell<Accepted>,
+    /// The resource version in which a definition was left, by its name.
+    settled: RefCell<HashMap<String, String>>,
     /// All definitions that were there at the beginning are noted.
     begun: Cell<bool>,
     /// One decides at a time as long as not all are noted.
@@ -35,6 +38,7 @@ impl DefinitionNames {
         DefinitionNames {
             serving,
             accepted: RefCell::default(),
+            settled: RefCell::default(),
             begun: Cell::new(false),
             beginning: tokio::sync::Mutex::default(),
         }
@@ -58,74 +62,66 @@ impl DefinitionNames {
 
     /// Settles one definition; says which others may get names that it had.
     async fn settle(&self, name: &str, context: &ControllerContext) -> Result<Vec<String>, Failure> {
-        let key = NamespacedName {
-            name: name.to_owned(),
-            ..NamespacedName::default()
-        };
-        let Some(definition) = read(context, &key).await? else {
+        let Some(definition) = read(context, &key_of(name)).await? else {
+            self.settled.borrow_mut().remove(name);
             return Ok(self.accepted.borrow_mut().release(name));
         };
         let mut waiting = self.accepted.borrow_mut().note(&definition);
-        let Some(definition) = self.accept(definition, context, &mut waiting).await? else {
+        let Some(definition) = self.establish(definition, context, &mut waiting).await? else {
             return Ok(waiting);
         };
-        if let Some(definition) = self.establish(definition, context).await? {
-            approve(definition, context).await?;
+        if let Some(definition) = approve(definition, context).await? {
+            let version = definition.metadata.resource_version;
+            self.settled.borrow_mut().insert(definition.metadata.name, version);
         }
         Ok(waiting)
     }
 
-    /// `None`: it has changed meanwhile and comes again.
-    async fn accept(
+    /// Whether a definition is as it was left: what is told of then is a write of this controller.
+    async fn is_settled(&self, name: &str, context: &ControllerContext) -> Result<bool, Failure> {
+        let lister = context.lister(&DEFINITIONS).ok_or("the server has no definitions")?;
+        let Some(metadata) = lister.metadata(&key_of(name)).await? else {
+            return Ok(false);
+        };
+        let settled = self.settled.borrow();
+        Ok(settled
+            .get(name)
+            .is_some_and(|known| *known == metadata.resource_version))
+    }
+
+    /// Gives it the names that it can have, and establishes it where these are all. One write says both. `None`: it has
+    /// changed meanwhile and comes again.
+    async fn establish(
         &self,
-        definition: CustomResourceDefinition,
+        mut definition: CustomResourceDefinition,
         context: &ControllerContext,
         waiting: &mut Vec<String>,
     ) -> Result<Option<CustomResourceDefinition>, Failure> {
-        let Some(decision) = self.accepted.borrow().decide(&definition) else {
-            return Ok(Some(definition));
-        };
-        // Noted before it is written: others decide meanwhile.
-        let mut assumed = definition.clone();
-        assumed.status.accepted_names = decision.names.clone().into();
-        waiting.extend(self.accepted.borrow_mut().note(&assumed));
-        let written = status::write(context, &definition, |new, now| {
-            new.status.accepted_names = decision.names.clone().into();
-            for told in [&decision.accepted, &decision.established] {
-                conditions::set(&mut new.status.conditions, told.clone(), now);
-            }
-        });
-        Ok(written.await?)
-    }
-
-    async fn establish(
-        &self,
-        definition: CustomResourceDefinition,
-        context: &ControllerContext,
-    ) -> Result<Option<CustomResourceDefinition>, Failure> {
-        if !is_true(&definition, NAMES_ACCEPTED) || is_true(&definition, ESTABLISHED) {
-            return Ok(Some(definition));
+        let had = Names::from(&definition.status.accepted_names);
+        let decision = self.accepted.borrow().decide(&definition);
+        let mut told = Vec::new();
+        if let Some(decision) = decision {
+            definition.status.accepted_names = decision.names.into();
+            // Noted before it is written: others decide meanwhile.
+            waiting.extend(self.accepted.borrow_mut().note(&definition));
+            told.extend([decision.accepted, decision.established]);
         }
-        let told = if definition::has_ca_bundle(&definition) {
-            self.serving.see(&definition).await;
-            let text = "the initial names have been accepted";
-            condition(ESTABLISHED, true, "InitialNamesAccepted", text)
-        } else {
-            let text = "The conversion webhook CABundle is invalid";
-            condition(ESTABLISHED, false, INVALID_CA_BUNDLE, text)
-        };
-        let known = conditions::find(&definition, ESTABLISHED);
-        if known.is_some_and(|known| conditions::says_same(known, &told)) {
+        note(&mut definition, &told, context);
+        if is_true(&definition, NAMES_ACCEPTED) && !is_true(&definition, ESTABLISHED) {
+            told.extend(self.serve(&definition).await);
+        }
+        if told.is_empty() {
             return Ok(Some(definition));
         }
         // Its resource is served by now: it is said as soon as can be, whoever else writes to the status meanwhile.
-        let meta = &definition.metadata;
+        let (meta, status) = (&definition.metadata, &definition.status);
         let fits = |current: &CustomResourceDefinition| {
             let is_the_same = current.metadata.uid == meta.uid && current.metadata.generation == meta.generation;
-            is_the_same && is_true(current, NAMES_ACCEPTED)
+            is_the_same && Names::from(&current.status.accepted_names) == had
         };
-        let written = status::write_if(context, &definition, fits, |new, now| {
-            conditions::set(&mut new.status.conditions, told.clone(), now);
+        let written = status::write_if(context, &definition, fits, |new, _| {
+            new.status.accepted_names = status.accepted_names.clone();
+            note(new, &told, context);
         });
         let Some(definition) = written.await? else {
             return Ok(None);
@@ -133,22 +129,51 @@ impl DefinitionNames {
         self.serving.see(&definition).await;
         Ok(Some(definition))
     }
+
+    /// Serves a definition that has its names; what is to be said of it then, if it was not said before.
+    async fn serve(&self, definition: &CustomResourceDefinition) -> Option<Condition> {
+        let told = if definition::has_ca_bundle(definition) {
+            self.serving.see(definition).await;
+            let text = "the initial names have been accepted";
+            condition(ESTABLISHED, true, "InitialNamesAccepted", text)
+        } else {
+            let text = "The conversion webhook CABundle is invalid";
+            condition(ESTABLISHED, false, INVALID_CA_BUNDLE, text)
+        };
+        let known = conditions::find(definition, ESTABLISHED);
+        Some(told).filter(|told| known.is_none_or(|known| !conditions::says_same(known, told)))
+    }
 }
 
-/// Says of a definition in a group of Kubernetes itself whether it may be there.
-async fn approve(definition: CustomResourceDefinition, context: &ControllerContext) -> Result<(), Failure> {
+fn key_of(definition: &str) -> NamespacedName {
+    NamespacedName {
+        name: definition.to_owned(),
+        ..NamespacedName::default()
+    }
+}
+
+fn note(definition: &mut CustomResourceDefinition, told: &[Condition], context: &ControllerContext) {
+    for told in told {
+        conditions::set(&mut definition.status.conditions, told.clone(), context.now());
+    }
+}
+
+/// Says of a definition in a group of Kubernetes itself whether it may be there. `None`: it has changed meanwhile.
+async fn approve(
+    definition: CustomResourceDefinition,
+    context: &ControllerContext,
+) -> Result<Option<CustomResourceDefinition>, Failure> {
     let Some(told) = definition::approval_condition(&definition) else {
-        return Ok(());
+        return Ok(Some(definition));
     };
     let known = conditions::find(&definition, &told.r#type);
     if known.is_some_and(|known| conditions::says_same(known, &told)) {
-        return Ok(());
+        return Ok(Some(definition));
     }
     let written = status::write(context, &definition, |new, now| {
         conditions::set(&mut new.status.conditions, told.clone(), now);
     });
-    written.await?;
-    Ok(())
+    Ok(written.await?)
 }
 
 impl Controller for DefinitionNames {
@@ -167,6 +192,9 @@ impl Controller for DefinitionNames {
     async fn reconcile(&self, key: &NamespacedName, context: &ControllerContext) -> Result<Next, Failure> {
         if !self.begun.get() {
             self.begin(context).await?;
+        }
+        if self.is_settled(&key.name, context).await? {
+            return Ok(Next::Done);
         }
         let mut todo = vec![key.name.clone()];
         while let Some(name) = todo.pop() {

@@ -1,10 +1,11 @@
 //! Conversion by webhooks: objects of one version of a custom resource become those of another one.
 
+mod metrics;
 mod object;
 mod review;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use keelson_api::apiextensions_k8s_io::v1::{CustomResourceDefinition, WebhookClientConfig as Written};
@@ -15,6 +16,9 @@ use keelson_machinery::status::StatusError;
 use keelson_net::client::{Backoff, ServicePort, Users, Webhook, WebhookAddress, WebhookClientConfig, WebhookWays};
 use keelson_registry::{Converted, Converter};
 
+pub use metrics::ConversionMetrics;
+
+use metrics::Fault;
 use object::checked;
 use review::Review;
 
@@ -30,6 +34,8 @@ pub struct Outside {
     pub ways: WebhookWays,
     /// Of the uids of reviews.
     pub entropy: Arc<dyn Entropy>,
+    /// Shows what becomes of them.
+    pub metrics: ConversionMetrics,
 }
 
 /// Converts what others say how to convert.
@@ -40,10 +46,16 @@ pub struct WebhookConverter {
 
 struct Caller {
     webhook: Webhook,
+    /// The name of the definition.
+    definition: String,
     /// Of `apiextensions.k8s.io`; `None`: the webhook knows none that this server knows.
     review: Option<Review>,
     entropy: Arc<dyn Entropy>,
+    metrics: ConversionMetrics,
 }
+
+/// What comes of a call; an error is told to the client.
+type Called = Result<Vec<Box<dyn Object>>, (Fault, String)>;
 
 impl WebhookConverter {
     /// That of a definition; `None`: it has no webhook.
@@ -58,8 +70,10 @@ impl WebhookConverter {
             .webhook(&outside.ways, &Users::default(), TIMEOUT, Backoff::ONCE)
             .map(|client| Caller {
                 webhook: client,
+                definition: definition.metadata.name.clone(),
                 review: Review::first_of(&webhook.conversion_review_versions),
                 entropy: outside.entropy.clone(),
+                metrics: outside.metrics.clone(),
             });
         Some(WebhookConverter {
             caller: caller.map(Arc::new).map_err(|error| error.to_string()),
@@ -103,22 +117,32 @@ impl Caller {
         let Some(first) = objects.first() else {
             return Ok(Vec::new());
         };
-        let failed = |why: String| format!("conversion webhook for {} failed: {why}", first.gvk());
         let review = self.review.ok_or("no supported conversion review versions")?;
+        let (begin, from) = (Instant::now(), first.gvk());
+        let called = self.call(review, objects, to).await;
+        let fault = called.as_ref().err().map(|(fault, _)| *fault);
+        let versions = (from.version.as_str(), to.version.as_str());
+        self.metrics.observe(&self.definition, versions, fault, begin.elapsed());
+        called.map_err(|(_, text)| text)
+    }
+
+    /// Asks the webhook for objects, of which there is at least one.
+    async fn call(&self, review: Review, objects: &[Box<dyn Object>], to: &KindRef) -> Called {
+        let of = objects.first().map(|first| first.gvk().to_string()).unwrap_or_default();
+        let failed = |why: String| format!("conversion webhook for {of} failed: {why}");
         let uid = self.new_uid();
         let answer = self.webhook.ask(review.request(&uid, objects, to)).await;
-        let answer = answer.map_err(|error| failed(error.to_string()))?;
-        let converted = review.converted(&uid, &answer).map_err(failed)?;
+        let answer = answer.map_err(|error| (Fault::Call, failed(error.to_string())))?;
+        let converted = review.converted(&uid, &answer);
+        let converted = converted.map_err(|why| (Fault::Malformed, failed(why)))?;
         if converted.len() != objects.len() {
-            return Err(format!(
-                "conversion webhook for {} returned {} objects, expected {}",
-                first.gvk(),
-                converted.len(),
-                objects.len()
-            ));
+            let (found, expected) = (converted.len(), objects.len());
+            let text = format!("conversion webhook for {of} returned {found} objects, expected {expected}");
+            return Err((Fault::Partial, text));
         }
         let pairs = objects.iter().zip(converted);
-        pairs.map(|(original, text)| checked(&**original, text, to)).collect()
+        let checked = pairs.map(|(original, text)| checked(&**original, text, to));
+        checked.collect::<Result<_, _>>().map_err(|text| (Fault::Invalid, text))
     }
 
     fn new_uid(&self) -> String {

@@ -41,6 +41,7 @@ fn defined(webhook: &Value, reviews: &[&str]) -> Definition {
             services: Arc::new(Nowhere),
         },
         entropy: Arc::new(SystemEntropy),
+        metrics: ConversionMetrics::default(),
     };
     resource(&read(&definition.to_string()), &Arc::default(), &outside, |_| false).unwrap()
 }

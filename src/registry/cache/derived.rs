@@ -204,11 +204,22 @@ impl Derived {
         found.map(|(_, text)| text.clone())
     }
 
-    /// Keeps it, unless it is there.
-    pub fn keep_conversion(&self, kind: KindKey, text: Bytes) {
+    /// Keeps what others made of the stored object now. What was made of it before goes, if it is another text.
+    pub fn renew_conversion(&self, kind: KindKey, text: Bytes) {
         let mut kept = self.kept();
-        if kept.conversions.iter().all(|(of, _)| *of != kind) {
+        let Some(known) = kept.conversions.iter_mut().find(|(of, _)| *of == kind) else {
             kept.conversions.push((kind, text));
+            return;
+        };
+        if known.1 == text {
+            return;
+        }
+        known.1 = text;
+        let before = kept.size();
+        kept.renditions.retain(|(of, _, _)| *of != kind);
+        let released = before - kept.size();
+        if let Some(budget) = &kept.budget {
+            budget.release(released);
         }
     }
 

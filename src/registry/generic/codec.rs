@@ -145,12 +145,27 @@ impl Resource {
         let mut metadata = ObjectMeta::default();
         if value.starts_with(b"{") {
             let meta = json::type_meta(value).ok()?;
-            self.stored_as_hub(&meta.api_version, &meta.kind)?;
+            let stored = self.stored_kind(&meta.api_version, &meta.kind).ok()?;
+            self.metadata_stays(stored).then_some(())?;
             json::read_member(value, METADATA, &mut metadata).ok()?;
         } else {
             protobuf::read_message(self.metadata_part(value)?, &mut metadata).ok()?;
         }
         Some(metadata)
+    }
+
+    /// Whether the hub version has the metadata that an object of another version has.
+    fn metadata_stays(&self, stored: &KindRef) -> bool {
+        let by_code = |kind: &KindRef| match kind.conversion {
+            Conversion::None => true,
+            Conversion::Code { metadata_stays, .. } => metadata_stays,
+        };
+        match self.conversion {
+            _ if self.hub.is(stored) => true,
+            ConversionStrategy::Code => by_code(stored) && by_code(&self.hub),
+            ConversionStrategy::None => true,
+            ConversionStrategy::Webhook(_) => false,
+        }
     }
 
     /// The metadata of the object that an entry holds, as of the hub version, in protobuf, with this resource version.

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -14,6 +15,7 @@ use keelson_machinery::scheme::{KindDesc, KindRef};
 use keelson_machinery::status::StatusError;
 use keelson_storage::Entry;
 
+use super::informer::{Change, Informer};
 use super::{Resource, codec};
 use crate::cache::{Derived, KindKey};
 
@@ -23,6 +25,8 @@ const BATCH_OBJECTS: usize = 500;
 const READ_AHEAD: usize = 100;
 /// Bytes of them, as they are stored, from which on a batch is full.
 const BATCH_BYTES: usize = 4 << 20;
+/// How long a reader waits for what is converted ahead of it, before it asks itself.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How objects of a resource get from one of its versions to another.
 #[derive(Clone, Default)]
@@ -199,6 +203,7 @@ impl Resource {
             resource: self,
             unconverted: Vec::new(),
             bytes: 0,
+            is_ahead: false,
         }
     }
 
@@ -211,11 +216,61 @@ impl Resource {
         }
     }
 
-    fn to_convert(&self, entry: &Entry) -> Option<Unconverted> {
-        self.conversion.converter()?;
-        if self.known_conversion(entry).is_some() {
-            return None;
+    /// Has an entry converted anew that a client asks for by name: by now others may make something else of it. What they
+    /// make takes the place of what was kept.
+    pub(super) async fn convert_anew(&self, entry: &Entry) -> Result<(), StatusError> {
+        let Some(converter) = self.conversion.converter() else {
+            return Ok(());
+        };
+        if let Some(asked) = self.undecrypted(entry) {
+            asked.await;
         }
+        match self.foreign(entry) {
+            Some(one) => convert_and_keep(converter.clone(), vec![one], self.hub.clone()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether its objects are converted before they are asked for: others do it, and they are stored in another version.
+    pub(super) fn converts_ahead(&self) -> bool {
+        self.asks_for_conversions() && !self.hub.is(&self.storage)
+    }
+
+    /// Has objects converted as they are written, so that lists and watches find them converted. Returns when the resource
+    /// is not served any more.
+    pub async fn convert_ahead(self: Arc<Self>) {
+        let mut retired = self.retired.subscribe();
+        let mut informer = Informer::new(self.clone());
+        loop {
+            let changes = tokio::select! {
+                _ = retired.wait_for(|retired| *retired) => return,
+                changes = informer.next() => changes,
+            };
+            let Some(changes) = changes else { return };
+            let _busy = self.converting.lock().await;
+            let mut batch = self.batch();
+            batch.is_ahead = true;
+            for change in &changes.all {
+                if let Err(error) = batch.add_change(change).await {
+                    tracing::debug!(%error, resource = %self.plural, "objects could not be converted ahead");
+                }
+            }
+            if let Err(error) = batch.convert().await {
+                tracing::debug!(%error, resource = %self.plural, "objects could not be converted ahead");
+            }
+        }
+    }
+
+    fn to_convert(&self, entry: &Entry) -> Option<Unconverted> {
+        match self.known_conversion(entry) {
+            Some(_) => None,
+            None => self.foreign(entry),
+        }
+    }
+
+    /// An entry that others have to convert, be it converted or not.
+    fn foreign(&self, entry: &Entry) -> Option<Unconverted> {
+        self.conversion.converter()?;
         let value = self.plain_value(entry).ok()?;
         let (kind, object) = self.decode_stored(&value).ok()?;
         (!kind.is(&self.hub)).then(|| Unconverted {
@@ -230,9 +285,22 @@ pub(super) struct Batch<'a> {
     resource: &'a Resource,
     unconverted: Vec<Unconverted>,
     bytes: usize,
+    /// Nobody has asked for them yet.
+    is_ahead: bool,
 }
 
 impl Batch<'_> {
+    /// Adds what an object has become.
+    async fn add_change(&mut self, change: &Change) -> Result<(), StatusError> {
+        let Some(entry) = change.entry() else {
+            return Ok(());
+        };
+        if let Some(asked) = self.resource.undecrypted(entry) {
+            asked.await;
+        }
+        self.add(entry).await
+    }
+
     /// Adds what an entry holds, which can be decrypted by now. Converts the batch when it is full.
     pub async fn add(&mut self, entry: &Entry) -> Result<(), StatusError> {
         if let Some(unconverted) = self.resource.to_convert(entry) {
@@ -247,8 +315,14 @@ impl Batch<'_> {
 
     /// Converts what is in it.
     pub async fn convert(&mut self) -> Result<(), StatusError> {
-        let batch = std::mem::take(&mut self.unconverted);
+        let mut batch = std::mem::take(&mut self.unconverted);
         self.bytes = 0;
+        if !self.is_ahead && !batch.is_empty() && self.resource.converts_ahead() {
+            // What is converted just now is not asked for twice, unless that takes long.
+            let waited = tokio::time::timeout(PATIENCE, self.resource.converting.lock()).await;
+            drop(waited);
+            batch.retain(|one| self.resource.known_conversion(&one.entry).is_none());
+        }
         match self.resource.conversion.converter() {
             Some(converter) if !batch.is_empty() => {
                 convert_and_keep(converter.clone(), batch, self.resource.hub.clone()).await
@@ -303,7 +377,7 @@ async fn convert_and_keep(
     }
     for (entry, object) in entries.iter().zip(converted) {
         if let Some(derived) = Derived::of(entry) {
-            derived.keep_conversion(KindKey::of(&to), text_of(&*object).into());
+            derived.renew_conversion(KindKey::of(&to), text_of(&*object).into());
         }
     }
     Ok(())

@@ -160,7 +160,6 @@ impl Change {
     }
 
     /// The stored form of the object as it became then.
-    #[cfg(test)]
     pub(crate) fn entry(&self) -> Option<&Entry> {
         self.new.as_ref()
     }

@@ -120,6 +120,17 @@ impl Registry {
         true
     }
 
+    /// Those of a resource, by version, whose objects others convert: for [`Resource::convert_ahead`].
+    pub fn converted_ahead(&self, group: &str, plural: &str) -> Vec<Arc<Resource>> {
+        let current = self.current.load();
+        let endpoints = current.endpoints(group, plural).iter();
+        let resources = endpoints.map(|endpoint| &endpoint.resource);
+        resources
+            .filter(|resource| resource.converts_ahead())
+            .cloned()
+            .collect()
+    }
+
     /// Has discovery say that a resource has these verbs, whatever is served of it.
     pub fn announce(&self, group: &str, plural: &str, verbs: &Names) {
         let _turn = self.turn();
@@ -399,6 +410,7 @@ impl Parts {
             selectable_id: digest(&selectable, read_in),
             selectable,
             conversion,
+            converting: tokio::sync::Mutex::default(),
             storage,
             indexes: Indexes::default(),
             versions,

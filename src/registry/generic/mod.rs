@@ -153,6 +153,8 @@ pub struct Resource {
     custom: bool,
     transformer: ForResource,
     conversion: ConversionStrategy,
+    /// Held while objects are converted that nobody has asked for yet.
+    converting: tokio::sync::Mutex<()>,
     /// What it shares with the others.
     pub backend: Backend,
 }

@@ -99,6 +99,19 @@ impl Resource {
             .ok_or_else(|| self.not_found(name))
     }
 
+    /// The same, converted anew where others do that; 404 if it is absent.
+    pub(crate) async fn entry_anew(&self, namespace: &str, name: &str) -> Result<Entry, StatusError> {
+        if !self.converts_ahead() {
+            return self.entry(namespace, name).await;
+        }
+        let key = self.key(namespace, name)?;
+        let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
+        let entry = got.entry.ok_or_else(|| self.not_found(name))?;
+        self.convert_anew(&entry).await?;
+        self.check_readable(&entry)?;
+        Ok(entry)
+    }
+
     /// One object in the hub version; `None`: it is absent.
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Stored>, StatusError> {
         let Some(entry) = self.find_entry(namespace, name).await? else {

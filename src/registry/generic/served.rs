@@ -4,6 +4,7 @@
 //! what is made of a version is kept under its generation.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -243,9 +244,8 @@ impl Served {
     fn put(&mut self, group: ServedGroup) {
         self.generation = Id::fresh();
         if !group.versions.is_empty() {
-            self.groups.push(Arc::new(group));
-            self.groups
-                .sort_by(|a, b| (Reverse(a.priority), &a.name).cmp(&(Reverse(b.priority), &b.name)));
+            let place = self.groups.partition_point(|known| known.place() < group.place());
+            self.groups.insert(place, Arc::new(group));
         }
     }
 
@@ -257,30 +257,47 @@ impl Served {
         if others.is_empty() {
             return first.clone();
         }
-        let mut merged = Served::clone(first);
+        let mut schemes = first.schemes.clone();
+        let by_name = |group: &Arc<ServedGroup>| (group.name.clone(), group.clone());
+        let mut groups: HashMap<Name, Arc<ServedGroup>> = first.groups.iter().map(by_name).collect();
         for served in others {
-            merged.schemes.extend(&served.schemes);
+            schemes.extend(&served.schemes);
             for group in &served.groups {
-                let place = merged.groups.iter().position(|g| g.name == group.name);
-                let known = place.map(|place| Arc::unwrap_or_clone(merged.groups.remove(place)));
-                let mut joined = known.unwrap_or_else(|| ServedGroup {
-                    versions: Vec::new(),
-                    ..ServedGroup::clone(group)
-                });
-                for version in &group.versions {
-                    if joined.versions.iter().all(|known| known.version != version.version) {
-                        joined.versions.push(version.clone());
-                    }
-                }
-                joined.sort();
-                merged.put(joined);
+                let joined = match groups.get(&group.name) {
+                    None => group.clone(),
+                    Some(known) => Arc::new(known.joined(group)),
+                };
+                groups.insert(group.name.clone(), joined);
             }
         }
-        Arc::new(merged)
+        let mut groups: Vec<_> = groups.into_values().collect();
+        groups.sort_unstable_by(|a, b| a.place().cmp(&b.place()));
+        Arc::new(Served {
+            generation: Id::fresh(),
+            groups,
+            schemes,
+        })
     }
 }
 
 impl ServedGroup {
+    /// What groups are ordered by.
+    fn place(&self) -> (Reverse<i32>, &Name) {
+        (Reverse(self.priority), &self.name)
+    }
+
+    /// With those versions of another server that this one does not have.
+    fn joined(&self, other: &ServedGroup) -> ServedGroup {
+        let mut joined = self.clone();
+        for version in &other.versions {
+            if joined.versions.iter().all(|known| known.version != version.version) {
+                joined.versions.push(version.clone());
+            }
+        }
+        joined.sort();
+        joined
+    }
+
     fn put(&mut self, mut version: ServedVersion) {
         if !version.kinds.is_empty() {
             version.generation = Id::fresh();

@@ -61,6 +61,12 @@ impl Snapshot {
         Some(&self.groups.get(group)?.get(plural)?.resource)
     }
 
+    /// What is served of a resource.
+    pub fn endpoints(&self, group: &str, plural: &str) -> &[Arc<Endpoint>] {
+        let installed = self.groups.get(group).and_then(|group| group.get(plural));
+        installed.map_or(&[], |installed| &installed.endpoints)
+    }
+
     pub fn endpoint(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Endpoint>> {
         let mut endpoints = self.groups.get(group)?.get(plural)?.endpoints.iter();
         endpoints.find(|endpoint| endpoint.kind.version == version)

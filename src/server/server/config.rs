@@ -22,6 +22,9 @@ use crate::audit::Audit;
 use crate::settings::RequestSettings;
 use crate::version::Version;
 
+/// Adds series to those of a server.
+pub type ShowMetrics = Box<dyn Fn(&mut prometheus_client::registry::Registry)>;
+
 /// Everything that a server is made of.
 pub struct Config {
     /// What it serves.
@@ -35,6 +38,8 @@ pub struct Config {
     pub entropy: Arc<dyn Entropy>,
     pub version: Version,
     pub hooks: Vec<Hook>,
+    /// Show what others than the generic server count.
+    pub metrics: Vec<ShowMetrics>,
     pub listener: ListenerConfig,
     pub requests: RequestSettings,
     /// `host:port` that discovery tells clients, or an address, whose port is that of the listener; empty: both are.
@@ -92,6 +97,7 @@ impl Config {
             entropy: Arc::new(SystemEntropy),
             version: Version::default(),
             hooks: Vec::new(),
+            metrics: Vec::new(),
             listener,
             requests: RequestSettings::default(),
             advertise: String::new(),

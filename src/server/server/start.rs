@@ -14,7 +14,7 @@ use keelson_registry::controller::Controllers;
 use keelson_registry::{Backend, Registry, ServerListers, Verbs};
 
 use super::background::{follow_sizes, forget_metrics, hold, share_seats};
-use super::config::{AccessConfig, Config, ResourceConfig};
+use super::config::{AccessConfig, Config, ResourceConfig, ShowMetrics};
 use super::hooks::run_hooks;
 use super::{Ending, HookContext, Running, ServerError};
 use crate::app::app;
@@ -48,6 +48,7 @@ pub fn start(mut config: Config) -> Result<Running, ServerError> {
         access: config.access,
         audit: config.audit,
         version: config.version,
+        metrics: config.metrics,
         shutdown: Shutdown::new(),
         controllers: Controllers::default(),
         ending: Ending::default(),
@@ -76,6 +77,7 @@ struct Parts {
     access: AccessConfig,
     audit: Audit,
     version: Version,
+    metrics: Vec<ShowMetrics>,
     requests: Arc<RequestSettings>,
     backend: Backend,
     registry: Arc<Registry>,
@@ -176,6 +178,7 @@ impl Parts {
         self.controllers.metrics().register(metrics.registry());
         self.backend.corrupt.register(metrics.registry());
         self.resources.admission.register(metrics.registry());
+        self.metrics.iter().for_each(|show| show(metrics.registry()));
         metrics
     }
 

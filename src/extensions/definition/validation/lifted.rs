@@ -91,13 +91,13 @@ impl<'a> Spec<'a> {
 fn same<T: Reflect>(a: Option<&T>, b: Option<&T>) -> bool {
     match (a, b) {
         (None, None) => true,
-        (Some(a), Some(b)) => equality::equal(a, b),
+        (Some(a), Some(b)) => std::ptr::eq(a, b) || equality::equal(a, b),
         _ => false,
     }
 }
 
 fn same_list<T: Reflect>(a: &[T], b: &[T]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equality::equal(a, b))
+    std::ptr::eq(a, b) || a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equality::equal(a, b))
 }
 
 #[cfg(test)]

@@ -72,10 +72,13 @@ impl Verbs {
         name: &str,
         not_older_than: Option<Revision>,
     ) -> Result<Entry, StatusError> {
-        if let Some(revision) = not_older_than {
-            resource.wait_for(revision).await?;
+        match not_older_than {
+            Some(revision) => {
+                resource.wait_for(revision).await?;
+                resource.entry(namespace, name).await
+            }
+            None => resource.entry_anew(namespace, name).await,
         }
-        resource.entry(namespace, name).await
     }
 
     /// What a query selects.
