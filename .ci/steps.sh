@@ -108,6 +108,19 @@ step_go_client() {
     stop_server
 }
 
+# A controller of a custom resource in controller-runtime's envtest, with our server in the place of kube-apiserver.
+step_envtest() {
+    require go || return 0
+    name_tools
+    [ -n "${ETCD_BIN:-}" ] || require etcd || return 0
+    cargo build --quiet --locked
+    local assets=$work/assets
+    mkdir -p "$assets"
+    ln -sf "$CARGO_TARGET_DIR/debug/keelson" "$assets/kube-apiserver"
+    ln -sf "${ETCD_BIN:-$(command -v etcd)}" "$assets/etcd"
+    (cd tests/clients/envtest && KUBEBUILDER_ASSETS=$assets go run .)
+}
+
 step_python_client() {
     { require python3 && require java; } || return 0
     start_server "$(widgets)" --storage-backend=memory
