@@ -1,5 +1,7 @@
 //! Checks of expressions while what has them is written: its writer is told which of them do not compile.
 
+use std::cell::Cell;
+
 use keelson_api::admissionregistration_k8s_io::v1::Variable;
 use keelson_machinery::cel::{Environment, Type};
 
@@ -14,13 +16,18 @@ pub struct Expressions {
     has_params: bool,
     variables: Variables,
     environments: Environments,
+    /// How many more are compiled.
+    left: Cell<usize>,
 }
 
 /// Whether an expression may stand where it stands.
 pub type Checked = Result<(), String>;
 
-fn check(environment: &Environment, source: &str, types: &[Type]) -> Checked {
-    compile(environment, source, types).map(drop)
+/// Expressions of one object that are compiled: each takes time while a request waits, and three bytes make one.
+const MOST: usize = 1024;
+
+fn too_many() -> String {
+    format!("compilation failed: more than {MOST} expressions")
 }
 
 impl Expressions {
@@ -34,7 +41,9 @@ impl Expressions {
     pub fn new(has_params: bool, variables: Option<&[Variable]>) -> Expressions {
         let authorizing = with_params(authorizing(), has_params);
         let plain = with_params(base(), has_params);
-        let compiled = Variables::new(variables.unwrap_or_default(), &authorizing);
+        let all = variables.unwrap_or_default();
+        let first = all.get(..MOST).unwrap_or(all);
+        let compiled = Variables::new(first, &authorizing);
         let environments = match variables {
             None => Environments { authorizing, plain },
             Some(_) => Environments {
@@ -46,7 +55,16 @@ impl Expressions {
             has_params,
             variables: compiled,
             environments,
+            left: Cell::new(MOST - first.len()),
         }
+    }
+
+    fn check(&self, environment: &Environment, source: &str, types: &[Type]) -> Checked {
+        let Some(left) = self.left.get().checked_sub(1) else {
+            return Err(too_many());
+        };
+        self.left.set(left);
+        compile(environment, source, types).map(drop)
     }
 
     /// A condition, which knows no variables.
@@ -54,7 +72,7 @@ impl Expressions {
     /// # Errors
     /// What is wrong with it.
     pub fn condition(&self, source: &str) -> Checked {
-        check(&with_params(authorizing(), self.has_params), source, &[Type::Bool])
+        self.check(&with_params(authorizing(), self.has_params), source, &[Type::Bool])
     }
 
     /// The variable of this number.
@@ -62,12 +80,12 @@ impl Expressions {
     /// # Errors
     /// What is wrong with it.
     pub fn variable(&self, number: usize) -> Checked {
-        self.variables
-            .compiled(number)
-            .map_or(Ok(()), |compiled| match compiled {
-                Ok(_) => Ok(()),
-                Err(why) => Err(why.clone()),
-            })
+        match self.variables.compiled(number) {
+            Some(Ok(_)) => Ok(()),
+            Some(Err(why)) => Err(why.clone()),
+            None if number < MOST => Ok(()),
+            None => Err(too_many()),
+        }
     }
 
     /// What has to be true.
@@ -75,7 +93,7 @@ impl Expressions {
     /// # Errors
     /// What is wrong with it.
     pub fn validation(&self, source: &str) -> Checked {
-        check(&self.environments.authorizing, source, &[Type::Bool])
+        self.check(&self.environments.authorizing, source, &[Type::Bool])
     }
 
     /// What makes up a message. It may not ask the authorizer.
@@ -83,7 +101,7 @@ impl Expressions {
     /// # Errors
     /// What is wrong with it.
     pub fn message(&self, source: &str) -> Checked {
-        check(&self.environments.plain, source, &[Type::String])
+        self.check(&self.environments.plain, source, &[Type::String])
     }
 
     /// The value of an audit annotation.
@@ -91,7 +109,7 @@ impl Expressions {
     /// # Errors
     /// What is wrong with it.
     pub fn annotation(&self, source: &str) -> Checked {
-        check(&self.environments.authorizing, source, &[Type::String, Type::Null])
+        self.check(&self.environments.authorizing, source, &[Type::String, Type::Null])
     }
 
     /// What is applied to an object.
@@ -100,7 +118,7 @@ impl Expressions {
     /// What is wrong with it.
     pub fn apply_configuration(&self, source: &str) -> Checked {
         let environment = self.environments.authorizing.clone().with_patches();
-        check(&environment, source, &[applied_type()])
+        self.check(&environment, source, &[applied_type()])
     }
 
     /// A JSON patch.
@@ -109,7 +127,7 @@ impl Expressions {
     /// What is wrong with it.
     pub fn json_patch(&self, source: &str) -> Checked {
         let environment = self.environments.authorizing.clone().with_patches();
-        check(&environment, source, &[patches_type()])
+        self.check(&environment, source, &[patches_type()])
     }
 }
 
@@ -123,6 +141,22 @@ mod tests {
             got.starts_with(want) && got.is_empty() == want.is_empty(),
             "{got}: {want}"
         );
+    }
+
+    #[test]
+    fn so_many_expressions_of_an_object_are_compiled() {
+        let one = |n| Variable {
+            name: format!("v{n}"),
+            expression: "1".to_owned(),
+        };
+        let all: Vec<Variable> = (0..=MOST).map(one).collect();
+        let full = Expressions::new(false, Some(&all));
+        assert_eq!(full.variable(MOST - 1), Ok(()));
+        begins(full.variable(MOST), &too_many());
+        begins(full.validation("true"), &too_many());
+        let few = Expressions::new(false, Some(&all[..MOST - 1]));
+        assert_eq!(few.validation("true"), Ok(()));
+        begins(few.validation("true"), &too_many());
     }
 
     #[test]
