@@ -16,6 +16,20 @@ pub enum Step {
     Place(usize),
 }
 
+/// `spec.csi.driver`, `spec.containers[0].image`.
+pub fn path_name(path: &[Step]) -> String {
+    let mut name = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) if name.is_empty() => name += key,
+            Step::Key(key) if key.contains('.') => name += &format!("[{key}]"),
+            Step::Key(key) => name += &format!(".{key}"),
+            Step::Place(place) => name += &format!("[{place}]"),
+        }
+    }
+    name
+}
+
 /// A change of one field.
 pub struct Change {
     path: Vec<Step>,
@@ -28,16 +42,7 @@ pub struct Change {
 impl Change {
     /// `spec.csi.driver other`, `spec.containers[0].image gone`.
     pub fn name(&self) -> String {
-        let mut name = String::new();
-        for step in &self.path {
-            match step {
-                Step::Key(key) if name.is_empty() => name += key,
-                Step::Key(key) if key.contains('.') => name += &format!("[{key}]"),
-                Step::Key(key) => name += &format!(".{key}"),
-                Step::Place(place) => name += &format!("[{place}]"),
-            }
-        }
-        format!("{name} {}", self.what)
+        format!("{} {}", path_name(&self.path), self.what)
     }
 
     /// How many steps lead to it.

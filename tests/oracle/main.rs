@@ -1,6 +1,7 @@
 //! The oracle: what kube-apiserver says of questions that are derived from the definitions, and what this server says
 //! of the same: which writes need a right beside the one to their verb (`decisions.rs`), which for what they name
-//! (`references.rs`), and what becomes of a field that is changed (`keepers.rs`).
+//! (`references.rs`), what becomes of a field that is changed (`keepers.rs`), and what is answered to mutated requests
+//! (`differences`).
 //!
 //! The answers of kube-apiserver are in `tests/data/oracle`. The same program records them:
 //! `RECORD=https://HOST:PORT TOKEN=… cargo test --test oracle` asks that server, with the token of a member of
@@ -16,6 +17,7 @@
 mod admission;
 mod changes;
 mod decisions;
+mod differences;
 mod keepers;
 mod references;
 mod samples;

@@ -26,7 +26,7 @@ use serde_json::Value;
 static SCHEMES: [&Scheme; 1] = [&SCHEME];
 
 /// The server to record, `https://host:port`; its certificate is not looked at. Unset: this process is asked.
-const RECORD: &str = "RECORD";
+pub const RECORD: &str = "RECORD";
 /// The token of a member of system:masters there.
 const TOKEN: &str = "TOKEN";
 
@@ -63,6 +63,15 @@ impl Ask {
 
 /// Status, and the body as JSON (`null` where it is none).
 pub type Told = (u16, Value);
+
+/// A whole answer.
+pub struct Exchange {
+    pub status: u16,
+    /// The body as JSON; `null` where it is none.
+    pub body: Value,
+    /// The headers `Warning`.
+    pub warnings: Vec<String>,
+}
 
 pub struct Server {
     client: Client,
@@ -107,7 +116,10 @@ impl Server {
                 (format!("http://{}", running.local_addr()), Some(running))
             }
         };
-        let token = std::env::var(TOKEN).unwrap_or_else(|_| "admin".to_owned());
+        let token = match own {
+            Some(_) => "admin".to_owned(),
+            None => std::env::var(TOKEN).unwrap(),
+        };
         Server {
             client: client.unwrap(),
             base,
@@ -135,6 +147,12 @@ impl Server {
     }
 
     pub async fn ask(&self, ask: &Ask) -> Told {
+        let exchange = self.exchange(ask).await;
+        (exchange.status, exchange.body)
+    }
+
+    /// As [`Server::ask`], with what else is told.
+    pub async fn exchange(&self, ask: &Ask) -> Exchange {
         let name = HeaderName::from_static;
         let url = format!("{}{}", self.base, ask.path);
         let mut call = Call::sending(ask.method.clone(), url, ask.content_type, ask.body.clone())
@@ -149,7 +167,14 @@ impl Server {
                 .header(http::header::UPGRADE, HeaderValue::from_static("SPDY/3.1"));
         }
         let answer = self.client.call(&call).await.unwrap();
-        (answer.status, serde_json::from_slice(&answer.body).unwrap_or_default())
+        let warnings = answer.headers.get_all(http::header::WARNING).iter();
+        Exchange {
+            status: answer.status,
+            body: serde_json::from_slice(&answer.body).unwrap_or_default(),
+            warnings: warnings
+                .map(|text| String::from_utf8_lossy(text.as_bytes()).into_owned())
+                .collect(),
+        }
     }
 
     /// As [`Server::ask`], of what has to come out well.
