@@ -156,6 +156,7 @@ pub struct Field {
     pub typed: bool,
     pub unchecked: bool,
     pub empty_list: bool,
+    pub optional_list: bool,
     pub key_format: String,
     pub item_format: String,
     pub required_when: String,
@@ -277,6 +278,7 @@ impl Kind {
                 1 => "DnsLabel",
                 2 => "Dns1035Label",
                 3 => "PathSegment",
+                4 => "LongName",
                 _ => "DnsSubdomain",
             }
             .to_owned(),
@@ -413,6 +415,7 @@ impl Field {
             typed: r.flag("typed"),
             unchecked: r.flag("unchecked"),
             empty_list: r.flag("empty_list"),
+            optional_list: r.flag("optional_list"),
             key_format: r.text("key_format"),
             item_format: r.text("item_format"),
             required_when: r.text("required_when"),

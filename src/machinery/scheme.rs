@@ -212,6 +212,8 @@ pub enum NameRule {
     DnsLabel,
     Dns1035Label,
     PathSegment,
+    /// A DNS subdomain by the format `k8s-long-name`, whose length is told in bytes.
+    LongName,
 }
 
 /// Why a hand-written conversion refuses a message, and what of it. Code that names no field returns a text, which stands for

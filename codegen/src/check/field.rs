@@ -77,6 +77,9 @@ impl Checker<'_> {
         if o.empty_list && (!o.always || !matches!(self.field.ty, FieldType::List(_))) {
             texts.push("`empty_list` belongs to lists that are `always` written: take it out".to_owned());
         }
+        if o.optional_list && (o.always || !matches!(self.field.ty, FieldType::List(_))) {
+            texts.push("`optional_list` belongs to lists that are not `always` written: take it out".to_owned());
+        }
         if o.omit_zero && o.always {
             texts.push("`always` and `omit_zero` contradict each other: take one out".to_owned());
         }

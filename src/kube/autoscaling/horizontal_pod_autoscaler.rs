@@ -80,9 +80,7 @@ fn defaults(o: &mut HorizontalPodAutoscaler) {
 
 fn fill(rules: &mut HPAScalingRules, policies: impl FnOnce() -> Vec<HPAScalingPolicy>) {
     rules.select_policy.get_or_insert_with(|| "Max".to_owned());
-    if rules.policies.is_empty() {
-        rules.policies = policies();
-    }
+    rules.policies.get_or_insert_with(policies);
 }
 
 fn check(f: &mut Faults<'_>, spec: &HorizontalPodAutoscalerSpec, old: Option<&HorizontalPodAutoscalerSpec>) {
@@ -313,10 +311,11 @@ fn rules(f: &mut Faults<'_>, rules: &HPAScalingRules) {
     if let Some(policy) = rules.select_policy.as_deref() {
         f.at("selectPolicy").one_of(policy, &SELECT_POLICIES);
     }
-    if rules.policies.is_empty() {
+    let policies = rules.policies.as_deref().unwrap_or_default();
+    if policies.is_empty() {
         f.at("policies").required("must specify at least one Policy");
     }
-    f.each("policies", &rules.policies, |f, policy| {
+    f.each("policies", policies, |f, policy| {
         f.at("type").one_of(&policy.r#type, &POLICY_TYPES);
         f.at("value").positive(policy.value.into());
         let mut f = f.at("periodSeconds");
@@ -351,6 +350,23 @@ mod tests {
         defaults(&mut o);
         let behavior = o.spec.behavior.unwrap();
         assert!(behavior.scale_up.is_some() && behavior.scale_down.is_some());
+    }
+
+    #[test]
+    fn policies_that_are_said_to_be_none_are_missed() {
+        let told = |policies: &str| {
+            let mut o: HorizontalPodAutoscaler = read(&format!(
+                r#"{{"spec":{{"scaleTargetRef":{{"kind":"Deployment","name":"a","apiVersion":"apps/v1"}},"maxReplicas":3,
+                "behavior":{{"scaleUp":{{{policies}}}}}}}}}"#
+            ));
+            defaults(&mut o);
+            lines(&AutoscalerStrategy.validate(&context(), &o))
+        };
+        assert_eq!(told(""), "");
+        assert_eq!(
+            told(r#""policies":[]"#),
+            "spec.behavior.scaleUp.policies: Required value: must specify at least one Policy"
+        );
     }
 
     #[test]

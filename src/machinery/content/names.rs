@@ -31,6 +31,9 @@ pub fn check(rule: NameRule, name: &str, part: NamePart) -> Vec<String> {
         NameRule::Dns1035Label => dns_1035_label(&masked),
         NameRule::PathSegment if part == NamePart::Prefix => path_segment_prefix(name),
         NameRule::PathSegment => path_segment(name),
+        // Prefixes are not checked by the format.
+        NameRule::LongName if part == NamePart::Prefix => Vec::new(),
+        NameRule::LongName => subdomain_in(name, Unit::Bytes),
     }
 }
 
@@ -165,6 +168,8 @@ mod tests {
             (DnsSubdomain, "A", &[SUBDOMAIN_TEXT]),
             (DnsSubdomain, &long, &[]),
             (DnsSubdomain, &longer, &["must be no more than 253 characters"]),
+            (LongName, "a.b", &[]),
+            (LongName, &longer, &["must be no more than 253 bytes"]),
             (DnsLabel, "0-a", &[]),
             (DnsLabel, "a.b", &["must not contain dots"]),
             (DnsLabel, "a_b", &[LABEL_TEXT]),

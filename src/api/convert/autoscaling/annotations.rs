@@ -87,17 +87,16 @@ pub(super) fn read_behavior(annotations: &Annotations) -> Option<v2::HorizontalP
 fn read_rules(rules: &Value, tolerance: Option<Quantity>) -> v2::HPAScalingRules {
     let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).map(str::to_owned);
     let number = |v: &Value, key: &str| v.get(key).and_then(Value::as_i64).and_then(|n| i32::try_from(n).ok());
-    let policies = rules.get("Policies").and_then(Value::as_array).into_iter().flatten();
+    let policy = |p: &Value| v2::HPAScalingPolicy {
+        r#type: text(p, "Type").unwrap_or_default(),
+        value: number(p, "Value").unwrap_or_default(),
+        period_seconds: number(p, "PeriodSeconds").unwrap_or_default(),
+    };
+    let policies = rules.get("Policies").and_then(Value::as_array);
     v2::HPAScalingRules {
         stabilization_window_seconds: number(rules, "StabilizationWindowSeconds"),
         select_policy: text(rules, "SelectPolicy"),
-        policies: policies
-            .map(|p| v2::HPAScalingPolicy {
-                r#type: text(p, "Type").unwrap_or_default(),
-                value: number(p, "Value").unwrap_or_default(),
-                period_seconds: number(p, "PeriodSeconds").unwrap_or_default(),
-            })
-            .collect(),
+        policies: policies.map(|policies| policies.iter().map(policy).collect()),
         tolerance,
     }
 }
@@ -118,15 +117,9 @@ pub(super) fn write_behavior(annotations: &mut Annotations, behavior: &v2::Horiz
 }
 
 fn rules_json(rules: &v2::HPAScalingRules) -> Value {
-    let policies = rules
-        .policies
-        .iter()
-        .map(|p| serde_json::json!({"Type": p.r#type, "Value": p.value, "PeriodSeconds": p.period_seconds}));
-    let policies = if rules.policies.is_empty() {
-        Value::Null
-    } else {
-        policies.collect()
-    };
+    let policy = |p: &v2::HPAScalingPolicy| serde_json::json!({"Type": p.r#type, "Value": p.value, "PeriodSeconds": p.period_seconds});
+    let policies = rules.policies.as_ref();
+    let policies = policies.map_or(Value::Null, |policies| policies.iter().map(policy).collect());
     serde_json::json!({
         "StabilizationWindowSeconds": rules.stabilization_window_seconds,
         "SelectPolicy": rules.select_policy,
