@@ -41,6 +41,7 @@ mod versions;
 
 pub use bootstrap::node_rules;
 pub use core::ServiceOptions;
+pub use core::new_pod_faults;
 pub use core::node_graph::Reader as NodeGraph;
 pub use versions::KNOWN_VERSIONS;
 

@@ -50,10 +50,12 @@ impl Strategy for DaemonSetStrategy {
     }
 
     fn prepare_for_create(&self, _context: &Context, object: &mut DaemonSet) {
+        pod_spec::disabled::drop_from_template(&mut object.spec.template, None);
         set_template_generation(object, 1);
     }
 
     fn prepare_for_update(&self, _context: &Context, new: &mut DaemonSet, old: &DaemonSet) {
+        pod_spec::disabled::drop_from_template(&mut new.spec.template, Some(&old.spec.template));
         let changed = !equality::equal(&new.spec.template, &old.spec.template);
         set_template_generation(new, template_generation(old) + i64::from(changed));
     }

@@ -51,8 +51,13 @@ impl Strategy for DeploymentStrategy {
         object.spec.replicas = Some(0);
     }
 
+    fn prepare_for_create(&self, _context: &Context, object: &mut Deployment) {
+        pod_spec::disabled::drop_from_template(&mut object.spec.template, None);
+    }
+
     /// Annotations go down to the replica sets, so that a change of them counts as one of the specification.
     fn prepare_for_update(&self, _context: &Context, new: &mut Deployment, old: &Deployment) {
+        pod_spec::disabled::drop_from_template(&mut new.spec.template, Some(&old.spec.template));
         if new.metadata.annotations != old.metadata.annotations {
             new.metadata.generation = old.metadata.generation + 1;
         }

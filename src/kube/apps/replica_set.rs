@@ -44,6 +44,14 @@ impl Strategy for ReplicaSetStrategy {
         found
     }
 
+    fn prepare_for_create(&self, _context: &Context, object: &mut ReplicaSet) {
+        pod_spec::disabled::drop_from_template(&mut object.spec.template, None);
+    }
+
+    fn prepare_for_update(&self, _context: &Context, new: &mut ReplicaSet, old: &ReplicaSet) {
+        pod_spec::disabled::drop_from_template(&mut new.spec.template, Some(&old.spec.template));
+    }
+
     fn fill_bookmark(&self, object: &mut ReplicaSet) {
         object.spec.replicas = Some(0);
     }

@@ -62,10 +62,12 @@ impl Strategy for StatefulSetStrategy {
 
     fn prepare_for_create(&self, _context: &Context, object: &mut StatefulSet) {
         drop_disabled(object, None);
+        pod_spec::disabled::drop_from_template(&mut object.spec.template, None);
     }
 
     fn prepare_for_update(&self, _context: &Context, new: &mut StatefulSet, old: &StatefulSet) {
         drop_disabled(new, Some(old));
+        pod_spec::disabled::drop_from_template(&mut new.spec.template, Some(&old.spec.template));
     }
 
     fn fill_bookmark(&self, object: &mut StatefulSet) {

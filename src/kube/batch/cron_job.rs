@@ -47,6 +47,17 @@ impl Strategy for CronJobStrategy {
         found
     }
 
+    fn prepare_for_create(&self, _context: &Context, object: &mut CronJob) {
+        pod_spec::disabled::drop_from_template(&mut object.spec.job_template.spec.template, None);
+    }
+
+    fn prepare_for_update(&self, _context: &Context, new: &mut CronJob, old: &CronJob) {
+        pod_spec::disabled::drop_from_template(
+            &mut new.spec.job_template.spec.template,
+            Some(&old.spec.job_template.spec.template),
+        );
+    }
+
     fn validate(&self, _context: &Context, object: &CronJob) -> ErrorList {
         faults::of_object(|f| {
             check(&mut f.at("spec"), &object.spec, None);

@@ -61,10 +61,15 @@ impl Strategy for JobStrategy {
     }
 
     fn prepare_for_create(&self, _context: &Context, job: &mut Job) {
+        pod_spec::disabled::drop_from_template(&mut job.spec.template, None);
         if job.spec.manual_selector != Some(true) {
             select_own_pods(job);
         }
         label_like_pods(job);
+    }
+
+    fn prepare_for_update(&self, _context: &Context, new: &mut Job, old: &Job) {
+        pod_spec::disabled::drop_from_template(&mut new.spec.template, Some(&old.spec.template));
     }
 
     fn validate(&self, _context: &Context, job: &Job) -> ErrorList {

@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use keelson_registry::KindCode;
 
+pub use pod::new_pod_faults;
 pub use service::ServiceOptions;
 
 /// Registers the rules of this group, with the time that events are kept and what services get.

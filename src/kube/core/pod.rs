@@ -53,6 +53,7 @@ impl Strategy for PodStrategy {
     }
 
     fn prepare_for_create(&self, context: &Context, pod: &mut Pod) {
+        pod_spec::disabled::drop_from(&mut pod.spec, None);
         pod.status = PodStatus {
             phase: "Pending".to_owned(),
             qos_class: pod_spec::class(&pod.spec).to_owned(),
@@ -76,6 +77,10 @@ impl Strategy for PodStrategy {
         }
     }
 
+    fn prepare_for_update(&self, _context: &Context, new: &mut Pod, old: &Pod) {
+        pod_spec::disabled::drop_from(&mut new.spec, Some(&old.spec));
+    }
+
     fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
         match part {
             Part::Status => &[&["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]],
@@ -93,18 +98,7 @@ impl Strategy for PodStrategy {
     }
 
     fn validate(&self, _context: &Context, pod: &Pod) -> ErrorList {
-        let mut errors = whole(pod, None);
-        errors.extend(faults::at(&Path::new("spec"), |f| {
-            if !pod.spec.ephemeral_containers.is_empty() {
-                f.at("ephemeralContainers").forbidden("cannot be set on create");
-            }
-            if !pod.spec.node_name.is_empty() && !pod.spec.scheduling_gates.is_empty() {
-                let text = "cannot be set until all schedulingGates have been cleared";
-                f.at("nodeName").forbidden(text);
-            }
-            pod_spec::annotations::check_profiles(f, &pod.metadata, &pod.spec);
-        }));
-        errors
+        new_pod_faults(pod)
     }
 
     fn validate_update(&self, _context: &Context, new: &Pod, old: &Pod) -> ErrorList {
@@ -115,6 +109,7 @@ impl Strategy for PodStrategy {
     }
 
     fn prepare_for_subresource(&self, _context: &Context, name: &str, new: &mut Pod, old: &Pod) {
+        pod_spec::disabled::drop_from(&mut new.spec, Some(&old.spec));
         match name {
             "ephemeralcontainers" => ephemeral::prepare(new, old),
             "resize" => resize::prepare(new, old),
@@ -180,6 +175,22 @@ fn defaults(pod: &mut Pod) {
             status.pod_ips = vec![PodIP { ip }];
         }
     }
+}
+
+/// What is wrong with a pod that is to be made, beside what its definition says.
+pub fn new_pod_faults(pod: &Pod) -> ErrorList {
+    let mut errors = whole(pod, None);
+    errors.extend(faults::at(&Path::new("spec"), |f| {
+        if !pod.spec.ephemeral_containers.is_empty() {
+            f.at("ephemeralContainers").forbidden("cannot be set on create");
+        }
+        if !pod.spec.node_name.is_empty() && !pod.spec.scheduling_gates.is_empty() {
+            let text = "cannot be set until all schedulingGates have been cleared";
+            f.at("nodeName").forbidden(text);
+        }
+        pod_spec::annotations::check_profiles(f, &pod.metadata, &pod.spec);
+    }));
+    errors
 }
 
 /// Faults of a pod as it is, but for its metadata. What `old` has is let through.

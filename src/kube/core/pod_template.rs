@@ -31,6 +31,14 @@ impl Strategy for PodTemplateStrategy {
         }
     }
 
+    fn prepare_for_create(&self, _context: &Context, object: &mut PodTemplate) {
+        pod_spec::disabled::drop_from_template(&mut object.template, None);
+    }
+
+    fn prepare_for_update(&self, _context: &Context, new: &mut PodTemplate, old: &PodTemplate) {
+        pod_spec::disabled::drop_from_template(&mut new.template, Some(&old.template));
+    }
+
     fn validate(&self, _context: &Context, object: &PodTemplate) -> ErrorList {
         pod_spec::template(&object.template, None, &Path::new("template"))
     }

@@ -41,6 +41,18 @@ impl Strategy for ReplicationControllerStrategy {
         found
     }
 
+    fn prepare_for_create(&self, _context: &Context, object: &mut ReplicationController) {
+        if let Some(template) = &mut object.spec.template {
+            pod_spec::disabled::drop_from_template(template, None);
+        }
+    }
+
+    fn prepare_for_update(&self, _context: &Context, new: &mut ReplicationController, old: &ReplicationController) {
+        if let Some(template) = &mut new.spec.template {
+            pod_spec::disabled::drop_from_template(template, old.spec.template.as_deref());
+        }
+    }
+
     fn orphans_by_default(&self) -> bool {
         true
     }

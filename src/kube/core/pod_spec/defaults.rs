@@ -61,7 +61,6 @@ fn is_of_pods(name: &str) -> bool {
 }
 
 fn of_spec(spec: &mut PodSpec) {
-    drop_disabled(spec);
     mirror_service_account(spec);
     for volume in &mut spec.volumes {
         let source = &mut volume.volume_source;
@@ -90,28 +89,6 @@ fn of_spec(spec: &mut PodSpec) {
         }
     }
     round(&mut spec.overhead);
-}
-
-/// Fields of features that are not enabled.
-fn drop_disabled(spec: &mut PodSpec) {
-    spec.scheduling_group = None;
-    let projections = spec
-        .volumes
-        .iter_mut()
-        .filter_map(|v| v.volume_source.projected.as_mut());
-    projections.flat_map(|p| &mut p.sources).for_each(|source| {
-        source.cluster_trust_bundle = None;
-        source.pod_certificate = None;
-    });
-    let containers = spec.containers.iter_mut().chain(&mut spec.init_containers);
-    let added = spec.ephemeral_containers.iter_mut();
-    let added = added.map(|c| &mut c.ephemeral_container_common.lifecycle);
-    for lifecycle in containers.map(|c| &mut c.lifecycle).chain(added) {
-        let stops = lifecycle.as_mut().is_some_and(|l| l.stop_signal.take().is_some());
-        if stops && lifecycle.as_deref().is_some_and(|l| equality::is_zero(l)) {
-            *lifecycle = None;
-        }
-    }
 }
 
 /// The old name of the field goes along with the new one.

@@ -4,6 +4,7 @@ pub mod affinity;
 pub mod annotations;
 mod container;
 mod defaults;
+pub mod disabled;
 mod env;
 mod handlers;
 mod options;
