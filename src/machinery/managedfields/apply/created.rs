@@ -3,12 +3,13 @@
 //! Everything differs from an object without content, so the set of what differs is as large as the object, and its text
 //! is all that is wanted of it.
 
-use super::view::{Presence, Shape, is_hollow, item_element, same};
+use super::view::{Presence, Shape, is_hollow, item_element, lacks_key, same};
 use crate::fieldset::{FieldSet, PathElement, write_element, write_name};
 use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Value};
 
 /// FieldsV1 of what `new` has and the `empty` message has not, without what is at or below the paths of `ignored` and
-/// without the paths of `untracked`. `None`: it takes a real comparison.
+/// without the paths of `untracked`. `None`: it takes a real comparison. Of an object with items that lack the key by which
+/// they are known nobody owns anything.
 pub(crate) fn created(
     empty: &dyn Reflect,
     new: &dyn Reflect,
@@ -18,9 +19,13 @@ pub(crate) fn created(
     let mut writer = Created {
         out: Vec::with_capacity(4096),
         scratch: Vec::new(),
+        lacks_key: false,
     };
     writer.out.push(b'{');
     writer.messages(Some(empty), new, Without { ignored, untracked })?;
+    if writer.lacks_key {
+        return Some(b"{}".to_vec());
+    }
     writer.out.push(b'}');
     Some(writer.out)
 }
@@ -64,6 +69,8 @@ struct Created {
     out: Vec<u8>,
     /// For JSON within JSON.
     scratch: Vec<u8>,
+    /// Whether some item of a list lacks a key.
+    lacks_key: bool,
 }
 
 /// A field with its value before and now.
@@ -199,6 +206,7 @@ impl Created {
     fn list(&mut self, field: &FieldDesc, list: &dyn List) -> Option<()> {
         let mut items: Vec<(PathElement, Value<'_>)> = (0..list.len())
             .map(|index| list.get(index))
+            .inspect(|item| self.lacks_key |= lacks_key(field, *item))
             .map(|item| (item_element(field, item), item))
             .collect();
         if !items.is_sorted_by(|a, b| a.0 < b.0) {

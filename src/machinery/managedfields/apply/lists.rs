@@ -307,3 +307,18 @@ proptest! {
         prop_assert_eq!(&there.modified, &back.modified);
     }
 }
+
+#[test]
+fn nobody_owns_what_has_items_without_their_key() {
+    let made = |text: &str| {
+        let mut shop = Shop::default();
+        assert_eq!(json::read(text.as_bytes(), &mut shop), Ok(vec![]));
+        let nothing = FieldSet::EMPTY;
+        let text = super::created::created(&Shop::default(), &shop, &nothing, &nothing);
+        String::from_utf8(text.unwrap()).unwrap()
+    };
+    assert_eq!(made(r#"{"guards":[{"shift":1}],"tags":["a"]}"#), "{}");
+    assert!(made(r#"{"guards":[{"name":"a"}],"tags":["a"]}"#).contains("f:tags"));
+    // A default stands in for a key, and so does a zero that is written.
+    assert!(made(r#"{"ports":[{"port":0}]}"#).contains("f:ports"));
+}

@@ -267,14 +267,28 @@ pub(super) fn item_element(field: &FieldDesc, item: Value<'_>) -> PathElement {
     PathElement::Key(keys.into())
 }
 
+/// Whether an item of a list that is known by its keys lacks one, and nothing stands in for it.
+pub(super) fn lacks_key(field: &FieldDesc, item: Value<'_>) -> bool {
+    let Value::Message(message) = item else { return false };
+    let lacks = |name: &str| {
+        let is_missing = member(message, name).is_none_or(|(field, value)| is_missing(field, value));
+        is_missing && absent_key(message.desc(), name).is_none()
+    };
+    field.list == ListType::Map && field.map_keys().names().any(|name| lacks(&name))
+}
+
+fn is_missing(field: &FieldDesc, value: Value<'_>) -> bool {
+    match value {
+        Value::Absent | Value::Null => true,
+        value => !field.flags.has(Flags::OPTIONAL) && crate::reflect::equality::is_zero_value(value),
+    }
+}
+
 fn key_value(message: &dyn Reflect, name: &str) -> Scalar {
     let Some((field, value)) = member(message, name) else {
         return Scalar::Null;
     };
-    let missing = match value {
-        Value::Absent | Value::Null => true,
-        value => !field.flags.has(Flags::OPTIONAL) && crate::reflect::equality::is_zero_value(value),
-    };
+    let missing = is_missing(field, value);
     match field.default().filter(|_| missing) {
         Some(default) => scalar_of_json(default.as_bytes()),
         None => scalar(value),
