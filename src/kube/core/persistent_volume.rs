@@ -14,6 +14,7 @@ use super::pod_spec;
 use super::resource_list::round;
 use crate::cells;
 use crate::faults;
+use crate::metadata;
 
 const PENDING: &str = "Pending";
 /// What becomes of a volume that nobody claims any longer.
@@ -29,6 +30,7 @@ pub fn register(code: &mut KindCode) {
     code.kind::<PersistentVolume>()
         .strategy(PersistentVolumeStrategy)
         .defaults(defaults)
+        .metadata_checks(metadata::WHOLE)
         .cells(cells::storage::PERSISTENT_VOLUME);
 }
 

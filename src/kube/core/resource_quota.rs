@@ -32,6 +32,8 @@ const PLAIN_SCOPES: [&str; 5] = [
     "NotTerminating",
     "Terminating",
 ];
+/// Of these there are bounds of requests and bounds of limits.
+const REQUESTED: [&str; 4] = ["cpu", "memory", "storage", "ephemeral-storage"];
 const POD_RESOURCES: [&str; 6] = [
     "cpu",
     "memory",
@@ -56,6 +58,16 @@ struct ResourceQuotaStrategy;
 impl Strategy for ResourceQuotaStrategy {
     type Object = ResourceQuota;
 
+    fn warnings(&self, new: &ResourceQuota, old: Option<&ResourceQuota>) -> Vec<String> {
+        match old {
+            None => REQUESTED
+                .iter()
+                .filter_map(|name| beyond_limit(&new.spec, name))
+                .collect(),
+            Some(_) => Vec::new(),
+        }
+    }
+
     fn validate(&self, _context: &Context, quota: &ResourceQuota) -> ErrorList {
         faults::of_object(|f| {
             check(&mut f.at("spec"), &quota.spec);
@@ -77,6 +89,19 @@ impl Strategy for ResourceQuotaStrategy {
     fn validate_status_update(&self, _context: &Context, new: &ResourceQuota, _old: &ResourceQuota) -> ErrorList {
         faults::of_object(|f| status(f, &new.status))
     }
+}
+
+/// What is said of a bound of requests that is larger than that of limits. `cpu` and `memory` bound requests too.
+fn beyond_limit(spec: &ResourceQuotaSpec, resource: &str) -> Option<String> {
+    let long = format!("requests.{resource}");
+    let requested = match spec.hard.get_key_value(&long) {
+        None if matches!(resource, "cpu" | "memory") => spec.hard.get_key_value(resource),
+        found => found,
+    };
+    let (name, request) = requested?;
+    let (limit_name, limit) = spec.hard.get_key_value(&format!("limits.{resource}"))?;
+    let text = format!("ResourceQuota {name} ({request}) should be less than {limit_name} ({limit})");
+    (request > limit).then_some(text)
 }
 
 fn status(f: &mut Faults<'_>, status: &ResourceQuotaStatus) {
@@ -179,6 +204,32 @@ fn defaults(o: &mut ResourceQuota) {
 mod tests {
     use super::*;
     use crate::testing::{context, lines, read};
+
+    #[test]
+    fn requests_are_not_larger_than_limits() {
+        for (hard, expected) in [
+            (
+                r#""requests.cpu":"2","limits.cpu":"1""#,
+                "requests.cpu (2) should be less than limits.cpu (1)",
+            ),
+            (
+                r#""memory":"2Gi","limits.memory":"1Gi""#,
+                "memory (2Gi) should be less than limits.memory (1Gi)",
+            ),
+            (r#""cpu":"9","requests.cpu":"1","limits.cpu":"1""#, ""),
+            (r#""storage":"2","limits.storage":"1""#, ""),
+        ] {
+            let quota: ResourceQuota = read(&format!(r#"{{"spec":{{"hard":{{{hard}}}}}}}"#));
+            let found = ResourceQuotaStrategy.warnings(&quota, None).join("\n");
+            let expected = if expected.is_empty() {
+                String::new()
+            } else {
+                format!("ResourceQuota {expected}")
+            };
+            assert_eq!(found, expected, "{hard}");
+            assert!(ResourceQuotaStrategy.warnings(&quota, Some(&quota)).is_empty());
+        }
+    }
 
     #[test]
     fn scopes_stay() {

@@ -78,12 +78,13 @@ impl Strategy for EndpointSliceStrategy {
         forget_topology(&mut object.endpoints);
     }
 
-    /// A change of labels counts too: consumers find slices by them.
+    /// A change of labels counts too: consumers find slices by them. So does one that is forgotten.
     fn prepare_for_update(&self, _context: &Context, new: &mut EndpointSlice, old: &EndpointSlice) {
-        if !same_list(&new.endpoints, &old.endpoints) {
+        let changed = !same_list(&new.endpoints, &old.endpoints);
+        if changed {
             forget_topology(&mut new.endpoints);
         }
-        if new.metadata.labels != old.metadata.labels {
+        if changed || new.metadata.labels != old.metadata.labels {
             new.metadata.generation = old.metadata.generation + 1;
         }
     }
@@ -194,6 +195,21 @@ fn forget_topology(endpoints: &mut [Endpoint]) {
 mod tests {
     use super::*;
     use crate::testing::{context, lines, read};
+
+    #[test]
+    fn a_topology_that_is_forgotten_counts_as_a_change() {
+        let slice = |more: &str| {
+            read::<EndpointSlice>(&format!(
+                r#"{{"metadata":{{"generation":4}},"endpoints":[{{"addresses":["10.1.2.3"]{more}}}]}}"#
+            ))
+        };
+        for (more, generation) in [("", 4), (r#","deprecatedTopology":{"a":"b"}"#, 5)] {
+            let (mut new, old) = (slice(more), slice(""));
+            EndpointSliceStrategy.prepare_for_update(&context(), &mut new, &old);
+            assert_eq!(new.metadata.generation, generation, "{more}");
+            assert!(same_list(&new.endpoints, &old.endpoints), "{more}");
+        }
+    }
 
     /// The texts are those of kube-apiserver.
     #[test]

@@ -36,14 +36,19 @@ impl Strategy for ResourceSliceStrategy {
     }
 
     fn validate(&self, _context: &Context, object: &ResourceSlice) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| slice_rules::check(f, &object.spec, None))
+        faults::at(&Path::new("spec"), |f| {
+            slice_rules::origin(f, &object.spec);
+            slice_rules::content(f, &object.spec, None);
+        })
     }
 
     fn validate_update(&self, _context: &Context, new: &ResourceSlice, old: &ResourceSlice) -> ErrorList {
-        let mut errors = faults::at(&Path::new("spec"), |f| {
-            slice_rules::check(f, &new.spec, Some(&old.spec));
-        });
+        let spec = Path::new("spec");
+        let mut errors = faults::at(&spec, |f| slice_rules::origin(f, &new.spec));
         errors.extend(KEPT.iter().filter_map(|field| field.fault(new, old)));
+        errors.extend(faults::at(&spec, |f| {
+            slice_rules::content(f, &new.spec, Some(&old.spec));
+        }));
         errors
     }
 
@@ -81,7 +86,19 @@ fn drop_disabled(o: &mut ResourceSlice) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{context, read};
+    use crate::testing::{context, lines, read};
+
+    #[test]
+    fn a_node_that_changes_is_told_before_what_is_wrong_with_it() {
+        let slice = |node: &str| {
+            read::<ResourceSlice>(&format!(
+                r#"{{"spec":{{"driver":"d","nodeName":"{node}","pool":{{"name":"p","resourceSliceCount":1}}}}}}"#
+            ))
+        };
+        let found = lines(&ResourceSliceStrategy.validate_update(&context(), &slice("A_b"), &slice("n")));
+        let told: Vec<bool> = found.lines().map(|line| line.ends_with("field is immutable")).collect();
+        assert_eq!(told, [true, false], "{found}");
+    }
 
     #[test]
     fn taints_know_when_they_came() {

@@ -36,8 +36,8 @@ const NO_PLACE: &str = "`nodeName`, `nodeSelector` and `allNodes` can only be se
     true in the ResourceSlice spec";
 const UNSET_OR_TRUE: &str = "must be either unset or set to true";
 
-/// Checks a slice. What `old` has is let through.
-pub fn check(f: &mut Faults<'_>, spec: &ResourceSliceSpec, old: Option<&ResourceSliceSpec>) {
+/// Checks who made a slice, and which pool it is of.
+pub fn origin(f: &mut Faults<'_>, spec: &ResourceSliceSpec) {
     volume_source::driver(&mut f.at("driver"), &spec.driver);
     let mut of_pool = f.at("pool");
     pool(&mut of_pool.at("name"), &spec.pool.name);
@@ -48,6 +48,10 @@ pub fn check(f: &mut Faults<'_>, spec: &ResourceSliceSpec, old: Option<&Resource
         let text = "must be greater than or equal to zero";
         of_pool.at("generation").invalid(spec.pool.generation, text);
     }
+}
+
+/// Checks what it has, and which nodes have that. What `old` has is let through.
+pub fn content(f: &mut Faults<'_>, spec: &ResourceSliceSpec, old: Option<&ResourceSliceSpec>) {
     place(f, spec);
     if !spec.shared_counters.is_empty() && !spec.devices.is_empty() {
         f.invalid("", "only one of `sharedCounters` or `devices` is allowed");
@@ -377,7 +381,10 @@ mod tests {
         let of: ResourceSliceSpec = read(&format!(
             r#"{{"driver":"d","pool":{{"name":"p","resourceSliceCount":1}},{spec}}}"#
         ));
-        let found = lines(&of_object(|f| check(f, &of, None)));
+        let found = lines(&of_object(|f| {
+            origin(f, &of);
+            content(f, &of, None);
+        }));
         let fields: Vec<&str> = found.lines().filter_map(|line| line.split(": ").next()).collect();
         fields.join(" ").replace("devices[0].", "")
     }

@@ -25,7 +25,7 @@ impl CompileError {
 pub(super) struct Misplaced {
     /// From 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// From 1, in characters; 0: before the first.
     pub column: usize,
     pub text: String,
 }
@@ -36,7 +36,7 @@ impl Misplaced {
         match source.lines().nth(self.line - 1) {
             None => head,
             Some(line) => {
-                let dots = ".".repeat(self.column - 1);
+                let dots = ".".repeat(self.column.saturating_sub(1));
                 format!("{head}\n | {}\n | {dots}^", line.replace('\t', " "))
             }
         }

@@ -58,6 +58,8 @@ pub(super) fn parse<T: Send>(
                 source,
                 info: &info,
             }),
+            // An empty text ends before its first character.
+            Err(errors) if source.is_empty() => Err(misplaced(&errors).into_iter().map(before_first).collect()),
             Err(errors) => Err(misplaced(&errors)),
         };
         result.map_err(|faults| CompileError::new(source, faults))
@@ -133,6 +135,10 @@ fn told(message: &str) -> String {
         }
     }
     message.to_owned()
+}
+
+fn before_first(fault: Misplaced) -> Misplaced {
+    Misplaced { column: 0, ..fault }
 }
 
 /// Syntax errors. What the parser says about the gaps that they leave in the tree is left out.

@@ -58,6 +58,11 @@ fn mistakes_are_told_as_kube_apiserver_tells_them() {
             "ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', \
              'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
         ),
+        (
+            "",
+            "ERROR: <input>:1:0: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', \
+             'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
+        ),
         ("has(object)", "ERROR: <input>:1:5: invalid argument to has() macro"),
         (
             "a b",

@@ -51,6 +51,11 @@ impl Kept {
             return None;
         }
         let path = Path::new(self.told);
+        // A map that is taken away is none.
+        let now = match now {
+            Value::Map(map) if map.is_empty() => Value::Absent,
+            now => now,
+        };
         Some(match self.forbidden {
             Some(words) => FieldError::forbidden(&path, words),
             None => FieldError::invalid(&path, shown(now), IMMUTABLE),

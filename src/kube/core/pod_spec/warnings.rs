@@ -116,7 +116,7 @@ fn of_node_term(term: &NodeSelectorTerm, path: &Path) -> Vec<String> {
 pub fn of_bytes(amounts: &BTreeMap<String, Quantity>, names: &[&str], path: &Path) -> Vec<String> {
     let found = names.iter().filter_map(|name| Some((name, amounts.get(*name)?)));
     found
-        .filter(|(_, amount)| amount.milli_value() % 1000 != 0)
+        .filter(|(_, amount)| is_fraction(amount))
         .map(|(name, amount)| {
             let path = path.key(*name);
             format!(
@@ -125,6 +125,12 @@ pub fn of_bytes(amounts: &BTreeMap<String, Quantity>, names: &[&str], path: &Pat
             )
         })
         .collect()
+}
+
+/// Of what is too large for thousandths nothing is said.
+fn is_fraction(amount: &Quantity) -> bool {
+    let thousandths = amount.milli_value();
+    thousandths.unsigned_abs() < i64::MAX.unsigned_abs() && thousandths % 1000 != 0
 }
 
 fn of_parts(spec: &PodSpec, meta: &ObjectMeta, path: &Path) -> Vec<String> {
@@ -407,6 +413,10 @@ mod tests {
                     r#"template.spec.containers[0].resources.limits[memory]: fractional byte value "1500m" is invalid, must be an integer"#,
                     r#"template.spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply"#,
                 ],
+            ),
+            (
+                r#"{"containers":[{"name":"c","resources":{"limits":{"memory":"1E"},"requests":{"memory":"10P"}}}]}"#,
+                vec![],
             ),
         ] {
             assert_eq!(warnings(spec), expected, "{spec}");
