@@ -16,6 +16,7 @@ pub mod compare;
 mod deep;
 mod etcd;
 pub mod fault;
+pub mod generate;
 mod jwt;
 mod normalise;
 mod paths;

@@ -12,6 +12,7 @@ use keelson_conversations::batch;
 use keelson_conversations::case::{Recorded, case_files};
 use keelson_conversations::client::Address;
 use keelson_conversations::fault::Fault;
+use keelson_conversations::generate::{self, Differ};
 use keelson_conversations::play::{Player, Target, Thoroughness};
 use keelson_conversations::{record, report, suite, users};
 
@@ -27,6 +28,20 @@ enum Command {
         /// Files of cases, or folders of them.
         #[arg(required = true)]
         paths: Vec<PathBuf>,
+    },
+    /// Generates cases about admission, records them from a real kube-apiserver and plays them against a server.
+    Differ {
+        /// The URL of the real kube-apiserver.
+        #[arg(long, value_name = "URL")]
+        oracle: Address,
+        /// The server's URL.
+        #[arg(long, value_name = "URL")]
+        server: Address,
+        /// Cases at once.
+        #[arg(long, default_value_t = 4)]
+        jobs: usize,
+        #[command(flatten)]
+        differ: Differ,
     },
     /// Copies an area's files with `{area}` filled in, and prints the flags that its server is started with.
     Flags {
@@ -97,6 +112,12 @@ fn main() -> ExitCode {
     let outcome = runtime.map_err(Fault::unusable).and_then(|runtime| match command {
         Command::Play(play) => runtime.block_on(run(play)),
         Command::Record(cases) => runtime.block_on(record_all(cases)),
+        Command::Differ {
+            oracle,
+            server,
+            jobs,
+            differ,
+        } => runtime.block_on(compared(oracle, server, jobs, &differ)),
         Command::Fold { paths } => fold(&paths),
         Command::Flags { area, copy, base } => flags(&area, &copy, &base),
     });
@@ -141,6 +162,20 @@ async fn record_all(cases: Cases) -> Result<bool, Fault> {
         }
     }
     Ok(well)
+}
+
+async fn compared(oracle: Address, server: Address, jobs: usize, differ: &Differ) -> Result<bool, Fault> {
+    let player = |server| {
+        Player::connect(Target {
+            server,
+            ca: None,
+            tokens: users::tokens(),
+            audit_log: None,
+            etcd: None,
+            copy: None,
+        })
+    };
+    generate::differ(differ, player(oracle).await?, player(server).await?, jobs).await
 }
 
 /// A player, and the cases that it can play.
