@@ -1,4 +1,4 @@
-//! From checked settings to the authenticators of the server.
+//! The authenticators of the server, made of checked settings.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +42,7 @@ pub(crate) fn authentication(
 ) -> Result<Authenticators, OptionError> {
     let accounts = &settings.authentication.service_accounts;
     let keys = accounts.keys(&credentials.signing_key_file)?;
-    let cache = TokenCache::new(TOKEN_MS, 0).map_err(OptionError::CommandLine)?;
+    let cache = TokenCache::new(TOKEN_MS, 0).map_err(|error| OptionError::CommandLine(error.to_string()))?;
     let issuers = Arc::new(Issuers::default());
     issuers.replace(
         oidc(&settings.authentication.issuers.settings, &settings.egress)
@@ -114,7 +114,8 @@ fn tokens(
             version: given.version,
             audiences: own(),
         };
-        let cache = TokenCache::new(given.remember_ms, given.remember_ms).map_err(OptionError::CommandLine)?;
+        let cache = TokenCache::new(given.remember_ms, given.remember_ms)
+            .map_err(|error| OptionError::CommandLine(error.to_string()))?;
         chain.push(Arc::new(Remembered { tokens, cache }));
     }
     Ok(chain)
@@ -194,7 +195,7 @@ impl Authenticators {
 
     /// Believes the issuers of this text; what it says of anonymous requests.
     fn take(&self, text: &str, taken: &[String], egress: &Egress) -> Result<Option<Anonymous>, String> {
-        let read = AuthenticationConfiguration::read(text.as_bytes(), taken)?;
+        let read = AuthenticationConfiguration::read(text.as_bytes(), taken).map_err(|error| error.to_string())?;
         self.issuers.replace(oidc(&read.issuers, egress)?);
         Ok(read.anonymous)
     }

@@ -1,4 +1,4 @@
-//! From checked settings to the authorizers, and from a changed file to other ones.
+//! The authorizers of the server, made of checked settings, and anew of a changed file.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,12 +14,13 @@ use keelson_access::authz::{
     Abac, AlwaysAllow, AlwaysDeny, Authorization, AuthorizationMetrics, Authorizer, DefaultRoles, Labeled,
     PrivilegedGroup,
 };
+use keelson_configuration::read_file;
 use keelson_net::client::{Backoff, Egress, Kubeconfig, KubeconfigError, Webhook};
 use keelson_net::listener::Shutdown;
 use keelson_net::tls::follow;
 
 use keelson_kube::{NodeGraph, node_rules};
-use keelson_options::{AuthorizationSettings, OptionError, read_configuration};
+use keelson_options::{AuthorizationSettings, OptionError};
 
 /// How often the file is looked at.
 const LOOK: Duration = Duration::from_secs(10);
@@ -167,13 +168,14 @@ impl File {
     /// it was.
     fn look(&self) -> Result<bool, String> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = read_configuration(&self.path);
+        let text = read_file(&self.path).map_err(|error| error.to_string());
         if text.as_ref().is_ok_and(|text| *text == *seen) {
             return Ok(false);
         }
         let replaced = text.and_then(|text| {
             seen.clone_from(&text);
-            let chain = self.parts.chain(&AuthorizationConfiguration::read(&text)?)?;
+            let configuration = AuthorizationConfiguration::read(&text).map_err(|error| error.to_string())?;
+            let chain = self.parts.chain(&configuration)?;
             self.authorization.replace(chain);
             self.parts.metrics.use_configuration(&text);
             Ok(true)

@@ -1,10 +1,11 @@
-//! From checked settings to the certificates of the server and its clients. Authentication and authorization have
+//! The certificates of the server and its clients, made of checked settings. Authentication and authorization have
 //! [`crate::authentication`] and [`crate::authorization`].
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use keelson_access::authn::CertificateError;
 use keelson_access::authn::certificate::ClientCertificates;
 use keelson_access::authn::request_header::FrontProxy;
 use keelson_net::listener::Shutdown;
@@ -35,7 +36,7 @@ impl Certificates {
         let tls = TlsState::new(serving, &settings.serving.tls).map_err(fault)?;
         let fault = |reason: String| OptionError::flag("--client-ca-file", reason);
         let authorities = certificates(&credentials.client_ca_pem).map_err(|error| fault(error.to_string()))?;
-        let clients = ClientCertificates::new(&authorities).map_err(fault)?;
+        let clients = ClientCertificates::new(&authorities).map_err(|error| fault(error.to_string()))?;
         Ok(Certificates {
             tls: Arc::new(tls),
             clients: Arc::new(clients),
@@ -70,7 +71,7 @@ fn front_proxy(settings: &FrontProxySettings) -> Result<Arc<FrontProxy>, OptionE
     let fault = |reason: String| OptionError::flag("--requestheader-client-ca-file", reason);
     let authorities = certificates(&settings.client_ca_pem).map_err(|error| fault(error.to_string()))?;
     let proxy = FrontProxy::new(&authorities, settings.allowed_names.clone(), settings.headers.clone());
-    Ok(Arc::new(proxy.map_err(fault)?))
+    Ok(Arc::new(proxy.map_err(|error| fault(error.to_string()))?))
 }
 
 /// Looks at a file of authorities now and then, and puts what is new in the place of what was `known`.
@@ -78,7 +79,7 @@ fn follow_authorities(
     what: &'static str,
     path: PathBuf,
     known: String,
-    replace: impl Fn(&[CertificateDer<'static>]) -> Result<(), String> + Send + Sync + 'static,
+    replace: impl Fn(&[CertificateDer<'static>]) -> Result<(), CertificateError> + Send + Sync + 'static,
     shutdown: &Shutdown,
 ) {
     let known = Mutex::new(known);
@@ -88,7 +89,8 @@ fn follow_authorities(
         if *known == text {
             return Ok(false);
         }
-        replace(&certificates(&text).map_err(|error| error.to_string())?)?;
+        let authorities = certificates(&text).map_err(|error| error.to_string())?;
+        replace(&authorities).map_err(|error| error.to_string())?;
         *known = text;
         Ok::<_, String>(true)
     };

@@ -32,12 +32,12 @@ pub(crate) fn switched(plugins: Vec<Arc<dyn Plugin>>, settings: &AdmissionSettin
 fn configure(admission: &Admission, settings: &AdmissionSettings) -> Result<(), OptionError> {
     match &settings.configurations {
         None => {
-            let done = admission.configure(|_| Ok(None));
-            done.map_err(|why| OptionError::flag(ADMISSION_FILE, why))
+            let done = admission.configure(|_| Ok::<_, String>(None));
+            done.map_err(|error| OptionError::flag(ADMISSION_FILE, error.to_string()))
         }
         Some(all) => {
             let done = admission.configure(|name| all.of(name));
-            done.map_err(|why| OptionError::file(ADMISSION_FILE, &all.path, why))
+            done.map_err(|error| OptionError::file(ADMISSION_FILE, &all.path, error))
         }
     }
 }

@@ -15,6 +15,8 @@ use crate::{check, conversion, emit, lock, parse, read};
 #[derive(Clone)]
 pub struct Builder {
     root: Option<PathBuf>,
+    /// All below the folder unless some are named.
+    files: Option<Vec<String>>,
     descriptions: Descriptions,
     compile: Option<Compile>,
     sources: Option<PathBuf>,
@@ -25,6 +27,7 @@ impl Builder {
     pub fn new(root: impl Into<PathBuf>) -> Builder {
         Builder {
             root: Some(root.into()),
+            files: None,
             descriptions: Descriptions::new(),
             compile: None,
             sources: None,
@@ -35,10 +38,20 @@ impl Builder {
     pub fn library() -> Builder {
         Builder {
             root: None,
+            files: None,
             descriptions: Descriptions::new(),
             compile: None,
             sources: None,
         }
+    }
+
+    /// Of the definitions below the folder those in these files alone, `<group>/<version>/<name>.proto`: for a crate that
+    /// lies below the one of all. They import each other and the library. Stored objects are the other crate's matter:
+    /// nothing is compared with their record.
+    #[must_use]
+    pub fn only(mut self, files: &[&str]) -> Builder {
+        self.files = Some(files.iter().map(|file| (*file).to_owned()).collect());
+        self
     }
 
     /// Texts for definitions and fields that have no comment.
@@ -64,7 +77,8 @@ impl Builder {
 
     /// Generates without writing anything.
     pub fn generate(&self) -> Result<Output, Error> {
-        let (model, plan) = checked_with(self.root.as_deref(), self.compile, self.sources.as_deref())?;
+        let (files, sources) = (self.files.as_deref(), self.sources.as_deref());
+        let (model, plan) = checked_with(self.root.as_deref(), files, self.compile, sources)?;
         let findings = self.compare(&model)?;
         if !findings.problems.is_empty() {
             return Err(Error::Definitions(findings.problems));
@@ -76,7 +90,7 @@ impl Builder {
 
     /// With what is recorded of stored objects. The library's own types have no kinds.
     fn compare(&self, model: &Model) -> Result<Findings, Error> {
-        let Some(root) = &self.root else {
+        let Some(root) = self.root.as_ref().filter(|_| self.files.is_none()) else {
             return Ok(Findings::default());
         };
         let shown_root = parse::from_workspace(root);
@@ -156,11 +170,17 @@ fn is_read_only(error: &std::io::Error) -> bool {
 
 /// The definitions below a folder, or without one those of the library; their rules are not compiled.
 pub(crate) fn checked(root: Option<&Path>) -> Result<(Model, Plan), Error> {
-    checked_with(root, None, None)
+    checked_with(root, None, None, None)
 }
 
-fn checked_with(root: Option<&Path>, compile: Option<Compile>, sources: Option<&Path>) -> Result<(Model, Plan), Error> {
-    let parsed = parse::parse(root)?;
+/// Of the definitions below a folder those in `files`, if some are named.
+fn checked_with(
+    root: Option<&Path>,
+    files: Option<&[String]>,
+    compile: Option<Compile>,
+    sources: Option<&Path>,
+) -> Result<(Model, Plan), Error> {
+    let parsed = parse::parse(root, files)?;
     let mut problems = Vec::new();
     let model = read::model(&parsed, root.is_none(), &mut problems);
     let mut plan = Plan::default();

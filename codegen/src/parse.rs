@@ -56,8 +56,8 @@ pub fn from_workspace(root: &Path) -> String {
     inside.display().to_string()
 }
 
-/// Reads the definitions below `root`, or (without one) the library's own.
-pub fn parse(root: Option<&Path>) -> Result<Parsed, Error> {
+/// Reads the definitions below `root` (of them those in the files `only`), or (without a root) the library's own.
+pub fn parse(root: Option<&Path>, only: Option<&[String]>) -> Result<Parsed, Error> {
     let shown_root = root.map_or_else(|| "api-defs".to_owned(), from_workspace);
     let files = match root {
         None => EMBEDDED
@@ -65,7 +65,10 @@ pub fn parse(root: Option<&Path>) -> Result<Parsed, Error> {
             .map(|(name, _)| (*name).to_owned())
             .filter(|n| in_library(n))
             .collect(),
-        Some(root) => own_files(root)?,
+        Some(root) => match only {
+            None => own_files(root)?,
+            Some(only) => only.to_vec(),
+        },
     };
     if let Some(root) = root {
         let wrong: Vec<Problem> = files
@@ -94,6 +97,9 @@ pub fn parse(root: Option<&Path>) -> Result<Parsed, Error> {
         return Err(Error::Definitions(problems));
     }
     let pool = compiler.descriptor_pool();
+    if only.is_some() {
+        check_imports(&pool, &files, &shown_root)?;
+    }
     let locations = locations(&pool);
     Ok(Parsed {
         pool,
@@ -124,6 +130,29 @@ fn syntax(root: &Path, file: &str, shown_root: &str) -> Option<Problem> {
     };
     let text = "definitions are proto3: write `syntax = \"proto3\";` as the first line";
     Some(Problem::new(&place, "", text))
+}
+
+/// Types of a file that no code is generated for would be missing.
+fn check_imports(pool: &DescriptorPool, files: &[String], shown_root: &str) -> Result<(), Error> {
+    let is_known = |name: &str| files.iter().any(|file| file == name) || EMBEDDED.iter().any(|(own, _)| *own == name);
+    let mut problems = Vec::new();
+    for file in pool.files().filter(|file| files.iter().any(|own| own == file.name())) {
+        for import in file.dependencies().filter(|import| !is_known(import.name())) {
+            let place = Place {
+                file: shown(shown_root, file.name()),
+                line: 0,
+            };
+            let text = format!(
+                "imports {:?}, which is not among the builder's files: name it there",
+                import.name()
+            );
+            problems.push(Problem::new(&place, "", text));
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Definitions(problems)),
+    }
 }
 
 /// Whether this file's types live in the library crate.

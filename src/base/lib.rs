@@ -1,6 +1,5 @@
-//! Component base: clock and randomness, the server's name, cooperative scheduling, metric series, configuration files.
+//! Component base: clock and randomness, the server's name, cooperative scheduling, metric series.
 
-pub mod configuration;
 pub mod cooperative;
 pub mod env;
 pub mod identity;

@@ -4,7 +4,7 @@ mod file;
 
 use std::path::PathBuf;
 
-pub use file::Configurations;
+pub use file::{AdmissionFileError, Configurations};
 
 use super::OptionError;
 

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use keelson_configuration::read_file;
 use keelson_machinery::time;
 use keelson_net::client::Dialer;
 use keelson_server::audit::sink::{Batching, Format, LogSettings, Mode, Rotation, Truncation, WebhookSettings};
@@ -176,7 +177,7 @@ impl Audit {
         let Some(path) = given(self.audit_policy_file.as_ref()) else {
             return Ok(None);
         };
-        let text = std::fs::read(&path).map_err(|error| OptionError::file(POLICY, &path, error))?;
+        let text = read_file(&path).map_err(|error| OptionError::file(POLICY, &path, error))?;
         let (policy, problems) = Policy::read(&text).map_err(|why| OptionError::file(POLICY, &path, why))?;
         if !problems.is_empty() {
             warnings.push(format!(
@@ -241,7 +242,7 @@ impl Audit {
                 self.audit_webhook_truncate_max_batch_size,
                 &self.audit_webhook_version,
             )?,
-            initial_backoff: span(self.audit_webhook_initial_backoff),
+            initial_backoff: self.audit_webhook_initial_backoff.to_std(),
         }))
     }
 
@@ -287,11 +288,6 @@ const UNBATCHED: Batching = Batching {
     max_wait: Duration::ZERO,
     throttle: None,
 };
-
-/// Negative spans are none.
-fn span(span: time::Duration) -> Duration {
-    Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(0))
-}
 
 /// A place for events, as flags and their errors name it.
 struct Backend {
@@ -360,7 +356,7 @@ impl Backend {
         Ok(Batching {
             buffer: positive("buffer size", buffer)?,
             max_events: positive("max batch size", max_events)?,
-            max_wait: span(max_wait),
+            max_wait: max_wait.to_std(),
             throttle,
         })
     }

@@ -9,7 +9,7 @@ use keelson_access::authz::configuration::{
     AuthorizationConfiguration, AuthorizerConfiguration, AuthorizerKind, Connection, WebhookConfiguration,
 };
 use keelson_access::authz::webhook::{FailurePolicy, Version};
-use keelson_base::configuration::{MAX_FILE_BYTES, span};
+use keelson_configuration::read_file;
 use keelson_machinery::time;
 
 use super::{OptionError, values};
@@ -88,9 +88,9 @@ impl Authorization {
                 "{FLAG} can not be specified when --authorization-mode or --authorization-webhook-* flags are defined"
             )));
         }
-        let fault = |why: String| OptionError::file(FLAG, path, why);
-        let text = read_configuration(path).map_err(fault)?;
-        let configuration = AuthorizationConfiguration::read(&text).map_err(fault)?;
+        let text = read_file(path).map_err(|error| OptionError::file(FLAG, path, error))?;
+        let configuration = AuthorizationConfiguration::read(&text);
+        let configuration = configuration.map_err(|error| OptionError::file(FLAG, path, error))?;
         let kinds: Vec<AuthorizerKind> = configuration.authorizers.iter().map(|one| one.kind).collect();
         Ok(AuthorizationSettings {
             policies: match &self.authorization_policy_file {
@@ -179,7 +179,7 @@ impl Authorization {
             );
             OptionError::flag("--authorization-webhook-version", text)
         };
-        let ttl = |given: Option<time::Duration>, default| given.map_or(default, span);
+        let ttl = |given: Option<time::Duration>, default| given.map_or(default, time::Duration::to_std);
         Ok(Some(WebhookConfiguration {
             timeout: WEBHOOK_TIMEOUT,
             authorized_ttl: ttl(self.authorization_webhook_cache_authorized_ttl, AUTHORIZED_TTL),
@@ -215,18 +215,6 @@ fn read_policies(path: &Path) -> Result<Arc<Abac>, OptionError> {
     let text = std::fs::read_to_string(path).map_err(|error| OptionError::file(FLAG, path, error))?;
     let abac = Abac::parse(&text).map_err(|why| OptionError::file(FLAG, path, why))?;
     Ok(Arc::new(abac))
-}
-
-/// The text of the file of `--authorization-config`.
-pub fn read_configuration(path: &Path) -> Result<Vec<u8>, String> {
-    use std::io::Read;
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let mut text = Vec::new();
-    let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut text);
-    match read.map_err(|error| error.to_string())? as u64 > MAX_FILE_BYTES {
-        true => Err(format!("is larger than {MAX_FILE_BYTES} bytes")),
-        false => Ok(text),
-    }
 }
 
 #[cfg(test)]

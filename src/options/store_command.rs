@@ -11,9 +11,9 @@ use keelson_storage::embedded::{self, Repaired};
 use keelson_storage::migrate::Options;
 
 use super::OptionError;
-use super::carry::{Carry, End};
 use super::data_folder::{DataFolder, absolute};
 use super::etcd::store_folder;
+use super::store_transfer::{Carry, End};
 
 const HELP: &str = "\
 Works on the embedded store of a data folder that no server uses at the moment.

@@ -51,7 +51,7 @@ async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
     if endpoint != "livez" && encryption.has_services() {
         checks.push(Check {
             name: "kms-providers".into(),
-            result: encryption.health().await,
+            result: encryption.health().await.map_err(|error| error.to_string()),
         });
     }
     let tolerant = endpoint == "livez" && state.started.elapsed() < state.requests.livez_grace;

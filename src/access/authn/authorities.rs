@@ -13,6 +13,38 @@ use x509_parser::prelude::{FromDer, X509Certificate, X509Version};
 /// What was found out about a certificate is looked at again after this time, in seconds, so that its expiry counts.
 pub(super) const REMEMBER_SECONDS: u64 = 60;
 
+/// A certificate that proves nothing, or authorities that nobody can be checked by.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CertificateError {
+    #[error("no authorities")]
+    NoAuthorities,
+    #[error("no certificate")]
+    NoCertificate,
+    /// It can't be read.
+    #[error("{0}")]
+    Malformed(String),
+    /// No authority vouches for it.
+    #[error("verifying certificate failed: {0}")]
+    Unverified(webpki::Error),
+    /// A part of the subject can't be read.
+    #[error("the {part} of the subject: {reason}")]
+    Subject { part: &'static str, reason: String },
+    #[error("the subject has more than one uid")]
+    SeveralUids,
+    #[error("the uid of the subject is empty")]
+    EmptyUid,
+    /// A proxy of this name is not among those that are believed.
+    #[error("x509: subject with cn={0} is not in the allowed list")]
+    NotAllowed(String),
+}
+
+impl CertificateError {
+    /// What can't be read.
+    pub(super) fn malformed(error: impl ToString) -> CertificateError {
+        CertificateError::Malformed(error.to_string())
+    }
+}
+
 /// A set of authorities, which can be replaced.
 pub(super) struct Authorities {
     current: ArcSwap<Verifier>,
@@ -34,7 +66,7 @@ struct Authority {
 /// What a connection's certificate was found to be, kept with the connection: not every request pays for a check of
 /// signatures. `K`: who keeps it.
 struct Judged<K, T> {
-    verdict: Result<T, String>,
+    verdict: Result<T, CertificateError>,
     by: Arc<Verifier>,
     until: u64,
     _keeper: std::marker::PhantomData<K>,
@@ -47,7 +79,7 @@ pub(super) fn now() -> u64 {
 
 impl Authorities {
     /// The error says what is wrong with the authorities.
-    pub fn new(authorities: &[CertificateDer<'static>]) -> Result<Authorities, String> {
+    pub fn new(authorities: &[CertificateDer<'static>]) -> Result<Authorities, CertificateError> {
         Ok(Authorities {
             current: ArcSwap::from_pointee(Verifier::new(authorities)?),
         })
@@ -57,7 +89,7 @@ impl Authorities {
     ///
     /// # Errors
     /// What is wrong with the authorities; the old ones stay.
-    pub fn replace(&self, authorities: &[CertificateDer<'static>]) -> Result<(), String> {
+    pub fn replace(&self, authorities: &[CertificateDer<'static>]) -> Result<(), CertificateError> {
         self.current.store(Arc::new(Verifier::new(authorities)?));
         Ok(())
     }
@@ -67,8 +99,8 @@ impl Authorities {
         &self,
         connection: &Connection,
         now: u64,
-        read: impl FnOnce(&CertificateDer<'static>) -> Result<T, String>,
-    ) -> Result<T, String> {
+        read: impl FnOnce(&CertificateDer<'static>) -> Result<T, CertificateError>,
+    ) -> Result<T, CertificateError> {
         let verifier = self.current.load();
         if let Some(judged) = connection.memory.borrow().get::<Judged<K, T>>()
             && now < judged.until
@@ -88,11 +120,11 @@ impl Authorities {
 }
 
 impl Authority {
-    fn read(certificate: &CertificateDer<'static>) -> Result<Authority, String> {
+    fn read(certificate: &CertificateDer<'static>) -> Result<Authority, CertificateError> {
         let anchor = anchor_from_trusted_cert(certificate)
-            .map_err(|error| error.to_string())?
+            .map_err(CertificateError::malformed)?
             .to_owned();
-        let (_, parsed) = X509Certificate::from_der(certificate).map_err(|error| error.to_string())?;
+        let (_, parsed) = X509Certificate::from_der(certificate).map_err(CertificateError::malformed)?;
         let signs = may_sign(&parsed) && serves_clients(&parsed);
         Ok(Authority {
             certificate: certificate.clone(),
@@ -107,9 +139,9 @@ impl Authority {
 }
 
 impl Verifier {
-    fn new(authorities: &[CertificateDer<'static>]) -> Result<Verifier, String> {
+    fn new(authorities: &[CertificateDer<'static>]) -> Result<Verifier, CertificateError> {
         if authorities.is_empty() {
-            return Err("no authorities".into());
+            return Err(CertificateError::NoAuthorities);
         }
         Ok(Verifier {
             authorities: authorities.iter().map(Authority::read).collect::<Result<_, _>>()?,
@@ -121,14 +153,14 @@ impl Verifier {
         &self,
         chain: &'a [CertificateDer<'static>],
         now: u64,
-    ) -> Result<&'a CertificateDer<'static>, String> {
+    ) -> Result<&'a CertificateDer<'static>, CertificateError> {
         let [leaf, intermediates @ ..] = chain else {
-            return Err("no certificate".into());
+            return Err(CertificateError::NoCertificate);
         };
         match self.find_path(leaf, intermediates, now) {
             Ok(()) => Ok(leaf),
             Err(_) if self.vouch_themselves(leaf, now) => Ok(leaf),
-            Err(error) => Err(format!("verifying certificate failed: {error}")),
+            Err(error) => Err(CertificateError::Unverified(error)),
         }
     }
 

@@ -6,9 +6,9 @@ use keelson_net::listener::Connection;
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
 use x509_parser::der_parser::{Oid, oid};
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::prelude::{FromDer, X509Certificate, X509Error};
 
-use super::authorities::{Authorities, now};
+use super::authorities::{Authorities, CertificateError, now};
 use super::{Answer, Authenticator, Credentials, Identity};
 use crate::user::{EXTRA_CREDENTIAL_ID, User};
 
@@ -22,7 +22,7 @@ pub struct ClientCertificates {
 
 impl ClientCertificates {
     /// The error says what is wrong with the authorities.
-    pub fn new(authorities: &[CertificateDer<'static>]) -> Result<ClientCertificates, String> {
+    pub fn new(authorities: &[CertificateDer<'static>]) -> Result<ClientCertificates, CertificateError> {
         Ok(ClientCertificates {
             authorities: Authorities::new(authorities)?,
         })
@@ -32,11 +32,11 @@ impl ClientCertificates {
     ///
     /// # Errors
     /// What is wrong with the authorities; the old ones stay.
-    pub fn replace(&self, authorities: &[CertificateDer<'static>]) -> Result<(), String> {
+    pub fn replace(&self, authorities: &[CertificateDer<'static>]) -> Result<(), CertificateError> {
         self.authorities.replace(authorities)
     }
 
-    fn judge(&self, connection: &Connection, now: u64) -> Result<Option<Arc<Identity>>, String> {
+    fn judge(&self, connection: &Connection, now: u64) -> Result<Option<Arc<Identity>>, CertificateError> {
         let read = |leaf: &CertificateDer<'static>| {
             let identity = identity(leaf)?;
             Ok(identity.map(|user| Identity::of(user).with_group()))
@@ -49,7 +49,8 @@ impl Authenticator for ClientCertificates {
     fn authenticate<'a>(&'a self, credentials: &'a Credentials<'a>) -> Answer<'a> {
         match credentials.connection {
             Some(connection) if !connection.certificates.is_empty() => {
-                self.judge(connection, now()).map_err(Into::into).into()
+                let judged = self.judge(connection, now());
+                judged.map_err(|error| error.to_string().into()).into()
             }
             _ => Answer::nothing(),
         }
@@ -57,12 +58,16 @@ impl Authenticator for ClientCertificates {
 }
 
 /// CN, O and uid of the subject, in their order; `None` without a CN.
-fn identity(certificate: &CertificateDer<'_>) -> Result<Option<User>, String> {
-    let (_, parsed) = X509Certificate::from_der(certificate).map_err(|e| e.to_string())?;
+fn identity(certificate: &CertificateDer<'_>) -> Result<Option<User>, CertificateError> {
+    let (_, parsed) = X509Certificate::from_der(certificate).map_err(CertificateError::malformed)?;
     let subject = parsed.subject();
+    let unreadable = |part: &'static str, error: &X509Error| CertificateError::Subject {
+        part,
+        reason: error.to_string(),
+    };
     // The last one counts. One that can't be read is not passed over for another.
     let name = match subject.iter_common_name().last() {
-        Some(name) => name.as_str().map_err(|e| format!("the name of the subject: {e}"))?,
+        Some(name) => name.as_str().map_err(|error| unreadable("name", &error))?,
         None => "",
     };
     if name.is_empty() {
@@ -71,11 +76,11 @@ fn identity(certificate: &CertificateDer<'_>) -> Result<Option<User>, String> {
     let mut uids = subject.iter_by_oid(&UID);
     let uid = match (uids.next(), uids.next()) {
         (None, _) => "",
-        (Some(uid), None) => uid.as_str().map_err(|e| format!("the uid of the subject: {e}"))?,
-        (Some(_), Some(_)) => return Err("the subject has more than one uid".into()),
+        (Some(uid), None) => uid.as_str().map_err(|error| unreadable("uid", &error))?,
+        (Some(_), Some(_)) => return Err(CertificateError::SeveralUids),
     };
     if uid.is_empty() && subject.iter_by_oid(&UID).next().is_some() {
-        return Err("the uid of the subject is empty".into());
+        return Err(CertificateError::EmptyUid);
     }
     let groups = subject
         .iter_organization()
@@ -176,7 +181,9 @@ mod tests {
         let mut connection = Connection::for_tests();
         connection.certificates = vec![leaf.der().clone()];
         let clients = ClientCertificates::new(&[authority.der().clone()]).unwrap();
-        let identity = clients.judge(&connection, BEGIN + 10)?;
+        let identity = clients
+            .judge(&connection, BEGIN + 10)
+            .map_err(|error| error.to_string())?;
         Ok(identity.map(|identity| (*identity.user).clone()))
     }
 

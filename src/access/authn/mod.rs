@@ -35,6 +35,7 @@ use crate::lister::Listers;
 
 pub use anonymous::Anonymous;
 pub use answer::{Answer, Identity, Outcome, Refusal};
+pub use authorities::CertificateError;
 pub use metrics::AuthenticationMetrics;
 pub use union::Authentication;
 

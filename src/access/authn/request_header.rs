@@ -10,7 +10,7 @@ use keelson_net::listener::Connection;
 use rustls::pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::authorities::{Authorities, now};
+use super::authorities::{Authorities, CertificateError, now};
 use super::union::remove_headers;
 use super::{Answer, Authenticator, Credentials, Identity, Refusal};
 use crate::request_info::decode_path;
@@ -43,7 +43,7 @@ impl FrontProxy {
         authorities: &[CertificateDer<'static>],
         allowed: Vec<String>,
         mut headers: IdentityHeaders,
-    ) -> Result<FrontProxy, String> {
+    ) -> Result<FrontProxy, CertificateError> {
         let lists = [
             &mut headers.usernames,
             &mut headers.uids,
@@ -64,13 +64,13 @@ impl FrontProxy {
     ///
     /// # Errors
     /// What is wrong with the authorities; the old ones stay.
-    pub fn replace(&self, authorities: &[CertificateDer<'static>]) -> Result<(), String> {
+    pub fn replace(&self, authorities: &[CertificateDer<'static>]) -> Result<(), CertificateError> {
         self.authorities.replace(authorities)
     }
 
-    fn is_proxy(&self, connection: &Connection, now: u64) -> Result<(), String> {
+    fn is_proxy(&self, connection: &Connection, now: u64) -> Result<(), CertificateError> {
         self.authorities.judge::<Self, ()>(connection, now, |leaf| {
-            let (_, parsed) = X509Certificate::from_der(leaf).map_err(|e| e.to_string())?;
+            let (_, parsed) = X509Certificate::from_der(leaf).map_err(CertificateError::malformed)?;
             let name = parsed
                 .subject()
                 .iter_common_name()
@@ -79,7 +79,7 @@ impl FrontProxy {
             let name = name.unwrap_or_default();
             match self.allowed.is_empty() || self.allowed.iter().any(|one| one == name) {
                 true => Ok(()),
-                false => Err(format!("x509: subject with cn={name} is not in the allowed list")),
+                false => Err(CertificateError::NotAllowed(name.to_owned())),
             }
         })
     }
@@ -90,7 +90,7 @@ impl Authenticator for FrontProxy {
         match credentials.connection {
             Some(connection) if !connection.certificates.is_empty() => match self.is_proxy(connection, now()) {
                 Ok(()) => Ok(self.headers.identity(credentials.headers)).into(),
-                Err(error) => Answer::Now(Err(Refusal::from(error))),
+                Err(error) => Answer::Now(Err(Refusal::from(error.to_string()))),
             },
             _ => Answer::nothing(),
         }

@@ -40,16 +40,21 @@ struct Shard {
     under_way: HashMap<Key, Arc<OnceCell<Outcome>>>,
 }
 
+/// The system gives no randomness.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the system gives no randomness")]
+pub struct NoRandomness;
+
 impl TokenCache {
     /// Remembers tokens that stand for somebody for so many milliseconds, and others for so many; 0: not at all.
     /// Errors are not remembered.
     ///
     /// # Errors
     /// The system gives no randomness.
-    pub fn new(success_ms: u64, failure_ms: u64) -> Result<TokenCache, String> {
+    pub fn new(success_ms: u64, failure_ms: u64) -> Result<TokenCache, NoRandomness> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new());
         Ok(TokenCache {
-            key: key.map_err(|_| "the system gives no randomness".to_owned())?,
+            key: key.map_err(|_| NoRandomness)?,
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             success: Duration::from_millis(success_ms),
             failure: Duration::from_millis(failure_ms),

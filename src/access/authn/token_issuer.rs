@@ -60,13 +60,36 @@ impl Default for Lifetimes {
     }
 }
 
+/// Why a key does not sign.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SigningError {
+    /// No private key, or one that can't be read.
+    #[error("{0}")]
+    Key(String),
+    #[error("the key does not tell its public key")]
+    NoPublicKey,
+    #[error("the key is neither RSA nor ECDSA over P-256, P-384 or P-521")]
+    Algorithm,
+    /// It was made for something else.
+    #[error("the key can't sign")]
+    Unfit,
+    /// The signature did not come about.
+    #[error("{0}")]
+    Failed(String),
+    #[error("the signature is malformed")]
+    Malformed,
+}
+
 impl TokenIssuer {
-    /// The first private key of a PEM text signs. The error says why it can't.
-    pub fn new(pem: &str, issuer: &str) -> Result<TokenIssuer, String> {
-        let der = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|e| e.to_string())?;
+    /// The first private key of a PEM text signs.
+    ///
+    /// # Errors
+    /// There is none, or it can't sign tokens.
+    pub fn new(pem: &str, issuer: &str) -> Result<TokenIssuer, SigningError> {
+        let der = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|e| SigningError::Key(e.to_string()))?;
         let (signer, algorithm) = Signer::new(&der)?;
         let public = verifying_keys(pem).into_iter().next();
-        let public = public.ok_or("the key does not tell its public key")?;
+        let public = public.ok_or(SigningError::NoPublicKey)?;
         let header = json!({ "alg": algorithm, "kid": public.id() });
         Ok(TokenIssuer {
             header: BASE64.encode(header.to_string()),
@@ -88,12 +111,12 @@ impl TokenIssuer {
     }
 
     /// A token with these claims.
-    pub fn sign(&self, claims: &Value) -> Result<String, String> {
+    pub fn sign(&self, claims: &Value) -> Result<String, SigningError> {
         self.sign_text(&claims.to_string())
     }
 
     /// A token with claims that are written already.
-    pub(super) fn sign_text(&self, claims: &str) -> Result<String, String> {
+    pub(super) fn sign_text(&self, claims: &str) -> Result<String, SigningError> {
         let signed = format!("{}.{}", self.header, BASE64.encode(claims));
         let signature = self.signer.sign(signed.as_bytes())?;
         Ok(format!("{signed}.{}", BASE64.encode(signature)))
@@ -102,17 +125,15 @@ impl TokenIssuer {
 
 impl Signer {
     /// With the name of its algorithm.
-    fn new(der: &PrivateKeyDer<'_>) -> Result<(Signer, &'static str), String> {
+    fn new(der: &PrivateKeyDer<'_>) -> Result<(Signer, &'static str), SigningError> {
         if let Some(key) = p521_key(der) {
-            let key = p521::ecdsa::SigningKey::from_bytes(&key.to_bytes()).map_err(|e| e.to_string())?;
+            let key = p521::ecdsa::SigningKey::from_bytes(&key.to_bytes());
+            let key = key.map_err(|e| SigningError::Key(e.to_string()))?;
             return Ok((Signer::P521(Box::new(key)), "ES512"));
         }
-        let key = any_supported_type(der).map_err(|e| e.to_string())?;
+        let key = any_supported_type(der).map_err(|e| SigningError::Key(e.to_string()))?;
         let usable = |(scheme, _, _): &&(SignatureScheme, &str, usize)| key.choose_scheme(&[*scheme]).is_some();
-        let (scheme, algorithm, number_size) = *ALGORITHMS
-            .iter()
-            .find(usable)
-            .ok_or("the key is neither RSA nor ECDSA over P-256, P-384 or P-521")?;
+        let (scheme, algorithm, number_size) = *ALGORITHMS.iter().find(usable).ok_or(SigningError::Algorithm)?;
         let signer = Signer::Ring {
             key,
             scheme,
@@ -121,11 +142,13 @@ impl Signer {
         Ok((signer, algorithm))
     }
 
-    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, String> {
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, SigningError> {
         let (key, scheme, number_size) = match self {
             Signer::P521(key) => {
-                let signature: p521::ecdsa::Signature = key.try_sign(message).map_err(|e| e.to_string())?;
-                return Ok(signature.to_vec());
+                let signature: Result<p521::ecdsa::Signature, _> = key.try_sign(message);
+                return signature
+                    .map(|s| s.to_vec())
+                    .map_err(|e| SigningError::Failed(e.to_string()));
             }
             Signer::Ring {
                 key,
@@ -133,11 +156,11 @@ impl Signer {
                 number_size,
             } => (key, *scheme, *number_size),
         };
-        let signer = key.choose_scheme(&[scheme]).ok_or("the key can't sign")?;
-        let signature = signer.sign(message).map_err(|e| e.to_string())?;
+        let signer = key.choose_scheme(&[scheme]).ok_or(SigningError::Unfit)?;
+        let signature = signer.sign(message).map_err(|e| SigningError::Failed(e.to_string()))?;
         match number_size {
             0 => Ok(signature),
-            size => fixed_numbers(&signature, size).ok_or_else(|| "the signature is malformed".to_owned()),
+            size => fixed_numbers(&signature, size).ok_or(SigningError::Malformed),
         }
     }
 }

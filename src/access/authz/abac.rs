@@ -39,25 +39,49 @@ struct Policy {
     non_resource_path: String,
 }
 
+/// A line that is no policy.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}: {fault}")]
+pub struct PolicyError {
+    /// From 1.
+    pub line: usize,
+    pub fault: PolicyFault,
+}
+
+/// What is wrong with it.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyFault {
+    /// No JSON, or values that do not fit their fields.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// Another kind or version.
+    #[error("expected apiVersion {API_VERSION:?} and kind {KIND:?}")]
+    Kind,
+}
+
 impl Abac {
-    /// Reads the text of a file. Empty lines and those that begin with `#` say nothing. The error names the line.
-    pub fn parse(text: &str) -> Result<Abac, String> {
+    /// Reads the text of a file. Empty lines and those that begin with `#` say nothing.
+    ///
+    /// # Errors
+    /// The first line that is no policy.
+    pub fn parse(text: &str) -> Result<Abac, PolicyError> {
         let mut policies = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            policies.push(policy(line).map_err(|why| format!("line {number}: {why}"))?);
+            let policy = policy(line).map_err(|fault| PolicyError { line: number, fault })?;
+            policies.push(policy);
         }
         Ok(Abac { policies })
     }
 }
 
-fn policy(line: &str) -> Result<Policy, String> {
-    let line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
+fn policy(line: &str) -> Result<Policy, PolicyFault> {
+    let line: Line = serde_json::from_str(line)?;
     if (line.api_version.as_str(), line.kind.as_str()) != (API_VERSION, KIND) {
-        return Err(format!("expected apiVersion {API_VERSION:?} and kind {KIND:?}"));
+        return Err(PolicyFault::Kind);
     }
     let mut policy = line.spec;
     if policy.user == "*" || policy.group == "*" {
@@ -249,7 +273,7 @@ mod tests {
 
     #[test]
     fn mistakes_name_their_line() {
-        let error = |text: &str| Abac::parse(text).err().unwrap();
+        let error = |text: &str| Abac::parse(text).err().unwrap().to_string();
         assert!(error("\n{").starts_with("line 2: "));
         assert!(error(r#"{"user":"alice"}"#).contains("expected apiVersion"));
     }

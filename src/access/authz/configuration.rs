@@ -6,19 +6,22 @@ use std::path::Path as FilePath;
 use std::sync::Arc;
 use std::time::Duration;
 
-use keelson_base::configuration::{Document, Fields, span};
+use keelson_configuration::apiserver_config_k8s_io::v1;
+use keelson_configuration::{ConfigurationError, Known};
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::time;
 use keelson_machinery::validation::names::dns_subdomain;
 
 use super::webhook::{FailurePolicy, MAX_CONDITIONS, MatchConditions, Version};
 
-const KIND: &str = "AuthorizationConfiguration";
-const VERSIONS: [&str; 3] = [
-    "apiserver.config.k8s.io/v1",
-    "apiserver.config.k8s.io/v1beta1",
-    "apiserver.config.k8s.io/v1alpha1",
-];
+const KNOWN: Known = Known {
+    kind: "AuthorizationConfiguration",
+    versions: &[
+        "apiserver.config.k8s.io/v1",
+        "apiserver.config.k8s.io/v1beta1",
+        "apiserver.config.k8s.io/v1alpha1",
+    ],
+};
 /// How long a call of a webhook may take.
 const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 const AUTHORIZED_TTL: Duration = Duration::from_secs(5 * 60);
@@ -92,102 +95,42 @@ pub enum Connection {
 }
 
 impl AuthorizationConfiguration {
-    /// Reads and checks the text of a file, its expressions included.
+    /// Reads and checks the text of a file, its expressions included. An empty one has no authorizers.
     ///
     /// # Errors
-    /// kube-apiserver's text: of the decoder, or of all wrong fields.
-    pub fn read(text: &[u8]) -> Result<AuthorizationConfiguration, String> {
-        let failed = |why: String| format!("failed to load AuthorizationConfiguration from file: {why}");
-        let document = Document::parse(text, KIND, &VERSIONS).map_err(failed)?;
-        let root = document.root(KIND).map_err(failed)?.known(&["authorizers"]);
-        let authorizers = root.objects("authorizers", "AuthorizerConfiguration").map_err(failed)?;
-        let given: Result<Vec<Given>, String> = authorizers.into_iter().map(Given::read).collect();
-        let given = given.map_err(failed)?;
-        document.finish().map_err(failed)?;
-        checked(given)
-    }
-}
-
-/// One authorizer as it is written.
-struct Given {
-    kind: String,
-    name: String,
-    webhook: Option<GivenWebhook>,
-}
-
-struct GivenWebhook {
-    timeout: time::Duration,
-    authorized_ttl: time::Duration,
-    unauthorized_ttl: time::Duration,
-    remember_authorized: bool,
-    remember_unauthorized: bool,
-    version: String,
-    conditions_version: String,
-    failure_policy: String,
-    connection: String,
-    kubeconfig: Option<String>,
-    conditions: Vec<String>,
-}
-
-impl Given {
-    fn read(fields: Fields<'_>) -> Result<Given, String> {
-        let fields = fields.known(&["type", "name", "webhook"]);
-        let webhook = fields.object("webhook", "WebhookConfiguration")?;
-        Ok(Given {
-            kind: fields.text("type")?.to_owned(),
-            name: fields.text("name")?.to_owned(),
-            webhook: webhook.map(GivenWebhook::read).transpose()?,
-        })
-    }
-}
-
-impl GivenWebhook {
-    fn read(fields: Fields<'_>) -> Result<GivenWebhook, String> {
-        let fields = fields.known(&[
-            "authorizedTTL",
-            "cacheAuthorizedRequests",
-            "unauthorizedTTL",
-            "cacheUnauthorizedRequests",
-            "timeout",
-            "subjectAccessReviewVersion",
-            "matchConditionSubjectAccessReviewVersion",
-            "failurePolicy",
-            "connectionInfo",
-            "matchConditions",
-        ]);
-        let connection = fields.object("connectionInfo", "WebhookConnectionInfo")?;
-        let connection = connection.map(|fields| fields.known(&["type", "kubeConfigFile"]));
-        let (connection, kubeconfig) = match connection {
-            None => (String::new(), None),
-            Some(fields) => (
-                fields.text("type")?.to_owned(),
-                fields.optional_text("kubeConfigFile")?.map(str::to_owned),
-            ),
+    /// All that [`AuthorizationConfigurationError`] has.
+    pub fn read(text: &[u8]) -> Result<AuthorizationConfiguration, AuthorizationConfigurationError> {
+        let given: v1::AuthorizationConfiguration = match text.is_empty() {
+            true => v1::AuthorizationConfiguration::default(),
+            false => keelson_configuration::read(text, &[KNOWN])?,
         };
-        let mut conditions = Vec::new();
-        for condition in fields.objects("matchConditions", "WebhookMatchCondition")? {
-            let condition = condition.known(&["expression"]);
-            conditions.push(condition.text("expression")?.to_owned());
-        }
-        let text = |name: &str| fields.text(name).map(str::to_owned);
-        Ok(GivenWebhook {
-            timeout: fields.duration("timeout")?,
-            authorized_ttl: fields.duration("authorizedTTL")?,
-            unauthorized_ttl: fields.duration("unauthorizedTTL")?,
-            remember_authorized: fields.flag("cacheAuthorizedRequests")?.unwrap_or(true),
-            remember_unauthorized: fields.flag("cacheUnauthorizedRequests")?.unwrap_or(true),
-            version: text("subjectAccessReviewVersion")?,
-            conditions_version: text("matchConditionSubjectAccessReviewVersion")?,
-            failure_policy: text("failurePolicy")?,
-            connection,
-            kubeconfig,
-            conditions,
-        })
+        checked(&given.authorizers)
     }
+}
+
+/// What is wrong with the file, in kube-apiserver's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum AuthorizationConfigurationError {
+    /// It is not of this kind, or has fields that are wrong or unknown.
+    #[error("failed to load AuthorizationConfiguration from file: {0}")]
+    File(#[from] ConfigurationError),
+    /// Values that make no sense.
+    #[error("{0}")]
+    Invalid(ErrorList),
+    /// An authorizer that is no webhook has another name than its own.
+    #[error("expected name {own} for authorizer {kind} instead of {name}")]
+    Name {
+        /// The only name that it may have.
+        own: String,
+        kind: &'static str,
+        name: String,
+    },
 }
 
 /// The authorizers, if nothing is wrong with any of them.
-fn checked(given: Vec<Given>) -> Result<AuthorizationConfiguration, String> {
+fn checked(
+    given: &[v1::AuthorizerConfiguration],
+) -> Result<AuthorizationConfiguration, AuthorizationConfigurationError> {
     let path = Path::new("authorizers");
     let mut errors = ErrorList::new();
     if given.is_empty() {
@@ -201,20 +144,20 @@ fn checked(given: Vec<Given>) -> Result<AuthorizationConfiguration, String> {
     for (n, one) in given.iter().enumerate() {
         let path = path.index(n);
         let kind_path = path.child("type");
-        if one.kind.is_empty() {
+        if one.r#type.is_empty() {
             errors.push(FieldError::required(&kind_path, ""));
             continue;
         }
-        let kind = AuthorizerKind::parse(&one.kind);
+        let kind = AuthorizerKind::parse(&one.r#type);
         if kind.is_none() {
             let known = AuthorizerKind::NAMES.map(|(name, _)| name);
-            errors.push(FieldError::not_supported(&kind_path, &one.kind, &known));
+            errors.push(FieldError::not_supported(&kind_path, &one.r#type, &known));
         }
-        if !kinds.insert(&one.kind) && kind != Some(AuthorizerKind::Webhook) {
-            errors.push(FieldError::duplicate(&kind_path, &one.kind));
+        if !kinds.insert(&one.r#type) && kind != Some(AuthorizerKind::Webhook) {
+            errors.push(FieldError::duplicate(&kind_path, &one.r#type));
         }
         check_name(&path.child("name"), &one.name, &mut names, &mut errors);
-        let webhook = check_place(&path, kind, one.webhook.as_ref(), &mut errors);
+        let webhook = check_place(&path, kind, one.webhook.as_deref(), &mut errors);
         authorizers.extend(kind.map(|kind| AuthorizerConfiguration {
             kind,
             name: one.name.clone(),
@@ -222,19 +165,19 @@ fn checked(given: Vec<Given>) -> Result<AuthorizationConfiguration, String> {
         }));
     }
     if !errors.is_empty() {
-        return Err(errors.to_string());
+        return Err(AuthorizationConfigurationError::Invalid(errors));
     }
     check_own_names(&authorizers)?;
     Ok(AuthorizationConfiguration { authorizers })
 }
 
 /// All but webhooks have one name.
-fn check_own_names(authorizers: &[AuthorizerConfiguration]) -> Result<(), String> {
+fn check_own_names(authorizers: &[AuthorizerConfiguration]) -> Result<(), AuthorizationConfigurationError> {
     for one in authorizers.iter().filter(|one| one.kind != AuthorizerKind::Webhook) {
         let (kind, own) = (one.kind.name(), one.kind.name().to_lowercase());
         if one.name != own {
-            let name = &one.name;
-            return Err(format!("expected name {own} for authorizer {kind} instead of {name}"));
+            let name = one.name.clone();
+            return Err(AuthorizationConfigurationError::Name { own, kind, name });
         }
     }
     Ok(())
@@ -259,7 +202,7 @@ fn check_name<'a>(path: &Path, name: &'a str, known: &mut BTreeSet<&'a str>, err
 fn check_place(
     path: &Path,
     kind: Option<AuthorizerKind>,
-    webhook: Option<&GivenWebhook>,
+    webhook: Option<&v1::WebhookConfiguration>,
     errors: &mut ErrorList,
 ) -> Option<WebhookConfiguration> {
     match (kind, webhook) {
@@ -270,7 +213,7 @@ fn check_place(
             ));
             None
         }
-        (Some(AuthorizerKind::Webhook), Some(webhook)) => webhook.check(path, errors),
+        (Some(AuthorizerKind::Webhook), Some(webhook)) => Given(webhook).check(path, errors),
         (Some(_), Some(_)) => {
             let text = "may only be specified when type=Webhook";
             errors.push(FieldError::invalid(&path.child("webhook"), "non-null", text));
@@ -280,7 +223,10 @@ fn check_place(
     }
 }
 
-impl GivenWebhook {
+/// A webhook as it is written.
+struct Given<'a>(&'a v1::WebhookConfiguration);
+
+impl Given<'_> {
     fn check(&self, path: &Path, errors: &mut ErrorList) -> Option<WebhookConfiguration> {
         let before = errors.len();
         self.check_times(path, errors);
@@ -291,15 +237,20 @@ impl GivenWebhook {
         if errors.len() > before {
             return None;
         }
-        let ttl = |remembered: bool, given: time::Duration, default| match (remembered, span(given)) {
-            (false, _) => Duration::ZERO,
-            (true, Duration::ZERO) => default,
-            (true, given) => given,
+        let given = self.0;
+        let ttl = |remembered: Option<bool>, given: time::Duration, default| match (remembered, given.to_std()) {
+            (Some(false), _) => Duration::ZERO,
+            (_, Duration::ZERO) => default,
+            (_, given) => given,
         };
         Some(WebhookConfiguration {
-            timeout: span(self.timeout),
-            authorized_ttl: ttl(self.remember_authorized, self.authorized_ttl, AUTHORIZED_TTL),
-            unauthorized_ttl: ttl(self.remember_unauthorized, self.unauthorized_ttl, UNAUTHORIZED_TTL),
+            timeout: given.timeout.to_std(),
+            authorized_ttl: ttl(given.cache_authorized_requests, given.authorized_ttl, AUTHORIZED_TTL),
+            unauthorized_ttl: ttl(
+                given.cache_unauthorized_requests,
+                given.unauthorized_ttl,
+                UNAUTHORIZED_TTL,
+            ),
             version: version?,
             failure_policy: failure_policy?,
             connection: connection?,
@@ -309,16 +260,16 @@ impl GivenWebhook {
 
     fn check_times(&self, path: &Path, errors: &mut ErrorList) {
         let (at, zero) = (path.child("timeout"), time::Duration::default());
-        match self.timeout {
+        match self.0.timeout {
             given if given == zero => errors.push(FieldError::required(&at, "")),
-            given if given < zero || span(given) > MAX_TIMEOUT => {
+            given if given < zero || given.to_std() > MAX_TIMEOUT => {
                 errors.push(FieldError::invalid(&at, given.to_string(), "must be > 0s and <= 30s"));
             }
             _ => {}
         }
         let lives = [
-            ("authorizedTTL", self.authorized_ttl),
-            ("unauthorizedTTL", self.unauthorized_ttl),
+            ("authorizedTTL", self.0.authorized_ttl),
+            ("unauthorizedTTL", self.0.unauthorized_ttl),
         ];
         for (name, given) in lives.into_iter().filter(|(_, given)| *given < zero) {
             errors.push(FieldError::invalid(
@@ -331,14 +282,15 @@ impl GivenWebhook {
 
     fn check_version(&self, path: &Path, errors: &mut ErrorList) -> Option<Version> {
         let at = path.child("subjectAccessReviewVersion");
-        let version = Version::parse(&self.version);
-        match (self.version.as_str(), version) {
+        let version = Version::parse(&self.0.subject_access_review_version);
+        match (self.0.subject_access_review_version.as_str(), version) {
             ("", _) => errors.push(FieldError::required(&at, "")),
             (given, None) => errors.push(FieldError::not_supported(&at, given, &["v1", "v1beta1"])),
             _ => {}
         }
         let at = path.child("matchConditionSubjectAccessReviewVersion");
-        match (self.conditions_version.as_str(), self.conditions.is_empty()) {
+        let given = self.0.match_condition_subject_access_review_version.as_str();
+        match (given, self.0.match_conditions.is_empty()) {
             ("", true) | ("v1", _) => {}
             ("", false) => errors.push(FieldError::required(&at, "required if match conditions are specified")),
             (given, _) => errors.push(FieldError::not_supported(&at, given, &["v1"])),
@@ -347,7 +299,7 @@ impl GivenWebhook {
     }
 
     fn check_policy(&self, at: &Path, errors: &mut ErrorList) -> Option<FailurePolicy> {
-        match self.failure_policy.as_str() {
+        match self.0.failure_policy.as_str() {
             "NoOpinion" => return Some(FailurePolicy::NoOpinion),
             "Deny" => return Some(FailurePolicy::Deny),
             "" => errors.push(FieldError::required(at, "")),
@@ -358,8 +310,9 @@ impl GivenWebhook {
 
     fn check_connection(&self, path: &Path, errors: &mut ErrorList) -> Option<Connection> {
         let at = path.child("kubeConfigFile");
-        let file = self.kubeconfig.as_deref().unwrap_or_default();
-        match (self.connection.as_str(), &self.kubeconfig) {
+        let given = &self.0.connection_info;
+        let file = given.kube_config_file.as_deref().unwrap_or_default();
+        match (given.r#type.as_str(), &given.kube_config_file) {
             ("", _) => errors.push(FieldError::required(&path.child("type"), "")),
             ("InClusterConfig", None) => return Some(Connection::InCluster),
             ("InClusterConfig", Some(_)) => {
@@ -386,12 +339,14 @@ impl GivenWebhook {
 
     fn check_conditions(&self, path: &Path, errors: &mut ErrorList) -> MatchConditions {
         let mut conditions = MatchConditions::default();
-        if self.conditions.len() > MAX_CONDITIONS {
-            errors.push(FieldError::too_many(path, self.conditions.len(), MAX_CONDITIONS));
+        let given = &self.0.match_conditions;
+        if given.len() > MAX_CONDITIONS {
+            errors.push(FieldError::too_many(path, given.len(), MAX_CONDITIONS));
             return conditions;
         }
         let mut known = BTreeSet::new();
-        for (n, expression) in self.conditions.iter().enumerate() {
+        for (n, condition) in given.iter().enumerate() {
+            let expression = &condition.expression;
             let at = path.index(n).child("expression");
             if expression.trim().is_empty() {
                 errors.push(FieldError::required(&at, ""));

@@ -17,7 +17,7 @@ use crate::lister::Listers;
 use crate::request_info::RequestInfo;
 use crate::user::User;
 
-pub use abac::Abac;
+pub use abac::{Abac, PolicyError, PolicyFault};
 pub use decision::{Answer, Decision, Verdict};
 pub use default_roles::DefaultRoles;
 pub use fixed::{AlwaysAllow, AlwaysDeny, PrivilegedGroup};

@@ -7,7 +7,7 @@ use keelson_net::client::{Backoff, Egress, Users, Webhook, WebhookAddress, Webho
 use keelson_registry::Registry;
 use keelson_server::services::ClusterServices;
 
-use super::configuration;
+use super::configuration::{self, WebhookAdmissionError};
 use super::hook::Hook;
 
 /// For a call of a webhook that does not say how long it may take.
@@ -34,7 +34,7 @@ impl Clients {
     ///
     /// # Errors
     /// It has mistakes.
-    pub fn configure(&self, configuration: Option<&str>) -> Result<(), String> {
+    pub fn configure(&self, configuration: Option<&str>) -> Result<(), WebhookAdmissionError> {
         let users = configuration::users(configuration)?;
         self.users.get_or_init(|| users);
         Ok(())

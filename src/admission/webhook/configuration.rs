@@ -2,43 +2,49 @@
 
 use std::path::Path;
 
-use keelson_net::client::Users;
-use serde_json::Value;
+use keelson_api::apiserver_config_k8s_io::v1::WebhookAdmission;
+use keelson_configuration::{ConfigurationError, Known};
+use keelson_net::client::{KubeconfigError, Users};
 
-const KIND: &str = "WebhookAdmissionConfiguration";
-const VERSION: &str = "apiserver.config.k8s.io/v1";
+const KNOWN: Known = Known {
+    kind: "WebhookAdmissionConfiguration",
+    versions: &["apiserver.config.k8s.io/v1"],
+};
+
+/// What is wrong with the section, in kube-apiserver's words.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WebhookAdmissionError {
+    /// It is of another kind, or has fields that are wrong or unknown.
+    #[error(transparent)]
+    File(#[from] ConfigurationError),
+    /// Webhooks out of files, which there are none of here.
+    #[error(
+        "staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate \
+         to be enabled"
+    )]
+    Manifests,
+    #[error("kubeConfigFile: Invalid value: {0:?}: must be an absolute file path")]
+    Relative(String),
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
+}
 
 /// Reads the section of a plug-in: who this server is to webhooks.
 ///
 /// # Errors
 /// It is of another kind, or names what can't be used.
-pub(super) fn users(text: Option<&str>) -> Result<Users, String> {
+pub(super) fn users(text: Option<&str>) -> Result<Users, WebhookAdmissionError> {
     let Some(text) = text else {
         return Ok(Users::default());
     };
-    let document: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    check_kind(&document)?;
-    let field = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
-    if !field("staticManifestsDir").is_empty() {
-        let needs = "staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled";
-        return Err(format!("staticManifestsDir: Forbidden: {needs}"));
+    let given: WebhookAdmission = keelson_configuration::read(text.as_bytes(), &[KNOWN])?;
+    if !given.static_manifests_dir.is_empty() {
+        return Err(WebhookAdmissionError::Manifests);
     }
-    match field("kubeConfigFile") {
-        "" => Ok(Users::default()),
-        file if Path::new(file).is_absolute() => Users::read(Path::new(file)).map_err(|error| error.to_string()),
-        file => Err(format!(
-            "kubeConfigFile: Invalid value: {file:?}: must be an absolute file path"
-        )),
-    }
-}
-
-fn check_kind(document: &Value) -> Result<(), String> {
-    let said = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
-    match (said("kind"), said("apiVersion")) {
-        (KIND, VERSION) => Ok(()),
-        ("", _) => Err(format!("Object 'Kind' is missing in '{document}'")),
-        (_, "") => Err(format!("Object 'apiVersion' is missing in '{document}'")),
-        (kind, version) => Err(format!("no kind {kind:?} is registered for version {version:?}")),
+    match Path::new(&given.kube_config_file) {
+        _ if given.kube_config_file.is_empty() => Ok(Users::default()),
+        file if file.is_absolute() => Ok(Users::read(file)?),
+        _ => Err(WebhookAdmissionError::Relative(given.kube_config_file)),
     }
 }
 
@@ -46,23 +52,28 @@ fn check_kind(document: &Value) -> Result<(), String> {
 mod tests {
     use super::*;
 
+    const VERSION: &str = "apiserver.config.k8s.io/v1";
+
     #[test]
     fn mistakes_are_told() {
         let of = |kind: &str, version: &str, rest: &str| {
             let text = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{version}\"{rest}}}");
-            users(Some(&text)).err().unwrap_or_default()
+            users(Some(&text))
+                .err()
+                .map(|error| error.to_string())
+                .unwrap_or_default()
         };
-        assert_eq!(of(KIND, VERSION, ""), "");
+        assert_eq!(of(KNOWN.kind, VERSION, ""), "");
         assert_eq!(
             of("WebhookAdmission", VERSION, ""),
             format!("no kind \"WebhookAdmission\" is registered for version {VERSION:?}")
         );
         assert_eq!(
-            of(KIND, VERSION, r#","kubeConfigFile":"a""#),
+            of(KNOWN.kind, VERSION, r#","kubeConfigFile":"a""#),
             "kubeConfigFile: Invalid value: \"a\": must be an absolute file path"
         );
-        assert!(of(KIND, VERSION, r#","kubeConfigFile":"/nowhere""#).starts_with("/nowhere: "));
-        assert!(of(KIND, VERSION, r#","staticManifestsDir":"/a""#).starts_with("staticManifestsDir: Forbidden"));
+        assert!(of(KNOWN.kind, VERSION, r#","kubeConfigFile":"/nowhere""#).starts_with("/nowhere: "));
+        assert!(of(KNOWN.kind, VERSION, r#","staticManifestsDir":"/a""#).starts_with("staticManifestsDir: Forbidden"));
         assert!(users(None).is_ok());
     }
 }

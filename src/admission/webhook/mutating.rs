@@ -10,7 +10,7 @@ use keelson_machinery::patch::json::JsonPatch;
 use keelson_machinery::scheme::KindRef;
 use keelson_machinery::status::StatusError;
 use keelson_net::client::Egress;
-use keelson_registry::admission::{Attributes, Handles, Plugin, Scope};
+use keelson_registry::admission::{Attributes, ConfigureError, Handles, Plugin, Scope};
 use keelson_registry::outcome::{later, now};
 use keelson_registry::{Outcome, Verbs};
 use prometheus_client::registry::Registry as MetricRegistry;
@@ -214,8 +214,8 @@ impl Plugin for MutatingAdmissionWebhook {
         &[(GROUP, CONFIGURATIONS), Namespaces::FOLLOWED]
     }
 
-    fn configure(&self, configuration: Option<&str>) -> Result<(), String> {
-        self.clients.configure(configuration)
+    fn configure(&self, configuration: Option<&str>) -> Result<(), ConfigureError> {
+        Ok(self.clients.configure(configuration)?)
     }
 
     fn register(&self, registry: &mut MetricRegistry) {

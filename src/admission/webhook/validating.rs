@@ -9,7 +9,7 @@ use keelson_access::lister::Listers;
 use keelson_machinery::scheme::KindRef;
 use keelson_machinery::status::StatusError;
 use keelson_net::client::Egress;
-use keelson_registry::admission::{Attributes, Handles, Plugin, Scope};
+use keelson_registry::admission::{Attributes, ConfigureError, Handles, Plugin, Scope};
 use keelson_registry::outcome::{later, now};
 use keelson_registry::{Outcome, Verbs};
 use prometheus_client::registry::Registry as MetricRegistry;
@@ -111,8 +111,8 @@ impl Plugin for ValidatingAdmissionWebhook {
         &[(GROUP, CONFIGURATIONS), Namespaces::FOLLOWED]
     }
 
-    fn configure(&self, configuration: Option<&str>) -> Result<(), String> {
-        self.clients.configure(configuration)
+    fn configure(&self, configuration: Option<&str>) -> Result<(), ConfigureError> {
+        Ok(self.clients.configure(configuration)?)
     }
 
     fn register(&self, registry: &mut MetricRegistry) {

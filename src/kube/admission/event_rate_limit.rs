@@ -8,7 +8,7 @@ use keelson_access::authz::aggregate;
 use keelson_api::core::v1::Event;
 use keelson_machinery::status::{StatusError, reason};
 use keelson_registry::Outcome;
-use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::admission::{Attributes, ConfigureError, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::now;
 use tokio::time::Instant;
 
@@ -41,7 +41,7 @@ impl Plugin for EventRateLimit {
         Handles::VALIDATES.when(writes && (scope.group, scope.plural) == ("", "events"))
     }
 
-    fn configure(&self, configuration: Option<&str>) -> Result<(), String> {
+    fn configure(&self, configuration: Option<&str>) -> Result<(), ConfigureError> {
         let limits = configuration::read(configuration)?;
         let enforced = limits.into_iter().map(|limit| Enforced {
             buckets: Mutex::new(Recent::new(limit.keys)),

@@ -9,7 +9,7 @@ use keelson_api::core::v1::{Pod, PodSpec};
 use keelson_machinery::status::StatusError;
 use keelson_net::client::{Backoff, Dialer, Webhook, WebhookError, document};
 use keelson_registry::Outcome;
-use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::admission::{Attributes, ConfigureError, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::{later, now};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -65,7 +65,7 @@ impl Plugin for ImagePolicyWebhook {
         Handles::VALIDATES.when(writes && is_pods)
     }
 
-    fn configure(&self, configuration: Option<&str>) -> Result<(), String> {
+    fn configure(&self, configuration: Option<&str>) -> Result<(), ConfigureError> {
         let configuration = Configuration::read(configuration)?;
         let backoff = Backoff {
             initial: configuration.backoff,
@@ -74,7 +74,7 @@ impl Plugin for ImagePolicyWebhook {
         let file = &configuration.file;
         let webhook = Webhook::from_kubeconfig(file, &Dialer::default(), TIMEOUT, backoff);
         let asked = Asked {
-            webhook: webhook.map_err(|error| error.to_string())?,
+            webhook: webhook?,
             configuration,
             answers: Mutex::new(Recent::new(ANSWERS)),
         };

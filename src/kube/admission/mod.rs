@@ -6,7 +6,6 @@ mod certificate_approval;
 mod certificate_signing;
 mod certificate_subject_restriction;
 mod cluster_trust_bundle_attest;
-mod configuration;
 mod default_class;
 mod default_ingress_class;
 mod default_storage_class;

@@ -8,7 +8,7 @@ use keelson_machinery::field::text::quote;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::labels::{label_value, qualified_name};
 use keelson_registry::Outcome;
-use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::admission::{Attributes, ConfigureError, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::later;
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ impl Plugin for PodNodeSelector {
     }
 
     /// What can't be read counts as absent.
-    fn configure(&self, configuration: Option<&str>) -> Result<(), String> {
+    fn configure(&self, configuration: Option<&str>) -> Result<(), ConfigureError> {
         let document: Value = configuration
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default();

@@ -19,7 +19,7 @@ use keelson_machinery::field::text::quote;
 use keelson_machinery::object::Kind;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::status::StatusError;
-use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::admission::{Attributes, ConfigureError, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::{later, now};
 use keelson_registry::{Followed, Outcome, Verbs};
 
@@ -93,7 +93,7 @@ impl Plugin for PodSecurity {
         &[("", "pods")]
     }
 
-    fn configure(&self, configuration: Option<&str>) -> Result<(), String> {
+    fn configure(&self, configuration: Option<&str>) -> Result<(), ConfigureError> {
         let configuration = Configuration::read(configuration)?;
         self.configuration.get_or_init(|| configuration);
         Ok(())

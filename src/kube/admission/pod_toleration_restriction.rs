@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use keelson_api::core::v1::{Namespace, Pod, Toleration};
 use keelson_machinery::status::StatusError;
 use keelson_registry::Outcome;
-use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::admission::{Attributes, ConfigureError, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::later;
 
 use super::{lookup, tolerations};
@@ -41,7 +41,7 @@ impl Plugin for PodTolerationRestriction {
         &[("", "namespaces")]
     }
 
-    fn configure(&self, configuration: Option<&str>) -> Result<(), String> {
+    fn configure(&self, configuration: Option<&str>) -> Result<(), ConfigureError> {
         let configuration = Configuration::read(configuration)?;
         self.configuration.get_or_init(|| configuration);
         Ok(())

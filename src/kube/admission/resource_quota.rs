@@ -19,7 +19,7 @@ use keelson_access::lister::Listers;
 use keelson_api::core::v1::{Pod, ResourceQuota as Quota};
 use keelson_machinery::object::Kind;
 use keelson_machinery::status::StatusError;
-use keelson_registry::admission::{Attributes, Handles, Operation, Plugin, Scope};
+use keelson_registry::admission::{Attributes, ConfigureError, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::{later, now};
 use keelson_registry::reservation::Reservation;
 use keelson_registry::{Followed, Outcome, Verbs};
@@ -82,7 +82,7 @@ impl Plugin for ResourceQuota {
         Handles::VALIDATES.when(handled && scope.namespaced && !IGNORED.contains(&(group, plural)))
     }
 
-    fn configure(&self, configuration: Option<&str>) -> Result<(), String> {
+    fn configure(&self, configuration: Option<&str>) -> Result<(), ConfigureError> {
         let limited = configuration::read(configuration)?;
         self.limited.get_or_init(|| limited);
         Ok(())

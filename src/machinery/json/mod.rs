@@ -14,7 +14,7 @@ mod type_meta;
 mod write;
 
 pub(crate) use crate::json_text::{Scanner, Shape, Text, is_empty, parse_shape};
-pub use crate::json_text::{compact, lossy as lossy_text, validate, write_string};
+pub use crate::json_text::{compact, kind_of, lossy as lossy_text, validate, write_string};
 pub(crate) use crate::reflect::equality::is_written;
 pub(crate) use cursor::Cursor;
 pub use member::read_member;

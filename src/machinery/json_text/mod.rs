@@ -9,4 +9,4 @@ pub use compact::compact;
 pub use scan::validate;
 pub(crate) use scan::{Scanner, Shape, Text, is_empty, parse_shape};
 pub(crate) use strings::{kind_name, unescape};
-pub use strings::{lossy, write_string};
+pub use strings::{kind_of, lossy, write_string};

@@ -16,6 +16,19 @@ pub(crate) fn kind_name(json: &[u8]) -> &'static str {
     }
 }
 
+/// What Go's decoder calls the type of a JSON value that is read already.
+pub fn kind_of(value: &serde_json::Value) -> &'static str {
+    use serde_json::Value;
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// Bytes that Go's encoder escapes: control characters, quote, backslash, `<`, `>`, `&`; and 0xE2, which begins the
 /// line separators U+2028 and U+2029.
 const NEEDS_CARE: [bool; 256] = {

@@ -1,7 +1,8 @@
 //! Credentials that the server shows to those that it calls.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -61,8 +62,8 @@ impl Header {
         }
     }
 
-    /// The `Authorization` header; the error names the file.
-    pub fn value(&self) -> Result<Option<HeaderValue>, String> {
+    /// The `Authorization` header.
+    pub fn value(&self) -> Result<Option<HeaderValue>, CredentialsError> {
         match &self.credentials {
             Credentials::None => Ok(None),
             Credentials::Bearer(token) => header(&format!("Bearer {}", token.reveal())).map(Some),
@@ -75,7 +76,7 @@ impl Header {
                 if let Some((_, value)) = read.as_ref().filter(|(at, _)| at.elapsed() < REREAD) {
                     return Ok(Some(value.clone()));
                 }
-                let value = token(path).map_err(|why| format!("{}: {why}", path.display()))?;
+                let value = token(path)?;
                 *read = Some((Instant::now(), value.clone()));
                 Ok(Some(value))
             }
@@ -83,21 +84,36 @@ impl Header {
     }
 }
 
-fn token(path: &std::path::Path) -> Result<HeaderValue, String> {
-    use std::io::Read;
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+/// Credentials that can't be shown.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CredentialsError {
+    /// The file of a token can't be read.
+    #[error("{}: {error}", .path.display())]
+    File { path: PathBuf, error: io::Error },
+    /// It holds none.
+    #[error("{}: read empty token from file", .path.display())]
+    Empty { path: PathBuf },
+    /// No header can hold them.
+    #[error("credentials that no header can hold")]
+    Header,
+    #[error("{}: credentials that no header can hold", .path.display())]
+    FileHeader { path: PathBuf },
+}
+
+fn token(path: &Path) -> Result<HeaderValue, CredentialsError> {
+    let owned = || path.to_owned();
+    let failed = |error| CredentialsError::File { path: owned(), error };
+    let file = std::fs::File::open(path).map_err(failed)?;
     let mut text = String::new();
-    file.take(MAX_TOKEN_BYTES)
-        .read_to_string(&mut text)
-        .map_err(|error| error.to_string())?;
+    file.take(MAX_TOKEN_BYTES).read_to_string(&mut text).map_err(failed)?;
     match text.trim() {
-        "" => Err("read empty token from file".to_owned()),
-        token => header(&format!("Bearer {token}")),
+        "" => Err(CredentialsError::Empty { path: owned() }),
+        token => header(&format!("Bearer {token}")).map_err(|_| CredentialsError::FileHeader { path: owned() }),
     }
 }
 
-fn header(text: &str) -> Result<HeaderValue, String> {
-    let mut value = HeaderValue::from_str(text).map_err(|_| "credentials that no header can hold".to_owned())?;
+fn header(text: &str) -> Result<HeaderValue, CredentialsError> {
+    let mut value = HeaderValue::from_str(text).map_err(|_| CredentialsError::Header)?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -124,7 +140,7 @@ mod tests {
         let empty = dir.path().join("empty");
         std::fs::write(&empty, "\n").unwrap();
         let value = |credentials| {
-            let value = Header::new(credentials).value()?;
+            let value = Header::new(credentials).value().map_err(|error| error.to_string())?;
             Ok(value.map(|value| value.to_str().unwrap().to_owned()))
         };
         let basic = Credentials::Basic("a".to_owned(), Secret::new("b"));

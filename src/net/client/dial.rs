@@ -1,4 +1,4 @@
-//! From a name to a connection.
+//! Dialing: names are resolved, and one of their addresses is connected to.
 
 use std::future::Future;
 use std::io::{self, ErrorKind};
@@ -39,6 +39,40 @@ impl Resolver for SystemResolver {
             Ok(found.map(|address| address.ip()).collect())
         })
     }
+}
+
+/// Why there is no connection, in Go's words.
+#[derive(Debug, thiserror::Error)]
+pub enum DialError {
+    #[error("dial tcp: lookup {host}: no such host")]
+    UnknownHost { host: String },
+    /// Nobody said in time where the host is.
+    #[error("dial tcp: lookup {host}: i/o timeout")]
+    LookupTimeout { host: String },
+    #[error("dial tcp: address {authority}: missing port in address")]
+    MissingPort { authority: String },
+    #[error("dial tcp: lookup tcp/{port}: unknown port")]
+    UnknownPort { port: String },
+    /// An address that must not be connected to.
+    #[error("dial tcp {address}: {reason}")]
+    Forbidden { address: SocketAddr, reason: String },
+    #[error("dial tcp {address}: {}", connect_error(.source))]
+    Connect { address: SocketAddr, source: io::Error },
+    #[error("dial tcp {address}: i/o timeout")]
+    Timeout { address: SocketAddr },
+    /// A proxy that can't be reached.
+    #[error("dialing proxy {proxy:?} failed: {reason}")]
+    ProxyDial { proxy: String, reason: String },
+    /// A proxy that does not connect.
+    #[error("proxy error from {proxy} while dialing {authority}: {reason}")]
+    Proxy {
+        proxy: String,
+        authority: String,
+        reason: String,
+    },
+    /// A service that is nowhere.
+    #[error("{0}")]
+    Service(String),
 }
 
 /// Says why an address must not be connected to.
@@ -105,9 +139,9 @@ impl Dialer {
     ///
     /// # Errors
     /// What Go says about it: `dial tcp 127.0.0.1:1: connect: connection refused`.
-    pub async fn connect(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, String> {
+    pub async fn connect(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, DialError> {
         let located = match &self.route {
-            Some(route) => route.locate(host, port).await?,
+            Some(route) => route.locate(host, port).await.map_err(DialError::Service)?,
             None => None,
         };
         let (host, port) = located.as_ref().map_or((host, port), |(host, port)| (host, *port));
@@ -118,7 +152,7 @@ impl Dialer {
     }
 
     /// The same without a proxy.
-    pub(super) async fn direct(&self, host: &str, port: u16) -> Result<TcpStream, String> {
+    pub(super) async fn direct(&self, host: &str, port: u16) -> Result<TcpStream, DialError> {
         let deadline = Instant::now() + TIMEOUT;
         let addresses = self.addresses(host).await?;
         let mut first = None;
@@ -131,28 +165,28 @@ impl Dialer {
                 Err(why) => first = first.or(Some(why)),
             }
         }
-        Err(first.unwrap_or_else(|| format!("dial tcp: lookup {host}: no such host")))
+        Err(first.unwrap_or_else(|| DialError::UnknownHost { host: host.to_owned() }))
     }
 
-    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
+    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, DialError> {
         if let Ok(address) = host.parse::<IpAddr>() {
             return Ok(vec![address]);
         }
-        let failed = |why: &str| format!("dial tcp: lookup {host}: {why}");
+        let owned = || host.to_owned();
         let mut found = match timeout(TIMEOUT, self.resolver.resolve(host)).await {
             Ok(Ok(found)) => found,
-            Ok(Err(_)) => return Err(failed("no such host")),
-            Err(_) => return Err(failed("i/o timeout")),
+            Ok(Err(_)) => return Err(DialError::UnknownHost { host: owned() }),
+            Err(_) => return Err(DialError::LookupTimeout { host: owned() }),
         };
         found.dedup();
         found.truncate(MAX_ADDRESSES);
         Ok(found)
     }
 
-    async fn attempt(&self, address: SocketAddr, share: Duration) -> Result<TcpStream, String> {
-        let failed = |why: &str| format!("dial tcp {address}: {why}");
+    async fn attempt(&self, address: SocketAddr, share: Duration) -> Result<TcpStream, DialError> {
         if let Some(permit) = &self.permit {
-            permit(address.ip().to_canonical()).map_err(|why| failed(&why))?;
+            let permitted = permit(address.ip().to_canonical());
+            permitted.map_err(|reason| DialError::Forbidden { address, reason })?;
         }
         match timeout(share, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
@@ -160,8 +194,8 @@ impl Dialer {
                 let _ = stream.set_nodelay(true);
                 Ok(stream)
             }
-            Ok(Err(error)) => Err(failed(&connect_error(&error))),
-            Err(_) => Err(failed("i/o timeout")),
+            Ok(Err(source)) => Err(DialError::Connect { address, source }),
+            Err(_) => Err(DialError::Timeout { address }),
         }
     }
 }
@@ -179,12 +213,13 @@ fn connect_error(error: &io::Error) -> String {
 
 /// Opens a connection to `host:port`. The error is what Go says about it: `dial tcp 127.0.0.1:10250: connect: connection
 /// refused`.
-pub async fn dial(authority: &str) -> Result<TcpStream, String> {
-    let missing = || format!("dial tcp: address {authority}: missing port in address");
+pub async fn dial(authority: &str) -> Result<TcpStream, DialError> {
+    let missing = || DialError::MissingPort {
+        authority: authority.to_owned(),
+    };
     let (host, port) = authority.rsplit_once(':').ok_or_else(missing)?;
-    let port = port
-        .parse()
-        .map_err(|_| format!("dial tcp: lookup tcp/{port}: unknown port"))?;
+    let unknown = |_| DialError::UnknownPort { port: port.to_owned() };
+    let port = port.parse().map_err(unknown)?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
     Dialer::default().direct(host, port).await
 }

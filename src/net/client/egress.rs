@@ -4,16 +4,22 @@ use std::collections::BTreeSet;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
-use keelson_base::configuration::{Document, Fields};
+use keelson_configuration::apiserver_k8s_io::v1beta1::{
+    EgressSelection, EgressSelectorConfiguration, TCPTransport, TLSConfig, Transport,
+};
+use keelson_configuration::{ConfigurationError, Known};
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 
-use super::proxy::Proxy;
+use super::proxy::{Proxy, ProxyError};
 use super::{ClientTls, Dialer, Roots};
+use crate::tls::TlsError;
 use crate::tls::certs::CertifiedKeyPem;
 use crate::tls::files::read_pem;
 
-const KIND: &str = "EgressSelectorConfiguration";
-const VERSIONS: [&str; 2] = ["apiserver.k8s.io/v1beta1", "apiserver.k8s.io/v1alpha1"];
+const KNOWN: Known = Known {
+    kind: "EgressSelectorConfiguration",
+    versions: &["apiserver.k8s.io/v1beta1", "apiserver.k8s.io/v1alpha1"],
+};
 
 /// The ways. Each is direct where nothing else was said.
 #[derive(Clone, Default)]
@@ -40,28 +46,36 @@ impl std::fmt::Debug for Egress {
     }
 }
 
-/// One way as it is written.
-struct Given {
-    name: String,
-    protocol: String,
-    transport: Option<Transport>,
+/// What is wrong with the file, in kube-apiserver's words; or a way that this server does not have.
+#[derive(Debug, thiserror::Error)]
+pub enum EgressError {
+    /// It is not of this kind, or has fields that are wrong or unknown.
+    #[error("failed to read egress selector config: {0}")]
+    File(#[from] ConfigurationError),
+    /// Values that make no sense.
+    #[error("failed to validate egress selector configuration: {0}")]
+    Invalid(ErrorList),
+    /// gRPC.
+    #[error("egress selection {name:?}: the protocol GRPC is not supported; HTTPConnect is")]
+    Protocol { name: String },
+    /// Of a connection that there is the direct way for alone.
+    #[error("egress selection {name:?}: only Direct is supported")]
+    DirectOnly { name: String },
+    /// A proxy that can't be used.
+    #[error("egress selection {name:?}: {error}")]
+    Proxy { name: String, error: ProxyFileError },
 }
 
-struct Transport {
-    tcp: Option<Tcp>,
-    socket: Option<String>,
-}
-
-struct Tcp {
-    url: String,
-    tls: Option<Tls>,
-}
-
-struct Tls {
-    authorities: String,
-    certificate: String,
-    key: String,
-    server_name: String,
+/// A proxy of the file that can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyFileError {
+    #[error("one of tcp and uds must be set")]
+    Nowhere,
+    /// A file of certificates.
+    #[error(transparent)]
+    Pem(#[from] TlsError),
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
 }
 
 impl Egress {
@@ -77,171 +91,96 @@ impl Egress {
     /// Reads and checks the text of a file, and the certificates that it names.
     ///
     /// # Errors
-    /// kube-apiserver's text; or that this server has no such way: neither gRPC, nor any but the direct one to etcd.
-    pub fn read(text: &[u8]) -> Result<Egress, String> {
-        let failed = |why: String| format!("failed to read egress selector config: {why}");
-        if text.trim_ascii().is_empty() {
-            return Err(failed("Object 'Kind' is missing in ''".to_owned()));
-        }
-        let document = Document::parse(text, KIND, &VERSIONS).map_err(failed)?;
-        let root = document.root(KIND).map_err(failed)?.known(&["egressSelections"]);
-        let selections = root.objects("egressSelections", "EgressSelection").map_err(failed)?;
-        let given: Result<Vec<Given>, String> = selections.into_iter().map(Given::read).collect();
-        let given = given.map_err(failed)?;
-        document.finish().map_err(failed)?;
-        let errors = check(&given);
+    /// All that [`EgressError`] has.
+    pub fn read(text: &[u8]) -> Result<Egress, EgressError> {
+        let given: EgressSelectorConfiguration = keelson_configuration::read(text, &[KNOWN])?;
+        let errors = check(&given.egress_selections);
         if !errors.is_empty() {
-            return Err(format!("failed to validate egress selector configuration: {errors}"));
+            return Err(EgressError::Invalid(errors));
         }
         let mut egress = Egress::default();
-        for one in &given {
-            match (one.name.as_str(), one.proxy()?) {
-                (_, None) => {}
-                ("cluster", Some(proxy)) => egress.cluster = Dialer::default().through(proxy),
-                ("controlplane" | "master", Some(proxy)) => egress.control_plane = Dialer::default().through(proxy),
-                (name, Some(_)) => return Err(format!("egress selection {name:?}: only Direct is supported")),
+        for one in &given.egress_selections {
+            let Some(proxy) = proxy(one)? else { continue };
+            match one.name.as_str() {
+                "cluster" => egress.cluster = Dialer::default().through(proxy),
+                "controlplane" | "master" => egress.control_plane = Dialer::default().through(proxy),
+                name => return Err(EgressError::DirectOnly { name: name.to_owned() }),
             }
         }
         Ok(egress)
     }
 }
 
-impl Given {
-    fn read(fields: Fields<'_>) -> Result<Given, String> {
-        let fields = fields.known(&["name", "connection"]);
-        let connection = fields.object("connection", "Connection")?;
-        let connection = connection.map(|fields| fields.known(&["proxyProtocol", "transport"]));
-        let (protocol, transport) = match &connection {
-            None => (String::new(), None),
-            Some(fields) => (
-                fields.text("proxyProtocol")?.to_owned(),
-                fields
-                    .object("transport", "Transport")?
-                    .map(Transport::read)
-                    .transpose()?,
-            ),
-        };
-        Ok(Given {
-            name: fields.text("name")?.to_owned(),
-            protocol,
-            transport,
-        })
-    }
-
-    /// `None`: the direct way.
-    fn proxy(&self) -> Result<Option<Arc<Proxy>>, String> {
-        let name = &self.name;
-        match (self.protocol.as_str(), &self.transport) {
-            ("HTTPConnect", Some(transport)) => {
-                let proxy = transport.proxy();
-                proxy
-                    .map(|proxy| Some(Arc::new(proxy)))
-                    .map_err(|why| format!("egress selection {name:?}: {why}"))
-            }
-            ("GRPC", _) => Err(format!(
-                "egress selection {name:?}: the protocol GRPC is not supported; HTTPConnect is"
-            )),
-            _ => Ok(None),
-        }
+/// `None`: the direct way.
+fn proxy(given: &EgressSelection) -> Result<Option<Arc<Proxy>>, EgressError> {
+    let name = given.name.clone();
+    match (given.connection.proxy_protocol.as_str(), &given.connection.transport) {
+        ("HTTPConnect", Some(transport)) => match proxy_of(transport) {
+            Ok(proxy) => Ok(Some(Arc::new(proxy))),
+            Err(error) => Err(EgressError::Proxy { name, error }),
+        },
+        ("GRPC", _) => Err(EgressError::Protocol { name }),
+        _ => Ok(None),
     }
 }
 
-impl Transport {
-    fn read(fields: Fields<'_>) -> Result<Transport, String> {
-        let fields = fields.known(&["tcp", "uds"]);
-        let uds = fields
-            .object("uds", "UDSTransport")?
-            .map(|fields| fields.known(&["udsName"]));
-        Ok(Transport {
-            tcp: fields.object("tcp", "TCPTransport")?.map(Tcp::read).transpose()?,
-            socket: match uds {
-                Some(fields) => Some(fields.text("udsName")?.to_owned()),
-                None => None,
-            },
-        })
+fn proxy_of(given: &Transport) -> Result<Proxy, ProxyFileError> {
+    if let Some(socket) = &given.uds {
+        return Ok(Proxy::unix(&socket.uds_name));
     }
-
-    fn proxy(&self) -> Result<Proxy, String> {
-        if let Some(path) = &self.socket {
-            return Ok(Proxy::unix(path));
-        }
-        let Some(tcp) = &self.tcp else {
-            return Err("one of tcp and uds must be set".to_owned());
-        };
-        let tls = tcp.tls.as_ref().map(Tls::load).transpose()?;
-        Proxy::tcp(&tcp.url, tls.as_ref())
-    }
+    let Some(tcp) = &given.tcp else {
+        return Err(ProxyFileError::Nowhere);
+    };
+    let tls = tcp.tls_config.as_deref().map(load).transpose()?;
+    Ok(Proxy::tcp(&tcp.url, tls.as_ref())?)
 }
 
-impl Tcp {
-    fn read(fields: Fields<'_>) -> Result<Tcp, String> {
-        let fields = fields.known(&["url", "tlsConfig"]);
-        Ok(Tcp {
-            url: fields.text("url")?.to_owned(),
-            tls: fields.object("tlsConfig", "TLSConfig")?.map(Tls::read).transpose()?,
-        })
-    }
+fn load(given: &TLSConfig) -> Result<ClientTls, ProxyFileError> {
+    let read = |path: &str| read_pem(FilePath::new(path));
+    Ok(ClientTls {
+        roots: match given.ca_bundle.as_str() {
+            "" => Roots::System,
+            path => Roots::Pem(read(path)?),
+        },
+        identity: Some(CertifiedKeyPem {
+            certificate_pem: read(&given.client_cert)?,
+            key_pem: read(&given.client_key)?,
+        }),
+        server_name: Some(given.tls_server_name.clone()).filter(|name| !name.is_empty()),
+        ..ClientTls::default()
+    })
 }
 
-impl Tls {
-    fn read(fields: Fields<'_>) -> Result<Tls, String> {
-        let fields = fields.known(&["caBundle", "clientKey", "clientCert", "tlsServerName"]);
-        let text = |name: &str| fields.text(name).map(str::to_owned);
-        Ok(Tls {
-            authorities: text("caBundle")?,
-            certificate: text("clientCert")?,
-            key: text("clientKey")?,
-            server_name: text("tlsServerName")?,
-        })
+fn check_tls(given: &TLSConfig, path: &Path, errors: &mut ErrorList) {
+    let absent = |file: &str| !FilePath::new(file).exists();
+    if !given.ca_bundle.is_empty() && absent(&given.ca_bundle) {
+        let text = "TLS config ca bundle does not exist";
+        errors.push(FieldError::invalid(&path.child("caBundle"), &given.ca_bundle, text));
     }
-
-    fn load(&self) -> Result<ClientTls, String> {
-        let read = |path: &str| read_pem(FilePath::new(path)).map_err(|error| error.to_string());
-        Ok(ClientTls {
-            roots: match self.authorities.as_str() {
-                "" => Roots::System,
-                path => Roots::Pem(read(path)?),
-            },
-            identity: Some(CertifiedKeyPem {
-                certificate_pem: read(&self.certificate)?,
-                key_pem: read(&self.key)?,
-            }),
-            server_name: Some(self.server_name.clone()).filter(|name| !name.is_empty()),
-            ..ClientTls::default()
-        })
-    }
-
-    fn check(&self, path: &Path, errors: &mut ErrorList) {
-        let absent = |file: &str| !FilePath::new(file).exists();
-        if !self.authorities.is_empty() && absent(&self.authorities) {
-            let text = "TLS config ca bundle does not exist";
-            errors.push(FieldError::invalid(&path.child("caBundle"), &self.authorities, text));
-        }
-        for (name, file, needed, missing) in [
-            (
-                "clientCert",
-                &self.certificate,
-                "Using TLS requires clientCert",
-                "TLS client cert does not exist",
-            ),
-            (
-                "clientKey",
-                &self.key,
-                "Using TLS requires requires clientKey",
-                "TLS client key does not exist",
-            ),
-        ] {
-            if file.is_empty() {
-                errors.push(FieldError::invalid(&path.child(name), "nil", needed));
-            } else if absent(file) {
-                errors.push(FieldError::invalid(&path.child(name), file, missing));
-            }
+    for (name, file, needed, missing) in [
+        (
+            "clientCert",
+            &given.client_cert,
+            "Using TLS requires clientCert",
+            "TLS client cert does not exist",
+        ),
+        (
+            "clientKey",
+            &given.client_key,
+            "Using TLS requires requires clientKey",
+            "TLS client key does not exist",
+        ),
+    ] {
+        if file.is_empty() {
+            errors.push(FieldError::invalid(&path.child(name), "nil", needed));
+        } else if absent(file) {
+            errors.push(FieldError::invalid(&path.child(name), file, missing));
         }
     }
 }
 
 /// kube-apiserver's texts, whose paths begin anew with each selection.
-fn check(given: &[Given]) -> ErrorList {
+fn check(given: &[EgressSelection]) -> ErrorList {
     let mut errors = ErrorList::new();
     let root = Path::new("service").child("connection");
     let mut names = BTreeSet::new();
@@ -258,9 +197,9 @@ fn check(given: &[Given]) -> ErrorList {
     errors
 }
 
-fn check_connection(one: &Given, root: &Path, errors: &mut ErrorList) {
+fn check_connection(one: &EgressSelection, root: &Path, errors: &mut ErrorList) {
     let transport = root.child("transport");
-    match (one.protocol.as_str(), &one.transport) {
+    match (one.connection.proxy_protocol.as_str(), &one.connection.transport) {
         ("Direct", None) => {}
         ("Direct", Some(_)) => {
             let text = "config must be absent for direct connect";
@@ -272,7 +211,7 @@ fn check_connection(one: &Given, root: &Path, errors: &mut ErrorList) {
                 format!("transport must be set for {protocol}"),
             ));
         }
-        ("GRPC", Some(given)) if given.socket.is_none() => {
+        ("GRPC", Some(given)) if given.uds.is_none() => {
             errors.push(FieldError::required(&root.child("uds"), "UDS must be set with GRPC"));
         }
         ("HTTPConnect" | "GRPC", Some(given)) => check_transport(given, root, errors),
@@ -284,7 +223,7 @@ fn check_connection(one: &Given, root: &Path, errors: &mut ErrorList) {
 }
 
 fn check_transport(given: &Transport, root: &Path, errors: &mut ErrorList) {
-    match (&given.tcp, &given.socket) {
+    match (&given.tcp, &given.uds) {
         (None, None) => errors.push(FieldError::required(
             &root.child("tcp"),
             "One of TCP or UDS must be set",
@@ -298,27 +237,31 @@ fn check_transport(given: &Transport, root: &Path, errors: &mut ErrorList) {
                 "TCP and UDS cannot both be set",
             ));
         }
-        (None, Some(path)) if path.is_empty() => {
+        (None, Some(socket)) if socket.uds_name.is_empty() => {
             let text = "must be present for UDS connections";
             errors.push(FieldError::invalid(&root.child("udsName"), "nil", text));
         }
         (None, Some(_)) => {}
-        (Some(tcp), None) => match (&tcp.tls, tcp.url.split("://").next()) {
-            (Some(_), Some("http")) => {
-                let text = "config must not be present when using HTTP";
-                errors.push(FieldError::invalid(&root.child("tlsConfig"), "nil", text));
-            }
-            (None, Some("http")) => {}
-            (None, Some("https")) => {
-                let text = "TLSConfig must be present when using HTTPS";
-                errors.push(FieldError::required(&root.child("tlsConfig"), text));
-            }
-            (Some(tls), Some("https")) => tls.check(&root.child("tlsConfig"), errors),
-            _ => {
-                let text = "supported connection protocols are http:// and https://";
-                errors.push(FieldError::invalid(&root.child("url"), &tcp.url, text));
-            }
-        },
+        (Some(tcp), None) => check_tcp(tcp, root, errors),
+    }
+}
+
+fn check_tcp(given: &TCPTransport, root: &Path, errors: &mut ErrorList) {
+    let at = root.child("tlsConfig");
+    match (&given.tls_config, given.url.split("://").next()) {
+        (Some(_), Some("http")) => {
+            let text = "config must not be present when using HTTP";
+            errors.push(FieldError::invalid(&at, "nil", text));
+        }
+        (None, Some("http")) => {}
+        (None, Some("https")) => {
+            errors.push(FieldError::required(&at, "TLSConfig must be present when using HTTPS"));
+        }
+        (Some(tls), Some("https")) => check_tls(tls, &at, errors),
+        _ => {
+            let text = "supported connection protocols are http:// and https://";
+            errors.push(FieldError::invalid(&root.child("url"), &given.url, text));
+        }
     }
 }
 
@@ -332,7 +275,14 @@ mod tests {
     use super::*;
 
     fn file(selections: &str) -> String {
-        format!("apiVersion: apiserver.k8s.io/v1beta1\nkind: {KIND}\negressSelections:\n{selections}\n")
+        format!(
+            "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n{selections}\n"
+        )
+    }
+
+    fn fault(text: &str) -> String {
+        let read = Egress::read(text.as_bytes());
+        read.err().map(|error| error.to_string()).unwrap_or_default()
     }
 
     fn connect(transport: &str) -> String {
@@ -390,35 +340,24 @@ mod tests {
                 "connection.uds: Required value: UDS must be set with GRPC",
             ),
         ] {
-            let error = Egress::read(text.as_bytes()).err().unwrap();
             assert_eq!(
-                error,
+                fault(&text),
                 format!("failed to validate egress selector configuration: service.{want}"),
                 "{text}"
             );
         }
         let files = connect("tcp: {url: 'https://a:1', tlsConfig: {caBundle: /nofile}}");
         assert_eq!(
-            Egress::read(files.as_bytes()).err().unwrap(),
+            fault(&files),
             "failed to validate egress selector configuration: [service.connection.tlsConfig.caBundle: Invalid value: \
              \"/nofile\": TLS config ca bundle does not exist, service.connection.tlsConfig.clientCert: Invalid value: \
              \"nil\": Using TLS requires clientCert, service.connection.tlsConfig.clientKey: Invalid value: \"nil\": Using \
              TLS requires requires clientKey]"
         );
         let grpc = one("{proxyProtocol: GRPC, transport: {uds: {udsName: /x}}}");
-        assert!(
-            Egress::read(grpc.as_bytes())
-                .err()
-                .unwrap()
-                .contains("the protocol GRPC is not supported")
-        );
+        assert!(fault(&grpc).contains("the protocol GRPC is not supported"));
         let etcd = connect("uds: {udsName: /x}").replace("controlplane", "etcd");
-        assert!(
-            Egress::read(etcd.as_bytes())
-                .err()
-                .unwrap()
-                .contains("only Direct is supported")
-        );
+        assert!(fault(&etcd).contains("only Direct is supported"));
         assert!(Egress::read(file("").as_bytes()).is_ok() && Egress::read(b"").is_err());
     }
 

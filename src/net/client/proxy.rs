@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-use super::Dialer;
+use super::dial::{DialError, Dialer};
 use super::error::Fault;
 use super::stream::Stream;
-use super::target::{Origin, Target};
-use super::tls::{ClientTls, Connector};
+use super::target::{Origin, Target, TargetError};
+use super::tls::{ClientTls, Connector, TlsConfigError};
 
 /// Bytes of the proxy's answer.
 const MAX_ANSWER_BYTES: usize = 8 * 1024;
@@ -23,6 +23,17 @@ enum Place {
     Unix(PathBuf),
 }
 
+/// A proxy that can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyError {
+    /// Its address is none.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// Its certificates are none.
+    #[error(transparent)]
+    Tls(#[from] TlsConfigError),
+}
+
 /// A proxy, which finds the addresses of names itself.
 pub struct Proxy {
     place: Place,
@@ -33,10 +44,10 @@ impl Proxy {
     ///
     /// # Errors
     /// No such address; certificates that can't be used.
-    pub fn tcp(url: &str, tls: Option<&ClientTls>) -> Result<Proxy, String> {
+    pub fn tcp(url: &str, tls: Option<&ClientTls>) -> Result<Proxy, ProxyError> {
         let origin = Target::parse(url)?.origin;
         let connector = match tls {
-            Some(tls) => Some(Box::new(Connector::new(tls).map_err(|error| error.to_string())?)),
+            Some(tls) => Some(Box::new(Connector::new(tls)?)),
             None => None,
         };
         Ok(Proxy {
@@ -62,7 +73,7 @@ impl Proxy {
     ///
     /// # Errors
     /// What Go says about it.
-    pub(super) async fn connect(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, String> {
+    pub(super) async fn connect(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, DialError> {
         let host = if host.contains(':') {
             format!("[{host}]")
         } else {
@@ -71,16 +82,20 @@ impl Proxy {
         let authority = format!("{host}:{port}");
         match tokio::time::timeout(TIMEOUT, self.ask(&authority)).await {
             Ok(connected) => connected,
-            Err(_) => Err(format!(
-                "proxy error from {} while dialing {authority}: i/o timeout",
-                self.name()
-            )),
+            Err(_) => Err(DialError::Proxy {
+                proxy: self.name(),
+                authority,
+                reason: "i/o timeout".to_owned(),
+            }),
         }
     }
 
-    async fn ask(&self, authority: &str) -> Result<Box<dyn Stream>, String> {
+    async fn ask(&self, authority: &str) -> Result<Box<dyn Stream>, DialError> {
         let name = self.name();
-        let failed = |why: String| format!("dialing proxy {name:?} failed: {why}");
+        let failed = |reason: String| DialError::ProxyDial {
+            proxy: name.clone(),
+            reason,
+        };
         let mut stream: Box<dyn Stream> = match &self.place {
             Place::Unix(path) => {
                 let stream = UnixStream::connect(path).await;
@@ -88,7 +103,7 @@ impl Proxy {
             }
             Place::Tcp(origin, connector) => {
                 let direct = Dialer::default().direct(&origin.host, origin.port).await;
-                let stream = direct.map_err(failed)?;
+                let stream = direct.map_err(|error| failed(error.to_string()))?;
                 match connector {
                     None => Box::new(stream),
                     Some(connector) => {
@@ -99,30 +114,46 @@ impl Proxy {
             }
         };
         let request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n");
-        let wrong = |why: String| format!("proxy error from {name} while dialing {authority}: {why}");
+        let wrong = |reason: String| DialError::Proxy {
+            proxy: name.clone(),
+            authority: authority.to_owned(),
+            reason,
+        };
         let written = stream.write_all(request.as_bytes()).await;
         written.map_err(|error| failed(error.to_string()))?;
         stream.flush().await.map_err(|error| failed(error.to_string()))?;
-        match answer(&mut stream).await.map_err(wrong)?.as_str() {
+        let answer = answer(&mut stream).await;
+        match answer.map_err(|error| wrong(error.to_string()))?.as_str() {
             "200" => Ok(stream),
             code => Err(wrong(format!("code {code}"))),
         }
     }
 }
 
+/// An answer of a proxy that says nothing.
+#[derive(Debug, thiserror::Error)]
+enum AnswerError {
+    #[error("the answer is larger than {MAX_ANSWER_BYTES} bytes")]
+    TooLarge,
+    #[error("malformed HTTP response")]
+    Malformed,
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
 /// The code of the proxy's answer. Not a byte behind it is read: that belongs to the one behind the proxy.
-async fn answer(stream: &mut Box<dyn Stream>) -> Result<String, String> {
+async fn answer(stream: &mut Box<dyn Stream>) -> Result<String, AnswerError> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= MAX_ANSWER_BYTES {
-            return Err(format!("the answer is larger than {MAX_ANSWER_BYTES} bytes"));
+            return Err(AnswerError::TooLarge);
         }
-        head.push(stream.read_u8().await.map_err(|error| error.to_string())?);
+        head.push(stream.read_u8().await?);
     }
     let text = String::from_utf8_lossy(&head);
     let mut words = text.split(' ');
     match (words.next(), words.next()) {
         (Some(version), Some(code)) if version.starts_with("HTTP/1.") => Ok(code.trim().to_owned()),
-        _ => Err("malformed HTTP response".to_owned()),
+        _ => Err(AnswerError::Malformed),
     }
 }

@@ -1,6 +1,7 @@
 //! Targets of calls: a server, and a path of it.
 
 use http::Uri;
+use http::uri::InvalidUri;
 
 /// Where a call goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,22 +24,39 @@ pub(super) struct Origin {
     pub authority: String,
 }
 
+/// An address that no call goes to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    #[error("parse {url:?}: {reason}")]
+    Syntax { url: String, reason: String },
+    #[error("unsupported protocol scheme {0:?}")]
+    Scheme(String),
+    #[error("http: no Host in request URL")]
+    NoHost,
+    #[error("the address holds a user, which belongs into the credentials")]
+    HasUser,
+}
+
 impl Target {
     /// Reads `https://host[:port]/path?query` or the same with `http`.
-    pub fn parse(url: &str) -> Result<Target, String> {
-        let uri: Uri = url.parse().map_err(|error| format!("parse {url:?}: {error}"))?;
+    pub fn parse(url: &str) -> Result<Target, TargetError> {
+        let syntax = |error: InvalidUri| TargetError::Syntax {
+            url: url.to_owned(),
+            reason: error.to_string(),
+        };
+        let uri: Uri = url.parse().map_err(syntax)?;
         let tls = match uri.scheme_str() {
             Some("https") => true,
             Some("http") => false,
-            other => return Err(format!("unsupported protocol scheme {:?}", other.unwrap_or_default())),
+            other => return Err(TargetError::Scheme(other.unwrap_or_default().to_owned())),
         };
         let host = uri.host().unwrap_or_default();
         if host.is_empty() {
-            return Err("http: no Host in request URL".to_owned());
+            return Err(TargetError::NoHost);
         }
         let authority = uri.authority().map(|a| a.as_str()).unwrap_or_default();
         if authority.contains('@') {
-            return Err("the address holds a user, which belongs into the credentials".to_owned());
+            return Err(TargetError::HasUser);
         }
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         Ok(Target {
@@ -79,7 +97,7 @@ mod tests {
             let got = got
                 .as_ref()
                 .map(|t| (t.origin.tls, t.origin.host.as_str(), t.origin.port, t.path.as_str()));
-            assert_eq!(got.map_err(String::as_str), want, "{url}");
+            assert_eq!(got.map_err(ToString::to_string), want.map_err(str::to_owned), "{url}");
         }
         assert!(Target::parse("https://a b/").is_err());
     }

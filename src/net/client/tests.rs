@@ -178,7 +178,7 @@ async fn mapped_addresses_are_checked_as_what_they_are() {
         _ => Ok(()),
     });
     for host in ["127.0.0.1", "::ffff:127.0.0.1"] {
-        let error = dialer.connect(host, 1).await.err().unwrap();
+        let error = dialer.connect(host, 1).await.err().unwrap().to_string();
         assert!(error.ends_with(": loopback"), "{error}");
     }
 }

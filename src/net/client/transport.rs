@@ -100,7 +100,7 @@ impl Client {
             url: call.url.clone(),
             fault,
         };
-        let target = Target::parse(&call.url).map_err(|why| failed(Fault::Unusable(why)))?;
+        let target = Target::parse(&call.url).map_err(|error| failed(Fault::Unusable(error.to_string())))?;
         let timeout = call.timeout.unwrap_or(self.inner.timeout);
         if timeout.is_zero() {
             return Err(failed(Fault::Deadline));
@@ -177,7 +177,7 @@ impl Inner {
             headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
         }
         headers.insert(CONTENT_LENGTH, HeaderValue::from(call.body.len()));
-        if let Some(value) = self.header.value().map_err(unusable)? {
+        if let Some(value) = self.header.value().map_err(|error| unusable(error.to_string()))? {
             headers.entry(AUTHORIZATION).or_insert(value);
         }
         Ok(request)
@@ -188,7 +188,7 @@ impl Inner {
             .dialer
             .connect(&origin.host, origin.port)
             .await
-            .map_err(Fault::Dial)?;
+            .map_err(|error| Fault::Dial(error.to_string()))?;
         let sender = match origin.tls {
             true => handshake(self.connector.connect(&origin.host, stream).await?).await?,
             false => handshake(stream).await?,

@@ -1,13 +1,17 @@
 //! The file that configures admission plug-ins: a section for each, in the file itself or in one that it names.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use keelson_base::configuration::{Document, MAX_FILE_BYTES};
+use keelson_configuration::apiserver_config_k8s_io::v1::AdmissionConfiguration;
+use keelson_configuration::{ConfigurationError, FileError, Known, read_file};
+use keelson_machinery::decode::DecodeError;
 use keelson_machinery::yaml;
 use serde_json::Value;
 
-const VERSIONS: [&str; 2] = ["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"];
+const KNOWN: Known = Known {
+    kind: "AdmissionConfiguration",
+    versions: &["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"],
+};
 /// Plug-ins whose configuration was the whole file before there were sections, and a field of each.
 const WHOLE: [(&str, &str); 2] = [
     ("ImagePolicyWebhook", "imagePolicy"),
@@ -31,12 +35,28 @@ enum Section {
     Nothing,
 }
 
+/// A file that can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum AdmissionFileError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// What it says is wrong.
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    /// The file of a plug-in's own can't be read.
+    #[error("{}: {error}", .path.display())]
+    Section { path: PathBuf, error: FileError },
+    /// Or is neither YAML nor JSON.
+    #[error("{}: {error}", .path.display())]
+    Text { path: PathBuf, error: DecodeError },
+}
+
 impl Configurations {
     /// # Errors
     /// There is no such file, or it has mistakes.
-    pub fn read(path: &Path) -> Result<Configurations, String> {
+    pub fn read(path: &Path) -> Result<Configurations, AdmissionFileError> {
         let text = read_file(path)?;
-        let sections = parse(&text, path).or_else(|why| of_old(&text).ok_or(why))?;
+        let sections = parse(&text, path).or_else(|error| of_old(&text).ok_or(error))?;
         Ok(Configurations {
             path: path.to_owned(),
             sections,
@@ -47,45 +67,38 @@ impl Configurations {
     ///
     /// # Errors
     /// The file that it names can't be read.
-    pub fn of(&self, plugin: &str) -> Result<Option<String>, String> {
+    pub fn of(&self, plugin: &str) -> Result<Option<String>, AdmissionFileError> {
         let section = self.sections.iter().find(|(name, _)| name == plugin);
         match section.map(|(_, section)| section) {
             None | Some(Section::Nothing) => Ok(None),
             Some(Section::Text(json)) => Ok(Some(json.clone())),
             Some(Section::File(path)) => {
-                let text = read_file(path).map_err(|why| format!("{}: {why}", path.display()))?;
-                let json = yaml::to_json(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-                Ok(Some(String::from_utf8_lossy(&json).into_owned()))
+                let path = path.clone();
+                let text = match read_file(&path) {
+                    Ok(text) => text,
+                    Err(error) => return Err(AdmissionFileError::Section { path, error }),
+                };
+                match yaml::to_json(&text) {
+                    Ok(json) => Ok(Some(String::from_utf8_lossy(&json).into_owned())),
+                    Err(error) => Err(AdmissionFileError::Text { path, error }),
+                }
             }
         }
     }
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, String> {
-    let mut text = Vec::new();
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut text);
-    match read.map_err(|error| error.to_string())? as u64 {
-        bytes if bytes > MAX_FILE_BYTES => Err(format!("it is larger than {MAX_FILE_BYTES} bytes")),
-        _ => Ok(text),
-    }
-}
-
-fn parse(text: &[u8], path: &Path) -> Result<Vec<(String, Section)>, String> {
-    let document = Document::parse(text, "AdmissionConfiguration", &VERSIONS)?;
-    let root = document.root("AdmissionConfiguration")?.known(&["plugins"]);
-    let mut sections = Vec::new();
-    for fields in root.objects("plugins", "AdmissionPluginConfiguration")? {
-        let fields = fields.known(&["name", "path", "configuration"]);
-        let section = match (fields.any("configuration"), fields.text("path")?) {
-            (Some(value), _) => Section::Text(value.to_string()),
-            (None, "") => Section::Nothing,
-            (None, other) => Section::File(path.parent().unwrap_or(Path::new("")).join(other)),
+fn parse(text: &[u8], path: &Path) -> Result<Vec<(String, Section)>, ConfigurationError> {
+    let given: AdmissionConfiguration = keelson_configuration::read(text, &[KNOWN])?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let sections = given.plugins.into_iter().map(|plugin| {
+        let section = match plugin.configuration.filter(|json| !json.as_bytes().is_empty()) {
+            Some(json) => Section::Text(String::from_utf8_lossy(json.as_bytes()).into_owned()),
+            None if plugin.path.is_empty() => Section::Nothing,
+            None => Section::File(folder.join(&plugin.path)),
         };
-        sections.push((fields.text("name")?.to_owned(), section));
-    }
-    document.finish()?;
-    Ok(sections)
+        (plugin.name, section)
+    });
+    Ok(sections.collect())
 }
 
 /// `None`: it is no such file either.
@@ -116,14 +129,17 @@ mod tests {
              path: absent.yaml\n"
         ));
         let all = all.ok().unwrap();
-        assert_eq!(all.of("A"), Ok(Some("{\"b\":[1]}".to_owned())));
-        assert_eq!(all.of("B"), Ok(Some("{\"a\":1}".to_owned())));
-        assert_eq!((all.of("C"), all.of("X")), (Ok(None), Ok(None)));
-        assert!(all.of("D").is_err_and(|why| why.contains("absent.yaml")));
+        assert_eq!(all.of("A").unwrap().as_deref(), Some("{\"b\":[1]}"));
+        assert_eq!(all.of("B").unwrap().as_deref(), Some("{\"a\":1}"));
+        assert_eq!((all.of("C").unwrap(), all.of("X").unwrap()), (None, None));
+        assert!(
+            all.of("D")
+                .is_err_and(|error| error.to_string().contains("absent.yaml"))
+        );
         let old = read("imagePolicy: {kubeConfigFile: x}\n").ok().unwrap();
         assert_eq!(
-            old.of("ImagePolicyWebhook"),
-            Ok(Some("{\"imagePolicy\":{\"kubeConfigFile\":\"x\"}}".to_owned()))
+            old.of("ImagePolicyWebhook").unwrap().as_deref(),
+            Some("{\"imagePolicy\":{\"kubeConfigFile\":\"x\"}}")
         );
         for (text, expected) in [
             (
@@ -136,7 +152,8 @@ mod tests {
                 "no kind \"AdmissionConfiguration\" is registered for version \"v1\"",
             ),
         ] {
-            assert_eq!(read(&text).err().as_deref(), Some(expected));
+            let told = read(&text).err().map(|error| error.to_string());
+            assert_eq!(told.as_deref(), Some(expected));
         }
         assert!(Configurations::read(&folder.path().join("x")).is_err());
     }

@@ -19,6 +19,6 @@ mod trail;
 pub use auditor::{Audit, AuditError, AuditSettings};
 pub use level::{Level, Stage, Stages};
 pub use outcome::{Outcome, Recording};
-pub use policy::{Decision, Policy};
+pub use policy::{Decision, Policy, PolicyError};
 pub use record::{Audited, Record};
 pub use trail::Trail;

@@ -29,6 +29,16 @@ pub(super) enum Log {
     Torn,
 }
 
+/// Damage that no crash leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+enum Damage {
+    #[error("the header of the log is damaged")]
+    Header,
+    /// Frames are counted from 1.
+    #[error("frame {0} of the log is damaged")]
+    Frame(u64),
+}
+
 /// Fails with [`StoreError::Corrupt`] if transactions were lost that had been durable.
 pub(super) fn check(path: &Path) -> Result<Log, StoreError> {
     let failed = |error: io::Error| StoreError::Unavailable(format!("{}: {error}", path.display()));
@@ -37,7 +47,7 @@ pub(super) fn check(path: &Path) -> Result<Log, StoreError> {
         Err(error) => Err(failed(error)),
         Ok(file) => match scan(BufReader::with_capacity(1 << 20, file)).map_err(failed)? {
             Ok(log) => Ok(log),
-            Err(what) => Err(StoreError::Corrupt(format!("{}: {what}", path.display()))),
+            Err(damage) => Err(StoreError::Corrupt(format!("{}: {damage}", path.display()))),
         },
     }
 }
@@ -64,8 +74,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
         .map_or(0, |bytes: &[u8; 4]| u32::from_be_bytes(*bytes))
 }
 
-/// The inner error says what is damaged.
-fn scan(mut log: impl Read) -> io::Result<Result<Log, String>> {
+fn scan(mut log: impl Read) -> io::Result<Result<Log, Damage>> {
     let mut header = [0; HEADER];
     if !fill(&mut log, &mut header)? {
         return Ok(Ok(Log::Whole));
@@ -82,7 +91,7 @@ fn scan(mut log: impl Read) -> io::Result<Result<Log, String>> {
         // The header is synced before anything follows it.
         let mut next = [0; 1];
         return Ok(match fill(&mut log, &mut next)? {
-            true => Err("the header of the log is damaged".to_owned()),
+            true => Err(Damage::Header),
             false => Ok(Log::Torn),
         });
     }
@@ -130,9 +139,9 @@ struct Rest {
 }
 
 impl Rest {
-    fn judge(&self) -> Result<Log, String> {
+    fn judge(&self) -> Result<Log, Damage> {
         if self.after_end > 0 {
-            return Err(format!("frame {} of the log is damaged", self.first + 1));
+            return Err(Damage::Frame(self.first + 1));
         }
         Ok(match self.open || self.frames > 0 {
             true => Log::Torn,

@@ -1,6 +1,7 @@
 //! The encryption of a running server: what its configuration comes to, and its replacement by another one.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,7 +15,7 @@ use super::aes_gcm::AesGcm;
 use super::chain::{Chain, Link};
 use super::config::{Configuration, Key, Provider};
 use super::identity::Identity;
-use super::kms::Service;
+use super::kms::{Service, ServiceError};
 use super::secretbox::Secretbox;
 use super::{Opened, Secret, TransformError, Transformer, resources};
 
@@ -79,11 +80,11 @@ impl Encryption {
     }
 
     /// Takes another configuration, if it is one and its key management services answer.
-    pub async fn reload(&self, read: Result<Configuration, String>) -> Reload {
+    pub async fn reload<E: Display>(&self, read: Result<Configuration, E>) -> Reload {
         let replaced = match read {
             Ok(configuration) if configuration == self.current.load().configuration => return Reload::Unchanged,
-            Ok(configuration) => self.replace(configuration).await,
-            Err(reason) => Err(reason),
+            Ok(configuration) => self.replace(configuration).await.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
         };
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -107,8 +108,8 @@ impl Encryption {
         }
     }
 
-    async fn replace(&self, configuration: Configuration) -> Result<(), String> {
-        let next = Current::new(configuration).map_err(|error| error.to_string())?;
+    async fn replace(&self, configuration: Configuration) -> Result<(), ReplaceError> {
+        let next = Current::new(configuration)?;
         health(&next.services).await?;
         self.current.store(Arc::new(next));
         Ok(())
@@ -129,16 +130,35 @@ impl Encryption {
     }
 
     /// An error says which key management service does not do its part, and why.
-    pub async fn health(&self) -> Result<(), String> {
+    pub async fn health(&self) -> Result<(), UnhealthyService> {
         let current = self.current.load_full();
         health(&current.services).await
     }
 }
 
-async fn health(services: &[Arc<Service>]) -> Result<(), String> {
-    for (n, service) in services.iter().enumerate() {
+/// A key management service that does not do its part.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("kms-provider-{number}: {error}")]
+pub struct UnhealthyService {
+    /// Among the services of the configuration, from 0.
+    pub number: usize,
+    pub error: ServiceError,
+}
+
+/// Why a configuration does not take the place of another one.
+#[derive(Debug, thiserror::Error)]
+enum ReplaceError {
+    /// The system gives no thread.
+    #[error(transparent)]
+    Thread(#[from] std::io::Error),
+    #[error(transparent)]
+    Service(#[from] UnhealthyService),
+}
+
+async fn health(services: &[Arc<Service>]) -> Result<(), UnhealthyService> {
+    for (number, service) in services.iter().enumerate() {
         let health = service.health().await;
-        health.map_err(|reason| format!("kms-provider-{n}: {reason}"))?;
+        health.map_err(|error| UnhealthyService { number, error })?;
     }
     Ok(())
 }

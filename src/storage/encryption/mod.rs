@@ -8,10 +8,8 @@ mod aes_cbc;
 mod aes_gcm;
 mod chain;
 mod config;
-mod document;
 mod handle;
 mod identity;
-mod resources;
 mod secret;
 mod secretbox;
 mod seeded;
@@ -20,10 +18,10 @@ mod tests;
 mod transformer;
 
 pub mod kms;
+pub mod resources;
 
 pub use config::{Configuration, Key, Kms, Provider, Rule};
-pub use document::ConfigError;
-pub use handle::{Encryption, ForResource, RELOAD_INTERVAL, Reload, Reloads};
+pub use handle::{Encryption, ForResource, RELOAD_INTERVAL, Reload, Reloads, UnhealthyService};
 pub use secret::Secret;
 pub use transformer::{Opened, TransformError, Transformer};
 

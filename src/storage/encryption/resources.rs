@@ -8,8 +8,8 @@ pub(super) const ALL: &str = "*.*";
 /// What is kept in the store though no client sees it, under names that a configuration may not use.
 const WITHOUT_API: [&str; 2] = ["serviceipallocations", "servicenodeportallocations"];
 
-/// Checks the names of one rule; `path` is that of the list.
-pub(super) fn check(path: &str, names: &[String], mistakes: &mut Vec<String>) {
+/// Checks the names of one rule; `path` is that of the list. What is wrong has kube-apiserver's words.
+pub fn check(path: &str, names: &[String], mistakes: &mut Vec<String>) {
     for (n, name) in names.iter().enumerate() {
         if let Some(why) = unfit(name) {
             mistakes.push(format!("{path}[{n}]: Invalid value: {name:?}: {why}"));
@@ -61,7 +61,7 @@ fn covers(wildcard: &str, name: &str) -> bool {
 }
 
 /// A name that a wildcard of an earlier rule covers would never be looked at.
-pub(super) fn check_masks(rules: &[Rule], mistakes: &mut Vec<String>) {
+pub fn check_masks(rules: &[Rule], mistakes: &mut Vec<String>) {
     for (r, rule) in rules.iter().enumerate() {
         for name in &rule.resources {
             let mut before = rules[..r].iter().flat_map(|rule| &rule.resources);

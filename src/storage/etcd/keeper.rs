@@ -272,9 +272,9 @@ impl Keeper {
                         continue;
                     }
                     following.listed = Revision::default();
-                    if let Err(what) = self.take(following.held, events) {
+                    if let Err(event) = self.take(following.held, events) {
                         tracing::error!(
-                            what,
+                            %event,
                             prefix = self.prefix,
                             "an event of etcd goes on from another state than memory's"
                         );
@@ -334,7 +334,7 @@ impl Keeper {
         Ok((shown == Some(true)).then_some(events))
     }
 
-    fn take(&self, held: &Held, events: Vec<Event>) -> Result<(), String> {
+    fn take(&self, held: &Held, events: Vec<Event>) -> Result<(), Discontinuity> {
         let mvcc = &held.mvcc;
         let Ok(view) = mvcc.view() else { return Ok(()) };
         let changes = changes(&view, events)?;
@@ -363,8 +363,19 @@ impl Keeper {
     }
 }
 
-/// What events change in a view. An error says which one does not go on from it.
-fn changes(view: &View, events: Vec<Event>) -> Result<Vec<Arc<Change>>, String> {
+/// An event that does not go on from what is held.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{key} at {revision}, after {last} and what is held at {held}")]
+struct Discontinuity {
+    key: Arc<str>,
+    revision: Revision,
+    /// The least revision that it could have.
+    last: Revision,
+    held: u64,
+}
+
+/// What events change in a view.
+fn changes(view: &View, events: Vec<Event>) -> Result<Vec<Arc<Change>>, Discontinuity> {
     let mut changes: Vec<Arc<Change>> = Vec::with_capacity(events.len());
     let mut places: HashMap<Arc<str>, usize> = HashMap::new();
     let mut last = Revision(view.revision() + 1);
@@ -387,8 +398,12 @@ fn changes(view: &View, events: Vec<Event>) -> Result<Vec<Arc<Change>>, String> 
             after,
         };
         if revision < last || !change.goes_on() {
-            let (key, view) = (&change.key, view.revision());
-            return Err(format!("{key} at {revision}, after {last} and what is held at {view}"));
+            return Err(Discontinuity {
+                key: change.key,
+                revision,
+                last,
+                held: view.revision(),
+            });
         }
         last = revision;
         places.insert(change.key.clone(), changes.len());

@@ -15,8 +15,9 @@ use std::path::Path;
 use reading::{root, sources};
 
 /// The crates below `src`, the lowest first; the program itself comes last and has no folder.
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "machinery",
+    "configuration",
     "storage",
     "base",
     "net",

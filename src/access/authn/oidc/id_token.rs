@@ -1,7 +1,7 @@
 //! The claims that every token of this kind has.
 
-use keelson_base::configuration::sort;
 use keelson_machinery::field::text::quote;
+use keelson_machinery::json::kind_of;
 use keelson_machinery::time::Time;
 use serde::Deserialize;
 use serde_json::Value;
@@ -54,7 +54,7 @@ impl IdToken {
             Value::Null | Value::String(_) => Ok(token),
             other => Err(failed(format!(
                 "json: cannot unmarshal {} into Go struct field idToken.sub of type string",
-                sort(other)
+                kind_of(other)
             ))),
         }
     }

@@ -1,7 +1,7 @@
-//! From claims to a user.
+//! Claim mappings: the user that the claims of a token stand for.
 
-use keelson_base::configuration::sort;
 use keelson_machinery::cel;
+use keelson_machinery::json::kind_of;
 use serde_json::{Map, Value};
 
 use super::expression::{evaluate, shown, texts, with_floats};
@@ -148,7 +148,7 @@ fn text_claim(claims: &Claims, name: &str) -> Result<String, String> {
 }
 
 fn not_text(value: &Value) -> String {
-    format!("json: cannot unmarshal {} into Go value of type string", sort(value))
+    format!("json: cannot unmarshal {} into Go value of type string", kind_of(value))
 }
 
 /// An address that the issuer says is not verified names nobody.

@@ -4,13 +4,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use http::Uri;
+use keelson_configuration::apiserver_config_k8s_io::v1::{
+    ClaimValidationRule, Issuer, JWTAuthenticator, UserValidationRule,
+};
 use keelson_machinery::cel::{Environment, Program, Type};
 use keelson_machinery::field::text::quote;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_net::client::Way;
 use keelson_net::tls::certificates;
 
-use super::file::{ClaimValidationRule, Issuer, Jwt, UserValidationRule};
 use super::mappings::{self, Expressions};
 use crate::authn::jwt::Algorithm;
 use crate::authn::oidc::{ClaimRule, OidcSettings, Rule, claims_environment, user_environment};
@@ -22,111 +24,107 @@ pub(super) struct Seen {
     discovery_urls: HashSet<String>,
 }
 
-impl Jwt {
-    /// `None`: something is wrong with it.
-    pub fn settle(
-        self,
-        path: &Path,
-        seen: &mut Seen,
-        taken: &[String],
-        errors: &mut ErrorList,
-    ) -> Option<OidcSettings> {
-        let before = errors.len();
-        self.issuer.check(&path.child("issuer"), seen, taken, errors);
-        let mut expressions = Expressions::default();
-        let rules = path.child("claimValidationRules");
-        let claim_rules = claim_rules(self.claim_validation_rules, &rules, &mut expressions, errors);
-        let mapped = mappings::settle(
-            self.claim_mappings,
-            &path.child("claimMappings"),
-            &mut expressions,
-            errors,
-        );
-        let rules = path.child("userValidationRules");
-        let user_rules = user_rules(self.user_validation_rules, &rules, errors);
-        let issuer = self.issuer;
-        let mapped = mapped.filter(|_| errors.len() == before)?;
-        Some(OidcSettings {
-            url: issuer.url,
-            discovery_url: issuer.discovery_url.filter(|url| !url.is_empty()),
-            authorities: Some(issuer.certificate_authority).filter(|pem| !pem.is_empty()),
-            way: match issuer.egress_selector_type.as_str() {
-                "controlplane" => Way::ControlPlane,
-                "cluster" => Way::Cluster,
-                _ => Way::Direct,
-            },
-            audiences: issuer.audiences,
-            algorithms: Algorithm::ALL.iter().map(|(_, algorithm)| *algorithm).collect(),
-            claim_rules,
-            username: mapped.username,
-            groups: mapped.groups,
-            uid: mapped.uid,
-            extra: mapped.extra,
-            user_rules,
-        })
+/// `None`: something is wrong with it.
+pub(super) fn complete(
+    given: JWTAuthenticator,
+    path: &Path,
+    seen: &mut Seen,
+    taken: &[String],
+    errors: &mut ErrorList,
+) -> Option<OidcSettings> {
+    let before = errors.len();
+    check(&given.issuer, &path.child("issuer"), seen, taken, errors);
+    let mut expressions = Expressions::default();
+    let rules = path.child("claimValidationRules");
+    let claim_rules = claim_rules(given.claim_validation_rules, &rules, &mut expressions, errors);
+    let mapped = mappings::complete(
+        given.claim_mappings,
+        &path.child("claimMappings"),
+        &mut expressions,
+        errors,
+    );
+    let rules = path.child("userValidationRules");
+    let user_rules = user_rules(given.user_validation_rules, &rules, errors);
+    let issuer = given.issuer;
+    let mapped = mapped.filter(|_| errors.len() == before)?;
+    Some(OidcSettings {
+        url: issuer.url,
+        discovery_url: issuer.discovery_url.filter(|url| !url.is_empty()),
+        authorities: Some(issuer.certificate_authority).filter(|pem| !pem.is_empty()),
+        way: match issuer.egress_selector_type.as_str() {
+            "controlplane" => Way::ControlPlane,
+            "cluster" => Way::Cluster,
+            _ => Way::Direct,
+        },
+        audiences: issuer.audiences,
+        algorithms: Algorithm::ALL.iter().map(|(_, algorithm)| *algorithm).collect(),
+        claim_rules,
+        username: mapped.username,
+        groups: mapped.groups,
+        uid: mapped.uid,
+        extra: mapped.extra,
+        user_rules,
+    })
+}
+
+fn check(issuer: &Issuer, path: &Path, seen: &mut Seen, taken: &[String], errors: &mut ErrorList) {
+    let url = path.child("url");
+    check_url(&issuer.url, &url, errors);
+    if !issuer.url.is_empty() && taken.contains(&issuer.url) {
+        let text = format!("URL must not overlap with disallowed issuers: [{}]", taken.join(" "));
+        errors.push(FieldError::invalid(&url, issuer.url.as_str(), text));
+    }
+    if !issuer.url.is_empty() && !seen.urls.insert(issuer.url.clone()) {
+        errors.push(FieldError::duplicate(&url, issuer.url.as_str()));
+    }
+    if let Some(discovery) = issuer.discovery_url.as_ref().filter(|url| !url.is_empty()) {
+        let path = path.child("discoveryURL");
+        if discovery.trim_end_matches('/') == issuer.url.trim_end_matches('/') {
+            let text = "discoveryURL must be different from URL";
+            errors.push(FieldError::invalid(&path, discovery.as_str(), text));
+        }
+        check_url(discovery, &path, errors);
+        if !seen.discovery_urls.insert(discovery.clone()) {
+            errors.push(FieldError::duplicate(&path, discovery.as_str()));
+        }
+    }
+    check_audiences(issuer, path, errors);
+    if !issuer.certificate_authority.is_empty() && certificates(&issuer.certificate_authority).is_err() {
+        let text = "data does not contain any valid RSA or ECDSA certificates";
+        errors.push(FieldError::invalid(
+            &path.child("certificateAuthority"),
+            "<omitted>",
+            text,
+        ));
+    }
+    let selector = issuer.egress_selector_type.as_str();
+    if !matches!(selector, "" | "controlplane" | "cluster") {
+        let text = "egress selector must be either controlplane or cluster";
+        errors.push(FieldError::invalid(&path.child("egressSelectorType"), selector, text));
     }
 }
 
-impl Issuer {
-    fn check(&self, path: &Path, seen: &mut Seen, taken: &[String], errors: &mut ErrorList) {
-        let url = path.child("url");
-        check_url(&self.url, &url, errors);
-        if !self.url.is_empty() && taken.contains(&self.url) {
-            let text = format!("URL must not overlap with disallowed issuers: [{}]", taken.join(" "));
-            errors.push(FieldError::invalid(&url, self.url.as_str(), text));
+fn check_audiences(given: &Issuer, issuer: &Path, errors: &mut ErrorList) {
+    let path = issuer.child("audiences");
+    if given.audiences.is_empty() {
+        errors.push(FieldError::required(&path, format!("at least one {path} is required")));
+    }
+    let mut seen = HashSet::new();
+    for (n, audience) in given.audiences.iter().enumerate() {
+        if audience.is_empty() {
+            errors.push(FieldError::required(&path.index(n), ""));
         }
-        if !self.url.is_empty() && !seen.urls.insert(self.url.clone()) {
-            errors.push(FieldError::duplicate(&url, self.url.as_str()));
-        }
-        if let Some(discovery) = self.discovery_url.as_ref().filter(|url| !url.is_empty()) {
-            let path = path.child("discoveryURL");
-            if discovery.trim_end_matches('/') == self.url.trim_end_matches('/') {
-                let text = "discoveryURL must be different from URL";
-                errors.push(FieldError::invalid(&path, discovery.as_str(), text));
-            }
-            check_url(discovery, &path, errors);
-            if !seen.discovery_urls.insert(discovery.clone()) {
-                errors.push(FieldError::duplicate(&path, discovery.as_str()));
-            }
-        }
-        self.check_audiences(path, errors);
-        if !self.certificate_authority.is_empty() && certificates(&self.certificate_authority).is_err() {
-            let text = "data does not contain any valid RSA or ECDSA certificates";
-            errors.push(FieldError::invalid(
-                &path.child("certificateAuthority"),
-                "<omitted>",
-                text,
-            ));
-        }
-        let selector = self.egress_selector_type.as_str();
-        if !matches!(selector, "" | "controlplane" | "cluster") {
-            let text = "egress selector must be either controlplane or cluster";
-            errors.push(FieldError::invalid(&path.child("egressSelectorType"), selector, text));
+        if !seen.insert(audience) {
+            errors.push(FieldError::duplicate(&path.index(n), audience.as_str()));
         }
     }
-
-    fn check_audiences(&self, issuer: &Path, errors: &mut ErrorList) {
-        let path = issuer.child("audiences");
-        if self.audiences.is_empty() {
-            errors.push(FieldError::required(&path, format!("at least one {path} is required")));
-        }
-        let mut seen = HashSet::new();
-        for (n, audience) in self.audiences.iter().enumerate() {
-            if audience.is_empty() {
-                errors.push(FieldError::required(&path.index(n), ""));
-            }
-            if !seen.insert(audience) {
-                errors.push(FieldError::duplicate(&path.index(n), audience.as_str()));
-            }
-        }
-        let policy = self.audience_match_policy.as_str();
-        let text = match (self.audiences.len() > 1, policy) {
-            (_, "MatchAny") | (false, "") => return,
-            (true, _) => "audienceMatchPolicy must be MatchAny for multiple audiences",
-            (false, _) => "audienceMatchPolicy must be empty or MatchAny for single audience",
-        };
-        errors.push(FieldError::invalid(&issuer.child("audienceMatchPolicy"), policy, text));
-    }
+    let policy = given.audience_match_policy.as_str();
+    let text = match (given.audiences.len() > 1, policy) {
+        (_, "MatchAny") | (false, "") => return,
+        (true, _) => "audienceMatchPolicy must be MatchAny for multiple audiences",
+        (false, _) => "audienceMatchPolicy must be empty or MatchAny for single audience",
+    };
+    errors.push(FieldError::invalid(&issuer.child("audienceMatchPolicy"), policy, text));
 }
 
 fn check_url(url: &str, path: &Path, errors: &mut ErrorList) {

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use keelson_configuration::apiserver_config_k8s_io::v1::{ClaimMappings, ExtraMapping, PrefixedClaimOrExpression};
 use keelson_machinery::cel::{Environment, Program};
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 
-use super::file::{ClaimMappings, ClaimOrExpression, ExtraMapping};
 use super::issuer::compile;
 use crate::authn::oidc::{Mapping, claims_environment};
 
@@ -25,7 +25,7 @@ pub(super) struct Mapped {
 }
 
 /// `None`: there is no way to a name.
-pub(super) fn settle(
+pub(super) fn complete(
     given: ClaimMappings,
     path: &Path,
     expressions: &mut Expressions,
@@ -38,7 +38,12 @@ pub(super) fn settle(
     }
     let username = mapping(given.username, &name_path, &environment, true, errors);
     let groups = mapping(given.groups, &path.child("groups"), &environment, true, errors);
-    let uid = mapping(given.uid, &path.child("uid"), &environment, false, errors);
+    let uid = PrefixedClaimOrExpression {
+        claim: given.uid.claim,
+        prefix: None,
+        expression: given.uid.expression,
+    };
+    let uid = mapping(uid, &path.child("uid"), &environment, false, errors);
     let extra = extra(given.extra, &path.child("extra"), &environment, errors);
     let programs = extra.iter().map(|(_, program)| program);
     let of_name = match &username {
@@ -69,13 +74,13 @@ pub(super) fn settle(
 }
 
 fn mapping(
-    given: ClaimOrExpression,
+    given: PrefixedClaimOrExpression,
     path: &Path,
     environment: &Environment,
     prefixed: bool,
     errors: &mut ErrorList,
 ) -> Option<Mapping> {
-    let ClaimOrExpression {
+    let PrefixedClaimOrExpression {
         claim,
         prefix,
         expression,

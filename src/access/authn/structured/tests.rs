@@ -31,6 +31,7 @@ fn read(jwt: &[Value], anonymous: Value) -> Result<AuthenticationConfiguration, 
         "anonymous": anonymous,
     });
     AuthenticationConfiguration::read(file.to_string().as_bytes(), &["https://own".to_owned()])
+        .map_err(|error| error.to_string())
 }
 
 fn one(changes: &[(&str, Value)]) -> Result<AuthenticationConfiguration, String> {
@@ -174,7 +175,11 @@ fn mistakes_are_told_with_their_place() {
 
 #[test]
 fn a_file_that_is_no_such_file_is_refused() {
-    let read = |text: &str| AuthenticationConfiguration::read(text.as_bytes(), &[]).unwrap_err();
+    let read = |text: &str| {
+        AuthenticationConfiguration::read(text.as_bytes(), &[])
+            .unwrap_err()
+            .to_string()
+    };
     let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n";
     for (text, want) in [
         (String::new(), "empty config data"),

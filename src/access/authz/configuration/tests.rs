@@ -34,6 +34,7 @@ fn list(authorizers: &str) -> String {
 fn error(text: &str) -> String {
     AuthorizationConfiguration::read(text.as_bytes())
         .err()
+        .map(|error| error.to_string())
         .unwrap_or_default()
 }
 

@@ -1,10 +1,9 @@
 //! The file of EventRateLimit.
 
-use serde_json::Value;
+use keelson_api::eventratelimit_admission_k8s_io::v1alpha1;
+use keelson_configuration::{ConfigurationError, Known, read_leniently};
 
-use super::super::configuration::{Known, is_of};
-
-const KIND: Known = Known {
+const KNOWN: Known = Known {
     kind: "Configuration",
     versions: &["eventratelimit.admission.k8s.io/v1alpha1"],
 };
@@ -56,61 +55,57 @@ pub struct Limit {
     pub keys: usize,
 }
 
-/// Reads the limits.
+/// Why there are no limits, in kube-apiserver's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LimitsError {
+    /// The file is of another kind, or has values that do not fit their fields.
+    #[error(transparent)]
+    File(#[from] ConfigurationError),
+    /// Values that make no sense; each text names the field.
+    #[error("{}", keelson_access::authz::aggregate(.0))]
+    Invalid(Vec<String>),
+}
+
+/// Reads the limits. Unknown fields mean nothing, as in kube-apiserver.
 ///
 /// # Errors
 /// The file is missing, of another kind, or has mistakes, which are all named.
-pub fn read(text: Option<&str>) -> Result<Vec<Limit>, String> {
-    let document: Value = match text {
-        Some(text) => serde_json::from_str(text).map_err(|error| error.to_string())?,
-        None => Value::Null,
+pub fn read(text: Option<&str>) -> Result<Vec<Limit>, LimitsError> {
+    let given = match text {
+        Some(text) => read_leniently::<v1alpha1::Configuration>(text.as_bytes(), &[KNOWN])?.0,
+        None => v1alpha1::Configuration::default(),
     };
-    if text.is_some() {
-        is_of(&document, &KIND)?;
-    }
-    let given = document
-        .get("limits")
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
     let mut faults = Vec::new();
-    if given.is_empty() {
+    if given.limits.is_empty() {
         faults.push("limits: Invalid value: null: must not be empty".to_owned());
     }
-    let limits = given
-        .iter()
-        .enumerate()
-        .map(|(place, limit)| of(place, limit, &mut faults))
-        .collect();
+    let limits = given.limits.iter().enumerate();
+    let limits = limits.map(|(place, limit)| of(place, limit, &mut faults)).collect();
     match faults.is_empty() {
         true => Ok(limits),
-        false => Err(keelson_access::authz::aggregate(&faults)),
+        false => Err(LimitsError::Invalid(faults)),
     }
 }
 
-fn of(place: usize, limit: &Value, faults: &mut Vec<String>) -> Limit {
-    let mut number = |field: &str, least: i64, why: &str| {
-        let value = limit.get(field).and_then(Value::as_i64).unwrap_or(0);
+fn of(place: usize, given: &v1alpha1::Limit, faults: &mut Vec<String>) -> Limit {
+    let mut number = |field: &str, value: i32, least: i32, why: &str| {
         if value < least {
             faults.push(format!("limits[{place}].{field}: Invalid value: {value}: {why}"));
         }
-        i32::try_from(value).unwrap_or(i32::MAX)
+        value
     };
-    let burst = number("burst", 1, "must be positive");
-    let qps = number("qps", 1, "must be positive");
-    let said = limit.get("type").and_then(Value::as_str).unwrap_or_default();
-    let kind = LimitType::ALL.into_iter().find(|kind| kind.name() == said);
+    let burst = number("burst", given.burst, 1, "must be positive");
+    let qps = number("qps", given.qps, 1, "must be positive");
+    let kind = LimitType::ALL.into_iter().find(|kind| kind.name() == given.r#type);
     let keys = match kind {
         Some(LimitType::Server) => 1,
-        _ => number("cacheSize", 0, "must not be negative"),
+        _ => number("cacheSize", given.cache_size, 0, "must not be negative"),
     };
     if kind.is_none() {
-        let names: Vec<String> = LimitType::ALL
-            .iter()
-            .map(|kind| format!("\"{}\"", kind.name()))
-            .collect();
+        let names = LimitType::ALL.map(|kind| format!("\"{}\"", kind.name())).join(", ");
         faults.push(format!(
-            "limits[{place}].type: Unsupported value: \"{said}\": supported values: {}",
-            names.join(", ")
+            "limits[{place}].type: Unsupported value: \"{}\": supported values: {names}",
+            given.r#type
         ));
     }
     Limit {
@@ -130,7 +125,7 @@ mod tests {
 
     fn limits(limits: &str) -> Result<Vec<Limit>, String> {
         let kind = r#""apiVersion":"eventratelimit.admission.k8s.io/v1alpha1","kind":"Configuration""#;
-        read(Some(&format!(r#"{{{kind},"limits":[{limits}]}}"#)))
+        read(Some(&format!(r#"{{{kind},"limits":[{limits}]}}"#))).map_err(|error| error.to_string())
     }
 
     #[test]

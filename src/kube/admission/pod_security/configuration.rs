@@ -2,17 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use keelson_base::configuration::{Document, Fields};
+use keelson_api::pod_security_admission_config_k8s_io::v1;
+use keelson_configuration::{ConfigurationError, Known};
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::names;
 
 use super::policy::{Demand, Level, Policy, Version};
 
-const VERSIONS: [&str; 3] = [
-    "pod-security.admission.config.k8s.io/v1",
-    "pod-security.admission.config.k8s.io/v1beta1",
-    "pod-security.admission.config.k8s.io/v1alpha1",
-];
+const KNOWN: Known = Known {
+    kind: "PodSecurityConfiguration",
+    versions: &[
+        "pod-security.admission.config.k8s.io/v1",
+        "pod-security.admission.config.k8s.io/v1beta1",
+        "pod-security.admission.config.k8s.io/v1alpha1",
+    ],
+};
 
 /// What holds beside the labels of namespaces.
 pub struct Configuration {
@@ -37,35 +41,42 @@ impl Default for Configuration {
     }
 }
 
+/// What is wrong with the file, in kube-apiserver's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PodSecurityError {
+    /// It is of another kind, or has fields that are wrong or unknown.
+    #[error(transparent)]
+    File(#[from] ConfigurationError),
+    /// Values that make no sense.
+    #[error("PodSecurity invalid: {0}")]
+    Invalid(#[from] ErrorList),
+}
+
 impl Configuration {
     /// Reads a document; `None`: there is none.
     ///
     /// # Errors
     /// It is of another kind, or has mistakes.
-    pub fn read(text: Option<&str>) -> Result<Configuration, String> {
+    pub fn read(text: Option<&str>) -> Result<Configuration, PodSecurityError> {
         let Some(text) = text else {
             return Ok(Configuration::default());
         };
-        let document = Document::parse(text.as_bytes(), "PodSecurityConfiguration", &VERSIONS)?;
-        let root = document
-            .root("PodSecurityConfiguration")?
-            .known(&["defaults", "exemptions"]);
+        let given: v1::PodSecurityConfiguration = keelson_configuration::read(text.as_bytes(), &[KNOWN])?;
         let mut errors = ErrorList::new();
-        let mut configuration = Configuration::default();
-        if let Some(fields) = root.object("defaults", "PodSecurityDefaults")? {
-            configuration.defaults = defaults(fields, &mut errors)?;
-        }
-        if let Some(fields) = root.object("exemptions", "PodSecurityExemptions")? {
-            let fields = fields.known(&["usernames", "namespaces", "runtimeClasses"]);
-            configuration.namespaces = texts(&fields, "namespaces", names::dns_label, &mut errors)?;
-            configuration.runtime_classes = texts(&fields, "runtimeClasses", names::dns_subdomain, &mut errors)?;
-            configuration.usernames = texts(&fields, "usernames", not_empty, &mut errors)?;
-        }
-        document.finish()?;
-        match errors.is_empty() {
-            true => Ok(configuration),
-            false => Err(format!("PodSecurity invalid: {errors}")),
-        }
+        let exempt = given.exemptions;
+        let configuration = Configuration {
+            defaults: defaults(&given.defaults, &mut errors),
+            namespaces: each_once(exempt.namespaces, "namespaces", names::dns_label, &mut errors),
+            runtime_classes: each_once(
+                exempt.runtime_classes,
+                "runtimeClasses",
+                names::dns_subdomain,
+                &mut errors,
+            ),
+            usernames: each_once(exempt.usernames, "usernames", not_empty, &mut errors),
+        };
+        errors.into_result()?;
+        Ok(configuration)
     }
 }
 
@@ -76,62 +87,50 @@ fn not_empty(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn defaults(fields: Fields<'_>, errors: &mut ErrorList) -> Result<Policy, String> {
-    let modes = [
-        ("enforce", "enforce-version"),
-        ("warn", "warn-version"),
-        ("audit", "audit-version"),
-    ];
-    let names: Vec<&str> = modes.iter().flat_map(|(level, version)| [*level, *version]).collect();
-    let fields = fields.known(&names);
+fn defaults(given: &v1::PodSecurityDefaults, errors: &mut ErrorList) -> Policy {
     let path = Path::new("defaults");
-    let mut mode = |level: &'static str, version: &'static str| -> Result<Demand, String> {
+    let mut mode = |field: &'static str, level: &str, version_field: &'static str, version: &str| {
         let mut demand = Demand::NOTHING;
         let mut fault = |field: &'static str, value: &str, why: &str| {
             errors.push(FieldError::invalid(&path.child(field), value, why));
         };
-        match fields.text(level)? {
-            "" => {}
-            value => match Level::parse(value) {
-                Ok(level) => demand.level = level,
-                Err(why) => fault(level, value, why),
-            },
+        match Level::parse(level) {
+            _ if level.is_empty() => {}
+            Ok(level) => demand.level = level,
+            Err(why) => fault(field, level, why),
         }
-        match fields.text(version)? {
-            "" => {}
-            value => match Version::parse(value) {
-                Ok(version) => demand.version = version,
-                Err(why) => fault(version, value, why),
-            },
+        match Version::parse(version) {
+            _ if version.is_empty() => {}
+            Ok(version) => demand.version = version,
+            Err(why) => fault(version_field, version, why),
         }
-        Ok(demand)
+        demand
     };
-    Ok(Policy {
-        enforce: mode("enforce", "enforce-version")?,
-        warn: mode("warn", "warn-version")?,
-        audit: mode("audit", "audit-version")?,
-    })
+    Policy {
+        enforce: mode("enforce", &given.enforce, "enforce-version", &given.enforce_version),
+        warn: mode("warn", &given.warn, "warn-version", &given.warn_version),
+        audit: mode("audit", &given.audit, "audit-version", &given.audit_version),
+    }
 }
 
 /// A list of names, each once.
-fn texts(
-    fields: &Fields<'_>,
-    name: &'static str,
+fn each_once(
+    all: Vec<String>,
+    field: &'static str,
     faults: fn(&str) -> Vec<String>,
     errors: &mut ErrorList,
-) -> Result<Vec<String>, String> {
-    let path = Path::new("exemptions").child(name);
+) -> Vec<String> {
+    let path = Path::new("exemptions").child(field);
     let mut known = BTreeSet::new();
-    let all = fields.texts(name)?;
     for (place, text) in all.iter().enumerate() {
         let found = faults(text);
         if !found.is_empty() {
-            errors.push(FieldError::invalid(&path.index(place), *text, found.join(", ")));
-        } else if !known.insert(*text) {
-            errors.push(FieldError::duplicate(&path.index(place), *text));
+            errors.push(FieldError::invalid(&path.index(place), text.as_str(), found.join(", ")));
+        } else if !known.insert(text) {
+            errors.push(FieldError::duplicate(&path.index(place), text.as_str()));
         }
     }
-    Ok(all.into_iter().map(str::to_owned).collect())
+    all
 }
 
 #[cfg(test)]
@@ -140,7 +139,7 @@ mod tests {
 
     fn of(rest: &str) -> Result<Configuration, String> {
         let kind = r#""apiVersion":"pod-security.admission.config.k8s.io/v1","kind":"PodSecurityConfiguration""#;
-        Configuration::read(Some(&format!("{{{kind}{rest}}}")))
+        Configuration::read(Some(&format!("{{{kind}{rest}}}"))).map_err(|error| error.to_string())
     }
 
     #[test]

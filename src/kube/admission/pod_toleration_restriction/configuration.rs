@@ -1,6 +1,8 @@
 //! The file of PodTolerationRestriction, and lists of tolerations as JSON.
 
 use keelson_api::core::v1::{PodSpec, Toleration};
+use keelson_api::podtolerationrestriction_admission_k8s_io::v1alpha1;
+use keelson_configuration::{ConfigurationError, Known, read_leniently};
 use keelson_machinery::json;
 
 /// What holds where a namespace says nothing.
@@ -12,32 +14,27 @@ pub struct Configuration {
     pub allowed: Vec<Toleration>,
 }
 
-impl Configuration {
-    /// From JSON.
-    ///
-    /// # Errors
-    /// It is of another kind, or no toleration is where one should be.
-    pub fn read(text: Option<&str>) -> Result<Configuration, String> {
-        let Some(text) = text else {
-            return Ok(Configuration::default());
-        };
-        let document: serde_json::Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        super::super::configuration::is_of(&document, &KIND)?;
-        let list = |name: &str| match document.get(name) {
-            None | Some(serde_json::Value::Null) => Ok(Vec::new()),
-            Some(list) => read_list(&list.to_string()),
-        };
-        Ok(Configuration {
-            default: list("default")?,
-            allowed: list("whitelist")?,
-        })
-    }
-}
-
-const KIND: super::super::configuration::Known = super::super::configuration::Known {
+const KNOWN: Known = Known {
     kind: "Configuration",
     versions: &["podtolerationrestriction.admission.k8s.io/v1alpha1"],
 };
+
+impl Configuration {
+    /// From JSON. Unknown fields mean nothing, as in kube-apiserver.
+    ///
+    /// # Errors
+    /// It is of another kind, or no toleration is where one should be.
+    pub fn read(text: Option<&str>) -> Result<Configuration, ConfigurationError> {
+        let Some(text) = text else {
+            return Ok(Configuration::default());
+        };
+        let (given, _) = read_leniently::<v1alpha1::Configuration>(text.as_bytes(), &[KNOWN])?;
+        Ok(Configuration {
+            default: given.default,
+            allowed: given.whitelist,
+        })
+    }
+}
 
 /// A list of tolerations.
 ///
@@ -48,7 +45,7 @@ pub fn read_list(text: &str) -> Result<Vec<Toleration>, String> {
         && !value.is_array()
         && !value.is_null()
     {
-        let found = keelson_base::configuration::sort(&value);
+        let found = json::kind_of(&value);
         return Err(format!(
             "json: cannot unmarshal {found} into Go value of type []v1.Toleration"
         ));

@@ -1,7 +1,8 @@
 //! The file of ResourceQuota: resources that may be used only where a quota says so.
 
+use keelson_api::apiserver_config_k8s_io::v1::ResourceQuotaConfiguration;
 use keelson_api::core::v1::ScopedResourceSelectorRequirement as Selector;
-use keelson_base::configuration::Document;
+use keelson_configuration::{ConfigurationError, Known};
 
 /// A resource that is limited.
 #[derive(Clone)]
@@ -16,58 +17,54 @@ pub struct LimitedResource {
     pub match_scopes: Vec<Selector>,
 }
 
-const VERSIONS: [&str; 4] = [
-    "apiserver.config.k8s.io/v1",
-    "resourcequota.admission.k8s.io/v1",
-    "resourcequota.admission.k8s.io/v1beta1",
-    "resourcequota.admission.k8s.io/v1alpha1",
+/// The name of the kind, and that of former versions.
+const KNOWN: [Known; 2] = [
+    Known {
+        kind: "ResourceQuotaConfiguration",
+        versions: &["apiserver.config.k8s.io/v1"],
+    },
+    Known {
+        kind: "Configuration",
+        versions: &[
+            "resourcequota.admission.k8s.io/v1",
+            "resourcequota.admission.k8s.io/v1beta1",
+            "resourcequota.admission.k8s.io/v1alpha1",
+        ],
+    },
 ];
+
+/// What is wrong with the file, in kube-apiserver's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LimitedResourcesError {
+    /// It is of another kind, or has fields that are wrong or unknown.
+    #[error(transparent)]
+    File(#[from] ConfigurationError),
+    /// A limit says not of what.
+    #[error("limitedResources[{place}].resource: Required value")]
+    Resource { place: usize },
+}
 
 /// Reads the configuration; `None`: there is none, and nothing is limited.
 ///
 /// # Errors
 /// It is of another kind, or has mistakes.
-pub fn read(text: Option<&str>) -> Result<Vec<LimitedResource>, String> {
+pub fn read(text: Option<&str>) -> Result<Vec<LimitedResource>, LimitedResourcesError> {
     let Some(text) = text else {
         return Ok(Vec::new());
     };
-    let kind = match text.contains("\"ResourceQuotaConfiguration\"") {
-        true => "ResourceQuotaConfiguration",
-        false => "Configuration",
-    };
-    let document = Document::parse(text.as_bytes(), kind, &VERSIONS)?;
-    let root = document
-        .root("ResourceQuotaConfiguration")?
-        .known(&["limitedResources"]);
-    let mut limited = Vec::new();
-    for (place, fields) in root
-        .objects("limitedResources", "LimitedResource")?
-        .into_iter()
-        .enumerate()
-    {
-        let fields = fields.known(&["apiGroup", "resource", "matchContains", "matchScopes"]);
-        let resource = fields.text("resource")?;
-        if resource.is_empty() {
-            return Err(format!("limitedResources[{place}].resource: Required value"));
-        }
-        let mut scopes = Vec::new();
-        for scope in fields.objects("matchScopes", "ScopedResourceSelectorRequirement")? {
-            let scope = scope.known(&["scopeName", "operator", "values"]);
-            scopes.push(Selector {
-                scope_name: scope.text("scopeName")?.to_owned(),
-                operator: scope.text("operator")?.to_owned(),
-                values: scope.texts("values")?.into_iter().map(str::to_owned).collect(),
-            });
-        }
-        limited.push(LimitedResource {
-            group: fields.text("apiGroup")?.to_owned(),
-            resource: resource.to_owned(),
-            match_contains: fields.texts("matchContains")?.into_iter().map(str::to_owned).collect(),
-            match_scopes: scopes,
-        });
-    }
-    document.finish()?;
-    Ok(limited)
+    let given: ResourceQuotaConfiguration = keelson_configuration::read(text.as_bytes(), &KNOWN)?;
+    let limited = given.limited_resources.into_iter().enumerate();
+    limited
+        .map(|(place, one)| match one.resource.as_str() {
+            "" => Err(LimitedResourcesError::Resource { place }),
+            _ => Ok(LimitedResource {
+                group: one.api_group,
+                resource: one.resource,
+                match_contains: one.match_contains,
+                match_scopes: one.match_scopes,
+            }),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -88,9 +85,10 @@ mod tests {
             (one.match_scopes[0].operator.as_str(), one.match_scopes[0].values.len()),
             ("In", 1)
         );
-        assert_eq!(of("{}").err().unwrap(), "limitedResources[0].resource: Required value");
+        let fault = |limits: &str| of(limits).err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(fault("{}"), "limitedResources[0].resource: Required value");
         assert_eq!(
-            of(r#"{"resource":"pods","match":1}"#).err().unwrap(),
+            fault(r#"{"resource":"pods","match":1}"#),
             "strict decoding error: unknown field \"limitedResources[0].match\""
         );
         let old = r#"{"apiVersion":"resourcequota.admission.k8s.io/v1beta1","kind":"Configuration"}"#;

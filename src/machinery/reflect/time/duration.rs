@@ -35,6 +35,11 @@ impl Duration {
         self.nanos / 1_000_000_000
     }
 
+    /// As the standard library has spans, which are never negative: one that is becomes zero.
+    pub fn to_std(self) -> std::time::Duration {
+        std::time::Duration::from_nanos(u64::try_from(self.nanos).unwrap_or_default())
+    }
+
     /// Go's text form; the error is Go's text.
     pub fn parse(text: &str) -> Result<Duration, String> {
         let invalid = || format!("time: invalid duration {}", quote(text.as_bytes()));

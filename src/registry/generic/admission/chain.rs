@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry as MetricRegistry;
 
 use super::super::Verbs;
 use super::metrics::{AdmissionMetrics, Done, PluginSeries, Step};
-use super::{Attributes, Handles, Operation, Plugin, Scope};
+use super::{Attributes, ConfigureError, Handles, Operation, Plugin, Scope};
 
 /// The plug-ins of a server, in the order in which they are called.
 #[derive(Clone, Default)]
@@ -31,6 +31,16 @@ impl fmt::Debug for Admission {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("plugin {0:?} is unknown")]
 pub struct UnknownPlugin(pub String);
+
+/// A plug-in that can't do with its configuration.
+#[derive(Debug, thiserror::Error)]
+#[error("couldn't init admission plugin {name:?}: {reason}")]
+pub struct PluginError {
+    /// Of the plug-in.
+    pub name: &'static str,
+    /// What is wrong with its configuration.
+    pub reason: ConfigureError,
+}
 
 impl Admission {
     fn of(plugins: Vec<Arc<dyn Plugin>>) -> Admission {
@@ -81,11 +91,15 @@ impl Admission {
     ///
     /// # Errors
     /// The first plug-in that can't do with it, and why.
-    pub fn configure(&self, of: impl Fn(&str) -> Result<Option<String>, String>) -> Result<(), String> {
+    pub fn configure<E: Into<ConfigureError>>(
+        &self,
+        of: impl Fn(&str) -> Result<Option<String>, E>,
+    ) -> Result<(), PluginError> {
         for plugin in &self.plugins {
             let name = plugin.name();
-            let done = of(name).and_then(|configuration| plugin.configure(configuration.as_deref()));
-            done.map_err(|why| format!("couldn't init admission plugin {name:?}: {why}"))?;
+            let configuration = of(name).map_err(Into::into);
+            let done = configuration.and_then(|configuration| plugin.configure(configuration.as_deref()));
+            done.map_err(|reason| PluginError { name, reason })?;
         }
         Ok(())
     }

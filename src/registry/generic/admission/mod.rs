@@ -12,7 +12,7 @@ mod metrics;
 mod reinvocation;
 
 pub use attributes::{Attributes, Options, WriteOptions};
-pub use chain::{Admission, UnknownPlugin};
+pub use chain::{Admission, PluginError, UnknownPlugin};
 pub(crate) use chain::{Chain, Chains};
 pub use reinvocation::Reinvocation;
 
@@ -24,6 +24,9 @@ use prometheus_client::registry::Registry as MetricRegistry;
 
 use super::Verbs;
 use super::outcome::{Outcome, now};
+
+/// Why a plug-in can't do with its configuration: an error of its own.
+pub type ConfigureError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What is about to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -146,7 +149,7 @@ pub trait Plugin: Send + Sync {
     ///
     /// # Errors
     /// What is wrong with it: the server does not start.
-    fn configure(&self, _configuration: Option<&str>) -> Result<(), String> {
+    fn configure(&self, _configuration: Option<&str>) -> Result<(), ConfigureError> {
         Ok(())
     }
 

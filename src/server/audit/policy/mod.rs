@@ -9,6 +9,7 @@ use keelson_access::request_info::RequestInfo;
 use keelson_access::user::User;
 
 use super::level::{Level, Stages};
+pub use document::PolicyError;
 
 /// Checked rules, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -133,9 +133,10 @@ fn policies_that_make_no_sense_are_refused() {
             r#"rules[0].omitStages[0]: Invalid value: "Bar": allowed stages are RequestReceived,ResponseStarted,ResponseComplete,Panic"#,
         ),
     ] {
-        assert_eq!(Policy::read(text.as_bytes()).unwrap_err(), why, "{text}");
+        assert_eq!(Policy::read(text.as_bytes()).unwrap_err().to_string(), why, "{text}");
     }
     let group = Policy::read(document("[{level: None, resources: [{group: a/b}]}]").as_bytes()).unwrap_err();
+    let group = group.to_string();
     assert!(group.starts_with(r#"rules[0].resources.group: Invalid value: "a/b": a lowercase RFC 1123 subdomain"#));
 }
 

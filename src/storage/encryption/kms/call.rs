@@ -14,7 +14,7 @@ use tonic::codegen::Service;
 use tonic::codegen::http::Uri;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
 use tonic_prost::ProstCodec;
 
 use crate::encryption::Kms;
@@ -24,6 +24,26 @@ const ENCRYPT: &str = "/v2.KeyManagementService/Encrypt";
 const DECRYPT: &str = "/v2.KeyManagementService/Decrypt";
 
 use super::message::{DecryptRequest, DecryptResponse, EncryptRequest, EncryptResponse, StatusRequest, StatusResponse};
+
+/// A call that failed, as Go's library words it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("rpc error: code = {code:?} desc = {reason}")]
+pub(super) struct CallError {
+    code: Code,
+    reason: String,
+}
+
+impl From<Status> for CallError {
+    fn from(status: Status) -> CallError {
+        CallError {
+            code: status.code(),
+            reason: match status.message() {
+                "" => causes(&status),
+                message => message.to_owned(),
+            },
+        }
+    }
+}
 
 /// A service, connected to when it is called. Clones share the connection.
 #[derive(Clone)]
@@ -44,19 +64,19 @@ impl Client {
         }
     }
 
-    pub async fn status(&self) -> Result<StatusResponse, String> {
+    pub async fn status(&self) -> Result<StatusResponse, CallError> {
         self.call(STATUS, StatusRequest {}).await
     }
 
-    pub async fn encrypt(&self, request: EncryptRequest) -> Result<EncryptResponse, String> {
+    pub async fn encrypt(&self, request: EncryptRequest) -> Result<EncryptResponse, CallError> {
         self.call(ENCRYPT, request).await
     }
 
-    pub async fn decrypt(&self, request: DecryptRequest) -> Result<DecryptResponse, String> {
+    pub async fn decrypt(&self, request: DecryptRequest) -> Result<DecryptResponse, CallError> {
         self.call(DECRYPT, request).await
     }
 
-    async fn call<Q, A>(&self, path: &'static str, request: Q) -> Result<A, String>
+    async fn call<Q, A>(&self, path: &'static str, request: Q) -> Result<A, CallError>
     where
         Q: prost::Message + Send + Sync + 'static,
         A: prost::Message + Default + Send + Sync + 'static,
@@ -71,20 +91,10 @@ impl Client {
         };
         match tokio::time::timeout(self.timeout, call).await {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
-            Ok(Err(status)) => Err(text(&status)),
-            Err(_) => Err(text(&Status::deadline_exceeded("context deadline exceeded"))),
+            Ok(Err(status)) => Err(status.into()),
+            Err(_) => Err(Status::deadline_exceeded("context deadline exceeded").into()),
         }
     }
-}
-
-/// As Go's library words it.
-fn text(status: &Status) -> String {
-    let code = format!("{:?}", status.code());
-    let reason = match status.message() {
-        "" => causes(status),
-        message => message.to_owned(),
-    };
-    format!("rpc error: code = {code} desc = {reason}")
 }
 
 fn causes(error: &dyn std::error::Error) -> String {

@@ -9,12 +9,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::call::Client;
 use super::message::{DecryptRequest, EncryptRequest, StatusResponse};
-use super::seeds::{Key, Question};
+use super::seeds::{Key, Question, SeedError};
 use super::service::{Sealing, Shared};
-use super::stored::{check_answer, check_key_id};
+use super::stored::{StoredError, check_answer, check_key_id};
 use crate::encryption::seeded::{SEED, Seeded};
 use crate::encryption::transformer::random;
-use crate::encryption::{Kms, Secret};
+use crate::encryption::{Kms, Secret, TransformError};
 
 /// How often a healthy service is asked for its key.
 const HEALTHY: Duration = Duration::from_secs(60);
@@ -38,6 +38,34 @@ pub(super) struct Keeper {
     pub kms: Kms,
     pub shared: Arc<Shared>,
     pub commands: mpsc::Receiver<Command>,
+}
+
+/// What is wrong with a service, in kube-apiserver's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// It was not asked yet.
+    #[error("KMS Provider {0} has not answered yet")]
+    Unasked(String),
+    /// It does not say how it is.
+    #[error("failed to perform status section of the healthz check for KMS Provider {name}, error: {reason}")]
+    Status { name: String, reason: String },
+    /// It says that it is not well, or nothing that could be used.
+    #[error("kmsv2 Provider {name} is not healthy, error: {reason}")]
+    Unhealthy { name: String, reason: String },
+    /// It does not encrypt a seed.
+    #[error("failed to generate envelope transformer: failed to encrypt DEK, error: {0}")]
+    Seed(String),
+}
+
+/// A status that no healthy service has.
+#[derive(Debug, thiserror::Error)]
+enum StatusError {
+    #[error("got unexpected healthz status: {0}")]
+    Healthz(String),
+    #[error("expected KMSv2 API version v2, got {0}")]
+    Version(String),
+    #[error("got invalid KMSv2 KeyID: {0}")]
+    KeyId(#[from] StoredError),
 }
 
 impl Keeper {
@@ -64,7 +92,8 @@ impl Keeper {
                     let client = client.clone();
                     tokio::spawn(async move {
                         let decrypted = client.decrypt(request).await;
-                        question.answer(decrypted.map(|answer| make(Secret::new(answer.plaintext))));
+                        let decrypted = decrypted.map(|answer| make(Secret::new(answer.plaintext)));
+                        question.answer(decrypted.map_err(SeedError::Call));
                     });
                 }
                 Some(Command::Look { answer }) => {
@@ -84,12 +113,16 @@ impl Keeper {
         Instant::now() + pause
     }
 
-    async fn try_look(&self, client: &Client) -> Result<(), String> {
-        let name = &self.kms.name;
-        let status = client.status().await.map_err(|reason| {
-            format!("failed to perform status section of the healthz check for KMS Provider {name}, error: {reason}")
+    async fn try_look(&self, client: &Client) -> Result<(), ServiceError> {
+        let name = || self.kms.name.clone();
+        let status = client.status().await.map_err(|error| ServiceError::Status {
+            name: name(),
+            reason: error.to_string(),
         })?;
-        check_status(&status).map_err(|reason| format!("kmsv2 Provider {name} is not healthy, error: {reason}"))?;
+        check_status(&status).map_err(|error| ServiceError::Unhealthy {
+            name: name(),
+            reason: error.to_string(),
+        })?;
         let sealing = self.shared.sealing();
         if sealing.is_some_and(|sealing| sealing.key_id == status.key_id) {
             self.shared.confirm_key();
@@ -105,28 +138,27 @@ impl Keeper {
     }
 }
 
-fn check_status(status: &StatusResponse) -> Result<(), String> {
+fn check_status(status: &StatusResponse) -> Result<(), StatusError> {
     if status.healthz != "ok" {
-        return Err(format!("got unexpected healthz status: {}", status.healthz));
+        return Err(StatusError::Healthz(status.healthz.clone()));
     }
     if !matches!(status.version.as_str(), "v2" | "v2beta1") {
-        return Err(format!("expected KMSv2 API version v2, got {}", status.version));
+        return Err(StatusError::Version(status.version.clone()));
     }
-    check_key_id(&status.key_id).map_err(|reason| format!("got invalid KMSv2 KeyID: {reason}"))
+    Ok(check_key_id(&status.key_id)?)
 }
 
-async fn new_seed(client: &Client) -> Result<Sealing, String> {
-    let failed =
-        |reason: String| format!("failed to generate envelope transformer: failed to encrypt DEK, error: {reason}");
+async fn new_seed(client: &Client) -> Result<Sealing, ServiceError> {
+    fn failed(error: impl std::error::Error) -> ServiceError {
+        ServiceError::Seed(error.to_string())
+    }
     let mut seed = vec![0; SEED];
-    random(&mut seed).map_err(|error| failed(error.to_string()))?;
+    random(&mut seed).map_err(failed)?;
     let uid = new_uid().map_err(failed)?;
     let plaintext = seed.clone();
     let seed = Secret::new(seed);
-    let answer = client
-        .encrypt(EncryptRequest { plaintext, uid })
-        .await
-        .map_err(failed)?;
+    let request = EncryptRequest { plaintext, uid };
+    let answer = client.encrypt(request).await.map_err(failed)?;
     check_answer(&answer).map_err(failed)?;
     Ok(Sealing {
         seeded: Arc::new(Seeded::new(&seed)),
@@ -137,9 +169,9 @@ async fn new_seed(client: &Client) -> Result<Sealing, String> {
 }
 
 /// A random UUID, by which a service's log knows a call.
-pub(super) fn new_uid() -> Result<String, String> {
+pub(super) fn new_uid() -> Result<String, TransformError> {
     let mut bytes = [0; 16];
-    random(&mut bytes).map_err(|error| error.to_string())?;
+    random(&mut bytes)?;
     // version 4, variant 1
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;

@@ -12,4 +12,5 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
+pub use keeper::ServiceError;
 pub use service::Service;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use super::call::CallError;
 use crate::encryption::{TransformError, Transformer};
 
 /// Seeds in memory at most. Servers make one at each start and for each key.
@@ -15,6 +16,24 @@ const SEEDS: usize = 1000;
 const PATIENCE: u32 = 10;
 /// … but after this time at the latest.
 const LONGEST_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why a seed is not known.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SeedError {
+    /// The service does not decrypt it.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// A call has no name.
+    #[error(transparent)]
+    Uid(TransformError),
+    #[error("the KMS is busy")]
+    Busy,
+    #[error("the KMS was not asked")]
+    Unasked,
+    /// The service did not answer in time.
+    #[error("context deadline exceeded")]
+    Deadline,
+}
 
 /// What decrypts the data of objects.
 pub(super) type Key = Arc<dyn Transformer>;
@@ -94,7 +113,7 @@ impl Seeds {
         match all.get(place) {
             Some(Seed::Known(key)) => Ok(key.clone()),
             Some(Seed::Refused { reason, .. }) => Err(TransformError::Kms(reason.clone())),
-            Some(Seed::Asked(_)) | None => Err(TransformError::Kms(failed("context deadline exceeded"))),
+            Some(Seed::Asked(_)) | None => Err(TransformError::Kms(failed(&SeedError::Deadline))),
         }
     }
 }
@@ -106,17 +125,17 @@ impl Question {
     }
 
     /// Tells all who wait.
-    pub fn answer(mut self, answer: Result<Key, String>) {
+    pub fn answer(mut self, answer: Result<Key, SeedError>) {
         self.put(answer);
     }
 
-    fn put(&mut self, answer: Result<Key, String>) {
+    fn put(&mut self, answer: Result<Key, SeedError>) {
         self.answered = true;
         let seed = match answer {
             Ok(key) => Seed::Known(key),
-            Err(reason) => Seed::Refused {
+            Err(error) => Seed::Refused {
                 until: Instant::now() + (self.began.elapsed() * PATIENCE).min(LONGEST_PATIENCE),
-                reason: failed(&reason),
+                reason: failed(&error),
             },
         };
         self.seeds.all().insert(std::mem::take(&mut self.place), seed);
@@ -127,11 +146,11 @@ impl Question {
 impl Drop for Question {
     fn drop(&mut self) {
         if !self.answered {
-            self.put(Err("the KMS was not asked".to_owned()));
+            self.put(Err(SeedError::Unasked));
         }
     }
 }
 
-fn failed(reason: &str) -> String {
-    format!("failed to decrypt DEK, error: {reason}")
+fn failed(error: &SeedError) -> String {
+    format!("failed to decrypt DEK, error: {error}")
 }

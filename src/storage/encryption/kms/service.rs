@@ -9,9 +9,9 @@ use futures_util::future::BoxFuture;
 use prost::Message;
 use tokio::sync::{mpsc, oneshot};
 
-use super::keeper::{Command, Keeper, LIFETIME, new_uid};
+use super::keeper::{Command, Keeper, LIFETIME, ServiceError, new_uid};
 use super::message::{DecryptRequest, EncryptedObject, SOURCE_KEY, SOURCE_SEED};
-use super::seeds::{Found, Key, Seeds};
+use super::seeds::{Found, Key, SeedError, Seeds};
 use super::stored;
 use crate::encryption::aes_gcm::AesGcm;
 use crate::encryption::seeded::Seeded;
@@ -50,7 +50,7 @@ struct State {
     sealing: Option<Arc<Sealing>>,
     /// Until when the seed may be used.
     valid: Instant,
-    health: Result<(), String>,
+    health: Result<(), ServiceError>,
     /// When the service was last asked; `None`: not yet.
     looked: Option<Instant>,
 }
@@ -75,19 +75,19 @@ impl Shared {
         self.state().valid = Instant::now() + LIFETIME;
     }
 
-    pub fn set_health(&self, health: Result<(), String>) {
+    pub fn set_health(&self, health: Result<(), ServiceError>) {
         let mut state = self.state();
-        if let Err(reason) = &health
-            && state.health.as_ref() != Err(reason)
+        if let Err(error) = &health
+            && state.health.as_ref() != Err(error)
         {
-            tracing::error!(reason, "a KMS is not healthy");
+            tracing::error!(%error, "a KMS is not healthy");
         }
         state.health = health;
         state.looked = Some(Instant::now());
     }
 
     /// What is known of the service's health; `None`: nothing that is new enough.
-    fn health(&self) -> Option<Result<(), String>> {
+    fn health(&self) -> Option<Result<(), ServiceError>> {
         let state = self.state();
         let age = state.looked?.elapsed();
         let fresh = age < if state.health.is_ok() { GOOD_NEWS } else { BAD_NEWS };
@@ -103,7 +103,7 @@ impl Service {
             state: Mutex::new(State {
                 sealing: None,
                 valid: Instant::now(),
-                health: Err(format!("KMS Provider {} has not answered yet", kms.name)),
+                health: Err(ServiceError::Unasked(kms.name.clone())),
                 looked: None,
             }),
         });
@@ -125,7 +125,7 @@ impl Service {
     }
 
     /// An error says what is wrong with the service. Asks it unless that is known.
-    pub async fn health(&self) -> Result<(), String> {
+    pub async fn health(&self) -> Result<(), ServiceError> {
         if let Some(known) = self.shared.health() {
             return known;
         }
@@ -146,8 +146,8 @@ impl Service {
         let waiting = question.waiting();
         let uid = match new_uid() {
             Ok(uid) => uid,
-            Err(reason) => {
-                question.answer(Err(reason));
+            Err(error) => {
+                question.answer(Err(SeedError::Uid(error)));
                 return Found::Asked(waiting);
             }
         };
@@ -169,7 +169,7 @@ impl Service {
         if let Err(unsent) = self.commands.try_send(command)
             && let Command::Decrypt { question, .. } = unsent.into_inner()
         {
-            question.answer(Err("the KMS is busy".to_owned()));
+            question.answer(Err(SeedError::Busy));
         }
         Found::Asked(waiting)
     }
@@ -225,7 +225,7 @@ impl Transformer for Arc<Service> {
     }
 
     fn open(&self, stored: &Bytes, key: &str) -> Result<Opened, TransformError> {
-        let object = stored::decode(stored).map_err(TransformError::Kms)?;
+        let object = stored::decode(stored).map_err(|error| TransformError::Kms(error.to_string()))?;
         let opened = self.seed(&object)?.open(&object.data, key)?;
         // Other servers have seeds of their own under the same key.
         let sealing = self.shared.sealing();

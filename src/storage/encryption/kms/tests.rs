@@ -66,7 +66,7 @@ async fn a_service_that_does_not_do_its_part_is_named() {
     let stored = seal(&started(&fake).await, "a");
     fake.script().healthz = "tired".to_owned();
     let service = Service::start(&kms(&fake)).unwrap();
-    let reason = service.health().await.unwrap_err();
+    let reason = service.health().await.unwrap_err().to_string();
     assert!(
         reason == "kmsv2 Provider test is not healthy, error: got unexpected healthz status: tired",
         "{reason}"
@@ -88,7 +88,7 @@ async fn a_service_that_does_not_do_its_part_is_named() {
         endpoint: socket,
         timeout: Duration::from_secs(5),
     });
-    let reason = service.unwrap().health().await.unwrap_err();
+    let reason = service.unwrap().health().await.unwrap_err().to_string();
     assert!(
         reason.contains("code = Unavailable") && reason.contains("kms.sock"),
         "{reason}"

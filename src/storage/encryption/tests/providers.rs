@@ -3,14 +3,15 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 
 use super::{configuration, keyed};
-use crate::encryption::{Encryption, ForResource, Opened, Reload, TransformError, Transformer};
+use crate::encryption::{Encryption, ForResource, Opened, Provider, Reload, TransformError, Transformer};
 
-const IDENTITY: &str = r#"{"identity":{}}"#;
+const IDENTITY: &Provider = &Provider::Identity;
 const KEY: &str = "/registry/secrets/default/one";
 
-fn secrets(providers: &[&str]) -> ForResource {
-    let configuration = configuration(&[("secrets", &providers.join(","))]).unwrap();
-    Encryption::new(configuration).unwrap().resource("", "secrets")
+fn secrets(providers: &[&Provider]) -> ForResource {
+    Encryption::new(configuration(&[("secrets", providers)]))
+        .unwrap()
+        .resource("", "secrets")
 }
 
 fn open(with: &ForResource, stored: &[u8]) -> Result<Opened, TransformError> {
@@ -206,11 +207,15 @@ fn the_most_exact_rule_holds() {
         ("*.", gcm("core")),
         ("*.*", gcm("all")),
     ];
-    let rules: Vec<(&str, &str)> = rules
-        .iter()
-        .map(|(names, provider)| (*names, provider.as_str()))
-        .collect();
-    let encryption = Encryption::new(configuration(&rules).unwrap()).unwrap();
+    let with = |count: usize| {
+        let rules: Vec<(&str, [&Provider; 1])> = rules[..count]
+            .iter()
+            .map(|(names, provider)| (*names, [provider]))
+            .collect();
+        let rules: Vec<(&str, &[&Provider])> = rules.iter().map(|(names, all)| (*names, &all[..])).collect();
+        Encryption::new(configuration(&rules)).unwrap()
+    };
+    let encryption = with(4);
     for (group, resource, name) in [
         ("", "secrets", "exact"),
         ("apps", "deployments", "exact"),
@@ -223,7 +228,7 @@ fn the_most_exact_rule_holds() {
         let prefix = format!("k8s:enc:aesgcm:v1:{name}:");
         assert!(stored.starts_with(prefix.as_bytes()), "{resource}.{group}");
     }
-    let some = Encryption::new(configuration(&rules[..2]).unwrap()).unwrap();
+    let some = with(2);
     assert_eq!(some.resource("batch", "jobs").seal(b"v", KEY).unwrap(), b"v");
 }
 
@@ -232,8 +237,10 @@ async fn a_configuration_is_replaced_while_it_is_used() {
     let encryption = Encryption::none();
     let resource = encryption.resource("", "secrets");
     let plain = resource.seal(b"v", KEY).unwrap();
-    let next = configuration(&[("secrets", &format!("{},{IDENTITY}", keyed("aesgcm", &[("k", 1, 32)])))]);
-    let next = next.map_err(|error| error.to_string());
+    let next = Ok::<_, String>(configuration(&[(
+        "secrets",
+        &[&keyed("aesgcm", &[("k", 1, 32)]), IDENTITY],
+    )]));
     assert_eq!(encryption.reload(next.clone()).await, Reload::Replaced);
     assert!(open(&resource, &plain).unwrap().stale);
     let stored = resource.seal(b"v", KEY).unwrap();

@@ -1,5 +1,33 @@
-use super::{configuration, keyed, read};
-use crate::encryption::{Configuration, Provider};
+//! Files that are right, and all that can be wrong with one, in the words of the original.
+
+use super::*;
+
+fn read(json: &str) -> Result<Configuration, EncryptionFileError> {
+    super::read(json.as_bytes())
+}
+
+/// A configuration with these rules: `resource,resource` and the providers as JSON.
+fn configuration(rules: &[(&str, &str)]) -> Result<Configuration, EncryptionFileError> {
+    let rules = rules.iter().map(|(resources, providers)| {
+        let resources: Vec<&str> = resources.split(',').collect();
+        format!(r#"{{"resources":{resources:?},"providers":[{providers}]}}"#)
+    });
+    let rules: Vec<String> = rules.collect();
+    read(&format!(
+        r#"{{"apiVersion":"apiserver.config.k8s.io/v1","kind":"EncryptionConfiguration","resources":[{}]}}"#,
+        rules.join(",")
+    ))
+}
+
+/// A provider with keys `name` of `length` times this byte.
+fn keyed(kind: &str, keys: &[(&str, u8, usize)]) -> String {
+    let keys = keys.iter().map(|(name, byte, length)| {
+        let secret = STANDARD.encode(vec![*byte; *length]);
+        format!(r#"{{"name":"{name}","secret":"{secret}"}}"#)
+    });
+    let keys: Vec<String> = keys.collect();
+    format!(r#"{{"{kind}":{{"keys":[{}]}}}}"#, keys.join(","))
+}
 
 fn mistake(rules: &[(&str, &str)]) -> String {
     configuration(rules).unwrap_err().to_string()
@@ -52,16 +80,15 @@ fn documents_of_another_kind_are_refused() {
     for (json, text) in [
         (
             r#"{"apiVersion":"apiserver.config.k8s.io/v1"}"#,
-            "Object 'Kind' is missing",
+            "Object 'Kind' is missing in '{\"apiVersion\":\"apiserver.config.k8s.io/v1\"}'",
         ),
         (
             r#"{"kind":"EncryptionConfiguration"}"#,
-            "Object 'apiVersion' is missing",
+            "Object 'apiVersion' is missing in '{\"kind\":\"EncryptionConfiguration\"}'",
         ),
         (
             r#"{"apiVersion":"apiserver.config.k8s.io/v2","kind":"EncryptionConfiguration"}"#,
-            "no kind \"EncryptionConfiguration\" is registered for version \"apiserver.config.k8s.io/v2\": \
-             must be EncryptionConfiguration of apiserver.config.k8s.io/v1",
+            "no kind \"EncryptionConfiguration\" is registered for version \"apiserver.config.k8s.io/v2\"",
         ),
         (
             r#"{"apiVersion":"apiserver.config.k8s.io/v1","kind":"EncryptionConfiguration"}"#,
@@ -69,9 +96,8 @@ fn documents_of_another_kind_are_refused() {
         ),
         (
             r#"{"apiVersion":"apiserver.config.k8s.io/v1","kind":"EncryptionConfiguration","foo":1,"bar":2}"#,
-            "strict decoding error: unknown field \"foo\", unknown field \"bar\"",
+            "strict decoding error: unknown field \"bar\", unknown field \"foo\"",
         ),
-        ("[]", "Object 'Kind' is missing"),
     ] {
         assert_eq!(read(json).unwrap_err().to_string(), text, "{json}");
     }
@@ -115,13 +141,14 @@ fn mistakes_in_providers_name_their_place() {
             ".secretbox.keys[0].secret: Invalid value: \"REDACTED\": \
              secret is not of the expected length, got 16, expected one of [32]",
         ),
-        (
-            r#"{"aescbc":{"keys":5}}"#.to_owned(),
-            ".aescbc.keys: must be a list, not a number",
-        ),
     ] {
         assert_eq!(mistake(&[("secrets", &provider)]), format!("{PROVIDER}{text}"));
     }
+    assert_eq!(
+        mistake(&[("secrets", r#"{"aescbc":{"keys":5}}"#)]),
+        "json: cannot unmarshal number into Go struct field AESConfiguration.resources.providers.aescbc.keys of type \
+         []v1.Key"
+    );
     assert_eq!(
         mistake(&[("secrets", r#"{"aesgcm":{"keys":[{"name":"a","secret":"b","more":1}]}}"#)]),
         format!("strict decoding error: unknown field \"{PROVIDER}.aesgcm.keys[0].more\"")
@@ -155,10 +182,6 @@ fn mistakes_in_key_management_services_name_their_place() {
         (
             &format!(r#"{good},"timeout":"0s""#),
             ".timeout: Invalid value: \"0s\": timeout should be a positive value",
-        ),
-        (
-            &format!(r#"{good},"timeout":"soon""#),
-            ".timeout: invalid duration \"soon\"",
         ),
         (
             &format!(r#"{good},"cachesize":10"#),
