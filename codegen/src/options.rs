@@ -209,6 +209,9 @@ impl Reader<'_> {
     fn flag(&self, name: &str) -> bool {
         self.value(name).and_then(|v| v.as_bool()).unwrap_or_default()
     }
+    fn choice(&self, name: &str) -> Option<bool> {
+        self.value(name).and_then(|v| v.as_bool())
+    }
     fn int(&self, name: &str) -> i32 {
         self.value(name).and_then(|v| v.as_i32()).unwrap_or_default()
     }
@@ -270,7 +273,7 @@ impl Kind {
             cluster_scoped: r.constant("scope") == 1,
             verbs: r.texts("verbs"),
             subresources: r.messages("subresources", Subresource::read),
-            columns: r.messages("columns", Column::read),
+            columns: Column::with_usual(r.messages("columns", Column::read), r.flag("no_age")),
             storage: r.flag("storage"),
             hub: r.flag("hub"),
             storage_path: r.text("storage_path"),
@@ -318,6 +321,36 @@ impl Subresource {
 }
 
 impl Column {
+    /// The columns of a definition, the name before and the age behind them unless it has columns for these. None: none.
+    fn with_usual(mut named: Vec<Column>, no_age: bool) -> Vec<Column> {
+        const NAME_PATH: &str = ".metadata.name";
+        const CREATION_PATH: &str = ".metadata.creationTimestamp";
+        if named.is_empty() {
+            return named;
+        }
+        if !named.iter().any(|c| c.name == "Name" || c.path == NAME_PATH) {
+            let name = Column {
+                name: "Name".to_owned(),
+                ty: "string".to_owned(),
+                format: "name".to_owned(),
+                path: NAME_PATH.to_owned(),
+                ..Column::default()
+            };
+            named.insert(0, name);
+        }
+        let shows_age =
+            |c: &Column| c.name == "Age" || c.path == CREATION_PATH || matches!(c.function.as_str(), "age" | "created");
+        if !no_age && !named.iter().any(shows_age) {
+            named.push(Column {
+                name: "Age".to_owned(),
+                ty: "string".to_owned(),
+                function: "age".to_owned(),
+                ..Column::default()
+            });
+        }
+        named
+    }
+
     fn read(message: &DynamicMessage) -> Column {
         let r = Reader(message);
         Column {
@@ -373,11 +406,17 @@ impl Union {
 }
 
 impl Field {
-    pub fn read(message: &DynamicMessage) -> Field {
+    /// `plain_message`: the field is a message that is not `optional`.
+    pub fn read(message: &DynamicMessage, plain_message: bool) -> Field {
         let r = Reader(message);
+        let (map_keys, patch_strategy) = (r.texts("map_keys"), r.texts("patch_strategy"));
+        let merge_key = match (r.text("merge_key"), map_keys.as_slice()) {
+            (said, [key]) if said.is_empty() && patch_strategy.iter().any(|s| s == "merge") => key.clone(),
+            (said, _) => said,
+        };
         Field {
             inline: r.flag("inline"),
-            always: r.flag("always"),
+            always: r.choice("always").unwrap_or(r.flag("required") && !plain_message),
             omit_zero: r.flag("omit_zero"),
             required: r.flag("required"),
             default: r.text("default"),
@@ -403,10 +442,10 @@ impl Field {
                 3 => ListType::Map,
                 _ => ListType::Unset,
             },
-            map_keys: r.texts("map_keys"),
+            map_keys,
             map_type: r.map_type(),
-            patch_strategy: r.texts("patch_strategy"),
-            merge_key: r.text("merge_key"),
+            patch_strategy,
+            merge_key,
             rules: r.rules(),
             item_enum: r.texts("item_enum"),
             nullable: r.flag("nullable"),

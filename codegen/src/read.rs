@@ -209,13 +209,16 @@ impl Reader<'_> {
             }
         };
         let extension = options::extension(&self.parsed.pool, &descriptor.options(), "keelson.field");
-        let options = extension.map(|m| options::Field::read(&m)).unwrap_or_default();
+        let optional = descriptor.field_descriptor_proto().proto3_optional();
+        let plain_message = !optional && matches!(ty, FieldType::Message(_));
+        let read = |message| options::Field::read(&message, plain_message);
+        let options = extension.map(read).unwrap_or_default();
         Some(Field {
             name: descriptor.name().to_owned(),
             json: descriptor.json_name().to_owned(),
             number: descriptor.number(),
             ty,
-            optional: descriptor.field_descriptor_proto().proto3_optional() || options.optional_list,
+            optional: optional || options.optional_list,
             options,
             comment: self.parsed.comment(file.name(), descriptor.path()).to_owned(),
             place,

@@ -133,8 +133,14 @@ fn kind_option(spec: &Value, version: &Value, kind: &str, plural: &str) -> Strin
         options.push(option("deprecation", quoted(warning)));
     }
     options.extend(subresources(&version["subresources"]));
-    let columns = version["additionalPrinterColumns"].as_array().into_iter().flatten();
-    options.extend(columns.map(column));
+    let columns = version["additionalPrinterColumns"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    options.extend(columns.iter().map(column));
+    let shows_age = |column: &Value| column["name"] == "Age" || column["jsonPath"] == ".metadata.creationTimestamp";
+    if !columns.is_empty() && !columns.iter().any(shows_age) {
+        options.push(option("no_age", "true"));
+    }
     let fields = version["selectableFields"].as_array().into_iter().flatten();
     let fields: Vec<Value> = fields
         .map(|field| plain(&field["jsonPath"]).trim_start_matches('.').into())

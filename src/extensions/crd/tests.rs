@@ -122,6 +122,7 @@ fn what_is_imported_is_a_good_definition_file() {
         "repeated WidgetSpecParts parts = 11",
         "optional bool a_b = 13 [json_name = \"a-b\", (keelson.field) = {nullable: true}];",
         "optional bool a_b_2 = 14 [json_name = \"a_b\"];",
+        "no_age: true",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }

@@ -268,7 +268,7 @@ fn merging(schema: &Value, shape: &Shape) -> Vec<String> {
         options.extend(list("map_keys", &schema["x-kubernetes-list-map-keys"]));
     }
     if let (Shape::Map(_), Some("atomic")) = (shape, schema["x-kubernetes-map-type"].as_str()) {
-        options.push(option("map_type", "MAP_ATOMIC"));
+        options.push(option("map_type", "ATOMIC"));
     }
     options
 }

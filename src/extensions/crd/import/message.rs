@@ -99,7 +99,7 @@ impl<'a> Messages<'a> {
             number += 1;
         }
         let at = self.begin(&unique, schema);
-        let atomic = (schema["x-kubernetes-map-type"] == "atomic").then(|| option("map_type", "MAP_ATOMIC"));
+        let atomic = (schema["x-kubernetes-map-type"] == "atomic").then(|| option("map_type", "ATOMIC"));
         let options: Vec<String> = atomic.into_iter().chain(rules(schema)).collect();
         if let (false, Some(message)) = (options.is_empty(), self.messages.get_mut(at)) {
             message.options.push(Message::option_block("keelson.type", &options));
