@@ -86,7 +86,7 @@ fn read(desc: &Desc, text: &str) -> Box<dyn Object> {
 
 fn schemas(c: &mut Criterion) {
     let mut group = c.benchmark_group("schema");
-    for (name, fields) in [("50-fields", 50), ("1.2-mb", 12_500)] {
+    for (name, fields) in [("50-fields", 50), ("200-fields", 200), ("1.2-mb", 12_500)] {
         let text = schema_of(fields);
         group.bench_function(format!("{name}-made"), |b| b.iter(|| kind(black_box(&text)).is_some()));
         group.bench_function(format!("{name}-checked"), |b| {

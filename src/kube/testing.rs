@@ -2,6 +2,7 @@
 
 use keelson_access::authz::Authorization;
 use keelson_access::user::User;
+use keelson_api::core::v1::Pod;
 use keelson_machinery::defaults;
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::json;
@@ -45,6 +46,17 @@ pub fn text(object: &dyn Reflect) -> String {
     let mut out = Vec::new();
     json::write(object, &mut out);
     String::from_utf8(out).unwrap()
+}
+
+/// A pod with these annotations, on a node.
+pub fn annotated_pod(annotations: &[(&str, &str)], node: &str) -> Pod {
+    let mut pod = Pod::default();
+    pod.metadata.annotations = annotations
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect();
+    pod.spec.node_name = node.to_owned();
+    pod
 }
 
 /// One error a line.

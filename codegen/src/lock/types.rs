@@ -1,4 +1,4 @@
-//! What a record says: kinds, messages, and for each number the field that has or had it.
+//! Records of stored fields: kinds, messages, and for each number the field that has or had it.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What claims and classes ask of devices: requests, constraints among them, and configuration for drivers.
+//! Device requests of claims and classes: requests, constraints among them, and configuration for drivers.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! What a slice says of devices: where they are, their attributes and capacities, and what they share.
+//! Devices of a ResourceSlice: where they are, their attributes and capacities, and what they share.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::LazyLock;

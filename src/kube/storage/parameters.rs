@@ -1,4 +1,4 @@
-//! What classes hand on to a driver: its name, and parameters that are its own.
+//! Parameters of storage classes for a driver: its name, and parameters that are its own.
 
 use std::collections::BTreeMap;
 

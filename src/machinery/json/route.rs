@@ -1,4 +1,4 @@
-//! From the key of an object to the field that it names.
+//! Field lookup: from the key of an object to the field that it names.
 
 use crate::reflect::{FieldDesc, MessageDesc, Type};
 

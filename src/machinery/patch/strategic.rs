@@ -5,17 +5,17 @@
 //! a patch are worked off in no certain order; here deletions from a list come before what is added to it.
 
 mod diff;
+mod display;
 mod list;
 mod order;
 mod schema;
-mod shown;
 
 use std::collections::BTreeSet;
 
 pub use diff::diff;
+pub use display::shown;
 use list::{added, as_map, delete_values, merge_list};
 use schema::Schema;
-pub use shown::shown;
 
 use super::node::{MAX_OPEN, Members, Node};
 use super::{check, strict, text};

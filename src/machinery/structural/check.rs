@@ -3,11 +3,11 @@
 
 mod convertible;
 mod defaults;
+mod display;
 mod keywords;
 mod lists;
 mod place;
 mod rules;
-mod shown;
 mod structure;
 
 use super::schema::{JsonSchema, Keywords, SchemaType};
@@ -158,6 +158,6 @@ fn unfit_for_status(schema: &JsonSchema, path: &Path) -> Option<FieldError> {
         let detail = format!(
             "only [{WITH_STATUS}] fields are allowed at the root of the schema if the status subresource is enabled"
         );
-        FieldError::invalid(path, BadValue::json(shown::schema(schema)), detail)
+        FieldError::invalid(path, BadValue::json(display::schema(schema)), detail)
     })
 }

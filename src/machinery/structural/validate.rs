@@ -5,7 +5,7 @@
 //! Properties are looked at in the order of their names.
 
 mod embedded;
-mod found;
+mod findings;
 mod junctors;
 mod numbers;
 mod unique;
@@ -13,7 +13,7 @@ mod unique;
 pub(super) use embedded::check as check_embedded;
 pub(super) use unique::check as check_unique;
 
-use found::{Fault, Found};
+use findings::{Fault, Found};
 use numbers::Number;
 
 use super::correlate::{self, OldItems, unchanged};
@@ -95,7 +95,7 @@ impl Walk {
     ) {
         let outcome = self.value(schema, new, old, &Spot::Here);
         if !outcome.valid {
-            found::report(self.found, root, errors);
+            findings::report(self.found, root, errors);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Why a call came to nothing.
+//! Errors of calls that came to nothing.
 
 use std::error::Error;
 use std::fmt::{self, Display};

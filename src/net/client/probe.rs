@@ -1,4 +1,4 @@
-//! Asks a neighbour whether it is well.
+//! Health probes of components on this machine.
 
 use std::time::Duration;
 

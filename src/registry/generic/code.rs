@@ -21,7 +21,7 @@ use keelson_machinery::validation::declarative::{Place, TypeChecks};
 use super::Resource;
 use super::admission::Admission;
 use super::handler::Handler;
-use super::kept::Kept;
+use super::immutable_fields::Kept;
 use super::strategy::{AnyStrategy, MetadataChecks, Strategy};
 use super::typed::{self, CodeDefaults, IsOfType, Typed};
 pub(super) use resource::Described;

@@ -1,4 +1,4 @@
-//! Between stored bytes and objects of the hub version; between hub and served versions.
+//! Codecs of kinds: between stored bytes and objects of the hub version, between hub and served versions.
 
 use keelson_machinery::defaults;
 use keelson_machinery::field::{FieldError, Path};

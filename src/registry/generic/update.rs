@@ -19,7 +19,7 @@ use super::write::{
     Attempt, Lease, OBJECT_MODIFIED, Part, Show, UpdateRequest, Updated, Updater, precondition_text,
     standard_finalizers,
 };
-use super::{Confirming, Context, Reserving, Resource, Target, kept, parse_revision};
+use super::{Confirming, Context, Reserving, Resource, Target, immutable_fields, parse_revision};
 
 /// How often a write is tried again when another writer was faster, before the client is told to retry.
 const MAX_ATTEMPTS: usize = 64;
@@ -306,7 +306,7 @@ impl Resource {
             Part::Named(name) => self.strategy.validate_subresource(context, name, new, old),
             Part::Main | Part::Internal => self.strategy.validate_update(context, new, old),
         });
-        errors.extend(kept::faults(&self.kept, new, old));
+        errors.extend(immutable_fields::faults(&self.kept, new, old));
         let write = Confirming {
             part,
             new,

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use keelson_storage::memory::MemoryStore;
-use keelson_storage::simulation::dice::Dice;
+use keelson_storage::simulation::random::Dice;
 use keelson_storage::{
     Entry, Event, Expect, Got, LeaseId, ListOptions, Listed, Position, Recent, Revision, Snapshot, Store, StoreError,
     Timeline, WatchStream, Write, Written,

@@ -1,4 +1,4 @@
-//! From the body of a request to an object, with the answers that kube-apiserver has for bodies that are none.
+//! Decoding of request bodies, with the answers that kube-apiserver has for bodies that are none.
 
 use keelson_machinery::budget::Budget;
 use keelson_machinery::decode::{DecodeError, StrictProblem, TypeMeta};

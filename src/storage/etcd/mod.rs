@@ -11,11 +11,11 @@ pub(crate) mod connect;
 mod convert;
 mod grpc;
 mod keeper;
+mod liveness;
 mod members;
 mod mirror;
 mod past;
 mod reads;
-mod silence;
 pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;

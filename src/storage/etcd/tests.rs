@@ -2,8 +2,8 @@
 
 mod gone_back;
 mod lagging;
+mod liveness;
 mod lost_revisions;
-mod silence;
 mod simulated;
 mod versions;
 mod whole_revisions;

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::api::{Answers, ApiError, FailureKind, Header, Refusal, WatchAnswer, WatchRequest};
 use super::calls::Calls;
-use super::silence::Silence;
+use super::liveness::Silence;
 use crate::{Event, Revision, StoreError, WatchItem, WatchStream};
 
 /// So often a new watch tries to reach a member.

@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::dice::Dice;
+use super::random::Dice;
 
 /// Steps without a moment passing after which nothing will ever come of it.
 const MOST_STEPS_AT_ONCE: u64 = 2_000_000;

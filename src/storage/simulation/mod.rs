@@ -17,12 +17,12 @@
 )]
 
 pub mod actors;
-pub mod dice;
 pub mod etcd;
 pub mod executor;
 #[cfg(test)]
 pub mod local;
 pub mod plan;
+pub mod random;
 pub mod seeds;
 pub mod servers;
 pub mod shared_etcd;

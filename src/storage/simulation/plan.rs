@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::dice::Dice;
+use super::random::Dice;
 use super::truth::Op;
 use crate::LeaseId;
 

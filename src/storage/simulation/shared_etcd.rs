@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use super::actors::fault_schedule::Sky;
 use super::actors::readers::{Reader, check_all};
 use super::actors::watchers::{Place, Watcher};
-use super::actors::weather::Sky;
 use super::actors::writers::{Neighbour, Writer};
-use super::dice::Dice;
 use super::etcd::cluster::{Cluster, HASTY, ORDERLY};
 use super::etcd::network::Network;
 use super::executor::{self, Spawner};
 use super::plan::{Plan, Shape};
+use super::random::Dice;
 use super::servers::Server;
 use super::world::{Violation, World};
 use super::{Outcome, PROMISES};

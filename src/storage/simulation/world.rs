@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::dice::Dice;
 use super::executor::Spawner;
+use super::random::Dice;
 
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]

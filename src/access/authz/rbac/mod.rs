@@ -1,6 +1,6 @@
 //! Role-based access control: roles, and who is bound to them.
 
-mod cover;
+mod escalation;
 mod policy;
 mod rule;
 #[cfg(test)]
@@ -103,7 +103,7 @@ impl Rbac {
                 Err(unresolved) => errors.push(unresolved.text(Some(plural))),
             }
         }
-        let missing = cover::missing(&held, wanted);
+        let missing = escalation::missing(&held, wanted);
         if missing.is_empty() {
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl Rbac {
             "user {} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
             quote(&user.name),
             groups.join(" "),
-            cover::describe(missing).join("\n")
+            escalation::describe(missing).join("\n")
         );
         if !errors.is_empty() {
             text.push_str(&format!("; resolution errors: [{}]", aggregate(&errors)));
@@ -123,7 +123,7 @@ impl Rbac {
 
 /// What of `wanted` no rule of `held` covers, in rules of one verb on one thing.
 pub fn missing_rules(held: &[Rule], wanted: &[Rule]) -> Vec<Rule> {
-    cover::missing(&held.iter().collect::<Vec<_>>(), wanted)
+    escalation::missing(&held.iter().collect::<Vec<_>>(), wanted)
 }
 
 impl Authorizer for Rbac {

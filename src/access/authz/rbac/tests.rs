@@ -210,7 +210,7 @@ fn what_is_taken_back_no_longer_counts() {
 fn described(held: &[&str], wanted: &[&str]) -> Vec<String> {
     let held: Vec<Rule> = held.iter().map(|text| rule(text)).collect();
     let wanted: Vec<Rule> = wanted.iter().map(|text| rule(text)).collect();
-    cover::describe(cover::missing(&held.iter().collect::<Vec<_>>(), &wanted))
+    escalation::describe(escalation::missing(&held.iter().collect::<Vec<_>>(), &wanted))
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a node says of itself.
+//! Node objects, as a node may write its own.
 
 use keelson_api::certificates_k8s_io::v1::CertificateSigningRequest;
 use keelson_api::core::v1::Node;

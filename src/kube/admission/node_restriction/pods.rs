@@ -1,4 +1,4 @@
-//! What a node does to pods: it shows those that run on it anyway, reports on its own, and ends them.
+//! Pods, as a node may write them: it shows those that run on it anyway, reports on its own, and ends them.
 
 use keelson_api::core::v1::{Node, Pod, PodExtendedResourceClaimStatus, PodSpec};
 use keelson_machinery::equality;

@@ -47,17 +47,7 @@ fn fault(key: &str, what: &str, path: &Path) -> Option<FieldError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::lines;
-
-    fn pod(annotations: &[(&str, &str)], node: &str) -> Pod {
-        let mut pod = Pod::default();
-        pod.metadata.annotations = annotations
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-            .collect();
-        pod.spec.node_name = node.to_owned();
-        pod
-    }
+    use crate::testing::{annotated_pod as pod, lines};
 
     #[test]
     fn a_mirror_stays_one_and_nothing_becomes_one() {

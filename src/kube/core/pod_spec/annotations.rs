@@ -217,17 +217,7 @@ pub fn profiles_to_fields(pod: &mut Pod) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::faults;
-    use crate::testing::lines;
-
-    fn pod(annotations: &[(&str, &str)], node: &str) -> Pod {
-        let mut pod = Pod::default();
-        pod.metadata.annotations = annotations
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-            .collect();
-        pod.spec.node_name = node.to_owned();
-        pod
-    }
+    use crate::testing::{annotated_pod as pod, lines};
 
     #[test]
     fn a_mirror_is_on_a_node() {

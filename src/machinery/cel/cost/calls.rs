@@ -1,4 +1,4 @@
-//! What calls of functions cost.
+//! Costs of function calls.
 
 use super::super::eval::{Call, Node};
 use super::super::signature::Overload;

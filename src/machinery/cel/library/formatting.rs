@@ -1,7 +1,7 @@
 //! Texts with places for values: `"%s-%d".format([a, b])`.
 
 mod clause;
-mod shown;
+mod display;
 
 use super::super::error::Fault;
 use super::super::signature::{Cost, Functions, define as add};

@@ -1,4 +1,4 @@
-//! What expressions that write JSON patches need: `jsonpatch.escapeKey("a/b")`.
+//! The JSON patch library: `jsonpatch.escapeKey("a/b")`.
 
 use super::super::error::Fault;
 use super::super::signature::{Cost, Functions, define as add};

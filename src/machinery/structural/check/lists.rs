@@ -1,8 +1,8 @@
-//! How lists and maps are merged: what has to be said together.
+//! List and map types of schemas: what has to be said together.
 
+use super::display;
 use super::keywords::Walk;
 use super::place::Place;
-use super::shown;
 use crate::field::text::json_list;
 use crate::field::{BadValue, FieldError};
 use crate::reflect::Name;
@@ -101,7 +101,7 @@ fn map(walk: &mut Walk<'_>, schema: &JsonSchema, place: &Place<'_>) {
         }
         Some(items @ Items::Each(_)) => {
             let detail = "must only have a single schema if x-kubernetes-list-type is map";
-            let shown = BadValue::json(shown::items(items));
+            let shown = BadValue::json(display::items(items));
             return walk.push(FieldError::invalid(&place.at("items"), shown, detail));
         }
         Some(Items::One(items)) => items,

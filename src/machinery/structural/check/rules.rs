@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::keywords::{Around, Walk};
 use super::place::Place;
-use super::{convertible, shown};
+use super::{convertible, display};
 use crate::field::{BadValue, FieldError, Path};
 use crate::structural::decl::Decl;
 use crate::structural::rules::{Compiled, compile};
@@ -221,7 +221,7 @@ fn expression(walk: &mut Walk<'_>, (rule, compiled): (&Rule, &Compiled), cardina
     }
     walk.cost.add(&path, cost);
     if let Some(error) = &compiled.error {
-        let shown = BadValue::json(shown::rule(rule));
+        let shown = BadValue::json(display::rule(rule));
         walk.rule_errors.push(FieldError::invalid(&path, shown, error.as_str()));
     }
 }
@@ -229,7 +229,7 @@ fn expression(walk: &mut Walk<'_>, (rule, compiled): (&Rule, &Compiled), cardina
 fn message(walk: &mut Walk<'_>, (rule, compiled): (&Rule, &Compiled), path: &Path) {
     let path = path.child("messageExpression");
     if let Some(error) = &compiled.message_error {
-        let shown = BadValue::json(shown::rule(rule));
+        let shown = BadValue::json(display::rule(rule));
         walk.rule_errors.push(FieldError::invalid(&path, shown, error.as_str()));
     } else if compiled.message.is_some() {
         let cost = compiled.message_max_cost;

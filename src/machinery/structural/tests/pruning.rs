@@ -1,4 +1,4 @@
-//! What reading by the table of a schema keeps, drops and fills in.
+//! Tests of pruning: what reading by the table of a schema keeps, drops and fills in.
 
 use crate::json;
 use crate::reflect::Desc;

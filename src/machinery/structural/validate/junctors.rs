@@ -1,6 +1,6 @@
 //! `anyOf`, `oneOf`, `allOf` and `not`.
 
-use super::found::{Fault, Found};
+use super::findings::{Fault, Found};
 use super::{Outcome, Walk};
 use crate::field::text::quote;
 use crate::structural::schema::JsonSchema;

@@ -1,6 +1,6 @@
 //! Bounds of numbers. Those of whole numbers are cut to whole numbers, and bounds that do not fit the type are objected to.
 
-use super::found::{Fault, Found};
+use super::findings::{Fault, Found};
 use crate::field::BadValue;
 use crate::field::text::float;
 use crate::structural::schema::{JsonSchema, Keywords, SchemaType};

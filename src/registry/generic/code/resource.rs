@@ -9,7 +9,7 @@ use keelson_machinery::table::CellFunctions;
 
 use super::{Code, CodeError, CodeFault, Registration, Subject, Type, is};
 use crate::generic::handler::Handler;
-use crate::generic::kept::Kept;
+use crate::generic::immutable_fields::Kept;
 use crate::generic::strategy::{AnyStrategy, DefaultStrategy, MetadataChecks, Strategy};
 use crate::generic::typed::CodeDefaults;
 

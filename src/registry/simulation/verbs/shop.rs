@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use keelson_machinery::object::Object;
-use keelson_storage::simulation::dice::Dice;
+use keelson_storage::simulation::random::Dice;
 use tokio::time::sleep;
 
 use super::{ATTEMPT, GROUP, MARKS, NUMBER, PLURALS};

@@ -10,8 +10,8 @@ use keelson_registry::outcome::{later, now};
 use keelson_registry::{Answer, Call, Handler, Outcome, Reply};
 use serde_json::{Value, json};
 
-use crate::meddled::Meddled;
-use crate::meddled::Meddling::Touched;
+use crate::faulty_store::Meddled;
+use crate::faulty_store::Meddling::Touched;
 use crate::setting::{Client, ORDERS, Server};
 
 const ONE: &str = "/apis/shop.example.com/v1/namespaces/default/orders/one";

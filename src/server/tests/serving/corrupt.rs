@@ -4,7 +4,7 @@ use keelson_machinery::protobuf;
 use keelson_storage::{Expect, Write};
 use serde_json::{Value, json};
 
-use crate::meddled::Meddled;
+use crate::faulty_store::Meddled;
 use crate::setting::{Client, ORDERS, Server, text};
 
 const JSON: &str = "application/json";

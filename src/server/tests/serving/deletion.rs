@@ -12,8 +12,8 @@ use keelson_registry::Strategy;
 use keelson_storage::{Expect, StoreError, Write};
 use serde_json::{Value, json};
 
-use crate::meddled::Meddled;
-use crate::meddled::Meddling::{self, Failed, Late, Nothing, Put, Removed, Touched};
+use crate::faulty_store::Meddled;
+use crate::faulty_store::Meddling::{self, Failed, Late, Nothing, Put, Removed, Touched};
 use crate::setting::{Client, ORDERS, Server, soon};
 
 /// Somebody needs half a minute to end what an order stands for.

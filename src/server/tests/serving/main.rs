@@ -27,6 +27,8 @@ mod dynamic;
 #[allow(dead_code, reason = "some of it is for tests of stores")]
 mod etcd_server;
 #[cfg(test)]
+mod faulty_store;
+#[cfg(test)]
 mod graceful_shutdown;
 #[cfg(test)]
 mod headers;
@@ -36,8 +38,6 @@ mod installed;
 mod limits;
 #[cfg(test)]
 mod lists;
-#[cfg(test)]
-mod meddled;
 #[cfg(test)]
 mod panics;
 #[cfg(test)]

@@ -11,8 +11,8 @@ use keelson_registry::{Answer, Context, Reserving, Strategy};
 use keelson_storage::StoreError;
 use serde_json::{Value, json};
 
-use crate::meddled::Meddled;
-use crate::meddled::Meddling::{Failed, Late, Touched};
+use crate::faulty_store::Meddled;
+use crate::faulty_store::Meddling::{Failed, Late, Touched};
 use crate::setting::{Client, ORDERS, Server};
 
 const ONE: &str = "/apis/shop.example.com/v1/namespaces/default/orders/one";

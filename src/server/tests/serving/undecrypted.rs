@@ -8,7 +8,7 @@ use keelson_storage::encryption::{Configuration, Encryption, Kms, Provider, Rule
 use keelson_storage::{Expect, Write};
 use tempfile::TempDir;
 
-use crate::meddled::Meddled;
+use crate::faulty_store::Meddled;
 use crate::setting::{ORDERS, Server, soon};
 
 const TIMEOUT: Duration = Duration::from_secs(2);

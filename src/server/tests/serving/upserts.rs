@@ -10,8 +10,8 @@ use keelson_registry::Strategy;
 use keelson_storage::{LeaseId, StoreError};
 use serde_json::{Value, json};
 
-use crate::meddled::Meddled;
-use crate::meddled::Meddling::{Failed, Nothing, Put, Removed};
+use crate::faulty_store::Meddled;
+use crate::faulty_store::Meddling::{Failed, Nothing, Put, Removed};
 use crate::setting::{Client, ORDERS, Server};
 
 const ONE: &str = "/apis/shop.example.com/v1/namespaces/default/orders/one";

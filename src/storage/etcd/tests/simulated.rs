@@ -10,9 +10,9 @@ use crate::etcd::EtcdStore;
 use crate::etcd::api::{Alarm, Answers, Api, ApiError, Header, Range, Ranged, Status, Txn, TxnDone, WatchRequest};
 use crate::etcd::calls::Calls;
 use crate::etcd::tasks::Tasks;
-use crate::simulation::dice::Dice;
 use crate::simulation::etcd::cluster::Cluster;
 use crate::simulation::etcd::network::{Network, Reached};
+use crate::simulation::random::Dice;
 use crate::simulation::truth::Op;
 use crate::{LeaseId, Revision};
 

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::stream::Stream;
 use crate::etcd::api::{Header, Refusal};
-use crate::simulation::dice::Dice;
+use crate::simulation::random::Dice;
 use crate::simulation::truth::{Op, Truth};
 use crate::{Expect, LeaseId, Revision, Write};
 

@@ -13,7 +13,7 @@ use crate::etcd::api::{
     Alarm, Answers, Api, ApiError, Condition, FailureKind, Header, Range, Ranged, Refusal, Status, Txn, TxnDone,
     WatchRequest,
 };
-use crate::simulation::dice::Dice;
+use crate::simulation::random::Dice;
 use crate::simulation::truth::{Keys, Op};
 use crate::{Entry, Expect, LeaseId, Revision, Version};
 

@@ -14,8 +14,8 @@ use tokio::time::{Instant, sleep};
 
 use super::actors::readers::check_all;
 use super::actors::watchers::{Place, Watcher};
-use super::dice::Dice;
 use super::executor::{self, Spawner};
+use super::random::Dice;
 use super::truth::{self, Now, Truth};
 use super::world::{Violation, World};
 use super::{Outcome, PROMISES};

@@ -1,4 +1,4 @@
-//! Which node ports a service takes and frees: worked out before any is taken, so that one write does it.
+//! Plans of node ports, which a service takes and frees: worked out before any is taken, so that one write does it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

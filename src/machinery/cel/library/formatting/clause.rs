@@ -1,6 +1,6 @@
 //! Places in a text for values: `%s`, `%.2f`.
 
-use super::shown;
+use super::display;
 use crate::cel::{Type, Value};
 use crate::field::text::quote;
 
@@ -119,12 +119,12 @@ impl Clause {
     pub fn show(self, value: &Value<'_>) -> Result<String, String> {
         let precision = self.precision.unwrap_or(PRECISION);
         let shown = match (self.verb, value) {
-            ('s', value) => shown::text(value),
+            ('s', value) => display::text(value),
             ('d', Value::Int(n)) => Some(n.to_string()),
             ('d' | 'o' | 'b' | 'x' | 'X', Value::Uint(n)) => Some(self.based(false, *n)),
             ('f' | 'e', value) => number(value).map(|n| match self.verb {
-                'f' => shown::fixed(n, precision),
-                _ => shown::scientific(n, precision),
+                'f' => display::fixed(n, precision),
+                _ => display::scientific(n, precision),
             }),
             ('b', Value::Bool(b)) => Some(u8::from(*b).to_string()),
             ('o' | 'b' | 'x' | 'X', Value::Int(n)) => Some(self.based(*n < 0, n.unsigned_abs())),

@@ -1,4 +1,4 @@
-//! What validation by a schema has found, in the words of the validator that kube-apiserver uses.
+//! Findings of validation by a schema, in the words of the validator that kube-apiserver uses.
 
 use crate::field::{BadValue, ErrorList, FieldError, Path};
 
