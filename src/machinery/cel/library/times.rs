@@ -2,6 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
 use super::super::error::Fault;
 use super::super::signature::{Cost, Functions, define as add};
 use super::super::value::Value;
@@ -183,15 +186,18 @@ fn clock<'a>(v: &[Value<'a>], unit: i64, of: i64) -> Result<'a> {
     }
 }
 
-/// The time as a clock shows it in UTC or at an offset (`+02:00`).
+/// The time as a clock shows it in UTC, at an offset (`+02:00`) or in a time zone.
 fn local(v: &[Value<'_>]) -> std::result::Result<Time, Fault> {
     let (time, zone) = match v {
         [Value::Timestamp(time)] => return Ok(*time),
         [Value::Timestamp(time), Value::String(zone)] => (time, zone.as_str()),
         _ => return Err(Fault::NoSuchOverload),
     };
-    if matches!(zone, "UTC" | "") {
+    if matches!(zone, "UTC" | "" | "Local") {
         return Ok(*time);
+    }
+    if !zone.contains(':') {
+        return in_zone(*time, zone);
     }
     let unknown = || Fault::function(format!("unknown time zone {zone}"));
     let (sign, rest) = match zone.strip_prefix('-') {
@@ -201,6 +207,19 @@ fn local(v: &[Value<'_>]) -> std::result::Result<Time, Fault> {
     let (hours, minutes) = rest.split_once(':').ok_or_else(unknown)?;
     let number = |text: &str| text.parse::<u32>().map(i64::from).map_err(|_| unknown());
     let offset = sign * (number(hours)? * 3600 + number(minutes)? * 60);
+    Ok(Time::from_unix(
+        time.unix_seconds().saturating_add(offset),
+        time.subsec_nanos(),
+    ))
+}
+
+/// The time as clocks of a time zone show it. Names are those of the IANA, to the letter.
+fn in_zone(time: Time, name: &str) -> std::result::Result<Time, Fault> {
+    let unknown = || Fault::function(format!("unknown time zone {name}"));
+    let zone = TimeZone::get(name).ok().filter(|zone| zone.iana_name() == Some(name));
+    let zone = zone.ok_or_else(unknown)?;
+    let at = Timestamp::from_second(time.unix_seconds()).map_err(|_| unknown())?;
+    let offset = i64::from(zone.to_offset(at).seconds());
     Ok(Time::from_unix(
         time.unix_seconds().saturating_add(offset),
         time.subsec_nanos(),
@@ -252,6 +271,31 @@ fn date(days: i64) -> Date {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clocks_go_by_the_zone_and_its_summer_time() {
+        let hours = |text: &str, zone: &str| {
+            let time = Time::parse(text).unwrap();
+            clock(&[Value::Timestamp(time), Value::text(zone)], 3_600_000_000_000, 24)
+        };
+        for (time, zone, want) in [
+            ("2024-07-01T12:00:00Z", "America/New_York", 8),
+            ("2024-01-01T12:00:00Z", "America/New_York", 7),
+            ("2024-07-01T12:00:00Z", "Europe/Berlin", 14),
+            ("1900-01-01T12:00:00Z", "Asia/Kolkata", 17),
+            ("2024-07-01T12:00:00Z", "EST5EDT", 8),
+            ("2024-07-01T12:00:00Z", "+02:30", 14),
+            ("2024-07-01T12:00:00Z", "UTC", 12),
+        ] {
+            assert!(
+                matches!(hours(time, zone), Ok(Value::Int(hour)) if hour == want),
+                "{time} {zone}"
+            );
+        }
+        for zone in ["america/new_york", "Nowhere/Land", "../UTC", "-x", "+2", "1:b"] {
+            assert!(hours("2024-07-01T12:00:00Z", zone).is_err(), "{zone}");
+        }
+    }
 
     #[test]
     fn dates_are_those_of_the_calendar() {
