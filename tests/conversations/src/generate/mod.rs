@@ -1,5 +1,6 @@
 //! Cases of generated requests: a seed decides what they ask, a real kube-apiserver what is right.
 
+mod custom;
 mod differ;
 mod draft;
 mod expressions;
@@ -47,6 +48,10 @@ pub enum Theme {
     WebhookRules,
     /// What webhooks answer.
     Webhooks,
+    /// Objects of custom resources.
+    CustomResources,
+    /// Definitions of custom resources.
+    Definitions,
 }
 
 impl Theme {
@@ -61,6 +66,8 @@ impl Theme {
             Theme::PolicyRules => "policy-rules",
             Theme::WebhookRules => "webhook-rules",
             Theme::Webhooks => "webhooks",
+            Theme::CustomResources => "custom-resources",
+            Theme::Definitions => "definitions",
         }
     }
 
@@ -78,6 +85,8 @@ impl Theme {
             Theme::PolicyRules => matching::policies(random, name),
             Theme::WebhookRules => matching::hooks(random, name),
             Theme::Webhooks => hooks::case(random, name),
+            Theme::CustomResources => custom::objects(seed, number, &name),
+            Theme::Definitions => custom::definitions(seed, number, &name),
         }
     }
 }
@@ -111,7 +120,7 @@ mod tests {
     fn generated_cases_are_cases_and_those_of_their_seed() {
         let folder = tempfile::tempdir().unwrap();
         let files = write(folder.path(), Theme::value_variants(), 3, 4).unwrap();
-        assert_eq!(files.len(), 9 * 4);
+        assert_eq!(files.len(), 11 * 4);
         for file in files {
             let recorded = Recorded::read(&file).unwrap();
             assert!(recorded.case.steps.len() > 10, "{}", file.display());
