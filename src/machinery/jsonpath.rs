@@ -22,10 +22,19 @@ enum Step {
     Child(String),
     /// Negative ones count from the end.
     Index(i64),
+    Slice(Part),
     /// Every element of a list or value of a map.
     All,
     /// The elements of a list for which a path has a value that compares so.
     Filter(Filter),
+}
+
+/// A part of a list: from one place up to another, in steps. Negative places count from the end.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Part {
+    start: Option<i64>,
+    end: Option<i64>,
+    step: Option<i64>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -53,7 +62,7 @@ enum Literal {
 }
 
 impl JsonPath {
-    /// Reads `.a.b`, `['a.b']`, `[0]`, `[-1]`, `[*]`, `[?(@.a=="b")]`; braces around it and a `$` before it are fine.
+    /// Reads `.a.b`, `['a.b']`, `[0]`, `[-1]`, `[1:3]`, `[*]`, `[?(@.a=="b")]`; braces around it and a `$` before it are fine.
     pub fn parse(text: &str) -> Result<JsonPath, PathError> {
         parse::parse(text)
     }
@@ -136,6 +145,9 @@ impl Step {
                 let index = usize::try_from(index.saturating_add(from_end)).ok();
                 out.extend(index.filter(|i| *i < list.len()).map(|i| list.get(i)));
             }
+            (Step::Slice(part), Value::List(list)) => {
+                out.extend(part.places(list.len()).into_iter().flatten().map(|i| list.get(i)));
+            }
             (Step::All, Value::List(list)) => out.extend((0..list.len()).map(|i| list.get(i))),
             (Step::All, Value::Map(map)) => map.for_each(&mut |_, value| out.push(value)),
             (Step::Filter(filter), Value::List(list)) => {
@@ -143,6 +155,24 @@ impl Step {
             }
             _ => {}
         }
+    }
+}
+
+impl Part {
+    /// The places in a list of this length; `None`: some of them are not in it.
+    fn places(self, length: usize) -> Option<impl Iterator<Item = usize>> {
+        let all = i64::try_from(length).ok()?;
+        let from_start = |place: i64| if place < 0 { place.saturating_add(all) } else { place };
+        let start = from_start(self.start.unwrap_or(0));
+        let end = from_start(self.end.unwrap_or(all));
+        let step = usize::try_from(self.step.unwrap_or(1)).ok().filter(|step| *step > 0)?;
+        let is_inside = start == end || (0..all).contains(&start) && (start..=all).contains(&end);
+        let (start, end) = match is_inside {
+            true if start == end => (0, 0),
+            true => (usize::try_from(start).ok()?, usize::try_from(end).ok()?),
+            false => return None,
+        };
+        Some((start..end).step_by(step))
     }
 }
 

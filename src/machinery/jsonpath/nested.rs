@@ -86,7 +86,7 @@ fn value<'a>(root: &'a dyn Reflect, path: &str) -> Result<Option<Value<'a>>, Str
             // What null has is nothing.
             Value::Null => return Ok(None),
             other => {
-                let path = names.get(..depth).unwrap_or_default();
+                let path = names.get(..=depth).unwrap_or_default();
                 return Err(mismatch(path, other, "map[string]interface{}"));
             }
         };
@@ -212,7 +212,7 @@ mod tests {
             (
                 r#"{"any":[1]}"#,
                 ".any.a",
-                Err(".any accessor error: [1] is of the type []interface {}, expected map[string]interface{}"),
+                Err(".any.a accessor error: [1] is of the type []interface {}, expected map[string]interface{}"),
             ),
         ] {
             assert_eq!(

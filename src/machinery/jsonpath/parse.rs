@@ -1,6 +1,6 @@
 //! The text of paths.
 
-use super::{Comparison, Filter, JsonPath, Literal, Step};
+use super::{Comparison, Filter, JsonPath, Literal, Part, Step};
 
 /// Most steps of one path, those of filters included.
 pub const MAX_STEPS: usize = 64;
@@ -149,23 +149,38 @@ impl<'a> Parser<'a> {
             }
             Some('?') => Step::Filter(self.filter()?),
             Some('\'' | '"') => Step::Child(self.quoted()?),
-            _ => Step::Index(self.index()?),
+            _ => self.places()?,
         };
         self.spaces();
         Ok(step)
     }
 
-    fn index(&mut self) -> Result<i64, PathError> {
+    /// `0`, `-1`, or a part of a list: `1:3`, `-1:`, `::2`.
+    fn places(&mut self) -> Result<Step, PathError> {
+        let start = self.index()?;
+        if !self.take(":") {
+            return start.map_or_else(|| self.unexpected(), |index| Ok(Step::Index(index)));
+        }
+        let end = self.index()?;
+        let step = if self.take(":") { self.index()? } else { None };
+        Ok(Step::Slice(Part { start, end, step }))
+    }
+
+    /// `None`: there is no number.
+    fn index(&mut self) -> Result<Option<i64>, PathError> {
         let rest = self.rest();
         let length = rest
             .find(|c: char| c != '-' && !c.is_ascii_digit())
             .unwrap_or(rest.len());
         let digits = rest.get(..length).unwrap_or_default();
+        if digits.is_empty() {
+            return Ok(None);
+        }
         let Ok(index) = digits.parse() else {
             return self.unexpected();
         };
         self.at += length;
-        Ok(index)
+        Ok(Some(index))
     }
 
     fn quoted(&mut self) -> Result<String, PathError> {

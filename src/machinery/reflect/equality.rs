@@ -7,11 +7,7 @@ use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, List, Map, Reflect, Unkno
 /// Whether two messages of the same type have the same fields. Messages of different types are not equal.
 pub fn equal(a: &dyn Reflect, b: &dyn Reflect) -> bool {
     let desc = a.desc();
-    // What is absent differs from what is empty where both are kept as they were said.
-    let same = |a: Value<'_>, b: Value<'_>| !desc.is_dynamic() || is_absent(a) == is_absent(b);
-    std::ptr::eq(desc, b.desc())
-        && (0..desc.fields.len()).all(|i| same(a.get(i), b.get(i)) && equal_values(a.get(i), b.get(i)))
-        && equal_rest(a, b)
+    std::ptr::eq(desc, b.desc()) && (0..desc.fields.len()).all(|i| equal_field(a, b, i)) && equal_rest(a, b)
 }
 
 /// Whether two messages hold the same beside their fields.
@@ -26,9 +22,12 @@ fn is_absent(value: Value<'_>) -> bool {
     matches!(value, Value::Absent)
 }
 
-/// Whether two messages of one type have the same value in field `index`.
+/// Whether two messages of one type have the same value in field `index`. What is absent differs from what is empty where
+/// both are kept as they were said.
 pub fn equal_field(a: &dyn Reflect, b: &dyn Reflect, index: usize) -> bool {
-    equal_values(a.get(index), b.get(index))
+    let is_dynamic = a.desc().is_dynamic();
+    let (a, b) = (a.get(index), b.get(index));
+    (!is_dynamic || is_absent(a) == is_absent(b)) && equal_values(a, b)
 }
 
 /// Whether two values of one field are the same.

@@ -163,7 +163,13 @@ impl Rest {
         let options = WriteOptions::parse(&request.query, Writing::Apply)?;
         let body = request.body().await?;
         request.audit.sent_patch(&body);
-        let (body, applied) = document(request, endpoint, body, options.field_validation).await?;
+        let document = document(request, endpoint, body, options.field_validation).await;
+        if let (Err(_), Some(_)) = (&document, subresource) {
+            // Nothing is made through a subresource: that there is no object is said first.
+            let (namespace, name) = (&request.info.namespace, &request.info.name);
+            self.verbs.get(&endpoint.resource, namespace, name, None).await?;
+        }
+        let (body, applied) = document?;
         check(request, endpoint, &*applied)?;
         let writer = request.writer(endpoint, self.now());
         let context = Context {

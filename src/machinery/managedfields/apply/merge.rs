@@ -61,12 +61,19 @@ fn merge_slot(shape: Shape<'_>, slot: Slot<'_>, applied: Value<'_>, entry: &Entr
                 merge(target, applied, &entry.children);
             }
         }
-        Shape::List(field) => match (slot.filled(), applied) {
-            (Slot::List(target), Value::List(applied)) if !entry.children.is_empty() => {
-                merge_list(field, target, applied, &entry.children);
+        Shape::List(field) => match (slot, applied) {
+            (slot, Value::List(applied)) if !entry.children.is_empty() => {
+                if let Slot::List(target) = slot.filled() {
+                    merge_list(field, target, applied, &entry.children);
+                }
+            }
+            // What is null takes the place of nothing.
+            (Slot::Optional(optional), Value::Null) if !optional.is_some() => {
+                copy::assign(Slot::Optional(optional), applied);
             }
             _ => {}
         },
+        Shape::Map(_) if matches!(applied, Value::Absent | Value::Null) => merge_any(slot, applied),
         Shape::Map(field) => {
             if let (Slot::Map(target), Value::Map(applied)) = (map_slot(slot), applied) {
                 merge_map(field, target, applied, &entry.children);

@@ -7,6 +7,7 @@
 mod compare;
 mod created;
 mod document;
+mod empty_lists;
 mod go_value;
 #[cfg(test)]
 mod lists;
@@ -77,6 +78,7 @@ impl Apply<'_> {
         let last = at.map(|at| managed.owners_mut().remove(at));
         let fields = self.document.fields.clone().recursive_difference(self.ignored);
         merge(target, self.applied, &self.document.fields);
+        empty_lists::take_over(target, self.applied);
         let gone = match &last {
             Some(last) => prune::prune(self, managed, last, &fields, target).map_err(ApplyError::Convert)?,
             None => FieldSet::EMPTY,
