@@ -90,10 +90,27 @@ fn plain_type(model: &Model, ty: &FieldType, depth: usize) -> TokenStream {
             quote!(::std::vec::Vec<#element>)
         }
         FieldType::Map(value) => {
-            let value = plain_type(model, value, depth);
+            let plain = plain_type(model, value, depth);
+            // A map has room for eleven values; where these have maps of their own, that would be most of what they take.
+            let value = match nests(model, value) {
+                true => quote!(::std::boxed::Box<#plain>),
+                false => plain,
+            };
             quote!(::std::collections::BTreeMap<::std::string::String, #value>)
         }
     }
+}
+
+/// Whether messages have maps of their own kind.
+fn nests(model: &Model, ty: &FieldType) -> bool {
+    let FieldType::Message(id) = ty else { return false };
+    let fields = model.message(*id).into_iter().flat_map(|message| &message.fields);
+    fields
+        .filter_map(|field| match &field.ty {
+            FieldType::Map(value) => Some(&**value),
+            _ => None,
+        })
+        .any(|value| matches!(value, FieldType::Message(own) if own == id))
 }
 
 /// `HorizontalPodAutoscaler` → `horizontal_pod_autoscaler`; a run of capitals is one word: `HPAScalingRules` →
