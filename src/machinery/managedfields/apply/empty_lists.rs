@@ -74,7 +74,7 @@ fn put(shape: Shape<'_>, slot: Slot<'_>, value: Value<'_>) {
 }
 
 fn put_list(slot: Slot<'_>, empty: Value<'_>) {
-    let Slot::Optional(mut optional) = slot else { return };
+    let Slot::Optional(optional) = slot else { return };
     if !optional.is_some() {
         copy::assign(Slot::Optional(optional), empty);
     }
