@@ -141,11 +141,17 @@ fn check(attributes: &Attributes<'_>, pod: &Pod, account: &Account) -> Result<()
     if !said.is_some_and(|said| is_true(said)) {
         return Ok(());
     }
-    let fault = match attributes.subresource {
-        EPHEMERAL => secrets::fault_of_ephemeral(&pod.spec, account),
-        _ => secrets::fault(&pod.spec, account),
+    let is_ephemeral = attributes.subresource == EPHEMERAL;
+    let fault = match is_ephemeral {
+        true => secrets::fault_of_ephemeral(&pod.spec, account),
+        false => secrets::fault(&pod.spec, account),
     };
-    fault.map_or(Ok(()), |why| Err(attributes.forbidden(why)))
+    match fault {
+        None => Ok(()),
+        // As in kube-apiserver this is a refusal without a reason.
+        Some(why) if is_ephemeral => Err(StatusError::unknown(why)),
+        Some(why) => Err(attributes.forbidden(why)),
+    }
 }
 
 /// As Go reads a boolean; what is none is false.

@@ -46,6 +46,11 @@ impl Strategy for PriorityClassStrategy {
         object.metadata.generation = 1;
     }
 
+    fn refuses_deletion(&self, name: &str) -> Option<&'static str> {
+        let is_systems = SYSTEM_CLASSES.iter().any(|(known, _)| *known == name);
+        is_systems.then_some("this is a system priority class and cannot be deleted")
+    }
+
     fn validate(&self, _context: &Context, class: &PriorityClass) -> ErrorList {
         faults::of_object(|f| {
             if class.metadata.name.starts_with(SYSTEM_PREFIX) {

@@ -41,6 +41,10 @@ enum Step {
 impl Resource {
     /// Deletes one object, trying again while others change it.
     pub(super) async fn delete(&self, target: &Target<'_>, options: &DeleteOptions) -> Result<Deleted, StatusError> {
+        let refusal = self.strategy.refuses_deletion(target.name).filter(|_| !target.unnamed);
+        if let Some(why) = refusal {
+            return Err(StatusError::forbidden(&self.group, &self.plural, target.name, why));
+        }
         let deleted = self.delete_attempts(target, options).await;
         target.reserved.end().await;
         let mut deleted = deleted?;

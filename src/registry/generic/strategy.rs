@@ -312,6 +312,11 @@ pub trait Strategy: Send + Sync + 'static {
         true
     }
 
+    /// Why nobody deletes the object of this name through its own path; `None`: whoever may deletes it.
+    fn refuses_deletion(&self, _name: &str) -> Option<&'static str> {
+        None
+    }
+
     /// What the client is told who deletes without saying how.
     fn deletion_warning(&self, _options: &DeleteOptions) -> Option<&'static str> {
         None

@@ -251,6 +251,10 @@ impl<S: Strategy<Object: Sized>> Strategy for Typed<S> {
         self.0.has_dependents()
     }
 
+    fn refuses_deletion(&self, name: &str) -> Option<&'static str> {
+        self.0.refuses_deletion(name)
+    }
+
     fn deletion_warning(&self, options: &DeleteOptions) -> Option<&'static str> {
         self.0.deletion_warning(options)
     }
