@@ -344,27 +344,60 @@ fn not_linux(f: &mut Faults<'_>, spec: &PodSpec) {
     });
 }
 
+/// What pods of Windows have none of, in the order in which it is told; of their security context where that is said.
+const NOT_OF_PODS: [(bool, &str); 15] = [
+    (true, "appArmorProfile"),
+    (true, "seLinuxOptions"),
+    (false, "hostUsers"),
+    (false, "hostPID"),
+    (false, "hostIPC"),
+    (true, "seccompProfile"),
+    (true, "fsGroup"),
+    (true, "fsGroupChangePolicy"),
+    (true, "sysctls"),
+    (false, "shareProcessNamespace"),
+    (true, "runAsUser"),
+    (true, "runAsGroup"),
+    (true, "supplementalGroups"),
+    (true, "supplementalGroupsPolicy"),
+    (true, "seLinuxChangePolicy"),
+];
+/// The same of the security context of containers.
+const NOT_OF_CONTAINERS: [&str; 10] = [
+    "appArmorProfile",
+    "seLinuxOptions",
+    "seccompProfile",
+    "capabilities",
+    "readOnlyRootFilesystem",
+    "privileged",
+    "allowPrivilegeEscalation",
+    "procMount",
+    "runAsUser",
+    "runAsGroup",
+];
+
 fn not_windows(f: &mut Faults<'_>, spec: &PodSpec) {
-    for (name, is_there) in [
-        ("hostUsers", spec.host_users.is_some()),
-        ("hostPID", spec.host_pid),
-        ("hostIPC", spec.host_ipc),
-        ("shareProcessNamespace", spec.share_process_namespace.is_some()),
-    ] {
-        if is_there {
-            f.at(name).forbidden(NOT_ON_WINDOWS);
-        }
-    }
-    if let Some(context) = spec.security_context.as_deref() {
-        for name in typed::fields_beside(context, &["windowsOptions", "runAsNonRoot"]) {
-            f.at("securityContext").at(name).forbidden(NOT_ON_WINDOWS);
+    let context = spec.security_context.as_deref();
+    let in_context: Vec<&str> = context.map_or_else(Vec::new, |context| typed::fields_beside(context, &[]));
+    let is_there = |is_of_context: bool, name: &str| match (is_of_context, name) {
+        (true, name) => in_context.contains(&name),
+        (false, "hostUsers") => spec.host_users.is_some(),
+        (false, "hostPID") => spec.host_pid,
+        (false, "hostIPC") => spec.host_ipc,
+        (false, _) => spec.share_process_namespace.is_some(),
+    };
+    for (is_of_context, name) in NOT_OF_PODS.into_iter().filter(|(of, name)| is_there(*of, name)) {
+        match is_of_context {
+            true => f.at("securityContext").at(name).forbidden(NOT_ON_WINDOWS),
+            false => f.at(name).forbidden(NOT_ON_WINDOWS),
         }
     }
     each_container(f, spec, |f, container| {
         let Some(context) = container.security_context.as_deref() else {
             return;
         };
-        for name in typed::fields_beside(context, &["windowsOptions", "runAsNonRoot"]) {
+        let set = typed::fields_beside(context, &[]);
+        for name in NOT_OF_CONTAINERS.into_iter().filter(|name| set.contains(name)) {
             f.at("securityContext").at(name).forbidden(NOT_ON_WINDOWS);
         }
     });
