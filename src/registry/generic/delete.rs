@@ -91,6 +91,11 @@ impl Resource {
         if let Step::Leave = step {
             return Ok(Attempt::Unwritten(Deleted { object, gone: false }));
         }
+        if let Step::Mark { then_remove: true } = step {
+            // Its end is admitted too, of the object as it was marked.
+            target.admit(Operation::Delete, None, Some(&*object)).await?;
+            target.validate(Operation::Delete, None, Some(&*object)).await?;
+        }
         if !matches!(step, Step::Mark { then_remove: false }) {
             self.free(target, &*object);
         }
