@@ -469,6 +469,9 @@ impl<'a> Run<'a, '_> {
                 _ => Ok(Value::Bool(true)),
             };
         }
+        if let ("or" | "orValue", [target, other]) = (function.name, arguments) {
+            return self.alternative(target, other, function.name == "orValue");
+        }
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
             values.push(self.node(argument)?);
@@ -477,6 +480,17 @@ impl<'a> Run<'a, '_> {
         match (function.code)(&values) {
             Err(Fault::NoSuchOverload) => Err(no_overload(function.name, &values)),
             result => result,
+        }
+    }
+
+    /// An optional value, or what it holds; where it holds nothing the other one, which is looked at only then. That
+    /// costs nothing.
+    fn alternative(&mut self, target: &Node, other: &Node, unwraps: bool) -> Result<Value<'a>> {
+        match self.node(target)? {
+            Value::Optional(Some(inner)) if unwraps => Ok(Value::clone(&inner)),
+            held @ Value::Optional(Some(_)) => Ok(held),
+            Value::Optional(None) => self.node(other),
+            _ => Err(Fault::NoSuchOverload),
         }
     }
 
@@ -702,7 +716,12 @@ fn cost(cost: Cost, values: &[Value<'_>]) -> u64 {
         Cost::Member => size(values.len().saturating_sub(1)),
         Cost::Compare => tenth(size(0).min(size(1))),
         Cost::Validate => tenth(size(1) + 1).saturating_mul(VALIDATE_COST),
-        Cost::Copy => size(0).saturating_add(LIST_COST + 1),
+        // Also of a list whose length is said.
+        Cost::Copy => match values.first() {
+            Some(Value::Int(length)) => u64::try_from(*length).unwrap_or_default(),
+            _ => size(0),
+        }
+        .saturating_add(LIST_COST + 1),
         Cost::Square => size(0)
             .saturating_mul(size(0))
             .saturating_mul(2)

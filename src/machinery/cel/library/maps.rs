@@ -32,7 +32,8 @@ pub(in super::super) fn map_insert<'a>(values: Vec<Value<'a>>) -> Result<'a> {
             return Err(Fault::function(format!("unsupported key type: {}", key.type_name())));
         }
         if all.iter().any(|(known, _)| known.equals(&key)) {
-            return Err(Fault::function(format!("insert failed: key {key:?} already exists")));
+            let key = key.as_str().map_or_else(|| format!("{key:?}"), str::to_owned);
+            return Err(Fault::function(format!("insert failed: key {key} already exists")));
         }
         all.push((key, value));
     }

@@ -113,15 +113,19 @@ fn negate<'a>(v: &[Value<'a>]) -> Result<'a> {
 }
 
 fn equal<'a>(v: &[Value<'a>]) -> Result<'a> {
-    match v {
-        [a, b] => Ok(Value::Bool(a.equals(b))),
-        _ => Err(Fault::NoSuchOverload),
-    }
+    equality(v).map(Value::Bool)
 }
 
 fn unequal<'a>(v: &[Value<'a>]) -> Result<'a> {
+    equality(v).map(|equal| Value::Bool(!equal))
+}
+
+/// Values of different types are different, but for those of Kubernetes' libraries, which compare with their own type
+/// and with null alone.
+fn equality(v: &[Value<'_>]) -> std::result::Result<bool, Fault> {
     match v {
-        [a, b] => Ok(Value::Bool(!a.equals(b))),
+        [Value::Opaque(_), other] if !matches!(other, Value::Opaque(_) | Value::Null) => Err(Fault::NoSuchOverload),
+        [a, b] => Ok(a.equals(b)),
         _ => Err(Fault::NoSuchOverload),
     }
 }

@@ -262,14 +262,13 @@ fn substring<'a>(v: &[Value<'a>]) -> Result<'a> {
         _ => return Err(Fault::NoSuchOverload),
     };
     let length = text.chars().count();
-    let first = place(start, length)?;
-    let last = end.map_or(Ok(length), |end| place(end, length))?;
-    if first > last {
-        let end = end.unwrap_or_default();
+    if let Some(end) = end.filter(|end| start > *end) {
         return Err(Fault::function(format!(
             "invalid substring range. start: {start}, end: {end}"
         )));
     }
+    let first = place(start, length)?;
+    let last = end.map_or(Ok(length), |end| place(end, length))?;
     let cut: String = text.chars().skip(first).take(last - first).collect();
     Ok(Value::text(cut))
 }
