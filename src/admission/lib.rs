@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use keelson_registry::admission::Scope;
 use prometheus_client::registry::Registry as MetricRegistry;
 
+pub use expressions::Mistake;
 pub use policy::{Checked, Expressions, MutatingAdmissionPolicy, ValidatingAdmissionPolicy};
 pub use webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook};
 

@@ -129,6 +129,10 @@ impl<'a> Faults<'a> {
         self.list.push(FieldError::invalid(&self.path(), value, detail));
     }
 
+    pub fn internal(&mut self, error: impl std::fmt::Display) {
+        self.list.push(FieldError::internal(&self.path(), error));
+    }
+
     pub fn forbidden(&mut self, detail: impl Into<String>) {
         self.list.push(FieldError::forbidden(&self.path(), detail));
     }

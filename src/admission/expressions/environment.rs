@@ -2,9 +2,9 @@
 
 use std::sync::OnceLock;
 
-use keelson_machinery::cel::{Environment, Type};
+use keelson_machinery::cel::{Environment, Program, Type};
 
-use super::evaluation::Compiled;
+use super::evaluation::{Compiled, Mistake};
 
 /// What an expression is about, `object`, as variables name it.
 pub(crate) const OBJECT: &str = "object";
@@ -98,8 +98,7 @@ pub(crate) fn authorizing() -> Environment {
 /// # Errors
 /// What kube-apiserver says of it.
 pub(crate) fn compile_any(environment: &Environment, source: &str) -> Compiled {
-    let program = environment.compile(source);
-    program.map_err(|error| format!("compilation failed: {error}"))
+    folded(checked(environment, source)?)
 }
 
 /// Compiles an expression that has to evaluate to one of some types.
@@ -107,14 +106,30 @@ pub(crate) fn compile_any(environment: &Environment, source: &str) -> Compiled {
 /// # Errors
 /// What kube-apiserver says of it.
 pub(crate) fn compile(environment: &Environment, source: &str, types: &[Type]) -> Compiled {
-    let program = compile_any(environment, source)?;
+    let program = checked(environment, source)?;
     let found = program.result_type();
     match types {
-        types if types.contains(found) => Ok(program),
-        [one] => Err(format!("must evaluate to {one} but got {found}")),
+        types if types.contains(found) => folded(program),
+        [one] => Err(Mistake::Invalid(format!("must evaluate to {one} but got {found}"))),
         several => {
             let shown: Vec<String> = several.iter().map(ToString::to_string).collect();
-            Err(format!("must evaluate to one of [{}] but got {found}", shown.join(" ")))
+            let shown = shown.join(" ");
+            Err(Mistake::Invalid(format!(
+                "must evaluate to one of [{shown}] but got {found}"
+            )))
         }
+    }
+}
+
+fn checked(environment: &Environment, source: &str) -> Compiled {
+    let program = environment.compile(source);
+    program.map_err(|error| Mistake::Invalid(format!("compilation failed: {error}")))
+}
+
+/// With conversions of what is written out done.
+fn folded(mut program: Program) -> Compiled {
+    match program.fold() {
+        Ok(()) => Ok(program),
+        Err(fault) => Err(Mistake::Internal(format!("program instantiation failed: {fault}"))),
     }
 }

@@ -1,6 +1,7 @@
 //! Evaluation: expressions over the objects of a request, within a budget that they share.
 
 use std::cell::Cell;
+use std::fmt;
 use std::rc::Rc;
 
 use keelson_api::core::v1::Namespace;
@@ -80,8 +81,25 @@ impl<'a> Inputs<'a> {
     }
 }
 
+/// Why an expression is no program, in the words of kube-apiserver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// It says something that has no meaning, or not the meaning that it should have.
+    Invalid(String),
+    /// It has one, and what is written out in it can't be computed.
+    Internal(String),
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mistake::Invalid(why) | Mistake::Internal(why) => f.write_str(why),
+        }
+    }
+}
+
 /// An expression; or why it does not compile.
-pub(crate) type Compiled = Result<Program, String>;
+pub(crate) type Compiled = Result<Program, Mistake>;
 
 /// What expressions of one configuration are evaluated in.
 pub(crate) struct Scope<'a> {

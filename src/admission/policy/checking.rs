@@ -8,7 +8,7 @@ use keelson_machinery::cel::{Environment, Type};
 use super::composition::Variables;
 use super::definition::{Environments, with_params};
 use super::{applied_type, patches_type};
-use crate::expressions::{authorizing, base, compile};
+use crate::expressions::{Mistake, authorizing, base, compile};
 
 /// What expressions of one policy, or of one webhook, may name. What is wrong with one is said in the words of
 /// kube-apiserver: `compilation failed: …`, or `must evaluate to …`.
@@ -21,7 +21,7 @@ pub struct Expressions {
 }
 
 /// Whether an expression may stand where it stands.
-pub type Checked = Result<(), String>;
+pub type Checked = Result<(), Mistake>;
 
 /// Expressions of one object that are compiled: each takes time while a request waits, and three bytes make one.
 const MOST: usize = 1024;
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn begins(checked: Checked, want: &str) {
-        let got = checked.err().unwrap_or_default();
+        let got = checked.err().map(|mistake| mistake.to_string()).unwrap_or_default();
         assert!(
             got.starts_with(want) && got.is_empty() == want.is_empty(),
             "{got}: {want}"
@@ -178,6 +178,10 @@ mod tests {
                 "compilation failed: ERROR: <input>:1:1: undeclared reference to 'variables'",
             ),
             (plain.validation("authorizer.path('/a').check('get').allowed()"), ""),
+            (
+                plain.validation("int('x') == 1"),
+                "program instantiation failed: type conversion error from 'string' to 'int'",
+            ),
             (plain.message("'a'"), ""),
             (plain.message("object.a"), "must evaluate to string but got dyn"),
             (

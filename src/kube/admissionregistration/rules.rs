@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use keelson_admission::{Checked, Expressions};
+use keelson_admission::{Checked, Expressions, Mistake};
 use keelson_api::admissionregistration_k8s_io::v1::{
     MatchCondition, MatchResources, NamedRuleWithOperations, Rule, RuleWithOperations,
 };
@@ -126,8 +126,10 @@ pub fn mutable(f: &mut Faults<'_>, matched: &MatchResources) {
 
 /// Tells what is wrong with an expression.
 pub fn compiles(f: &mut Faults<'_>, source: &str, checked: Checked) {
-    if let Err(why) = checked {
-        f.invalid(source, why);
+    match checked {
+        Ok(()) => {}
+        Err(Mistake::Invalid(why)) => f.invalid(source, why),
+        Err(Mistake::Internal(why)) => f.internal(why),
     }
 }
 

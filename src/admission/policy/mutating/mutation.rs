@@ -60,7 +60,7 @@ fn once<'a>(
     let scope = definition.scope(inputs.bindings(namespace), &evaluation.param);
     let (Mutation::Apply(compiled) | Mutation::Patch(compiled)) = mutation;
     if let Err(why) = compiled {
-        return Err(Failed::Policy(why.clone()));
+        return Err(Failed::Policy(why.to_string()));
     }
     let mut budget = BUDGET;
     let value = scope.evaluate(compiled, &mut budget);
