@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use keelson_api::admission_k8s_io::{v1, v1beta1};
-use keelson_machinery::json;
 use keelson_machinery::meta::v1::Status;
 use keelson_machinery::object::{Gvk, not_registered};
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::status::StatusError;
+use keelson_machinery::{json, yaml};
 use keelson_net::client::{self, document};
 
 use super::review::ReviewVersion;
@@ -46,6 +46,8 @@ impl Answer {
     /// # Errors
     /// It is no review, or not the one that was asked for.
     pub fn read(got: &client::Answer, version: ReviewVersion, uid: &str, mutates: bool) -> Result<Answer, Unusable> {
+        let read = of_yaml(got).map_err(Unusable::Unreadable)?;
+        let got = read.as_ref().unwrap_or(got);
         let named = named_kind(got, version).map_err(Unusable::Unreadable)?;
         match version {
             ReviewVersion::V1 => {
@@ -73,6 +75,20 @@ impl Answer {
         };
         StatusError::from_status(&status)
     }
+}
+
+/// An answer in YAML as one in JSON, whatever it calls itself; `None`: it looks like JSON, or is empty.
+fn of_yaml(got: &client::Answer) -> Result<Option<client::Answer>, String> {
+    let text = got.body.trim_ascii_start();
+    if text.is_empty() || text.starts_with(b"{") {
+        return Ok(None);
+    }
+    let json = yaml::to_json(&got.body).map_err(|error| error.to_string())?;
+    Ok(Some(client::Answer {
+        status: got.status,
+        headers: got.headers.clone(),
+        body: json.into(),
+    }))
 }
 
 fn absent() -> String {
@@ -215,6 +231,23 @@ mod tests {
         ] {
             assert_eq!(fault(body, false), Unusable::Unreadable(want.to_owned()), "{body}");
         }
+    }
+
+    #[test]
+    fn answers_may_be_yaml() {
+        let answer = "apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\n\
+            response: {uid: u, allowed: true, warnings: [careful]}\n";
+        let answer = read(answer, ReviewVersion::V1, false).unwrap();
+        assert!(answer.allowed);
+        assert_eq!(answer.warnings, ["careful"]);
+        let Unusable::Unreadable(why) = fault("a: [", false) else {
+            unreachable!("it can't be read");
+        };
+        assert!(why.starts_with("yaml: "), "{why}");
+        let Unusable::Unreadable(why) = fault("no review", false) else {
+            unreachable!("it can't be read");
+        };
+        assert!(why.contains("cannot unmarshal string"), "{why}");
     }
 
     #[test]
