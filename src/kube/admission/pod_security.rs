@@ -7,6 +7,8 @@ mod configuration;
 mod existing;
 mod policy;
 mod restricted;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

@@ -88,6 +88,13 @@ impl Server {
         self.folder.path()
     }
 
+    /// Kills it, and gives the folder for another start.
+    pub fn kill(mut self) -> TempDir {
+        self.child.kill().unwrap();
+        wait(&mut self.child);
+        std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap())
+    }
+
     /// Sends SIGTERM and waits for the end: its status, the time it took, and the folder for another start.
     pub fn terminate(mut self) -> (ExitStatus, Duration, TempDir) {
         let begin = Instant::now();
