@@ -26,8 +26,8 @@ pub type Checked = Result<(), Mistake>;
 /// Expressions of one object that are compiled: each takes time while a request waits, and three bytes make one.
 const MOST: usize = 1024;
 
-fn too_many() -> String {
-    format!("compilation failed: more than {MOST} expressions")
+fn too_many() -> Mistake {
+    Mistake::Invalid(format!("compilation failed: more than {MOST} expressions"))
 }
 
 impl Expressions {
@@ -143,6 +143,8 @@ mod tests {
         );
     }
 
+    const TOO_MANY: &str = "compilation failed: more than 1024 expressions";
+
     #[test]
     fn so_many_expressions_of_an_object_are_compiled() {
         let one = |n| Variable {
@@ -152,11 +154,11 @@ mod tests {
         let all: Vec<Variable> = (0..=MOST).map(one).collect();
         let full = Expressions::new(false, Some(&all));
         assert_eq!(full.variable(MOST - 1), Ok(()));
-        begins(full.variable(MOST), &too_many());
-        begins(full.validation("true"), &too_many());
+        begins(full.variable(MOST), TOO_MANY);
+        begins(full.validation("true"), TOO_MANY);
         let few = Expressions::new(false, Some(&all[..MOST - 1]));
         assert_eq!(few.validation("true"), Ok(()));
-        begins(few.validation("true"), &too_many());
+        begins(few.validation("true"), TOO_MANY);
     }
 
     #[test]

@@ -55,14 +55,10 @@ pub fn register(code: &mut KindCode) {
 /// The rules of quotas.
 struct ResourceQuotaStrategy;
 
-/// What can be requested and limited.
-const BOUNDED: [&str; 4] = ["cpu", "memory", "storage", "ephemeral-storage"];
-/// Of these, requests may be said without the word.
-const BARE: [&str; 2] = ["cpu", "memory"];
-
 impl Strategy for ResourceQuotaStrategy {
     type Object = ResourceQuota;
 
+    /// More is requested than there may be of limits.
     fn warnings(&self, new: &ResourceQuota, old: Option<&ResourceQuota>) -> Vec<String> {
         match old {
             None => REQUESTED
@@ -78,25 +74,6 @@ impl Strategy for ResourceQuotaStrategy {
             check(&mut f.at("spec"), &quota.spec);
             status(f, &quota.status);
         })
-    }
-
-    /// More is requested than there may be of limits.
-    fn warnings(&self, new: &ResourceQuota, old: Option<&ResourceQuota>) -> Vec<String> {
-        let hard = &new.spec.hard;
-        let warn = |name: &&str| {
-            let (requests, limits) = (format!("requests.{name}"), format!("limits.{name}"));
-            let bare = (*name).to_owned();
-            let said = hard.get_key_value(&requests);
-            let (name, request) = said.or_else(|| hard.get_key_value(&bare).filter(|_| BARE.contains(&&*bare)))?;
-            let limit = hard.get(&limits).filter(|limit| request > *limit)?;
-            Some(format!(
-                "ResourceQuota {name} ({request}) should be less than {limits} ({limit})"
-            ))
-        };
-        match old {
-            None => BOUNDED.iter().filter_map(warn).collect(),
-            Some(_) => Vec::new(),
-        }
     }
 
     /// What a quota counts stays, in whatever order it is said.

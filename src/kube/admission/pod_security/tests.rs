@@ -42,7 +42,7 @@ async fn no_path_of_a_pod_leads_around_the_level_of_its_namespace() {
     namespaces.update("default", level("baseline")).await.unwrap();
 
     let refused = |done: Result<Pod, keelson_machinery::status::StatusError>| {
-        let error = done.unwrap_err();
+        let error = done.err().unwrap();
         assert_eq!(error.code, 403, "{}", error.message);
         assert!(
             error.message.contains("violates PodSecurity \"baseline:latest\""),
@@ -76,6 +76,6 @@ async fn no_path_of_a_pod_leads_around_the_level_of_its_namespace() {
     let label = |pod: &mut Pod| drop(pod.metadata.labels.insert("a".to_owned(), "b".to_owned()));
     pods.update("untouched", label).await.unwrap();
     // Nobody takes a level for one that it is not.
-    let error = namespaces.update("default", level("Privileged")).await.unwrap_err();
+    let error = namespaces.update("default", level("Privileged")).await.err().unwrap();
     assert_eq!(error.code, 422, "{}", error.message);
 }
