@@ -37,7 +37,12 @@ impl EncryptionFile {
     /// # Errors
     /// All that [`EncryptionFileError`] has.
     pub fn read(path: &Path) -> Result<Configuration, EncryptionFileError> {
-        configuration::read(&read_file(path)?)
+        let configuration = configuration::read(&read_file(path)?)?;
+        let needs_service = configuration.services().next().is_some();
+        match needs_service && !keelson_storage::HAS_KMS {
+            true => Err(EncryptionFileError::WithoutServices),
+            false => Ok(configuration),
+        }
     }
 }
 

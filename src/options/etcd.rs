@@ -241,6 +241,10 @@ pub(super) fn connection(
     if servers.is_empty() {
         return Err(OptionError::flag(flag, "must be specified"));
     }
+    if !keelson_storage::HAS_ETCD {
+        let why = "this program was built without etcd: turn on the feature `etcd` of the crate keelson";
+        return Err(OptionError::flag(flag, why));
+    }
     for server in &servers {
         check_url(flag, server)?;
     }

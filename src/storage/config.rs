@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::embedded::EmbeddedStore;
-use crate::etcd::{EtcdConfig, EtcdStore};
+#[cfg(feature = "etcd")]
+use crate::etcd::EtcdStore;
 use crate::memory::MemoryStore;
-use crate::{HistoryLimits, Store, StoreError};
+use crate::{EtcdConfig, HistoryLimits, Store, StoreError};
 
 /// Which store to open, and where.
 #[derive(Clone, Debug)]
@@ -24,6 +25,11 @@ pub async fn open(config: StoreConfig) -> Result<Arc<dyn Store>, StoreError> {
     match config {
         StoreConfig::Memory { history } => Ok(Arc::new(MemoryStore::new(history)?)),
         StoreConfig::Embedded { dir, history } => Ok(Arc::new(EmbeddedStore::open(&dir, history)?)),
+        #[cfg(feature = "etcd")]
         StoreConfig::Etcd(config) => Ok(Arc::new(EtcdStore::connect(&config).await?)),
+        #[cfg(not(feature = "etcd"))]
+        StoreConfig::Etcd(_) => Err(StoreError::Unavailable(
+            "etcd: this program was built without it".to_owned(),
+        )),
     }
 }

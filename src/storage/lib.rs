@@ -8,7 +8,9 @@ mod config;
 pub mod embedded;
 pub mod encryption;
 mod entry;
+#[cfg(feature = "etcd")]
 pub mod etcd;
+mod etcd_config;
 mod lease_pool;
 mod limits;
 mod maintenance;
@@ -23,11 +25,16 @@ mod timeline;
 pub use clock::{Clock, SystemClock};
 pub use config::{StoreConfig, open};
 pub use entry::{Entry, Version};
-pub use etcd::EtcdConfig;
+pub use etcd_config::EtcdConfig;
 pub use limits::HistoryLimits;
 pub use mvcc::Snapshot;
 pub use store::*;
 pub use timeline::{Epoch, Position, Timeline};
+
+/// Whether the store in etcd is built in (feature `etcd`).
+pub const HAS_ETCD: bool = cfg!(feature = "etcd");
+/// Whether key management services can be called (feature `kms`).
+pub const HAS_KMS: bool = cfg!(feature = "kms");
 
 #[cfg(test)]
 mod tests;

@@ -33,6 +33,11 @@ pub enum EncryptionFileError {
     /// It is of another kind, or has fields that are wrong or unknown.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
+    /// It names key management services, which the program can't call.
+    #[error(
+        "this program was built without key management services: turn on the feature `kms` of the crate keelson"
+    )]
+    WithoutServices,
     /// Values that make no sense; each text names the field.
     #[error("{}", aggregate(.0))]
     Invalid(Vec<String>),

@@ -15,7 +15,10 @@ use super::aes_gcm::AesGcm;
 use super::chain::{Chain, Link};
 use super::config::{Configuration, Key, Provider};
 use super::identity::Identity;
+#[cfg(feature = "kms")]
 use super::kms::{Service, ServiceError};
+#[cfg(not(feature = "kms"))]
+use super::no_kms::{Service, ServiceError};
 use super::secretbox::Secretbox;
 use super::{Opened, Secret, TransformError, Transformer, resources};
 

@@ -17,7 +17,10 @@ mod seeded;
 mod tests;
 mod transformer;
 
+#[cfg(feature = "kms")]
 pub mod kms;
+#[cfg(not(feature = "kms"))]
+mod no_kms;
 pub mod resources;
 
 pub use config::{Configuration, Key, Kms, Provider, Rule};

@@ -6,7 +6,6 @@
 pub(crate) mod api;
 pub(crate) mod calls;
 mod compactor;
-mod config;
 pub(crate) mod connect;
 mod convert;
 mod grpc;
@@ -22,8 +21,6 @@ mod tests;
 mod watch;
 pub(crate) mod witness;
 
-pub use config::EtcdConfig;
-
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -38,8 +35,8 @@ use self::reads::Reads;
 use self::watch::Signal;
 use crate::lease_pool::LeasePool;
 use crate::{
-    Clock, Entry, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Position, Recent, Revision,
-    Snapshot, Store, StoreError, SystemClock, Timeline, WatchStream, Write, Written,
+    Clock, Entry, EtcdConfig, Event, Expect, Got, HistoryLimits, LeaseId, ListOptions, Listed, Position, Recent,
+    Revision, Snapshot, Store, StoreError, SystemClock, Timeline, WatchStream, Write, Written,
 };
 
 /// History of a mirror beyond this many bytes is cut to half of it.

@@ -4,6 +4,10 @@
 //! that objects keep their resource versions; etcd counts its own.
 
 mod bolt;
+#[cfg(feature = "etcd")]
+mod etcd;
+#[cfg(not(feature = "etcd"))]
+#[path = "no_etcd.rs"]
 mod etcd;
 mod snapshot;
 #[cfg(test)]
