@@ -25,6 +25,9 @@ use keelson_options::{AuthorizationSettings, OptionError};
 /// How often the file is looked at.
 const LOOK: Duration = Duration::from_secs(10);
 
+const WITHOUT_ROLES: &str = "mode RBAC needs roles, and this server has none: leave it out (administrators may do \
+    everything then, others read what the server says of itself), take ABAC or Webhook, or add `.rbac()` to the server";
+
 type Chain = Vec<Arc<dyn Authorizer>>;
 
 /// What authorizers are made of. Those that follow objects are made once, and stay when the configuration changes.
@@ -32,6 +35,8 @@ struct Parts {
     roles: Option<Arc<Rbac>>,
     node: Option<Arc<NodeAuthorizer>>,
     policies: Option<Arc<Abac>>,
+    /// Nobody said who decides.
+    by_default: bool,
     egress: Egress,
     metrics: AuthorizationMetrics,
 }
@@ -46,7 +51,8 @@ impl Parts {
                 AuthorizerKind::AlwaysDeny => Arc::new(AlwaysDeny),
                 AuthorizerKind::Rbac => match &self.roles {
                     Some(roles) => roles.clone(),
-                    None => Arc::new(DefaultRoles),
+                    None if self.by_default => Arc::new(DefaultRoles),
+                    None => return Err(WITHOUT_ROLES.to_owned()),
                 },
                 AuthorizerKind::Abac => self.policies.clone().ok_or("ABAC needs --authorization-policy-file")?,
                 AuthorizerKind::Webhook => {
@@ -55,8 +61,7 @@ impl Parts {
                 }
                 AuthorizerKind::Node => match &self.node {
                     Some(node) => node.clone(),
-                    // A server without the kinds of Kubernetes has no nodes.
-                    None => continue,
+                    None => return Err("mode Node needs nodes, and this server has none: leave it out".to_owned()),
                 },
             };
             chain.push(Arc::new(Labeled::new(one.kind.name(), authorizer)));
@@ -92,6 +97,15 @@ fn connect(configuration: &WebhookConfiguration, egress: &Egress) -> Result<Webh
     Webhook::of(file, configuration.timeout, Backoff::WEBHOOK)
 }
 
+/// What a server has that authorizers look at.
+#[derive(Default)]
+pub(crate) struct Authorized {
+    /// Roles, as objects.
+    pub roles: Option<Arc<Rbac>>,
+    /// Nodes, and what leads to them.
+    pub has_nodes: bool,
+}
+
 /// The authorizers, and the file that may change them.
 pub(crate) struct Authorizers {
     pub authorization: Authorization,
@@ -100,15 +114,15 @@ pub(crate) struct Authorizers {
 }
 
 impl Authorizers {
-    /// `roles`: those of a server that has roles as objects.
     pub(crate) fn new(
         settings: &AuthorizationSettings,
         egress: &Egress,
-        roles: Option<Arc<Rbac>>,
+        about: Authorized,
     ) -> Result<Authorizers, OptionError> {
+        let Authorized { roles, has_nodes } = about;
         let has_node = settings.has(AuthorizerKind::Node);
         // A file that changes may want what it does not want yet.
-        let node = match roles.is_some() && (has_node || settings.file.is_some()) {
+        let node = match has_nodes && (has_node || settings.file.is_some()) {
             true => Some(node_authorizer()?),
             false => None,
         };
@@ -117,6 +131,7 @@ impl Authorizers {
             roles: roles.clone(),
             node,
             policies: settings.policies.clone(),
+            by_default: settings.by_default,
             egress: egress.clone(),
             metrics: metrics.clone(),
         };
@@ -218,8 +233,9 @@ mod tests {
             configuration: AuthorizationConfiguration::read(deny.as_bytes()).unwrap(),
             file: Some((file.path().to_owned(), deny.into_bytes())),
             policies: None,
+            by_default: false,
         };
-        let authorizers = Authorizers::new(&settings, &Egress::default(), None).unwrap();
+        let authorizers = Authorizers::new(&settings, &Egress::default(), Authorized::default()).unwrap();
         let authorization = authorizers.authorization.clone();
         let file = authorizers.file().unwrap();
         assert!(!allowed(&authorization).await);
@@ -247,6 +263,38 @@ mod tests {
         assert!(allowed(&authorization).await);
     }
 
+    #[tokio::test]
+    async fn modes_need_what_they_look_at() {
+        let of = |kind: AuthorizerKind, by_default| AuthorizationSettings {
+            configuration: AuthorizationConfiguration {
+                authorizers: vec![AuthorizerConfiguration {
+                    kind,
+                    name: kind.name().to_lowercase(),
+                    webhook: None,
+                }],
+            },
+            file: None,
+            policies: None,
+            by_default,
+        };
+        let made = |settings: &AuthorizationSettings| {
+            let made = Authorizers::new(settings, &Egress::default(), Authorized::default());
+            made.map(|_| ()).map_err(|error| error.to_string())
+        };
+        let flags = "--authorization-mode, --authorization-config";
+        assert_eq!(made(&of(AuthorizerKind::Rbac, true)), Ok(()));
+        assert_eq!(
+            made(&of(AuthorizerKind::Rbac, false)),
+            Err(format!("{flags}: {WITHOUT_ROLES}"))
+        );
+        assert_eq!(
+            made(&of(AuthorizerKind::Node, false)),
+            Err(format!(
+                "{flags}: mode Node needs nodes, and this server has none: leave it out"
+            ))
+        );
+    }
+
     #[test]
     fn a_webhook_needs_its_kubeconfig() {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -259,8 +307,9 @@ mod tests {
             configuration: AuthorizationConfiguration::read(list(&webhook).as_bytes()).unwrap(),
             file: None,
             policies: None,
+            by_default: false,
         };
-        let error = Authorizers::new(&settings, &Egress::default(), None)
+        let error = Authorizers::new(&settings, &Egress::default(), Authorized::default())
             .err()
             .unwrap()
             .to_string();

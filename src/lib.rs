@@ -10,6 +10,7 @@ pub mod testing;
 
 mod authentication;
 mod authorization;
+mod built_in;
 mod certificates;
 mod crd;
 mod logging;

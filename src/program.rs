@@ -8,7 +8,6 @@ use std::time::SystemTime;
 
 use keelson_access::authn::Authentication;
 use keelson_access::authz::Authorization;
-use keelson_access::authz::rbac::Rbac;
 use keelson_access::flowcontrol::spec::ReadFlowControl;
 use keelson_base::env::{SystemClock, SystemEntropy};
 use keelson_machinery::scheme::Scheme;
@@ -19,21 +18,19 @@ use keelson_registry::controller::Controller;
 use keelson_registry::{KindCode, Placement, StoreOverride};
 use keelson_server::admission;
 use keelson_server::audit::{Audit, AuditError};
-use keelson_server::server::{
-    AccessConfig, Config, Hook, ResourceConfig, Running, ServerError, ShowMetrics, StorageConfig, start,
-};
+use keelson_server::server::{AccessConfig, Config, Hook, ResourceConfig, Running, ServerError, StorageConfig, start};
 use keelson_storage::encryption::{Encryption, RELOAD_INTERVAL};
 use keelson_storage::{Store, StoreConfig};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::LocalSet;
 
-use crate::authorization::Authorizers;
+use crate::authorization::{Authorized, Authorizers};
 use crate::certificates::Certificates;
 use crate::crd;
 use crate::plugins::switched;
 use crate::stored::Kinds;
 use crate::{authentication, logging, version};
-use keelson_kube::{CodeOptions, coordination};
+use keelson_kube::{BuiltIn, CodeOptions};
 use keelson_options::provision::{Credentials, provision};
 use keelson_options::{EncryptionFile, Invocation, OptionError, PlacementSettings, Settings, StoreCommand, parse};
 
@@ -50,14 +47,16 @@ use keelson_options::{EncryptionFile, Invocation, OptionError, PlacementSettings
 pub struct Server {
     name: &'static str,
     about: &'static str,
-    schemes: Vec<&'static Scheme>,
-    code: KindCode,
-    hooks: Vec<Hook>,
+    pub(crate) schemes: Vec<&'static Scheme>,
+    pub(crate) code: KindCode,
+    pub(crate) hooks: Vec<Hook>,
     plugins: Vec<Arc<dyn Plugin>>,
     /// Serves the kinds of Kubernetes itself.
-    kubernetes: bool,
+    pub(crate) kubernetes: bool,
+    /// Of those some, beside its own.
+    pub(crate) built_in: Vec<BuiltIn>,
     /// Controllers run, on one server where several share a store.
-    elects: bool,
+    pub(crate) elects: bool,
 }
 
 impl Server {
@@ -71,6 +70,7 @@ impl Server {
             hooks: Vec::new(),
             plugins: Vec::new(),
             kubernetes: false,
+            built_in: Vec::new(),
             elects: false,
         }
     }
@@ -148,11 +148,11 @@ impl Server {
         let options = match parse(self.name, self.about, arguments)? {
             Invocation::Serve(options) => options,
             Invocation::Help(text) => return print(&text),
-            Invocation::Crd(command) => return print(&crd::run(&command, &self.schemes)?),
+            Invocation::Crd(command) => return print(&crd::run(&command, &self.schemes())?),
             Invocation::Store(command) => return self.store(&command),
             Invocation::Version => return print(&format!("{}\n", version::line(self.name))),
         };
-        let settings = options.complete(self.name, &self.schemes, |name| std::env::var(name).ok())?;
+        let settings = options.complete(self.name, &self.schemes(), |name| std::env::var(name).ok())?;
         logging::start(settings.log, self.name);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -171,19 +171,11 @@ impl Server {
 
     /// What it would serve, with the code that objects are read by.
     fn kinds(mut self) -> Kinds {
-        if self.kubernetes {
-            self.add_code(&CodeOptions::default());
-        }
+        self.register_built_in(&CodeOptions::default());
         Kinds {
-            schemes: self.schemes,
+            schemes: self.schemes(),
             code: self.code,
         }
-    }
-
-    /// The code of Kubernetes' own kinds and of definitions of custom resources.
-    fn add_code(&mut self, options: &CodeOptions) {
-        self.code.merge(keelson_kube::code(options));
-        self.code.merge(keelson_extensions::code());
     }
 
     async fn serve(self, settings: &Settings) -> Result<(), OptionError> {
@@ -212,8 +204,11 @@ impl Server {
         };
         let certificates = Certificates::load(settings, &credentials)?;
         let authenticators = authentication::authentication(settings, &credentials, &certificates)?;
-        let roles = self.kubernetes.then(|| Arc::new(Rbac::new(keelson_kube::rbac::Reader)));
-        let authorizers = Authorizers::new(&settings.authorization, &settings.egress, roles)?;
+        let about = Authorized {
+            roles: self.roles(),
+            has_nodes: self.kubernetes,
+        };
+        let authorizers = Authorizers::new(&settings.authorization, &settings.egress, about)?;
         let access = Access {
             authentication: authenticators.authentication.clone(),
             authorization: authorizers.authorization.clone(),
@@ -232,22 +227,9 @@ impl Server {
     /// What these arguments ask for, if that is to serve.
     pub(crate) fn settings(&self, arguments: Vec<OsString>) -> Result<Settings, OptionError> {
         match parse(self.name, self.about, arguments)? {
-            Invocation::Serve(options) => options.complete(self.name, &self.schemes, |name| std::env::var(name).ok()),
+            Invocation::Serve(options) => options.complete(self.name, &self.schemes(), |name| std::env::var(name).ok()),
             _ => Err(OptionError::CommandLine("these arguments ask for no server".to_owned())),
         }
-    }
-
-    /// Adds what kube-apiserver has beside the generic server; shows what that counts.
-    fn add_kubernetes(&mut self, settings: &Settings, credentials: &Credentials) -> Vec<ShowMetrics> {
-        self.add_code(&CodeOptions {
-            event_time_to_live: settings.kubernetes.event_time_to_live,
-            services: settings.services(),
-        });
-        let hooks = keelson_kube::bootstrap::hooks(&settings.bootstrap(&credentials.client_ca_pem));
-        let conversions = keelson_extensions::ConversionMetrics::default();
-        let extensions = keelson_extensions::hooks(settings.egress.cluster.clone(), conversions.clone());
-        self.hooks.splice(0..0, hooks.into_iter().chain(extensions));
-        vec![Box::new(move |registry| conversions.register(registry))]
     }
 
     fn config(
@@ -258,14 +240,7 @@ impl Server {
         access: Access,
         stored: Stored,
     ) -> Result<Config, OptionError> {
-        let metrics = match self.kubernetes {
-            true => self.add_kubernetes(settings, credentials),
-            false => Vec::new(),
-        };
-        if self.elects && stored.store.is_shared() && !coordination::is_among(&self.schemes) {
-            self.schemes.push(coordination::scheme());
-            coordination::register(&mut self.code);
-        }
+        let metrics = self.install_built_in(settings, credentials, stored.store.is_shared());
         let mut plugins = match self.kubernetes {
             true => keelson_kube::admission::plugins(&settings.egress),
             false => admission::plugins(),
@@ -277,7 +252,7 @@ impl Server {
             .then(|| Box::new(keelson_kube::flowcontrol::Reader) as Box<dyn ReadFlowControl>);
         Ok(Config {
             resources: ResourceConfig {
-                schemes: self.schemes,
+                schemes: self.schemes(),
                 code: self.code,
                 runtime: settings.runtime.clone(),
                 admission,

@@ -12,6 +12,7 @@ mod authorization;
 pub mod autoscaling;
 mod batch;
 pub mod bootstrap;
+pub mod builtin;
 mod cells;
 mod certificates;
 mod cidr;
@@ -40,6 +41,7 @@ mod typed;
 mod versions;
 
 pub use bootstrap::node_rules;
+pub use builtin::BuiltIn;
 pub use core::ServiceOptions;
 pub use core::new_pod_faults;
 pub use core::node_graph::Reader as NodeGraph;

@@ -25,7 +25,8 @@ const UNAUTHORIZED_TTL: Duration = Duration::from_secs(30);
 #[command(next_help_heading = SECTION)]
 pub struct Authorization {
     /// The authorizers, asked in this order: AlwaysAllow, AlwaysDeny, ABAC, Webhook, RBAC or Node. Members of
-    /// system:masters may do everything under any of them but AlwaysDeny alone. Default: RBAC.
+    /// system:masters may do everything under any of them but AlwaysDeny alone. Default: RBAC; on a server without roles,
+    /// only those members may do what is not open to everybody.
     #[arg(long, value_name = "strings", value_delimiter = ',')]
     pub authorization_mode: Option<Vec<String>>,
 
@@ -65,6 +66,8 @@ pub struct AuthorizationSettings {
     pub file: Option<(PathBuf, Vec<u8>)>,
     /// The policies of ABAC.
     pub policies: Option<Arc<Abac>>,
+    /// Neither flag nor file says it.
+    pub by_default: bool,
 }
 
 impl AuthorizationSettings {
@@ -100,6 +103,7 @@ impl Authorization {
             },
             configuration,
             file: Some((path.to_owned(), text)),
+            by_default: false,
         })
     }
 
@@ -124,6 +128,7 @@ impl Authorization {
             },
             file: None,
             policies: self.policies(&kinds)?,
+            by_default: self.authorization_mode.is_none(),
         })
     }
 

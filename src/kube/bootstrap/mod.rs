@@ -92,7 +92,7 @@ pub fn hooks(setting: &Setting) -> Vec<Hook> {
     });
     let mut hooks = Vec::from_iter(flow_control.then_some(consumer));
     hooks.extend([
-        hook("start-system-namespaces-controller", system_namespaces::run),
+        namespaces(),
         hook("start-cluster-authentication-info-controller", move |context| {
             authentication_info::run(context, info)
         }),
@@ -106,7 +106,7 @@ pub fn hooks(setting: &Setting) -> Vec<Hook> {
             service_repair::run(context, ports)
         }),
     ]);
-    hooks.extend(roles.then(|| hook("rbac/bootstrap-roles", roles::run)));
+    hooks.extend(roles.then(default_roles));
     hooks.extend([
         hook("scheduling/bootstrap-system-priority-classes", priority_classes::run),
         hook("priority-and-fairness-config-producer", |context| {
@@ -120,6 +120,16 @@ pub fn hooks(setting: &Setting) -> Vec<Hook> {
         }),
     ]);
     hooks
+}
+
+/// Makes the namespaces that a server cannot be without, and looks after them.
+pub(crate) fn namespaces() -> Hook {
+    hook("start-system-namespaces-controller", system_namespaces::run)
+}
+
+/// Makes the default roles and bindings.
+pub(crate) fn default_roles() -> Hook {
+    hook("rbac/bootstrap-roles", roles::run)
 }
 
 fn hook<F: Future<Output = Result<(), String>> + 'static>(

@@ -3,33 +3,15 @@
 mod lease;
 mod lease_candidate;
 
-use std::sync::LazyLock;
-
 use keelson_machinery::scheme::Scheme;
 use keelson_registry::KindCode;
 
-const GROUP: &str = "coordination.k8s.io";
+pub(crate) const GROUP: &str = "coordination.k8s.io";
 
 /// Registers the rules of this group.
 pub fn register(code: &mut KindCode) {
     lease::register(code);
     lease_candidate::register(code);
-}
-
-/// The kinds of this group alone, for servers of other kinds that elect a leader among them.
-pub fn scheme() -> &'static Scheme {
-    static ALONE: LazyLock<Scheme> = LazyLock::new(|| {
-        let all = &keelson_api::SCHEME;
-        let own = all.groups.iter().position(|group| group.name == GROUP);
-        Scheme {
-            groups: own.and_then(|place| all.groups.get(place..=place)).unwrap_or_default(),
-            types: &[],
-            definitions: all.definitions,
-            name_description: all.name_description,
-            creation_description: all.creation_description,
-        }
-    });
-    &ALONE
 }
 
 /// Whether one of these has the group.
@@ -41,11 +23,13 @@ pub fn is_among(schemes: &[&'static Scheme]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builtin::{self, BuiltIn};
 
     #[test]
     fn leases_stand_alone() {
-        let names: Vec<_> = scheme().groups.iter().map(|group| group.name).collect();
+        let alone = builtin::scheme(&[BuiltIn::Leases]);
+        let names: Vec<_> = alone.groups.iter().map(|group| group.name).collect();
         assert_eq!(names, [GROUP]);
-        assert!(is_among(&[scheme()]) && !is_among(&[]));
+        assert!(is_among(&[alone]) && !is_among(&[]));
     }
 }

@@ -6,6 +6,7 @@ pub mod endpoints;
 pub mod event;
 pub mod limit_range;
 pub mod namespace;
+pub mod namespace_finalizer;
 pub mod node;
 pub mod node_graph;
 pub mod persistent_volume;

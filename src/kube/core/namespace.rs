@@ -11,7 +11,7 @@ use crate::cells;
 /// Holds the name, so that selectors can name a namespace.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 /// Stands in the spec of every namespace until what is in it is gone.
-const FINALIZER: &str = "kubernetes";
+pub(super) const FINALIZER: &str = "kubernetes";
 /// Finalizers that need no domain.
 const STANDARD_FINALIZERS: [&str; 3] = [FINALIZER, "orphan", "foregroundDeletion"];
 

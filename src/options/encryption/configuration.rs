@@ -34,9 +34,7 @@ pub enum EncryptionFileError {
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
     /// It names key management services, which the program can't call.
-    #[error(
-        "this program was built without key management services: turn on the feature `kms` of the crate keelson"
-    )]
+    #[error("this program was built without key management services: turn on the feature `kms` of the crate keelson")]
     WithoutServices,
     /// Values that make no sense; each text names the field.
     #[error("{}", aggregate(.0))]
