@@ -31,6 +31,7 @@ pub mod provision;
 mod secure_serving;
 mod settings;
 mod store_command;
+mod store_help;
 mod store_transfer;
 mod token_file;
 mod values;

@@ -15,37 +15,6 @@ use super::data_folder::{DataFolder, absolute};
 use super::etcd::store_folder;
 use super::store_transfer::{Carry, End};
 
-const HELP: &str = "\
-Works on the embedded store of a data folder that no server uses at the moment.
-
-Usage:
-  {program} store check [FILE]       reads everything, of the store or of a snapshot, and compares it with its checksums;
-                                     of the store, every object of this program's kinds is decoded
-  {program} store migrate            writes every object of this program's kinds as it is stored today, where it is stored
-                                     otherwise: in another version, in another form; it can be interrupted and begun again
-  {program} store repair             mends what only proves that nothing is missing, where everything is there; says what
-                                     it did, and keeps the files as they were in a folder beside them
-  {program} store compact            forgets history and gives unused space back
-  {program} store snapshot FILE      copies the store into a new file
-  {program} store restore FILE       makes the store of a folder that has none from a snapshot; with --force, the files
-                                     of a store that is there, damaged or not, are kept in a folder beside the new one
-  {program} store import --from URL  makes the store from what etcd holds; with its revisions, so that objects keep their
-                                     resource versions. Instead of a URL (or several, with commas between) it takes the
-                                     file of a snapshot made by etcdctl snapshot save.
-  {program} store export --to URL    puts everything that the store holds into etcd
-
-Keys and values are carried byte by byte, encrypted or not. Stop the servers that write to the source before.
-
-  --data-dir string        The data folder.
-  --etcd-prefix string     What the keys that are carried begin with. Default: /registry.
-  --etcd-cafile string     A PEM file of the authorities that etcd's certificates are checked against.
-  --etcd-certfile string   A PEM file of the client certificate shown to etcd.
-  --etcd-keyfile string    A PEM file of that certificate's key.
-  --force                  restore: the folder may hold a store.
-  --accept-loss            repair: what is missing is given up; each key is named.
-  --overwrite              The target may hold keys: a store is replaced, in etcd the same keys are overwritten.
-";
-
 #[derive(clap::Parser, Debug)]
 #[command(
     disable_help_flag = true,
@@ -150,7 +119,7 @@ pub(super) fn parse(
         .and_then(|matches| Arguments::from_arg_matches(&matches))
         .map_err(|error| Err(OptionError::from_clap(program, &error)))?;
     if given.help {
-        return Err(Ok(HELP.replace("{program}", program)));
+        return Err(Ok(super::store_help::text(program, given.action.as_deref())));
     }
     let data_dir = given.data_folder.folder(program, lookup).map_err(Err)?;
     Ok(StoreCommand {
@@ -172,10 +141,11 @@ fn action(given: &Arguments) -> Result<Action, OptionError> {
         }
     }
     for (flag, given, of) in [
-        ("--force", given.force, "restore"),
-        ("--accept-loss", given.accept_loss, "repair"),
+        ("--force", given.force, &["restore"][..]),
+        ("--accept-loss", given.accept_loss, &["repair"]),
+        ("--overwrite", given.overwrite, &["restore", "import", "export"]),
     ] {
-        if let Some(name) = action.filter(|name| given && *name != of) {
+        if let Some(name) = action.filter(|name| given && !of.contains(name)) {
             return Err(usage(&format!("{name} takes no {flag}")));
         }
     }
@@ -189,7 +159,7 @@ fn action(given: &Arguments) -> Result<Action, OptionError> {
         (Some("snapshot"), Some(file)) => Action::Snapshot(file),
         (Some("restore"), Some(file)) => Action::Restore {
             file,
-            force: given.force,
+            force: given.force || given.overwrite,
         },
         (Some("import"), None) => Action::Import(carry(given, "--from", given.from.as_deref())?),
         (Some("export"), None) => Action::Export(carry(given, "--to", given.to.as_deref())?),
@@ -245,7 +215,9 @@ impl StoreCommand {
     pub fn run(&self) -> Result<String, OptionError> {
         let folder = self.folder.display();
         let done = match &self.action {
-            Action::Check(None) | Action::Migrate => {
+            Action::Check(None) => offline::check(&self.folder)
+                .map(|report| format!("{folder} is whole: {}{}", line(&report), explained(&report))),
+            Action::Migrate => {
                 offline::check(&self.folder).map(|report| format!("{folder} is whole: {}", line(&report)))
             }
             Action::Check(Some(file)) => {
@@ -296,6 +268,22 @@ pub(super) fn line(report: &Report) -> String {
     )
 }
 
+/// Why the folder is larger than what it holds.
+fn explained(report: &Report) -> String {
+    let unused = match report.unused_bytes {
+        0 => String::new(),
+        bytes => format!(
+            "\n{bytes} of them hold nothing: they are used again, and given back once they are more than half of the \
+             file, or by `store compact`"
+        ),
+    };
+    let reserve = match report.reserve_bytes {
+        0 => String::new(),
+        bytes => format!("\n{bytes} more are in reserve, so that objects can be deleted when the disk is full"),
+    };
+    format!("{unused}{reserve}")
+}
+
 fn size(report: &Report) -> String {
     format!("{} bytes on disk", report.file_bytes)
 }
@@ -321,7 +309,11 @@ mod tests {
         assert_eq!(read(&["check"]), Ok(Action::Check(None)));
         assert_eq!(read(&["check", "/x"]), Ok(Action::Check(Some("/x".into()))));
         assert_eq!(read(&["snapshot", "/x"]), Ok(Action::Snapshot("/x".into())));
-        for (force, arguments) in [(false, &["restore", "/x"][..]), (true, &["restore", "/x", "--force"])] {
+        for (force, arguments) in [
+            (false, &["restore", "/x"][..]),
+            (true, &["restore", "/x", "--force"]),
+            (true, &["restore", "/x", "--overwrite"]),
+        ] {
             let file = "/x".into();
             assert_eq!(read(arguments), Ok(Action::Restore { file, force }));
         }
@@ -362,6 +354,7 @@ mod tests {
             (&["compact", "/x"], "store compact takes no file"),
             (&["repair", "/x"], "store repair takes no file"),
             (&["check", "--force"], "store check takes no --force"),
+            (&["compact", "--overwrite"], "store compact takes no --overwrite"),
             (
                 &["restore", "/x", "--accept-loss"],
                 "store restore takes no --accept-loss",

@@ -388,6 +388,16 @@ impl Database {
         self.connection.execute("VACUUM INTO ?", [file]).map(drop)
     }
 
+    /// Bytes of pages that hold nothing.
+    pub fn unused_bytes(&self) -> rusqlite::Result<u64> {
+        let count = |name| {
+            self.connection
+                .pragma_query_value(None, name, |row| row.get::<_, i64>(0))
+        };
+        let bytes = count("freelist_count")? * count("page_size")?;
+        Ok(u64::try_from(bytes).unwrap_or_default())
+    }
+
     /// Gives up to `pages` unused pages back if more than half of the file is unused, or if `any` are; true: so it was.
     pub fn shrink(&self, pages: u32, any: bool) -> rusqlite::Result<bool> {
         let count = |name| {

@@ -13,6 +13,7 @@ use super::database::{Database, explain};
 use super::folder::{self, Folder};
 use super::load::{self, Loaded};
 use super::main_file::MainFile;
+use super::reserve::Reserve;
 use crate::{LeaseId, Revision, Snapshot, StoreError};
 
 /// What a store holds.
@@ -28,6 +29,10 @@ pub struct Report {
     pub oldest: Revision,
     /// Size of the database file and its log.
     pub file_bytes: u64,
+    /// Of these, what is unused and will be used again, or be given back when it is more than half of the file.
+    pub unused_bytes: u64,
+    /// Bytes beside them that are set aside for a disk that is full.
+    pub reserve_bytes: u64,
 }
 
 /// Reads everything and compares it with its checksums and with the proofs that nothing is missing.
@@ -141,7 +146,7 @@ pub fn restore(file: &Path, dir: &Path, replace: bool) -> Result<(Report, Option
     let replaces = folder.holds_store();
     if replaces && !replace {
         let dir = dir.display();
-        let refused = format!("{dir} holds a store already; --force replaces it and keeps its files");
+        let refused = format!("{dir} holds a store already; --overwrite replaces it and keeps its files");
         return Err(StoreError::Unavailable(refused));
     }
     let part = part(&path);
@@ -230,6 +235,7 @@ pub(super) fn report(folder: &Folder, database: &Database) -> Result<Report, Sto
     let report = report_of(database, &folder.database())?;
     Ok(Report {
         file_bytes: report.file_bytes + folder.log_bytes(),
+        reserve_bytes: Reserve::beside(&folder.database()).bytes(),
         ..report
     })
 }
@@ -242,6 +248,8 @@ fn report_of(database: &Database, path: &Path) -> Result<Report, StoreError> {
         revision: Revision(view.revision()),
         oldest: Revision(view.oldest()),
         file_bytes: path.metadata().map_or(0, |file| file.len()),
+        unused_bytes: database.unused_bytes().map_err(|error| explain(path, &error))?,
+        reserve_bytes: 0,
     })
 }
 

@@ -27,6 +27,11 @@ impl Reserve {
         self.0.metadata().is_ok_and(|file| file.len() >= BYTES as u64)
     }
 
+    /// Its size; 0 where it is not there.
+    pub fn bytes(&self) -> u64 {
+        self.0.metadata().map_or(0, |file| file.len())
+    }
+
     /// Takes the space; all of it or none.
     pub fn take(&self) -> io::Result<()> {
         let taken = self.fill();
