@@ -97,7 +97,7 @@ pub(super) const PATCH_TYPES: &[&str] = &[
     "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
 ];
-const CUSTOM_PATCH_TYPES: &[&str] = &[
+const OTHER_PATCH_TYPES: &[&str] = &[
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/apply-patch+yaml",
@@ -217,6 +217,8 @@ pub(super) struct Template<'a> {
     pub(super) returns_deleted: bool,
     /// It is made at run time, and described as the API extensions server does.
     pub(super) is_custom: bool,
+    /// Strategic merge patches are offered.
+    pub(super) merges: bool,
 }
 
 impl Template<'_> {
@@ -328,10 +330,9 @@ impl Template<'_> {
         Operation {
             parameters: parameters::PATCH.to_vec(),
             body: Some(Body::Patch),
-            consumes: if self.is_custom {
-                CUSTOM_PATCH_TYPES
-            } else {
-                PATCH_TYPES
+            consumes: match self.merges {
+                true => PATCH_TYPES,
+                false => OTHER_PATCH_TYPES,
             },
             responses: answers(if self.is_custom { &[200] } else { &[200, 201] }, &self.object),
             ..base

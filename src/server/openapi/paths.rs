@@ -1,5 +1,6 @@
 //! The paths of a resource: its collection, its objects, its subresources, and the old watch paths.
 
+use keelson_machinery::reflect::{MessageDesc, Type};
 use keelson_machinery::scheme::{KindDesc, Name, Names, SubresourceDesc};
 
 use super::operations::{Method, Operation, PathItem, Template};
@@ -73,6 +74,7 @@ impl Resource<'_> {
             object,
             returns_deleted: self.kind.returns_deleted,
             is_custom: self.is_custom,
+            merges: !self.is_custom && !has_foreign_maps(&self.kind.message),
         }
     }
 
@@ -218,4 +220,23 @@ fn object_operations(template: &Template<'_>, verbs: &Names, resource: bool) -> 
     operations.extend(has("delete").then(|| template.delete()));
     operations.extend(has("patch").then(|| template.patch()));
     operations
+}
+
+/// Whether a definition that is not one of Kubernetes has maps of messages. kubectl can't read these for strategic merge
+/// patches, and warns of it at every `apply` and `diff`, unless such patches are not offered: then it sends others.
+fn has_foreign_maps(kind: &MessageDesc) -> bool {
+    fn below(message: &MessageDesc, seen: &mut Vec<u64>) -> bool {
+        if seen.contains(&message.id.get()) || message.name.starts_with("io.k8s.") {
+            return false;
+        }
+        seen.push(message.id.get());
+        let has = |ty: &Type, seen: &mut Vec<u64>| match ty {
+            Type::Map(value) => matches!(value.ty, Type::Message(_)),
+            Type::List(item) => matches!(&item.ty, Type::Message(inner) if below(inner, seen)),
+            Type::Message(inner) => below(inner, seen),
+            _ => false,
+        };
+        message.fields.iter().any(|field| has(&field.ty, seen))
+    }
+    below(kind, &mut Vec::new())
 }

@@ -39,6 +39,8 @@ mod limits;
 #[cfg(test)]
 mod lists;
 #[cfg(test)]
+mod openapi;
+#[cfg(test)]
 mod panics;
 #[cfg(test)]
 mod paths;
