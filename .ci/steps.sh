@@ -101,6 +101,37 @@ path_without() {
     (IFS=:; echo "${kept[*]}")
 }
 
+# The README's recipe of a server of one's own, word for word, in an empty folder, with git dependencies and without a
+# protoc; then the first commands that it shows.
+step_recipe() {
+    local blocks=$work/blocks folder=$work/recipe port
+    mkdir -p "$blocks" "$folder"
+    awk -v out="$blocks/" '/^## /{own = /^## A server of your own$/} own && /^```sh$/{n++; code = 1; next}
+        /^```$/{code = 0} code && own{print > (out n)}' README.md
+    grep '^cargo run$' "$blocks/1" >/dev/null
+    port=$(free_port)
+    sed -i "s/^cargo run\$/exec cargo run -- --secure-port=$port/" "$blocks/1"
+    (
+        cd "$folder"
+        export KEELSON=file://$root XDG_DATA_HOME=$folder/data
+        unset PROTOC
+        PATH=$(path_without protoc) exec bash -eu "$blocks/1"
+    ) >"$folder/out" 2>"$folder/log" &
+    server_pid=$!
+    for _ in $(seq 1800); do
+        if grep '^export KUBECONFIG=' "$folder/out" >/dev/null; then break; fi
+        kill -0 "$server_pid" || { cat "$folder/log" >&2; return 1; }
+        sleep 1
+    done
+    eval "$(cat "$folder/out")"
+    name_tools
+    if require kubectl; then
+        (cd "$folder/fleet" && bash -eu "$blocks/2") | tee "$folder/said"
+        grep '^ann .*800' "$folder/said" >/dev/null
+    fi
+    stop_server
+}
+
 step_go_client() {
     require go || return 0
     start_server "$(widgets)" --storage-backend=memory
@@ -137,6 +168,25 @@ step_python_client() {
     "$cache/python/env/bin/python" -m compileall -q -j 2 "$cache/python/client/kubernetes_client"
     "$cache/python/env/bin/python" tests/clients/python/kubernetes.py "$cache/python/client" "$KUBECONFIG"
     stop_server
+}
+
+# Types of the documents that the example server publishes, for TypeScript, and that they compile.
+step_typescript() {
+    require npx || return 0
+    local folder=$cache/typescript
+    mkdir -p "$folder"
+    [ -d "$folder/node_modules/typescript" ] || npm install --silent --no-audit --no-fund --prefix "$folder" \
+        openapi-typescript@5.4.1 openapi-typescript-7@npm:openapi-typescript@7.13.0 typescript@5
+    start_server "$(widgets)" --storage-backend=memory
+    admin_get /openapi/v2 >"$work/v2.json"
+    admin_get /openapi/v3/apis/example.com/v1 >"$work/v3.json"
+    stop_server
+    cd "$folder"
+    node node_modules/openapi-typescript/bin/cli.js "$work/v2.json" --output "$work/v2.ts"
+    node node_modules/openapi-typescript-7/bin/cli.js "$work/v3.json" --output "$work/v3.ts"
+    node_modules/.bin/tsc --noEmit --strict "$work/v2.ts" "$work/v3.ts"
+    grep 'sizeMillimeters' "$work/v2.ts" >/dev/null
+    grep 'sizeMillimeters' "$work/v3.ts" >/dev/null
 }
 
 # The example server's program, built if it isn't.

@@ -13,6 +13,7 @@ mod kube_rs;
 mod kubectl;
 mod lists;
 mod migrate;
+mod previous;
 mod quotas;
 mod shared;
 mod startup;

@@ -8,7 +8,7 @@ use futures_util::TryStreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams, WatchParams};
 
-use crate::support::{Server, command, free_port, keelson};
+use crate::support::{Server, command, free_port, keelson, widgets};
 
 /// Every file below `folder`, with its mode.
 fn files(folder: &Path) -> Vec<(String, u32)> {
@@ -86,6 +86,53 @@ async fn a_second_server_on_a_folder_leaves_the_first_ones_files_alone() {
     );
     assert_eq!(told, expected);
     assert_eq!(std::fs::read_to_string(&server.kubeconfig).unwrap(), before);
+}
+
+/// What a program says that does not start with these flags.
+fn refusal(program: &Path, flags: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let port = format!("--secure-port={}", free_port());
+    let output = command(program, folder.path()).arg(port).args(flags).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{flags:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_folder_that_can_not_be_made_is_told_with_its_flag() {
+    for backend in ["embedded", "memory"] {
+        let told = refusal(
+            keelson(),
+            &["--data-dir=/proc/foo", &format!("--storage-backend={backend}")],
+        );
+        assert!(
+            told.starts_with("Error: --data-dir: ") && told.contains("/proc/foo/"),
+            "{told}"
+        );
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+}
+
+/// A server of one's own, without roles and nodes, and built without etcd.
+#[test]
+fn a_server_of_other_kinds_refuses_what_it_can_not_work_with() {
+    let etcd = "--etcd-servers: this program was built without etcd: turn on the feature `etcd` of the crate keelson";
+    let modes = "--authorization-mode, --authorization-config: mode";
+    for (flag, error) in [
+        ("--etcd-servers=http://127.0.0.1:1", etcd.to_owned()),
+        (
+            "--authorization-mode=RBAC",
+            format!(
+                "{modes} RBAC needs roles, and this server has none: leave it out (administrators may do everything \
+                 then, others read what the server says of itself), take ABAC or Webhook, or add `.rbac()` to the server"
+            ),
+        ),
+        (
+            "--authorization-mode=Node",
+            format!("{modes} Node needs nodes, and this server has none: leave it out"),
+        ),
+    ] {
+        assert_eq!(refusal(widgets(), &[flag]), format!("Error: {error}\n"), "{flag}");
+    }
 }
 
 /// Reliability, file permissions: a careless umask gives nobody a key, a stored object or a recorded request.

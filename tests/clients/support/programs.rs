@@ -19,7 +19,6 @@ pub fn widgets() -> &'static Path {
             .args(["build", "--quiet"])
             .current_dir(&folder)
             .env("CARGO_TARGET_DIR", target)
-            .env("PROTOC", folder.join("../../codegen/protoc/protoc"))
             .status()
             .unwrap();
         assert!(status.success(), "building examples/widgets");
