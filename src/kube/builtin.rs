@@ -65,7 +65,7 @@ pub fn scheme(chosen: &[BuiltIn]) -> &'static Scheme {
     key.dedup();
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let known = made.entry(key);
-    *known.or_insert_with_key(|chosen| &*Box::leak(Box::new(make(chosen))))
+    known.or_insert_with_key(|chosen| Box::leak(Box::new(make(chosen))))
 }
 
 fn make(chosen: &[BuiltIn]) -> Scheme {
