@@ -50,7 +50,12 @@ async fn count_anew(client: &Client, status: Value) {
 async fn used(client: &Client, resource: &str) -> usize {
     let quota = api::<ResourceQuota>(client).get(QUOTA).await.unwrap();
     let used = quota.status.unwrap().used.unwrap();
-    used[resource].0.parse().unwrap()
+    // Thousands are said in short.
+    let (number, unit) = match used[resource].0.strip_suffix('k') {
+        Some(thousands) => (thousands, 1_000),
+        None => (used[resource].0.as_str(), 1),
+    };
+    number.parse::<usize>().unwrap() * unit
 }
 
 /// What a refused write took is given back behind its answer.

@@ -66,6 +66,11 @@ pub(crate) fn may_be_gone(history: &History, timeline: &Timeline, after: u64, at
     let unsettled = history.settled.is_some_and(|settled| {
         at <= settled || timeline.first_heard_after(after).is_some_and(|heard| heard <= settled)
     });
-    let doubted = history.doubts.iter().any(|from| (*from..*from + DOUBT).contains(&at));
+    // What was heard of before a doubt ended may be gone for whoever comes back to it later.
+    let heard = timeline.first_heard_after(after);
+    let doubted = history.doubts.iter().any(|from| {
+        let end = *from + DOUBT;
+        *from <= at && (at < end || heard.is_some_and(|heard| heard < end))
+    });
     doubted || asked || aged || unsettled || after < history.floor || history.until.is_some_and(|until| until <= at)
 }
