@@ -3,8 +3,8 @@
 //! up to the whole chain: tokens of service accounts from the cache or client certificates, roles with 10 000 bindings,
 //! priority and fairness, audit at level Metadata into a file.
 //!
-//! The bar: the whole chain adds less than 25 µs. All servers are asked in turns, over HTTP/2 and TLS, so that what else the
-//! machine does meets all of them alike; a figure is the median of the rounds.
+//! The bar: the whole chain adds less than 25 µs. All servers are asked in turns, over HTTP/2 and TLS, so that what
+//! else the machine does meets all of them alike; a figure is the median of the rounds.
 
 #![allow(clippy::unwrap_used, reason = "what fails here stops the benchmark, as it should")]
 

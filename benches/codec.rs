@@ -1,7 +1,7 @@
 //! Codecs on a pod of some 3 KiB, beside serde_json's parsing and printing of the same document as a tree.
 //!
-//! The bars: JSON in and out takes at most 0.75 of what serde_json takes for both, protobuf at most 0.6, a strategic merge
-//! patch of the object at most 3 times that.
+//! The bars: JSON in and out takes at most 0.75 of what serde_json takes for both, protobuf at most 0.6, a strategic
+//! merge patch of the object at most 3 times that.
 
 use std::hint::black_box;
 

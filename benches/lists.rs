@@ -1,5 +1,5 @@
-//! Lists of 10 000 pods through the whole server, each beside streaming as many fixed bytes; and lists whose answer is a
-//! small part of the collection, in a collection and in one ten times as large.
+//! Lists of 10 000 pods through the whole server, each beside streaming as many fixed bytes; and lists whose answer is
+//! a small part of the collection, in a collection and in one ten times as large.
 //!
 //! The bars: a whole list reaches 65 % of the throughput of the fixed bytes; ten times the collection takes at most 1.5
 //! times the time of the same answer.

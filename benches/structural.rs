@@ -1,7 +1,8 @@
-//! Custom resources: what a schema costs when a definition comes, and what an object costs that is read and validated by it.
+//! Custom resources: what a schema costs when a definition comes, and what an object costs that is read and validated
+//! by it.
 //!
-//! The bars: a schema of fifty fields takes at most a millisecond from its text to a table and a validator, one of 1.2 MB
-//! at most 25; a rule takes at most 1.5 µs for each of a thousand items.
+//! The bars: a schema of fifty fields takes at most a millisecond from its text to a table and a validator, one of 1.2
+//! MB at most 25; a rule takes at most 1.5 µs for each of a thousand items.
 
 use std::fmt::Write;
 use std::hint::black_box;

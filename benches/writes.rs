@@ -1,6 +1,6 @@
-//! Creates and updates of a configmap of 1 KiB through the whole server, on the embedded store and on etcd, at 1, 16 and
-//! 64 writers, beside the bare limit of each: the embedded store's own writes, and etcd's own puts. Etcd is measured if
-//! ETCD_BIN names it.
+//! Creates and updates of a configmap of 1 KiB through the whole server, on the embedded store and on etcd, at 1, 16
+//! and 64 writers, beside the bare limit of each: the embedded store's own writes, and etcd's own puts. Etcd is
+//! measured if ETCD_BIN names it.
 //!
 //! The bars: 70 % of the embedded store's rate, 85 % of etcd's.
 

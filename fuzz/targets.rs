@@ -175,7 +175,8 @@ pub fn time(data: &[u8]) {
     }
 }
 
-/// A set of fields that is read is written in a form that reads back to the same, and what is done with it keeps its laws.
+/// A set of fields that is read is written in a form that reads back to the same, and what is done with it keeps its
+/// laws.
 pub fn fields(data: &[u8]) {
     let Ok(set) = FieldSet::read(data) else { return };
     let mut text = Vec::new();
@@ -269,8 +270,8 @@ pub fn custom(data: &[u8]) {
     }
 }
 
-/// What is pruned and filled in stays as it is when that is done again; what has good values has them too when it did not
-/// change.
+/// What is pruned and filled in stays as it is when that is done again; what has good values has them too when it did
+/// not change.
 fn against(schema: &JsonSchema, object: &[u8]) {
     let kind = Compile {
         gvk: gvk(),

@@ -33,8 +33,8 @@ const FILE: &str = "--authentication-config";
 /// How long it is remembered whom a token stands for, in milliseconds, as kube-apiserver does.
 const TOKEN_MS: u64 = 10_000;
 
-/// The authenticators in kube-apiserver's order: a proxy in front, passwords, client certificates, bearer tokens; what none of them
-/// knows is anonymous.
+/// The authenticators in kube-apiserver's order: a proxy in front, passwords, client certificates, bearer tokens; what
+/// none of them knows is anonymous.
 pub(crate) fn authentication(
     settings: &Settings,
     credentials: &Credentials,

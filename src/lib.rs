@@ -1,7 +1,7 @@
 //! Keelson: a Kubernetes-style API server made from resource definition files.
 //!
-//! [`Server`] is a whole program: `keelson` itself and the servers of others are made with it. [`prelude`] has what those
-//! with code of their own need, [`testing`] starts one inside a test.
+//! [`Server`] is a whole program: `keelson` itself and the servers of others are made with it. [`prelude`] has what
+//! those with code of their own need, [`testing`] starts one inside a test.
 
 #![deny(missing_docs)]
 
@@ -20,8 +20,8 @@ mod stored;
 mod version;
 
 pub use keelson_api as api;
-/// The allocator to declare in a program's `main.rs`, as `keelson` does: a request costs a quarter to a third less CPU time than
-/// with that of glibc, for 2 MiB more.
+/// The allocator to declare in a program's `main.rs`, as `keelson` does: a request costs a quarter to a third less CPU
+/// time than with that of glibc, for 2 MiB more.
 ///
 /// ```
 /// #[global_allocator]

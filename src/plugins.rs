@@ -1,5 +1,5 @@
-//! The admission plug-ins of a server: those that are built in and its own, as far as the command line leaves them on, with
-//! what the file says of each.
+//! The admission plug-ins of a server: those that are built in and its own, as far as the command line leaves them on,
+//! with what the file says of each.
 
 use std::sync::Arc;
 

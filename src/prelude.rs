@@ -1,5 +1,5 @@
-//! Prelude: what a server with code of its own needs besides [`crate::Server`]: strategies of kinds, admission plug-ins,
-//! controllers. `use keelson::prelude::*;` brings it in.
+//! Prelude: what a server with code of its own needs besides [`crate::Server`]: strategies of kinds, admission
+//! plug-ins, controllers. `use keelson::prelude::*;` brings it in.
 
 pub use keelson_machinery::field::{ErrorList, FieldError, Path};
 pub use keelson_machinery::object::Object;

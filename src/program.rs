@@ -119,8 +119,8 @@ impl Server {
         self
     }
 
-    /// Adds a controller, which runs as long as the server does; where several servers share a store, on one of them: then
-    /// a server without the kinds of Kubernetes has leases as well.
+    /// Adds a controller, which runs as long as the server does; where several servers share a store, on one of them:
+    /// then a server without the kinds of Kubernetes has leases as well.
     #[must_use]
     pub fn controller(mut self, controller: impl Controller) -> Server {
         self.elects = true;

@@ -1,4 +1,5 @@
-//! The objects of a store at rest: `store check` decodes each of them, `store migrate` writes each as it is stored today.
+//! The objects of a store at rest: `store check` decodes each of them, `store migrate` writes each as it is stored
+//! today.
 
 use std::io::Write;
 use std::path::Path;

@@ -83,8 +83,8 @@ struct Ready {
 struct Folder(PathBuf);
 
 impl TestServer {
-    /// Starts the server that `make` makes, and returns when it is ready (`/readyz`). `make` is called on the thread of the
-    /// server.
+    /// Starts the server that `make` makes, and returns when it is ready (`/readyz`). `make` is called on the thread of
+    /// the server.
     ///
     /// # Errors
     /// It does not start, or does not become ready.

@@ -484,8 +484,8 @@ async fn matrix() {
     );
 }
 
-/// CVE-2019-11247: what belongs to no namespace is not to be had through one, where other roles count, and what belongs to
-/// one is not to be had without it.
+/// CVE-2019-11247: what belongs to no namespace is not to be had through one, where other roles count, and what belongs
+/// to one is not to be had without it.
 #[test]
 fn nothing_is_found_in_the_scope_of_others() {
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,5 +1,5 @@
-//! A server that is asked for ten times what it can do, by a noisy user and a quiet one. Its capacity is given: ten seats,
-//! and an authorizer that takes ten milliseconds; so what is measured here does not depend on the machine.
+//! A server that is asked for ten times what it can do, by a noisy user and a quiet one. Its capacity is given: ten
+//! seats, and an authorizer that takes ten milliseconds; so what is measured here does not depend on the machine.
 //!
 //! `KEELSON_OVERLOAD_SECONDS=30 cargo test --test overload` overloads it for longer, and checks times and memory too.
 
@@ -353,8 +353,8 @@ async fn clients_that_go_away_leave_seats_and_queues() {
         .expect("seats are still taken");
 }
 
-/// Twice as many requests as there are seats, whose clients keep them waiting: bodies that do not come, and answers that
-/// nobody reads.
+/// Twice as many requests as there are seats, whose clients keep them waiting: bodies that do not come, and answers
+/// that nobody reads.
 async fn dawdle(server: SocketAddr, how: &str) -> Vec<TcpStream> {
     let mut held = Vec::new();
     for _ in 0..2 * SEATS {

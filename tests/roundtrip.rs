@@ -204,8 +204,8 @@ fn own_samples_survive() {
     }
 }
 
-/// Over a table that is made at run time, field by field, from that of its struct, every sample is what it was, with its
-/// keys sorted, and equal to itself alone.
+/// Over a table that is made at run time, field by field, from that of its struct, every sample is what it was, with
+/// its keys sorted, and equal to itself alone.
 #[test]
 fn samples_survive_as_dynamic_messages() {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/roundtrip");

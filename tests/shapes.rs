@@ -1,5 +1,5 @@
-//! Metadata alone and Tables are the same whichever way they are made: from what is kept of each object, or from the object
-//! as a whole, which is how indented JSON is made.
+//! Metadata alone and Tables are the same whichever way they are made: from what is kept of each object, or from the
+//! object as a whole, which is how indented JSON is made.
 
 #![allow(
     clippy::unwrap_used,

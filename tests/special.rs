@@ -1,6 +1,7 @@
-//! Values with encodings of their own (quantities, times, ports, bytes, numbers), read and written as kube-apiserver does:
-//! rows of apiVersion, kind, path, input, output and error that were observed at a real one. An output of `"<absent>"` means
-//! that the answer lacks the field. What validation says of a value that could be read is not looked at.
+//! Values with encodings of their own (quantities, times, ports, bytes, numbers), read and written as kube-apiserver
+//! does: rows of apiVersion, kind, path, input, output and error that were observed at a real one. An output of
+//! `"<absent>"` means that the answer lacks the field. What validation says of a value that could be read is not looked
+//! at.
 
 #![allow(
     clippy::unwrap_used,

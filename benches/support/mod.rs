@@ -35,8 +35,8 @@ pub fn memory() -> StoreConfig {
     }
 }
 
-/// The whole server, on a thread of its own, and time for it to make its namespaces, in which nothing can be created before
-/// they are there.
+/// The whole server, on a thread of its own, and time for it to make its namespaces, in which nothing can be created
+/// before they are there.
 pub fn serve(identity: &Identity, store: StoreConfig) -> SocketAddr {
     let address = serve_with(identity, store, |_| ());
     std::thread::sleep(std::time::Duration::from_secs(2));

@@ -45,9 +45,9 @@ impl Builder {
         }
     }
 
-    /// Of the definitions below the folder those in these files alone, `<group>/<version>/<name>.proto`: for a crate that
-    /// lies below the one of all. They import each other and the library. Stored objects are the other crate's matter:
-    /// nothing is compared with their record.
+    /// Of the definitions below the folder those in these files alone, `<group>/<version>/<name>.proto`: for a crate
+    /// that lies below the one of all. They import each other and the library. Stored objects are the other crate's
+    /// matter: nothing is compared with their record.
     #[must_use]
     pub fn only(mut self, files: &[&str]) -> Builder {
         self.files = Some(files.iter().map(|file| (*file).to_owned()).collect());
@@ -98,8 +98,9 @@ impl Builder {
         Ok(lock::compare(model, &lock::read(root, shown_root)?, shown_root))
     }
 
-    /// [`Builder::run_into`] `$OUT_DIR`; prints the notes as cargo's warnings, and tells cargo when to run the build script
-    /// again. After a mistake nothing is printed: cargo runs it again anyway, and would show all of it with the mistake.
+    /// [`Builder::run_into`] `$OUT_DIR`; prints the notes as cargo's warnings, and tells cargo when to run the build
+    /// script again. After a mistake nothing is printed: cargo runs it again anyway, and would show all of it with the
+    /// mistake.
     pub fn run(&self) -> Result<(), Error> {
         let out = std::env::var_os("OUT_DIR")
             .ok_or_else(|| Error::Environment("OUT_DIR is not set: call this from a build script".to_owned()))?;

@@ -12,9 +12,9 @@ use crate::problem::Problem;
 /// Where a crate's sources may begin.
 const ROOTS: [&str; 4] = ["src/lib.rs", "src/main.rs", "lib.rs", "main.rs"];
 
-/// Appends what is missing of the functions that conversions of own messages are written in. `folder`: that of the crate.
-/// Only what is written out is looked for: a crate without one of the usual root files, a module of another crate, or one
-/// that is made by a macro is left to the compiler.
+/// Appends what is missing of the functions that conversions of own messages are written in. `folder`: that of the
+/// crate. Only what is written out is looked for: a crate without one of the usual root files, a module of another
+/// crate, or one that is made by a macro is left to the compiler.
 pub fn check(model: &Model, plan: &Plan, folder: &Path, problems: &mut Vec<Problem>) {
     let Some(root) = ROOTS.iter().map(|root| folder.join(root)).find(|root| root.is_file()) else {
         return;

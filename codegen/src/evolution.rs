@@ -1,5 +1,5 @@
-//! The comparison of two states of definitions, for those who want to know before a build: what objects stored by the one
-//! would not survive with the other.
+//! The comparison of two states of definitions, for those who want to know before a build: what objects stored by the
+//! one would not survive with the other.
 
 use std::path::Path;
 
@@ -36,8 +36,8 @@ pub fn is_recorded(root: &Path) -> Result<bool, Error> {
     Ok(findings.problems.is_empty() && findings.records == recorded)
 }
 
-/// Compares the definitions below `old` (and what is recorded there) with those below `new`. What comes back are notes: what
-/// changes for stored objects that can be read.
+/// Compares the definitions below `old` (and what is recorded there) with those below `new`. What comes back are notes:
+/// what changes for stored objects that can be read.
 ///
 /// # Errors
 /// Changes that stored objects would not survive, mistakes in the definitions, files that can't be read.

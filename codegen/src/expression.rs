@@ -1,5 +1,5 @@
-//! CEL rules of definitions, with the types of what they see. The compiler of rules is that of servers, which lies above
-//! this crate: `keelson-build` hands it to [`Builder::rules`](crate::Builder::rules).
+//! CEL rules of definitions, with the types of what they see. The compiler of rules is that of servers, which lies
+//! above this crate: `keelson-build` hands it to [`Builder::rules`](crate::Builder::rules).
 
 use std::collections::HashMap;
 use std::sync::Arc;

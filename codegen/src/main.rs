@@ -1,6 +1,6 @@
-//! `keelson-codegen compare OLD NEW`: what objects stored by definitions in the folder OLD would not survive with those in
-//! NEW. Says so on stderr and ends with status 1; notes on what changes otherwise go to stdout.
-//! `keelson-codegen record FOLDER`: writes the records of stored fields as a build does.
+//! `keelson-codegen compare OLD NEW`: what objects stored by definitions in the folder OLD would not survive with those
+//! in NEW. Says so on stderr and ends with status 1; notes on what changes otherwise go to stdout. `keelson-codegen
+//! record FOLDER`: writes the records of stored fields as a build does.
 
 use std::io::Write;
 use std::path::Path;

@@ -91,7 +91,8 @@ fn plain_type(model: &Model, ty: &FieldType, depth: usize) -> TokenStream {
         }
         FieldType::Map(value) => {
             let plain = plain_type(model, value, depth);
-            // A map has room for eleven values; where these have maps of their own, that would be most of what they take.
+            // A map has room for eleven values; where these have maps of their own, that would be most of what they
+            // take.
             let value = match nests(model, value) {
                 true => quote!(::std::boxed::Box<#plain>),
                 false => plain,

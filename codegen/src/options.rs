@@ -321,7 +321,8 @@ impl Subresource {
 }
 
 impl Column {
-    /// The columns of a definition, the name before and the age behind them unless it has columns for these. None: none.
+    /// The columns of a definition, the name before and the age behind them unless it has columns for these. None:
+    /// none.
     fn with_usual(mut named: Vec<Column>, no_age: bool) -> Vec<Column> {
         const NAME_PATH: &str = ".metadata.name";
         const CREATION_PATH: &str = ".metadata.creationTimestamp";

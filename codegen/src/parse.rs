@@ -109,7 +109,8 @@ pub fn parse(root: Option<&Path>, only: Option<&[String]>) -> Result<Parsed, Err
     })
 }
 
-/// What is wrong with the syntax that a file says it has. Looked at first: in another one nothing else means what it seems.
+/// What is wrong with the syntax that a file says it has. Looked at first: in another one nothing else means what it
+/// seems.
 fn syntax(root: &Path, file: &str, shown_root: &str) -> Option<Problem> {
     let source = std::fs::read_to_string(root.join(file)).ok()?;
     let mut code = source

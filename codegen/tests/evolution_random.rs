@@ -1,5 +1,5 @@
-//! Random changes of definitions: objects stored before a change that the build lets through are read whole after it, and
-//! objects stored after it are read by the program before, which shows all that it knows.
+//! Random changes of definitions: objects stored before a change that the build lets through are read whole after it,
+//! and objects stored after it are read by the program before, which shows all that it knows.
 
 use std::fs;
 use std::path::Path;

@@ -14,8 +14,8 @@ pub trait Listers {
     fn getter(&self, group: &str, plural: &str) -> Option<Box<dyn Getter>>;
 }
 
-/// The changes of a resource's objects. Nothing runs in the background: whoever is about to decide catches up first, which
-/// costs next to nothing where nothing has changed.
+/// The changes of a resource's objects. Nothing runs in the background: whoever is about to decide catches up first,
+/// which costs next to nothing where nothing has changed.
 pub trait Feed: Send + Sync {
     /// Tells what happened since the last call, if anything did; the first call tells all there is.
     fn catch_up(&self, take: &mut dyn FnMut(Vec<Change>));

@@ -116,9 +116,9 @@ impl RequestInfo {
     }
 
     /// A `get` without a name lists or watches; a `delete` without one deletes the collection. A field selector on
-    /// `metadata.name` names the object, so that rules on names apply to such lists and watches, unless there is an option
-    /// that can't be read. What narrows down a request for several objects counts too: who may read only some of them
-    /// says so here. The old paths of watches know no selectors that decide.
+    /// `metadata.name` names the object, so that rules on names apply to such lists and watches, unless there is an
+    /// option that can't be read. What narrows down a request for several objects counts too: who may read only some of
+    /// them says so here. The old paths of watches know no selectors that decide.
     fn refine_verb(&mut self, query: &Query) {
         let is_get = self.name.is_empty() && self.verb == "get";
         if is_get {

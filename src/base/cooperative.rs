@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-/// How long a task works before the others of its thread have their turn. Several that have more to do share it. A small
-/// request beside them waits up to three times: to be read, to be answered, to be sent.
+/// How long a task works before the others of its thread have their turn. Several that have more to do share it. A
+/// small request beside them waits up to three times: to be read, to be answered, to be sent.
 const TURN: Duration = Duration::from_micros(250);
 /// What each of many such tasks gets done in a turn at least.
 const LEAST: Duration = Duration::from_micros(100);

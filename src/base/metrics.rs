@@ -7,8 +7,8 @@ use std::time::Duration;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 
-/// The series of a family whose few label sets have numbers: found by them, instead of by a hash of labels, once they are
-/// there.
+/// The series of a family whose few label sets have numbers: found by them, instead of by a hash of labels, once they
+/// are there.
 pub struct Numbered<M, const N: usize>([OnceLock<M>; N]);
 
 impl<M, const N: usize> Default for Numbered<M, N> {
@@ -24,8 +24,8 @@ impl<M, const N: usize> Numbered<M, N> {
     }
 }
 
-/// A counter `C` and a histogram of seconds for each of `N` outcomes, which have labels `L`. Both are found by the number
-/// of the outcome.
+/// A counter `C` and a histogram of seconds for each of `N` outcomes, which have labels `L`. Both are found by the
+/// number of the outcome.
 pub struct Outcomes<L, C, const N: usize> {
     /// Registered under a name of its own.
     pub counts: Family<L, C>,

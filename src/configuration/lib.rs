@@ -1,6 +1,6 @@
 //! Configuration files: their kinds, generated from `api-defs`, and the strict reader of all of them. A file is YAML or
-//! JSON of a kind that it names; unknown and repeated fields and values of wrong types are mistakes that name their place,
-//! in kube-apiserver's words.
+//! JSON of a kind that it names; unknown and repeated fields and values of wrong types are mistakes that name their
+//! place, in kube-apiserver's words.
 
 mod file;
 mod reader;

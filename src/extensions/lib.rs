@@ -1,9 +1,9 @@
 //! The API extensions server: custom resources, as CustomResourceDefinitions say them.
 //!
-//! A definition is an object like others; its rules are [`definition`]. Controllers accept its names, establish it and see
-//! to its end ([`controllers`]). What it defines is installed into the registry of the server ([`serving`]) as a kind that
-//! is made at run time ([`resource`]), so that it is served by the code that serves built-in kinds. Webhooks convert it
-//! from version to version ([`conversion`]).
+//! A definition is an object like others; its rules are [`definition`]. Controllers accept its names, establish it and
+//! see to its end ([`controllers`]). What it defines is installed into the registry of the server ([`serving`]) as a
+//! kind that is made at run time ([`resource`]), so that it is served by the code that serves built-in kinds. Webhooks
+//! convert it from version to version ([`conversion`]).
 
 #![deny(missing_docs)]
 

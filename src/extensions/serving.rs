@@ -1,5 +1,5 @@
-//! Serving: keeps the registry of one server in line with the definitions that it sees. Whoever says that a definition is
-//! established has its resource installed here before, so that clients find on this server what they were told of.
+//! Serving: keeps the registry of one server in line with the definitions that it sees. Whoever says that a definition
+//! is established has its resource installed here before, so that clients find on this server what they were told of.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,8 +50,8 @@ struct State {
 }
 
 impl Serving {
-    /// Of the resources of a server, whose webhooks are called in these ways. `ahead` takes those whose objects are to be
-    /// converted before anybody asks for them.
+    /// Of the resources of a server, whose webhooks are called in these ways. `ahead` takes those whose objects are to
+    /// be converted before anybody asks for them.
     pub fn new(registry: Arc<Registry>, outside: Outside, ahead: UnboundedSender<Arc<Resource>>) -> Serving {
         Serving {
             registry,

@@ -1,5 +1,5 @@
-//! Built-in kinds for servers of other kinds: groups of them that stand by themselves, each with its rules and with what it
-//! needs at the start.
+//! Built-in kinds for servers of other kinds: groups of them that stand by themselves, each with its rules and with
+//! what it needs at the start.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

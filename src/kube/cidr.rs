@@ -1,6 +1,7 @@
 //! Ranges of addresses in objects: an address and how many of its bits all of them share.
 //!
-//! As with addresses, what is new is written in the one way that all programs read alike, and what was stored stays valid.
+//! As with addresses, what is new is written in the one way that all programs read alike, and what was stored stays
+//! valid.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,5 +1,5 @@
-//! Group/versions of Kubernetes v1.36 that requests may name although nothing is served or defined for them any more, or
-//! only bodies of webhooks are. Clients see them as the group/versions of DeleteOptions and WatchEvent in OpenAPI.
+//! Group/versions of Kubernetes v1.36 that requests may name although nothing is served or defined for them any more,
+//! or only bodies of webhooks are. Clients see them as the group/versions of DeleteOptions and WatchEvent in OpenAPI.
 
 /// Group and version.
 pub static KNOWN_VERSIONS: &[(&str, &str)] = &[

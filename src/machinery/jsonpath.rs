@@ -62,7 +62,8 @@ enum Literal {
 }
 
 impl JsonPath {
-    /// Reads `.a.b`, `['a.b']`, `[0]`, `[-1]`, `[1:3]`, `[*]`, `[?(@.a=="b")]`; braces around it and a `$` before it are fine.
+    /// Reads `.a.b`, `['a.b']`, `[0]`, `[-1]`, `[1:3]`, `[*]`, `[?(@.a=="b")]`; braces around it and a `$` before it
+    /// are fine.
     pub fn parse(text: &str) -> Result<JsonPath, PathError> {
         parse::parse(text)
     }

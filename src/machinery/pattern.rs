@@ -1,7 +1,7 @@
 //! Regular expressions, compiled once: patterns of definitions, of schemas that clients send, and of expressions.
 //!
-//! The pool is bounded whatever clients send. What is asked for moves to the young half; when that is full it becomes the
-//! old half, and what was in there and has not been asked for since is let go.
+//! The pool is bounded whatever clients send. What is asked for moves to the young half; when that is full it becomes
+//! the old half, and what was in there and has not been asked for since is let go.
 
 #[cfg(test)]
 #[path = "pattern/tests.rs"]

@@ -1,13 +1,13 @@
 //! Reflection over API objects: one table per message and two accessors.
 //!
 //! `#[derive(Message)]` writes a [`MessageDesc`] and the [`Reflect`] accessors for a plain struct; a
-//! [`DynamicMessage`](crate::reflect::dynamic::DynamicMessage) has both for a table that is made at run time. Codecs, defaulting,
-//! equality, pruning, patches, columns and everything else is written once against these, never per type. There is no
-//! unsafe code: a field of a struct is reached by its index through a `match` that the derive writes.
+//! [`DynamicMessage`](crate::reflect::dynamic::DynamicMessage) has both for a table that is made at run time. Codecs,
+//! defaulting, equality, pruning, patches, columns and everything else is written once against these, never per type.
+//! There is no unsafe code: a field of a struct is reached by its index through a `match` that the derive writes.
 //!
 //! Presence follows Go: an `Option` field is a pointer there; any other is a plain value whose zero means absent,
-//! unless [`Flags::ALWAYS`] says that it is written anyway. What is known at run time alone is a tree of maps in Go: its
-//! fields are all optional, and may be null.
+//! unless [`Flags::ALWAYS`] says that it is written anyway. What is known at run time alone is a tree of maps in Go:
+//! its fields are all optional, and may be null.
 
 pub mod budget;
 pub mod copy;
@@ -48,8 +48,8 @@ pub trait Reflect: Any + Send + Sync {
     fn handle(&self) -> &Desc;
     /// The value of field `index` (its place in [`MessageDesc::fields`]); [`Value::Absent`] for an index out of range.
     fn get(&self, index: usize) -> Value<'_>;
-    /// Appends the values of all fields, in their order: for walks over whole messages, which take half the time of asking
-    /// for one value after the other.
+    /// Appends the values of all fields, in their order: for walks over whole messages, which take half the time of
+    /// asking for one value after the other.
     fn values<'a>(&'a self, values: &mut Vec<Value<'a>>);
     /// The slot of field `index`; `None` for an index out of range.
     fn get_mut(&mut self, index: usize) -> Option<Slot<'_>>;
@@ -68,7 +68,8 @@ pub trait Reflect: Any + Send + Sync {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// The field of this name and its value: of the message, of those that it inlines, or of what it holds beside its fields.
+/// The field of this name and its value: of the message, of those that it inlines, or of what it holds beside its
+/// fields.
 pub fn member<'a>(message: &'a dyn Reflect, name: &str) -> Option<(&'a FieldDesc, Value<'a>)> {
     let desc = message.desc();
     if let Some((index, field)) = desc.field(name) {

@@ -145,7 +145,8 @@ impl KindDesc {
         }
     }
 
-    /// A number that no other version of a kind has or will ever have, to keep under it what was made by this description.
+    /// A number that no other version of a kind has or will ever have, to keep under it what was made by this
+    /// description.
     pub fn id(&self) -> u64 {
         match self.own_id {
             // It is all that there is of its message.
@@ -216,8 +217,8 @@ pub enum NameRule {
     LongName,
 }
 
-/// Why a hand-written conversion refuses a message, and what of it. Code that names no field returns a text, which stands for
-/// the whole message.
+/// Why a hand-written conversion refuses a message, and what of it. Code that names no field returns a text, which
+/// stands for the whole message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConversionFault {
     /// JSON names from the object on: `spec.feet[2].size`; "" is the object itself.
@@ -227,7 +228,8 @@ pub struct ConversionFault {
 }
 
 impl ConversionFault {
-    /// The field of this JSON name, in the message that is converted, has a value that the other version has no form for.
+    /// The field of this JSON name, in the message that is converted, has a value that the other version has no form
+    /// for.
     pub fn invalid(field: &str, value: impl Into<BadValue>, reason: impl Into<String>) -> ConversionFault {
         ConversionFault {
             field: field.to_owned(),

@@ -145,8 +145,8 @@ impl CellFunctions {
     }
 
     /// Says all that the functions of the columns and the condition look at, as paths of JSON without the elements of
-    /// lists; the rest of the object need not be read for them. Worth it where there are many large objects. False: it was
-    /// said before.
+    /// lists; the rest of the object need not be read for them. Worth it where there are many large objects. False: it
+    /// was said before.
     pub fn read(&mut self, paths: &'static [&'static str]) -> bool {
         self.reads.replace(paths).is_none()
     }

@@ -13,7 +13,8 @@ use crate::decode::DecodeError;
 
 pub use emit::from_json;
 
-/// The first document as JSON text with sorted keys; of a repeated key the last one counts. No document reads as `null`.
+/// The first document as JSON text with sorted keys; of a repeated key the last one counts. No document reads as
+/// `null`.
 pub fn to_json(yaml: &[u8]) -> Result<Vec<u8>, DecodeError> {
     to_json_strict(yaml).map(|(json, _)| json)
 }

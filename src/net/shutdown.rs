@@ -49,8 +49,8 @@ impl Shutdown {
         });
     }
 
-    /// Gives the signal ([`Phase::Ending`]). From then on no connection is accepted, HTTP/2 clients get GOAWAY, HTTP/1.1
-    /// connections close after their answer, and whoever waits is woken.
+    /// Gives the signal ([`Phase::Ending`]). From then on no connection is accepted, HTTP/2 clients get GOAWAY,
+    /// HTTP/1.1 connections close after their answer, and whoever waits is woken.
     pub fn begin(&self) {
         self.enter(Phase::Ending);
     }

@@ -25,8 +25,8 @@ const UNAUTHORIZED_TTL: Duration = Duration::from_secs(30);
 #[command(next_help_heading = SECTION)]
 pub struct Authorization {
     /// The authorizers, asked in this order: AlwaysAllow, AlwaysDeny, ABAC, Webhook, RBAC or Node. Members of
-    /// system:masters may do everything under any of them but AlwaysDeny alone. Default: RBAC; on a server without roles,
-    /// only those members may do what is not open to everybody.
+    /// system:masters may do everything under any of them but AlwaysDeny alone. Default: RBAC; on a server without
+    /// roles, only those members may do what is not open to everybody.
     #[arg(long, value_name = "strings", value_delimiter = ',')]
     pub authorization_mode: Option<Vec<String>>,
 

@@ -29,8 +29,8 @@ pub struct Etcd {
     #[arg(long, value_name = "string", default_value = "/registry")]
     pub etcd_prefix: String,
 
-    /// How often history older than this is forgotten, such as 5m0s, and so how far back a watch or a list can begin. 0:
-    /// history stays (in etcd), or is limited by its size alone.
+    /// How often history older than this is forgotten, such as 5m0s, and so how far back a watch or a list can begin.
+    /// 0: history stays (in etcd), or is limited by its size alone.
     #[arg(long, value_name = "duration", value_parser = interval, default_value = "5m0s")]
     pub etcd_compaction_interval: Duration,
 
@@ -51,8 +51,8 @@ pub struct Etcd {
     #[arg(long, value_name = "duration", value_parser = interval, default_value = "30s")]
     pub etcd_db_metric_poll_interval: Duration,
 
-    /// The form of stored objects: application/vnd.kubernetes.protobuf, application/json or application/yaml. Kinds that
-    /// are always stored as JSON stay so; objects of all forms are read.
+    /// The form of stored objects: application/vnd.kubernetes.protobuf, application/json or application/yaml. Kinds
+    /// that are always stored as JSON stay so; objects of all forms are read.
     #[arg(long, value_name = "string", default_value = "application/vnd.kubernetes.protobuf")]
     pub storage_media_type: String,
 

@@ -9,9 +9,9 @@ pub(super) const SECTION: &str = "Features flags";
 #[derive(clap::Args, Debug, Clone)]
 #[command(next_help_heading = SECTION)]
 pub struct Features {
-    /// Sort requests into priority levels by the FlowSchema and PriorityLevelConfiguration objects, so that they wait in
-    /// fair queues when the server is busy. Without it, requests beyond the numbers
-    /// of those in flight are turned away whoever sends them.
+    /// Sort requests into priority levels by the FlowSchema and PriorityLevelConfiguration objects, so that they wait
+    /// in fair queues when the server is busy. Without it, requests beyond the numbers of those in flight are turned
+    /// away whoever sends them.
     #[arg(long, value_name = "bool", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value = "true", value_parser = values::boolean)]
     pub enable_priority_and_fairness: bool,

@@ -18,18 +18,18 @@ const MAX_GOAWAY_CHANCE: f64 = 0.02;
 #[derive(clap::Args, Debug, Clone)]
 #[command(next_help_heading = SECTION)]
 pub struct Generic {
-    /// The address by which other machines reach the server. Default: the one to listen on, or, where that is a loopback
-    /// one or 0.0.0.0, the one of the interface that leads outwards.
+    /// The address by which other machines reach the server. Default: the one to listen on, or, where that is a
+    /// loopback one or 0.0.0.0, the one of the interface that leads outwards.
     #[arg(long, value_name = "ip", value_parser = values::ip)]
     pub advertise_address: Option<IpAddr>,
 
-    /// Origins whose scripts may use the API (CORS), with commas between, as regular expressions. Each must pin the whole
-    /// host: with ^ or // in front of it, and $ or a colon behind it.
+    /// Origins whose scripts may use the API (CORS), with commas between, as regular expressions. Each must pin the
+    /// whole host: with ^ or // in front of it, and $ or a colon behind it.
     #[arg(long, value_name = "strings", value_delimiter = ',')]
     pub cors_allowed_origins: Vec<String>,
 
-    /// With which probability a request on HTTP/2 ends its connection in an orderly way, so that clients spread over the
-    /// servers behind a balancer: 0 never, 0.02 at most.
+    /// With which probability a request on HTTP/2 ends its connection in an orderly way, so that clients spread over
+    /// the servers behind a balancer: 0 never, 0.02 at most.
     #[arg(long, value_name = "float", default_value = "0", value_parser = values::float)]
     pub goaway_chance: f64,
 
@@ -47,7 +47,8 @@ pub struct Generic {
     #[arg(long, value_name = "int", default_value = "400", value_parser = values::integer)]
     pub max_requests_inflight: i64,
 
-    /// How many seconds a watch whose client does not say how long it shall last goes on at least; at most twice as long.
+    /// How many seconds a watch whose client does not say how long it shall last goes on at least; at most twice as
+    /// long.
     #[arg(long, value_name = "int", default_value = "1800", value_parser = values::integer)]
     pub min_request_timeout: i64,
 
@@ -59,7 +60,8 @@ pub struct Generic {
     #[arg(long, value_name = "duration", default_value = "0s", value_parser = values::duration)]
     pub shutdown_delay_duration: time::Duration,
 
-    /// Answer new requests with 429 and Retry-After until those under way have ended, rather than to take no connections.
+    /// Answer new requests with 429 and Retry-After until those under way have ended, rather than to take no
+    /// connections.
     #[arg(long, value_name = "bool", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value = "false", value_parser = values::boolean)]
     pub shutdown_send_retry_after: bool,

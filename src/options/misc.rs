@@ -42,8 +42,8 @@ pub struct Misc {
     #[arg(long, value_name = "int")]
     pub kubernetes_service_node_port: Option<i32>,
 
-    /// How the endpoints of the service kubernetes are known: lease (each server notes that it runs), master-count (there
-    /// are --apiserver-count of them) or none (nobody sees to them). Default: lease.
+    /// How the endpoints of the service kubernetes are known: lease (each server notes that it runs), master-count
+    /// (there are --apiserver-count of them) or none (nobody sees to them). Default: lease.
     #[arg(long, value_name = "string")]
     pub endpoint_reconciler_type: Option<String>,
 

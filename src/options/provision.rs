@@ -178,8 +178,8 @@ fn is_full(error: &TlsError) -> bool {
     matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// The name of the context: with the port, unless it is the usual one, so that kubeconfigs of several servers can be used
-/// together.
+/// The name of the context: with the port, unless it is the usual one, so that kubeconfigs of several servers can be
+/// used together.
 fn context(settings: &Settings) -> String {
     match settings.serving.address.port() {
         secure_serving::PORT => settings.program.clone(),

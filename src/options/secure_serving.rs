@@ -37,18 +37,18 @@ pub struct SecureServing {
     #[arg(long, value_name = "string")]
     pub tls_private_key_file: Option<PathBuf>,
 
-    /// Cipher suites of TLS 1.2, with commas between, by their names in Go; those of TLS 1.3 can't be chosen. Default: all
-    /// that are safe.
+    /// Cipher suites of TLS 1.2, with commas between, by their names in Go; those of TLS 1.3 can't be chosen. Default:
+    /// all that are safe.
     #[arg(long, value_name = "strings", value_delimiter = ',')]
     pub tls_cipher_suites: Vec<String>,
 
-    /// The lowest version of TLS: VersionTLS12 or VersionTLS13. VersionTLS10 and VersionTLS11 are taken, but this server
-    /// speaks nothing below 1.2. Default: VersionTLS12.
+    /// The lowest version of TLS: VersionTLS12 or VersionTLS13. VersionTLS10 and VersionTLS11 are taken, but this
+    /// server speaks nothing below 1.2. Default: VersionTLS12.
     #[arg(long, value_name = "string")]
     pub tls_min_version: Option<String>,
 
-    /// PEM files of a certificate and its key, with a comma between, for clients that ask for certain names: those after
-    /// a colon, with commas between (app.crt,app.key:app.example.com,*.app.example.com), or else those that the
+    /// PEM files of a certificate and its key, with a comma between, for clients that ask for certain names: those
+    /// after a colon, with commas between (app.crt,app.key:app.example.com,*.app.example.com), or else those that the
     /// certificate is for. May be given several times.
     #[arg(long, value_name = "namedCertKey", value_parser = named)]
     pub tls_sni_cert_key: Vec<NamedCertificate>,

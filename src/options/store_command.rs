@@ -1,5 +1,5 @@
-//! `store check`, `migrate`, `repair`, `compact`, `snapshot`, `restore`, `import`, `export`: work on the embedded store of a data folder that
-//! no server uses at the moment.
+//! `store check`, `migrate`, `repair`, `compact`, `snapshot`, `restore`, `import`, `export`: work on the embedded store
+//! of a data folder that no server uses at the moment.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

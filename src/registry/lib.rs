@@ -1,5 +1,5 @@
-//! The generic registry: resources with their strategies, the verbs with admission inside, caches, informers, the in-process
-//! client, controllers.
+//! The generic registry: resources with their strategies, the verbs with admission inside, caches, informers, the
+//! in-process client, controllers.
 //!
 //! Nothing here knows HTTP.
 

@@ -30,8 +30,8 @@ use crate::respond;
 use crate::root;
 use crate::state::ServerState;
 
-/// Calls each filter with the rest of the list as what comes after it. Plain calls, so that a filter that has nothing to
-/// do costs nothing: actix-web's own middleware allocates twice per filter and request.
+/// Calls each filter with the rest of the list as what comes after it. Plain calls, so that a filter that has nothing
+/// to do costs nothing: actix-web's own middleware allocates twice per filter and request.
 macro_rules! chain {
     ($state:ident, $request:ident, [] => $end:ident) => {
         $end($state, $request).await

@@ -1,7 +1,7 @@
 //! The generic API server: listener, filter chain, REST handlers, discovery, health.
 //!
-//! A request's way: [`keelson_net::listener`] → [`app`] (filters in their order) → the delegation chain of [`delegate`] →
-//! [`rest`] → [`keelson_registry`] → the store.
+//! A request's way: [`keelson_net::listener`] → [`app`] (filters in their order) → the delegation chain of [`delegate`]
+//! → [`rest`] → [`keelson_registry`] → the store.
 
 // The filter chain is one future of many layers.
 #![recursion_limit = "256"]

@@ -1,5 +1,5 @@
-//! `/metrics` in the Prometheus text format, under kube-apiserver's names. Label values come from fixed sets or from the
-//! scheme, so that no client can make series without end.
+//! `/metrics` in the Prometheus text format, under kube-apiserver's names. Label values come from fixed sets or from
+//! the scheme, so that no client can make series without end.
 
 mod requests;
 

@@ -44,13 +44,14 @@ pub struct Found {
     pub endpoint: Arc<Endpoint>,
 }
 
-/// A request on its way. The filters learn who sends it and what it asks for; behind them the sender is known and allowed
-/// to do that.
+/// A request on its way. The filters learn who sends it and what it asks for; behind them the sender is known and
+/// allowed to do that.
 pub struct Request {
     /// Method, target and what the listener knows. Its headers are in [`Request::headers`].
     pub http: HttpRequest,
     pub info: Arc<RequestInfo>,
-    /// What answers for the resource that it names, if any server has it; it does so to the end, whatever comes or goes.
+    /// What answers for the resource that it names, if any server has it; it does so to the end, whatever comes or
+    /// goes.
     pub found: Option<Found>,
     pub query: Query,
     /// Behind authentication without credentials.

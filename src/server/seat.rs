@@ -1,5 +1,5 @@
-//! Seats of requests under way. A client that keeps its request waiting, because its body does not come or because it does
-//! not read the answer, does not keep others from being served: when others wait, its seat is lent to them.
+//! Seats of requests under way. A client that keeps its request waiting, because its body does not come or because it
+//! does not read the answer, does not keep others from being served: when others wait, its seat is lent to them.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;

@@ -160,14 +160,14 @@ pub trait Store: Send + Sync + 'static {
     /// elsewhere keeps in memory from then on what it was asked for here: so ask for few, large prefixes.
     fn snapshot<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, StoreError>>;
 
-    /// As [`Store::snapshot`], if memory can say what is there now; whoever needs a part alone reads that part otherwise, with
-    /// [`ListOptions::at_least`], instead of having all of a large prefix read for it.
+    /// As [`Store::snapshot`], if memory can say what is there now; whoever needs a part alone reads that part
+    /// otherwise, with [`ListOptions::at_least`], instead of having all of a large prefix read for it.
     fn recent<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Recent, StoreError>> {
         async move { self.snapshot(prefix).await.map(Recent::Held) }.boxed()
     }
 
-    /// What memory holds of a prefix at this moment, without asking anybody: it may lag behind a store that lies elsewhere.
-    /// `None`: nothing is held yet (see [`Store::snapshot`]), or not now.
+    /// What memory holds of a prefix at this moment, without asking anybody: it may lag behind a store that lies
+    /// elsewhere. `None`: nothing is held yet (see [`Store::snapshot`]), or not now.
     fn held(&self, prefix: &str) -> Option<Snapshot>;
 
     /// Where that is. Whoever asks before each of many decisions asks for this.
@@ -175,21 +175,21 @@ pub trait Store: Send + Sync + 'static {
         self.held(prefix)?.position()
     }
 
-    /// What memory holds of a key of `prefix`, for whoever can put up with the past for a moment: a write that names the
-    /// revision of what it replaces. It is never older than what this store has written itself, and its past is a matter
-    /// of seconds. `None`: memory does not say, [`Store::get`] does; a store that lies elsewhere holds the prefix in
-    /// memory from then on.
+    /// What memory holds of a key of `prefix`, for whoever can put up with the past for a moment: a write that names
+    /// the revision of what it replaces. It is never older than what this store has written itself, and its past is a
+    /// matter of seconds. `None`: memory does not say, [`Store::get`] does; a store that lies elsewhere holds the
+    /// prefix in memory from then on.
     fn recall(&self, _prefix: &str, _key: &str) -> Option<Entry> {
         None
     }
 
     /// Lets go of what is kept in memory for a prefix and can be had again: a mirror of it ends, and so do the watches
-    /// that are fed from it, with [`StoreError::Closed`]. Keys and values stay; whoever asks for the prefix later begins
-    /// anew. Meant for prefixes whose resource is gone.
+    /// that are fed from it, with [`StoreError::Closed`]. Keys and values stay; whoever asks for the prefix later
+    /// begins anew. Meant for prefixes whose resource is gone.
     fn forget(&self, _prefix: &str) {}
 
-    /// Events of the prefix after `after`, up to and including `until`, from memory and without waiting. `None`: there are
-    /// more than `limit`, history does not reach back so far, or memory holds another timeline by now or is not at
+    /// Events of the prefix after `after`, up to and including `until`, from memory and without waiting. `None`: there
+    /// are more than `limit`, history does not reach back so far, or memory holds another timeline by now or is not at
     /// `until` yet.
     fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>>;
 
@@ -243,8 +243,8 @@ pub trait Store: Send + Sync + 'static {
     fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>>;
 
     /// Forgets history before `revision`; the current state stays. `revision` itself can still be listed, and watched
-    /// from the revision before it unless it replaced something that is forgotten now. Fails with [`StoreError::Future`] beyond the newest revision; does nothing if
-    /// that much is forgotten already.
+    /// from the revision before it unless it replaced something that is forgotten now. Fails with
+    /// [`StoreError::Future`] beyond the newest revision; does nothing if that much is forgotten already.
     fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// A lease: keys put under it are deleted when it expires, `ttl` from now or a little (at most 5 %, at most a

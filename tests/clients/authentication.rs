@@ -253,8 +253,8 @@ async fn behind_proxy(authority: &CertificateAuthority, folder: &Path) -> Server
     Server::start(keelson(), &flags).await
 }
 
-/// NCC finding kubernetes#119631, and the rows on header trust: what is said in headers counts from the proxy alone, also
-/// in headers with configured names.
+/// NCC finding kubernetes#119631, and the rows on header trust: what is said in headers counts from the proxy alone,
+/// also in headers with configured names.
 #[tokio::test]
 async fn only_the_front_proxy_says_who_sends_a_request() {
     let folder = tempfile::tempdir().unwrap();

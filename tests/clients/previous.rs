@@ -1,8 +1,8 @@
 //! A folder of the program before: what it stored is read whole, is found to be whole, and can be written on.
 //!
-//! `tests/data/previous` has a snapshot of a store (`widgets store snapshot`) and its objects as that program showed them
-//! (`kubectl get widgets,factories -A -o json`). When the form of stores or of stored objects changes, both are made anew
-//! with the last program before the change.
+//! `tests/data/previous` has a snapshot of a store (`widgets store snapshot`) and its objects as that program showed
+//! them (`kubectl get widgets,factories -A -o json`). When the form of stores or of stored objects changes, both are
+//! made anew with the last program before the change.
 
 use std::io::Read;
 use std::path::Path;

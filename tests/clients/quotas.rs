@@ -1,5 +1,5 @@
-//! Quotas under 32 writers of a server that runs as a program: what is used is what was made, nobody gets more than there
-//! is, and a server that is killed between taking and writing has counted what it wrote.
+//! Quotas under 32 writers of a server that runs as a program: what is used is what was made, nobody gets more than
+//! there is, and a server that is killed between taking and writing has counted what it wrote.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

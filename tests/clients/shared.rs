@@ -1,5 +1,5 @@
-//! Servers that share an etcd: services of all of them have addresses and node ports of their own, and each server is an
-//! endpoint of the service `kubernetes` as long as it runs.
+//! Servers that share an etcd: services of all of them have addresses and node ports of their own, and each server is
+//! an endpoint of the service `kubernetes` as long as it runs.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

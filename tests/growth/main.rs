@@ -1,6 +1,6 @@
 //! Growth: each place of each kind that a client can make large, grown with empty, small, wrong and null items, is sent
-//! to a server in this process. Fails where CPU time, memory, the answer or the audit's line is more than a body of 3 MiB
-//! may cost.
+//! to a server in this process. Fails where CPU time, memory, the answer or the audit's line is more than a body of 3
+//! MiB may cost.
 //!
 //! A run takes a sample, chosen by a seed that it prints. `KEELSON_GROWTH=<number>` is the run with this seed;
 //! `KEELSON_GROWTH=all` goes through everything, each field of each message once, with figures (best with `--release`).

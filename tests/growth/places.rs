@@ -1,5 +1,5 @@
-//! Places of an object that a client can make as large as a body, found through the field tables, and bodies in which one
-//! of them is.
+//! Places of an object that a client can make as large as a body, found through the field tables, and bodies in which
+//! one of them is.
 
 use keelson_machinery::reflect::{FieldDesc, Flags, LeafKind, MessageDesc, Type};
 use keelson_machinery::scheme::KindDesc;

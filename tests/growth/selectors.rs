@@ -1,4 +1,5 @@
-//! Selectors as long as a request may be: in queries, up to the longest target of a request that is read, and in bodies.
+//! Selectors as long as a request may be: in queries, up to the longest target of a request that is read, and in
+//! bodies.
 
 use serde_json::{Value, json};
 

@@ -108,8 +108,8 @@ async fn ask(sender: &mut http2::SendRequest<Full<Bytes>>, request: http::Reques
     (parts.status.as_u16(), body.collect().await.unwrap().to_bytes())
 }
 
-/// Small requests beside a large one. What is noted is the CPU time, in nanoseconds, that the server's worker took while
-/// one of them waited: what other programs of the machine take does not count.
+/// Small requests beside a large one. What is noted is the CPU time, in nanoseconds, that the server's worker took
+/// while one of them waited: what other programs of the machine take does not count.
 struct Beside {
     worker: u32,
     longest: Cell<u64>,

@@ -6,7 +6,8 @@
 //! The answers of kube-apiserver are in `tests/data/oracle`. The same program records them:
 //! `RECORD=https://HOST:PORT TOKEN=… cargo test --test oracle` asks that server, with the token of a member of
 //! system:masters there, and writes down what it says of the resources that it serves. First one with
-//! `--runtime-config=api/all=true --feature-gates=AllAlpha=true,AllBeta=true`, then one with the settings that are usual.
+//! `--runtime-config=api/all=true --feature-gates=AllAlpha=true,AllBeta=true`, then one with the settings that are
+//! usual.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,8 +39,8 @@ fn run(what: impl Future<Output = ()>) {
     tokio::task::LocalSet::new().block_on(&runtime, what);
 }
 
-/// Compares what a server says, by name, with what kube-apiserver said, or writes it down. What is pending has a line of
-/// its own, as this server says it now, and behind a `#` why.
+/// Compares what a server says, by name, with what kube-apiserver said, or writes it down. What is pending has a line
+/// of its own, as this server says it now, and behind a `#` why.
 fn compare(
     server: &Server,
     found: &BTreeMap<String, String>,

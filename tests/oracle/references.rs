@@ -1,5 +1,5 @@
-//! Writes whose verb is allowed, but which name something that the sender has no right to: what the writer gives or reads
-//! by way of an object needs a right of its own.
+//! Writes whose verb is allowed, but which name something that the sender has no right to: what the writer gives or
+//! reads by way of an object needs a right of its own.
 
 use std::collections::BTreeMap;
 

@@ -398,8 +398,8 @@ const RULES: &[(&str, Empty)] = &[
     ("validations", Empty::List),
 ];
 
-/// The call that adds a part of a table. All members are named: a static can't take over the rest of another part, which
-/// would have to be dropped.
+/// The call that adds a part of a table. All members are named: a static can't take over the rest of another part,
+/// which would have to be dropped.
 fn part(call: &str, ty: &str, all: &[(&str, Empty)], given: &[Member]) -> TokenStream {
     let [call, ty] = [call, ty].map(|name| Ident::new(name, Span::call_site()));
     let members = all.iter().map(|(name, empty)| {

@@ -169,8 +169,8 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
     }
 }
 
-/// The lists of validations that the table refers to, and the reference to the message's own rules. Statics, since what is
-/// compiled of them is kept in them.
+/// The lists of validations that the table refers to, and the reference to the message's own rules. Statics, since what
+/// is compiled of them is kept in them.
 fn rules(attributes: &MessageAttributes, fields: &[Field<'_>]) -> (TokenStream, TokenStream) {
     let of_fields = fields
         .iter()

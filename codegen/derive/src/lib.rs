@@ -30,9 +30,9 @@ use syn::{DeriveInput, parse_macro_input};
 /// `max_items`, `min_properties`, `max_properties` (`= 3`), `pattern = "^a$"`, `format = "uri"`, `key_format`,
 /// `item_format`, `required_when = "type=Static"`.
 ///
-/// On the struct, any number of `#[union(discriminator = "type", members("static=Static", "dynamic=Dynamic"))]`, and on the
-/// struct or a field any number of `#[validation(rule = "self.a <= self.b", message = "…", message_expression = "…",
-/// reason = "FieldValueInvalid", field_path = ".a", optional_old_self)]`.
+/// On the struct, any number of `#[union(discriminator = "type", members("static=Static", "dynamic=Dynamic"))]`, and on
+/// the struct or a field any number of `#[validation(rule = "self.a <= self.b", message = "…", message_expression =
+/// "…", reason = "FieldValueInvalid", field_path = ".a", optional_old_self)]`.
 #[proc_macro_derive(Message, attributes(message, field, union, validation))]
 pub fn derive_message(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -147,8 +147,8 @@ impl Way<'_> {
             let (mine, theirs) = (self.version.fields.get(pair.version)?, self.hub.fields.get(pair.hub)?);
             let (source, target) = if to { (mine, theirs) } else { (theirs, mine) };
             let (source_name, target_name) = (names::field(source), names::field(target));
-            // A hand-written function still needs the source, but for lists of messages, which can be large: it finds those in
-            // the target.
+            // A hand-written function still needs the source, but for lists of messages, which can be large: it finds
+            // those in the target.
             let moves = pair.pair.is_some() && matches!(source.ty, FieldType::List(_));
             let value = match self.pair.hook {
                 Some(_) if moves => quote!(::core::mem::take(&mut from.#source_name)),

@@ -6,8 +6,8 @@ use super::Records;
 use super::types::{Line, StoredType};
 use crate::model::{Field, FieldType, Message, MessageId, Model};
 
-/// The records of all own messages that a stored object may hold, by the folders of their definitions. `was_stored` says of
-/// a folder and a kind whether objects of it were stored once.
+/// The records of all own messages that a stored object may hold, by the folders of their definitions. `was_stored`
+/// says of a folder and a kind whether objects of it were stored once.
 pub fn records(model: &Model, shown_root: &str, was_stored: impl Fn(&str, &str) -> bool) -> Records {
     let mut records = Records::new();
     let mut seen = vec![false; model.messages.len()];

@@ -1,8 +1,9 @@
 //! The lock of stored fields: a record of what objects that may be stored are made of, beside the definitions.
 //!
-//! Objects are stored as protobuf: a number that gets another meaning would make them unreadable, or show one field's value
-//! as another's. The build compares the definitions with the record, refuses what stored objects would not survive, and
-//! writes what is new. A record is a file `stored.lock` in the folder of a version; it is committed with the definitions.
+//! Objects are stored as protobuf: a number that gets another meaning would make them unreadable, or show one field's
+//! value as another's. The build compares the definitions with the record, refuses what stored objects would not
+//! survive, and writes what is new. A record is a file `stored.lock` in the folder of a version; it is committed with
+//! the definitions.
 
 mod compare;
 mod from_model;

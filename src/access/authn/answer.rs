@@ -26,8 +26,8 @@ impl Identity {
         })
     }
 
-    /// With the group that all authenticated users are in, unless it is there, or the user is nobody: a proxy in front may
-    /// say so. An authenticator that remembers identities does well to remember them with it.
+    /// With the group that all authenticated users are in, unless it is there, or the user is nobody: a proxy in front
+    /// may say so. An authenticator that remembers identities does well to remember them with it.
     pub(super) fn with_group(mut self: Arc<Self>) -> Arc<Identity> {
         let has_status = |g: &String| g == GROUP_AUTHENTICATED || g == GROUP_UNAUTHENTICATED;
         if !self.user.groups.iter().any(has_status) && self.user.name != USER_ANONYMOUS {

@@ -1,4 +1,5 @@
-//! Bearer tokens in requests: of an `Authorization` header, or of a WebSocket's protocols where clients can't set headers.
+//! Bearer tokens in requests: of an `Authorization` header, or of a WebSocket's protocols where clients can't set
+//! headers.
 
 use actix_web::http::header::{self, HeaderMap, HeaderValue};
 use base64::Engine;

@@ -278,7 +278,8 @@ mod tests {
         assert_eq!(sent.len(), 1);
     }
 
-    /// Of a header that comes several times the first value with something in it counts; other spellings are other headers.
+    /// Of a header that comes several times the first value with something in it counts; other spellings are other
+    /// headers.
     #[test]
     fn a_proxy_is_believed_as_it_spells() {
         let ca = CertificateAuthority::create("proxies", validity()).unwrap();
@@ -313,8 +314,8 @@ mod tests {
         }
     }
 
-    /// Without names that are allowed each certificate of the proxies' authority is one of a proxy; a name is compared as it
-    /// stands.
+    /// Without names that are allowed each certificate of the proxies' authority is one of a proxy; a name is compared
+    /// as it stands.
     #[test]
     fn names_of_proxies_are_compared_as_they_stand() {
         let ca = CertificateAuthority::create("proxies", validity()).unwrap();

@@ -1,7 +1,7 @@
 //! The token cache: what tokens were found to be, remembered for a short while.
 //!
-//! A token is known by a keyed hash of it; the key is made when the cache is, and neither it nor a token leaves it. While
-//! a token is being looked at, others who bring the same wait for what is found.
+//! A token is known by a keyed hash of it; the key is made when the cache is, and neither it nor a token leaves it.
+//! While a token is being looked at, others who bring the same wait for what is found.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

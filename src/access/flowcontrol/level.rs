@@ -377,8 +377,8 @@ fn places(spec: &LevelSpec) -> u32 {
     }
 }
 
-/// A request's place in its level. Dropped, it gives the place back: the seats of one that is served, or the turn of one
-/// that waits.
+/// A request's place in its level. Dropped, it gives the place back: the seats of one that is served, or the turn of
+/// one that waits.
 #[derive(Debug)]
 pub struct Ticket {
     level: Arc<Level>,

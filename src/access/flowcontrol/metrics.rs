@@ -1,5 +1,5 @@
-//! The metrics of flow control, under kube-apiserver's names. Labels are names of configured objects, so there are as many
-//! series as the configuration has schemas and levels.
+//! The metrics of flow control, under kube-apiserver's names. Labels are names of configured objects, so there are as
+//! many series as the configuration has schemas and levels.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! The queues of one level: which request is served when.
 //!
 //! Seats are shared fairly among the queues that have something to do: each queue has a meter of the work it was given,
-//! in virtual time, which advances for all queues alike; the queue whose next request would be finished first in virtual
-//! time comes next. Nothing here knows of threads or clocks: the time of each call is an argument and never goes back.
+//! in virtual time, which advances for all queues alike; the queue whose next request would be finished first in
+//! virtual time comes next. Nothing here knows of threads or clocks: the time of each call is an argument and never
+//! goes back.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
@@ -346,8 +347,8 @@ impl<T> Queues<T> {
         }
     }
 
-    /// The queue whose first request would be finished first, and that request. Those behind the last one that was served
-    /// come first where it makes no difference.
+    /// The queue whose first request would be finished first, and that request. Those behind the last one that was
+    /// served come first where it makes no difference.
     fn next_queue(&self) -> Option<(usize, Place)> {
         let later = self.queues.range(self.turn.saturating_add(1)..);
         let order = later.chain(self.queues.range(..=self.turn));

@@ -1,5 +1,5 @@
-//! Flow schemas and priority levels as this module knows them. Their objects are read by a [`ReadFlowControl`], since the
-//! types of kinds lie above this crate.
+//! Flow schemas and priority levels as this module knows them. Their objects are read by a [`ReadFlowControl`], since
+//! the types of kinds lie above this crate.
 
 use keelson_machinery::object::Object;
 

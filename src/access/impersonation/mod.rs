@@ -1,10 +1,11 @@
 //! Acting as somebody else.
 //!
 //! There are two kinds of permission. The constrained one is given for a *mode*, which says what the wanted identity is
-//! made of, and needs both the right to be that identity (`impersonate:<mode>` on the user, its groups and so on, in the
-//! group authentication.k8s.io) and the right to do the very request as somebody else (`impersonate-on:<mode>:<verb>`).
-//! The older one, the verb `impersonate`, is for the identity alone. Constrained modes are asked first; but whoever last
-//! came through by the older one is asked for that first, and gets its refusals.
+//! made of, and needs both the right to be that identity (`impersonate:<mode>` on the user, its groups and so on, in
+//! the group authentication.k8s.io) and the right to do the very request as somebody else
+//! (`impersonate-on:<mode>:<verb>`). The older one, the verb `impersonate`, is for the identity alone. Constrained
+//! modes are asked first; but whoever last came through by the older one is asked for that first, and gets its
+//! refusals.
 
 mod headers;
 mod mode;

@@ -36,8 +36,8 @@ impl Expressions {
         Expressions::new(false, None)
     }
 
-    /// Those of a policy with these variables of its own; `None`: the word `variables` is unknown. `has_params`: it names
-    /// a kind of parameters.
+    /// Those of a policy with these variables of its own; `None`: the word `variables` is unknown. `has_params`: it
+    /// names a kind of parameters.
     pub fn new(has_params: bool, variables: Option<&[Variable]>) -> Expressions {
         let authorizing = with_params(authorizing(), has_params);
         let plain = with_params(base(), has_params);

@@ -1,5 +1,5 @@
-//! The controllers of definitions: [`names`] accepts their names and establishes them, [`finalizer`] deletes the objects
-//! of those that go, [`serving`] has each server serve what is established.
+//! The controllers of definitions: [`names`] accepts their names and establishes them, [`finalizer`] deletes the
+//! objects of those that go, [`serving`] has each server serve what is established.
 
 mod finalizer;
 mod names;

@@ -1,5 +1,6 @@
-//! Names of definitions: accepts those that no other definition of the group has, then establishes the definition, and says
-//! whether its group may be defined at all. A definition that loses a name is looked at again when the winner lets it go.
+//! Names of definitions: accepts those that no other definition of the group has, then establishes the definition, and
+//! says whether its group may be defined at all. A definition that loses a name is looked at again when the winner lets
+//! it go.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

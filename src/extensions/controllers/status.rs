@@ -9,8 +9,8 @@ use keelson_registry::controller::ControllerContext;
 
 use crate::DEFINITIONS;
 
-/// Changes a definition as it was read, through its status. `None`: it has changed meanwhile or is gone, so that what was
-/// to be written is out of date; whoever follows it is told.
+/// Changes a definition as it was read, through its status. `None`: it has changed meanwhile or is gone, so that what
+/// was to be written is out of date; whoever follows it is told.
 ///
 /// # Errors
 /// The store fails, or the definition is refused.

@@ -29,8 +29,8 @@ pub enum ExportError {
     Unreadable(String),
 }
 
-/// The CustomResourceDefinition of a kind, which is named by its kind, its plural, or its plural and group, and what it does
-/// not say of the kind, a line each.
+/// The CustomResourceDefinition of a kind, which is named by its kind, its plural, or its plural and group, and what it
+/// does not say of the kind, a line each.
 ///
 /// # Errors
 /// There is no such kind, or it can't be defined so.
@@ -217,8 +217,8 @@ fn column(kind: &KindDesc, shown: &ColumnDesc, lost: &mut Vec<String>) -> Option
 }
 
 /// A label that is no path of its own can't be said.
-/// kube-apiserver takes selectable fields that all versions have for those of the whole definition, and refuses them there
-/// unless the schemas are the same, too: then the last version, which is the least, goes without.
+/// kube-apiserver takes selectable fields that all versions have for those of the whole definition, and refuses them
+/// there unless the schemas are the same, too: then the last version, which is the least, goes without.
 fn tell_selectable_fields_apart(versions: &mut [Value], lost: &mut Vec<String>) {
     let Some((last, others)) = versions.split_last_mut() else {
         return;

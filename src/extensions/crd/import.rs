@@ -31,7 +31,8 @@ pub enum ImportError {
     Missing(&'static str),
 }
 
-/// The definition files of a CustomResourceDefinition, one for each version, and what they do not say of it, a line each.
+/// The definition files of a CustomResourceDefinition, one for each version, and what they do not say of it, a line
+/// each.
 ///
 /// # Errors
 /// It is none.

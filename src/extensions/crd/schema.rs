@@ -1,5 +1,5 @@
-//! Schemas of definition files as structural schemas: references are written out, and keywords left away that definitions
-//! may not say.
+//! Schemas of definition files as structural schemas: references are written out, and keywords left away that
+//! definitions may not say.
 
 use std::collections::BTreeMap;
 

@@ -7,8 +7,8 @@ use keelson_machinery::jsonpath::JsonPath;
 use keelson_machinery::reflect::Name;
 use keelson_machinery::scheme::ColumnDesc;
 
-/// The columns of a version: the name, and those of the definition, or the age where it has none. As in the original the
-/// columns end before one whose path cannot be read.
+/// The columns of a version: the name, and those of the definition, or the age where it has none. As in the original
+/// the columns end before one whose path cannot be read.
 pub fn columns(version: &Version) -> Vec<ColumnDesc> {
     let mut columns = vec![ColumnDesc {
         format: Name::new_static("name"),

@@ -1,5 +1,5 @@
-//! Custom resources: what a definition says of one, as a resource of the registry. Each version is the one that code works
-//! with when it is asked for: it is validated by its own schema, and stored as the version that is.
+//! Custom resources: what a definition says of one, as a resource of the registry. Each version is the one that code
+//! works with when it is asked for: it is validated by its own schema, and stored as the version that is.
 
 mod columns;
 mod deprecation;

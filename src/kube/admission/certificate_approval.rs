@@ -1,5 +1,5 @@
-//! CertificateApproval: who approves or denies a request for a certificate needs the right to `approve` in the name of its
-//! signer.
+//! CertificateApproval: who approves or denies a request for a certificate needs the right to `approve` in the name of
+//! its signer.
 
 use keelson_api::certificates_k8s_io::v1::CertificateSigningRequest;
 use keelson_registry::Outcome;

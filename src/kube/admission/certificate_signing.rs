@@ -1,5 +1,5 @@
-//! CertificateSigning: who issues a certificate, or says why there is none, needs the right to `sign` in the name of the
-//! signer.
+//! CertificateSigning: who issues a certificate, or says why there is none, needs the right to `sign` in the name of
+//! the signer.
 
 use keelson_api::certificates_k8s_io::v1::{CertificateSigningRequest, CertificateSigningRequestStatus};
 use keelson_machinery::equality;

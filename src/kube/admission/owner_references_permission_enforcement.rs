@@ -1,5 +1,5 @@
-//! OwnerReferencesPermissionEnforcement: who says that an object is owned, or that its owner waits for it, needs the right to
-//! delete the one and to finalize the other.
+//! OwnerReferencesPermissionEnforcement: who says that an object is owned, or that its owner waits for it, needs the
+//! right to delete the one and to finalize the other.
 
 use keelson_access::request_info::RequestInfo;
 use keelson_machinery::equality;

@@ -1,5 +1,5 @@
-//! PodSecurity: pods of a namespace meet the Pod Security Standards as far as its labels demand; others are refused, warned
-//! of, or recorded.
+//! PodSecurity: pods of a namespace meet the Pod Security Standards as far as its labels demand; others are refused,
+//! warned of, or recorded.
 
 mod baseline;
 mod checks;

@@ -1,5 +1,5 @@
-//! ServiceAccount: a pod runs as an account of its namespace, with the account's pull secrets and a token that is mounted
-//! where clients look for it.
+//! ServiceAccount: a pod runs as an account of its namespace, with the account's pull secrets and a token that is
+//! mounted where clients look for it.
 
 mod mount;
 mod secrets;

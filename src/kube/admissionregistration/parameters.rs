@@ -1,5 +1,5 @@
-//! Parameters of policies: a policy shows in its refusals what its parameters hold, so whoever writes it must be allowed
-//! to read them.
+//! Parameters of policies: a policy shows in its refusals what its parameters hold, so whoever writes it must be
+//! allowed to read them.
 
 use keelson_access::request_info::RequestInfo;
 use keelson_access::user::GROUP_MASTERS;

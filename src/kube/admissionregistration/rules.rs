@@ -1,4 +1,5 @@
-//! Match constraints of configurations and policies: rules of groups, versions, resources and operations, and match conditions.
+//! Match constraints of configurations and policies: rules of groups, versions, resources and operations, and match
+//! conditions.
 
 use std::collections::HashSet;
 

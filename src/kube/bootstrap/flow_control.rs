@@ -1,6 +1,6 @@
 //! The flow schemas and priority levels that every server has. Two of each are mandatory: whatever else their
-//! specification says is put right. The others are kept up to date as long as their annotation asks for it, and go when a
-//! server no longer has them.
+//! specification says is put right. The others are kept up to date as long as their annotation asks for it, and go when
+//! a server no longer has them.
 
 use std::time::Duration;
 
@@ -122,8 +122,8 @@ pub(super) async fn ensure(context: &HookContext, wanted: &[Wanted]) -> Result<(
     Ok(())
 }
 
-/// Whether an object is to be kept up to date. One without the annotation is as long as nobody has changed it since it was
-/// made.
+/// Whether an object is to be kept up to date. One without the annotation is as long as nobody has changed it since it
+/// was made.
 fn is_kept(meta: &ObjectMeta) -> bool {
     match meta.annotations.get(AUTOUPDATE).map(String::as_str) {
         Some(value) => value == "true",

@@ -1,4 +1,5 @@
-//! The identity lease of this server, by which others know that it is there, and the removal of those of servers that are not.
+//! The identity lease of this server, by which others know that it is there, and the removal of those of servers that
+//! are not.
 
 use std::rc::Rc;
 use std::time::Duration;

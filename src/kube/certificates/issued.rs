@@ -1,4 +1,5 @@
-//! The certificate of a request that was signed: PEM of certificates and nothing else, since clients use what they find.
+//! The certificate of a request that was signed: PEM of certificates and nothing else, since clients use what they
+//! find.
 
 use keelson_machinery::field::text::quote;
 use keelson_machinery::field::{ErrorList, FieldError, Path};

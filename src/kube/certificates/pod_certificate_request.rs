@@ -1,5 +1,5 @@
-//! Requests of kubelets for certificates of pods: the signer of one issues, denies or fails it once, and needs the right
-//! to.
+//! Requests of kubelets for certificates of pods: the signer of one issues, denies or fails it once, and needs the
+//! right to.
 
 use keelson_api::certificates_k8s_io::v1beta1::{PodCertificateRequest, PodCertificateRequestStatus as Status};
 use keelson_machinery::equality::equal;

@@ -1,5 +1,5 @@
-//! The certificate that a pod is given: of the key that was asked for, for as long as was asked for, with the times that
-//! it says itself.
+//! The certificate that a pod is given: of the key that was asked for, for as long as was asked for, with the times
+//! that it says itself.
 
 use keelson_api::certificates_k8s_io::v1beta1::{
     PodCertificateRequestSpec as Spec, PodCertificateRequestStatus as Status,

@@ -1,4 +1,5 @@
-//! The PKCS#10 request of a CertificateSigningRequest: a request that proves the key is its own, and what the key is for.
+//! The PKCS#10 request of a CertificateSigningRequest: a request that proves the key is its own, and what the key is
+//! for.
 
 use std::collections::HashSet;
 

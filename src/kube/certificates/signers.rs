@@ -15,7 +15,8 @@ pub fn is_request(scope: &Scope<'_>) -> bool {
     (scope.group, scope.plural) == (GROUP, REQUESTS)
 }
 
-/// Refuses what may be done to a request for a certificate only by who may act for its signer. `verb`: `approve`, `sign`.
+/// Refuses what may be done to a request for a certificate only by who may act for its signer. `verb`: `approve`,
+/// `sign`.
 pub async fn check(attributes: &Attributes<'_>, verb: &str, signer: &str) -> Result<(), StatusError> {
     if may(attributes.context, verb, signer).await {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Finalizer of namespaces, for servers of other kinds, beside which no controller manager of Kubernetes runs: deletes what
-//! is in a namespace that is being deleted, and then lets it go.
+//! Finalizer of namespaces, for servers of other kinds, beside which no controller manager of Kubernetes runs: deletes
+//! what is in a namespace that is being deleted, and then lets it go.
 
 use std::time::Duration;
 

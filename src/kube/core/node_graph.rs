@@ -159,8 +159,8 @@ fn walk_value(value: Value<'_>, add: &mut dyn FnMut(ReferenceKind, &str)) {
     }
 }
 
-/// Of the secrets of a volume a node needs those with which it stages, publishes, mounts and expands; what controllers use
-/// is none of its business. A reference without namespace means that of the claim.
+/// Of the secrets of a volume a node needs those with which it stages, publishes, mounts and expands; what controllers
+/// use is none of its business. A reference without namespace means that of the claim.
 fn volume_secrets(message: &dyn Reflect, claim_namespace: &str, secrets: &mut Vec<(String, String)>) {
     let home = |namespace: &str| match namespace {
         "" => claim_namespace.to_owned(),

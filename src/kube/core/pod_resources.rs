@@ -1,5 +1,5 @@
-//! Resources of a pod: the sums of what its containers ask for and may use, as schedulers, quotas and limit ranges count
-//! them.
+//! Resources of a pod: the sums of what its containers ask for and may use, as schedulers, quotas and limit ranges
+//! count them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -69,8 +69,8 @@ pub fn put_whole(sum: &mut Amounts, spec: &PodSpec, side: Side, counts: fn(&str)
     }
 }
 
-/// The sum over containers, but at least what it takes until the last of those is done that run before. `of`: the amounts
-/// of a container.
+/// The sum over containers, but at least what it takes until the last of those is done that run before. `of`: the
+/// amounts of a container.
 pub fn of_containers<'a>(spec: &'a PodSpec, of: impl Fn(&'a Container) -> Cow<'a, Amounts>) -> Amounts {
     let mut sum = Amounts::new();
     for container in &spec.containers {

@@ -48,7 +48,8 @@ async fn may(context: &Context, verb: &str, plural: &str, name: &str) -> bool {
     context.authorization.allows(&context.user, &info).await
 }
 
-/// Whether a write only lets go of an object, or holds it: what the garbage collector does, who need not hold its rights.
+/// Whether a write only lets go of an object, or holds it: what the garbage collector does, who need not hold its
+/// rights.
 pub(crate) fn is_only_collected(new: &dyn Object, old: Option<&dyn Object>) -> bool {
     let Some(old) = old else { return false };
     let mut with_old = new.clone_object();

@@ -84,8 +84,8 @@ pub(super) struct Checker<'a> {
     faults: Vec<Misplaced>,
     /// Literals that can't be read. They are looked at when there are no other mistakes.
     literals: Vec<Misplaced>,
-    /// Types of the parts of lists and maps that are written out, which have to be the same. They are compared when there
-    /// are no other mistakes.
+    /// Types of the parts of lists and maps that are written out, which have to be the same. They are compared when
+    /// there are no other mistakes.
     aggregates: Vec<Vec<(u64, Type)>>,
     /// Texts with places, if these and what fills them are written out. They are looked at then too.
     formats: Vec<Format>,

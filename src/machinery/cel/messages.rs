@@ -1,7 +1,7 @@
 //! Messages that expressions write: `Object{spec: Object.spec{replicas: 3}}` and `JSONPatch{op: "add", …}`.
 //!
-//! Objects are made without knowledge of their kind: any field may be set to anything. A message is a map that knows its
-//! name; whoever takes it looks at the names.
+//! Objects are made without knowledge of their kind: any field may be set to anything. A message is a map that knows
+//! its name; whoever takes it looks at the names.
 
 use std::rc::Rc;
 use std::sync::Arc;

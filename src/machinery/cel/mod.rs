@@ -1,4 +1,5 @@
-//! CEL, the expression language of rules that users write: match conditions, claim mappings, validation rules, policies.
+//! CEL, the expression language of rules that users write: match conditions, claim mappings, validation rules,
+//! policies.
 //!
 //! An [`Environment`] declares the variables of an expression; [`Environment::compile`] reads and checks it, with the
 //! error texts of kube-apiserver; [`Program::evaluate`] computes it within a budget of cost. Checked types make most
@@ -6,8 +7,8 @@
 //!
 //! The crate `cel` reads the text: its grammar is the one of the reference implementation, which fixes the messages of
 //! syntax errors. What follows is ours, because rules need what its interpreter does not have: types that are checked
-//! before anything runs, a cost that is counted while it runs, values that are borrowed rather than copied ([`Entries`],
-//! [`Elements`]), and Kubernetes' functions. The parts:
+//! before anything runs, a cost that is counted while it runs, values that are borrowed rather than copied
+//! ([`Entries`], [`Elements`]), and Kubernetes' functions. The parts:
 //!
 //! * `syntax`: text → syntax tree, on a stack of its own, with bounds on length and nesting;
 //! * `check`: syntax tree and declarations → [`Program`] and its type;

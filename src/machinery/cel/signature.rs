@@ -117,7 +117,8 @@ pub(super) fn define(
     functions.insert(name, function);
 }
 
-/// Reads signatures. They are written in this crate alone, so that a wrong one is found by the test that reads them all.
+/// Reads signatures. They are written in this crate alone, so that a wrong one is found by the test that reads them
+/// all.
 struct Reader {
     rest: &'static str,
     variables: u32,

@@ -99,8 +99,8 @@ fn whole(text: String) -> CompileError {
     CompileError::new("", vec![Misplaced { line, column, text }])
 }
 
-/// Where the sign of a number stands whose digits begin at a character: it belongs to the number if nothing stands before
-/// it that something could be taken from.
+/// Where the sign of a number stands whose digits begin at a character: it belongs to the number if nothing stands
+/// before it that something could be taken from.
 fn sign_before(source: &str, digits: usize) -> Option<usize> {
     let before: Vec<char> = source.chars().take(digits + 1).collect();
     let (first, before) = before.split_last()?;

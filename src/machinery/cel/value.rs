@@ -66,8 +66,8 @@ pub trait Entries<'a> {
 pub enum List<'a> {
     Borrowed(Rc<dyn Elements<'a> + 'a>),
     Own(Rc<Vec<Value<'a>>>),
-    /// Parts of a text, as functions cut them out: a list of texts and nothing else. Some of kube-apiserver's uses of an
-    /// expression do not take such a list, whence the difference.
+    /// Parts of a text, as functions cut them out: a list of texts and nothing else. Some of kube-apiserver's uses of
+    /// an expression do not take such a list, whence the difference.
     Texts(Rc<[Rc<str>]>),
 }
 

@@ -68,8 +68,8 @@ fn is_short_name(text: &str) -> bool {
     ends.iter().all(|b| b.is_some_and(|b| plain(*b))) && bytes.iter().all(|b| plain(*b) || *b == b'-')
 }
 
-/// Letters of any script and symbols count. A single label may have one dash, behind its first character; of several the
-/// last has letters alone.
+/// Letters of any script and symbols count. A single label may have one dash, behind its first character; of several
+/// the last has letters alone.
 fn is_hostname(text: &str) -> bool {
     if text.len() > 255 || text.split('.').any(|label| label.len() > 63) {
         return false;
@@ -151,7 +151,8 @@ fn is_mac(text: &str) -> bool {
     matches!(groups.len() * digits / 2, 6 | 8 | 20) && groups.iter().all(hex)
 }
 
-/// Hexadecimal digits in groups of 8-4-4-4-12, with dashes between them or not; the version, and the variant of RFC 4122.
+/// Hexadecimal digits in groups of 8-4-4-4-12, with dashes between them or not; the version, and the variant of RFC
+/// 4122.
 fn is_uuid(text: &str, version: Option<u8>, variant: bool) -> bool {
     let mut digits = Vec::with_capacity(32);
     let mut rest = text.as_bytes();

@@ -132,8 +132,8 @@ fn check_escapes(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Faults of the service of a webhook, by its namespace and name. The original mistakes the one for the other, and so do
-/// its paths.
+/// Faults of the service of a webhook, by its namespace and name. The original mistakes the one for the other, and so
+/// do its paths.
 pub fn service((namespace, name): (&str, &str), port: i32, path: Option<&str>, at: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
     for (field, text) in [("name", namespace), ("namespace", name)] {

@@ -147,8 +147,8 @@ pub struct FieldError {
     pub detail: String,
 }
 
-/// Bytes of a path, of a refused value and of a detail that an error keeps. Longer ones are cut: an error is for people,
-/// and what a client sends is up to a thousand times as long.
+/// Bytes of a path, of a refused value and of a detail that an error keeps. Longer ones are cut: an error is for
+/// people, and what a client sends is up to a thousand times as long.
 const MAX_FIELD: usize = 1024;
 const MAX_VALUE: usize = 8 * 1024;
 const MAX_DETAIL: usize = 16 * 1024;

@@ -89,8 +89,8 @@ pub fn json_list<'a>(items: impl IntoIterator<Item = &'a str>) -> String {
     out
 }
 
-/// A number as Go's `%v` and `%g` print a float, with the fewest digits: an exponent of at least two digits below 1e-4 and
-/// from 1e6 on.
+/// A number as Go's `%v` and `%g` print a float, with the fewest digits: an exponent of at least two digits below 1e-4
+/// and from 1e6 on.
 pub fn float(v: f64) -> String {
     if v.is_nan() {
         return "NaN".to_owned();

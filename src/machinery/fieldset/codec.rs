@@ -1,8 +1,8 @@
 //! FieldsV1: the JSON form of a set of fields.
 //!
 //! A level is an object whose keys are elements: `f:name` for a field, `k:{"name":"c"}` for a list item by its keys,
-//! `v:"x"` for an item of a set, `i:3` for a place. `.` says that the path to this level is in the set; the empty object
-//! says that and that nothing is below. Keys stand in the order of the elements.
+//! `v:"x"` for an item of a set, `i:3` for a place. `.` says that the path to this level is in the set; the empty
+//! object says that and that nothing is below. Keys stand in the order of the elements.
 
 use super::{Entry, FieldSet, KeyField, Name, PathElement, Scalar};
 use crate::json::{self, Cursor, Scanner, Shape, compact, parse_shape};
@@ -225,7 +225,8 @@ fn read_keys(json: &str) -> Result<Box<[KeyField]>, FieldsError> {
     Ok(fields.into())
 }
 
-/// Of `{"name":"text"}`, as most keys are: a name and a text without escapes, and no white space. `None`: anything else.
+/// Of `{"name":"text"}`, as most keys are: a name and a text without escapes, and no white space. `None`: anything
+/// else.
 fn read_only_key(json: &str) -> Option<KeyField> {
     let (name, value) = json.strip_prefix("{\"")?.strip_suffix("\"}")?.split_once("\":\"")?;
     let plain = |text: &str| text.bytes().all(is_plain);

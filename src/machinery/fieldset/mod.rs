@@ -1,7 +1,8 @@
 //! Sets of fields: which parts of an object someone owns, as `managedFields` records them.
 //!
 //! A set is a tree of path elements. A path that leads to an entry marked as a member is in the set; an entry may be a
-//! member and have members below it. Entries are kept sorted, so that all operations on two sets are one walk over both.
+//! member and have members below it. Entries are kept sorted, so that all operations on two sets are one walk over
+//! both.
 
 mod codec;
 mod element;

@@ -55,8 +55,8 @@ pub fn read_applied(json: &[u8], message: &mut dyn Reflect, budget: &Budget) -> 
     reader.finish(json, outcome).map(drop)
 }
 
-/// Where the original tells of a problem in a tree: of what stands twice first, of unknown metadata, then of whatever else
-/// is unknown, in alphabetical order, and of the metadata of objects within at last.
+/// Where the original tells of a problem in a tree: of what stands twice first, of unknown metadata, then of whatever
+/// else is unknown, in alphabetical order, and of the metadata of objects within at last.
 fn place_in_tree(problem: &StrictProblem) -> (u8, String) {
     match (problem.kind, problem.path.as_str()) {
         (StrictKind::DuplicateField, _) => (0, String::new()),

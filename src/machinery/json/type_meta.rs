@@ -16,8 +16,8 @@ pub fn type_meta(json: &[u8]) -> Result<TypeMeta, DecodeError> {
     scan(json, false).map_err(|e| *e)
 }
 
-/// As [`type_meta`], from the whole document: its syntax is checked to the end, the case of the two keys does not matter,
-/// and of several the last one counts.
+/// As [`type_meta`], from the whole document: its syntax is checked to the end, the case of the two keys does not
+/// matter, and of several the last one counts.
 pub fn type_meta_of_all(json: &[u8]) -> Result<TypeMeta, DecodeError> {
     validate(json)?;
     scan(json, true).map_err(|e| *e)
@@ -28,7 +28,8 @@ pub fn names_type(key: &str) -> bool {
     same_folded(key, API_VERSION) || same_folded(key, KIND)
 }
 
-/// What a strict decoder says of a document that it reads into a kind without fields: every key but the type's is unknown.
+/// What a strict decoder says of a document that it reads into a kind without fields: every key but the type's is
+/// unknown.
 pub fn no_fields(json: &[u8]) -> Result<Vec<StrictProblem>, DecodeError> {
     validate(json)?;
     let Shape::Object(members) = parse_shape(json)? else {

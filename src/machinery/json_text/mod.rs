@@ -1,4 +1,5 @@
-//! JSON text: a scanner with the errors of Go's decoder, strings and their escapes, compaction. Nothing here knows messages.
+//! JSON text: a scanner with the errors of Go's decoder, strings and their escapes, compaction. Nothing here knows
+//! messages.
 
 mod compact;
 pub(crate) mod scan;

@@ -1,7 +1,7 @@
 //! Eight bytes of text at a time, in one number: whether there is one among them that ends or needs an escape.
 //!
-//! Each function returns a number that is zero if there is none; else its lowest set bit is the highest bit of the first
-//! such byte, counted from the low end. Bits above it may be wrong.
+//! Each function returns a number that is zero if there is none; else its lowest set bit is the highest bit of the
+//! first such byte, counted from the low end. Bits above it may be wrong.
 
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
 const HIGH: u64 = ONES << 7;
@@ -39,7 +39,8 @@ fn go_alone(x: u64) -> u64 {
     angle | equal(x, b'&') | equal(x, 0xE2)
 }
 
-/// Whether JSON text has a byte that is white space or that Go's encoder escapes; strings may have some that do no harm.
+/// Whether JSON text has a byte that is white space or that Go's encoder escapes; strings may have some that do no
+/// harm.
 pub(crate) fn may_be_compacted(json: &[u8]) -> bool {
     let found = |x: u64| control(x) | equal(x, b' ') | go_alone(x);
     let (chunks, rest) = json.as_chunks::<8>();

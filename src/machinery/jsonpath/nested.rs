@@ -1,5 +1,5 @@
-//! Values at dotted paths in objects that are known as trees alone, such as the replicas of a custom resource: what stands
-//! on the way has to be an object, and what is found of the wanted type.
+//! Values at dotted paths in objects that are known as trees alone, such as the replicas of a custom resource: what
+//! stands on the way has to be an object, and what is found of the wanted type.
 
 use crate::field::text::float;
 use crate::reflect::{OptionalSlot, Reflect, Slot, Value, member};

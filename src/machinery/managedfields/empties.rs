@@ -1,15 +1,15 @@
 //! Empty lists and maps that a body writes out.
 //!
-//! An object shows no difference between one that is empty and one that is not there; but where the server writes fields
-//! whatever they hold, it shows null for what is not there, and whoever writes it as empty changes that.
+//! An object shows no difference between one that is empty and one that is not there; but where the server writes
+//! fields whatever they hold, it shows null for what is not there, and whoever writes it as empty changes that.
 
 use super::member;
 use crate::fieldset::{FieldSet, Name, PathElement};
 use crate::json;
 use crate::reflect::{Flags, Reflect, Value};
 
-/// The fields that the document of an object has as an empty list or map, of those that are always written and have their own
-/// owners, outside of lists and maps. The document must be valid JSON.
+/// The fields that the document of an object has as an empty list or map, of those that are always written and have
+/// their own owners, outside of lists and maps. The document must be valid JSON.
 pub fn written_empty(document: &[u8], object: &dyn Reflect) -> FieldSet {
     let mut set = FieldSet::EMPTY;
     gather(document, object, &mut Vec::new(), &mut set);

@@ -334,7 +334,8 @@ pub fn is_reset(entries: &[ManagedFieldsEntry]) -> bool {
     }
 }
 
-/// Makes an empty list of entries in the JSON of an object a single empty entry; see [`is_reset`]. The JSON must be valid.
+/// Makes an empty list of entries in the JSON of an object a single empty entry; see [`is_reset`]. The JSON must be
+/// valid.
 pub fn mark_reset(json: &[u8], object: &mut dyn Reflect) {
     const KEY: &[u8] = b"managedFields";
     let Some(meta) = metadata(object) else { return };

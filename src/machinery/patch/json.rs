@@ -1,5 +1,5 @@
-//! JSON patch (RFC 6902), with the corner cases of the Kubernetes API: indexes may be negative, `replace` adds an absent
-//! member, an absent `value` is null, `test` takes an absent member for null, numbers are compared as they are
+//! JSON patch (RFC 6902), with the corner cases of the Kubernetes API: indexes may be negative, `replace` adds an
+//! absent member, an absent `value` is null, `test` takes an absent member for null, numbers are compared as they are
 //! written, and what stands before the first slash of a path is ignored.
 
 mod run;

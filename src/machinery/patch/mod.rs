@@ -1,4 +1,5 @@
-//! Patches over JSON text: JSON patch, JSON merge patch and strategic merge patch, with the behaviour and the limits of the Kubernetes API.
+//! Patches over JSON text: JSON patch, JSON merge patch and strategic merge patch, with the behaviour and the limits of
+//! the Kubernetes API.
 //!
 //! A document is parsed only as deep as a patch reaches into it; what it does not touch is copied as text, so numbers
 //! keep their spelling. Objects that were opened are written with sorted keys, as the API does it (a client sees that

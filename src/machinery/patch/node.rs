@@ -8,8 +8,8 @@ use crate::field::text::float;
 use crate::json::compact;
 use crate::json_text::{kind_name, write_string};
 
-/// How deep values are opened by what goes down all of a value; what nests deeper stays text. No field of a definition is
-/// that deep, and recursion stays shallow.
+/// How deep values are opened by what goes down all of a value; what nests deeper stays text. No field of a definition
+/// is that deep, and recursion stays shallow.
 pub(super) const MAX_OPEN: u32 = 300;
 
 /// A value of a document or a patch.

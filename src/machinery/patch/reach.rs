@@ -1,8 +1,8 @@
 //! The part of an object that a merge patch reaches.
 //!
-//! A patch mostly says a few fields of a large object. Patching these alone and keeping the others as they are gives the
-//! object that patching its whole document would give, because JSON says all of a stored object: what is written and
-//! read again is what it was. Of kinds where that does not hold, nothing is said here.
+//! A patch mostly says a few fields of a large object. Patching these alone and keeping the others as they are gives
+//! the object that patching its whole document would give, because JSON says all of a stored object: what is written
+//! and read again is what it was. Of kinds where that does not hold, nothing is said here.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

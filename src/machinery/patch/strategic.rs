@@ -1,8 +1,8 @@
 //! Strategic merge patch: a merge patch that knows from the definitions which lists are merged by a key, with the
 //! directives `$patch`, `$retainKeys`, `$setElementOrder/<field>` and `$deleteFromPrimitiveList/<field>`.
 //!
-//! What a patch gets wrong in its directives is an error without a reason (500), as in the API server. There the members of
-//! a patch are worked off in no certain order; here deletions from a list come before what is added to it.
+//! What a patch gets wrong in its directives is an error without a reason (500), as in the API server. There the
+//! members of a patch are worked off in no certain order; here deletions from a list come before what is added to it.
 
 mod diff;
 mod display;
@@ -27,8 +27,8 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList/";
 const ELEMENT_ORDER: &str = "$setElementOrder/";
 
-/// Applies `patch` to `document`, an object of the message `desc`. With `strict`, keys that stand twice in the patch are
-/// reported beside the result. A patch of `null` changes nothing.
+/// Applies `patch` to `document`, an object of the message `desc`. With `strict`, keys that stand twice in the patch
+/// are reported beside the result. A patch of `null` changes nothing.
 ///
 /// Errors: 400 for a patch that is no JSON object or has a wrong `$retainKeys`, 500 for other wrong directives. A patch
 /// that does not fit the type of the object is found when the result is read, see [`crate::json::restore`].

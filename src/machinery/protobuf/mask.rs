@@ -19,8 +19,8 @@ enum Keep {
 }
 
 impl Mask {
-    /// Everything but the field that a path of JSON names, such as `metadata.managedFields`, leads to; where there is no
-    /// such field, everything.
+    /// Everything but the field that a path of JSON names, such as `metadata.managedFields`, leads to; where there is
+    /// no such field, everything.
     pub fn without(desc: &MessageDesc, path: &str) -> Mask {
         let (first, rest) = split(path);
         let keep = |field: &FieldDesc| match (field.json == first, rest, message_of(field)) {

@@ -1,8 +1,8 @@
 //! Kubernetes protobuf to and from messages.
 //!
 //! The rules are those of the published encodings: fields stand in ascending order of their numbers; plain scalars and
-//! messages are written also when they are zero; what is absent and empty lists, maps and bytes are left out; the entries
-//! of maps are sorted by key; numbers of lists are not packed. An object travels in an [envelope](Unknown).
+//! messages are written also when they are zero; what is absent and empty lists, maps and bytes are left out; the
+//! entries of maps are sorted by key; numbers of lists are not packed. An object travels in an [envelope](Unknown).
 
 mod envelope;
 mod mask;

@@ -19,7 +19,8 @@ pub fn read_message(body: &[u8], message: &mut dyn Reflect) -> Result<(), Decode
     read_message_within(body, message, &Budget::unlimited())
 }
 
-/// As [`read_message`], of a body that somebody sent: [`DecodeError::TooLarge`] as soon as it becomes more than the budget.
+/// As [`read_message`], of a body that somebody sent: [`DecodeError::TooLarge`] as soon as it becomes more than the
+/// budget.
 pub fn read_message_within(body: &[u8], message: &mut dyn Reflect, budget: &Budget) -> Result<(), DecodeError> {
     read_fields(body, message, Room::new(budget)).map_err(|text| match budget.is_exhausted() {
         true => DecodeError::TooLarge,

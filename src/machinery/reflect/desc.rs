@@ -155,10 +155,11 @@ impl PartialEq for Names {
     }
 }
 
-/// A number that no other table has or will ever have; an address may become another's. Given when it is first asked for.
+/// A number that no other table has or will ever have; an address may become another's. Given when it is first asked
+/// for.
 ///
-/// Its cell has a second use: constants that refer to a static with such a cell are not followed into it by the compiler,
-/// so that the table of a message may lead back to itself.
+/// Its cell has a second use: constants that refer to a static with such a cell are not followed into it by the
+/// compiler, so that the table of a message may lead back to itself.
 #[derive(Debug)]
 pub struct Id(AtomicU64);
 
@@ -357,8 +358,8 @@ impl FieldDesc {
     pub(crate) const SCALAR: &'static FieldDesc =
         &FieldDesc::of(Name::new_static(""), 0, Type::String, Flags::OPTIONAL, 0);
 
-    /// Whether JSON has the field under this key. Nearly all of the keys asked for are those of others, so most are told
-    /// apart by length and first byte.
+    /// Whether JSON has the field under this key. Nearly all of the keys asked for are those of others, so most are
+    /// told apart by length and first byte.
     #[inline]
     pub(crate) fn is_named(&self, key: &[u8]) -> bool {
         self.tag == tag(key) && self.json.as_bytes() == key && !self.flags.has(Flags::INLINE)

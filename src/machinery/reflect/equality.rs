@@ -22,8 +22,8 @@ fn is_absent(value: Value<'_>) -> bool {
     matches!(value, Value::Absent)
 }
 
-/// Whether two messages of one type have the same value in field `index`. What is absent differs from what is empty where
-/// both are kept as they were said.
+/// Whether two messages of one type have the same value in field `index`. What is absent differs from what is empty
+/// where both are kept as they were said.
 pub fn equal_field(a: &dyn Reflect, b: &dyn Reflect, index: usize) -> bool {
     let is_dynamic = a.desc().is_dynamic();
     let (a, b) = (a.get(index), b.get(index));

@@ -126,8 +126,8 @@ impl Quantity {
         exact
     }
 
-    /// Whether the text is a whole number of thousandths or of something greater: digits without a point, and at most one
-    /// of the suffixes from `m` up. Says no of what takes a closer look.
+    /// Whether the text is a whole number of thousandths or of something greater: digits without a point, and at most
+    /// one of the suffixes from `m` up. Says no of what takes a closer look.
     fn is_plain(&self) -> bool {
         let text = self.as_str();
         let suffix = text

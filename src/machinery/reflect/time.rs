@@ -66,8 +66,8 @@ impl Time {
         layout::parse(text, false)
     }
 
-    /// The nearest time that JSON can show. Protobuf, and a time zone, lead to others: no reader would take the text of such
-    /// a one, and thus of the whole list that has it.
+    /// The nearest time that JSON can show. Protobuf, and a time zone, lead to others: no reader would take the text of
+    /// such a one, and thus of the whole list that has it.
     fn in_calendar(self) -> Time {
         let seconds = self.seconds.clamp(*CALENDAR.start(), *CALENDAR.end());
         Time { seconds, ..self }

@@ -1,5 +1,5 @@
-//! Validation of schemas themselves, as a definition brings them: that they are structural, say nothing that definitions
-//! may not say, and have good defaults and rules that are not too expensive.
+//! Validation of schemas themselves, as a definition brings them: that they are structural, say nothing that
+//! definitions may not say, and have good defaults and rules that are not too expensive.
 
 mod convertible;
 mod defaults;
@@ -17,8 +17,8 @@ pub(super) use structure::is_structural;
 use keywords::Walk;
 use place::Place;
 
-/// What is demanded of the schemas of a definition. What was not held by the schemas that a definition had before is not
-/// demanded of those that take their place.
+/// What is demanded of the schemas of a definition. What was not held by the schemas that a definition had before is
+/// not demanded of those that take their place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Requirements {
     structural: bool,

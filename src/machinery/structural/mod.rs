@@ -1,8 +1,8 @@
 //! Structural schemas: what a definition says of the objects of a custom resource.
 //!
-//! A [`JsonSchema`] is what `openAPIV3Schema` says, as data. [`compile`] makes of it the table of a type that is known at
-//! run time: reading by that table prunes, defaults are its fields', apply and `managedFields` go by its lists and maps.
-//! A [`Validator`] says what is wrong with an object, in kube-apiserver's words.
+//! A [`JsonSchema`] is what `openAPIV3Schema` says, as data. [`compile`] makes of it the table of a type that is known
+//! at run time: reading by that table prunes, defaults are its fields', apply and `managedFields` go by its lists and
+//! maps. A [`Validator`] says what is wrong with an object, in kube-apiserver's words.
 
 mod check;
 mod compile;

@@ -33,8 +33,8 @@ impl From<Box<DecodeError>> for SchemaError {
 type Result<T, E = SchemaError> = std::result::Result<T, E>;
 
 impl JsonSchema {
-    /// The schema of a JSON text, as the API writes `JSONSchemaProps`. What is `null` is not there; keywords that the API
-    /// does not have are passed over.
+    /// The schema of a JSON text, as the API writes `JSONSchemaProps`. What is `null` is not there; keywords that the
+    /// API does not have are passed over.
     ///
     /// # Errors
     /// What is no JSON, values of wrong types, and schemas that nest deeper than 200 levels.

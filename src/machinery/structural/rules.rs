@@ -1,7 +1,7 @@
 //! `x-kubernetes-validations`: rules over the values of a schema, compiled by its declared types.
 //!
-//! Rules are compiled when they are first needed, a schema's all at once: a definition that has them was checked when it
-//! was written ([`compile`]).
+//! Rules are compiled when they are first needed, a schema's all at once: a definition that has them was checked when
+//! it was written ([`compile`]).
 
 mod run;
 mod values;

@@ -95,8 +95,8 @@ impl Keywords {
     }
 }
 
-/// A schema. Text that is for readers alone (`description`, `title`, `example`, `externalDocs`) is not kept, only that it
-/// was there.
+/// A schema. Text that is for readers alone (`description`, `title`, `example`, `externalDocs`) is not kept, only that
+/// it was there.
 #[derive(Clone, Debug, Default)]
 pub struct JsonSchema {
     pub ty: SchemaType,

@@ -44,8 +44,8 @@ impl Validator {
         &self.schema
     }
 
-    /// Appends what the schema says of the values of an object: types, bounds, what has to be there. `old` is the object
-    /// that it takes the place of: values that did not change are not objected to.
+    /// Appends what the schema says of the values of an object: types, bounds, what has to be there. `old` is the
+    /// object that it takes the place of: values that did not change are not objected to.
     pub fn values(&self, new: &dyn Reflect, old: Option<&dyn Reflect>, errors: &mut ErrorList) {
         let (new, old) = (self.view(new), old.map(|old| self.view(old)));
         check_values(&self.schema, &new, old.as_ref(), &Path::root(), errors);
@@ -74,8 +74,8 @@ impl Validator {
         }
     }
 
-    /// Appends what rules say of an object: errors, and warnings of what broke a rule before and has not changed. Nothing
-    /// is evaluated if `errors` has some that expressions could stumble over.
+    /// Appends what rules say of an object: errors, and warnings of what broke a rule before and has not changed.
+    /// Nothing is evaluated if `errors` has some that expressions could stumble over.
     pub fn rules(
         &self,
         new: &dyn Reflect,

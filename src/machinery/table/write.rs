@@ -194,7 +194,8 @@ pub fn write_partial_metadata(meta: &ObjectMeta, api_version: &str, out: &mut Ve
     out.push(b'}');
 }
 
-/// `PartialObjectMetadata` of an object, as a protobuf message without its envelope; `metadata`: the encoded ObjectMeta.
+/// `PartialObjectMetadata` of an object, as a protobuf message without its envelope; `metadata`: the encoded
+/// ObjectMeta.
 pub fn write_partial_protobuf(metadata: &[u8], out: &mut Vec<u8>) {
     const METADATA: u32 = 1;
     crate::protobuf::write_tag_bytes(METADATA, metadata, out);

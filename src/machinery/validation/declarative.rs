@@ -1,5 +1,5 @@
-//! Declarative validation: required, immutable, enums, bounds, lengths, patterns, formats, unique lists, unions, CEL rules,
-//! and the code that checks messages of a type wherever they stand.
+//! Declarative validation: required, immutable, enums, bounds, lengths, patterns, formats, unique lists, unions, CEL
+//! rules, and the code that checks messages of a type wherever they stand.
 //!
 //! Presence follows Go: a plain field that is zero counts as absent, so no rule but `required` looks at it, and of
 //! numbers and booleans that are not optional `required` cannot be told and is taken for granted.
@@ -39,9 +39,9 @@ enum Extent {
 
 /// Lists of so many items are searched item by item, which needs no memory.
 const FEW_ITEMS: usize = 16;
-/// Names of messages that start so are Kubernetes' own types. Their definitions publish `required`, list types and unions
-/// that the API does not enforce (`imageID` of a container status may be empty, names of environment variables may stand
-/// twice); code decides it. Pointers that are required are enforced there too.
+/// Names of messages that start so are Kubernetes' own types. Their definitions publish `required`, list types and
+/// unions that the API does not enforce (`imageID` of a container status may be empty, names of environment variables
+/// may stand twice); code decides it. Pointers that are required are enforced there too.
 const KUBERNETES: &str = "io.k8s.";
 
 /// Checks an object by every rule of its definition; `old` is the stored object of an update. Names of fields in the
@@ -52,7 +52,8 @@ pub fn validate(new: &dyn Reflect, old: Option<&dyn Reflect>, path: &Path) -> Er
 
 /// As [`validate`], with the checks that code has for types of messages.
 ///
-/// Objects of a schema have none: whoever has the schema asks it. CEL rules are evaluated when nothing was found that an expression could stumble over, as kube-apiserver does it.
+/// Objects of a schema have none: whoever has the schema asks it. CEL rules are evaluated when nothing was found that
+/// an expression could stumble over, as kube-apiserver does it.
 pub fn validate_with(new: &dyn Reflect, old: Option<&dyn Reflect>, path: &Path, checks: &TypeChecks) -> ErrorList {
     if new.desc().rules.is(&BY_SCHEMA) {
         return ErrorList::new();

@@ -14,8 +14,8 @@ pub(super) fn too_deep(limit: usize) -> DecodeError {
     failure(&format!("exceeded max depth of {limit}"))
 }
 
-/// How a place becomes the line of a message: go-yaml counts from 0, adds one to what its scanner finds, and names no line
-/// for the very first.
+/// How a place becomes the line of a message: go-yaml counts from 0, adds one to what its scanner finds, and names no
+/// line for the very first.
 enum Place {
     Scanner(usize),
     Parser(usize),
@@ -108,8 +108,8 @@ pub(super) fn name_at(text: &str, index: usize) -> String {
         .collect()
 }
 
-/// What granit lets pass at the beginning of a stream, and go-yaml does not: tabs in front of the first token, versions but
-/// 1.1, and an end without a beginning.
+/// What granit lets pass at the beginning of a stream, and go-yaml does not: tabs in front of the first token, versions
+/// but 1.1, and an end without a beginning.
 pub(super) fn check_beginning(text: &str) -> Result<(), DecodeError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (number, line) in text.lines().enumerate() {

@@ -95,8 +95,8 @@ fn is_date(text: &str) -> bool {
     )
 }
 
-/// Whether go-yaml takes it for a point in time: `2024-1-2`, with a time behind `T` or `t` and a zone, or behind a space
-/// without one. It reads as a string, and is written with quotes.
+/// Whether go-yaml takes it for a point in time: `2024-1-2`, with a time behind `T` or `t` and a zone, or behind a
+/// space without one. It reads as a string, and is written with quotes.
 pub(super) fn is_timestamp(text: &str) -> bool {
     if !text.is_ascii() || !is_date(text) {
         return false;

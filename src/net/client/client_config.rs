@@ -1,5 +1,5 @@
-//! Webhooks that objects name (`clientConfig`): by a URL or as a service of the cluster, with the authorities that certify
-//! them.
+//! Webhooks that objects name (`clientConfig`): by a URL or as a service of the cluster, with the authorities that
+//! certify them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -211,8 +211,8 @@ fn connect_error(error: &io::Error) -> String {
     }
 }
 
-/// Opens a connection to `host:port`. The error is what Go says about it: `dial tcp 127.0.0.1:10250: connect: connection
-/// refused`.
+/// Opens a connection to `host:port`. The error is what Go says about it: `dial tcp 127.0.0.1:10250: connect:
+/// connection refused`.
 pub async fn dial(authority: &str) -> Result<TcpStream, DialError> {
     let missing = || DialError::MissingPort {
         authority: authority.to_owned(),

@@ -41,8 +41,8 @@ impl Display for Fault {
 }
 
 impl Fault {
-    /// Whether the connection broke, so that another one may hold: who may repeat a call tries again. A connection that was
-    /// closed properly is none of these, as for Go's clients.
+    /// Whether the connection broke, so that another one may hold: who may repeat a call tries again. A connection that
+    /// was closed properly is none of these, as for Go's clients.
     pub fn is_connection(&self) -> bool {
         matches!(self, Fault::Reset(_))
     }

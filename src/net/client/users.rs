@@ -1,5 +1,5 @@
-//! The users of a kubeconfig file, found by the servers that they are for: the file names each after a server, or after a
-//! domain (`*.example.com`), or `*`.
+//! The users of a kubeconfig file, found by the servers that they are for: the file names each after a server, or after
+//! a domain (`*.example.com`), or `*`.
 
 use std::path::Path;
 

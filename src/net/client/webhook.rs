@@ -56,8 +56,8 @@ impl Webhook {
         }
     }
 
-    /// The server of a kubeconfig file's current context, on this way. `timeout` is for one call; those that follow have
-    /// as much again.
+    /// The server of a kubeconfig file's current context, on this way. `timeout` is for one call; those that follow
+    /// have as much again.
     ///
     /// # Errors
     /// The file, or one that it names, cannot be used.

@@ -75,8 +75,8 @@ pub struct Limits {
     pub head_timeout: Duration,
     /// How long a connection may stay without a request under way.
     pub idle_timeout: Duration,
-    /// How long an answer that is not made while it is sent may take to be read ([`AnswerDeadline`](super::AnswerDeadline)
-    /// is for the others).
+    /// How long an answer that is not made while it is sent may take to be read
+    /// ([`AnswerDeadline`](super::AnswerDeadline) is for the others).
     pub answer_timeout: Duration,
     /// Every so often an HTTP/2 client is pinged; `None`: never.
     pub http2_ping_interval: Option<Duration>,

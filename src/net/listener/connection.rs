@@ -156,8 +156,8 @@ impl Activity {
         any
     }
 
-    /// For the reader of HTTP/1.1, which thereby knows the bytes of heads: an even number while no request is under way,
-    /// and another one for each time.
+    /// For the reader of HTTP/1.1, which thereby knows the bytes of heads: an even number while no request is under
+    /// way, and another one for each time.
     pub(super) fn turns(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.turns)
     }

@@ -1,7 +1,8 @@
 //! Lingering close: the end of a connection whose client was still sending when it was answered.
 //!
 //! Closing a socket with unread bytes resets the connection, and a reset makes the client's system drop what it has
-//! received and not yet read: the answer. So the sending side is closed first, and what comes is thrown away for a while.
+//! received and not yet read: the answer. So the sending side is closed first, and what comes is thrown away for a
+//! while.
 
 use std::io;
 use std::pin::Pin;

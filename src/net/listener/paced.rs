@@ -1,5 +1,5 @@
-//! Paced reads: a client that sends without end lets others in. HTTP/2 works off whatever has come before it returns, and a
-//! frame of a few bytes may be work for every stream of its connection.
+//! Paced reads: a client that sends without end lets others in. HTTP/2 works off whatever has come before it returns,
+//! and a frame of a few bytes may be work for every stream of its connection.
 
 use std::io;
 use std::pin::Pin;

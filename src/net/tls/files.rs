@@ -17,7 +17,8 @@ const PUBLIC_FILE: u32 = 0o644;
 /// Mode of the folders made here.
 const PRIVATE_FOLDER: u32 = 0o700;
 
-/// Makes `path` and its missing parents, each readable by the owner only. A folder that is there already stays as it is.
+/// Makes `path` and its missing parents, each readable by the owner only. A folder that is there already stays as it
+/// is.
 ///
 /// # Errors
 /// [`TlsError::File`] when a folder cannot be made, or `path` is something else than a folder.
@@ -45,8 +46,8 @@ pub fn write_public(path: &Path, content: &[u8]) -> Result<(), TlsError> {
     write(path, content, PUBLIC_FILE)
 }
 
-/// Writes a secret as [`write_private`] does, then a file as [`write_public`] does. Their folders are synced once, at the
-/// end: each is slow, and there are several pairs at the first start.
+/// Writes a secret as [`write_private`] does, then a file as [`write_public`] does. Their folders are synced once, at
+/// the end: each is slow, and there are several pairs at the first start.
 ///
 /// # Errors
 /// [`TlsError::File`]; the file that it names is untouched then.

@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::{ServingCertificates, TlsError, TlsState};
 use crate::shutdown::Shutdown;
 
-/// Calls `reload` every so often until the shutdown. It looks at files and says whether it found and took something new;
-/// while it fails (half-written files, a key that is not the certificate's), a warning is logged and the old ones stay.
+/// Calls `reload` every so often until the shutdown. It looks at files and says whether it found and took something
+/// new; while it fails (half-written files, a key that is not the certificate's), a warning is logged and the old ones
+/// stay.
 ///
 /// kube-apiserver looks once a minute, and at once where the system tells of changes.
 pub async fn follow<R, E>(what: &'static str, reload: R, every: Duration, shutdown: Shutdown)

@@ -74,8 +74,8 @@ impl ServingCertificates {
     }
 
     /// Serves `pair` to clients that ask for one of `names`: DNS names, or `*.` and a domain for any one label in
-    /// front of it, or addresses for clients that reach the server there and name no host. A name given before keeps its
-    /// certificate, and an exact name wins over a wildcard.
+    /// front of it, or addresses for clients that reach the server there and name no host. A name given before keeps
+    /// its certificate, and an exact name wins over a wildcard.
     ///
     /// # Errors
     /// As [`ServingCertificates::new`].

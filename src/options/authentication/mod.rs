@@ -51,7 +51,8 @@ pub struct Authentication {
     #[command(flatten)]
     pub service_account: ServiceAccount,
 
-    /// Whether nodes may join with the tokens of secrets of type bootstrap.kubernetes.io/token in namespace kube-system.
+    /// Whether nodes may join with the tokens of secrets of type bootstrap.kubernetes.io/token in namespace
+    /// kube-system.
     #[arg(long, value_name = "bool", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value = "false", value_parser = values::boolean)]
     pub enable_bootstrap_token_auth: bool,

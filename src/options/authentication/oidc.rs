@@ -35,8 +35,8 @@ pub struct Oidc {
     #[arg(long, value_name = "string")]
     pub oidc_ca_file: Option<PathBuf>,
 
-    /// The claim that is the user's name. All but email are prefixed with the issuer, unless --oidc-username-prefix says
-    /// otherwise.
+    /// The claim that is the user's name. All but email are prefixed with the issuer, unless --oidc-username-prefix
+    /// says otherwise.
     #[arg(long, value_name = "string", default_value = "sub")]
     pub oidc_username_claim: String,
 

@@ -22,8 +22,8 @@ pub struct ServiceAccount {
     #[arg(long, value_name = "stringArray")]
     pub service_account_issuer: Vec<String>,
 
-    /// A PEM file with keys that service account tokens are checked with: public ones, private ones, certificates. May be
-    /// given several times. Default: the key that signs.
+    /// A PEM file with keys that service account tokens are checked with: public ones, private ones, certificates. May
+    /// be given several times. Default: the key that signs.
     #[arg(long, value_name = "stringArray")]
     pub service_account_key_file: Vec<PathBuf>,
 

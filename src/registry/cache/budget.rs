@@ -10,8 +10,8 @@ use super::Derived;
 
 /// Entries of the queue that may belong to versions that are gone, beyond as many as there are living ones.
 const SLACK: usize = 1024;
-/// Entries that are looked at when one more has come, at most: nobody may be held up by very many. What that leaves over
-/// the limit goes when the next ones come.
+/// Entries that are looked at when one more has come, at most: nobody may be held up by very many. What that leaves
+/// over the limit goes when the next ones come.
 const LOOKS: usize = 256;
 
 /// How much memory renditions may take, and which are there. When they are too many, those go that were not used since

@@ -128,8 +128,8 @@ pub struct Derived {
 struct Kept {
     /// By version of the kind.
     renditions: Vec<(KindKey, Made, Rendition)>,
-    /// JSON that others made of the stored object, by version of the kind. To make it again would be to ask again, so it
-    /// stays as long as the version does.
+    /// JSON that others made of the stored object, by version of the kind. To make it again would be to ask again, so
+    /// it stays as long as the version does.
     conversions: Vec<(KindKey, Bytes)>,
     budget: Option<Arc<Budget>>,
 }

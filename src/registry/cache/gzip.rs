@@ -1,7 +1,7 @@
 //! gzip streams made of blocks that were compressed before.
 //!
-//! A block is raw deflate that ends at a byte boundary and refers to nothing before it, so blocks can stand in any order
-//! in one stream; the stream's checksum is computed from those of the blocks.
+//! A block is raw deflate that ends at a byte boundary and refers to nothing before it, so blocks can stand in any
+//! order in one stream; the stream's checksum is computed from those of the blocks.
 
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress, Status};
@@ -70,9 +70,9 @@ impl Block {
     }
 }
 
-/// Checksums of texts put together. A CRC is a polynomial over two elements, modulo that of the format; bytes behind a text
-/// multiply its checksum by a power of x that depends on their number alone. With that power at hand a block is added by
-/// one multiplication, where the crate that computes checksums needs a dozen to find it.
+/// Checksums of texts put together. A CRC is a polynomial over two elements, modulo that of the format; bytes behind a
+/// text multiply its checksum by a power of x that depends on their number alone. With that power at hand a block is
+/// added by one multiplication, where the crate that computes checksums needs a dozen to find it.
 mod crc {
     /// The polynomial of gzip. The highest bit is the lowest power.
     const MODULUS: u32 = 0xedb8_8320;

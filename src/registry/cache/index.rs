@@ -2,8 +2,8 @@
 //!
 //! An index is made when a term was asked for often enough, and brought up to the revision of the list that asks: so a
 //! list through it shows what a list without it would. Nothing runs when nobody asks. What takes long, reading the
-//! objects, is done a slice at a time and while nothing is locked; what came of it is taken over in short steps. Who asks
-//! for the same term meanwhile waits for it.
+//! objects, is done a slice at a time and while nothing is locked; what came of it is taken over in short steps. Who
+//! asks for the same term meanwhile waits for it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,9 +1,9 @@
-//! Leader election: of several servers that share a store, one holds a lease and renews it; the others watch it and take it
-//! when it has not been renewed for as long as it says. The rules and numbers are those of Kubernetes' clients.
+//! Leader election: of several servers that share a store, one holds a lease and renews it; the others watch it and
+//! take it when it has not been renewed for as long as it says. The rules and numbers are those of Kubernetes' clients.
 //!
-//! Clocks of different machines are not compared: who waits counts from the moment in which it first saw the lease as it is.
-//! A leader that could not renew for [`Timing::renew_deadline`] ends its work then, which is earlier than anybody else may
-//! take the lease ([`Timing::lease_duration`] after the last renewal was sent).
+//! Clocks of different machines are not compared: who waits counts from the moment in which it first saw the lease as
+//! it is. A leader that could not renew for [`Timing::renew_deadline`] ends its work then, which is earlier than
+//! anybody else may take the lease ([`Timing::lease_duration`] after the last renewal was sent).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Metrics of work queues and of leader election, under kube-apiserver's names. Labels are names of controllers, which the
-//! program knows.
+//! Metrics of work queues and of leader election, under kube-apiserver's names. Labels are names of controllers, which
+//! the program knows.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,7 +1,7 @@
-//! Controllers: code that brings the world in line with objects. A [`Controller`] is a function from the key of an object,
-//! what is there ([`Lister`]) and a [`Client`] to "done" or "again after"; all else is done here: informers tell which keys
-//! are to be looked at, a [`Queue`] hands each to one worker at a time and brings back what failed, each controller has a
-//! thread of its own, and where several servers share a store one of them leads ([`election`]).
+//! Controllers: code that brings the world in line with objects. A [`Controller`] is a function from the key of an
+//! object, what is there ([`Lister`]) and a [`Client`] to "done" or "again after"; all else is done here: informers
+//! tell which keys are to be looked at, a [`Queue`] hands each to one worker at a time and brings back what failed,
+//! each controller has a thread of its own, and where several servers share a store one of them leads ([`election`]).
 //!
 //! [`Controllers::run`] starts one; a server does so by a post-start hook.
 
@@ -84,8 +84,8 @@ impl Next {
     }
 }
 
-/// A controller. Methods that wait may be written as `async fn`. They are called on one thread, and dropped where they wait
-/// when the server ends or no longer leads: what was begun is gone on with by whoever reconciles the key next.
+/// A controller. Methods that wait may be written as `async fn`. They are called on one thread, and dropped where they
+/// wait when the server ends or no longer leads: what was begun is gone on with by whoever reconciles the key next.
 pub trait Controller: Send + 'static {
     /// The name of its queue in metrics and of its thread.
     fn name(&self) -> &'static str;
@@ -98,8 +98,8 @@ pub trait Controller: Send + 'static {
     /// The resource whose objects it reconciles: each when it is first seen and when it changes.
     fn reconciles(&self) -> GroupResource;
 
-    /// Keys that it reconciles from the beginning, beside those of the objects that are there: of what is kept right as a
-    /// whole.
+    /// Keys that it reconciles from the beginning, beside those of the objects that are there: of what is kept right as
+    /// a whole.
     fn begins_with(&self) -> Vec<NamespacedName> {
         Vec::new()
     }
@@ -109,8 +109,8 @@ pub trait Controller: Send + 'static {
         Vec::new()
     }
 
-    /// The objects to be reconciled since one of a watched resource has changed. Called for each object of such a resource
-    /// at the beginning, too. What fails is tried again.
+    /// The objects to be reconciled since one of a watched resource has changed. Called for each object of such a
+    /// resource at the beginning, too. What fails is tried again.
     fn affected(
         &self,
         _change: &Change,
@@ -119,8 +119,8 @@ pub trait Controller: Send + 'static {
         std::future::ready(Ok(Vec::new()))
     }
 
-    /// Brings the world in line with one object, which may be gone by now, and need not have changed. A failure is logged
-    /// and tried again after a wait that doubles.
+    /// Brings the world in line with one object, which may be gone by now, and need not have changed. A failure is
+    /// logged and tried again after a wait that doubles.
     fn reconcile(
         &self,
         key: &NamespacedName,
@@ -137,8 +137,8 @@ pub trait Controller: Send + 'static {
         Backoff::default()
     }
 
-    /// It runs on each of the servers that share a store, and not only on the one that leads: for what a server has in its
-    /// own memory.
+    /// It runs on each of the servers that share a store, and not only on the one that leads: for what a server has in
+    /// its own memory.
     fn runs_everywhere(&self) -> bool {
         false
     }

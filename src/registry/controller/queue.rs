@@ -1,5 +1,5 @@
-//! Work queue: keys that wait to be worked on. One that waits already is not added a second time, one that is being worked
-//! on is given to nobody else until that is done, and one that failed comes back after a wait that doubles.
+//! Work queue: keys that wait to be worked on. One that waits already is not added a second time, one that is being
+//! worked on is given to nobody else until that is done, and one that failed comes back after a wait that doubles.
 //!
 //! Time is that of the runtime, so a test that pauses it simulates the queue too.
 

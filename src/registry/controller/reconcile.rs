@@ -25,8 +25,8 @@ pub(super) struct Loop<'a, C> {
 }
 
 impl<C: Controller> Loop<'_, C> {
-    /// Runs until `stop` returns, and then until the keys that are being reconciled are done, or some seconds have passed.
-    /// Returns too when the store is closed. Dropping it ends it at once.
+    /// Runs until `stop` returns, and then until the keys that are being reconciled are done, or some seconds have
+    /// passed. Returns too when the store is closed. Dropping it ends it at once.
     pub async fn run(&self, client: Client, stop: impl Future<Output = ()>) {
         let mut informers: Vec<_> = std::iter::once(self.reconciled)
             .chain(self.watched)

@@ -98,8 +98,8 @@ impl Controllers {
         &self.shared.metrics
     }
 
-    /// Runs a controller on a thread of its own until [`Controllers::stop`]; where several servers share the store, while
-    /// this one leads.
+    /// Runs a controller on a thread of its own until [`Controllers::stop`]; where several servers share the store,
+    /// while this one leads.
     ///
     /// # Errors
     /// The server lacks a resource of the controller, or gets no thread, or ends.

@@ -69,7 +69,8 @@ impl Applying {
         self.text.len() + sets > LONG_BYTES
     }
 
-    /// The object with the document applied (`None`: there was none), on a thread made for such work where it takes long.
+    /// The object with the document applied (`None`: there was none), on a thread made for such work where it takes
+    /// long.
     pub(super) fn apply<'a>(self: &Arc<Self>, current: Option<&'a dyn Object>) -> Outcome<'a, Box<dyn Object>> {
         let converts = self.resource.conversion.converter().is_some();
         let is_long = self.is_long(current);

@@ -1,5 +1,5 @@
-//! The in-process client: how the server's own code reads and writes objects. It has a user of its own and goes through the
-//! verbs, so admission sees it as it sees any client; there is no HTTP between.
+//! The in-process client: how the server's own code reads and writes objects. It has a user of its own and goes through
+//! the verbs, so admission sees it as it sees any client; there is no HTTP between.
 
 use std::marker::PhantomData;
 use std::rc::Rc;

@@ -81,8 +81,9 @@ impl Resource {
         }
     }
 
-    /// An object that was just written, as it will be read: with defaults for what preparing took out of it. `part`: what of
-    /// it was written; other parts than the object itself are answered without what the strategy decorates it with.
+    /// An object that was just written, as it will be read: with defaults for what preparing took out of it. `part`:
+    /// what of it was written; other parts than the object itself are answered without what the strategy decorates it
+    /// with.
     pub(crate) async fn as_read(
         &self,
         object: Box<dyn Object>,
@@ -180,8 +181,8 @@ impl Resource {
         Ok(encoded)
     }
 
-    /// As [`Resource::decode`], but of the object only a part; `None` where the rest may matter to that, and where all of it
-    /// has to be read anyway.
+    /// As [`Resource::decode`], but of the object only a part; `None` where the rest may matter to that, and where all
+    /// of it has to be read anyway.
     pub(crate) fn decode_masked(
         &self,
         entry: &Entry,
@@ -216,8 +217,8 @@ impl Resource {
         protobuf::field(unknown.raw, field.number)
     }
 
-    /// `None` for what is stored in another version than the hub's: converting it may take something of a part from the rest
-    /// of the object.
+    /// `None` for what is stored in another version than the hub's: converting it may take something of a part from the
+    /// rest of the object.
     fn stored_as_hub(&self, api_version: &str, name: &str) -> Option<()> {
         let stored = self.stored_kind(api_version, name).ok()?;
         self.hub.is(stored).then_some(())

@@ -184,8 +184,8 @@ impl Resource {
         Derived::of(entry)?.conversion(KindKey::of(&self.hub))
     }
 
-    /// What is to be awaited before an entry can be decoded in the hub version: an answer of who converts. `None`: nothing.
-    /// What can't be read at all is not waited for.
+    /// What is to be awaited before an entry can be decoded in the hub version: an answer of who converts. `None`:
+    /// nothing. What can't be read at all is not waited for.
     pub(super) fn unconverted(&self, entry: &Entry) -> Option<BoxFuture<'static, Result<(), StatusError>>> {
         let converter = self.conversion.converter()?.clone();
         let batch = vec![self.to_convert(entry)?];
@@ -216,8 +216,8 @@ impl Resource {
         }
     }
 
-    /// Has an entry converted anew that a client asks for by name: by now others may make something else of it. What they
-    /// make takes the place of what was kept.
+    /// Has an entry converted anew that a client asks for by name: by now others may make something else of it. What
+    /// they make takes the place of what was kept.
     pub(super) async fn convert_anew(&self, entry: &Entry) -> Result<(), StatusError> {
         let Some(converter) = self.conversion.converter() else {
             return Ok(());
@@ -231,13 +231,14 @@ impl Resource {
         }
     }
 
-    /// Whether its objects are converted before they are asked for: others do it, and they are stored in another version.
+    /// Whether its objects are converted before they are asked for: others do it, and they are stored in another
+    /// version.
     pub(super) fn converts_ahead(&self) -> bool {
         self.asks_for_conversions() && !self.hub.is(&self.storage)
     }
 
-    /// Has objects converted as they are written, so that lists and watches find them converted. Returns when the resource
-    /// is not served any more.
+    /// Has objects converted as they are written, so that lists and watches find them converted. Returns when the
+    /// resource is not served any more.
     pub async fn convert_ahead(self: Arc<Self>) {
         let mut retired = self.retired.subscribe();
         let mut informer = Informer::new(self.clone());

@@ -1,10 +1,10 @@
 //! Corrupt objects: entries of the store that can't be decrypted or decoded.
 //!
-//! One hurts itself alone: reads and writes of it fail by name, a list or a watch that has it fails with its key, and all
-//! others go on. Each version that is met is logged once with its key and counted. What is known to be corrupt is
+//! One hurts itself alone: reads and writes of it fail by name, a list or a watch that has it fails with its key, and
+//! all others go on. Each version that is met is logged once with its key and counted. What is known to be corrupt is
 //! remembered, since a long list meets it only when much of the answer is on its way: the next one is refused before.
-//! Whoever may do so removes it with `ignoreStoreReadErrorWithClusterBreakingPotential`, as with kube-apiserver's feature
-//! `AllowUnsafeMalformedObjectDeletion`.
+//! Whoever may do so removes it with `ignoreStoreReadErrorWithClusterBreakingPotential`, as with kube-apiserver's
+//! feature `AllowUnsafeMalformedObjectDeletion`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -130,8 +130,8 @@ impl Resource {
         StatusError::internal_error(format!("unable to decode {}: {reason}", entry.key))
     }
 
-    /// Refuses a list that holds objects which can't be decoded, where it is known that the resource has any: with the key
-    /// of each.
+    /// Refuses a list that holds objects which can't be decoded, where it is known that the resource has any: with the
+    /// key of each.
     ///
     /// # Errors
     /// 500 `StoreReadError` with a cause for each.

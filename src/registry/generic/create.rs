@@ -94,8 +94,8 @@ impl Resource {
         Ok(Err(Taken(taken)))
     }
 
-    /// Makes of an object that has its name one that may be stored: whatever an attempt to create goes through behind the
-    /// plug-ins that mutate.
+    /// Makes of an object that has its name one that may be stored: whatever an attempt to create goes through behind
+    /// the plug-ins that mutate.
     async fn make_ready(
         &self,
         target: &Target<'_>,

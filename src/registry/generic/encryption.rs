@@ -18,8 +18,8 @@ impl Resource {
         &self.transformer
     }
 
-    /// What is to be awaited before an entry is read, so that a key management service that has not answered yet holds up
-    /// nobody but who needs it. `None`: nothing.
+    /// What is to be awaited before an entry is read, so that a key management service that has not answered yet holds
+    /// up nobody but who needs it. `None`: nothing.
     pub(super) fn undecrypted(&self, entry: &Entry) -> Option<BoxFuture<'static, ()>> {
         if !self.backend.encryption.has_services() || !entry.value.starts_with(PREFIX) {
             return None;
@@ -108,7 +108,8 @@ impl Resource {
         read.map(drop).map_err(StatusError::internal_error)
     }
 
-    /// Refuses a list with an entry that can't be decrypted or converted, or is known to be corrupt, before anything of it is sent.
+    /// Refuses a list with an entry that can't be decrypted or converted, or is known to be corrupt, before anything of
+    /// it is sent.
     pub async fn check_all_readable(&self, items: &Items) -> Result<(), StatusError> {
         self.prepare_all(items).await?;
         self.check_none_corrupt(items).await?;

@@ -34,7 +34,8 @@ impl Endpoint {
 }
 
 impl Resource {
-    /// It was made at run time and is served beside the resources of the build, by the rules of the API extensions server.
+    /// It was made at run time and is served beside the resources of the build, by the rules of the API extensions
+    /// server.
     pub fn is_custom(&self) -> bool {
         self.custom
     }

@@ -1,8 +1,8 @@
 //! Followed: values that are made of the objects of a resource, by namespace and name, and brought up to date from the
 //! store's memory before they are read.
 //!
-//! Plug-ins decide by them: whatever this server has written to a store of its own is seen by the next request, and nobody
-//! reads the store for it.
+//! Plug-ins decide by them: whatever this server has written to a store of its own is seen by the next request, and
+//! nobody reads the store for it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,7 +55,8 @@ impl<T> Followed<T> {
         self.now().values().flat_map(BTreeMap::values).cloned().collect()
     }
 
-    /// A number that is another one whenever anything has changed: what was made of all values holds as long as it stays.
+    /// A number that is another one whenever anything has changed: what was made of all values holds as long as it
+    /// stays.
     pub fn version(&self) -> u64 {
         // Whoever changes a value counts before the lock is free again.
         let _now = self.now();

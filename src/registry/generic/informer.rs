@@ -1,6 +1,6 @@
-//! Informer: tells which objects of a resource have changed. There is no second copy of them: whoever is told reads what is
-//! there now ([`Lister`]), out of the same memory that clients are answered from. So a reader never sees less than what it
-//! was told of, nor less than what this server has written itself.
+//! Informer: tells which objects of a resource have changed. There is no second copy of them: whoever is told reads
+//! what is there now ([`Lister`]), out of the same memory that clients are answered from. So a reader never sees less
+//! than what it was told of, nor less than what this server has written itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -58,8 +58,8 @@ pub(super) struct Progress {
     keys: Mutex<Keys>,
 }
 
-/// Keys of objects that somebody knows of; their texts are those of the store. Whoever knows of an object is told when it
-/// goes, also while nobody watched.
+/// Keys of objects that somebody knows of; their texts are those of the store. Whoever knows of an object is told when
+/// it goes, also while nobody watched.
 #[derive(Default)]
 struct Keys {
     /// The objects that were told of.
@@ -169,7 +169,8 @@ impl Change {
         self.new.is_some() && self.old.is_some()
     }
 
-    /// The object as it became then; `None`: it was deleted. It may have changed since: [`Lister::get`] says what is there.
+    /// The object as it became then; `None`: it was deleted. It may have changed since: [`Lister::get`] says what is
+    /// there.
     ///
     /// # Errors
     /// It can't be read.
@@ -212,8 +213,8 @@ impl Change {
 
 /// What an informer tells at once.
 pub struct Changes {
-    /// All objects are told of: the informer has just begun, or had to begin again since the store's history did not reach
-    /// back to what was told last. Then `old_object` is not known, and of what is gone only the key.
+    /// All objects are told of: the informer has just begun, or had to begin again since the store's history did not
+    /// reach back to what was told last. Then `old_object` is not known, and of what is gone only the key.
     pub anew: bool,
     /// In the order in which they happened; with `anew` in no particular one.
     pub all: Vec<Change>,
@@ -249,9 +250,9 @@ impl Informer {
         self.progress.synced.load(Ordering::Acquire)
     }
 
-    /// What has changed: first all objects, then what happens to them. Waits until there is something, and for a store that
-    /// can't be read until it can. `None`: the store is closed. Dropping the future loses no change, but what it waited for is
-    /// begun again by the next call.
+    /// What has changed: first all objects, then what happens to them. Waits until there is something, and for a store
+    /// that can't be read until it can. `None`: the store is closed. Dropping the future loses no change, but what it
+    /// waited for is begun again by the next call.
     pub async fn next(&mut self) -> Option<Changes> {
         loop {
             let told = match (&mut self.stream, self.after) {

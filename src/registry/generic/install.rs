@@ -1,7 +1,7 @@
 //! Resources that come, change and go while the server serves.
 //!
-//! Whoever looks a resource up sees the registry before or after a change, never between. A request keeps what it found:
-//! it finishes on the resource as it was. Watches of that end when they have shown what had happened until then.
+//! Whoever looks a resource up sees the registry before or after a change, never between. A request keeps what it
+//! found: it finishes on the resource as it was. Watches of that end when they have shown what had happened until then.
 
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -93,8 +93,8 @@ pub(super) struct Parts {
 }
 
 impl Registry {
-    /// Serves a resource from now on, in the place of the one of that group and plural if there is one. Returns when the
-    /// watches of that have been told to end.
+    /// Serves a resource from now on, in the place of the one of that group and plural if there is one. Returns when
+    /// the watches of that have been told to end.
     ///
     /// # Errors
     /// Nothing has changed then.
@@ -196,8 +196,8 @@ impl Registry {
     }
 }
 
-/// Ends the watches of a resource that is not served any more. Those that are fed from memory are given what had happened
-/// before: a store that lies elsewhere is asked.
+/// Ends the watches of a resource that is not served any more. Those that are fed from memory are given what had
+/// happened before: a store that lies elsewhere is asked.
 async fn retire(installed: Installed) {
     let resource = &installed.resource;
     let (store, prefix) = (&resource.backend.store, &resource.key_prefix);
@@ -315,8 +315,8 @@ impl Parts {
         made.ok_or(RegistryError::NoVersion)
     }
 
-    /// Makes a resource of `own` versions with endpoints for those of them that the snapshot serves. `code_of` says what
-    /// code it has; `custom`: see [`Resource::is_custom`].
+    /// Makes a resource of `own` versions with endpoints for those of them that the snapshot serves. `code_of` says
+    /// what code it has; `custom`: see [`Resource::is_custom`].
     pub fn install(
         &self,
         snapshot: &Snapshot,
@@ -464,8 +464,8 @@ fn endpoints(
     Ok(endpoints)
 }
 
-/// The kinds of each resource of the schemes in all versions, with the scheme that has it. Kinds whose objects are those
-/// of another group come last: their stored version is with that one.
+/// The kinds of each resource of the schemes in all versions, with the scheme that has it. Kinds whose objects are
+/// those of another group come last: their stored version is with that one.
 pub(super) fn resources_of(schemes: &[&'static Scheme]) -> Vec<(&'static Scheme, Vec<KindRef>)> {
     let mut all = Vec::new();
     for scheme in schemes {

@@ -1,5 +1,5 @@
-//! Key spaces: the prefixes of the store that resources take. When a resource has gone, and with it the last request that
-//! could ask for its objects, the store forgets its prefix.
+//! Key spaces: the prefixes of the store that resources take. When a resource has gone, and with it the last request
+//! that could ask for its objects, the store forgets its prefix.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -16,8 +16,8 @@ use super::client::typed;
 use super::informer::{NamespacedName, Progress};
 use super::select::Query;
 
-/// Reads objects of one resource, of the hub version. What it shows is not older than what its informer has told of, nor
-/// than what this server has written; a list shows every write that was answered before, whichever server did it.
+/// Reads objects of one resource, of the hub version. What it shows is not older than what its informer has told of,
+/// nor than what this server has written; a list shows every write that was answered before, whichever server did it.
 #[derive(Clone)]
 pub struct Lister {
     resource: Arc<Resource>,

@@ -58,8 +58,8 @@ impl Reflector {
         &self.resource.key_prefix
     }
 
-    /// `None`: something of that can't be read before a key management service has answered, which is asked now. What was
-    /// told stays in force until then.
+    /// `None`: something of that can't be read before a key management service has answered, which is asked now. What
+    /// was told stays in force until then.
     fn since(&self, to: Position, held: &Snapshot) -> Option<Vec<Change>> {
         let at = self.at.get();
         let goes_on = at.epoch == to.epoch && at.revision <= to.revision;
@@ -218,7 +218,8 @@ mod tests {
         anew
     }
 
-    /// What was true on a timeline that is lost decides nothing, whatever revision the store is at when that is noticed.
+    /// What was true on a timeline that is lost decides nothing, whatever revision the store is at when that is
+    /// noticed.
     #[tokio::test]
     async fn a_store_that_went_back_is_read_anew() {
         for behind in [-1_i64, 0, 1] {

@@ -1,5 +1,5 @@
-//! Reservations: what a write takes before it is stored (an address, a port, a share of a quota), and gives back unless it
-//! commits.
+//! Reservations: what a write takes before it is stored (an address, a port, a share of a quota), and gives back unless
+//! it commits.
 
 use std::cell::RefCell;
 
@@ -13,15 +13,15 @@ pub trait Reservation {
     /// The write is durable: what was taken stays taken.
     fn commit(self: Box<Self>);
 
-    /// Whether the write is durable is not known: the store failed, or nobody waited for its answer. What is taken twice
-    /// does more harm than what is taken for nothing, so it stays taken unless said otherwise.
+    /// Whether the write is durable is not known: the store failed, or nobody waited for its answer. What is taken
+    /// twice does more harm than what is taken for nothing, so it stays taken unless said otherwise.
     fn uncertain(self: Box<Self>) {
         self.commit();
     }
 
-    /// Asked once, when it is held: what ends when everything is done that the end of this reservation takes, whichever end
-    /// that is. The request waits for it before it is answered; the work must not depend on that, since clients leave.
-    /// `None`: whoever ends it does all there is to do.
+    /// Asked once, when it is held: what ends when everything is done that the end of this reservation takes, whichever
+    /// end that is. The request waits for it before it is answered; the work must not depend on that, since clients
+    /// leave. `None`: whoever ends it does all there is to do.
     fn settled(&mut self) -> Option<LocalBoxFuture<'static, ()>> {
         None
     }
@@ -58,8 +58,8 @@ impl Reserved {
     }
 }
 
-/// Reservations of a write that the store has been asked for. Dropped before the store has answered, nothing is known of
-/// the write.
+/// Reservations of a write that the store has been asked for. Dropped before the store has answered, nothing is known
+/// of the write.
 #[must_use]
 pub(super) struct Writing {
     guards: Vec<Box<dyn Reservation>>,

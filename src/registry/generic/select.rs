@@ -226,8 +226,8 @@ impl Resource {
         fields.chain(labels).collect()
     }
 
-    /// What memory can't say: the store reads where it lies, and no more than is asked for. A list of the newest state may
-    /// be one that others have read meanwhile, if it shows `at_least` this revision.
+    /// What memory can't say: the store reads where it lies, and no more than is asked for. A list of the newest state
+    /// may be one that others have read meanwhile, if it shows `at_least` this revision.
     async fn select_elsewhere(&self, query: &Query<'_>, at_least: Revision) -> Result<Chosen, StatusError> {
         let name = query.fields.required_value("metadata.name");
         let in_place = !self.hub.namespaced || !query.namespace.is_empty();

@@ -1,7 +1,7 @@
 //! The catalog of a server: the groups, versions and kinds that it serves, for discovery and OpenAPI.
 //!
-//! A catalog is a value. A kind that comes or goes makes another one, which shares all versions that it does not change;
-//! what is made of a version is kept under its generation.
+//! A catalog is a value. A kind that comes or goes makes another one, which shares all versions that it does not
+//! change; what is made of a version is kept under its generation.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -208,14 +208,14 @@ pub trait Strategy: Send + Sync + 'static {
         None
     }
 
-    /// What others may have again when this object is gone: it is given back by [`Reservation::commit`], once the object is
-    /// removed from the store, and only then. `None`: nothing, as with most kinds.
+    /// What others may have again when this object is gone: it is given back by [`Reservation::commit`], once the
+    /// object is removed from the store, and only then. `None`: nothing, as with most kinds.
     fn frees(&self, _context: &Context, _object: &Self::Object) -> Option<Box<dyn Reservation>> {
         None
     }
 
-    /// Fills in, or takes out, what objects that other servers have written lack or have too much of: in what is shown of
-    /// them, and not in the object that a write begins with.
+    /// Fills in, or takes out, what objects that other servers have written lack or have too much of: in what is shown
+    /// of them, and not in the object that a write begins with.
     fn decorate(&self, _object: &mut Self::Object) {}
 
     /// Before validation of a new object: resets what clients may not set. Called again with each generated name that

@@ -1,7 +1,8 @@
-//! Derived state in the simulation of stores: indexes answer lists by selector, reflectors know which objects there are,
-//! informers lose no change. All of them are measured by what was written.
+//! Derived state in the simulation of stores: indexes answer lists by selector, reflectors know which objects there
+//! are, informers lose no change. All of them are measured by what was written.
 //!
-//! `KEELSON_SEED=<seed> cargo test -p keelson-registry simulation::derived::one -- --nocapture` repeats a run and tells what happens.
+//! `KEELSON_SEED=<seed> cargo test -p keelson-registry simulation::derived::one -- --nocapture` repeats a run and tells
+//! what happens.
 
 use std::collections::BTreeMap;
 use std::pin::pin;

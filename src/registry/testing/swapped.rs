@@ -1,5 +1,5 @@
-//! A store that is put back to another state while it is served, as etcd restored from a backup is, or whose memory lags
-//! behind it.
+//! A store that is put back to another state while it is served, as etcd restored from a backup is, or whose memory
+//! lags behind it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

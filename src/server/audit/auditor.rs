@@ -185,8 +185,8 @@ impl Auditor {
         }
     }
 
-    /// Hands an event to all sinks; its texts are made in `text`, one after the other. What comes back are the sinks that
-    /// the request has to wait for.
+    /// Hands an event to all sinks; its texts are made in `text`, one after the other. What comes back are the sinks
+    /// that the request has to wait for.
     pub(super) fn hand<'a>(&'a self, event: &Event<'_>, wait: Wait, text: &mut Vec<u8>) -> HandedOver<'a> {
         self.counters.events.inc();
         let mut over = HandedOver {

@@ -38,8 +38,8 @@ impl Level {
 pub enum Stage {
     /// Before it is handled.
     RequestReceived,
-    /// The head of the answer goes out, the body is yet to come: only of requests that may go on for long. Also of those
-    /// that are refused before it is known who asks.
+    /// The head of the answer goes out, the body is yet to come: only of requests that may go on for long. Also of
+    /// those that are refused before it is known who asks.
     ResponseStarted,
     /// The answer is complete.
     ResponseComplete,

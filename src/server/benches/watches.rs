@@ -1,8 +1,8 @@
 //! Costs of watches: the memory of an idle one, the CPU of many idle ones, the CPU of each event that is delivered.
 //!
 //! The server runs as a process of its own (this program again, with `--serve`), so that its memory can be told from
-//! the client's. Bars: 8 KiB for an idle watch with its share of a connection, no CPU to speak of for 10 000, 3 µs for a
-//! delivered event.
+//! the client's. Bars: 8 KiB for an idle watch with its share of a connection, no CPU to speak of for 10 000, 3 µs for
+//! a delivered event.
 
 #![allow(clippy::unwrap_used, reason = "what fails here stops the benchmark, as it should")]
 

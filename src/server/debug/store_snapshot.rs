@@ -1,5 +1,5 @@
-//! `GET /debug/store/snapshot`: a copy of the whole store as it is now, while it serves. `store check FILE` reads it, and
-//! `store restore FILE` puts it back.
+//! `GET /debug/store/snapshot`: a copy of the whole store as it is now, while it serves. `store check FILE` reads it,
+//! and `store restore FILE` puts it back.
 //!
 //! It holds every secret, so that a right to look at `/debug/*`, which whoever finds out about slow servers has, is not
 //! enough: the verb [`VERB`] on the path is needed as well.

@@ -23,8 +23,8 @@ pub struct IssuerDocuments {
 }
 
 impl IssuerDocuments {
-    /// Of an issuer whose public keys are `keys`, as JSON Web Keys. Clients find these at `keys_url`; if that is empty, at
-    /// `address` (`host:port`). `None` if the issuer is no URL of https: clients could not look for its documents.
+    /// Of an issuer whose public keys are `keys`, as JSON Web Keys. Clients find these at `keys_url`; if that is empty,
+    /// at `address` (`host:port`). `None` if the issuer is no URL of https: clients could not look for its documents.
     pub fn new(issuer: &str, keys: &[Value], keys_url: &str, address: &str) -> Option<IssuerDocuments> {
         if !issuer.starts_with("https://") {
             return None;

@@ -1,5 +1,5 @@
-//! The protobuf form of an APIResourceList. The verbs of a resource are a list in JSON, but a message of their own here,
-//! which no definition can say.
+//! The protobuf form of an APIResourceList. The verbs of a resource are a list in JSON, but a message of their own
+//! here, which no definition can say.
 
 use keelson_machinery::protobuf::wrap;
 use prost::Message;

@@ -92,7 +92,8 @@ fn fails(headers: &HeaderMap, etag: &str, modified: i64) -> bool {
     since.is_some_and(|since| modified > since)
 }
 
-/// Whether the client has this very document, as If-None-Match or else If-Modified-Since says. Tags are compared weakly.
+/// Whether the client has this very document, as If-None-Match or else If-Modified-Since says. Tags are compared
+/// weakly.
 fn is_known(headers: &HeaderMap, etag: &str, modified: i64) -> bool {
     if headers.contains_key(IF_NONE_MATCH) {
         return tags(headers, IF_NONE_MATCH).any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag);

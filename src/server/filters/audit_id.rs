@@ -1,5 +1,5 @@
-//! Gives every request an id and the time at which it came, by which the log of its audit can be found: the client's own
-//! (`Audit-ID`), or a new one. The answer shows it.
+//! Gives every request an id and the time at which it came, by which the log of its audit can be found: the client's
+//! own (`Audit-ID`), or a new one. The answer shows it.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{HeaderName, HeaderValue};

@@ -1,5 +1,6 @@
-//! The request log: a line for each answer that blames the server (5xx), at every verbosity; one for each other request where
-//! debugging events of this module are logged, which is from verbosity 3 on. Fields are called as kube-apiserver's are.
+//! The request log: a line for each answer that blames the server (5xx), at every verbosity; one for each other request
+//! where debugging events of this module are logged, which is from verbosity 3 on. Fields are called as
+//! kube-apiserver's are.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! Requests: how many, how they ended, how long they took; by what they asked for, in words of the scheme, so that there
-//! are as many series as it has routes. What is no route of resources, health or OpenAPI is not counted.
+//! Requests: how many, how they ended, how long they took; by what they asked for, in words of the scheme, so that
+//! there are as many series as it has routes. What is no route of resources, health or OpenAPI is not counted.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};

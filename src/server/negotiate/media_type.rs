@@ -1,6 +1,7 @@
 //! Media types of request bodies, read as Go's `mime` package reads them.
 
-/// Type and subtype of a `Content-Type` in lower case; `None` for a text that is no media type, be it for its parameters.
+/// Type and subtype of a `Content-Type` in lower case; `None` for a text that is no media type, be it for its
+/// parameters.
 pub fn essence(text: &str) -> Option<String> {
     let (essence, mut params) = text.split_once(';').unwrap_or((text, ""));
     let essence = essence.trim().to_ascii_lowercase();

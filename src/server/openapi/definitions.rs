@@ -32,8 +32,8 @@ pub enum DefinitionsError {
     Json(#[from] serde_json::Error),
 }
 
-/// The definitions of a build. They are read when one is asked for; kept is what documents of kinds that are made at run
-/// time refer to, so that such a kind costs its own definitions alone.
+/// The definitions of a build. They are read when one is asked for; kept is what documents of kinds that are made at
+/// run time refer to, so that such a kind costs its own definitions alone.
 pub(super) struct BuildDefinitions {
     schemes: Vec<&'static Scheme>,
     common: OnceLock<Definitions>,
@@ -119,7 +119,8 @@ fn copied(found: Found<'_>) -> Definitions {
     found.into_iter().map(copy).collect()
 }
 
-/// `roots` and every definition that they refer to, directly or not, of the first that has it; and whether one is missing.
+/// `roots` and every definition that they refer to, directly or not, of the first that has it; and whether one is
+/// missing.
 fn closure<'a, 'n: 'a, const N: usize>(
     roots: impl IntoIterator<Item = &'n str>,
     among: [&'a Definitions; N],

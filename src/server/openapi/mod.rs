@@ -1,8 +1,8 @@
 //! OpenAPI documents of everything that is served: v2 in one piece, v3 per group/version.
 //!
 //! The documents are made from the catalog alone and equal those of kube-apiserver but for descriptions of paths and
-//! parameters. They are made when they are asked for and kept compressed, v3 by version, v2 in pieces by version: a kind
-//! that comes or goes costs what belongs to its versions.
+//! parameters. They are made when they are asked for and kept compressed, v3 by version, v2 in pieces by version: a
+//! kind that comes or goes costs what belongs to its versions.
 
 mod definitions;
 mod operations;

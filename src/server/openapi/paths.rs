@@ -222,8 +222,9 @@ fn object_operations(template: &Template<'_>, verbs: &Names, resource: bool) -> 
     operations
 }
 
-/// Whether a definition that is not one of Kubernetes has maps of messages. kubectl can't read these for strategic merge
-/// patches, and warns of it at every `apply` and `diff`, unless such patches are not offered: then it sends others.
+/// Whether a definition that is not one of Kubernetes has maps of messages. kubectl can't read these for strategic
+/// merge patches, and warns of it at every `apply` and `diff`, unless such patches are not offered: then it sends
+/// others.
 fn has_foreign_maps(kind: &MessageDesc) -> bool {
     fn below(message: &MessageDesc, seen: &mut Vec<u64>) -> bool {
         if seen.contains(&message.id.get()) || message.name.starts_with("io.k8s.") {

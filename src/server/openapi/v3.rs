@@ -18,8 +18,8 @@ use super::{Info, Kept, Made, Model, key, object, protobuf};
 use crate::discovery::Served;
 use crate::document::{Document, Newest, Piece, Writer};
 
-/// Groups of the other servers of Kubernetes, and of reviews that none of them serves: the API extensions server does not
-/// know them.
+/// Groups of the other servers of Kubernetes, and of reviews that none of them serves: the API extensions server does
+/// not know them.
 const OF_OTHERS: [&str; 4] = [
     "admission.k8s.io",
     "apiextensions.k8s.io",

@@ -13,8 +13,8 @@ use crate::negotiate::Format;
 use crate::request::{LARGE_BODY_BYTES, Request};
 
 impl Request {
-    /// Decodes the body as an object of an endpoint, with defaults not yet applied. What it says of its kind may be wrong
-    /// where that is a matter of validation: then the second value is that kind.
+    /// Decodes the body as an object of an endpoint, with defaults not yet applied. What it says of its kind may be
+    /// wrong where that is a matter of validation: then the second value is that kind.
     pub async fn object(
         &self,
         registry: &Arc<Registry>,

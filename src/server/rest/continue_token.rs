@@ -13,9 +13,9 @@ const ENCODING: GeneralPurpose = GeneralPurpose::new(
     general_purpose::NO_PAD.with_decode_allow_trailing_bits(true),
 );
 
-/// Base64 of `{"v","rv","start"}`, as kube-apiserver's; clients may not look inside, but a client that moves between two
-/// servers must be understood by both. `left` and `line` are ours: a server that does not know them counts, and takes the
-/// revision for one of its own timeline.
+/// Base64 of `{"v","rv","start"}`, as kube-apiserver's; clients may not look inside, but a client that moves between
+/// two servers must be understood by both. `left` and `line` are ours: a server that does not know them counts, and
+/// takes the revision for one of its own timeline.
 #[derive(PartialEq, Debug)]
 pub(super) struct Token {
     /// What the list shows; `None`: the newest.

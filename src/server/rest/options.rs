@@ -243,8 +243,8 @@ pub fn delete_options_of_protobuf(raw: &[u8]) -> Result<DeleteOptions, StatusErr
 
 /// Refuses options that contradict themselves.
 pub fn checked_delete_options(mut options: DeleteOptions) -> Result<DeleteOptions, StatusError> {
-    // The feature behind this option is off in kube-apiserver, where the option has no effect and so none beside others. Here
-    // it has one for what can't be read, which nothing but its name is known of: alone it counts.
+    // The feature behind this option is off in kube-apiserver, where the option has no effect and so none beside
+    // others. Here it has one for what can't be read, which nothing but its name is known of: alone it counts.
     let insists = options.ignore_store_read_error_with_cluster_breaking_potential.take();
     verdict("DeleteOptions", rules::validate_delete_options(&options))?;
     if insists == Some(true) {

@@ -193,8 +193,8 @@ fn patched(
 }
 
 /// The same, of an object in the version of the endpoint, for a patch that reaches few of its fields: the others are
-/// neither written nor read. `None` where that is not the whole story: the patch reaches further, or there is something to
-/// say of it.
+/// neither written nor read. `None` where that is not the whole story: the patch reaches further, or there is something
+/// to say of it.
 fn patched_in_part(
     endpoint: &Endpoint,
     mut object: Box<dyn Object>,

@@ -1,5 +1,5 @@
-//! Answers made of what is ready in memory: objects or their metadata alone as JSON or protobuf, Tables. What is asked for
-//! rarely (YAML, indented JSON, what is recorded as well) is made in [`super::output`].
+//! Answers made of what is ready in memory: objects or their metadata alone as JSON or protobuf, Tables. What is asked
+//! for rarely (YAML, indented JSON, what is recorded as well) is made in [`super::output`].
 
 use std::sync::Arc;
 

@@ -179,8 +179,8 @@ impl Rest {
             })
     }
 
-    /// The Scale that a request puts in the place of the present one, and what strict decoding says of it, as far as that
-    /// is to be told to the client.
+    /// The Scale that a request puts in the place of the present one, and what strict decoding says of it, as far as
+    /// that is to be told to the client.
     fn replaced(
         &self,
         request: &Request,

@@ -1,9 +1,10 @@
 //! An open watch: a collection's events as the body of an answer.
 //!
-//! An idle watch is one small allocation with one timer: there may be very many. A client that does not read the present
-//! objects in the time of a request loses its watch, which has a seat and a snapshot as long as it shows them. One that does
-//! not read what follows costs nobody else: its body is not asked for more, the store then takes its watch off the list of those it feeds, and when
-//! the client reads again the watch goes on from history, or ends with a 410 where history does not reach back so far.
+//! An idle watch is one small allocation with one timer: there may be very many. A client that does not read the
+//! present objects in the time of a request loses its watch, which has a seat and a snapshot as long as it shows them.
+//! One that does not read what follows costs nobody else: its body is not asked for more, the store then takes its
+//! watch off the list of those it feeds, and when the client reads again the watch goes on from history, or ends with a
+//! 410 where history does not reach back so far.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

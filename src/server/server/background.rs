@@ -1,5 +1,5 @@
-//! Background tasks of a server: they go on beside requests for as long as the `LocalSet` runs of the thread that started
-//! it.
+//! Background tasks of a server: they go on beside requests for as long as the `LocalSet` runs of the thread that
+//! started it.
 
 use std::sync::Arc;
 use std::time::Duration;

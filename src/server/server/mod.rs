@@ -49,8 +49,8 @@ impl Running {
         &self.shutdown
     }
 
-    /// Takes leave as [`crate::settings::ShutdownSettings`] says and undoes what hooks did, ends watches and controllers,
-    /// lets other requests finish, closes the store.
+    /// Takes leave as [`crate::settings::ShutdownSettings`] says and undoes what hooks did, ends watches and
+    /// controllers, lets other requests finish, closes the store.
     pub async fn stop(self) {
         let graceful = self.state.requests.shutdown;
         self.shutdown.enter(Phase::Leaving);

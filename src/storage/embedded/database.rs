@@ -241,8 +241,8 @@ impl Database {
         self.checked_meta(LAST_REVISION)
     }
 
-    /// A random number that stays with the store wherever it is copied to, until its past is replaced: what clients know
-    /// of a store with another one says nothing of this one. `None`: an older version made the store.
+    /// A random number that stays with the store wherever it is copied to, until its past is replaced: what clients
+    /// know of a store with another one says nothing of this one. `None`: an older version made the store.
     pub fn timeline(&self) -> rusqlite::Result<Option<u64>> {
         match self.checked_meta(TIMELINE) {
             Ok(timeline) => Ok(Some(timeline)),
@@ -251,8 +251,8 @@ impl Database {
         }
     }
 
-    /// Names a new timeline, and returns it. The file and its log never have different ones, whenever this is cut short:
-    /// the log is left out. No other connection may be open.
+    /// Names a new timeline, and returns it. The file and its log never have different ones, whenever this is cut
+    /// short: the log is left out. No other connection may be open.
     pub fn begin_timeline(&mut self) -> rusqlite::Result<u64> {
         let timeline = new_timeline()?;
         self.connection.execute_batch("PRAGMA journal_mode = DELETE")?;

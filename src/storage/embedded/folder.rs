@@ -25,8 +25,8 @@ const SHARED: &str = "store.db-shm";
 /// into it; nobody can tell.)
 pub(super) const LOG_MISSING: &str = "the file is missing, though the store was not closed";
 
-/// So often a lock that somebody has is tried again, with a pause before each: a predecessor that was killed has it for a
-/// moment, until the system has ended it.
+/// So often a lock that somebody has is tried again, with a pause before each: a predecessor that was killed has it for
+/// a moment, until the system has ended it.
 const LOCK_ATTEMPTS: u32 = 50;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
@@ -194,8 +194,8 @@ impl Folder {
     }
 }
 
-/// Takes the lock, or waits a moment for it: a child process has what its parent holds until it runs its own program, so
-/// that a folder which is given up may still seem to be in use.
+/// Takes the lock, or waits a moment for it: a child process has what its parent holds until it runs its own program,
+/// so that a folder which is given up may still seem to be in use.
 fn take_lock(lock: &File) -> Result<(), TryLockError> {
     for _ in 0..LOCK_ATTEMPTS {
         match lock.try_lock() {

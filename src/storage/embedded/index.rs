@@ -58,7 +58,8 @@ impl Index {
         self.most = most;
     }
 
-    /// Brings the table to where `changes`, made in the same transaction, end; `revision` is theirs, or the last before.
+    /// Brings the table to where `changes`, made in the same transaction, end; `revision` is theirs, or the last
+    /// before.
     pub fn write(&self, writing: &Writing<'_>, changes: &[Arc<Change>], revision: u64) -> rusqlite::Result<Indexed> {
         for (key, last) in &self.changed {
             writing.set_current(key, last.holds.then_some(last.revision))?;

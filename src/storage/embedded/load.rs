@@ -39,8 +39,8 @@ pub(super) fn load(database: &mut Database, path: &Path, now: Duration) -> Resul
     Ok(loaded)
 }
 
-/// As [`load`], but writes nothing, and reports what the proofs say. Leases begin anew at `now`, since the time that the
-/// store was closed is unknown.
+/// As [`load`], but writes nothing, and reports what the proofs say. Leases begin anew at `now`, since the time that
+/// the store was closed is unknown.
 pub(super) fn examine(database: &Database, path: &Path, now: Duration) -> Result<Loaded, StoreError> {
     let failed = |error| explain(path, &error);
     let oldest = database.compact_revision().map_err(failed)?;
@@ -147,8 +147,8 @@ impl Loader<'_> {
         Ok(change)
     }
 
-    /// Compares with what was the last revision: rows after it are no loss, rows up to it must be there. What is returned
-    /// says which number is wrong all the same.
+    /// Compares with what was the last revision: rows after it are no loss, rows up to it must be there. What is
+    /// returned says which number is wrong all the same.
     fn check_numbers(&self, indexed: u64, last: u64) -> Result<Option<String>, StoreError> {
         let (found, last) = (self.view.revision(), last.max(View::default().revision()));
         if found < last {

@@ -1,9 +1,9 @@
 //! A look at SQLite's write-ahead log before SQLite reads it.
 //!
-//! SQLite takes the log up to the first frame that is not whole, since that is what a crash leaves: the transaction that
-//! was being written. It does so too when damage is in the middle, and transactions that were durable would be gone
-//! without a word. Each transaction is synced before the next is written, so whole transactions beyond the one that is
-//! not prove damage. (The last transaction alone, damaged, can't be told from one that a crash cut.)
+//! SQLite takes the log up to the first frame that is not whole, since that is what a crash leaves: the transaction
+//! that was being written. It does so too when damage is in the middle, and transactions that were durable would be
+//! gone without a word. Each transaction is synced before the next is written, so whole transactions beyond the one
+//! that is not prove damage. (The last transaction alone, damaged, can't be told from one that a crash cut.)
 //!
 //! The format is that of <https://sqlite.org/fileformat2.html#the_write_ahead_log>.
 

@@ -1,7 +1,8 @@
-//! The database file alone, as if it had no write-ahead log: what it says must not be newer than what the log adds to it.
+//! The database file alone, as if it had no write-ahead log: what it says must not be newer than what the log adds to
+//! it.
 //!
-//! SQLite replays any log that fits itself over the file beside it, also one of another store, or one that is older than
-//! the file. Two numbers tell: the timeline of both is the same, and the log does not take revisions back.
+//! SQLite replays any log that fits itself over the file beside it, also one of another store, or one that is older
+//! than the file. Two numbers tell: the timeline of both is the same, and the log does not take revisions back.
 
 use std::path::Path;
 
@@ -18,8 +19,8 @@ pub(super) struct MainFile {
 }
 
 impl MainFile {
-    /// Reads the file without its log. What can't be read so is left out: a crash may have left the file in the middle of
-    /// a checkpoint, and damage is found when the store is read whole.
+    /// Reads the file without its log. What can't be read so is left out: a crash may have left the file in the middle
+    /// of a checkpoint, and damage is found when the store is read whole.
     pub fn read(path: &Path) -> MainFile {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         let opened = uri(path).and_then(|uri| Connection::open_with_flags(uri, flags).ok());

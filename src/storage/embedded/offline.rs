@@ -38,8 +38,8 @@ pub struct Report {
 /// Reads everything and compares it with its checksums and with the proofs that nothing is missing.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] names the file, and the key where there is one; [`StoreError::Unavailable`] says why the store
-/// can't be read.
+/// [`StoreError::Corrupt`] names the file, and the key where there is one; [`StoreError::Unavailable`] says why the
+/// store can't be read.
 pub fn check(dir: &Path) -> Result<Report, StoreError> {
     let (folder, database) = open(dir)?;
     check_whole(&database, &folder.database())?;

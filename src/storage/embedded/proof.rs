@@ -44,7 +44,8 @@ impl Findings {
         self.acquit(database, oldest)
     }
 
-    /// What a row says was deleted before the oldest revision is not lost, nor what has a row, its own or another key's.
+    /// What a row says was deleted before the oldest revision is not lost, nor what has a row, its own or another
+    /// key's.
     fn acquit(&mut self, database: &Database, oldest: u64) -> rusqlite::Result<()> {
         if self.lost.is_empty() {
             return Ok(());

@@ -298,8 +298,8 @@ impl Writer {
         }
     }
 
-    /// One transaction; on return it is on disk or has not happened. What `work` returns is passed on from a transaction
-    /// that is committed, and from no other.
+    /// One transaction; on return it is on disk or has not happened. What `work` returns is passed on from a
+    /// transaction that is committed, and from no other.
     fn commit<T>(
         &mut self,
         forget: usize,

@@ -19,8 +19,8 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// At most so many runtimes have connections of their own; others use those of the first.
 const MOST_RUNTIMES: usize = 256;
 
-/// Connections for single requests: one to each member for each runtime that sends any, so that a request and its answer
-/// stay on one thread. A thread that has to be woken twice for a request costs more than the request.
+/// Connections for single requests: one to each member for each runtime that sends any, so that a request and its
+/// answer stay on one thread. A thread that has to be woken twice for a request costs more than the request.
 #[derive(Clone)]
 pub(super) struct Connections {
     config: Arc<EtcdConfig>,

@@ -1,9 +1,9 @@
-//! The task behind a mirror: reads a prefix of etcd and follows it by one stream after the other, as long as each goes on
-//! where the one before ended.
+//! The task behind a mirror: reads a prefix of etcd and follows it by one stream after the other, as long as each goes
+//! on where the one before ended.
 //!
-//! When a stream has broken, etcd is asked whether it held at the mirror's revision what the mirror holds: etcd that was
-//! put back to an older state may have come to the same revision, or beyond it, before anybody looks. Events that don't go
-//! on from what is held are not taken in. Either way the prefix is read again, on a timeline of its own.
+//! When a stream has broken, etcd is asked whether it held at the mirror's revision what the mirror holds: etcd that
+//! was put back to an older state may have come to the same revision, or beyond it, before anybody looks. Events that
+//! don't go on from what is held are not taken in. Either way the prefix is read again, on a timeline of its own.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -144,8 +144,8 @@ struct Following<'a> {
     /// Events up to this revision may come though they are in memory already: those of a stream that is older than the
     /// list.
     listed: Revision,
-    /// What happened up to this revision was missed, and is told by the stream that goes on: as long as it is, what is heard
-    /// is not the present.
+    /// What happened up to this revision was missed, and is told by the stream that goes on: as long as it is, what is
+    /// heard is not the present.
     missed: Revision,
 }
 
@@ -192,8 +192,8 @@ impl Keeper {
         let mvcc = Mvcc::new(view, Default::default(), Leases::default());
         let doubts = Mutex::default();
         let held = Arc::new(Held { mvcc, falls, doubts });
-        // A list shows etcd as it was when its first page was read, and the last may take long; the stream, if it is mute,
-        // does not say what happened meanwhile.
+        // A list shows etcd as it was when its first page was read, and the last may take long; the stream, if it is
+        // mute, does not say what happened meanwhile.
         self.heard.at(asked);
         self.hold.send_replace(Some(held.clone()));
         self.reach.send_modify(|reached| {
@@ -298,8 +298,8 @@ impl Keeper {
         }
     }
 
-    /// Another stream that goes on where memory is, from etcd that still has the same past, and how many elections had been
-    /// noticed before it was opened; `None`: there is none.
+    /// Another stream that goes on where memory is, from etcd that still has the same past, and how many elections had
+    /// been noticed before it was opened; `None`: there is none.
     async fn resume(&self, held: &Held) -> Option<(WatchStream, u64)> {
         let mut pause = PAUSE;
         let since = Instant::now();

@@ -1,5 +1,5 @@
-//! The versions of etcd's members. Older ones answer a question for progress before events that came first (etcd #15220):
-//! what they say of it is not believed, as kube-apiserver does not.
+//! The versions of etcd's members. Older ones answer a question for progress before events that came first (etcd
+//! #15220): what they say of it is not believed, as kube-apiserver does not.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

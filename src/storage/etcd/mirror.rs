@@ -21,8 +21,8 @@ const LOADING: Duration = Duration::from_secs(10);
 const LAG: Duration = Duration::from_millis(250);
 /// A stream that is asked for a sign of life gives it within this time.
 const SIGN: Duration = Duration::from_secs(2);
-/// A watch begins from memory without a question to etcd if etcd has said something within this time: a stream that is silent
-/// asks every 5 s.
+/// A watch begins from memory without a question to etcd if etcd has said something within this time: a stream that is
+/// silent asks every 5 s.
 const FRESH: Duration = Duration::from_secs(6);
 /// What is recalled is not older than this: a watch that is silent for half of it asks etcd how far it is.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -133,8 +133,8 @@ impl Mirror {
         got.entry.filter(|_| got.revision >= written)
     }
 
-    /// All of the prefix at `revision` or later, which etcd has just told; `None`: the mirror is not so far, or its stream
-    /// has said nothing since etcd elected a leader: etcd has to be asked.
+    /// All of the prefix at `revision` or later, which etcd has just told; `None`: the mirror is not so far, or its
+    /// stream has said nothing since etcd elected a leader: etcd has to be asked.
     pub async fn snapshot(&self, revision: Revision) -> Option<Snapshot> {
         let mut held = self.held.clone();
         let now = |held: &Option<Arc<Held>>| held.as_ref().is_some_and(|held| self.is_current(held));
@@ -171,14 +171,14 @@ impl Mirror {
         self.reached.borrow().followed
     }
 
-    /// Returns when it is known whether etcd is still what this mirror has read: not while its stream is broken and etcd's
-    /// past has not been looked at again. False: that takes too long.
+    /// Returns when it is known whether etcd is still what this mirror has read: not while its stream is broken and
+    /// etcd's past has not been looked at again. False: that takes too long.
     pub async fn is_settled(&self) -> bool {
         self.is_held_or(LOADING, |reached| reached.followed).await
     }
 
-    /// As [`Mirror::is_settled`], but a stream is not believed to live before it has said something from now on: one that is
-    /// mute would not break if etcd was put back. Of members that can't be asked all are believed.
+    /// As [`Mirror::is_settled`], but a stream is not believed to live before it has said something from now on: one
+    /// that is mute would not break if etcd was put back. Of members that can't be asked all are believed.
     pub async fn is_alive(&self) -> bool {
         let is_settled = self.is_settled().await;
         if !is_settled || !self.calls.members.all_answer_in_order() {
@@ -211,8 +211,8 @@ impl Mirror {
         held.as_ref().is_some_and(|held| held.is_in_doubt(revision))
     }
 
-    /// A watch from memory; `None`: history does not reach back so far here, `after` has not come here yet, or nobody has
-    /// heard of etcd for a while.
+    /// A watch from memory; `None`: history does not reach back so far here, `after` has not come here yet, or nobody
+    /// has heard of etcd for a while.
     pub fn watch(&self, prefix: &str, after: Revision) -> Option<WatchStream> {
         if !self.is_followed() || self.heard.silence() > FRESH {
             return None;

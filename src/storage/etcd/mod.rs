@@ -221,8 +221,8 @@ impl EtcdStore {
         }
     }
 
-    /// An error if a revision may be of another past than the one that etcd has shown by now: etcd has gone back more often
-    /// than so, or has perhaps done so and nobody has noticed yet.
+    /// An error if a revision may be of another past than the one that etcd has shown by now: etcd has gone back more
+    /// often than so, or has perhaps done so and nobody has noticed yet.
     async fn check_past(&self, prefix: &str, revision: Revision, falls: u64) -> Result<(), StoreError> {
         let mirror = self.mirror_of(prefix);
         if let Some(mirror) = &mirror

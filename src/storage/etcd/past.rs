@@ -11,9 +11,9 @@ use crate::{Entry, Event, Revision, Snapshot, StoreError};
 const PAGE: usize = 5000;
 
 impl Calls {
-    /// Whether etcd held at the snapshot's revision what the snapshot shows of a prefix; `None`: it has forgotten. Of values
-    /// only the newest is looked at: if etcd had another past before, that is the one that two timelines hardly share
-    /// when they share the revisions and versions of all keys.
+    /// Whether etcd held at the snapshot's revision what the snapshot shows of a prefix; `None`: it has forgotten. Of
+    /// values only the newest is looked at: if etcd had another past before, that is the one that two timelines hardly
+    /// share when they share the revisions and versions of all keys.
     pub async fn has_shown(&self, prefix: &str, snapshot: &Snapshot) -> Result<Option<bool>, StoreError> {
         let newest = snapshot.range(prefix, prefix).max_by_key(|entry| entry.mod_revision);
         if let Some(newest) = newest {

@@ -40,8 +40,8 @@ type Outcome = Result<Arc<Read>, StoreError>;
 type UnderWay = watch::Receiver<Option<Outcome>>;
 
 impl Reads {
-    /// A list that shows a revision which is `at_least` this one, from a read that may have begun before. Of the options
-    /// the revision says nothing.
+    /// A list that shows a revision which is `at_least` this one, from a read that may have begun before. Of the
+    /// options the revision says nothing.
     pub async fn list(
         self: &Arc<Self>,
         calls: &Calls,

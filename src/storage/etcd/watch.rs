@@ -83,7 +83,8 @@ pub(super) enum From {
     After(Revision),
 }
 
-/// A watch that etcd has confirmed, after a revision that had come when etcd had gone back so often. It outlives its streams.
+/// A watch that etcd has confirmed, after a revision that had come when etcd had gone back so often. It outlives its
+/// streams.
 pub(super) async fn start(
     calls: Calls,
     prefix: &str,
@@ -96,8 +97,8 @@ pub(super) async fn start(
 }
 
 /// One stream of etcd, begun when etcd had gone back so often, for whoever keeps the prefix in memory: it ends with
-/// [`StoreError::Unavailable`] when it breaks, so that its reader can see whether etcd is still what it was. Its events don't
-/// say what their keys held before, which saves etcd half of the work.
+/// [`StoreError::Unavailable`] when it breaks, so that its reader can see whether etcd is still what it was. Its events
+/// don't say what their keys held before, which saves etcd half of the work.
 pub(super) async fn one_stream(
     calls: Calls,
     prefix: &str,
@@ -356,8 +357,8 @@ impl Pump {
         }
     }
 
-    /// Opens the stream again after what is in the queue, if etcd is still what it was. An error says why the watch is over;
-    /// `None`: nobody is interested any more.
+    /// Opens the stream again after what is in the queue, if etcd is still what it was. An error says why the watch is
+    /// over; `None`: nobody is interested any more.
     async fn reopen(&self) -> Result<Opened, Option<StoreError>> {
         let mut pause = PAUSE;
         let since = Instant::now();

@@ -1,8 +1,9 @@
-//! Evidence that etcd was put back to an older state: answers of linearizable reads whose revision or term is before one
-//! that was seen, or a look at the past that has become another one.
+//! Evidence that etcd was put back to an older state: answers of linearizable reads whose revision or term is before
+//! one that was seen, or a look at the past that has become another one.
 //!
-//! A cluster that goes on never does so; one that was restored from a backup begins again with the revision and the terms
-//! of the backup. Whoever finds it out tells everybody here, because then nothing that was read before can be trusted.
+//! A cluster that goes on never does so; one that was restored from a backup begins again with the revision and the
+//! terms of the backup. Whoever finds it out tells everybody here, because then nothing that was read before can be
+//! trusted.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,8 +34,8 @@ struct Seen {
     turn: u64,
     /// Those before it.
     former: Vec<u64>,
-    /// The revision at which this process saw it first, or at which it could not tell whether it is another one. `None`:
-    /// there was no other one.
+    /// The revision at which this process saw it first, or at which it could not tell whether it is another one.
+    /// `None`: there was no other one.
     begin: Option<Revision>,
 }
 
@@ -47,8 +48,8 @@ pub(crate) struct Mark {
     falls: u64,
 }
 
-/// A change that etcd has shown. Etcd that was put back, and has come to the same revision by other writes, in a term of the
-/// same number, shows something else at its key.
+/// A change that etcd has shown. Etcd that was put back, and has come to the same revision by other writes, in a term
+/// of the same number, shows something else at its key.
 #[derive(Clone, Debug)]
 pub(crate) struct Landmark {
     pub key: Arc<str>,
@@ -158,8 +159,8 @@ impl Witness {
         }
     }
 
-    /// Etcd, which is at `current`, has forgotten what could tell whether its past is the one that was read when there had
-    /// been so many falls: earlier revisions may be of another one.
+    /// Etcd, which is at `current`, has forgotten what could tell whether its past is the one that was read when there
+    /// had been so many falls: earlier revisions may be of another one.
     pub fn forgotten(&self, falls: u64, current: Revision) {
         let mut seen = self.lock();
         if seen.mark.falls == falls {
@@ -167,8 +168,8 @@ impl Witness {
         }
     }
 
-    /// How often etcd has elected a leader, as far as was noticed. Whoever puts etcd's files back has it elect one, so a
-    /// stream that has said nothing since may be one of before: if it is mute, it does not break.
+    /// How often etcd has elected a leader, as far as was noticed. Whoever puts etcd's files back has it elect one, so
+    /// a stream that has said nothing since may be one of before: if it is mute, it does not break.
     pub fn elections(&self) -> u64 {
         self.lock().elections
     }
@@ -224,9 +225,9 @@ impl Witness {
         }
     }
 
-    /// Whether a revision may be one of a timeline that was lost: it had come when the present one was seen first, or when
-    /// nothing told any more whether it is another one, so nobody here has told it as the present state since. True
-    /// until that has been seen.
+    /// Whether a revision may be one of a timeline that was lost: it had come when the present one was seen first, or
+    /// when nothing told any more whether it is another one, so nobody here has told it as the present state since.
+    /// True until that has been seen.
     pub fn may_be_lost(&self, revision: Revision) -> bool {
         let begin = self.lock().begin;
         begin.is_some_and(|begin| begin == Revision::default() || revision < begin)

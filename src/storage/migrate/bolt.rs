@@ -1,8 +1,8 @@
 //! The reader of bbolt files, the database under etcd: pages of a tree of keys, in which buckets hold further trees.
 //!
-//! All numbers are little-endian. A page begins with its number (8 bytes), flags (2), count of elements (2) and how many
-//! pages it runs over (4). Branches have elements of offset (4), key length (4), page (8); leaves of flags (4), offset
-//! (4), key length (4), value length (4); offsets count from the element.
+//! All numbers are little-endian. A page begins with its number (8 bytes), flags (2), count of elements (2) and how
+//! many pages it runs over (4). Branches have elements of offset (4), key length (4), page (8); leaves of flags (4),
+//! offset (4), key length (4), value length (4); offsets count from the element.
 
 use std::fs::File;
 use std::io;

@@ -71,8 +71,8 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Deletes keys of leases that have expired, in their order, but no more than `room`. Returns how many of the leases
-    /// have no key left.
+    /// Deletes keys of leases that have expired, in their order, but no more than `room`. Returns how many of the
+    /// leases have no key left.
     pub fn expire(&mut self, leases: &[LeaseId], mut room: usize) -> usize {
         let lease_of = |version: &Option<Arc<Version>>| version.as_ref().and_then(|version| version.lease);
         let planned = self

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::version::Change;
 
-/// Changes in the order of their revisions, which several may share. Revisions may be missing only before the first that
-/// is kept, except where the store lies elsewhere.
+/// Changes in the order of their revisions, which several may share. Revisions may be missing only before the first
+/// that is kept, except where the store lies elsewhere.
 #[derive(Default)]
 pub(crate) struct History {
     changes: VecDeque<Arc<Change>>,
@@ -41,8 +41,8 @@ impl History {
             .take_while(move |change| change.revision <= until)
     }
 
-    /// The oldest revision to keep in order to be within half of `bytes`, if history is over `bytes`. A revision that would
-    /// have to be cut for it goes whole, unless it is the last.
+    /// The oldest revision to keep in order to be within half of `bytes`, if history is over `bytes`. A revision that
+    /// would have to be cut for it goes whole, unless it is the last.
     pub fn cut_to(&self, bytes: usize) -> Option<u64> {
         if self.bytes <= bytes {
             return None;

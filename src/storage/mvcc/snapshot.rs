@@ -26,7 +26,8 @@ impl Snapshot {
         Revision(self.view.revision())
     }
 
-    /// Where that is among what memory holds; `None`: it was read for its reader alone, and memory may know nothing of it.
+    /// Where that is among what memory holds; `None`: it was read for its reader alone, and memory may know nothing of
+    /// it.
     pub fn position(&self) -> Option<Position> {
         let (epoch, revision) = (self.view.epoch(), self.revision());
         (epoch != Epoch::default()).then_some(Position { epoch, revision })

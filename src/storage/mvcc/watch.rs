@@ -2,8 +2,8 @@
 //!
 //! Each watch has a short queue that the writer fills. A watch that does not empty its queue is taken off the list and
 //! its queue is emptied; when its reader comes back it continues from history, and only if history does not reach back
-//! so far does it end with an error. So a slow reader costs itself, and a bounded amount of memory. An idle watch is two
-//! small allocations and is never woken.
+//! so far does it end with an error. So a slow reader costs itself, and a bounded amount of memory. An idle watch is
+//! two small allocations and is never woken.
 
 mod queue;
 mod reader;

@@ -1,7 +1,7 @@
 //! An executor whose dice say which of the tasks that can go on does.
 //!
-//! It is one future on a tokio runtime of one thread whose clock is simulated: when no task can go on, the clock jumps to
-//! the next timer. The order in which tasks are woken does not matter, so that a seed decides everything.
+//! It is one future on a tokio runtime of one thread whose clock is simulated: when no task can go on, the clock jumps
+//! to the next timer. The order in which tasks are woken does not matter, so that a seed decides everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, poll_fn};

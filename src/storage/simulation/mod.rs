@@ -7,8 +7,8 @@
 //! bookmark and recollection is measured by it. When nothing goes wrong any more, everything is to be in order again
 //! within a bounded time.
 //!
-//! A run that finds a violation prints its seed: `KEELSON_SEED=<seed> cargo test -p keelson-storage simulation::tests::one
-//! -- --nocapture` repeats it and tells what happens.
+//! A run that finds a violation prints its seed: `KEELSON_SEED=<seed> cargo test -p keelson-storage
+//! simulation::tests::one -- --nocapture` repeats it and tells what happens.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,7 +1,7 @@
 //! Runs of many seeds, and what to say of those that find something.
 //!
-//! `KEELSON_SEEDS` says how many seeds, `KEELSON_FIRST_SEED` from which one on; `KEELSON_REPORT` names a file that gets a
-//! line for each violation.
+//! `KEELSON_SEEDS` says how many seeds, `KEELSON_FIRST_SEED` from which one on; `KEELSON_REPORT` names a file that gets
+//! a line for each violation.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,8 +47,8 @@ pub fn run(play: Play, seed: u64, talks: bool) -> Outcome {
     })
 }
 
-/// Runs `count` seeds, or what the environment says, on all processors. Panics if any of them finds a violation, and says
-/// how `test` of `package` repeats it.
+/// Runs `count` seeds, or what the environment says, on all processors. Panics if any of them finds a violation, and
+/// says how `test` of `package` repeats it.
 pub fn sweep(play: Play, count: u64, package: &str, test: &str) {
     let (first, count) = (
         number("KEELSON_FIRST_SEED").unwrap_or(1),

@@ -68,8 +68,8 @@ impl Server {
         inner.wrote.get(key).copied()
     }
 
-    /// What memory holds of a prefix is what there is now. (It may not know that this is so: members that can't be asked
-    /// don't tell.)
+    /// What memory holds of a prefix is what there is now. (It may not know that this is so: members that can't be
+    /// asked don't tell.)
     pub fn is_current(&self, prefix: &str, truth: &Truth) -> bool {
         let Some(held) = self.store().held(prefix) else {
             return true;

@@ -3,8 +3,8 @@
 use super::seeds::{one_seed, run, sweep};
 use super::{Outcome, local, shared_etcd};
 
-/// Most seeds are of etcd, some of them of one whose files are put back; some of a store in memory, and some of one in a
-/// folder.
+/// Most seeds are of etcd, some of them of one whose files are put back; some of a store in memory, and some of one in
+/// a folder.
 fn play(seed: u64, talks: bool) -> Outcome {
     match seed % 8 {
         0 => local::in_memory(seed, talks),

@@ -1,4 +1,5 @@
-//! Paths into JSON values: `a.b.0.c`; a dot inside a key is written `\1`, `metadata/name=x` picks that element of a list.
+//! Paths into JSON values: `a.b.0.c`; a dot inside a key is written `\1`, `metadata/name=x` picks that element of a
+//! list.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! Timelines of a store that was put back to an earlier state: each is a history of its own, which begins with what both
-//! have in common. What comes from the earlier one, a position of a watch above all, ends with 410: it is not waited for
-//! in silence, nor taken for a position in the later one.
+//! Timelines of a store that was put back to an earlier state: each is a history of its own, which begins with what
+//! both have in common. What comes from the earlier one, a position of a watch above all, ends with 410: it is not
+//! waited for in silence, nor taken for a position in the later one.
 
 use std::collections::HashSet;
 

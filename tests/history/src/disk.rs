@@ -1,5 +1,5 @@
-//! A server whose disk fails or is full, and works again: what its clients see. The library that stands for the disk that
-//! fails is the one of the storage tests.
+//! A server whose disk fails or is full, and works again: what its clients see. The library that stands for the disk
+//! that fails is the one of the storage tests.
 
 pub mod full;
 
@@ -20,7 +20,8 @@ const JSON: &str = "application/json";
 /// Generous: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Writes while every sync fails are refused and leave nothing; reads go on; `/readyz` tells; all is well again by itself.
+/// Writes while every sync fails are refused and leave nothing; reads go on; `/readyz` tells; all is well again by
+/// itself.
 pub async fn run(program: &Path) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();

@@ -5,8 +5,9 @@
 //! answers and however often it was restarted; a list shows exactly the state at its revision; a watch delivers every
 //! change after its start, once, in order, with the right type; a bookmark comes after everything up to its revision;
 //! history is gone only where it may be; lists by selector leave out, and do nothing else; what a watcher makes of its
-//! events is what a list shows; upserts never collide; a deletion that was answered ends; when a store is put back to an
-//! earlier state, nothing of the later one is taken for the one that is left. Nothing here does I/O: a history is data, and so are its violations.
+//! events is what a list shows; upserts never collide; a deletion that was answered ends; when a store is put back to
+//! an earlier state, nothing of the later one is taken for the one that is left. Nothing here does I/O: a history is
+//! data, and so are its violations.
 
 mod borders;
 mod deletions;
@@ -58,8 +59,8 @@ impl Violation {
 
 /// Everything that is wrong with a history; empty: nothing.
 ///
-/// Of objects that end by themselves only watches tell when they ended: without a watch that was followed from the first to
-/// the last nothing is known of them.
+/// Of objects that end by themselves only watches tell when they ended: without a watch that was followed from the
+/// first to the last nothing is known of them.
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
     if history.lifetime.is_some() && !history.complete {

@@ -1,6 +1,6 @@
 //! Linearizability of each key: is there an order of its operations, each at some moment between its begin and its end,
-//! in which a single copy of the object would have answered as the servers did? A search after Wing and Gong with Lowe's
-//! memory of states that led nowhere.
+//! in which a single copy of the object would have answered as the servers did? A search after Wing and Gong with
+//! Lowe's memory of states that led nowhere.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -135,8 +135,8 @@ struct Search<'a> {
     timeline: &'a Timeline,
     /// What the key held after each of its changes, if all are known: then each write has its place among them.
     changes: Option<Vec<Option<Id>>>,
-    /// Deletions without a condition and without an answer, in the order of time. They are all alike but for their begin: it
-    /// is enough to try the first that is left.
+    /// Deletions without a condition and without an answer, in the order of time. They are all alike but for their
+    /// begin: it is enough to try the first that is left.
     alike: Vec<usize>,
     /// A doubly linked list in the order of time; 0 is its head, which is no entry.
     entries: Vec<Entry>,

@@ -48,8 +48,8 @@ pub(crate) fn difference(items: &[(Key, Version)], expected: &[(Key, Version)]) 
     }
 }
 
-/// How long a fault of etcd or of the way there lasts at most, the stream that it broke is replaced, and what it had not
-/// told is in doubt: microseconds.
+/// How long a fault of etcd or of the way there lasts at most, the stream that it broke is replaced, and what it had
+/// not told is in doubt: microseconds.
 const DOUBT: Moment = 45_000_000;
 
 /// Whether changes after a revision may have been forgotten by a moment.

@@ -167,8 +167,8 @@ pub struct Border {
     pub down: Moment,
     /// What begins from now on sees the later one. Between the two, either may be seen.
     pub up: Moment,
-    /// From now on the later one has changes of its own. Its revisions may reach those of the earlier one, so that no server
-    /// can tell of which a position is.
+    /// From now on the later one has changes of its own. Its revisions may reach those of the earlier one, so that no
+    /// server can tell of which a position is.
     pub written: Moment,
     /// Up to this revision both are the same; 0: they have nothing in common.
     pub common: u64,
@@ -197,11 +197,12 @@ pub struct History {
     pub before: Vec<(u64, Key, Option<Id>)>,
     /// What lies before this revision may be gone at any time, …
     pub floor: u64,
-    /// … and what was heard of up to this moment: by then every server has noticed that the store was put back, and what it
-    /// told before that may be of either timeline.
+    /// … and what was heard of up to this moment: by then every server has noticed that the store was put back, and
+    /// what it told before that may be of either timeline.
     pub settled: Option<Moment>,
     /// From this moment on everything may be gone.
     pub until: Option<Moment>,
-    /// When streams of etcd may have broken: what had come by then, but not to a server's memory, is in doubt for a while.
+    /// When streams of etcd may have broken: what had come by then, but not to a server's memory, is in doubt for a
+    /// while.
     pub doubts: Vec<Moment>,
 }

@@ -23,7 +23,8 @@ pub struct Timeline {
     seen: BTreeMap<u64, Moment>,
     /// The same of revisions that may be changes of something else.
     heard: BTreeMap<u64, Moment>,
-    /// Objects of this revision and before may have ended by themselves while the store was put back and nobody watched.
+    /// Objects of this revision and before may have ended by themselves while the store was put back and nobody
+    /// watched.
     fleeting: u64,
 }
 

@@ -18,8 +18,8 @@ fn holders<'a>(sources: &'a [(String, String)], text: &str) -> Vec<&'a str> {
     holders.map(|(name, _)| name.as_str()).collect()
 }
 
-/// Where something that a client shows as a secret is judged by what the server knows. Signatures are ring's to check, and
-/// what is looked up by its digest or its keyed hash tells nothing by its timing.
+/// Where something that a client shows as a secret is judged by what the server knows. Signatures are ring's to check,
+/// and what is looked up by its digest or its keyed hash tells nothing by its timing.
 const JUDGES: [(&str, &str); 6] = [
     ("src/access/authn/basic.rs", "is_same("),
     ("src/access/authn/bootstrap_token.rs", "is_same("),

@@ -135,7 +135,8 @@ impl Pair {
         stored(model, ours, theirs)
     }
 
-    /// The resource versions that the objects have now, for kinds whose updates must say one: the servers write to some.
+    /// The resource versions that the objects have now, for kinds whose updates must say one: the servers write to
+    /// some.
     async fn renew(&self, model: &Model, bodies: &mut Bodies) {
         if !model.kind.conditional_update {
             return;

@@ -34,8 +34,8 @@ pub(super) fn evaluate<'a>(program: &Program, variable: &str, value: Value<'a>) 
     }
 }
 
-/// Texts that are not empty, of a text or a list of texts; nothing of null. What `split` and `findAll` return is no such
-/// list, as it is none for kube-apiserver: whoever wants it has to go over it (`.map(part, part)`).
+/// Texts that are not empty, of a text or a list of texts; nothing of null. What `split` and `findAll` return is no
+/// such list, as it is none for kube-apiserver: whoever wants it has to go over it (`.map(part, part)`).
 pub(super) fn texts(value: &Value<'_>) -> Option<Vec<String>> {
     let all = match value {
         Value::Null => Vec::new(),

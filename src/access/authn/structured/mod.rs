@@ -46,8 +46,8 @@ pub enum AuthenticationConfigurationError {
 }
 
 impl AuthenticationConfiguration {
-    /// Reads and checks the text of a file, its expressions included. `taken`: issuers that nobody else may be, those of
-    /// this server.
+    /// Reads and checks the text of a file, its expressions included. `taken`: issuers that nobody else may be, those
+    /// of this server.
     ///
     /// # Errors
     /// All that [`AuthenticationConfigurationError`] has.

@@ -294,7 +294,8 @@ async fn match_conditions_say_who_is_asked_about() {
     assert_eq!(stub.seen().len(), 2);
 }
 
-/// What was said of one question is said of no other one, however alike they are when they are written one after the other.
+/// What was said of one question is said of no other one, however alike they are when they are written one after the
+/// other.
 #[tokio::test]
 async fn what_was_said_is_said_of_the_very_question() {
     let asked = Arc::new(AtomicUsize::new(0));

@@ -199,7 +199,8 @@ pub(super) fn status_from_hub(from: &v2::MetricStatus) -> v1::MetricStatus {
     }
 }
 
-/// v1 has no type of target: what is there tells. `otherwise` is the type where neither an average nor a utilization is.
+/// v1 has no type of target: what is there tells. `otherwise` is the type where neither an average nor a utilization
+/// is.
 fn target(
     otherwise: &str,
     value: Option<Quantity>,

@@ -1,5 +1,5 @@
-//! The form in which definitions are validated: what all versions have in common stands above them. Clients are told the
-//! paths of this form.
+//! The form in which definitions are validated: what all versions have in common stands above them. Clients are told
+//! the paths of this form.
 
 use keelson_api::apiextensions_k8s_io::v1::{
     CustomResourceColumnDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion,

@@ -138,8 +138,8 @@ impl Policy {
         pairs.into_iter().all(|(a, b)| a.is_equivalent(b))
     }
 
-    /// What the labels of a namespace say beyond the defaults, and what is wrong with them: what can't be read demands most
-    /// where it is enforced and nothing else.
+    /// What the labels of a namespace say beyond the defaults, and what is wrong with them: what can't be read demands
+    /// most where it is enforced and nothing else.
     pub fn of(labels: &Labels, defaults: &Policy) -> (Policy, ErrorList) {
         let mut policy = *defaults;
         let mut errors = ErrorList::new();

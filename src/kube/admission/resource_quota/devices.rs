@@ -1,4 +1,5 @@
-//! Claims for devices in quotas: themselves, and devices by class, or by the name of the resource that a class stands for.
+//! Claims for devices in quotas: themselves, and devices by class, or by the name of the resource that a class stands
+//! for.
 
 use std::collections::BTreeMap;
 

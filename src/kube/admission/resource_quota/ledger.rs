@@ -1,9 +1,10 @@
 //! The ledger: takes amounts from quotas, by writing how much is used into their status before an object is written.
 //!
-//! One thread writes for the whole server, the requests that wait for a namespace at once, so that many writers cost few
-//! writes of quotas. Each write compares: whatever else changes a quota, no more is taken than there is, also by several
-//! servers on one store. What a request took that came to nothing is given back, unless somebody else has written the
-//! quota since: then the used amounts may have been counted anew without it, and giving it back would count it twice.
+//! One thread writes for the whole server, the requests that wait for a namespace at once, so that many writers cost
+//! few writes of quotas. Each write compares: whatever else changes a quota, no more is taken than there is, also by
+//! several servers on one store. What a request took that came to nothing is given back, unless somebody else has
+//! written the quota since: then the used amounts may have been counted anew without it, and giving it back would count
+//! it twice.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -14,7 +14,8 @@ const PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const SECONDS: i64 = 3607;
 const MODE: i32 = 0o644;
 
-/// Mounts the token in every container that mounts nothing there. `suffix` ends the name of the volume where it has none.
+/// Mounts the token in every container that mounts nothing there. `suffix` ends the name of the volume where it has
+/// none.
 pub fn mount(spec: &mut PodSpec, suffix: &str) {
     let known = spec.volumes.iter().find(|volume| volume.name.starts_with(PREFIX));
     let known = known.map(|volume| volume.name.clone());

@@ -1,5 +1,5 @@
-//! Statuses of jobs: their conditions, counters, times and indexes fit together. What was stored is looked at only where
-//! something changes.
+//! Statuses of jobs: their conditions, counters, times and indexes fit together. What was stored is looked at only
+//! where something changes.
 
 use std::collections::HashSet;
 

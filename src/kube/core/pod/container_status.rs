@@ -1,4 +1,5 @@
-//! Statuses of containers: what ended stays ended unless it is to be started again, and what is said of users and devices.
+//! Statuses of containers: what ended stays ended unless it is to be started again, and what is said of users and
+//! devices.
 
 use std::collections::HashSet;
 

@@ -23,8 +23,8 @@ const LOCALHOST: &str = "localhost/";
 /// Longest path of a profile, in bytes.
 const PROFILE_MAX: usize = 4095;
 
-/// Checks the annotations of a pod or a template: `f` stands where its labels and annotations do. What `old` has wrong is
-/// let through.
+/// Checks the annotations of a pod or a template: `f` stands where its labels and annotations do. What `old` has wrong
+/// is let through.
 pub fn check(f: &mut Faults<'_>, meta: &ObjectMeta, spec: &PodSpec, old: Option<&ObjectMeta>) {
     let annotations = &meta.annotations;
     if annotations.is_empty() {

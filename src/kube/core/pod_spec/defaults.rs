@@ -122,8 +122,8 @@ static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("^(?:{host}/)?{part}(?:/{part})*(?:{tag})?(?:{digest})?$")).ok()
 });
 
-/// `Always` for the tag `latest` and for no tag at all, since what such a name means changes. What is no reference has no
-/// tag either, but is never looked up.
+/// `Always` for the tag `latest` and for no tag at all, since what such a name means changes. What is no reference has
+/// no tag either, but is never looked up.
 fn pull_policy(image: &str) -> &'static str {
     // Groups of the expression would tell the parts too, but cost a hundred times as much with a long name.
     let (tagged, digest) = image

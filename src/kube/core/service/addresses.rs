@@ -1,5 +1,5 @@
-//! Cluster addresses: each service gets its own out of the ranges that ServiceCIDRs name. An IPAddress object says that an
-//! address is taken: whoever makes it has the address, whatever other servers do at the same time.
+//! Cluster addresses: each service gets its own out of the ranges that ServiceCIDRs name. An IPAddress object says that
+//! an address is taken: whoever makes it has the address, whatever other servers do at the same time.
 //!
 //! Free addresses are looked for in the store's memory from a random place on, so that servers seldom meet.
 

@@ -220,8 +220,8 @@ impl Write<'_> {
         Ok(ip)
     }
 
-    /// What a change takes and frees: all where the service becomes one with addresses or ceases to be, the second address
-    /// where it comes or goes.
+    /// What a change takes and frees: all where the service becomes one with addresses or ceases to be, the second
+    /// address where it comes or goes.
     async fn changed_addresses(
         &self,
         allocation: &mut Allocation,

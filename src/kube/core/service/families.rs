@@ -100,8 +100,8 @@ fn leads_anywhere(spec: &ServiceSpec) -> bool {
     spec.cluster_ip == HEADLESS && spec.selector.is_empty()
 }
 
-/// A change of nothing about a service that takes a second address where there is one: what the cluster has learnt since
-/// neither gives nor takes it.
+/// A change of nothing about a service that takes a second address where there is one: what the cluster has learnt
+/// since neither gives nor takes it.
 pub fn is_settled(new: &ServiceSpec, old: &ServiceSpec) -> bool {
     let prefers = |spec: &ServiceSpec| policy(spec) == PREFER;
     new.r#type == old.r#type

@@ -1,5 +1,5 @@
-//! Node ports: each service gets its own out of the range of the command line. Which are taken says one record of the store,
-//! which servers change by comparing what they replace.
+//! Node ports: each service gets its own out of the range of the command line. Which are taken says one record of the
+//! store, which servers change by comparing what they replace.
 
 pub mod bitmap;
 pub mod plan;
@@ -92,8 +92,8 @@ pub struct Batch {
     pub free: Vec<i32>,
 }
 
-/// What came of a batch: the ports that were taken, in the order in which they were wanted; or which of them could not be
-/// taken, and why.
+/// What came of a batch: the ports that were taken, in the order in which they were wanted; or which of them could not
+/// be taken, and why.
 pub type Outcome = Result<Vec<u16>, (usize, Fault)>;
 
 /// Gives ports to services.
@@ -127,7 +127,8 @@ impl Ports {
         }
     }
 
-    /// Takes and frees ports. It is done whether somebody waits for it or not; who does not wait till the end gets nothing.
+    /// Takes and frees ports. It is done whether somebody waits for it or not; who does not wait till the end gets
+    /// nothing.
     ///
     /// # Errors
     /// There is no record yet, or the store fails.

@@ -1,5 +1,6 @@
-//! Repair of addresses and node ports: a controller that finds what belongs to no service, and what services have without it
-//! being recorded. Servers that were killed leave such things behind, and so do writers who go past the server.
+//! Repair of addresses and node ports: a controller that finds what belongs to no service, and what services have
+//! without it being recorded. Servers that were killed leave such things behind, and so do writers who go past the
+//! server.
 
 mod addresses;
 mod ports;

@@ -165,7 +165,8 @@ impl Evicting<'_> {
         budgets.update_internal(name, &mut updater).await.map(drop)
     }
 
-    /// Marks the pod as being evicted, then deletes it. What goes must be the pod that was looked at, `held`: unchanged.
+    /// Marks the pod as being evicted, then deletes it. What goes must be the pod that was looked at, `held`:
+    /// unchanged.
     async fn delete(&self, pod: &Pod, held: bool) -> Result<(), StatusError> {
         let pods = self.call.stored("", "pods")?;
         let name = pod.metadata.name.as_str();

@@ -1,7 +1,7 @@
 //! Authorization checks: `authorizer.group('apps').resource('deployments').namespace('a').check('create').allowed()`.
 //!
-//! Whoever evaluates an expression says what is allowed ([`Authorizer`]). An answer that is not known yet is a fault; the
-//! expression is evaluated again when it is.
+//! Whoever evaluates an expression says what is allowed ([`Authorizer`]). An answer that is not known yet is a fault;
+//! the expression is evaluated again when it is.
 
 use std::any::Any;
 use std::fmt::Debug;

@@ -95,8 +95,8 @@ impl<'a> Reader<'a> {
             }
         }
     }
-    /// The value of a key of a map that is at hand. `seen` has the keys that the document has said; `None`: those of the
-    /// map.
+    /// The value of a key of a map that is at hand. `seen` has the keys that the document has said; `None`: those of
+    /// the map.
     pub(super) fn entry(
         &mut self,
         key: Text<'a>,

@@ -228,8 +228,8 @@ fn diff_items(shape: Shape<'_>, old: &[Value<'_>], new: &[Value<'_>]) -> Diff {
     }
 }
 
-/// Of a value of which nothing is declared: an object that something else takes the place of, or the other way round. Its
-/// keys go or come, and the value is another.
+/// Of a value of which nothing is declared: an object that something else takes the place of, or the other way round.
+/// Its keys go or come, and the value is another.
 fn diff_kinds(old: Presence<'_>, new: Presence<'_>) -> Option<Diff> {
     let object = |value| match value {
         Presence::Value(Value::Map(_)) => value,

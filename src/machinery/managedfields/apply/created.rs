@@ -1,15 +1,15 @@
 //! The field set of a new object, written at once.
 //!
-//! Everything differs from an object without content, so the set of what differs is as large as the object, and its text
-//! is all that is wanted of it.
+//! Everything differs from an object without content, so the set of what differs is as large as the object, and its
+//! text is all that is wanted of it.
 
 use super::view::{Presence, Shape, is_hollow, item_element, lacks_key, same};
 use crate::fieldset::{FieldSet, PathElement, write_element, write_name};
 use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Value};
 
 /// FieldsV1 of what `new` has and the `empty` message has not, without what is at or below the paths of `ignored` and
-/// without the paths of `untracked`. `None`: it takes a real comparison. Of an object with items that lack the key by which
-/// they are known nobody owns anything.
+/// without the paths of `untracked`. `None`: it takes a real comparison. Of an object with items that lack the key by
+/// which they are known nobody owns anything.
 pub(crate) fn created(
     empty: &dyn Reflect,
     new: &dyn Reflect,

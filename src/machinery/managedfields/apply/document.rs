@@ -1,7 +1,7 @@
 //! The document of an apply request: an object, and the fields that it says something about.
 //!
-//! The object alone would not do: that a field is null, zero or empty says something too. So the fields are gathered from
-//! the text, which is checked against the field tables as kube-apiserver checks it against its schema.
+//! The object alone would not do: that a field is null, zero or empty says something too. So the fields are gathered
+//! from the text, which is checked against the field tables as kube-apiserver checks it against its schema.
 
 use std::collections::BTreeSet;
 
@@ -27,11 +27,11 @@ const MAX_PATH: usize = 4 * 1024;
 pub struct Document {
     /// The fields that its writer will own.
     pub fields: FieldSet,
-    /// Fields that are written otherwise than the server writes the same value: `1000m`, a zero that it leaves out, a whole
-    /// without what it always shows. They differ from any.
+    /// Fields that are written otherwise than the server writes the same value: `1000m`, a zero that it leaves out, a
+    /// whole without what it always shows. They differ from any.
     pub restated: FieldSet,
-    /// Maps, lists and messages that are null or empty where the server would write nothing: they differ from nothing, but
-    /// not from content.
+    /// Maps, lists and messages that are null or empty where the server would write nothing: they differ from nothing,
+    /// but not from content.
     pub hollow: FieldSet,
     /// Why the document can't be made an object although the schema lets it pass.
     pub unfit: Option<String>,
@@ -211,8 +211,8 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Whether there is another item or entry, of which each costs so many bytes, and room for it. Where there is no room,
-    /// the walk ends everywhere.
+    /// Whether there is another item or entry, of which each costs so many bytes, and room for it. Where there is no
+    /// room, the walk ends everywhere.
     fn more(&mut self, cost: usize) -> bool {
         self.cursor.more() && self.affords(cost)
     }
@@ -376,8 +376,8 @@ impl<'a> Gather<'a> {
         Said::member()
     }
 
-    /// The value at hand is not written as the server writes any: it leaves out what the server always shows, or shows what
-    /// the server leaves out.
+    /// The value at hand is not written as the server writes any: it leaves out what the server always shows, or shows
+    /// what the server leaves out.
     pub(super) fn restate(&mut self) {
         self.odd(false);
     }

@@ -1,5 +1,5 @@
-//! Empty lists of an applied object whose items have owners. Nobody owns such a list, yet an object of which everything is
-//! kept as it was said shows it where there is nothing else.
+//! Empty lists of an applied object whose items have owners. Nobody owns such a list, yet an object of which everything
+//! is kept as it was said shows it where there is nothing else.
 
 use super::view::{Shape, same_key};
 use crate::reflect::copy;

@@ -66,9 +66,9 @@ pub enum ApplyError {
 }
 
 impl Apply<'_> {
-    /// Applies to `target`, a copy of the live object. Returns whether that differs from it now, or the document writes a
-    /// value otherwise than the server does, which counts as a difference. `managed` are the owners of the live object,
-    /// and are of no use after an error.
+    /// Applies to `target`, a copy of the live object. Returns whether that differs from it now, or the document writes
+    /// a value otherwise than the server does, which counts as a difference. `managed` are the owners of the live
+    /// object, and are of no use after an error.
     pub fn run(&self, managed: &mut Managed, target: &mut dyn Reflect) -> Result<bool, ApplyError> {
         if managed.is_empty() {
             self.count_what_was(managed)?;

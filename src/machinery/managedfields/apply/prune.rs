@@ -8,8 +8,8 @@ use crate::reflect::Reflect;
 use crate::reflect::copy;
 use crate::reflect::object::Object;
 
-/// Takes out of `target` what `last`, the writer's entry so far, has, what `fields` have no longer, and what nobody else
-/// owns in any version. Returns what was taken out.
+/// Takes out of `target` what `last`, the writer's entry so far, has, what `fields` have no longer, and what nobody
+/// else owns in any version. Returns what was taken out.
 pub(super) fn prune(
     apply: &Apply<'_>,
     managed: &Managed,

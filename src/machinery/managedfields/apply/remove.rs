@@ -15,8 +15,8 @@ pub(super) fn with_parents(desc: &MessageDesc, set: &FieldSet) -> FieldSet {
     ensure(Level::Message(desc), set)
 }
 
-/// What of `removed` went because `gone` was taken out, or with it. A message, map or list that has lost all that it had
-/// and was not taken out itself counts as there: it is null then in kube-apiserver, and its other owners keep it.
+/// What of `removed` went because `gone` was taken out, or with it. A message, map or list that has lost all that it
+/// had and was not taken out itself counts as there: it is null then in kube-apiserver, and its other owners keep it.
 pub(super) fn taken_out(desc: &MessageDesc, removed: &FieldSet, gone: &FieldSet) -> FieldSet {
     without_hollowed(Level::Message(desc), removed, gone)
 }

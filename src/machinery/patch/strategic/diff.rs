@@ -8,8 +8,8 @@ use crate::patch::node::{MAX_OPEN, Members, Node};
 use crate::reflect::{MessageDesc, Patch};
 use crate::status::StatusError;
 
-/// The patch that [`super::apply`] turns `original` into `modified` with: both JSON objects of the message `desc`. `{}` if
-/// they are the same.
+/// The patch that [`super::apply`] turns `original` into `modified` with: both JSON objects of the message `desc`. `{}`
+/// if they are the same.
 ///
 /// What no patch can say is left out: members of `modified` that are null (a patch takes null for "remove"), and
 /// elements that stand twice in a list of scalars that merges. Key order and white space do not count.

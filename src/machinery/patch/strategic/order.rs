@@ -134,9 +134,9 @@ fn directive_of(element: &mut Node<'_>) -> Option<String> {
     element.object()?.get(DIRECTIVE)?.string()
 }
 
-/// The order in which kube-apiserver takes the server's list to be, once a patch has been merged into it. Deletions move
-/// the elements behind them up in place, and what the patch adds takes the places that become free: that shows in the
-/// result where the patch also says an order.
+/// The order in which kube-apiserver takes the server's list to be, once a patch has been merged into it. Deletions
+/// move the elements behind them up in place, and what the patch adds takes the places that become free: that shows in
+/// the result where the patch also says an order.
 fn order_after_deletions<'a>(
     old: &[Node<'a>],
     patch: &[Node<'a>],

@@ -47,8 +47,8 @@ impl<'a> DynamicSlot<'a> {
         DynamicSlot::new(self.ty, self.value)
     }
 
-    /// The slot of a value of the declared type, made from its zero if there was none. Where anything may stand, it is that
-    /// of what stands there.
+    /// The slot of a value of the declared type, made from its zero if there was none. Where anything may stand, it is
+    /// that of what stands there.
     pub fn fill(self) -> Slot<'a> {
         if !self.value.fits(self.ty) {
             *self.value = DynamicValue::zero(self.ty);

@@ -22,8 +22,8 @@ pub enum DescError {
 impl MessageDesc {
     /// A table of a message that is known at run time alone. Since its parts exist before it, it can't contain itself.
     ///
-    /// Fields are put in the order of their names, are optional, and know whether something at or below them has a default
-    /// or a rule. `apiVersion` and `kind` of a kind are no fields.
+    /// Fields are put in the order of their names, are optional, and know whether something at or below them has a
+    /// default or a rule. `apiVersion` and `kind` of a kind are no fields.
     pub fn shared(
         name: impl Into<Name>,
         gvk: Option<Gvk>,

@@ -7,7 +7,8 @@ use keelson_machinery::dynamic::DescError;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::reflect::{Desc, FieldDesc, Flags, LeafKind, MessageDesc, Name, Ref, Type, Unknown};
 
-/// The twin of a message. What lies further below it than so many messages may be anything: a message may contain itself.
+/// The twin of a message. What lies further below it than so many messages may be anything: a message may contain
+/// itself.
 pub fn of(desc: &MessageDesc, depth: usize) -> Result<Desc, DescError> {
     Twins::default().of(desc, depth)
 }

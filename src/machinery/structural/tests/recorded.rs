@@ -1,7 +1,7 @@
 //! Recorded answers: what the packages of kube-apiserver v1.36.3 say of schemas and objects, one question a line.
 //!
-//! `KEELSON_STRUCTURAL` names another file of the same form. Where kube-apiserver walks over a map, the order of what it
-//! says is chance, so causes are compared as sets.
+//! `KEELSON_STRUCTURAL` names another file of the same form. Where kube-apiserver walks over a map, the order of what
+//! it says is chance, so causes are compared as sets.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Bounds of numbers. Those of whole numbers are cut to whole numbers, and bounds that do not fit the type are objected to.
+//! Bounds of numbers. Those of whole numbers are cut to whole numbers, and bounds that do not fit the type are objected
+//! to.
 
 use super::findings::{Fault, Found};
 use crate::field::BadValue;
@@ -197,8 +198,8 @@ fn whole(bound: f64) -> i64 {
     if is_wide(bound) { bound as i64 } else { i64::MIN }
 }
 
-/// Whether the whole part of a double fits into 64 bits as it is written: with the fewest digits that tell it from others,
-/// then zeros.
+/// Whether the whole part of a double fits into 64 bits as it is written: with the fewest digits that tell it from
+/// others, then zeros.
 fn is_wide(n: f64) -> bool {
     n.trunc().to_string().parse::<i64>().is_ok()
 }

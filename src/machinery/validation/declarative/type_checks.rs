@@ -27,8 +27,8 @@ impl Clone for TypeChecks {
 }
 
 impl TypeChecks {
-    /// Runs `check` on each message of type `T`, behind the declared rules of its fields. It gets the message, the one that
-    /// stood in its place before (in lists of type map the one with the same keys), and where it is.
+    /// Runs `check` on each message of type `T`, behind the declared rules of its fields. It gets the message, the one
+    /// that stood in its place before (in lists of type map the one with the same keys), and where it is.
     pub fn add<T: Reflect + Field>(&mut self, check: fn(&T, Option<&T>, &Place<'_>, &mut ErrorList)) {
         let Type::Message(desc) = T::TYPE else { return };
         let erased: Erased = Arc::new(move |new, old, place, errors| {

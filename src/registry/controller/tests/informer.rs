@@ -112,8 +112,8 @@ fn on_a_thread<F: Future<Output = ()>>(make: impl FnOnce() -> F + Send + 'static
     })
 }
 
-/// Writers on threads of their own, a reader that is told which objects changed and reads them, sometimes late and after
-/// history was cut: in the end it knows what is there.
+/// Writers on threads of their own, a reader that is told which objects changed and reads them, sometimes late and
+/// after history was cut: in the end it knows what is there.
 #[tokio::test]
 async fn no_change_is_lost_in_a_race() {
     const WRITERS: usize = 4;

@@ -41,8 +41,8 @@ pub struct WriteOptions<'a> {
     pub force: Option<bool>,
 }
 
-/// One request at one attempt to do what it asks for. Objects are those of the hub version; where a subresource has a kind
-/// of its own (Scale, Binding, Eviction, TokenRequest), they are of that kind.
+/// One request at one attempt to do what it asks for. Objects are those of the hub version; where a subresource has a
+/// kind of its own (Scale, Binding, Eviction, TokenRequest), they are of that kind.
 pub struct Attributes<'a> {
     /// What is about to be done.
     pub operation: Operation,
@@ -60,8 +60,8 @@ pub struct Attributes<'a> {
     pub old: Option<&'a dyn Kind>,
     /// What the client sent with its request.
     pub options: Options<'a>,
-    /// A write that the server does in the course of a request which was admitted as what the client asked for: a binding
-    /// writes a pod. kube-apiserver's plug-ins do not see such writes.
+    /// A write that the server does in the course of a request which was admitted as what the client asked for: a
+    /// binding writes a pod. kube-apiserver's plug-ins do not see such writes.
     pub nested: bool,
     /// Who asks, when, and with what rights.
     pub context: &'a Context,

@@ -138,8 +138,8 @@ impl Admission {
         self.plugins.iter().flat_map(|one| one.follows().iter().copied())
     }
 
-    /// Those of the plug-ins that handle something of a resource, or of a subresource that it has in any of its versions.
-    /// `needs_namespace` is asked about each subresource; see [`Scope::needs_namespace`].
+    /// Those of the plug-ins that handle something of a resource, or of a subresource that it has in any of its
+    /// versions. `needs_namespace` is asked about each subresource; see [`Scope::needs_namespace`].
     pub(crate) fn chains_of(&self, versions: &[KindRef], needs_namespace: impl Fn(&str) -> bool) -> Chains {
         let subresources = versions.iter().flat_map(|kind| &kind.subresources);
         let mut names: Vec<_> = subresources.map(|subresource| subresource.name.clone()).collect();

@@ -1,10 +1,10 @@
 //! Admission: plug-ins that change and check what is written, deleted and connected to.
 //!
-//! The verbs ([`super::verbs`]) call the chain and nobody else does: inside each attempt to write, first every plug-in that
-//! mutates, then, when the object is prepared and known to be valid, every one that validates. So a plug-in sees what will
-//! be stored, and an attempt that loses to another writer is looked at again on what is there by then. Which plug-ins handle
-//! which operation of which resource is asked once, when the resource is made: where none does, a write pays for one look
-//! at an empty list.
+//! The verbs ([`super::verbs`]) call the chain and nobody else does: inside each attempt to write, first every plug-in
+//! that mutates, then, when the object is prepared and known to be valid, every one that validates. So a plug-in sees
+//! what will be stored, and an attempt that loses to another writer is looked at again on what is there by then. Which
+//! plug-ins handle which operation of which resource is asked once, when the resource is made: where none does, a write
+//! pays for one look at an empty list.
 
 mod attributes;
 mod chain;
@@ -144,8 +144,8 @@ pub trait Plugin: Send + Sync {
         &[]
     }
 
-    /// Takes its part of the file that configures plug-ins; `None`: the file does not name it. Called once, before anything
-    /// else, where the plug-in is on.
+    /// Takes its part of the file that configures plug-ins; `None`: the file does not name it. Called once, before
+    /// anything else, where the plug-in is on.
     ///
     /// # Errors
     /// What is wrong with it: the server does not start.
@@ -153,7 +153,8 @@ pub trait Plugin: Send + Sync {
         Ok(())
     }
 
-    /// Hands over the objects of the server, once, before any request. What it holds of `verbs` must not keep them alive.
+    /// Hands over the objects of the server, once, before any request. What it holds of `verbs` must not keep them
+    /// alive.
     fn attach(&self, _listers: &dyn Listers, _verbs: &Arc<Verbs>) {}
 
     /// Shows its metrics.

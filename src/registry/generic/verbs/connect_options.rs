@@ -1,4 +1,5 @@
-//! The options of a connection as the kind that the definition names (PodExecOptions), read from the query as Go reads them.
+//! The options of a connection as the kind that the definition names (PodExecOptions), read from the query as Go reads
+//! them.
 
 use keelson_access::request_info::RequestInfo;
 use keelson_machinery::object::Kind;

@@ -1,5 +1,5 @@
-//! Verbs that code of the kind answers ([`Handler`]): creates of subresources and of what is not stored, connections, reads
-//! of what is made up when it is asked for.
+//! Verbs that code of the kind answers ([`Handler`]): creates of subresources and of what is not stored, connections,
+//! reads of what is made up when it is asked for.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The verbs: what can be asked of a resource, below HTTP.
 //!
-//! The REST handlers of a server turn requests into calls of these methods and results into answers; the in-process client
-//! ([`super::Client`]) calls them for the server's own code. Nothing is stored and nothing is connected to but through them,
-//! and each of them calls the admission chain ([`super::admission`]). An attempt to write goes like this:
+//! The REST handlers of a server turn requests into calls of these methods and results into answers; the in-process
+//! client ([`super::Client`]) calls them for the server's own code. Nothing is stored and nothing is connected to but
+//! through them, and each of them calls the admission chain ([`super::admission`]). An attempt to write goes like this:
 //!
 //! 1. what is there is read (from memory, if the store recalls it);
 //! 2. the updater makes the new object of it: a PUT, a patch, an apply; it may wait, and nothing is locked meanwhile;

@@ -1,5 +1,6 @@
 //! The verb layer in simulation: writers of the same few objects, whose admission and reservations wait, whose store is
-//! slow and fails, whose objects may have to be converted by others, and some of whom vanish amid their requests. All is measured by what the store was given.
+//! slow and fails, whose objects may have to be converted by others, and some of whom vanish amid their requests. All
+//! is measured by what the store was given.
 //!
 //! `KEELSON_SEED=<seed> cargo test -p keelson-registry simulation::verbs::one -- --nocapture` repeats a run.
 

@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::super::level::Stage;
 use super::*;
 
-/// Rules, requests, and for each rule whether kube-apiserver recorded each request (of a member of `system:masters`) by it.
+/// Rules, requests, and for each rule whether kube-apiserver recorded each request (of a member of `system:masters`) by
+/// it.
 const MATCHING: &str = include_str!("matching.json");
 
 fn policy(rules: &str) -> Policy {

@@ -59,7 +59,8 @@ pub struct Truncation {
 pub enum Wait {
     /// The answer may not go out before.
     Always,
-    /// Only a strict sink has to know. What is sent later comes out later, so the answer's own event waits for this one.
+    /// Only a strict sink has to know. What is sent later comes out later, so the answer's own event waits for this
+    /// one.
     IfStrict,
 }
 

@@ -1,5 +1,5 @@
-//! A log file that is put aside when it has become large: `audit.log` is renamed to `audit-<time>.log` beside it, and of
-//! those only some are kept.
+//! A log file that is put aside when it has become large: `audit.log` is renamed to `audit-<time>.log` beside it, and
+//! of those only some are kept.
 //!
 //! Lines are appended by single writes and files change their name whole, so whenever the process dies, each line is in
 //! one file.

@@ -1,5 +1,5 @@
-//! Events sent to another server, as lists, in JSON. They are sent from a thread of their own, several lists at once; a list
-//! that does not get through is sent again, whatever the reason, since hardly any is one to lose events for.
+//! Events sent to another server, as lists, in JSON. They are sent from a thread of their own, several lists at once; a
+//! list that does not get through is sent again, whatever the reason, since hardly any is one to lose events for.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! The protobuf forms of the documents, in which clients of Kubernetes ask for them: written from the JSON forms piece by
-//! piece, since a document as one tree of messages would take many times its size.
+//! The protobuf forms of the documents, in which clients of Kubernetes ask for them: written from the JSON forms piece
+//! by piece, since a document as one tree of messages would take many times its size.
 
 mod v2;
 mod v3;

@@ -103,8 +103,9 @@ async fn a_body_that_dawdles_ends_with_its_request() {
     dawdling.abort();
 }
 
-/// Documents and patches that grow, nest or repeat are refused by whoever reads them, and the server goes on: CVE-2019-11253,
-/// CVE-2019-11254 and CVE-2019-1002100 as a client would try them. What each may cost is held in `src/machinery/tests/bombs.rs`.
+/// Documents and patches that grow, nest or repeat are refused by whoever reads them, and the server goes on:
+/// CVE-2019-11253, CVE-2019-11254 and CVE-2019-1002100 as a client would try them. What each may cost is held in
+/// `src/machinery/tests/bombs.rs`.
 #[tokio::test]
 async fn bombs_are_refused() {
     let server = Server::with(|_| {});

@@ -181,8 +181,8 @@ async fn control_characters_in_identities_are_refused() {
     }
 }
 
-/// Reliability, loopback identity: where the server asks for something it asks itself, and has no token that others could
-/// show.
+/// Reliability, loopback identity: where the server asks for something it asks itself, and has no token that others
+/// could show.
 #[tokio::test]
 async fn nobody_can_show_the_identity_of_the_server_itself() {
     let (server, questions) = server();

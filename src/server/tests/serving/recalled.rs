@@ -1,5 +1,5 @@
-//! Writes that begin with what the store's memory holds, which may be of the past: no client notices, and no read of the
-//! store is spent where memory is right.
+//! Writes that begin with what the store's memory holds, which may be of the past: no client notices, and no read of
+//! the store is spent where memory is right.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

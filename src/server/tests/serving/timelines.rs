@@ -1,5 +1,5 @@
-//! Stores that go back to an older state, and clients that come with what they know of the newer one; stores whose memory
-//! lags behind.
+//! Stores that go back to an older state, and clients that come with what they know of the newer one; stores whose
+//! memory lags behind.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

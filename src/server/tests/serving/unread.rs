@@ -1,4 +1,5 @@
-//! Answers that their clients do not read: they hold nothing for longer than a request may take, and not the server's end.
+//! Answers that their clients do not read: they hold nothing for longer than a request may take, and not the server's
+//! end.
 
 use std::time::{Duration, Instant};
 
@@ -94,8 +95,8 @@ impl Deaf {
     }
 }
 
-/// The place among the requests under way is free when the time of the request is over, though the body is not asked for
-/// more.
+/// The place among the requests under way is free when the time of the request is over, though the body is not asked
+/// for more.
 #[tokio::test]
 async fn a_list_that_is_not_read_gives_its_place_back() {
     const TIME: Duration = Duration::from_secs(2);

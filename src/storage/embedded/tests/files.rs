@@ -1,8 +1,8 @@
 //! Files of a store that are missing, empty, cut, older, or those of another store, when it is started, compacted,
 //! restored or filled by an import: it is whole, or refused with the file named. It never is a mixture.
 //!
-//! A log that is cut, emptied or put back to an earlier moment can't be told from one that a crash left so: the store is
-//! then as it was at that moment, as long as its database file was not further.
+//! A log that is cut, emptied or put back to an earlier moment can't be told from one that a crash left so: the store
+//! is then as it was at that moment, as long as its database file was not further.
 
 use std::fs;
 use std::ops::Range;

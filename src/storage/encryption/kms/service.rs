@@ -136,8 +136,8 @@ impl Service {
         self.shared.state().health.clone()
     }
 
-    /// What is known of the seed of an object. If it is met for the first time, the service is asked, once: that is rare,
-    /// since all values of a server's run share one.
+    /// What is known of the seed of an object. If it is met for the first time, the service is asked, once: that is
+    /// rare, since all values of a server's run share one.
     fn found(&self, object: &EncryptedObject, place: Vec<u8>) -> Found {
         let question = match self.seeds.find(place) {
             Found::New(question) => question,

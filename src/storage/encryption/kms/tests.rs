@@ -191,8 +191,8 @@ async fn values_of_kube_apiserver_are_read() {
     assert!(!opened.stale);
 }
 
-/// Nothing is written under a seed whose encrypted form could not be read again, and nothing is read under a seed that is
-/// not the one of its writer.
+/// Nothing is written under a seed whose encrypted form could not be read again, and nothing is read under a seed that
+/// is not the one of its writer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn answers_that_make_no_sense_are_refused() {
     let honest = FakeKms::start();
@@ -233,8 +233,8 @@ async fn answers_that_make_no_sense_are_refused() {
     assert_eq!(started(&honest).await.open(&stored, "/k").unwrap().value, "a");
 }
 
-/// A service that encrypts under another key than it says it would: values come back, and are written anew when it is of
-/// one mind again.
+/// A service that encrypts under another key than it says it would: values come back, and are written anew when it is
+/// of one mind again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_key_that_is_not_the_one_that_was_told_is_noted_with_the_value() {
     let fake = FakeKms::start();

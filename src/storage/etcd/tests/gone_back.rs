@@ -35,8 +35,8 @@ async fn end(watch: &mut WatchStream, may_tell: &[&str]) -> StoreError {
     }
 }
 
-/// So much as was lost is written again by others, or one less or more, before the store is there again; the terms of the
-/// cluster say nothing.
+/// So much as was lost is written again by others, or one less or more, before the store is there again; the terms of
+/// the cluster say nothing.
 #[tokio::test(start_paused = true)]
 async fn a_past_that_has_become_another_is_noticed() {
     for (lost, again) in [(3, 0), (3, 2), (3, 3), (3, 4), (1, 1), (1, 9)] {
@@ -139,7 +139,8 @@ async fn etcd_that_was_away_is_no_other() {
     assert_eq!((epoch(store, "/a/"), store.timeline()), before);
 }
 
-/// Whoever compacts while a store is away takes its means to look; then it reads again, and says nothing of the timeline.
+/// Whoever compacts while a store is away takes its means to look; then it reads again, and says nothing of the
+/// timeline.
 #[tokio::test(start_paused = true)]
 async fn a_past_that_is_forgotten_is_no_other() {
     let etcd = Simulated::begin(1, ORDERLY).await;
@@ -158,8 +159,8 @@ async fn a_past_that_is_forgotten_is_no_other() {
     assert_eq!(store.timeline(), before.1);
 }
 
-/// Before its streams have broken, a request may be the first to see that etcd has gone back: nothing of memory is shown from
-/// then on.
+/// Before its streams have broken, a request may be the first to see that etcd has gone back: nothing of memory is
+/// shown from then on.
 #[tokio::test(start_paused = true)]
 async fn whoever_sees_it_first_tells_all() {
     let etcd = Simulated::begin(1, ORDERLY).await;

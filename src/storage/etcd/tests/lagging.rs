@@ -120,8 +120,8 @@ async fn a_shared_read_that_fails_is_given_up_by_all() {
     assert!(begin.elapsed() < Duration::from_secs(25), "{:?}", begin.elapsed());
 }
 
-/// While etcd's past is looked at, and while a reader stands still, more happens than any queue holds: memory goes on, and
-/// looks at the past once for each stream that broke.
+/// While etcd's past is looked at, and while a reader stands still, more happens than any queue holds: memory goes on,
+/// and looks at the past once for each stream that broke.
 #[tokio::test(start_paused = true)]
 async fn a_busy_prefix_is_followed_on_after_a_break() {
     let etcd = Simulated::begin(1, ORDERLY).await;

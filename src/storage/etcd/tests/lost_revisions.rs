@@ -1,5 +1,5 @@
-//! Revisions that clients were told of before etcd was put back by its files, so that no number tells of it, and bring back
-//! while or after a store finds it out: they are answered with 410 or not at all, never from another past.
+//! Revisions that clients were told of before etcd was put back by its files, so that no number tells of it, and bring
+//! back while or after a store finds it out: they are answered with 410 or not at all, never from another past.
 
 use super::simulated::{Simulated, settle};
 use super::*;
@@ -108,8 +108,8 @@ async fn a_revision_that_memory_had_not_reached_is_lost() {
     assert!(watch.is_ok(), "memory had reached it");
 }
 
-/// Where etcd is what it was, and nobody writes: the present revision, which a client reads anew, is no longer refused after
-/// a while.
+/// Where etcd is what it was, and nobody writes: the present revision, which a client reads anew, is no longer refused
+/// after a while.
 #[tokio::test(start_paused = true)]
 async fn the_present_revision_is_told_anew() {
     let (etcd, ..) = begin().await;

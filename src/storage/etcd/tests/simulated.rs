@@ -1,4 +1,5 @@
-//! A store over the simulated etcd, whose requests are counted, on a clock that is turned forward when nobody has anything to do.
+//! A store over the simulated etcd, whose requests are counted, on a clock that is turned forward when nobody has
+//! anything to do.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

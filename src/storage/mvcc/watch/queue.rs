@@ -41,7 +41,8 @@ pub(super) enum Found {
 }
 
 impl Queue {
-    /// Adds what one revision changed. False: that is more than there is room for, and now the queue is ended and empty.
+    /// Adds what one revision changed. False: that is more than there is room for, and now the queue is ended and
+    /// empty.
     pub fn push(&self, revision: &[Arc<Change>]) -> bool {
         let mut waiting = self.lock();
         let fits = waiting.changes.len() + revision.len() <= LENGTH;
@@ -77,8 +78,8 @@ impl Queue {
         wake(waiting);
     }
 
-    /// Takes up to `limit` changes, and more if they share the last one's revision; when there is nothing, `cx` is woken
-    /// when there is.
+    /// Takes up to `limit` changes, and more if they share the last one's revision; when there is nothing, `cx` is
+    /// woken when there is.
     pub fn take(&self, limit: usize, cx: &mut Context<'_>) -> Found {
         let mut waiting = self.lock();
         if !waiting.changes.is_empty() {

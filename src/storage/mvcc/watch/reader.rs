@@ -14,8 +14,8 @@ const EVENTS_PER_ITEM: usize = 256;
 /// Changes of history looked at under one lock, unless more share one revision.
 const SCAN: usize = 1024;
 
-/// A watch as the stream of its items. It tells how far it is when asked, and whenever it is polled, has nothing else to
-/// yield, and has come further than it said.
+/// A watch as the stream of its items. It tells how far it is when asked, and whenever it is polled, has nothing else
+/// to yield, and has come further than it said.
 pub(super) struct Reader {
     /// `None`: the end was told.
     subscription: Option<Subscription>,
@@ -88,7 +88,8 @@ impl Stream for Reader {
     }
 }
 
-/// Some of the events after `delivered` that history has, and how far it has been read then: never a part of a revision.
+/// Some of the events after `delivered` that history has, and how far it has been read then: never a part of a
+/// revision.
 fn read_history(subscription: &Subscription, delivered: u64) -> Result<(Vec<Event>, u64), StoreError> {
     let until = subscription.history_until;
     let state = subscription.mvcc.read();

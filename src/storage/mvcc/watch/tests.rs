@@ -1,4 +1,5 @@
-//! Watches of a store in which many changes share one revision, as in etcd when a lease or a transaction ends many keys.
+//! Watches of a store in which many changes share one revision, as in etcd when a lease or a transaction ends many
+//! keys.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -307,7 +308,8 @@ fn compaction_forgets_what_a_whole_revision_superseded() {
     assert!(events.iter().all(|event| !event.has_lost_its_past()));
 }
 
-/// A watch that began after a revision which has not come here ends, if it is not known any more which revision that is.
+/// A watch that began after a revision which has not come here ends, if it is not known any more which revision that
+/// is.
 #[test]
 fn watches_ahead_are_forgotten() {
     let mut store = Elsewhere::new();

@@ -132,8 +132,8 @@ impl Sky {
         sleep(dice.millis(2000)).await;
     }
 
-    /// Puts etcd back to a snapshot. Others may write before the stores reach it again, so that revisions come up to where
-    /// they were, or beyond.
+    /// Puts etcd back to a snapshot. Others may write before the stores reach it again, so that revisions come up to
+    /// where they were, or beyond.
     async fn restore(&self) {
         let dice = &self.world.dice;
         let (oldest, newest) = self.cluster.restorable();

@@ -11,11 +11,12 @@ use crate::simulation::truth::{self, Now, Truth};
 use crate::simulation::world::World;
 use crate::{Entry, ListOptions, Position, Revision, Store};
 
-/// What is recalled was there not longer ago than this: the mirror has heard of etcd within 10 s, from a member that may
-/// lag for 4 s, by an answer that may take a while.
+/// What is recalled was there not longer ago than this: the mirror has heard of etcd within 10 s, from a member that
+/// may lag for 4 s, by an answer that may take a while.
 const RECALLED: Duration = Duration::from_secs(17);
 
-/// Checks what a linearizable read of a whole prefix has shown that began at `before`. Returns the timeline that it shows.
+/// Checks what a linearizable read of a whole prefix has shown that began at `before`. Returns the timeline that it
+/// shows.
 pub fn check_all(
     world: &World,
     truth: &Truth,

@@ -1,7 +1,7 @@
 //! Streams of watches: what a member sends, and what the network makes of it.
 //!
-//! Answers of one stream keep their order, unless the member is one of those that answer questions for progress at once.
-//! A stream may break, with or without what is on its way, or go mute: questions go, and no answer comes.
+//! Answers of one stream keep their order, unless the member is one of those that answer questions for progress at
+//! once. A stream may break, with or without what is on its way, or go mute: questions go, and no answer comes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

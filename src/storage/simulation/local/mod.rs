@@ -1,8 +1,8 @@
 //! Runs of a store that one server has for itself: in memory, forgotten now and then, or in a folder, whose writer may
 //! be killed and whose commits may fail.
 //!
-//! What was written is learned from the store's own events, each of which has to be what somebody asked for (values tell
-//! them apart) or the end of a lease.
+//! What was written is learned from the store's own events, each of which has to be what somebody asked for (values
+//! tell them apart) or the end of a lease.
 
 mod engine;
 

@@ -114,8 +114,8 @@ pub async fn a_watch_continues_a_list_without_a_gap(store: Shared, p: &str) {
 }
 
 /// A thousand times: a list under a prefix that is written to all the time, then a watch from there, while history is
-/// compacted behind it. Whoever comes too late lists again, and is not too late for ever: a machine with other work may let a
-/// reader miss several hundred writes, but not each time.
+/// compacted behind it. Whoever comes too late lists again, and is not too late for ever: a machine with other work may
+/// let a reader miss several hundred writes, but not each time.
 pub async fn lists_and_watches_keep_up_with_a_hot_prefix(store: Shared, p: &str) {
     const ROUNDS: usize = 1000;
     let hot = format!("{p}hot/");

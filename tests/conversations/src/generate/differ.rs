@@ -36,8 +36,8 @@ pub struct Differ {
     recorded: bool,
 }
 
-/// Records the cases from `theirs` and plays them against `ours`: whether all differences are known. What differs when it
-/// is played against `theirs` again is chance, and left out.
+/// Records the cases from `theirs` and plays them against `ours`: whether all differences are known. What differs when
+/// it is played against `theirs` again is chance, and left out.
 ///
 /// # Errors
 /// A file can't be read or written, or a server can't be asked.

@@ -6,8 +6,8 @@ use crate::case::AreaStub;
 use crate::fault::Fault;
 use crate::stub::make_certificate;
 
-/// Copies the files of an area and merges the lines of its file `FLAGS` with `base`. `{area}` is filled in, and where the
-/// stub's certificate is made, `{stubPem}`: its authority, with `\n` for ends of lines.
+/// Copies the files of an area and merges the lines of its file `FLAGS` with `base`. `{area}` is filled in, and where
+/// the stub's certificate is made, `{stubPem}`: its authority, with `\n` for ends of lines.
 pub fn flags_of(area: &Path, copy: &Path, base: &[String]) -> Result<Vec<String>, Fault> {
     let wrong = |error: std::io::Error| Fault::unusable(format!("{}: {error}", area.display()));
     std::fs::create_dir_all(copy).map_err(wrong)?;

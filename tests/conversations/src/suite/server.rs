@@ -33,7 +33,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the server that a group needs and waits until it is ready; `None` where it needs an etcd and there is none.
+    /// Starts the server that a group needs and waits until it is ready; `None` where it needs an etcd and there is
+    /// none.
     pub async fn start(program: &Path, group: &Group) -> Result<Option<Server>, Fault> {
         let folder = tempfile::tempdir().map_err(Fault::unusable)?;
         let etcd = match group.store {

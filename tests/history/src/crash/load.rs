@@ -52,7 +52,8 @@ impl Shape {
             time: Duration::from_millis(rng.random_range(5..=500)),
         };
         match round % ROUNDS {
-            // One request at a time, and every other is refused: what has nothing to write comes at every state of the store.
+            // One request at a time, and every other is refused: what has nothing to write comes at every state of the
+            // store.
             0 => Shape {
                 writers: 1,
                 refused: 1,
@@ -78,8 +79,8 @@ impl Shape {
         }
     }
 
-    /// Whether history is to be compacted in this round. That brings the table of current keys up to date, so that it never
-    /// is because of the number of keys: not in every round.
+    /// Whether history is to be compacted in this round. That brings the table of current keys up to date, so that it
+    /// never is because of the number of keys: not in every round.
     pub fn compacts(round: u64) -> bool {
         round % ROUNDS == LONG
     }
@@ -116,7 +117,8 @@ impl Round {
         })
     }
 
-    /// When the next write may be sent. All writers rest at once: one that went on would keep the store from being idle.
+    /// When the next write may be sent. All writers rest at once: one that went on would keep the store from being
+    /// idle.
     fn next(&self) -> Instant {
         let mut burst = self.burst.lock().unwrap();
         if self.shape.burst > 0 && burst.made == self.shape.burst {
@@ -128,8 +130,8 @@ impl Round {
         burst.begin
     }
 
-    /// Whether there are refused writes among the others now: in every other burst. What a refused write brings into disorder
-    /// may show only when others go on alone.
+    /// Whether there are refused writes among the others now: in every other burst. What a refused write brings into
+    /// disorder may show only when others go on alone.
     fn refuses(&self) -> bool {
         self.burst.lock().unwrap().over.is_multiple_of(2)
     }

@@ -38,8 +38,8 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// Ends a server again and again, by kill -9 and by SIGTERM, each time after a load of another kind; reads its folder at
-/// rest each time; then measures restarts.
+/// Ends a server again and again, by kill -9 and by SIGTERM, each time after a load of another kind; reads its folder
+/// at rest each time; then measures restarts.
 pub async fn run(program: &Path, plan: Plan) {
     let folder = tempfile::tempdir().unwrap();
     let mut rng = SmallRng::seed_from_u64(plan.seed);

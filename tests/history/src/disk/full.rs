@@ -114,8 +114,8 @@ fn nothing_can_be_made(program: &Path, disk: &Disk) {
     disk.free();
 }
 
-/// Creates objects, and goes on when the disk is full, until some are refused: the names of those that were made, and of
-/// those alone that are certain.
+/// Creates objects, and goes on when the disk is full, until some are refused: the names of those that were made, and
+/// of those alone that are certain.
 async fn until_refused(target: &Arc<Target>, disk: &Disk) -> Vec<String> {
     let mut made = Vec::new();
     for n in 0..20 {

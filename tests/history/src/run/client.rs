@@ -20,8 +20,8 @@ use tokio_rustls::TlsConnector;
 
 /// A request without an answer is given up after this time.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The receive buffer of a connection on which little is to wait. With much less the system takes in a few KiB each 200 ms,
-/// and a slow reader has no chance to hear of everything.
+/// The receive buffer of a connection on which little is to wait. With much less the system takes in a few KiB each 200
+/// ms, and a slow reader has no chance to hear of everything.
 const SMALL: usize = 32 << 10;
 
 /// A server as its clients know it.

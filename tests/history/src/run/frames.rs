@@ -1,4 +1,5 @@
-//! HTTP/2 frames on their way through a proxy, and which streams stay open: those that watch, as requests are over soon.
+//! HTTP/2 frames on their way through a proxy, and which streams stay open: those that watch, as requests are over
+//! soon.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};

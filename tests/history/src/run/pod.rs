@@ -47,7 +47,8 @@ pub fn state(pod: &Value) -> State {
     }
 }
 
-/// The number of a version: no two versions of a pod have the same, since touches have numbers, and all else goes one way.
+/// The number of a version: no two versions of a pod have the same, since touches have numbers, and all else goes one
+/// way.
 pub fn id(key: Key, pod: &Value) -> Option<Id> {
     let touch: u32 = match &pod["metadata"]["annotations"]["touch"] {
         Value::String(touch) => touch.parse().ok()?,

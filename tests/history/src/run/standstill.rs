@@ -1,5 +1,5 @@
-//! Clients that stop reading. What they hold is given back at the deadline of their requests, so that others of the same
-//! kind are served, and a server that is asked to end does not wait for them.
+//! Clients that stop reading. What they hold is given back at the deadline of their requests, so that others of the
+//! same kind are served, and a server that is asked to end does not wait for them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -107,7 +107,8 @@ async fn prepare(target: &Arc<Target>) {
     }
 }
 
-/// Returns when the server knows of the user's rights: where a stream of etcd is mute, it hears of them when it has noticed.
+/// Returns when the server knows of the user's rights: where a stream of etcd is mute, it hears of them when it has
+/// noticed.
 async fn is_let_in(target: &Arc<Target>) -> bool {
     let since = Instant::now();
     while since.elapsed() < KNOWN {

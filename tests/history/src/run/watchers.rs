@@ -249,7 +249,8 @@ impl Watcher {
             if self.may_leave() {
                 return;
             }
-            // What was sent before a store was put back is read at once: whoever is slow then would seem to be told late.
+            // What was sent before a store was put back is read at once: whoever is slow then would seem to be told
+            // late.
             if self.slow && self.world.phase() == Phase::Running && !self.world.was_put_back_since(stream.begin) {
                 let longest = if self.rng.random_ratio(1, STANDSTILLS) {
                     STANDSTILL

@@ -1,4 +1,5 @@
-//! Guard of what a write of a service takes and frees: the one is given back if the write is not made, the other if it is.
+//! Guard of what a write of a service takes and frees: the one is given back if the write is not made, the other if it
+//! is.
 
 use std::sync::Arc;
 

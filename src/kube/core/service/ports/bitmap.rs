@@ -1,5 +1,5 @@
-//! Bitmap of the ports of a range, as the API stores it: a number of which each bit says that a port is taken, the lowest
-//! that of the first port; its bytes, the highest first, without those that are zero before.
+//! Bitmap of the ports of a range, as the API stores it: a number of which each bit says that a port is taken, the
+//! lowest that of the first port; its bytes, the highest first, without those that are zero before.
 
 use keelson_machinery::env::Entropy;
 
