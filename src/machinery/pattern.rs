@@ -13,6 +13,8 @@ use std::sync::{PoisonError, RwLock};
 
 use regex::{Regex, RegexBuilder};
 
+/// Bytes of a pattern. What is longer would take more than [`MAX_BYTES`] in most cases, and long to find that out.
+const MAX_SOURCE: usize = 64 << 10;
 /// Bytes that a compiled pattern may take.
 const MAX_BYTES: usize = 4 << 20;
 /// Bytes that most patterns stay below.
@@ -82,6 +84,9 @@ pub(crate) fn compiled(pattern: &str) -> Result<Regex, PatternError> {
 }
 
 fn compile(pattern: &str) -> Result<Compiled, PatternError> {
+    if pattern.len() > MAX_SOURCE {
+        return Err(PatternError::new("expression too large", pattern));
+    }
     let text = syntax::translate(pattern)?;
     let within = |limit| RegexBuilder::new(&text).size_limit(limit).dfa_size_limit(limit).build();
     match within(USUAL_BYTES) {
@@ -118,6 +123,13 @@ mod tests {
                 .iter()
                 .any(|half| half.patterns.contains_key(pattern))
         })
+    }
+
+    #[test]
+    fn a_pattern_is_bounded() {
+        assert!(compile(&"a".repeat(MAX_SOURCE)).is_ok());
+        let error = compile(&"a".repeat(MAX_SOURCE + 1)).map(drop).unwrap_err();
+        assert_eq!(error.code, "expression too large");
     }
 
     #[test]

@@ -70,7 +70,8 @@ fn line(field: &FieldDesc, schema: &Value) -> String {
         (true, false, _) | (false, _, true) => " always",
         (false, _, false) => " unless empty",
     };
-    if flags.has(Flags::OPTIONAL) {
+    // A list that may be empty without being absent is none: Go's tells the two apart by itself.
+    if flags.has(Flags::OPTIONAL) && !matches!(field.ty, Type::List(_)) {
         out += " pointer";
     }
     out += &format!("{NUMBER}{}{PUBLISHED}{}", field.number, form(schema));

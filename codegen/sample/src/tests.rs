@@ -227,8 +227,9 @@ fn the_scheme_says_what_the_definitions_say() {
         .iter()
         .map(|c| (c.name.as_str(), c.path.as_str(), c.function.as_str(), c.priority))
         .collect();
-    assert_eq!(columns[1], ("First", ".spec.items[0].article", "", 1));
-    assert_eq!(columns[2], ("Age", "", "age", 0));
+    assert_eq!(columns[0].0, "Name", "it stands before those that are said");
+    assert_eq!(columns[2], ("First", ".spec.items[0].article", "", 1));
+    assert_eq!(columns[3], ("Age", "", "age", 0));
     let shelf = kind("v1", "Shelf");
     assert_eq!(
         (shelf.namespaced, shelf.verbs.to_vec(), &*shelf.list_kind),

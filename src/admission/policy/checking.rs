@@ -24,7 +24,7 @@ pub struct Expressions {
 pub type Checked = Result<(), Mistake>;
 
 /// Expressions of one object that are compiled: each takes time while a request waits, and three bytes make one.
-const MOST: usize = 1024;
+const MOST: usize = 512;
 
 fn too_many() -> Mistake {
     Mistake::Invalid(format!("compilation failed: more than {MOST} expressions"))
@@ -143,7 +143,7 @@ mod tests {
         );
     }
 
-    const TOO_MANY: &str = "compilation failed: more than 1024 expressions";
+    const TOO_MANY: &str = "compilation failed: more than 512 expressions";
 
     #[test]
     fn so_many_expressions_of_an_object_are_compiled() {

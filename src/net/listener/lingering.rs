@@ -16,8 +16,8 @@ use tokio::time::{Sleep, sleep};
 
 use super::forward::forward_writes;
 
-/// How long the client may go on sending, as in Go's server.
-const LINGER: Duration = Duration::from_millis(500);
+/// How long the client may go on sending: Go's server gives it a quarter of that, which one on a busy machine can miss.
+const LINGER: Duration = Duration::from_secs(2);
 /// Bytes that are thrown away between two looks at other connections of the worker.
 const AT_ONCE: usize = 256 << 10;
 

@@ -58,8 +58,8 @@ fn has_test(file: &str, test: &str) -> bool {
         return false;
     };
     let before: Vec<&str> = text[..at].lines().rev().take(4).collect();
-    let cases =
-        file.ends_with("/tests/cases.rs") && read("src/storage/tests/contract.rs").contains(&format!("    {test},"));
+    let cases = (file.ends_with("/tests/cases.rs") || file.contains("/tests/cases/"))
+        && read("src/storage/tests/contract.rs").contains(&format!("    {test},"));
     before
         .iter()
         .any(|line| line.contains("test]") || line.contains("::test("))

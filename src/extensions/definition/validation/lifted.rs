@@ -14,6 +14,8 @@ pub struct Spec<'a> {
     /// What the versions have in common.
     pub common: Parts<'a>,
     pub versions: Vec<Version<'a>>,
+    /// Some version has subresources for itself.
+    own_subresources: bool,
 }
 
 /// A version, and what it has for itself.
@@ -76,12 +78,18 @@ impl<'a> Spec<'a> {
             columns: if columns { first.columns } else { &[] },
             selectable_fields: if selectable { first.selectable_fields } else { &[] },
         };
-        Spec { spec, common, versions }
+        let own_subresources = versions.iter().any(|version| version.own.subresources.is_some());
+        Spec {
+            spec,
+            common,
+            versions,
+            own_subresources,
+        }
     }
 
     /// Whether a version has a status that is written apart.
     pub fn has_status(&self, version: &Version<'_>) -> bool {
-        match self.versions.iter().any(|version| version.own.subresources.is_some()) {
+        match self.own_subresources {
             true => version.own.has_status(),
             false => self.common.has_status(),
         }

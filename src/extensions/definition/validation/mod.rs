@@ -114,6 +114,9 @@ fn spec_faults(
         errors.push(FieldError::invalid(&path.child("preserveUnknownFields"), true, text));
     }
     for (place, version) in lifted.versions.iter().enumerate() {
+        if errors.is_full() {
+            break;
+        }
         errors.extend(version_faults(
             &demands,
             (place, version),

@@ -137,6 +137,11 @@ async fn objects_are_read_in_a_version_that_others_make_of_them_and_asked_for_on
     assert_eq!(renames.told(), [3], "all that a list shows at once");
     let one = client.object(&format!("{}/b", v2())).await;
     assert_eq!(one["spec"]["schedule"], "b");
+    assert_eq!(
+        renames.told(),
+        [1],
+        "a read of one object asks anew, as in kube-apiserver"
+    );
     assert_eq!(client.object(&v2()).await["items"].as_array().unwrap().len(), 3);
     let selected = client
         .object(&format!("{}?fieldSelector=spec.schedule%3Dc", v2()))
