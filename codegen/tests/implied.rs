@@ -1,4 +1,4 @@
-//! What a definition need not say, and builds of some files alone.
+//! Options that definitions imply, and builds of some files alone.
 
 use std::fs;
 use std::path::Path;

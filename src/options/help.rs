@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::{Arg, Command};
 
 /// Columns of a line of help.
-const WIDTH: usize = 120;
+pub(crate) const WIDTH: usize = 120;
 
 /// The sections in the order in which they are printed.
 const SECTIONS: [&str; 14] = [
@@ -98,7 +98,8 @@ fn right(argument: &Arg) -> String {
     text
 }
 
-fn write_wrapped(out: &mut String, text: &str, column: usize) {
+/// Writes words up to the width, further lines indented to the column that is reached.
+pub(crate) fn write_wrapped(out: &mut String, text: &str, column: usize) {
     let mut at = column;
     for (index, word) in text.split_whitespace().enumerate() {
         if index > 0 && at + 1 + word.len() > WIDTH {

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::help::write_wrapped;
+
 /// A command: its name, its arguments, what it does, and which flags it takes beside `--data-dir`.
 struct Command {
     name: &'static str,
@@ -112,9 +114,6 @@ const FLAGS: [(&str, &str, &str); 10] = [
     ("--etcd-keyfile", " string", "A PEM file of that certificate's key."),
 ];
 
-/// Columns of a line.
-const WIDTH: usize = 120;
-
 /// Of the command, or without one of all.
 pub(super) fn text(program: &str, command: Option<&str>) -> String {
     let mut out = String::new();
@@ -126,7 +125,7 @@ pub(super) fn text(program: &str, command: Option<&str>) -> String {
 }
 
 fn one(out: &mut String, program: &str, command: &Command) {
-    wrapped(out, command.text, 0);
+    write_wrapped(out, command.text, 0);
     let _ = write!(
         out,
         "\nUsage:\n  {program} store {}{} [flags]\n\n",
@@ -135,7 +134,7 @@ fn one(out: &mut String, program: &str, command: &Command) {
     for flag in FLAGS {
         if flag.0 == "--data-dir" || command.flags.contains(&flag.0) {
             let _ = write!(out, "{:27}", format!("  {}{}", flag.0, flag.1));
-            wrapped(out, flag.2, 27);
+            write_wrapped(out, flag.2, 27);
         }
     }
 }
@@ -146,7 +145,7 @@ fn all(out: &mut String, program: &str) {
     let column = COMMANDS.iter().map(|command| usage(command).len()).max().unwrap_or(0) + 3;
     for command in &COMMANDS {
         let _ = write!(out, "{:column$}", usage(command));
-        wrapped(out, command.text, column);
+        write_wrapped(out, command.text, column);
     }
     let _ = write!(
         out,
@@ -154,26 +153,10 @@ fn all(out: &mut String, program: &str) {
     );
 }
 
-/// Writes words up to the width, further lines indented.
-fn wrapped(out: &mut String, text: &str, column: usize) {
-    let mut at = column;
-    for (index, word) in text.split_whitespace().enumerate() {
-        if index > 0 && at + 1 + word.len() > WIDTH {
-            let _ = write!(out, "\n{:column$}", "");
-            at = column;
-        } else if index > 0 {
-            out.push(' ');
-            at += 1;
-        }
-        out.push_str(word);
-        at += word.len();
-    }
-    out.push('\n');
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::help::WIDTH;
 
     #[test]
     fn each_command_has_a_page_with_its_flags() {

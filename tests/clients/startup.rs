@@ -8,7 +8,7 @@ use futures_util::TryStreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams, WatchParams};
 
-use crate::support::{Server, command, free_port, keelson, widgets};
+use crate::support::{Server, bookings, command, free_port, keelson, widgets};
 
 /// Every file below `folder`, with its mode.
 fn files(folder: &Path) -> Vec<(String, u32)> {
@@ -112,14 +112,15 @@ fn a_folder_that_can_not_be_made_is_told_with_its_flag() {
     }
 }
 
-/// A server of one's own, without roles and nodes, and built without etcd.
+/// Servers of one's own, without roles and nodes, and one that is built without etcd.
 #[test]
 fn a_server_of_other_kinds_refuses_what_it_can_not_work_with() {
     let etcd = "--etcd-servers: this program was built without etcd: turn on the feature `etcd` of the crate keelson";
     let modes = "--authorization-mode, --authorization-config: mode";
-    for (flag, error) in [
-        ("--etcd-servers=http://127.0.0.1:1", etcd.to_owned()),
+    for (program, flag, error) in [
+        (bookings(), "--etcd-servers=http://127.0.0.1:1", etcd.to_owned()),
         (
+            widgets(),
             "--authorization-mode=RBAC",
             format!(
                 "{modes} RBAC needs roles, and this server has none: leave it out (administrators may do everything \
@@ -127,11 +128,12 @@ fn a_server_of_other_kinds_refuses_what_it_can_not_work_with() {
             ),
         ),
         (
+            widgets(),
             "--authorization-mode=Node",
             format!("{modes} Node needs nodes, and this server has none: leave it out"),
         ),
     ] {
-        assert_eq!(refusal(widgets(), &[flag]), format!("Error: {error}\n"), "{flag}");
+        assert_eq!(refusal(program, &[flag]), format!("Error: {error}\n"), "{flag}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What stands for key management services in a program that was built without them: none can be started.
+//! Key management services of a program that was built without them: none can be started.
 
 use std::convert::Infallible;
 use std::io;

@@ -1,4 +1,4 @@
-//! What stands for etcd in a program that was built without it: it can't be reached.
+//! Migration from etcd in a program that was built without it: etcd can't be reached.
 
 use super::{Exported, Filler, Options, Progress};
 use crate::embedded::offline::Contents;

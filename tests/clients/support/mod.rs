@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub use etcd::Etcd;
-pub use programs::{keelson, tool, widgets};
+pub use programs::{bookings, keelson, tool, widgets};
 
 /// How long anything may take before a test gives up. Generous: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -9,21 +9,29 @@ pub fn keelson() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_keelson"))
 }
 
-/// The example server, built on first use into the target folder of this test.
+/// The example server of two kinds, built on first use into the target folder of this test.
 pub fn widgets() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let target = keelson().ancestors().nth(2).unwrap();
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/widgets");
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet"])
-            .current_dir(&folder)
-            .env("CARGO_TARGET_DIR", target)
-            .status()
-            .unwrap();
-        assert!(status.success(), "building examples/widgets");
-        target.join("debug/widgets")
-    })
+    BUILT.get_or_init(|| example("widgets"))
+}
+
+/// The one with code of its own, without the features that it has no need of.
+pub fn bookings() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| example("bookings"))
+}
+
+fn example(name: &str) -> PathBuf {
+    let target = keelson().ancestors().nth(2).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name);
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--quiet"])
+        .current_dir(&folder)
+        .env("CARGO_TARGET_DIR", target)
+        .status()
+        .unwrap();
+    assert!(status.success(), "building {}", folder.display());
+    target.join("debug").join(name)
 }
 
 /// The path of a program that tests use if it is there: the value of `variable`, or `name` in PATH. Where CI=true

@@ -1,4 +1,4 @@
-//! What is kept of a comparison: a sample of the answers of kube-apiserver, and the names of requests that are answered
+//! Recordings of a comparison: a sample of the answers of kube-apiserver, and the names of requests that are answered
 //! differently, with reasons.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What a namespace demands, by every path that makes a pod or changes what it runs.
+//! Levels of a namespace, by every path that makes a pod or changes what it runs.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What OpenAPI offers for kinds of one's own.
+//! OpenAPI of kinds of one's own.
 
 use serde_json::Value;
 
