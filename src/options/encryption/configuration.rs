@@ -30,15 +30,27 @@ pub enum EncryptionFileError {
     File(#[from] FileError),
     #[error("the file is empty")]
     Empty,
+    /// It does not say its kind or version. What it does say are keys.
+    #[error("Object '{0}' is missing")]
+    Untyped(&'static str),
     /// It is of another kind, or has fields that are wrong or unknown.
     #[error(transparent)]
-    Configuration(#[from] ConfigurationError),
+    Configuration(ConfigurationError),
     /// It names key management services, which the program can't call.
     #[error("this program was built without key management services: turn on the feature `kms` of the crate keelson")]
     WithoutServices,
     /// Values that make no sense; each text names the field.
     #[error("{}", aggregate(.0))]
     Invalid(Vec<String>),
+}
+
+impl From<ConfigurationError> for EncryptionFileError {
+    fn from(error: ConfigurationError) -> EncryptionFileError {
+        match error {
+            ConfigurationError::Untyped { missing, .. } => EncryptionFileError::Untyped(missing),
+            error => EncryptionFileError::Configuration(error),
+        }
+    }
 }
 
 /// Reads and checks the text of a file.

@@ -58,16 +58,14 @@ pub(crate) fn may_be_gone(history: &History, timeline: &Timeline, after: u64, at
         .compactions
         .iter()
         .any(|(begun, revision)| *begun <= at && after + 1 < *revision);
-    let aged = history.retention.is_some_and(|retention| {
-        timeline
-            .first_heard_after(after)
-            .is_some_and(|seen| seen + retention <= at)
-    });
-    let unsettled = history.settled.is_some_and(|settled| {
-        at <= settled || timeline.first_heard_after(after).is_some_and(|heard| heard <= settled)
-    });
-    // What was heard of before a doubt ended may be gone for whoever comes back to it later.
     let heard = timeline.first_heard_after(after);
+    let aged = history
+        .retention
+        .is_some_and(|retention| heard.is_some_and(|heard| heard + retention <= at));
+    let unsettled = history
+        .settled
+        .is_some_and(|settled| at <= settled || heard.is_some_and(|heard| heard <= settled));
+    // What was heard of before a doubt ended may be gone for whoever comes back to it later.
     let doubted = history.doubts.iter().any(|from| {
         let end = *from + DOUBT;
         *from <= at && (at < end || heard.is_some_and(|heard| heard < end))
