@@ -6,12 +6,17 @@ use sha2::{Digest, Sha256};
 
 use super::super::server::Exchange;
 
+/// Causes that kube-apiserver tells in the order of a map, which is another one each time.
+const OF_A_MAP: [&str; 1] = ["must populate the given metric source only"];
+
 /// An answer.
 pub struct Answer {
     /// What is compared and recorded.
     pub row: String,
     /// The object that came of it.
-    object: Option<Value>,
+    pub object: Option<Value>,
+    /// Whether it tells several causes, whose order may be chance.
+    pub has_causes: bool,
 }
 
 impl Answer {
@@ -24,7 +29,11 @@ impl Answer {
             let sum: String = sum.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
             let row = json!([exchange.status, sum, warnings]).to_string();
             let object = Some(object);
-            return Answer { row, object };
+            return Answer {
+                row,
+                object,
+                has_causes: false,
+            };
         }
         let told = &exchange.body;
         let text = |value: &Value| words(value.as_str().unwrap_or_default());
@@ -32,12 +41,28 @@ impl Answer {
         let said = match causes {
             Some(causes) => {
                 let cause = |c: &Value| json!([text(&c["field"]), text(&c["reason"]), text(&c["message"])]);
-                causes.iter().map(cause).collect()
+                let mut all: Vec<Value> = causes.iter().map(cause).collect();
+                for pair in 1..all.len() {
+                    sort_of_a_map(&mut all[..=pair]);
+                }
+                Value::Array(all)
             }
             None => json!(text(&told["message"])),
         };
         let row = json!([exchange.status, told["reason"], said, warnings]).to_string();
-        Answer { row, object: None }
+        Answer {
+            has_causes: causes.is_some_and(|causes| causes.len() > 1),
+            ..Answer::recorded(&row)
+        }
+    }
+
+    /// One of which the row alone is known.
+    pub fn recorded(row: &str) -> Answer {
+        Answer {
+            row: row.to_owned(),
+            object: None,
+            has_causes: false,
+        }
     }
 
     /// What is different, a line each.
@@ -51,6 +76,20 @@ impl Answer {
         }
         format!("   ours: {}\n theirs: {}\n", self.row, theirs.row)
     }
+}
+
+/// Puts the last cause into its place among those before it, if its order is chance.
+fn sort_of_a_map(causes: &mut [Value]) {
+    let is_of_a_map = |cause: &Value| {
+        OF_A_MAP
+            .iter()
+            .any(|text| cause[2].as_str().is_some_and(|c| c.ends_with(text)))
+    };
+    let from = causes
+        .iter()
+        .rposition(|cause| !is_of_a_map(cause))
+        .map_or(0, |place| place + 1);
+    causes[from..].sort_by_key(ToString::to_string);
 }
 
 fn differing(ours: &Value, theirs: &Value, path: &str, lines: &mut String) {
@@ -82,11 +121,15 @@ fn without_chance(value: &Value, key: &str) -> Value {
     ];
     match value {
         Value::Object(map) => {
+            let generated = generated_name(map).filter(|_| key == "metadata");
             let kept = map
                 .iter()
                 .filter(|(name, _)| key != "metadata" || !OF_METADATA.contains(&name.as_str()));
             let mut kept: Vec<_> = kept
-                .map(|(name, value)| (name.clone(), without_chance(value, name)))
+                .map(|(name, value)| match (name.as_str(), &generated) {
+                    ("name", Some(shown)) => (name.clone(), json!(shown)),
+                    _ => (name.clone(), without_chance(value, name)),
+                })
                 .collect();
             kept.sort_by(|a, b| a.0.cmp(&b.0));
             Value::Object(kept.into_iter().collect())
@@ -98,6 +141,13 @@ fn without_chance(value: &Value, key: &str) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// The name of an object without what the server has put behind its prefix.
+fn generated_name(metadata: &serde_json::Map<String, Value>) -> Option<String> {
+    let (name, prefix) = (metadata.get("name")?.as_str()?, metadata.get("generateName")?.as_str()?);
+    let base = name.get(..name.len().checked_sub(5)?)?;
+    (!base.is_empty() && prefix.starts_with(base)).then(|| format!("{base}GENERATED"))
 }
 
 /// A text without uids, times and allocated addresses; without how structs are written in Go, and without what comes of
@@ -173,9 +223,13 @@ fn without_struct(text: &str) -> String {
         return text.to_owned();
     };
     let head = &text[..text.len() - value.len()];
-    let is_struct = value.starts_with(['{', '[']) && !matches!(value, "{}" | "[]");
+    // Nor is it known here whether a list or map is empty, or there is none.
+    if let Some(why) = value.strip_prefix("null:") {
+        return format!("{head}STRUCT:{why}");
+    }
+    let is_struct = value.starts_with(['{', '[']);
     match value.rfind(['}', ']']).filter(|_| is_struct) {
-        Some(end) if end > 1 => format!("{head}STRUCT{}", &value[end + 1..]),
+        Some(end) => format!("{head}STRUCT{}", &value[end + 1..]),
         _ => text.to_owned(),
     }
 }

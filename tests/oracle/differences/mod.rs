@@ -17,7 +17,7 @@ use super::{run, samples};
 use answers::Answer;
 use mutations::{Draw, Mutation, Part};
 use objects::Model;
-use recording::{Known, Sample};
+use recording::{Kept, Known, Sample};
 
 /// Another number draws other pairs, and another sample.
 const SEED: &str = "SEED";
@@ -25,7 +25,8 @@ const SEED: &str = "SEED";
 const KINDS: &str = "KINDS";
 /// Out of so many requests one is recorded, beside those that are answered differently.
 const ONE_OF: usize = 12;
-/// How often a server is asked again whose answer is different: what is chance in it is another one then.
+/// How often a server is asked again whose answer is different, or has causes in an order: what is chance in it is
+/// another one then.
 const AGAIN: usize = 3;
 /// Requests of a whole recording, at least.
 const LEAST: usize = 300;
@@ -52,6 +53,8 @@ struct Found {
 struct Comparison {
     pair: Pair,
     recorded: Sample,
+    /// All answers of a recording, where they are kept.
+    kept: Option<Kept>,
     known: Known,
     seed: u64,
     found: Found,
@@ -202,7 +205,24 @@ fn stored(model: &Model, ours: Exchange, theirs: Option<Exchange>) -> Option<Bod
 impl Comparison {
     /// In a replay only what is recorded is asked.
     fn is_asked(&self, name: &str) -> bool {
-        self.pair.theirs.is_some() || self.recorded.contains_key(name)
+        let is_recorded = match &self.kept {
+            Some(kept) => kept.has(name),
+            None => self.recorded.contains_key(name),
+        };
+        self.pair.theirs.is_some() || is_recorded
+    }
+
+    /// What is recorded of a request: several answers where they differ by chance.
+    fn expected(&self, name: &str) -> Vec<Answer> {
+        match &self.kept {
+            Some(kept) => kept.of(name),
+            None => self
+                .recorded
+                .get(name)
+                .map(|row| Answer::recorded(row))
+                .into_iter()
+                .collect(),
+        }
     }
 
     async fn of_model(&mut self, model: &Model) {
@@ -267,37 +287,48 @@ impl Comparison {
     }
 
     async fn compare(&mut self, name: String, ours: &Ask, theirs: &Ask) {
-        let (mut own, mut other) = (String::new(), None);
-        let mut difference = String::new();
-        for _ in 0..AGAIN {
-            let (answer, real) = self.pair.ask(ours, theirs).await;
-            let answer = Answer::of(&answer);
-            let real = real.map(|real| Answer::of(&real));
-            let expected = real.as_ref().map(|real| real.row.clone());
-            let expected = expected
-                .or_else(|| self.recorded.get(&name).cloned())
-                .unwrap_or_default();
-            difference = match &real {
-                Some(real) => answer.difference(real),
-                None => format!("   ours: {}\n theirs: {expected}\n", answer.row),
-            };
-            (own, other) = (answer.row, Some(expected));
-            if Some(&own) == other.as_ref() || self.pair.theirs.is_none() {
-                break;
-            }
-        }
-        let theirs = other.unwrap_or_default();
-        let is_different = own != theirs;
+        let (own, said) = self.answers(ours, theirs).await;
+        let own = Answer::of(&own);
+        let expected = match self.pair.theirs {
+            Some(_) => said.iter().map(Answer::of).collect(),
+            None => self.expected(&name),
+        };
+        let is_different = expected.iter().all(|theirs| theirs.row != own.row);
         if is_different {
             if !self.known.names(&name) {
-                self.found.report += &format!("{name}\n{difference}");
+                let difference = expected.last().map(|theirs| own.difference(theirs));
+                self.found.report += &format!("{name}\n{}", difference.unwrap_or_default());
             }
             self.found.different.push(name.clone());
         }
-        if is_different || Draw::new(self.seed, &name).below(ONE_OF) == 0 {
-            self.found.sample.insert(name.clone(), theirs);
+        if let Some(last) = expected.last().filter(|_| self.pair.theirs.is_some())
+            && (is_different || Draw::new(self.seed, &name).below(ONE_OF) == 0)
+        {
+            self.found.sample.insert(name.clone(), last.row.clone());
+        }
+        if let (Some(kept), Some(_)) = (&mut self.kept, &self.pair.theirs) {
+            kept.keep(&name, said);
         }
         self.found.asked.push(name);
+    }
+
+    /// What this server says, and the other one; more than once where that may be chance.
+    async fn answers(&self, ours: &Ask, theirs: &Ask) -> (Exchange, Vec<Exchange>) {
+        let mut said: Vec<Exchange> = Vec::new();
+        let mut rows: Vec<String> = Vec::new();
+        loop {
+            let (own, real) = self.pair.ask(ours, theirs).await;
+            let Some(real) = real else {
+                return (own, said);
+            };
+            let told = Answer::of(&real);
+            let is_chance = self.kept.is_some() && told.has_causes;
+            said.push(real);
+            rows.push(told.row);
+            if said.len() == AGAIN || (rows.contains(&Answer::of(&own).row) && !is_chance) {
+                return (own, said);
+            }
+        }
     }
 
     /// Fails unless everything is as recorded and known.
@@ -307,7 +338,9 @@ impl Comparison {
         let asked: BTreeSet<&String> = found.asked.iter().collect();
         let is_of = |name: &str| models.iter().any(|model| model.is_of(name));
         let lost = self.recorded.keys().filter(|name| is_of(name) && !asked.contains(name));
-        let lost: Vec<&String> = lost.filter(|_| self.pair.theirs.is_none()).collect();
+        let lost: Vec<&String> = lost
+            .filter(|_| self.pair.theirs.is_none() && self.kept.is_none())
+            .collect();
         let (all, different) = (found.asked.len(), found.different.len());
         assert!(
             found.report.is_empty() && stale.is_empty() && lost.is_empty(),
@@ -336,6 +369,7 @@ fn mutated_requests_are_answered_as_kubernetes_answers_them() {
                 theirs: if is_live { Some(Server::with(None).await) } else { None },
             },
             recorded: recording::read_sample(),
+            kept: Kept::read(is_live),
             known: Known::read(),
             seed: std::env::var(SEED).map_or(1, |seed| seed.parse().unwrap()),
             found: Found::default(),
@@ -347,11 +381,14 @@ fn mutated_requests_are_answered_as_kubernetes_answers_them() {
             comparison.of_model(model).await;
         }
         if is_live {
+            if let Some(kept) = &comparison.kept {
+                kept.write();
+            }
             let mut sample = std::mem::take(&mut comparison.recorded);
             sample.retain(|name, _| !models.iter().any(|model| model.is_of(name)));
             sample.extend(std::mem::take(&mut comparison.found.sample));
             recording::write_sample(&sample);
-        } else if kinds.is_none() {
+        } else if kinds.is_none() && comparison.kept.is_none() {
             let asked = comparison.found.asked.len();
             assert!(asked > LEAST, "{asked} requests are recorded");
         }

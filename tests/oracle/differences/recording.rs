@@ -8,7 +8,11 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
+use serde_json::{Value, json};
+
 use super::super::samples;
+use super::super::server::Exchange;
+use super::answers::Answer;
 
 /// Name of a request, a tab, and the row of its answer; compressed.
 const SAMPLE: &str = "oracle/differences/answers.gz";
@@ -33,6 +37,50 @@ pub fn write_sample(sample: &Sample) {
         writeln!(file, "{name}\t{row}").unwrap();
     }
     std::fs::write(samples::data(SAMPLE), file.finish().unwrap()).unwrap();
+}
+
+/// A file for all answers of a recording, none of the project: with it, and without a server to record, all of them are
+/// compared with.
+const ANSWERS: &str = "ANSWERS";
+
+/// Names of requests → the answers to them: status, body, warnings.
+pub struct Kept {
+    file: String,
+    answers: BTreeMap<String, Vec<(u16, Value, Vec<String>)>>,
+}
+
+impl Kept {
+    /// The file that is named; an empty one for a recording.
+    pub fn read(is_recorded: bool) -> Option<Kept> {
+        let file = std::env::var(ANSWERS).ok()?;
+        let text = match is_recorded {
+            true => String::new(),
+            false => std::fs::read_to_string(&file).unwrap(),
+        };
+        let rows = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        let answers = rows.collect();
+        Some(Kept { file, answers })
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.answers.contains_key(name)
+    }
+
+    pub fn of(&self, name: &str) -> Vec<Answer> {
+        let answers = self.answers.get(name).into_iter().flatten().cloned();
+        let exchange = |(status, body, warnings)| Exchange { status, body, warnings };
+        answers.map(|answer| Answer::of(&exchange(answer))).collect()
+    }
+
+    pub fn keep(&mut self, name: &str, said: Vec<Exchange>) {
+        let said = said.into_iter().map(|said| (said.status, said.body, said.warnings));
+        self.answers.insert(name.to_owned(), said.collect());
+    }
+
+    pub fn write(&self) {
+        let lines = self.answers.iter().map(|row| json!(row).to_string() + "\n");
+        std::fs::write(&self.file, lines.collect::<String>()).unwrap();
+    }
 }
 
 /// The list of requests that are answered differently, and why: patterns, in which `*` stands for any text, below a
