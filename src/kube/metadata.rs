@@ -3,10 +3,15 @@
 //! What was observed of each kind with faulty labels, annotations and finalizers. Kinds register what they do in their
 //! own files; those that register nothing do what is [`USUAL`].
 
+use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_registry::{MetadataChecks, RepeatedChecks};
+
+use crate::faults::Faults;
+use crate::typed;
 
 /// What most kinds do.
 pub const USUAL: MetadataChecks = MetadataChecks {
+    create: true,
     standard_finalizers: true,
     update: RepeatedChecks::BOTH,
     status: RepeatedChecks::CHANGE,
@@ -27,8 +32,26 @@ pub const WHOLE: MetadataChecks = MetadataChecks {
 /// These take any finalizer, and check the same again of an update and of a status.
 pub const fn any_finalizer(again: RepeatedChecks) -> MetadataChecks {
     MetadataChecks {
+        create: true,
         standard_finalizers: false,
         update: again,
         status: again,
+    }
+}
+
+/// These leave metadata to what every kind checks.
+pub const NONE: MetadataChecks = MetadataChecks {
+    create: false,
+    ..any_finalizer(RepeatedChecks::NONE)
+};
+
+/// The metadata of what is made of a template: labels and annotations alone may be said.
+pub fn of_template(f: &mut Faults<'_>, metadata: &ObjectMeta) {
+    f.annotations("annotations", &metadata.annotations);
+    f.labels("labels", &metadata.labels);
+    for name in typed::fields_beside(metadata, &["annotations", "labels"]) {
+        // The API tells the names of Go, with a small letter in front.
+        let name = if name == "uid" { "uID" } else { name };
+        f.at(name).forbidden("cannot be set");
     }
 }

@@ -374,6 +374,7 @@ const DETAILS: &[(&str, Empty)] = &[
     ("default", Empty::None),
     ("map_keys", Empty::Names),
     ("merge_key", Empty::Name),
+    ("go_type", Empty::Name),
 ];
 /// The members of `Rules`.
 const RULES: &[(&str, Empty)] = &[
@@ -488,6 +489,10 @@ fn detail(name: &str, item: &Item) -> Result<Option<Member>> {
         "merge_key" => {
             let key = item.string()?;
             ("merge_key", quote!(__reflect::Name::new_static(#key)))
+        }
+        "go_type" => {
+            let name = item.string()?;
+            ("go_type", quote!(__reflect::Name::new_static(#name)))
         }
         _ => return Ok(None),
     }))

@@ -128,6 +128,10 @@ fn field_attributes(model: &Model, field: &Field) -> TokenStream {
         let key = &o.merge_key;
         all.extend(quote!(, merge_key = #key));
     }
+    if !o.go_type.is_empty() {
+        let name = &o.go_type;
+        all.extend(quote!(, go_type = #name));
+    }
     rules(field, &mut all);
     all
 }

@@ -17,6 +17,7 @@ pub fn register(code: &mut KindCode) {
         .strategy(CustomResourceDefinitionStrategy)
         .defaults(defaults)
         .metadata_checks(MetadataChecks {
+            create: true,
             standard_finalizers: false,
             update: RepeatedChecks::CHANGE,
             status: RepeatedChecks::CHANGE,

@@ -108,6 +108,7 @@ pub fn resource(
 /// The code of a resource by one of its versions.
 fn code(strategy: Option<&Arc<CustomResource>>) -> ResourceCode {
     let code = ResourceCode::default().with_metadata_checks(MetadataChecks {
+        create: true,
         standard_finalizers: false,
         update: RepeatedChecks::CHANGE,
         status: RepeatedChecks::CHANGE,

@@ -1,5 +1,6 @@
 //! The group admissionregistration.k8s.io.
 
+mod json_path;
 mod parameters;
 mod policy;
 mod policy_rules;

@@ -12,7 +12,7 @@ use keelson_registry::{Answer, Confirming, Context, KindCode, MetadataChecks, Re
 
 use super::GROUP;
 use super::parameters::{ParameterKind, Reference, of_binding, of_policy};
-use super::{policy_rules, rules};
+use super::{json_path, policy_rules, rules};
 use crate::cells;
 use crate::conditions;
 use crate::faults;
@@ -149,7 +149,12 @@ impl Strategy for ValidatingPolicy {
             let warnings = checked.flat_map(|checked| &checked.expression_warnings);
             f.at("typeChecking").each("expressionWarnings", warnings, |f, warning| {
                 f.at("warning").filled(&warning.warning);
-                f.at("fieldRef").filled(warning.field_ref.trim());
+                let (mut f, path) = (f.at("fieldRef"), warning.field_ref.trim());
+                if f.filled(path)
+                    && let Err(why) = json_path::check(path)
+                {
+                    f.invalid(path, format!("invalid JSONPath: {why}"));
+                }
             });
             conditions::check(f, &new.status.conditions);
         })

@@ -14,6 +14,7 @@ use crate::faults::{Faults, Unique};
 
 const STATIC: &str = ".static.k8s.io";
 const ALL: &str = "*";
+const SCOPES: [&str; 3] = ["*", "Cluster", "Namespaced"];
 const MOST_CONDITIONS: usize = 64;
 
 fn has_all(list: &[String]) -> bool {
@@ -47,7 +48,7 @@ pub fn rule(f: &mut Faults<'_>, rule: &RuleWithOperations) {
         api_groups,
         api_versions,
         resources: all,
-        ..
+        scope,
     } = &rule.rule;
     alone(&mut f.at("apiGroups"), api_groups, "API groups");
     alone(&mut f.at("apiVersions"), api_versions, "API versions");
@@ -55,6 +56,7 @@ pub fn rule(f: &mut Faults<'_>, rule: &RuleWithOperations) {
         f.filled(version);
     });
     resources(&mut f.at("resources"), all);
+    f.some("scope", scope.as_ref(), |f, scope| f.one_of(scope, &SCOPES));
 }
 
 /// Resources and subresources, none of them said twice by different words.

@@ -38,7 +38,10 @@ impl Strategy for ControllerRevisionStrategy {
     fn validate_update(&self, _context: &Context, new: &ControllerRevision, old: &ControllerRevision) -> ErrorList {
         let mut errors = non_negative(new.revision, &Path::new("revision"));
         if new.data != old.data {
-            let shown = BadValue::json(String::from_utf8_lossy(new.data.as_bytes()));
+            let shown = match new.data.as_bytes() {
+                [] => BadValue::null(),
+                data => BadValue::json(String::from_utf8_lossy(data)),
+            };
             errors.push(FieldError::invalid(&Path::new("data"), shown, IMMUTABLE));
         }
         errors

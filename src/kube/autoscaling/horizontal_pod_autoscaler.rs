@@ -235,10 +235,12 @@ fn sources(f: &mut Faults<'_>, metric: &MetricSpec, version: Version) {
             f.at("target").at("averageValue").required(text);
         }
     } else if let Some(source) = metric.resource.as_deref() {
-        resource(&mut f.at("resource"), &source.name, &source.target);
+        let mut f = f.at("resource");
+        resource_name(&mut f, &source.name);
+        resource_target(&mut f, &source.target);
     } else if let Some(source) = metric.container_resource.as_deref() {
         let mut f = f.at("containerResource");
-        resource(&mut f, &source.name, &source.target);
+        resource_name(&mut f, &source.name);
         if !source.name.is_empty() {
             resource_check::of_container(&mut f.at("name"), &source.name);
         }
@@ -246,6 +248,7 @@ fn sources(f: &mut Faults<'_>, metric: &MetricSpec, version: Version) {
             "" => f.at("container").required("must specify a container"),
             name => f.at("container").label(name),
         }
+        resource_target(&mut f, &source.target);
     }
 }
 
@@ -255,10 +258,13 @@ fn either(f: &mut Faults<'_>, target: &MetricTarget, text: &str) {
     }
 }
 
-fn resource(f: &mut Faults<'_>, name: &str, of: &MetricTarget) {
+fn resource_name(f: &mut Faults<'_>, name: &str) {
     if name.is_empty() {
         f.at("name").required("must specify a resource name");
     }
+}
+
+fn resource_target(f: &mut Faults<'_>, of: &MetricTarget) {
     let mut f = f.at("target");
     target(&mut f, of);
     match (of.average_utilization, &of.average_value) {

@@ -5,8 +5,11 @@ use std::time::Duration;
 use keelson_api::core::v1::Event;
 use keelson_api::events_k8s_io;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::scheme::NameRule;
 use keelson_machinery::validation::labels;
-use keelson_registry::{Context, Kept, KindCode, RepeatedChecks, Strategy};
+use keelson_machinery::validation::meta::validate_object_meta;
+use keelson_registry::write::standard_finalizers;
+use keelson_registry::{Context, Kept, KindCode, MetadataChecks, Strategy};
 
 use crate::cells;
 use crate::faults::{self, Faults};
@@ -47,10 +50,12 @@ const KEPT: &[Kept] = &[
 pub fn register(code: &mut KindCode, time_to_live: Option<Duration>) {
     code.kind::<Event>()
         .strategy(EventStrategy { time_to_live })
-        .metadata_checks(metadata::any_finalizer(RepeatedChecks::NONE))
+        .metadata_checks(metadata::NONE)
         .cells(cells::event::EVENT);
-    code.kind::<events_k8s_io::v1::Event>()
-        .metadata_checks(metadata::CHANGE);
+    code.kind::<events_k8s_io::v1::Event>().metadata_checks(MetadataChecks {
+        create: false,
+        ..metadata::CHANGE
+    });
 }
 
 /// The rules of events.
@@ -65,6 +70,10 @@ impl Strategy for EventStrategy {
     fn validate(&self, context: &Context, object: &Event) -> ErrorList {
         let mut errors = validate(object, is_of_newer_group(context));
         if is_of_newer_group(context) {
+            let path = Path::new("metadata");
+            let meta = &object.metadata;
+            errors.extend(validate_object_meta(meta, true, NameRule::DnsSubdomain, &path));
+            errors.extend(standard_finalizers(meta, &path));
             errors.extend(faults::of_object(|f| {
                 series(f, object);
                 newer_alone(f, object);

@@ -34,6 +34,13 @@ struct LimitRangeStrategy;
 impl Strategy for LimitRangeStrategy {
     type Object = LimitRange;
 
+    /// One without a name gets one.
+    fn prepare_for_create(&self, context: &Context, object: &mut LimitRange) {
+        if let (true, Some(verbs)) = (object.metadata.name.is_empty(), &context.verbs) {
+            object.metadata.name = verbs.backend.new_uid();
+        }
+    }
+
     fn validate(&self, _context: &Context, object: &LimitRange) -> ErrorList {
         let mut types = Unique::default();
         faults::at(&Path::new("spec"), |f| {
@@ -72,21 +79,17 @@ fn names(f: &mut Faults<'_>, item: &LimitRangeItem) {
         POD | CONTAINER => resource_check::of_container,
         _ => resource_check::any,
     };
-    let mut each = |name: &str, amounts: &BTreeMap<String, Quantity>| {
-        f.each_key(name, amounts, |f, name, _| check(f, name));
-    };
-    each("max", &item.max);
-    each("min", &item.min);
-    if item.r#type != POD {
-        each("default", &item.default);
-        each("defaultRequest", &item.default_request);
-    }
-    each("maxLimitRequestRatio", &item.max_limit_request_ratio);
-    if item.r#type == POD {
-        for (name, amounts) in [("default", &item.default), ("defaultRequest", &item.default_request)] {
-            if !amounts.is_empty() {
-                f.at(name).forbidden("may not be specified when `type` is 'Pod'");
-            }
+    for (name, amounts) in [
+        ("max", &item.max),
+        ("min", &item.min),
+        ("default", &item.default),
+        ("defaultRequest", &item.default_request),
+        ("maxLimitRequestRatio", &item.max_limit_request_ratio),
+    ] {
+        if item.r#type != POD || !name.starts_with("default") {
+            f.each_key(name, amounts, |f, name, _| check(f, name));
+        } else if !amounts.is_empty() {
+            f.at(name).forbidden("may not be specified when `type` is 'Pod'");
         }
     }
     if item.r#type == CLAIM && !item.min.contains_key("storage") && !item.max.contains_key("storage") {

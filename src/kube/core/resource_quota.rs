@@ -135,9 +135,12 @@ fn check(f: &mut Faults<'_>, spec: &ResourceQuotaSpec) {
         let mut f = f.at("scopeSelector");
         let mut f = f.at("matchExpressions");
         for condition in &selector.match_expressions {
-            scope_condition(&mut f, condition);
+            if !SCOPES.contains(&condition.scope_name.as_str()) {
+                f.at("scopeName").invalid(&condition.scope_name, "unsupported scope");
+            }
             let others = not_in_scope(spec, &condition.scope_name);
             others.for_each(|_| f.invalid(typed::shown(selector), OTHER_RESOURCE));
+            scope_condition(&mut f, condition);
         }
         let scopes = selector.match_expressions.iter();
         conflicts(&mut f, scopes.map(|c| c.scope_name.as_str()).collect(), shown);
@@ -171,9 +174,6 @@ fn conflicts(f: &mut Faults<'_>, scopes: BTreeSet<&str>, shown: &[String]) {
 /// A condition on a scope; the API tells no place in the list.
 fn scope_condition(f: &mut Faults<'_>, condition: &ScopedResourceSelectorRequirement) {
     let (scope, operator) = (condition.scope_name.as_str(), condition.operator.as_str());
-    if !SCOPES.contains(&scope) {
-        f.at("scopeName").invalid(scope, "unsupported scope");
-    }
     if PLAIN_SCOPES.contains(&scope) && operator != "Exists" {
         let scopes = "ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, \
                       ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";

@@ -121,11 +121,13 @@ fn rule(rule: &PolicyRulesWithSubjects, path: &Path) -> ErrorList {
 
 fn subject(subject: &Subject, path: &Path) -> ErrorList {
     let mut errors = ErrorList::new();
-    let kinds = [
+    let mut kinds = [
+        ("ServiceAccount", "serviceAccount", subject.service_account.is_some()),
         ("User", "user", subject.user.is_some()),
         ("Group", "group", subject.group.is_some()),
-        ("ServiceAccount", "serviceAccount", subject.service_account.is_some()),
     ];
+    // What it is comes first.
+    kinds.sort_by_key(|(kind, _, _)| *kind != subject.kind);
     if !kinds.iter().any(|(kind, _, _)| *kind == subject.kind) {
         let known = ["Group", "ServiceAccount", "User"];
         errors.push(FieldError::not_supported(
@@ -266,8 +268,8 @@ fn unfit_path(path: &str) -> Option<&'static str> {
     match path {
         "" => Some("must not be empty"),
         "/" => None,
-        _ if path.contains(' ') => Some("must not contain white-space"),
         _ if !path.starts_with('/') => Some("must start with slash"),
+        _ if path.contains(' ') => Some("must not contain white-space"),
         _ if path.contains("//") => Some("must not contain double slash"),
         _ if begin.contains('*') => Some("wildcard can only do suffix matching"),
         _ => None,

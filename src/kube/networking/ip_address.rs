@@ -2,18 +2,25 @@
 
 use keelson_api::networking_k8s_io::v1::{IPAddress, ParentReference};
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
-use keelson_machinery::validation::names;
-use keelson_registry::{Context, KindCode, Strategy};
+use keelson_machinery::validation::meta::validate_object_meta_with;
+use keelson_machinery::validation::names::{self, NamePart};
+use keelson_registry::write::standard_finalizers;
+use keelson_registry::{Context, KindCode, MetadataChecks, Strategy};
 use serde_json::json;
 
 use crate::cells;
 use crate::ip;
+use crate::metadata;
 use crate::typed::{IMMUTABLE, same};
 
 /// Registers the rules of addresses.
 pub fn register(code: &mut KindCode) {
     code.kind::<IPAddress>()
         .strategy(IpAddressStrategy)
+        .metadata_checks(MetadataChecks {
+            create: false,
+            ..metadata::CHANGE
+        })
         .cells(cells::networking::IP_ADDRESS);
 }
 
@@ -24,19 +31,15 @@ impl Strategy for IpAddressStrategy {
     type Object = IPAddress;
 
     fn validate(&self, _context: &Context, object: &IPAddress) -> ErrorList {
-        let mut errors = ErrorList::default();
-        let name = &object.metadata.name;
-        if !name.is_empty() {
-            let path = Path::new("metadata").child("name");
-            errors.extend(ip::validate_canonical(name, &[], &path));
-        }
+        let mut errors = of_metadata(object);
         errors.extend(parent(object));
         errors
     }
 
     /// Whose it is stays.
     fn validate_update(&self, _context: &Context, new: &IPAddress, old: &IPAddress) -> ErrorList {
-        let mut errors = parent(new);
+        let mut errors = of_metadata(new);
+        errors.extend(parent(new));
         let (now, before) = (new.spec.parent_ref.as_deref(), old.spec.parent_ref.as_deref());
         if !same(now, before) {
             let path = Path::new("spec").child("parentRef");
@@ -44,6 +47,18 @@ impl Strategy for IpAddressStrategy {
         }
         errors
     }
+}
+
+/// The metadata of an object whose name, and whose prefix of a name, is an address in the form that all write alike.
+fn of_metadata(object: &IPAddress) -> ErrorList {
+    let path = Path::new("metadata");
+    let address = |name: &str, _: NamePart| -> Vec<String> {
+        let faults = ip::validate_canonical(name, &[], &path);
+        faults.into_iter().map(|fault| fault.detail.into()).collect()
+    };
+    let mut errors = validate_object_meta_with(&object.metadata, false, &address, &path);
+    errors.extend(standard_finalizers(&object.metadata, &path));
+    errors
 }
 
 /// A parent by the names that the API has for itself.

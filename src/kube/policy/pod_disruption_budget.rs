@@ -2,7 +2,7 @@
 
 use keelson_api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
 use keelson_machinery::field::{ErrorList, Path};
-use keelson_registry::{Context, KindCode, RepeatedChecks, Strategy};
+use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::apps::rollout;
 use crate::cells;
@@ -15,7 +15,7 @@ use crate::typed::shown_internal;
 pub fn register(code: &mut KindCode) {
     code.kind::<PodDisruptionBudget>()
         .strategy(PodDisruptionBudgetStrategy)
-        .metadata_checks(metadata::any_finalizer(RepeatedChecks::NONE))
+        .metadata_checks(metadata::NONE)
         .cells(cells::access::POD_DISRUPTION_BUDGET);
 }
 
@@ -73,6 +73,11 @@ fn check(f: &mut Faults<'_>, spec: &PodDisruptionBudgetSpec, is_odd: bool) {
         f.some(name, bound, rollout::at_most_all);
     }
     f.selector_as_stored("selector", spec.selector.as_deref(), is_odd);
+    f.some(
+        "unhealthyPodEvictionPolicy",
+        spec.unhealthy_pod_eviction_policy.as_ref(),
+        |f, policy| f.one_of(policy, &["AlwaysAllow", "IfHealthyBudget"]),
+    );
 }
 
 #[cfg(test)]

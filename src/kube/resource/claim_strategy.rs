@@ -14,8 +14,8 @@ use super::allocation::{self, DeviceKey, key_of_device, key_of_result};
 use super::claim_access::{of_binding, of_drivers, of_requests, of_results};
 use super::{claim, requests};
 use crate::cells;
-use crate::faults;
 use crate::status_alone::StatusAlone;
+use crate::{faults, metadata};
 
 /// Registers the rules of claims and of templates of them, in all versions.
 pub fn register(code: &mut KindCode) {
@@ -92,9 +92,7 @@ impl Strategy for ClaimTemplateStrategy {
 
     fn validate(&self, _context: &Context, object: &ResourceClaimTemplate) -> ErrorList {
         faults::at(&Path::new("spec"), |f| {
-            let meta = &object.spec.metadata;
-            f.at("metadata").annotations("annotations", &meta.annotations);
-            f.at("metadata").labels("labels", &meta.labels);
+            metadata::of_template(&mut f.at("metadata"), &object.spec.metadata);
             requests::claim(&mut f.at("spec").at("devices"), &object.spec.spec.devices);
         })
     }

@@ -14,6 +14,9 @@ pub struct Details {
     pub map_keys: Names,
     /// The field by which a strategic merge patch knows items.
     pub merge_key: Name,
+    /// The name that the type of the value, or of its elements, has in Go where it is more than a text or number: what
+    /// clients send that is of another type is refused with it.
+    pub go_type: Name,
 }
 
 impl Details {
@@ -21,6 +24,7 @@ impl Details {
         default: None,
         map_keys: Names::NONE,
         merge_key: Name::new_static(""),
+        go_type: Name::new_static(""),
     };
 }
 

@@ -3,8 +3,9 @@
 use keelson_access::request_info::RequestInfo;
 use keelson_base::cooperative::Slices;
 use keelson_machinery::copy;
-use keelson_machinery::field::Path;
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_machinery::object::Object;
+use keelson_machinery::scheme::NameRule;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
 use keelson_machinery::validation::{declarative, meta};
@@ -13,7 +14,7 @@ use keelson_storage::{Expect, Revision, Written};
 use super::admission::Operation;
 use super::managed::Tracking;
 use super::write::{Attempt, Lease, Part, standard_finalizers};
-use super::{Backend, Confirming, Context, Reserving, Resource, Stored, Target, parse_revision};
+use super::{Backend, Confirming, Context, Reserving, Resource, Stored, Target, error_order, parse_revision};
 
 /// How many generated names are tried.
 const MAX_GENERATED_NAMES: usize = 8;
@@ -152,22 +153,22 @@ impl Resource {
     }
 
     async fn check_create(&self, context: &Context, object: &dyn Object) -> Result<(), StatusError> {
-        let mut errors = meta::validate_object_meta(
-            object.meta(),
-            self.hub.namespaced,
-            self.hub.names,
-            &Path::new("metadata"),
-        );
-        if self.metadata_checks.standard_finalizers {
-            errors.extend(standard_finalizers(object, &Path::new("metadata")));
+        let path = Path::new("metadata");
+        let metadata = |rule| meta::validate_object_meta(object.meta(), self.hub.namespaced, rule, &path);
+        let mut errors = ErrorList::new();
+        if self.metadata_checks.create {
+            errors.extend(metadata(self.hub.names));
         }
-        errors.extend(declarative::validate_with(
-            object.as_reflect(),
-            None,
-            &Path::root(),
-            &self.checks,
-        ));
-        errors.extend(self.strategy.validate(context, object));
+        if self.metadata_checks.create && self.metadata_checks.standard_finalizers {
+            errors.extend(standard_finalizers(object.meta(), &path));
+        }
+        let declared = declarative::validate_with(object.as_reflect(), None, &Path::root(), &self.checks);
+        let coded = self.strategy.validate(context, object);
+        errors.extend(error_order::merged(object.desc(), declared, coded));
+        // What every kind checks is told where the kind's own rules find nothing, and finds more than some of these.
+        if errors.is_empty() && (!self.metadata_checks.create || self.hub.names == NameRule::LongName) {
+            errors = metadata(NameRule::PathSegment);
+        }
         let write = Confirming {
             part: Part::Main,
             new: object,

@@ -11,6 +11,7 @@ mod create;
 pub mod delete;
 mod encryption;
 mod endpoint;
+mod error_order;
 mod followed;
 pub mod handler;
 mod immutable_fields;

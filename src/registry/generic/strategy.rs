@@ -116,6 +116,9 @@ pub struct Reserving<'a, O: ?Sized = dyn Object> {
 /// each time that a fault is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MetadataChecks {
+    /// The metadata of a new object. Where the rules of a kind do not look at it, it is looked at when they found
+    /// nothing, and its name may be any that fits into a path.
+    pub create: bool,
     /// Finalizers are names with a domain, or one of the few that stand without.
     pub standard_finalizers: bool,
     /// Of a change through the object's own path, or through a subresource other than the status.
@@ -159,6 +162,7 @@ impl RepeatedChecks {
 impl MetadataChecks {
     /// Nothing is checked twice.
     pub const ONCE: MetadataChecks = MetadataChecks {
+        create: true,
         standard_finalizers: false,
         update: RepeatedChecks::NONE,
         status: RepeatedChecks::NONE,

@@ -19,7 +19,7 @@ use super::write::{
     Attempt, Lease, OBJECT_MODIFIED, Part, Show, UpdateRequest, Updated, Updater, precondition_text,
     standard_finalizers,
 };
-use super::{Confirming, Context, Reserving, Resource, Target, immutable_fields, parse_revision};
+use super::{Confirming, Context, Reserving, Resource, Target, error_order, immutable_fields, parse_revision};
 
 /// How often a write is tried again when another writer was faster, before the client is told to retry.
 const MAX_ATTEMPTS: usize = 64;
@@ -277,35 +277,33 @@ impl Resource {
         // Whether a name is one of the kind is looked at when it is new.
         let mut errors = meta::validate_object_meta(new.meta(), self.hub.namespaced, NameRule::PathSegment, &path);
         let changes = meta::validate_object_meta_update(new.meta(), old.meta(), &path);
+        errors.extend(changes.clone());
         let again = match part {
             Part::Status => self.metadata_checks.status,
             _ => self.metadata_checks.update,
         };
         let finalizers = match self.metadata_checks.standard_finalizers {
-            true => standard_finalizers(new, &path),
+            true => standard_finalizers(new.meta(), &path),
             false => ErrorList::default(),
         };
+        // The rules of a kind look at the change first, and then at the object as at a new one.
+        if again.change {
+            errors.extend(changes);
+            errors.extend(finalizers.clone());
+        }
         if again.whole {
             let whole = meta::validate_object_meta(new.meta(), self.hub.namespaced, self.hub.names, &path);
             errors.extend(whole);
-            errors.extend(finalizers.clone());
-        }
-        if again.change {
-            errors.extend(changes.clone());
             errors.extend(finalizers);
         }
-        errors.extend(changes);
-        errors.extend(declarative::validate_with(
-            new.as_reflect(),
-            Some(old.as_reflect()),
-            &Path::root(),
-            &self.checks,
-        ));
-        errors.extend(match part {
+        let (now, before) = (new.as_reflect(), Some(old.as_reflect()));
+        let declared = declarative::validate_with(now, before, &Path::root(), &self.checks);
+        let coded = match part {
             Part::Status => self.strategy.validate_status_update(context, new, old),
             Part::Named(name) => self.strategy.validate_subresource(context, name, new, old),
             Part::Main | Part::Internal => self.strategy.validate_update(context, new, old),
-        });
+        };
+        errors.extend(error_order::merged(new.desc(), declared, coded));
         errors.extend(immutable_fields::faults(&self.kept, new, old));
         let write = Confirming {
             part,

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 use keelson_access::request_info::RequestInfo;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::scheme::SubresourceDesc;
 use keelson_machinery::status::StatusError;
@@ -364,10 +365,11 @@ fn failed_precondition(key: &str, what: &str, wanted: &str, actual: &str) -> Str
 /// Finalizers without a domain that kinds of Kubernetes may have.
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", FINALIZER_ORPHAN, FINALIZER_FOREGROUND];
 
-pub(super) fn standard_finalizers(object: &dyn Object, path: &Path) -> ErrorList {
+/// Names of finalizers without a domain that are none of those that kinds of Kubernetes may have.
+pub fn standard_finalizers(meta: &ObjectMeta, path: &Path) -> ErrorList {
     let path = path.child("finalizers");
     let mut errors = ErrorList::new();
-    for (index, finalizer) in object.meta().finalizers.iter().enumerate() {
+    for (index, finalizer) in meta.finalizers.iter().enumerate() {
         if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer.as_str()) {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
             errors.push(FieldError::invalid(&path.index(index), finalizer.as_str(), detail));

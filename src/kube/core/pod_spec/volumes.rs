@@ -13,7 +13,7 @@ use super::{Options, projected};
 use crate::core::persistent_volume_claim;
 use crate::core::volume_source::{self, Iscsi, ONE_SOURCE, filled};
 use crate::faults::{Exclusive, Faults, Unique};
-use crate::typed;
+use crate::metadata;
 
 const FILE_MODE: &str = "must be a number between 0 and 0777 (octal), both inclusive";
 const INITIATORS: &str = "must be valid format starting with iqn, eui, or naa";
@@ -248,11 +248,6 @@ fn ephemeral(f: &mut Faults<'_>, source: &EphemeralVolumeSource) {
 
 /// A claim that is made for each pod: of its metadata, labels and annotations alone may be said.
 fn claim_template(f: &mut Faults<'_>, template: &PersistentVolumeClaimTemplate) {
-    let mut meta = f.at("metadata");
-    meta.annotations("annotations", &template.metadata.annotations);
-    meta.labels("labels", &template.metadata.labels);
-    for name in typed::fields_beside(&template.metadata, &["annotations", "labels"]) {
-        meta.at(name).forbidden("cannot be set");
-    }
+    metadata::of_template(&mut f.at("metadata"), &template.metadata);
     persistent_volume_claim::check_spec(&mut f.at("spec"), &template.spec, &Default::default());
 }

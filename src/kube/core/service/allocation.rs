@@ -270,6 +270,7 @@ impl Write<'_> {
         match self.allocators.ports.change(self.verbs, batch).await? {
             Ok(taken) => {
                 allocation.taken.ports.extend(taken.iter().copied().map(i32::from));
+                let taken: Vec<i32> = taken.into_iter().map(i32::from).collect();
                 plan.fill(&mut service.spec, &taken);
                 repeated(&plan)
             }
@@ -278,7 +279,7 @@ impl Write<'_> {
     }
 
     /// What a dry run shows: ports that are asked for must be free, others are made up.
-    async fn dry_run_ports(&self, service: &Service, plan: &Plan) -> Result<Vec<u16>, StatusError> {
+    async fn dry_run_ports(&self, service: &Service, plan: &Plan) -> Result<Vec<i32>, StatusError> {
         let mut taken: Vec<i32> = Vec::new();
         for (place, want) in plan.batch.take.iter().enumerate() {
             let port = match want {
@@ -288,13 +289,10 @@ impl Write<'_> {
                     }
                     *port
                 }
-                Want::Any => taken.iter().copied().max().unwrap_or(DRY_RUN_PORT) + 1,
+                Want::Any => taken.iter().max().map_or(DRY_RUN_PORT, |last| *last.max(&0)) + 1,
             };
             taken.push(port);
         }
-        Ok(taken
-            .into_iter()
-            .map(|port| u16::try_from(port).unwrap_or_default())
-            .collect())
+        Ok(taken)
     }
 }

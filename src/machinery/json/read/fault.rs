@@ -1,5 +1,7 @@
 //! Faults of documents: values that do not fit their fields, and keys that a strict decoder objects to.
 
+use std::borrow::Cow;
+
 use super::{MAX_PROBLEMS, Outcome, Reader, Segment, Style};
 use crate::decode::{StrictKind, StrictProblem};
 use crate::json_text as text;
@@ -76,6 +78,8 @@ impl Reader<'_> {
         // Go names the struct whose object the field stands in: for inlined messages the outermost.
         let mut object: Option<&MessageDesc> = None;
         let mut inlined = false;
+        let own = self.own_go_type();
+        let go_type = own_name(go_type, own);
         for segment in &self.path {
             let (name, owner) = match segment {
                 Segment::Field(name, owner) => (*name, *owner),
@@ -96,6 +100,15 @@ impl Reader<'_> {
                 )
             }
             None => format!("{what}{GO_VALUE}{go_type}"),
+        }
+    }
+
+    /// The name that the field at hand gives the type of its values in Go; empty: none.
+    fn own_go_type(&self) -> &str {
+        let is_named = |segment: &&Segment<'_>| !matches!(segment, Segment::Key(_) | Segment::Index(_));
+        match self.path.iter().rev().find(is_named) {
+            Some(Segment::Field(name, owner)) => owner.field(name).map_or("", |(_, field)| &field.details.go_type),
+            _ => "",
         }
     }
 
@@ -146,6 +159,20 @@ fn go_name(name: &str) -> String {
     match (parts.next(), parts.next()) {
         (Some(last), Some(package)) => format!("{package}.{last}"),
         _ => name.to_owned(),
+    }
+}
+
+/// A type whose values, or whose elements' ones, have a name of their own in Go.
+fn own_name<'a>(go_type: &'a str, own: &'a str) -> Cow<'a, str> {
+    let plain = ["string", "bool", "int32", "int64"]
+        .into_iter()
+        .find(|plain| go_type.ends_with(plain));
+    match plain {
+        _ if own.is_empty() => go_type.into(),
+        Some(plain) => format!("{}{own}", &go_type[..go_type.len() - plain.len()]).into(),
+        // A map of amounts has a name as a whole.
+        None if go_type.starts_with("map[") => own.into(),
+        None => go_type.into(),
     }
 }
 

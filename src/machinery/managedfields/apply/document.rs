@@ -430,7 +430,7 @@ impl<'a> Gather<'a> {
         let mut index = 0;
         while self.more(budget::ITEM) {
             match shape {
-                Shape::List(field) if !place.atomic => self.item(field, element_type, place, index, &mut set),
+                Shape::List(field) => self.item(field, element_type, place, index, &mut set),
                 _ => {
                     let at = PathElement::Index(index);
                     self.step(|| at, |g| g.value(element_type, Shape::Leaf, place));

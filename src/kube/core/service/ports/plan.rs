@@ -36,14 +36,14 @@ impl Plan {
     }
 
     /// Writes the numbers that were taken into the service.
-    pub fn fill(&self, spec: &mut ServiceSpec, taken: &[u16]) {
+    pub fn fill(&self, spec: &mut ServiceSpec, taken: &[i32]) {
         let to_shared = self
             .shared
             .iter()
             .map(|(port, of)| (Place::Port(*port), taken.get(*of)));
         let to_own = self.places.iter().copied().zip(taken.iter().map(Some));
         for (place, number) in to_own.chain(to_shared) {
-            let number = number.copied().map(i32::from).unwrap_or_default();
+            let number = number.copied().unwrap_or_default();
             match place {
                 Place::Port(port) => spec.ports[port].node_port = number,
                 Place::HealthCheck => spec.health_check_node_port = number,
