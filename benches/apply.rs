@@ -13,7 +13,7 @@ use keelson_machinery::apply::{Apply, read_document};
 use keelson_machinery::defaults;
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
-use keelson_machinery::managedfields::{Change, Managed, Versions, Writer, track};
+use keelson_machinery::managedfields::{Change, Managed, VersionError, Versions, Writer, track};
 use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::time::Time;
@@ -30,8 +30,8 @@ impl Versions for OneVersion {
     fn knows(&self, api_version: &str) -> bool {
         api_version == "apps/v1"
     }
-    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, String> {
-        Err(format!("there is no {version}"))
+    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, VersionError> {
+        Err(VersionError::Unknown(format!("there is no {version}")))
     }
 }
 

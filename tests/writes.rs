@@ -9,7 +9,7 @@ use std::path::Path;
 use facts::facts;
 use keelson::api::SCHEME;
 use keelson_machinery::fieldset::FieldSet;
-use keelson_machinery::managedfields::{Change, Managed, Versions, Writer, track, track_new};
+use keelson_machinery::managedfields::{Change, Managed, VersionError, Versions, Writer, track, track_new};
 use keelson_machinery::object::Object;
 use keelson_machinery::patch::{Reach, merge, strategic};
 use keelson_machinery::reflect::Reflect;
@@ -52,8 +52,8 @@ impl Versions for NoOther {
     fn knows(&self, _: &str) -> bool {
         true
     }
-    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, String> {
-        Err(format!("there is no {version}"))
+    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, VersionError> {
+        Err(VersionError::Unknown(format!("there is no {version}")))
     }
 }
 

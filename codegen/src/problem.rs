@@ -22,6 +22,9 @@ pub struct Problem {
     pub text: String,
 }
 
+/// What is made of a part of a definition. The error is the text of a [`Problem`], which nobody tells apart.
+pub(crate) type Checked<T> = Result<T, String>;
+
 impl Problem {
     /// A mistake at a place; the fields say what the others are.
     pub fn new(place: &Place, subject: impl Into<String>, text: impl Into<String>) -> Problem {

@@ -7,7 +7,7 @@ use prost_reflect::{FieldDescriptor, FileDescriptor, Kind, MessageDescriptor};
 use crate::model::{Field, FieldType, LIST_META, Message, Model, Module};
 use crate::options;
 use crate::parse::{Parsed, in_library};
-use crate::problem::{Place, Problem};
+use crate::problem::{Checked, Place, Problem};
 
 /// Reads all files of the build and those of the library. `library`: this build is that of the library itself.
 pub fn model(parsed: &Parsed, library: bool, problems: &mut Vec<Problem>) -> Model {
@@ -225,7 +225,7 @@ impl Reader<'_> {
         })
     }
 
-    fn ty(&self, descriptor: &FieldDescriptor) -> Result<FieldType, String> {
+    fn ty(&self, descriptor: &FieldDescriptor) -> Checked<FieldType> {
         if descriptor.is_map() {
             let entry = descriptor.kind();
             let Some(entry) = entry.as_message() else {
@@ -255,7 +255,7 @@ impl Reader<'_> {
     }
 
     /// The list that such a message stands for.
-    fn list(&self, message: &MessageDescriptor) -> Result<FieldType, String> {
+    fn list(&self, message: &MessageDescriptor) -> Checked<FieldType> {
         let mut fields = message.fields();
         match (fields.next(), fields.next()) {
             (Some(field), None) if field.is_list() && field.number() == 1 => {
@@ -268,7 +268,7 @@ impl Reader<'_> {
         }
     }
 
-    fn single(&self, kind: &Kind) -> Result<FieldType, String> {
+    fn single(&self, kind: &Kind) -> Checked<FieldType> {
         Ok(match kind {
             Kind::Bool => FieldType::Bool,
             Kind::Int32 => FieldType::Int32,

@@ -235,6 +235,9 @@ pub trait Map {
     fn element(&self) -> &FieldDesc;
 }
 
+/// What reading a leaf comes to. The error is a text that clients see, in Go's words, and that nobody tells apart.
+pub type LeafResult<T = ()> = Result<T, String>;
+
 /// A value with encodings of its own. Errors of `read_*` are texts without a position; the decoder adds the path.
 pub trait Leaf: Send + Sync {
     fn kind(&self) -> LeafKind;
@@ -245,16 +248,16 @@ pub trait Leaf: Send + Sync {
     /// Appends the JSON form.
     fn write_json(&self, out: &mut Vec<u8>);
     /// Takes one whole JSON value (valid JSON, no white space around it; may be `null`).
-    fn read_json(&mut self, json: &[u8]) -> Result<(), String>;
+    fn read_json(&mut self, json: &[u8]) -> LeafResult;
     /// As `read_json`, of a leaf that may hold messages: takes what it becomes in memory out of the budget.
-    fn read_json_within(&mut self, json: &[u8], _budget: &Budget) -> Result<(), String> {
+    fn read_json_within(&mut self, json: &[u8], _budget: &Budget) -> LeafResult {
         self.read_json(json)
     }
     /// Appends the body of the protobuf message, without tag and length.
     fn write_protobuf(&self, out: &mut Vec<u8>);
-    fn read_protobuf(&mut self, body: &[u8]) -> Result<(), String>;
+    fn read_protobuf(&mut self, body: &[u8]) -> LeafResult;
     /// As `read_protobuf`, of a leaf that may hold messages: takes what it becomes in memory out of the budget.
-    fn read_protobuf_within(&mut self, body: &[u8], _budget: &Budget) -> Result<(), String> {
+    fn read_protobuf_within(&mut self, body: &[u8], _budget: &Budget) -> LeafResult {
         self.read_protobuf(body)
     }
     /// Makes it the same as another of its type; zero if that is of another type.

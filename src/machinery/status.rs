@@ -339,8 +339,8 @@ impl StatusError {
     }
 
     /// 500 without a reason: a failure that no rule of the API names.
-    pub fn unknown(message: impl Into<String>) -> StatusError {
-        StatusError::new(500, reason::UNKNOWN, message)
+    pub fn unknown(message: impl Display) -> StatusError {
+        StatusError::new(500, reason::UNKNOWN, message.to_string())
     }
 
     /// The failure that somebody else has put into a Status. Its code has to be one.

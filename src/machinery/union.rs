@@ -13,7 +13,7 @@ use crate::json;
 use crate::protobuf::{read_message_within, write_message};
 use crate::reflect::budget::{self, Budget};
 use crate::reflect::equality;
-use crate::reflect::{Field, Leaf, LeafKind, Reflect, Slot, Type, Value};
+use crate::reflect::{Field, Leaf, LeafKind, LeafResult, Reflect, Slot, Type, Value};
 use crate::wire::{self, Reader, Wire};
 
 /// A message, or `true` or `false`: JSONSchemaPropsOrBool. `false` is the zero value.
@@ -75,10 +75,10 @@ macro_rules! leaf_parts {
         fn kind(&self) -> LeafKind {
             LeafKind::Union
         }
-        fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
+        fn read_json(&mut self, json: &[u8]) -> LeafResult {
             self.read_json_within(json, &Budget::unlimited())
         }
-        fn read_protobuf(&mut self, body: &[u8]) -> Result<(), String> {
+        fn read_protobuf(&mut self, body: &[u8]) -> LeafResult {
             self.read_protobuf_within(body, &Budget::unlimited())
         }
         fn clear(&mut self) {
@@ -108,14 +108,14 @@ macro_rules! leaf_parts {
     };
 }
 
-fn read_json<T: Reflect + Default>(json: &[u8], budget: &Budget) -> Result<Box<T>, String> {
+fn read_json<T: Reflect + Default>(json: &[u8], budget: &Budget) -> LeafResult<Box<T>> {
     let _level = Nesting::enter()?;
     let mut message = Box::<T>::default();
     json::read_within(json, &mut *message, budget).map_err(|e| e.to_string())?;
     Ok(message)
 }
 
-fn read_protobuf<T: Reflect + Default>(body: &[u8], message: &mut T, budget: &Budget) -> Result<(), String> {
+fn read_protobuf<T: Reflect + Default>(body: &[u8], message: &mut T, budget: &Budget) -> LeafResult {
     let _level = Nesting::enter()?;
     if !budget.take(message.desc().size) {
         return Err(crate::decode::EXHAUSTED.to_owned());
@@ -157,7 +157,7 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrBool<T> {
         }
     }
 
-    fn read_json_within(&mut self, json: &[u8], budget: &Budget) -> Result<(), String> {
+    fn read_json_within(&mut self, json: &[u8], budget: &Budget) -> LeafResult {
         *self = match json.first() {
             Some(b'{') => OrBool::Message(read_json(json, budget)?),
             Some(b't') => OrBool::Bool(true),
@@ -175,7 +175,7 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrBool<T> {
         }
     }
 
-    fn read_protobuf_within(&mut self, body: &[u8], budget: &Budget) -> Result<(), String> {
+    fn read_protobuf_within(&mut self, body: &[u8], budget: &Budget) -> LeafResult {
         let (mut allows, mut message) = (false, None);
         let mut fields = Reader::new(body);
         while let Some(field) = fields.next()? {
@@ -228,7 +228,7 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrArray<T> {
         }
     }
 
-    fn read_json_within(&mut self, json: &[u8], budget: &Budget) -> Result<(), String> {
+    fn read_json_within(&mut self, json: &[u8], budget: &Budget) -> LeafResult {
         *self = match json.first() {
             Some(b'{') => OrArray::Message(read_json(json, budget)?),
             Some(b'[') => {
@@ -250,7 +250,7 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrArray<T> {
         }
     }
 
-    fn read_protobuf_within(&mut self, body: &[u8], budget: &Budget) -> Result<(), String> {
+    fn read_protobuf_within(&mut self, body: &[u8], budget: &Budget) -> LeafResult {
         let (mut message, mut list) = (None, Vec::new());
         let mut fields = Reader::new(body);
         while let Some(field) = fields.next()? {
@@ -308,7 +308,7 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrStringArray<T> {
         }
     }
 
-    fn read_json_within(&mut self, json: &[u8], budget: &Budget) -> Result<(), String> {
+    fn read_json_within(&mut self, json: &[u8], budget: &Budget) -> LeafResult {
         *self = match json.first() {
             Some(b'{') => OrStringArray::Message(read_json(json, budget)?),
             Some(b'[') => {
@@ -331,7 +331,7 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrStringArray<T> {
         }
     }
 
-    fn read_protobuf_within(&mut self, body: &[u8], budget: &Budget) -> Result<(), String> {
+    fn read_protobuf_within(&mut self, body: &[u8], budget: &Budget) -> LeafResult {
         let (mut message, mut list) = (None, Vec::new());
         let mut fields = Reader::new(body);
         while let Some(field) = fields.next()? {

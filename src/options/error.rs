@@ -23,10 +23,10 @@ pub enum OptionError {
 }
 
 impl OptionError {
-    pub fn flag(flag: &'static str, reason: impl Into<String>) -> OptionError {
+    pub fn flag(flag: &'static str, reason: impl ToString) -> OptionError {
         OptionError::Flag {
             flag,
-            reason: reason.into(),
+            reason: reason.to_string(),
         }
     }
 

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use keelson_machinery::quantity::Quantity;
-use keelson_machinery::time;
 use keelson_registry::Media;
 use keelson_storage::{EtcdConfig, HistoryLimits, StoreConfig};
 
+use super::OptionError;
 use super::encryption::EncryptionFile;
-use super::{OptionError, values};
+use super::values::{self, ValueError};
 
 pub(super) const SECTION: &str = "Etcd flags";
 
@@ -223,11 +223,11 @@ impl Etcd {
 }
 
 /// A span of time as Go writes it, not negative.
-fn interval(text: &str) -> Result<Duration, String> {
-    let span = time::Duration::parse(text).map_err(|error| error.to_string())?;
+fn interval(text: &str) -> Result<Duration, ValueError> {
+    let span = values::duration(text)?;
     u64::try_from(span.as_nanos())
         .map(Duration::from_nanos)
-        .map_err(|_| "must not be negative".to_owned())
+        .map_err(|_| ValueError::Negative)
 }
 
 /// How to reach the servers that `flag` names. Files are checked.
@@ -280,9 +280,9 @@ pub(super) fn key_prefix(given: &str) -> String {
 }
 
 /// A number of bytes, as a quantity of memory.
-fn bytes(text: &str) -> Result<usize, String> {
-    let quantity = Quantity::parse(text).map_err(|error| error.to_string())?;
-    usize::try_from(quantity.value()).map_err(|_| "must not be negative".to_owned())
+fn bytes(text: &str) -> Result<usize, ValueError> {
+    let quantity = Quantity::parse(text)?;
+    usize::try_from(quantity.value()).map_err(|_| ValueError::Negative)
 }
 
 /// Where the embedded store of a data folder is.
@@ -431,7 +431,7 @@ mod tests {
         for (text, want) in [("64Mi", Ok(64 << 20)), ("1k", Ok(1000)), ("0", Ok(0))] {
             assert_eq!(bytes(text), want);
         }
-        assert_eq!(bytes("-1").unwrap_err(), "must not be negative");
+        assert_eq!(bytes("-1"), Err(ValueError::Negative));
         assert!(bytes("much").is_err());
     }
 

@@ -7,7 +7,7 @@ use keelson_kube::bootstrap::EndpointReconciler;
 use keelson_machinery::time;
 
 use super::OptionError;
-use super::values;
+use super::values::{self, ValueError};
 
 pub(super) const SECTION: &str = "Misc flags";
 
@@ -169,8 +169,8 @@ impl Misc {
 }
 
 /// `30000-32767`, `30000+2767` or `30000`.
-fn port_range(text: &str) -> Result<(u16, u16), String> {
-    let number = |text: &str| text.parse::<i64>().map_err(|_| format!("invalid port: {text:?}"));
+fn port_range(text: &str) -> Result<(u16, u16), ValueError> {
+    let number = |text: &str| text.parse::<i64>().map_err(|_| ValueError::Port(text.to_owned()));
     let (low, high) = match (text.split_once('-'), text.split_once('+')) {
         (None, None) => (number(text)?, number(text)?),
         (Some((low, high)), None) => (number(low)?, number(high)?),
@@ -178,19 +178,19 @@ fn port_range(text: &str) -> Result<(u16, u16), String> {
             let low = number(low)?;
             (low, low.saturating_add(number(others)?))
         }
-        _ => return Err(format!("unable to parse port range: {text}")),
+        _ => return Err(ValueError::PortRange(text.to_owned())),
     };
     if high < low {
-        return Err(format!("end port cannot be less than start port: {text}"));
+        return Err(ValueError::PortsBackwards(text.to_owned()));
     }
     match (u16::try_from(low), u16::try_from(high)) {
         (Ok(low), Ok(high)) => Ok((low, high)),
-        _ => Err(format!("the port range cannot be greater than 65535: {text}")),
+        _ => Err(ValueError::PortsTooLarge(text.to_owned())),
     }
 }
 
-fn cidr(text: &str) -> Result<Cidr, String> {
-    let fail = || format!("invalid CIDR address: {text}");
+fn cidr(text: &str) -> Result<Cidr, ValueError> {
+    let fail = || ValueError::Cidr(text.to_owned());
     let (address, prefix) = text.split_once('/').ok_or_else(fail)?;
     let address: IpAddr = address.parse().map_err(|_| fail())?;
     let prefix: u8 = prefix.parse().map_err(|_| fail())?;

@@ -7,6 +7,19 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::OptionError;
 
+/// Why a file is not the PEM file that it should be.
+#[derive(Debug, thiserror::Error)]
+enum PemError {
+    #[error("data does not contain a valid RSA or ECDSA private key")]
+    NoKey,
+    #[error("data does not contain any valid RSA or ECDSA certificates")]
+    NoCertificates,
+    #[error("{0}")]
+    Text(rustls_pki_types::pem::Error),
+    #[error("malformed certificate: {0}")]
+    Certificate(String),
+}
+
 /// The text of a file named by `flag`.
 pub(super) fn read(flag: &'static str, path: &Path) -> Result<String, OptionError> {
     std::fs::read_to_string(path).map_err(|error| OptionError::file(flag, path, error))
@@ -20,21 +33,21 @@ pub(super) fn check(flag: &'static str, path: &Path, key: bool) -> Result<String
     Ok(text)
 }
 
-fn private_key(text: &str) -> Result<(), String> {
+fn private_key(text: &str) -> Result<(), PemError> {
     PrivateKeyDer::from_pem_slice(text.as_bytes())
         .map(|_| ())
-        .map_err(|_| "data does not contain a valid RSA or ECDSA private key".to_owned())
+        .map_err(|_| PemError::NoKey)
 }
 
-fn certificates(text: &str) -> Result<(), String> {
+fn certificates(text: &str) -> Result<(), PemError> {
     let mut found = false;
     for certificate in CertificateDer::pem_slice_iter(text.as_bytes()) {
-        let certificate = certificate.map_err(|error| error.to_string())?;
-        x509_parser::parse_x509_certificate(&certificate).map_err(|error| format!("malformed certificate: {error}"))?;
+        let certificate = certificate.map_err(PemError::Text)?;
+        x509_parser::parse_x509_certificate(&certificate).map_err(|error| PemError::Certificate(error.to_string()))?;
         found = true;
     }
     match found {
         true => Ok(()),
-        false => Err("data does not contain any valid RSA or ECDSA certificates".to_owned()),
+        false => Err(PemError::NoCertificates),
     }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use keelson_net::tls::certs::CertifiedKeyPem;
 use keelson_net::tls::{CipherSuite, MinVersion, ServingCertificates, TlsSettings};
 
-use super::{OptionError, pem, values};
+use super::values::{self, ValueError};
+use super::{OptionError, pem};
 
 pub(super) const SECTION: &str = "Secure serving flags";
 
@@ -73,14 +74,14 @@ pub struct NamedCertificate {
 }
 
 /// Reads `certificate,key:name,name`.
-fn named(text: &str) -> Result<NamedCertificate, String> {
+fn named(text: &str) -> Result<NamedCertificate, ValueError> {
     let (files, names) = match text.split_once(':') {
         Some((files, names)) => (files, names.split(',').map(|name| name.trim().to_owned()).collect()),
         None => (text, Vec::new()),
     };
     let paths: Vec<&str> = files.split(',').map(str::trim).collect();
     let [certificate, key] = paths.as_slice() else {
-        return Err("expected comma separated certificate and key file paths".to_owned());
+        return Err(ValueError::CertificateAndKey);
     };
     Ok(NamedCertificate {
         certificate: certificate.into(),

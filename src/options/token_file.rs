@@ -4,6 +4,58 @@ use std::collections::BTreeMap;
 
 use keelson_access::user::User;
 
+/// Why a file can't be used, in kube-apiserver's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TokenFileError {
+    /// A record of too few fields.
+    #[error("{what} file '{path}' must have at least 3 columns ({what}, user name, user uid), found {found}")]
+    Columns {
+        /// `token` or `password`.
+        what: &'static str,
+        /// The file.
+        path: String,
+        /// How many fields the record has.
+        found: usize,
+    },
+    /// A text that is no CSV.
+    #[error(transparent)]
+    Csv(#[from] CsvError),
+}
+
+/// Where a text is no CSV, in the words of Go's encoding/csv.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CsvError {
+    /// The record's first line, counted from 1.
+    start: usize,
+    line: usize,
+    /// Byte of the line, counted from 1.
+    column: usize,
+    what: CsvMistake,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+enum CsvMistake {
+    #[error("bare \" in non-quoted field")]
+    BareQuote,
+    #[error("extraneous or missing \" in quoted-field")]
+    Quote,
+}
+
+impl std::error::Error for CsvError {}
+
+impl std::fmt::Display for CsvError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.line != self.start {
+            write!(f, "record on line {}; ", self.start)?;
+        }
+        write!(
+            f,
+            "parse error on line {}, column {}: {}",
+            self.line, self.column, self.what
+        )
+    }
+}
+
 /// What a file of tokens says.
 #[derive(Default, Clone, PartialEq)]
 pub struct Tokens {
@@ -38,18 +90,23 @@ impl std::fmt::Debug for Passwords {
 ///
 /// # Errors
 /// A record that is too short or no CSV.
-pub fn parse_passwords(path: &str, text: &str) -> Result<Passwords, String> {
+pub fn parse_passwords(path: &str, text: &str) -> Result<Passwords, TokenFileError> {
     let mut passwords = Passwords::default();
     for record in records(text)? {
         let [password, name, uid, rest @ ..] = record.as_slice() else {
-            return Err(format!(
-                "password file '{path}' must have at least 3 columns (password, user name, user uid), found {}",
-                record.len()
-            ));
+            return Err(columns("password", path, &record));
         };
         passwords.0.push((password.clone(), user(name, uid, rest)));
     }
     Ok(passwords)
+}
+
+fn columns(what: &'static str, path: &str, record: &[String]) -> TokenFileError {
+    TokenFileError::Columns {
+        what,
+        path: path.to_owned(),
+        found: record.len(),
+    }
 }
 
 fn user(name: &str, uid: &str, rest: &[String]) -> User {
@@ -68,14 +125,11 @@ fn user(name: &str, uid: &str, rest: &[String]) -> User {
 ///
 /// # Errors
 /// kube-apiserver's text for a record that is too short or no CSV.
-pub fn parse(path: &str, text: &str) -> Result<Tokens, String> {
+pub fn parse(path: &str, text: &str) -> Result<Tokens, TokenFileError> {
     let mut tokens = Tokens::default();
     for (index, record) in records(text)?.into_iter().enumerate() {
         let [token, name, uid, rest @ ..] = record.as_slice() else {
-            return Err(format!(
-                "token file '{path}' must have at least 3 columns (token, user name, user uid), found {}",
-                record.len()
-            ));
+            return Err(columns("token", path, &record));
         };
         let number = index + 1;
         if token.is_empty() {
@@ -95,7 +149,7 @@ pub fn parse(path: &str, text: &str) -> Result<Tokens, String> {
 
 /// The records of a CSV text as Go's encoding/csv reads them: empty lines are skipped, a field in quotes may hold
 /// commas, line ends and doubled quotes.
-fn records(text: &str) -> Result<Vec<Vec<String>>, String> {
+fn records(text: &str) -> Result<Vec<Vec<String>>, CsvError> {
     let mut records = Vec::new();
     let mut lines = text
         .split_inclusive('\n')
@@ -130,7 +184,7 @@ struct RecordReader<'a, 'b, I: Iterator<Item = (usize, &'a str)>> {
 }
 
 impl<'a, I: Iterator<Item = (usize, &'a str)>> RecordReader<'a, '_, I> {
-    fn record(&mut self) -> Result<Vec<String>, String> {
+    fn record(&mut self) -> Result<Vec<String>, CsvError> {
         let mut fields = Vec::new();
         loop {
             let field = match self.rest().starts_with('"') {
@@ -149,17 +203,17 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> RecordReader<'a, '_, I> {
         &self.line[self.at..]
     }
 
-    fn bare(&mut self) -> Result<String, String> {
+    fn bare(&mut self) -> Result<String, CsvError> {
         let rest = self.rest().trim_end_matches('\n').trim_end_matches('\r');
         let field = &rest[..rest.find(',').unwrap_or(rest.len())];
         if let Some(quote) = field.find('"') {
-            return Err(self.error(self.at + quote + 1, "bare \" in non-quoted field"));
+            return Err(self.error(self.at + quote + 1, CsvMistake::BareQuote));
         }
         self.at += field.len();
         Ok(field.to_owned())
     }
 
-    fn quoted(&mut self) -> Result<String, String> {
+    fn quoted(&mut self) -> Result<String, CsvError> {
         let mut field = String::new();
         self.at += 1;
         loop {
@@ -167,7 +221,7 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> RecordReader<'a, '_, I> {
             let Some(quote) = rest.find('"') else {
                 field.push_str(rest);
                 let Some((number, line)) = self.lines.next() else {
-                    return Err(self.error(self.line.len() + 1, "extraneous or missing \" in quoted-field"));
+                    return Err(self.error(self.line.len() + 1, CsvMistake::Quote));
                 };
                 (self.number, self.line, self.at) = (number, line, 0);
                 continue;
@@ -181,16 +235,17 @@ impl<'a, I: Iterator<Item = (usize, &'a str)>> RecordReader<'a, '_, I> {
                 }
                 None | Some(',' | '\n') => return Ok(field),
                 Some('\r') if self.rest().trim_end_matches('\n') == "\r" => return Ok(field),
-                Some(_) => return Err(self.error(self.at, "extraneous or missing \" in quoted-field")),
+                Some(_) => return Err(self.error(self.at, CsvMistake::Quote)),
             }
         }
     }
 
-    fn error(&self, column: usize, what: &str) -> String {
-        let (line, start) = (self.number, self.start);
-        match line == start {
-            true => format!("parse error on line {line}, column {column}: {what}"),
-            false => format!("record on line {start}; parse error on line {line}, column {column}: {what}"),
+    fn error(&self, column: usize, what: CsvMistake) -> CsvError {
+        CsvError {
+            start: self.start,
+            line: self.number,
+            column,
+            what,
         }
     }
 }
@@ -208,7 +263,7 @@ mod tests {
         assert_eq!(format!("{passwords:?}"), "Passwords(2)");
         let tokens = parse("f", "canary,ann,1").unwrap();
         assert!(!format!("{tokens:?}").contains("canary"));
-        let error = parse_passwords("f", "a,b").unwrap_err();
+        let error = parse_passwords("f", "a,b").unwrap_err().to_string();
         assert!(error.ends_with("(password, user name, user uid), found 2"), "{error}");
     }
 
@@ -262,7 +317,7 @@ mod tests {
                 "record on line 1; parse error on line 2, column 2: extraneous or missing \" in quoted-field",
             ),
         ] {
-            assert_eq!(parse("f", text).unwrap_err(), error, "{text:?}");
+            assert_eq!(parse("f", text).unwrap_err().to_string(), error, "{text:?}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! The few command-line options of `protoc` that build scripts of prost and tonic use, on top of the pure-Rust
 //! compiler protox: `-I DIR`, `-o FILE`, `--include_imports`, `--include_source_info`, `--version`, and the files.
+//! Errors are lines for people.
 
 use std::process::ExitCode;
 

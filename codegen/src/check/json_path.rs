@@ -1,6 +1,7 @@
 //! JSON paths such as `.spec.items[*].name`, followed through the fields of a message.
 
 use crate::model::{FieldType, Message, Model};
+use crate::problem::Checked;
 
 /// One step of a path.
 #[derive(PartialEq, Debug)]
@@ -12,7 +13,7 @@ enum Step {
 
 /// The type at the end of the path; `Ok(None)` where the definitions do not say it (inside raw JSON). `Err`: the part
 /// that leads nowhere.
-pub fn resolve<'a>(model: &'a Model, message: &'a Message, path: &str) -> Result<Option<&'a FieldType>, String> {
+pub fn resolve<'a>(model: &'a Model, message: &'a Message, path: &str) -> Checked<Option<&'a FieldType>> {
     let steps = steps(path)?;
     let mut at = At::Message(message);
     let mut ty = None;
@@ -56,7 +57,7 @@ enum At<'a> {
 }
 
 /// Splits `.a.b[0]['c\.d'].e`.
-fn steps(path: &str) -> Result<Vec<Step>, String> {
+fn steps(path: &str) -> Checked<Vec<Step>> {
     let mut steps = Vec::new();
     let mut rest = path;
     while let Some(first) = rest.chars().next() {

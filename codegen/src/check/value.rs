@@ -4,9 +4,10 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::model::{Field, FieldType, Model};
+use crate::problem::Checked;
 
 /// What is wrong with this JSON text as a value of the field.
-pub fn check(model: &Model, field: &Field, text: &str) -> Result<(), String> {
+pub fn check(model: &Model, field: &Field, text: &str) -> Checked<()> {
     let value: Value = serde_json::from_str(text)
         .map_err(|_| format!("the default {text} is no JSON text: write {}", example(&field.ty)))?;
     fits(model, &field.ty, &value)
@@ -70,7 +71,7 @@ fn example(ty: &FieldType) -> &'static str {
     }
 }
 
-fn fits(model: &Model, ty: &FieldType, value: &Value) -> Result<(), String> {
+fn fits(model: &Model, ty: &FieldType, value: &Value) -> Checked<()> {
     let is = |ok: bool, what: &str| if ok { Ok(()) } else { Err(format!("is not {what}")) };
     match ty {
         FieldType::Bool => is(value.is_boolean(), "true or false"),

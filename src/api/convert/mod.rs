@@ -1,4 +1,5 @@
-//! Conversions that no definition can say, each between one version and the hub of its group.
+//! Conversions that no definition can say, each between one version and the hub of its group, in the form that
+//! `api-defs/README.md` shows: the error is the reason that a client is told, which nobody tells apart.
 
 pub mod apiextensions;
 pub mod autoscaling;

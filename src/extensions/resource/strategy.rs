@@ -134,7 +134,7 @@ impl CustomResource {
         let replicas = replicas_fault(object, &scale.status_replicas_path);
         let selector = scale.label_selector_path.as_ref().and_then(|path| {
             let fault = nested::text(object.as_reflect(), path).err()?;
-            Some(FieldError::invalid(&Path::new(path.clone()), "", fault))
+            Some(FieldError::invalid(&Path::new(path.clone()), "", fault.to_string()))
         });
         replicas.into_iter().chain(selector).collect()
     }
@@ -143,7 +143,7 @@ impl CustomResource {
 fn replicas_fault(object: &dyn Object, path: &str) -> Option<FieldError> {
     let fault = |number: i64, text: String| Some(FieldError::invalid(&Path::new(path.to_owned()), number, text));
     match nested::int64(object.as_reflect(), path) {
-        Err(why) => fault(0, why),
+        Err(why) => fault(0, why.to_string()),
         Ok(Some(number @ ..0)) => fault(number, "should be a non-negative integer".to_owned()),
         Ok(Some(number)) if number > MAX_REPLICAS => {
             fault(number, format!("should be less than or equal to {MAX_REPLICAS}"))

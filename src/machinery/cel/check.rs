@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators};
 
 use super::Environment;
-use super::error::Misplaced;
+use super::error::{FunctionResult, Misplaced};
 use super::eval::{Fits, Kind, Literal, Loop, Node};
 use super::library::{FormatPart, Library, format_parts, literal_argument};
 use super::messages::field_type;
@@ -189,7 +189,7 @@ impl Checker<'_> {
     }
 
     /// The type of a field.
-    fn field(&mut self, ty: &Type, field: &str) -> Result<Type, String> {
+    fn field(&mut self, ty: &Type, field: &str) -> FunctionResult<Type> {
         match self.inference.resolve(ty) {
             Type::Error => Ok(Type::Error),
             Type::Dyn | Type::Variable(_) => Ok(Type::Dyn),

@@ -43,6 +43,10 @@ impl Misplaced {
     }
 }
 
+/// What a function makes of a text. The error is the text of [`Fault::Function`] or of a mistake of the expression, in
+/// Go's words, and nobody tells it apart.
+pub(crate) type FunctionResult<T> = std::result::Result<T, String>;
+
 /// Why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {

@@ -46,11 +46,30 @@ struct Url<'a> {
     fragment: Option<&'a str>,
 }
 
+/// Why a text is no URL, in Go's words.
+#[derive(Debug, thiserror::Error)]
+enum UrlError {
+    #[error("net/url: invalid control character in URL")]
+    Control,
+    #[error("first path segment in URL cannot contain colon")]
+    Colon,
+    #[error("missing protocol scheme")]
+    NoScheme,
+    #[error("missing ']' in host")]
+    Bracket,
+    #[error("invalid port {} after host", quote(.0))]
+    Port(String),
+    #[error("invalid character {} in host name", quote(.0))]
+    HostCharacter(String),
+    #[error("invalid URL escape {}", quote(.0))]
+    Escape(String),
+}
+
 impl<'a> Url<'a> {
-    /// As Go reads one; the error is Go's.
-    fn parse(text: &'a str) -> Result<Url<'a>, String> {
+    /// As Go reads one.
+    fn parse(text: &'a str) -> Result<Url<'a>, UrlError> {
         if text.chars().any(|c| c.is_ascii_control()) {
-            return Err("net/url: invalid control character in URL".to_owned());
+            return Err(UrlError::Control);
         }
         let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
         let (scheme, rest) = scheme_of(text)?;
@@ -58,7 +77,7 @@ impl<'a> Url<'a> {
         if scheme.is_empty() && !rest.starts_with('/') {
             let first = rest.split('/').next().unwrap_or_default();
             if first.contains(':') {
-                return Err("first path segment in URL cannot contain colon".to_owned());
+                return Err(UrlError::Colon);
             }
         }
         let (authority, rest) = match rest.strip_prefix("//") {
@@ -82,12 +101,12 @@ impl<'a> Url<'a> {
     }
 }
 
-fn scheme_of(text: &str) -> Result<(String, &str), String> {
+fn scheme_of(text: &str) -> Result<(String, &str), UrlError> {
     for (at, c) in text.char_indices() {
         match c {
             'a'..='z' | 'A'..='Z' => {}
             '0'..='9' | '+' | '-' | '.' if at > 0 => {}
-            ':' if at == 0 => return Err("missing protocol scheme".to_owned()),
+            ':' if at == 0 => return Err(UrlError::NoScheme),
             ':' => {
                 let (scheme, rest) = text.split_at(at);
                 return Ok((scheme.to_ascii_lowercase(), rest.get(1..).unwrap_or_default()));
@@ -98,11 +117,11 @@ fn scheme_of(text: &str) -> Result<(String, &str), String> {
     Ok((String::new(), text))
 }
 
-fn check_host(host: &str) -> Result<(), String> {
+fn check_host(host: &str) -> Result<(), UrlError> {
     let after_bracket = match host.strip_prefix('[') {
         Some(rest) => match rest.rfind(']') {
             Some(end) => rest.get(end + 1..).unwrap_or_default(),
-            None => return Err("missing ']' in host".to_owned()),
+            None => return Err(UrlError::Bracket),
         },
         None => host.find(':').and_then(|at| host.get(at..)).unwrap_or_default(),
     };
@@ -111,22 +130,22 @@ fn check_host(host: &str) -> Result<(), String> {
             .is_some_and(|port| port.bytes().all(|b| b.is_ascii_digit()))
     };
     if !after_bracket.is_empty() && !is_port(after_bracket) {
-        return Err(format!("invalid port {} after host", quote(after_bracket)));
+        return Err(UrlError::Port(after_bracket.to_owned()));
     }
     let odd = |c: &char| c.is_ascii() && !c.is_ascii_alphanumeric() && !"-_.~!$&'()*+,;=:[]<>\"%".contains(*c);
     match host.chars().find(odd) {
-        Some(c) => Err(format!("invalid character {} in host name", quote(&c.to_string()))),
+        Some(c) => Err(UrlError::HostCharacter(c.to_string())),
         None => check_escapes(host),
     }
 }
 
-fn check_escapes(text: &str) -> Result<(), String> {
+fn check_escapes(text: &str) -> Result<(), UrlError> {
     for (at, _) in text.match_indices('%') {
         let after = text.get(at..).unwrap_or_default();
         let digits = after.bytes().skip(1).take(2);
         if digits.clone().count() < 2 || !digits.clone().all(|b| b.is_ascii_hexdigit()) {
             let shown: String = after.chars().take(3).collect();
-            return Err(format!("invalid URL escape {}", quote(&shown)));
+            return Err(UrlError::Escape(shown));
         }
     }
     Ok(())

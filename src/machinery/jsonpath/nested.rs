@@ -4,11 +4,25 @@
 use crate::field::text::float;
 use crate::reflect::{OptionalSlot, Reflect, Slot, Value, member};
 
+/// Why a value can't be read or written at a path, in the words of Kubernetes' accessors.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NestedError {
+    /// Something else stands there or on the way.
+    #[error("{0}")]
+    Type(String),
+    /// Something else than an object stands on the way, at this path.
+    #[error("value cannot be set because {0} is not a map[string]interface{{}}")]
+    Parent(String),
+    /// A path without names.
+    #[error("value cannot be set at no path")]
+    NoPath,
+}
+
 /// The whole number at a path such as `.spec.replicas`; `None`: there is nothing.
 ///
 /// # Errors
 /// Something else stands there or on the way, in the words of Kubernetes' accessors.
-pub fn int64(root: &dyn Reflect, path: &str) -> Result<Option<i64>, String> {
+pub fn int64(root: &dyn Reflect, path: &str) -> Result<Option<i64>, NestedError> {
     match value(root, path)? {
         None => Ok(None),
         Some(Value::Int64(number)) => Ok(Some(number)),
@@ -20,7 +34,7 @@ pub fn int64(root: &dyn Reflect, path: &str) -> Result<Option<i64>, String> {
 ///
 /// # Errors
 /// As [`int64`].
-pub fn text<'a>(root: &'a dyn Reflect, path: &str) -> Result<Option<&'a str>, String> {
+pub fn text<'a>(root: &'a dyn Reflect, path: &str) -> Result<Option<&'a str>, NestedError> {
     match value(root, path)? {
         None => Ok(None),
         Some(Value::Str(text)) => Ok(Some(text)),
@@ -32,10 +46,10 @@ pub fn text<'a>(root: &'a dyn Reflect, path: &str) -> Result<Option<&'a str>, St
 ///
 /// # Errors
 /// Something else than an object stands on the way.
-pub fn set_int64(root: &mut dyn Reflect, path: &str, number: i64) -> Result<(), String> {
+pub fn set_int64(root: &mut dyn Reflect, path: &str, number: i64) -> Result<(), NestedError> {
     let names = names(path);
     let Some((last, parents)) = names.split_last() else {
-        return Err("value cannot be set at no path".to_owned());
+        return Err(NestedError::NoPath);
     };
     let mut within = Some(Slot::Message(root));
     for (depth, name) in parents.iter().enumerate() {
@@ -51,9 +65,7 @@ pub fn set_int64(root: &mut dyn Reflect, path: &str, number: i64) -> Result<(), 
         };
         if !matches!(below, Slot::Message(_) | Slot::Map(_)) {
             let path = joined(names.get(..=depth).unwrap_or_default());
-            return Err(format!(
-                "value cannot be set because {path} is not a map[string]interface{{}}"
-            ));
+            return Err(NestedError::Parent(path));
         }
         within = Some(below);
     }
@@ -76,7 +88,7 @@ fn child<'a>(slot: Slot<'a>, name: &str) -> Option<Slot<'a>> {
     }
 }
 
-fn value<'a>(root: &'a dyn Reflect, path: &str) -> Result<Option<Value<'a>>, String> {
+fn value<'a>(root: &'a dyn Reflect, path: &str) -> Result<Option<Value<'a>>, NestedError> {
     let names = names(path);
     let mut at = Value::Message(root);
     for (depth, name) in names.iter().enumerate() {
@@ -106,10 +118,12 @@ fn joined(names: &[&str]) -> String {
     format!(".{}", names.join("."))
 }
 
-fn mismatch(path: &[&str], found: Value<'_>, wanted: &str) -> String {
+fn mismatch(path: &[&str], found: Value<'_>, wanted: &str) -> NestedError {
     let (path, ty) = (joined(path), type_name(found));
     let found = printed(found);
-    format!("{path} accessor error: {found} is of the type {ty}, expected {wanted}")
+    NestedError::Type(format!(
+        "{path} accessor error: {found} is of the type {ty}, expected {wanted}"
+    ))
 }
 
 /// The type that Go has for a value.
@@ -216,7 +230,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                int64(&*object(text), path),
+                int64(&*object(text), path).map_err(|error| error.to_string()),
                 want.map_err(str::to_owned),
                 "{text} {path}"
             );
@@ -247,6 +261,7 @@ mod tests {
             let mut written = Vec::new();
             json::write(&*object, &mut written);
             let done = done.map(|()| String::from_utf8(written).unwrap());
+            let done = done.map_err(|error| error.to_string());
             assert_eq!(done, want.map(str::to_owned).map_err(str::to_owned), "{text} {path}");
         }
     }

@@ -17,7 +17,7 @@ use std::fmt;
 
 pub use empties::written_empty;
 pub use limit::MAX_UPDATERS;
-pub use track::{Change, Conflict, Versions, Writer, track, track_new};
+pub use track::{Change, Conflict, VersionError, Versions, Writer, track, track_new};
 pub(crate) use track::{transfer, untracked};
 
 use crate::fieldset::{FieldSet, FieldsError, Overlap, is_usual};

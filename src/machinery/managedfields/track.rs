@@ -8,12 +8,26 @@ use crate::reflect::object::Object;
 use crate::reflect::raw::RawJson;
 use crate::reflect::time::Time;
 
+/// Why an object is not there in another version.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum VersionError {
+    /// There is no such version.
+    #[error("{0}")]
+    Unknown(String),
+    /// The conversion refuses the object.
+    #[error("{0}")]
+    Refused(String),
+    /// Somebody else has to be asked first.
+    #[error("a conversion is missing")]
+    Missing,
+}
+
 /// The versions of a kind, between which objects can be converted.
 pub trait Versions {
     /// Whether there is such a version (`v1`, `apps/v1`) of the kind.
     fn knows(&self, api_version: &str) -> bool;
-    /// The object in another version. Errors are texts for the client.
-    fn convert(&self, object: &dyn Reflect, api_version: &str) -> Result<Box<dyn Object>, String>;
+    /// The object in another version. Errors are told to the client.
+    fn convert(&self, object: &dyn Reflect, api_version: &str) -> Result<Box<dyn Object>, VersionError>;
 }
 
 /// Who writes.
@@ -86,7 +100,7 @@ pub(crate) fn untracked() -> &'static FieldSet {
 }
 
 /// Records an update: its writer owns what it added or changed, others lose that and what was removed.
-pub fn track(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Result<(), String> {
+pub fn track(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Result<(), VersionError> {
     let changed = differences(change.old, change.new, change.ignored);
     let conflicts = transfer(managed, change, &writer.api_version, &changed, None, true)?;
     debug_assert!(conflicts.is_empty());
@@ -101,7 +115,7 @@ pub fn track(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Resu
 }
 
 /// As [`track`], of an object that is made: `change.old` has no content.
-pub fn track_new(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Result<(), String> {
+pub fn track_new(managed: &mut Managed, change: Change<'_>, writer: &Writer) -> Result<(), VersionError> {
     if managed.is_empty()
         && let Some(text) = created(change.old, change.new, change.ignored, untracked())
     {
@@ -128,7 +142,7 @@ pub(crate) fn transfer(
     changed: &Changed,
     but: Option<&Owner>,
     force: bool,
-) -> Result<Vec<Conflict>, String> {
+) -> Result<Vec<Conflict>, VersionError> {
     let others = |o: &Owner| !but.is_some_and(|b| b.is_same(o));
     let versions = change.versions;
     managed

@@ -11,6 +11,8 @@ use super::{check, decode_error, strict, text};
 use crate::status::StatusError;
 use run::Run;
 
+pub use run::OperationError;
+
 /// Most operations of one patch.
 pub const MAX_OPERATIONS: usize = 10_000;
 /// Most bytes that the `copy` operations of one patch may add.
@@ -43,7 +45,7 @@ impl<'a> JsonPatch<'a> {
                 StatusError::bad_request(why)
             }
         };
-        check(body).map_err(|e| fail(&e))?;
+        check(body).map_err(|e| fail(&e.to_string()))?;
         let body = text::trim(body);
         let (list, one) = if strict {
             ("[]handlers.jsonPatchOp", "handlers.jsonPatchOp")
@@ -66,7 +68,7 @@ impl<'a> JsonPatch<'a> {
         for (i, item) in items.iter().enumerate() {
             match strict::kind(item) {
                 "object" if strict => {
-                    check_types(item).map_err(|e| fail(&e))?;
+                    check_types(item).map_err(|e| fail(&e.to_string()))?;
                     report(item, i, &mut problems);
                 }
                 "object" | "null" => {}
@@ -102,8 +104,8 @@ impl<'a> JsonPatch<'a> {
     /// As [`JsonPatch::apply`], for callers who tell which operation failed.
     ///
     /// Error: what is wrong with the first operation that fails.
-    pub fn apply_explained(&self, document: &[u8]) -> Result<Vec<u8>, String> {
-        check(document)?;
+    pub fn apply_explained(&self, document: &[u8]) -> Result<Vec<u8>, OperationError> {
+        check(document).map_err(|error| error.to_string())?;
         self.apply_within(document, MAX_COPY_BYTES)
     }
 
@@ -112,7 +114,7 @@ impl<'a> JsonPatch<'a> {
         self.operations.is_empty()
     }
 
-    fn apply_within(&self, document: &[u8], copy_bytes: usize) -> Result<Vec<u8>, String> {
+    fn apply_within(&self, document: &[u8], copy_bytes: usize) -> Result<Vec<u8>, OperationError> {
         let mut run = Run::new(document, copy_bytes);
         for operation in &self.operations {
             run.step(operation)?;
@@ -126,13 +128,22 @@ impl<'a> JsonPatch<'a> {
 /// The members of an operation that are strings.
 const TEXT_MEMBERS: [&str; 3] = ["op", "path", "from"];
 
-fn check_types(item: &[u8]) -> Result<(), String> {
+/// A member of an operation that is no string.
+#[derive(Debug, thiserror::Error)]
+#[error("json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{member} of type string")]
+struct MemberError {
+    kind: &'static str,
+    member: String,
+}
+
+fn check_types(item: &[u8]) -> Result<(), MemberError> {
     for (key, value) in text::members(item) {
         let kind = strict::kind(value);
         if TEXT_MEMBERS.contains(&&*key) && !matches!(kind, "string" | "null") {
-            return Err(format!(
-                "json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{key} of type string"
-            ));
+            return Err(MemberError {
+                kind,
+                member: key.into_owned(),
+            });
         }
     }
     Ok(())
@@ -294,7 +305,11 @@ mod tests {
         ] {
             let body = format!("[{{{operation}}}]");
             let (patch, _) = JsonPatch::decode(body.as_bytes(), false).unwrap();
-            assert_eq!(patch.apply_explained(document).unwrap_err(), want, "{operation}");
+            assert_eq!(
+                patch.apply_explained(document).unwrap_err().to_string(),
+                want,
+                "{operation}"
+            );
         }
     }
 

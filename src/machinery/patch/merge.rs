@@ -14,7 +14,7 @@ pub fn apply(document: &[u8], patch: &[u8], strict: bool) -> Result<(Vec<u8>, Ve
     let patch = text::trim(patch);
     let mut problems = strict::Problems::default();
     if strict {
-        syntax.as_ref().map_err(|e| decode_error(e))?;
+        syntax.as_ref().map_err(|e| decode_error(&e.to_string()))?;
         match strict::kind(patch) {
             "object" => problems.duplicates(patch, ""),
             "null" => {}

@@ -15,11 +15,12 @@ mod text;
 
 pub use reach::Reach;
 
+use crate::decode::DecodeError;
 use crate::status::StatusError;
 
-/// Checks that a body is one JSON value; the error is a text for the caller.
-fn check(body: &[u8]) -> Result<(), String> {
-    crate::json::validate(body).map_err(|e| e.to_string())
+/// Checks that a body is one JSON value.
+fn check(body: &[u8]) -> Result<(), DecodeError> {
+    crate::json::validate(body)
 }
 
 fn decode_error(why: &str) -> StatusError {

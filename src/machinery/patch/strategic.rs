@@ -38,7 +38,7 @@ pub fn apply(
     desc: &MessageDesc,
     strict: bool,
 ) -> Result<(Vec<u8>, Vec<String>), StatusError> {
-    check(patch).map_err(StatusError::bad_request)?;
+    check(patch).map_err(|error| StatusError::bad_request(error.to_string()))?;
     check(document).map_err(|_| StatusError::unknown("Invalid JSON Document"))?;
     let patch = text::trim(patch);
     let mut problems = strict::Problems::default();
@@ -66,7 +66,7 @@ pub fn apply(
     Ok((out, problems.into_texts()))
 }
 
-fn failed(text: impl Into<String>) -> StatusError {
+fn failed(text: impl std::fmt::Display) -> StatusError {
     StatusError::unknown(text)
 }
 

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::read::Outcome;
 use super::write::{tagged_len, write_delimited, write_message, write_tag_bytes};
 use crate::decode::DecodeError;
 use crate::reflect::Reflect;
@@ -96,7 +97,7 @@ pub fn decode_envelope(bytes: &[u8]) -> Result<Unknown<'_>, DecodeError> {
     }
 }
 
-fn read_unknown(body: &[u8]) -> Result<Unknown<'_>, String> {
+fn read_unknown(body: &[u8]) -> Outcome<Unknown<'_>> {
     let mut unknown = Unknown::default();
     let mut fields = Reader::new(body);
     while let Some(field) = fields.next()? {
@@ -112,7 +113,7 @@ fn read_unknown(body: &[u8]) -> Result<Unknown<'_>, String> {
     Ok(unknown)
 }
 
-fn read_type_meta<'a>(body: &'a [u8], unknown: &mut Unknown<'a>) -> Result<(), String> {
+fn read_type_meta<'a>(body: &'a [u8], unknown: &mut Unknown<'a>) -> Outcome {
     let mut fields = Reader::new(body);
     while let Some(field) = fields.next()? {
         match field {

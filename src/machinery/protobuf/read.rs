@@ -12,7 +12,8 @@ use crate::wire::{Reader, Wire};
 /// How deep messages may nest.
 const MAX_DEPTH: u32 = 200;
 
-pub(super) type Outcome = Result<(), String>;
+/// What reading comes to. The error is the text of [`DecodeError::Protobuf`], which nobody tells apart.
+pub(super) type Outcome<T = ()> = Result<T, String>;
 
 /// Reads the body of a message into `message`, over what it holds.
 pub fn read_message(body: &[u8], message: &mut dyn Reflect) -> Result<(), DecodeError> {
@@ -42,7 +43,7 @@ impl<'a> Room<'a> {
     }
 
     /// One level further in.
-    fn deeper(self) -> Result<Room<'a>, String> {
+    fn deeper(self) -> Outcome<Room<'a>> {
         let levels = self.levels.checked_sub(1).ok_or("proto: messages nest too deeply")?;
         Ok(Room { levels, ..self })
     }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::json_text as text;
-use crate::reflect::Leaf;
 use crate::reflect::leaf::{leaf_basics, leaf_field, string_or_null, wrong_number, wrong_type};
+use crate::reflect::{Leaf, LeafResult};
 use crate::wire::{self, Reader, Wire};
 
 /// A number or a string; JSON shows it as what it is.
@@ -67,7 +67,7 @@ impl Leaf for IntOrString {
         }
     }
 
-    fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
+    fn read_json(&mut self, json: &[u8]) -> LeafResult {
         *self = match json.first() {
             Some(b'"') => IntOrString::String(string_or_null(json)?.into_owned()),
             Some(b'-' | b'0'..=b'9') => {
@@ -90,7 +90,7 @@ impl Leaf for IntOrString {
         wire::write_bytes_field(3, string.as_bytes(), out);
     }
 
-    fn read_protobuf(&mut self, body: &[u8]) -> Result<(), String> {
+    fn read_protobuf(&mut self, body: &[u8]) -> LeafResult {
         let (mut kind, mut number, mut string) = (0, 0, String::new());
         let mut fields = Reader::new(body);
         while let Some(field) = fields.next()? {

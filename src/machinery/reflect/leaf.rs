@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use crate::json_text as text;
+use crate::reflect::LeafResult;
 
 /// Implements `Field` for a type that is a `Leaf`.
 macro_rules! leaf_field {
@@ -72,7 +73,7 @@ pub(crate) fn wrong_number(json: &[u8], go_type: &str) -> String {
 }
 
 /// The text of a JSON string; an error for any other value but `null`, which is "".
-pub(crate) fn string_or_null(json: &[u8]) -> Result<Cow<'_, str>, String> {
+pub(crate) fn string_or_null(json: &[u8]) -> LeafResult<Cow<'_, str>> {
     match json {
         [b'"', inner @ .., b'"'] => text::unescape(inner).ok_or_else(|| "invalid string".to_owned()),
         b"null" => Ok(Cow::Borrowed("")),

@@ -12,8 +12,8 @@ use std::fmt;
 use decimal::Decimal;
 
 use crate::json_text as text;
-use crate::reflect::Leaf;
 use crate::reflect::leaf::{leaf_basics, leaf_field};
+use crate::reflect::{Leaf, LeafResult};
 use crate::wire::{self, Reader, Wire};
 
 /// Why a text is no quantity. The texts are those of Kubernetes.
@@ -382,7 +382,7 @@ impl Leaf for Quantity {
         text::write_string(self.as_str(), out);
     }
 
-    fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
+    fn read_json(&mut self, json: &[u8]) -> LeafResult {
         if json == b"null" {
             *self = Quantity::default();
             return Ok(());
@@ -401,7 +401,7 @@ impl Leaf for Quantity {
         wire::write_bytes_field(1, self.as_str().as_bytes(), out);
     }
 
-    fn read_protobuf(&mut self, body: &[u8]) -> Result<(), String> {
+    fn read_protobuf(&mut self, body: &[u8]) -> LeafResult {
         let mut fields = Reader::new(body);
         *self = Quantity::default();
         while let Some(field) = fields.next()? {

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use crate::json_text::{compact, validate};
-use crate::reflect::Leaf;
 use crate::reflect::leaf::{leaf_basics, leaf_field};
+use crate::reflect::{Leaf, LeafResult};
 use crate::wire::{self, Reader, Wire};
 
 /// One JSON value as text, kept byte for byte; JSON shows it without white space between the tokens. Empty is the zero
@@ -41,7 +41,7 @@ impl Leaf for RawJson {
         }
     }
 
-    fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
+    fn read_json(&mut self, json: &[u8]) -> LeafResult {
         self.0 = if json == b"null" {
             Bytes::new()
         } else {
@@ -56,7 +56,7 @@ impl Leaf for RawJson {
         }
     }
 
-    fn read_protobuf(&mut self, body: &[u8]) -> Result<(), String> {
+    fn read_protobuf(&mut self, body: &[u8]) -> LeafResult {
         let mut fields = Reader::new(body);
         self.0 = Bytes::new();
         while let Some(field) = fields.next()? {

@@ -7,10 +7,11 @@ mod layout;
 use std::fmt;
 use std::ops::{Add, RangeInclusive, Sub};
 
-pub use duration::Duration;
+pub use duration::{Duration, DurationError};
+pub use layout::TimeError;
 
-use crate::reflect::Leaf;
 use crate::reflect::leaf::{leaf_basics, leaf_field, string_or_null};
+use crate::reflect::{Leaf, LeafResult};
 use crate::wire::{self, Reader, Wire};
 
 /// 0001-01-01T00:00:00Z, the zero value, in seconds since 1970.
@@ -62,7 +63,7 @@ impl Time {
     }
 
     /// RFC 3339 as Go reads it; the error is Go's text.
-    pub fn parse(text: &str) -> Result<Time, String> {
+    pub fn parse(text: &str) -> Result<Time, TimeError> {
         layout::parse(text, false)
     }
 
@@ -149,11 +150,11 @@ impl Leaf for Time {
         out.extend_from_slice(b"Z\"");
     }
 
-    fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
+    fn read_json(&mut self, json: &[u8]) -> LeafResult {
         *self = if json == b"null" {
             Time::default()
         } else {
-            Time::parse(&string_or_null(json)?)?
+            Time::parse(&string_or_null(json)?).map_err(|error| error.to_string())?
         };
         Ok(())
     }
@@ -164,7 +165,7 @@ impl Leaf for Time {
         }
     }
 
-    fn read_protobuf(&mut self, body: &[u8]) -> Result<(), String> {
+    fn read_protobuf(&mut self, body: &[u8]) -> LeafResult {
         *self = if body.is_empty() {
             Time::default()
         } else {
@@ -179,7 +180,7 @@ fn write_timestamp(seconds: i64, nanos: u32, out: &mut Vec<u8>) {
     wire::write_varint_field(2, u64::from(nanos), out);
 }
 
-fn read_timestamp(body: &[u8]) -> Result<Time, String> {
+fn read_timestamp(body: &[u8]) -> LeafResult<Time> {
     let (mut seconds, mut nanos) = (0, 0);
     let mut fields = Reader::new(body);
     while let Some(field) = fields.next()? {
@@ -216,7 +217,7 @@ impl MicroTime {
     }
 
     /// RFC 3339 with exactly six decimals; the error is Go's text.
-    pub fn parse(text: &str) -> Result<MicroTime, String> {
+    pub fn parse(text: &str) -> Result<MicroTime, TimeError> {
         layout::parse(text, true).map(MicroTime)
     }
 
@@ -264,11 +265,11 @@ impl Leaf for MicroTime {
         out.extend_from_slice(format!("\"{shown}\"").as_bytes());
     }
 
-    fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
+    fn read_json(&mut self, json: &[u8]) -> LeafResult {
         *self = if json == b"null" {
             MicroTime::default()
         } else {
-            MicroTime::parse(&string_or_null(json)?)?
+            MicroTime::parse(&string_or_null(json)?).map_err(|error| error.to_string())?
         };
         Ok(())
     }
@@ -279,7 +280,7 @@ impl Leaf for MicroTime {
         }
     }
 
-    fn read_protobuf(&mut self, body: &[u8]) -> Result<(), String> {
+    fn read_protobuf(&mut self, body: &[u8]) -> LeafResult {
         if body.is_empty() {
             *self = MicroTime::default();
             return Ok(());

@@ -3,8 +3,31 @@
 use super::schema::JsonSchema;
 use crate::field::Path;
 
-const UNKNOWN: &str = "does not refer to a valid field";
-const ENDED: &str = "unexpected end of JSON path";
+/// Why a path leads to no field.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum FieldPathError {
+    /// The schema declares no such field.
+    #[error("does not refer to a valid field")]
+    Unknown,
+    /// It breaks off.
+    #[error("unexpected end of JSON path")]
+    Ended,
+    /// A name in brackets, where none may be.
+    #[error("array notation is not allowed")]
+    Brackets,
+    /// Something else stands where a name should begin.
+    #[error("expected [ or . but got: {0}")]
+    Begin(String),
+    /// Something else stands behind a name in brackets.
+    #[error("expected ] but got {0}")]
+    End(String),
+    /// A name in quotes with an escape that there is not.
+    #[error("invalid string literal: invalid escape char \\{0}")]
+    Escape(char),
+    /// A name in brackets without its quotes.
+    #[error("expected single quoted string but got {0}")]
+    Quotes(String),
+}
 
 /// A field that a path leads to.
 #[derive(Clone, Debug)]
@@ -18,8 +41,8 @@ impl JsonSchema {
     /// The field that the path leads to. With `brackets`, names may be quoted in them.
     ///
     /// # Errors
-    /// What is wrong with it: it is no path, or the schema declares no such field.
-    pub fn field_at(&self, path: &str, brackets: bool) -> Result<FieldPath<'_>, String> {
+    /// It is no path, or the schema declares no such field.
+    pub fn field_at(&self, path: &str, brackets: bool) -> Result<FieldPath<'_>, FieldPathError> {
         let mut found = FieldPath {
             path: Path::root(),
             schema: Some(self),
@@ -27,19 +50,19 @@ impl JsonSchema {
         let mut tokens = Tokens(path);
         while let Some(token) = tokens.next() {
             let name = match token {
-                "." => tokens.next().ok_or(ENDED)?.to_owned(),
-                "[" if !brackets => return Err("array notation is not allowed".to_owned()),
+                "." => tokens.next().ok_or(FieldPathError::Ended)?.to_owned(),
+                "[" if !brackets => return Err(FieldPathError::Brackets),
                 "[" => {
-                    let quoted = tokens.next().ok_or(ENDED)?;
+                    let quoted = tokens.next().ok_or(FieldPathError::Ended)?;
                     unquoted(quoted)?
                 }
-                other => return Err(format!("expected [ or . but got: {other}")),
+                other => return Err(FieldPathError::Begin(other.to_owned())),
             };
             found = found.below(&name)?;
             if token == "[" {
-                match tokens.next().ok_or(ENDED)? {
+                match tokens.next().ok_or(FieldPathError::Ended)? {
                     "]" => {}
-                    other => return Err(format!("expected ] but got {other}")),
+                    other => return Err(FieldPathError::End(other.to_owned())),
                 }
             }
         }
@@ -48,15 +71,15 @@ impl JsonSchema {
 }
 
 impl<'s> FieldPath<'s> {
-    fn below(&self, name: &str) -> Result<FieldPath<'s>, &'static str> {
-        let schema = self.schema.ok_or(UNKNOWN)?;
+    fn below(&self, name: &str) -> Result<FieldPath<'s>, FieldPathError> {
+        let schema = self.schema.ok_or(FieldPathError::Unknown)?;
         if !schema.properties.is_empty() {
             return Ok(FieldPath {
                 path: self.path.child(name.to_owned()),
-                schema: Some(schema.property(name).ok_or(UNKNOWN)?),
+                schema: Some(schema.property(name).ok_or(FieldPathError::Unknown)?),
             });
         }
-        schema.additional_properties.as_ref().ok_or(UNKNOWN)?;
+        schema.additional_properties.as_ref().ok_or(FieldPathError::Unknown)?;
         Ok(FieldPath {
             path: self.path.key(name),
             schema: schema.additional(),
@@ -91,10 +114,10 @@ impl<'a> Iterator for Tokens<'a> {
 }
 
 /// A name in single quotes.
-fn unquoted(token: &str) -> Result<String, String> {
+fn unquoted(token: &str) -> Result<String, FieldPathError> {
     let inner = token.strip_prefix('\'').and_then(|token| token.strip_suffix('\''));
     let Some(inner) = inner else {
-        return Err(format!("expected single quoted string but got {token}"));
+        return Err(FieldPathError::Quotes(token.to_owned()));
     };
     let mut name = String::with_capacity(inner.len());
     let mut chars = inner.chars();
@@ -109,7 +132,7 @@ fn unquoted(token: &str) -> Result<String, String> {
                 Some('t') => '\t',
                 Some('v') => '\x0b',
                 Some(c @ ('\'' | '\\')) => c,
-                Some(other) => return Err(format!("invalid string literal: invalid escape char \\{other}")),
+                Some(other) => return Err(FieldPathError::Escape(other)),
                 None => '\\',
             },
             c => c,
@@ -135,11 +158,11 @@ mod tests {
             (".spec.free.any", Ok("spec.free[any] none")),
             ("", Ok("<nil> ")),
             ("spec", Err("expected [ or . but got: spec")),
-            (".spec.", Err(ENDED)),
-            (".spec.a-b.c", Err(UNKNOWN)),
-            (".spec.free.any.more", Err(UNKNOWN)),
+            (".spec.", Err("unexpected end of JSON path")),
+            (".spec.a-b.c", Err("does not refer to a valid field")),
+            (".spec.free.any.more", Err("does not refer to a valid field")),
             (".spec[0]", Err("expected single quoted string but got 0")),
-            (".spec['a-b'", Err(ENDED)),
+            (".spec['a-b'", Err("unexpected end of JSON path")),
             (".spec['a-b'.", Err("expected ] but got .")),
             (".spec['\\q']", Err("invalid string literal: invalid escape char \\q")),
         ] {
@@ -147,11 +170,12 @@ mod tests {
                 let ty = found.schema.map_or("none", JsonSchema::type_name);
                 format!("{} {ty}", found.path)
             });
+            let found = found.map_err(|error| error.to_string());
             assert_eq!(found.as_deref(), expected.map_err(str::to_owned).as_deref(), "{path}");
         }
         assert_eq!(
             schema.field_at("['spec']", false).map(|_| ()),
-            Err("array notation is not allowed".to_owned())
+            Err(FieldPathError::Brackets)
         );
     }
 }

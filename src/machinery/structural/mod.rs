@@ -22,7 +22,7 @@ mod view;
 
 pub use check::{Definition, Requirements, Subject, check};
 pub use compile::{Compile, compile};
-pub use field_path::FieldPath;
+pub use field_path::{FieldPath, FieldPathError};
 pub use openapi::{OpenApi, OpenApiTexts, OpenApiVersion};
 pub use parse::SchemaError;
 pub use schema::{

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use crate::reflect::LeafResult;
+
 /// Levels of unions within unions that are read.
 const MAX_NESTING: u32 = 100;
 
@@ -13,7 +15,7 @@ thread_local! {
 pub(super) struct Nesting;
 
 impl Nesting {
-    pub(super) fn enter() -> Result<Nesting, String> {
+    pub(super) fn enter() -> LeafResult<Nesting> {
         LEVEL.with(|level| {
             if level.get() >= MAX_NESTING {
                 return Err("exceeded max depth".to_owned());

@@ -17,7 +17,7 @@ mod values;
 
 use std::collections::BTreeSet;
 
-pub use expressions::compile;
+pub use expressions::{RuleError, compile};
 pub use place::Place;
 pub use type_checks::TypeChecks;
 pub use values::shown;

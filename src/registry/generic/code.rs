@@ -16,7 +16,7 @@ use keelson_machinery::object::{Gvk, Object};
 use keelson_machinery::reflect::{Field, Reflect};
 use keelson_machinery::scheme::{KindDesc, Scheme};
 use keelson_machinery::table::{Cell, CellFunction, ConditionFunction, RowCondition, TableError};
-use keelson_machinery::validation::declarative::{Place, TypeChecks};
+use keelson_machinery::validation::declarative::{Place, RuleError, TypeChecks};
 
 use super::Resource;
 use super::admission::Admission;
@@ -85,9 +85,9 @@ pub enum RegistryError {
     /// A registration does not fit the definitions.
     #[error(transparent)]
     Code(#[from] CodeError),
-    /// A CEL rule of a definition does not compile; where, which, and why.
-    #[error("{0}")]
-    Rule(String),
+    /// A CEL rule of a definition does not compile.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
     /// A resource has no version.
     #[error("a resource needs a version")]
     NoVersion,

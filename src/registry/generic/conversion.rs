@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use keelson_machinery::json;
+use keelson_machinery::managedfields::VersionError;
 use keelson_machinery::object::Object;
 use keelson_machinery::scheme::{KindDesc, KindRef};
 use keelson_machinery::status::StatusError;
@@ -99,14 +100,14 @@ pub(crate) struct ConversionMemo {
 
 impl ConversionMemo {
     /// The object in another version. An error means nothing where something is wanted behind it.
-    pub fn find(&self, object: Box<dyn Object>, to: &KindRef) -> Result<Box<dyn Object>, String> {
+    pub fn find(&self, object: Box<dyn Object>, to: &KindRef) -> Result<Box<dyn Object>, VersionError> {
         let text = text_of(&*object);
         let known = self.known.borrow();
         if let Some((_, _, converted)) = known.iter().find(|(of, kind, _)| kind.is(to) && *of == text) {
             return Ok(converted.clone_object());
         }
         *self.wanted.borrow_mut() = Some((object, to.clone()));
-        Err("a conversion is missing".to_owned())
+        Err(VersionError::Missing)
     }
 
     /// Asks for what was missing. `false`: nothing was.

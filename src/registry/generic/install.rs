@@ -357,7 +357,7 @@ impl Parts {
         parts: ResourceParts,
         descriptions: &Descriptions,
     ) -> Result<Installed, RegistryError> {
-        declarative::compile(&parts.hub.message).map_err(RegistryError::Rule)?;
+        declarative::compile(&parts.hub.message)?;
         let (own, cells) = (parts.own.clone(), parts.code.cells.clone());
         let resource = Arc::new(self.resource(parts));
         match endpoints(snapshot, &resource, own, &cells, descriptions) {

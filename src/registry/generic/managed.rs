@@ -7,7 +7,7 @@ use keelson_machinery::apply::hollow_in;
 use keelson_machinery::copy;
 use keelson_machinery::equality;
 use keelson_machinery::fieldset::{FieldSet, PathElement};
-use keelson_machinery::managedfields::{self, Change, Managed, Versions, Writer};
+use keelson_machinery::managedfields::{self, Change, Managed, VersionError, Versions, Writer};
 use keelson_machinery::meta::v1::ManagedFieldsEntry;
 use keelson_machinery::object::{Object, api_version};
 use keelson_machinery::reflect::Reflect;
@@ -62,19 +62,21 @@ impl Versions for ResourceVersions<'_> {
         self.find(api_version).is_some()
     }
 
-    fn convert(&self, object: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, String> {
+    fn convert(&self, object: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, VersionError> {
         let from = self.resource.versions.iter().find(|k| k.message.is(object.desc()));
         let (Some(from), Some(to)) = (from, self.find(version)) else {
-            return Err(format!(
-                "no kind {:?} is registered for version {version:?}",
-                self.resource.hub.kind
-            ));
+            let kind = &self.resource.hub.kind;
+            let why = format!("no kind {kind:?} is registered for version {version:?}");
+            return Err(VersionError::Unknown(why));
         };
         let mut copied = from.new_object();
         copy::copy_message(copied.as_reflect_mut(), object);
         match self.resource.conversion.converter() {
             Some(_) if !from.is(to) => self.memo.find(copied, to),
-            _ => self.resource.converted_now(copied, from, to).map_err(|e| e.message),
+            _ => {
+                let converted = self.resource.converted_now(copied, from, to);
+                converted.map_err(|error| VersionError::Refused(error.message))
+            }
         }
     }
 }
@@ -191,7 +193,7 @@ impl Resource {
         part: Part<'_>,
         managed: &mut Managed,
         (old, new): (&dyn Object, &dyn Object),
-        record: fn(&mut Managed, Change<'_>, &Writer) -> Result<(), String>,
+        record: fn(&mut Managed, Change<'_>, &Writer) -> Result<(), VersionError>,
     ) -> Result<(), StatusError> {
         let versioned = self.versioned(&request.kind, new)?;
         let ignored = self.reset_fields(part);

@@ -1,7 +1,7 @@
 //! `managedFields` of what is answered and not stored: questions such as TokenReview come back with them.
 
 use keelson_machinery::fieldset::FieldSet;
-use keelson_machinery::managedfields::{self, Change, Managed, Versions, Writer};
+use keelson_machinery::managedfields::{self, Change, Managed, VersionError, Versions, Writer};
 use keelson_machinery::object::{Gvk, Kind, Object};
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::status::StatusError;
@@ -14,8 +14,10 @@ impl Versions for OneVersion<'_> {
         api_version == self.0
     }
 
-    fn convert(&self, _object: &dyn Reflect, api_version: &str) -> Result<Box<dyn Object>, String> {
-        Err(format!("there is no version {api_version:?} of it"))
+    fn convert(&self, _object: &dyn Reflect, api_version: &str) -> Result<Box<dyn Object>, VersionError> {
+        Err(VersionError::Unknown(format!(
+            "there is no version {api_version:?} of it"
+        )))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use keelson_machinery::apply::{Apply, ApplyError};
 use keelson_machinery::fieldset::FieldSet;
-use keelson_machinery::managedfields::{Change, Managed, Versions, Writer, track};
+use keelson_machinery::managedfields::{Change, Managed, VersionError, Versions, Writer, track};
 use keelson_machinery::meta::v1::ManagedFieldsEntry;
 use keelson_machinery::object::{Object, api_version};
 use keelson_machinery::reflect::Reflect;
@@ -21,8 +21,10 @@ impl Versions for OneVersion<'_> {
         api_version == self.0
     }
 
-    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, String> {
-        Err(format!("no Scale is registered for version {version:?}"))
+    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, VersionError> {
+        Err(VersionError::Unknown(format!(
+            "no Scale is registered for version {version:?}"
+        )))
     }
 }
 

@@ -11,7 +11,7 @@ use keelson_registry::admission::Attributes;
 use serde_json::Value as Json;
 
 use super::mutation::Failed;
-use super::values::{misnamed, to_native};
+use super::values::{Made, misnamed, to_native};
 use crate::versions::{Changed, fresh, kind_of, with_defaults};
 
 /// The type of a whole object.
@@ -65,7 +65,7 @@ pub(super) fn applied(
 }
 
 /// The configuration as JSON, with the kind of the object.
-fn configuration(value: &Value<'_>, gvk: &Gvk) -> Result<Json, String> {
+fn configuration(value: &Value<'_>, gvk: &Gvk) -> Made<Json> {
     let mut errors = Vec::new();
     match value {
         Value::Map(map) if map.message().is_some() => misnamed(value, OBJECT, &mut errors),

@@ -3,19 +3,17 @@
 use keelson_machinery::cel::{List, Value};
 use keelson_machinery::json;
 use keelson_machinery::object::Kind;
-use keelson_machinery::patch::json::JsonPatch;
+use keelson_machinery::patch::json::{JsonPatch, OperationError};
 use keelson_machinery::scheme::KindRef;
 use keelson_registry::admission::Attributes;
 use serde_json::{Map as JsonMap, Value as Json};
 
 use super::mutation::Failed;
-use super::values::{misnamed, to_json};
+use super::values::{Made, misnamed, to_json};
 use crate::versions::{Changed, Reading, read_back};
 
 /// The type of the operations.
 const OPERATION: &str = "JSONPatch";
-/// How the failure of a test ends, which is none of the patch.
-const TEST_FAILED: &str = ": test failed";
 
 /// What the patch makes of an object; `None`: a test in it failed, so that it leaves the object as it is.
 pub(super) fn patched(
@@ -32,18 +30,18 @@ pub(super) fn patched(
     let (patch, _) = JsonPatch::decode(patch.as_bytes(), false).map_err(Failed::Request)?;
     let patched = match patch.apply_explained(&json::to_vec(before)) {
         Ok(patched) => patched,
-        Err(why) if why.ends_with(TEST_FAILED) => return Ok(None),
+        Err(OperationError::Test(_)) => return Ok(None),
         Err(why) => return Err(Failed::Policy(format!("JSON Patch: {why}"))),
     };
     let read = read_back(attributes, target, before, &patched, Reading::Strict);
     read.map(Some).map_err(Failed::Request)
 }
 
-fn operations(list: &List<'_>) -> Result<Vec<Json>, String> {
+fn operations(list: &List<'_>) -> Made<Vec<Json>> {
     list.iter().map(|operation| one(&operation)).collect()
 }
 
-fn one(operation: &Value<'_>) -> Result<Json, String> {
+fn one(operation: &Value<'_>) -> Made<Json> {
     let map = match operation {
         Value::Map(map) if map.message() == Some(OPERATION) => map,
         other => {
@@ -66,7 +64,7 @@ fn one(operation: &Value<'_>) -> Result<Json, String> {
     Ok(Json::Object(made))
 }
 
-fn json_of(value: &Value<'_>) -> Result<Json, String> {
+fn json_of(value: &Value<'_>) -> Made<Json> {
     if let Value::Map(map) = value
         && let Some(name) = map.message()
     {

@@ -8,11 +8,14 @@ use serde_json::{Map as JsonMap, Number, Value as Json};
 /// The largest whole number that JSON shows as a number.
 const MAX_SAFE: u64 = (1 << 53) - 1;
 
+/// What is made of a value of an expression. The error is the text of a policy's failure, which nobody tells apart.
+pub(super) type Made<T> = Result<T, String>;
+
 /// A value as JSON, as protocol buffers show it: large numbers are texts.
 ///
 /// # Errors
 /// There is no JSON for it.
-pub(super) fn to_json(value: &Value<'_>) -> Result<Json, String> {
+pub(super) fn to_json(value: &Value<'_>) -> Made<Json> {
     json_of(value, MAX_SAFE)
 }
 
@@ -20,11 +23,11 @@ pub(super) fn to_json(value: &Value<'_>) -> Result<Json, String> {
 ///
 /// # Errors
 /// There is no JSON for it.
-pub(super) fn to_native(value: &Value<'_>) -> Result<Json, String> {
+pub(super) fn to_native(value: &Value<'_>) -> Made<Json> {
     json_of(value, u64::MAX)
 }
 
-fn json_of(value: &Value<'_>, largest: u64) -> Result<Json, String> {
+fn json_of(value: &Value<'_>, largest: u64) -> Made<Json> {
     Ok(match value {
         Value::Null => Json::Null,
         Value::Bool(b) => Json::Bool(*b),
@@ -46,7 +49,7 @@ fn json_of(value: &Value<'_>, largest: u64) -> Result<Json, String> {
     })
 }
 
-fn members(map: &Map<'_>, largest: u64) -> Result<JsonMap<String, Json>, String> {
+fn members(map: &Map<'_>, largest: u64) -> Made<JsonMap<String, Json>> {
     let mut members = JsonMap::new();
     for key in map.keys() {
         let name = key

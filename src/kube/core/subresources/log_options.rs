@@ -5,11 +5,11 @@ use keelson_api::core::v1::PodLogOptions;
 use keelson_machinery::field::text::quote;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::status::StatusError;
-use keelson_machinery::time::Time;
+use keelson_machinery::time::{Time, TimeError};
 
 /// The options of a log; the error says what can't be read.
 pub fn parse(query: &Query) -> Result<PodLogOptions, StatusError> {
-    let bad = |e: String| StatusError::bad_request(e);
+    let bad = |error: TimeError| StatusError::bad_request(error.to_string());
     let since_time = query.get("sinceTime").map(Time::parse).transpose().map_err(bad)?;
     Ok(PodLogOptions {
         container: query.get("container").unwrap_or_default().to_owned(),

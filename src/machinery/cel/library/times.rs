@@ -62,11 +62,11 @@ pub(super) fn define(to: &mut Functions) {
 pub(super) const SECONDS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 pub(super) fn parse_duration(text: &str) -> std::result::Result<Duration, Fault> {
-    Duration::parse(text).map_err(Fault::function)
+    Duration::parse(text).map_err(|error| Fault::function(error.to_string()))
 }
 
 pub(super) fn parse_timestamp(text: &str) -> std::result::Result<Time, Fault> {
-    let time = Time::parse(text).map_err(Fault::function)?;
+    let time = Time::parse(text).map_err(|error| Fault::function(error.to_string()))?;
     match SECONDS.contains(&time.unix_seconds()) {
         true => Ok(time),
         false => Err(Fault::function("timestamp overflow")),

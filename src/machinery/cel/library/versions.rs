@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::cmp::Ordering;
 
-use super::super::error::Fault;
+use super::super::error::{Fault, FunctionResult};
 use super::super::signature::{Cost, Functions, define as add};
 use super::super::value::{Opaque, Value};
 use super::{Result, strings};
@@ -67,7 +67,7 @@ struct Version {
 }
 
 impl Version {
-    fn parse(text: &str) -> std::result::Result<Version, String> {
+    fn parse(text: &str) -> FunctionResult<Version> {
         if text.is_empty() {
             return Err("Version string empty".to_owned());
         }
@@ -120,7 +120,7 @@ impl Opaque for Version {
 }
 
 /// Digits without a leading zero.
-fn number(text: &str, name: &str) -> std::result::Result<u64, String> {
+fn number(text: &str, name: &str) -> FunctionResult<u64> {
     if !is_number(text) {
         let name = name.to_lowercase();
         return Err(format!("Invalid character(s) found in {name} number {}", quote(text)));
@@ -131,7 +131,7 @@ fn number(text: &str, name: &str) -> std::result::Result<u64, String> {
     whole(text)
 }
 
-fn whole(text: &str) -> std::result::Result<u64, String> {
+fn whole(text: &str) -> FunctionResult<u64> {
     let parsed = match text {
         "" => Err("invalid syntax"),
         text => text.parse().map_err(|_| "value out of range"),
@@ -152,7 +152,7 @@ fn is_identifier(text: &str) -> bool {
 }
 
 /// A part of what makes a version come before its release.
-fn before_release(text: &str) -> std::result::Result<String, String> {
+fn before_release(text: &str) -> FunctionResult<String> {
     if text.is_empty() {
         return Err("Prerelease is empty".to_owned());
     }
@@ -169,7 +169,7 @@ fn before_release(text: &str) -> std::result::Result<String, String> {
 }
 
 /// Checks a part of what is said of a build, which no comparison sees.
-fn build_part(text: &str) -> std::result::Result<(), String> {
+fn build_part(text: &str) -> FunctionResult<()> {
     if text.is_empty() {
         return Err("Build meta data is empty".to_owned());
     }
@@ -207,7 +207,7 @@ fn parse(v: &[Value<'_>]) -> std::result::Result<Version, Fault> {
 }
 
 /// Without a `v` and leading zeros, and with zeros for what is left out.
-fn normalized(text: &str) -> std::result::Result<String, String> {
+fn normalized(text: &str) -> FunctionResult<String> {
     let text = text.strip_prefix('v').unwrap_or(text);
     let parts = text.splitn(3, '.').map(|part| {
         let stripped = part.trim_start_matches('0');

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::json;
-use crate::managedfields::{Versions, Writer};
+use crate::managedfields::{VersionError, Versions, Writer};
 use crate::reflect::object::Object;
 use crate::reflect::time::Time;
 
@@ -61,8 +61,8 @@ impl Versions for One {
     fn knows(&self, api_version: &str) -> bool {
         api_version == "v1"
     }
-    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, String> {
-        Err(format!("there is no {version}"))
+    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, VersionError> {
+        Err(VersionError::Unknown(format!("there is no {version}")))
     }
 }
 

@@ -33,7 +33,9 @@ pub use remove::remove;
 pub use set::{fields_of, hollow_in};
 
 use crate::fieldset::FieldSet;
-use crate::managedfields::{Change, Conflict, Managed, Operation, Versions, Writer, track, transfer, untracked};
+use crate::managedfields::{
+    Change, Conflict, Managed, Operation, VersionError, Versions, Writer, track, transfer, untracked,
+};
 use crate::reflect::Reflect;
 use view::same_message;
 
@@ -62,7 +64,7 @@ pub enum ApplyError {
     /// By owner, in the order in which the object lists them.
     Conflicts(Vec<Conflict>),
     /// A version could not be converted.
-    Convert(String),
+    Convert(VersionError),
 }
 
 impl Apply<'_> {

@@ -3,7 +3,7 @@
 use super::remove::{remove, unowned, with_parents};
 use super::{Apply, fields_of};
 use crate::fieldset::FieldSet;
-use crate::managedfields::{Managed, Owner};
+use crate::managedfields::{Managed, Owner, VersionError};
 use crate::reflect::Reflect;
 use crate::reflect::copy;
 use crate::reflect::object::Object;
@@ -16,7 +16,7 @@ pub(super) fn prune(
     last: &Owner,
     fields: &FieldSet,
     target: &mut dyn Reflect,
-) -> Result<FieldSet, String> {
+) -> Result<FieldSet, VersionError> {
     let version = &apply.writer.api_version;
     let others: Vec<&Owner> = managed.owners().iter().filter(|o| !o.is_same(last)).collect();
     let dropped = match last.api_version == *version {
@@ -43,7 +43,7 @@ fn prune_versions(
     last: &Owner,
     fields: &FieldSet,
     target: &mut dyn Reflect,
-) -> Result<FieldSet, String> {
+) -> Result<FieldSet, VersionError> {
     let versions = apply.versions;
     if !versions.knows(&last.api_version) {
         return Ok(FieldSet::EMPTY);

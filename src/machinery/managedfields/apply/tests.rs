@@ -1,6 +1,7 @@
 use super::*;
 use crate::fieldset::FieldSet;
 use crate::json;
+use crate::managedfields::VersionError;
 use crate::reflect::object::Object;
 use crate::reflect::time::Time;
 use crate::sample::Widget;
@@ -11,8 +12,8 @@ impl Versions for One {
     fn knows(&self, api_version: &str) -> bool {
         api_version == "example.com/v1"
     }
-    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, String> {
-        Err(format!("there is no {version}"))
+    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, VersionError> {
+        Err(VersionError::Unknown(format!("there is no {version}")))
     }
 }
 

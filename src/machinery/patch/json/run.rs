@@ -10,9 +10,25 @@ const MAX_PATH_PARTS: usize = 300;
 /// What kube-apiserver's errors end with.
 const MISSING: &str = "missing value";
 const INVALID_INDEX: &str = "invalid index referenced";
-const TEST_FAILED: &str = "test failed";
 
-/// What is wrong with an operation.
+/// Why an operation fails, in kube-apiserver's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum OperationError {
+    /// The value at this path is another one than the operation `test` wants.
+    #[error("testing value {0} failed: test failed")]
+    Test(String),
+    /// It can't be done; the text says why.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<String> for OperationError {
+    fn from(why: String) -> OperationError {
+        OperationError::Failed(why)
+    }
+}
+
+/// What a part of an operation comes to. The error is the text of [`OperationError::Failed`].
 type Done<T> = Result<T, String>;
 
 /// A document while it is patched.
@@ -63,16 +79,17 @@ impl<'a> Run<'a> {
     }
 
     /// Does one operation.
-    pub fn step<'p: 'a>(&mut self, operation: &Operation<'p>) -> Done<()> {
-        match operation.op.as_deref() {
+    pub fn step<'p: 'a>(&mut self, operation: &Operation<'p>) -> Result<(), OperationError> {
+        let done = match operation.op.as_deref() {
             Some("add") => self.add(operation),
             Some("remove") => self.remove(operation),
             Some("replace") => self.replace(operation),
             Some("move") => self.relocate(operation),
             Some("copy") => self.copy(operation),
-            Some("test") => self.test(operation),
+            Some("test") => return self.test(operation),
             other => Err(format!("Unexpected kind: {}", other.unwrap_or("unknown"))),
-        }
+        };
+        Ok(done?)
     }
 
     fn add<'p: 'a>(&mut self, operation: &Operation<'p>) -> Done<()> {
@@ -157,7 +174,7 @@ impl<'a> Run<'a> {
         )
     }
 
-    fn test<'p: 'a>(&mut self, operation: &Operation<'p>) -> Done<()> {
+    fn test<'p: 'a>(&mut self, operation: &Operation<'p>) -> Result<(), OperationError> {
         let path = path(operation, "test")?;
         let mut expected = operation.value();
         let same = if path.is_empty() {
@@ -172,7 +189,7 @@ impl<'a> Run<'a> {
         };
         match same {
             true => Ok(()),
-            false => Err(format!("testing value {path} failed: {TEST_FAILED}")),
+            false => Err(OperationError::Test(path.to_owned())),
         }
     }
 

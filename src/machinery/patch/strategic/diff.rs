@@ -16,8 +16,8 @@ use crate::status::StatusError;
 ///
 /// Errors: 400 for what is no JSON object, 500 for a list of objects that merge by a key which one of them lacks.
 pub fn diff(original: &[u8], modified: &[u8], desc: &MessageDesc) -> Result<Vec<u8>, StatusError> {
-    check(original).map_err(StatusError::bad_request)?;
-    check(modified).map_err(StatusError::bad_request)?;
+    check(original).map_err(|error| StatusError::bad_request(error.to_string()))?;
+    check(modified).map_err(|error| StatusError::bad_request(error.to_string()))?;
     let (mut original, mut modified) = (Node::new(original), Node::new(modified));
     let (Some(old), Some(new)) = (original.object(), modified.object()) else {
         return Err(StatusError::bad_request(

@@ -4,14 +4,33 @@ use std::fmt;
 
 use super::layout::quote;
 use crate::json_text as text;
-use crate::reflect::Leaf;
 use crate::reflect::leaf::{leaf_basics, leaf_field, string_or_null};
+use crate::reflect::{Leaf, LeafResult};
 use crate::wire::{self, Reader, Wire};
 
 /// A span in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Duration {
     nanos: i64,
+}
+
+/// Why a text is no span of time, in Go's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DurationError {
+    /// No number, or more than 64 bits hold.
+    #[error("time: invalid duration {}", quote(.0.as_bytes()))]
+    Invalid(String),
+    /// A number without a unit.
+    #[error("time: missing unit in duration {}", quote(.0.as_bytes()))]
+    NoUnit(String),
+    /// A unit that there is not.
+    #[error("time: unknown unit {} in duration {}", quote(.unit), quote(.text.as_bytes()))]
+    Unit {
+        /// What stands for it.
+        unit: Vec<u8>,
+        /// The whole text.
+        text: String,
+    },
 }
 
 impl Duration {
@@ -41,8 +60,8 @@ impl Duration {
     }
 
     /// Go's text form; the error is Go's text.
-    pub fn parse(text: &str) -> Result<Duration, String> {
-        let invalid = || format!("time: invalid duration {}", quote(text.as_bytes()));
+    pub fn parse(text: &str) -> Result<Duration, DurationError> {
+        let invalid = || DurationError::Invalid(text.to_owned());
         let (negative, mut rest) = match text.as_bytes() {
             [sign @ (b'+' | b'-'), rest @ ..] => (*sign == b'-', rest),
             all => (false, all),
@@ -72,8 +91,8 @@ impl Duration {
 }
 
 /// The first number with its unit in nanoseconds (`None`: too large) and what follows it.
-fn component<'a>(text: &'a [u8], whole: &str) -> Result<(Option<u64>, &'a [u8]), String> {
-    let invalid = || format!("time: invalid duration {}", quote(whole.as_bytes()));
+fn component<'a>(text: &'a [u8], whole: &str) -> Result<(Option<u64>, &'a [u8]), DurationError> {
+    let invalid = || DurationError::Invalid(whole.to_owned());
     let (integer, mut rest) = split(text, |b| b.is_ascii_digit());
     let mut fraction: &[u8] = &[];
     if let [b'.', after @ ..] = rest {
@@ -90,13 +109,12 @@ fn component<'a>(text: &'a [u8], whole: &str) -> Result<(Option<u64>, &'a [u8]),
         b"s" => 1_000_000_000,
         b"m" => 60_000_000_000,
         b"h" => 3_600_000_000_000,
-        b"" => return Err(format!("time: missing unit in duration {}", quote(whole.as_bytes()))),
+        b"" => return Err(DurationError::NoUnit(whole.to_owned())),
         _ => {
-            return Err(format!(
-                "time: unknown unit {} in duration {}",
-                quote(name),
-                quote(whole.as_bytes())
-            ));
+            return Err(DurationError::Unit {
+                unit: name.to_vec(),
+                text: whole.to_owned(),
+            });
         }
     };
     let digits = integer
@@ -172,8 +190,8 @@ impl Leaf for Duration {
         text::write_string(&self.to_string(), out);
     }
 
-    fn read_json(&mut self, json: &[u8]) -> Result<(), String> {
-        *self = Duration::parse(&string_or_null(json)?)?;
+    fn read_json(&mut self, json: &[u8]) -> LeafResult {
+        *self = Duration::parse(&string_or_null(json)?).map_err(|error| error.to_string())?;
         Ok(())
     }
 
@@ -181,7 +199,7 @@ impl Leaf for Duration {
         wire::write_varint_field(1, self.nanos as u64, out);
     }
 
-    fn read_protobuf(&mut self, body: &[u8]) -> Result<(), String> {
+    fn read_protobuf(&mut self, body: &[u8]) -> LeafResult {
         let mut fields = Reader::new(body);
         self.nanos = 0;
         while let Some(field) = fields.next()? {

@@ -3,6 +3,44 @@
 
 use super::{Time, civil};
 
+/// Why a text is no time, in Go's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TimeError {
+    /// Something else stands where an element of the layout should.
+    #[error(
+        "parsing time {} as {}: cannot parse {} as \"{element}\"",
+        quote(.text.as_bytes()),
+        quote(.layout.as_bytes()),
+        quote(.rest)
+    )]
+    Element {
+        /// The whole text.
+        text: String,
+        /// As Go writes it: `2006-01-02T15:04:05Z07:00`.
+        layout: &'static str,
+        /// From where it can't be read on.
+        rest: Vec<u8>,
+        /// `01`.
+        element: &'static str,
+    },
+    /// A number that no calendar or clock shows.
+    #[error("parsing time {}: {what} out of range", quote(.text.as_bytes()))]
+    Range {
+        /// The whole text.
+        text: String,
+        /// `month`.
+        what: &'static str,
+    },
+    /// Something follows it.
+    #[error("parsing time {}: extra text: {}", quote(.text.as_bytes()), quote(.rest))]
+    Extra {
+        /// The whole text.
+        text: String,
+        /// What follows.
+        rest: Vec<u8>,
+    },
+}
+
 const SECONDS_LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 const MICROS_LAYOUT: &str = "2006-01-02T15:04:05.000000Z07:00";
 
@@ -45,7 +83,7 @@ struct Parser<'a> {
 /// A number that two digits spelled.
 type Pair = (i64, usize);
 
-pub(super) fn parse(text: &str, micros: bool) -> Result<Time, String> {
+pub(super) fn parse(text: &str, micros: bool) -> Result<Time, TimeError> {
     let layout = if micros { MICROS_LAYOUT } else { SECONDS_LAYOUT };
     let mut p = Parser {
         text,
@@ -66,23 +104,33 @@ pub(super) fn parse(text: &str, micros: bool) -> Result<Time, String> {
     let nanos = if micros { p.six_decimals()? } else { p.fraction() };
     let offset = p.offset()?;
     if !p.rest.is_empty() {
-        return Err(p.fault(&format!("extra text: {}", quote(p.rest))));
+        return Err(TimeError::Extra {
+            text: text.to_owned(),
+            rest: p.rest.to_vec(),
+        });
     }
     if !(1..=civil::days_in_month(year, month)).contains(&day) {
-        return Err(p.fault("day out of range"));
+        return Err(p.out_of_range("day"));
     }
     let seconds = civil::days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset;
     Ok(Time::from_unix(seconds, nanos))
 }
 
 impl<'a> Parser<'a> {
-    fn fault(&self, reason: &str) -> String {
-        format!("parsing time {}: {reason}", quote(self.text.as_bytes()))
+    fn out_of_range(&self, what: &'static str) -> TimeError {
+        TimeError::Range {
+            text: self.text.to_owned(),
+            what,
+        }
     }
 
-    fn cannot(&self, element: &str) -> String {
-        let [text, layout, rest] = [self.text.as_bytes(), self.layout.as_bytes(), self.rest].map(quote);
-        format!("parsing time {text} as {layout}: cannot parse {rest} as \"{element}\"")
+    fn cannot(&self, element: &'static str) -> TimeError {
+        TimeError::Element {
+            text: self.text.to_owned(),
+            layout: self.layout,
+            rest: self.rest.to_vec(),
+            element,
+        }
     }
 
     fn take(&mut self, n: usize) -> &'a [u8] {
@@ -91,7 +139,7 @@ impl<'a> Parser<'a> {
         head
     }
 
-    fn mark(&mut self, mark: &str) -> Result<(), String> {
+    fn mark(&mut self, mark: &'static str) -> Result<(), TimeError> {
         self.rest = self
             .rest
             .strip_prefix(mark.as_bytes())
@@ -99,7 +147,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn year(&mut self) -> Result<i64, String> {
+    fn year(&mut self) -> Result<i64, TimeError> {
         let digits = self.rest.get(..4).filter(|d| d.iter().all(u8::is_ascii_digit));
         let digits = digits.ok_or_else(|| self.cannot("2006"))?;
         self.take(4);
@@ -109,20 +157,20 @@ impl<'a> Parser<'a> {
     /// A number of two digits, or of one where `fixed` does not ask for two.
     fn number(
         &mut self,
-        element: &str,
+        element: &'static str,
         fixed: bool,
         range: std::ops::RangeInclusive<i64>,
-        name: &str,
-    ) -> Result<i64, String> {
+        name: &'static str,
+    ) -> Result<i64, TimeError> {
         let (n, used) = pair(self.rest, fixed).ok_or_else(|| self.cannot(element))?;
         if !range.contains(&n) {
-            return Err(self.fault(&format!("{name} out of range")));
+            return Err(self.out_of_range(name));
         }
         self.take(used);
         Ok(n)
     }
 
-    fn six_decimals(&mut self) -> Result<u32, String> {
+    fn six_decimals(&mut self) -> Result<u32, TimeError> {
         match self.rest.get(..7) {
             Some([b'.' | b',', digits @ ..]) if digits.iter().all(u8::is_ascii_digit) => {
                 self.take(7);
@@ -147,7 +195,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Seconds east of UTC.
-    fn offset(&mut self) -> Result<i64, String> {
+    fn offset(&mut self) -> Result<i64, TimeError> {
         if let [b'Z', rest @ ..] = self.rest {
             self.rest = rest;
             return Ok(0);
@@ -160,10 +208,10 @@ impl<'a> Parser<'a> {
         };
         // Go's order: the minute's message replaces that of the hour.
         if minutes > 60 {
-            return Err(self.fault("time zone offset minute out of range"));
+            return Err(self.out_of_range("time zone offset minute"));
         }
         if hours > 24 {
-            return Err(self.fault("time zone offset hour out of range"));
+            return Err(self.out_of_range("time zone offset hour"));
         }
         self.take(6);
         let seconds = hours * 3600 + minutes * 60;

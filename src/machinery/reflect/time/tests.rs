@@ -48,7 +48,7 @@ fn time_texts() {
         ("0000-01-01T00:00:00+01:00", Ok("-0001-12-31T23:00:00Z")),
     ];
     for (input, want) in cases {
-        assert_eq!(Time::parse(input).map(|t| t.to_string()), want.map(str::to_owned));
+        assert_eq!(Time::parse(input).map(|t| t.to_string()).as_deref(), want);
     }
     let refused = [
         (
@@ -97,7 +97,7 @@ fn time_texts() {
         ),
     ];
     for (input, want) in refused {
-        assert_eq!(Time::parse(input), want);
+        assert_eq!(Time::parse(input).map_err(|error| error.to_string()), want);
     }
 }
 
@@ -113,7 +113,7 @@ fn micro_time_needs_six_decimals() {
         ("2024-01-02T03:04:05.123456789Z", "789Z", "Z07:00"),
     ] {
         let want = format!("parsing time {input:?} as {layout:?}: cannot parse {rest:?} as {element:?}");
-        assert_eq!(MicroTime::parse(input), Err(want));
+        assert_eq!(MicroTime::parse(input).unwrap_err().to_string(), want);
     }
 }
 
@@ -203,7 +203,7 @@ fn duration_texts() {
                 assert_eq!((got.as_nanos(), got.to_string().as_str()), (*nanos, *shown), "{input}");
                 assert_eq!(json_of(&got), format!("\"{shown}\""));
             }
-            Err(text) => assert_eq!(got, Err((*text).to_owned())),
+            Err(text) => assert_eq!(got.unwrap_err().to_string(), *text),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Defaults: they say nothing that would be dropped, and they are values that the schema takes.
 
 use super::place::Place;
+use crate::decode::DecodeError;
+use crate::dynamic::DescError;
 use crate::field::{BadValue, ErrorList, FieldError, Path};
 use crate::json;
 use crate::meta::v1::ObjectMeta;
@@ -35,7 +37,7 @@ pub(super) fn check(schema: &JsonSchema, pruned: bool, path: &Path, errors: &mut
 pub(super) fn has_unknown(schema: &JsonSchema) -> bool {
     schema.any(&|schema| {
         let Some(default) = &schema.default else { return false };
-        with_value(schema, false, default, |value| is_unknown(value, Some(schema))) == Ok(true)
+        with_value(schema, false, default, |value| is_unknown(value, Some(schema))).is_ok_and(|unknown| unknown)
     })
 }
 
@@ -119,7 +121,7 @@ impl Walk<'_> {
         });
         if let Err(why) = checked {
             let wrong = is_resource.then(|| unreadable(default, path)).flatten();
-            errors.push(wrong.unwrap_or_else(|| FieldError::invalid(path, BadValue::json(default), why)));
+            errors.push(wrong.unwrap_or_else(|| FieldError::invalid(path, BadValue::json(default), why.to_string())));
         }
         errors
     }
@@ -141,14 +143,14 @@ impl Walk<'_> {
             found
         });
         match found {
-            Err(why) => errors.push(wrong(why)),
+            Err(why) => errors.push(wrong(why.to_string())),
             Ok(found) if !found.is_empty() => errors.push(wrong(found.to_string())),
             Ok(_) => {
                 let checked = with_value(schema, false, default, |value| {
                     self.values((schema, false), value, path, &mut errors);
                 });
                 if let Err(why) = checked {
-                    errors.push(wrong(why));
+                    errors.push(wrong(why.to_string()));
                 }
             }
         }
@@ -233,17 +235,26 @@ fn unreadable(object: &str, path: &Path) -> Option<FieldError> {
     Some(FieldError::invalid(&path, BadValue::json(metadata), error.to_string()))
 }
 
+/// Why a value can't be read as one of a schema.
+#[derive(Debug, thiserror::Error)]
+enum Unreadable {
+    #[error(transparent)]
+    Schema(#[from] DescError),
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+}
+
 /// Reads a value as one of the schema, which nothing is dropped of, and looks at it.
 fn with_value<T>(
     schema: &JsonSchema,
     is_resource: bool,
     json: &str,
     look: impl FnOnce(&View<'_>) -> T,
-) -> Result<T, String> {
-    let desc = holder(schema, is_resource).map_err(|error| error.to_string())?;
+) -> Result<T, Unreadable> {
+    let desc = holder(schema, is_resource)?;
     let mut object = desc.new_object();
     let text = format!("{{\"{DEFAULT}\":{json}}}");
-    json::read(text.as_bytes(), object.as_reflect_mut()).map_err(|error| error.to_string())?;
+    json::read(text.as_bytes(), object.as_reflect_mut())?;
     let object = object.as_reflect();
     let value = desc
         .field(DEFAULT)

@@ -18,6 +18,9 @@ const UNDECLARED: &str = "rule compiler initialization error: failed to convert 
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
+/// What a rule that is broken says where nothing more can be evaluated.
+struct Ended(String);
+
 /// What the rules of a value and of all below it say. Errors of what did not change become warnings.
 pub(in crate::structural) struct Outcome {
     pub errors: ErrorList,
@@ -300,7 +303,7 @@ impl Run<'_> {
         }
         let error = match self.text(rule, compiled, bindings) {
             Ok(text) => error(rule, &path, subject.shown(), text),
-            Err(text) => {
+            Err(Ended(text)) => {
                 self.ended = true;
                 FieldError::invalid(&path, subject.schema.type_name(), text)
             }
@@ -313,7 +316,7 @@ impl Run<'_> {
     }
 
     /// What is said of a value that breaks a rule. An error ends the evaluation.
-    fn text(&mut self, rule: &Rule, compiled: &Compiled, bindings: &[(&str, Value<'_>)]) -> Result<String, String> {
+    fn text(&mut self, rule: &Rule, compiled: &Compiled, bindings: &[(&str, Value<'_>)]) -> Result<String, Ended> {
         let usual = || match rule.message.is_empty() {
             true => format!("failed rule: {}", name_of(rule)),
             false => rule.message.trim().to_owned(),
@@ -324,14 +327,12 @@ impl Run<'_> {
         let (result, cost) = program.evaluate_counted(bindings, CALL_LIMIT);
         if cost > self.budget {
             let why = "messageExpression evaluation failed due to running out of cost budget";
-            return Err(format!("{why}, no further validation rules will be run"));
+            return Err(Ended(format!("{why}, no further validation rules will be run")));
         }
         if matches!(result, Err(Fault::Budget)) {
             let why = "no further validation rules will be run due to call cost exceeds limit for messageExpression";
-            return Err(format!(
-                "{why}: {}",
-                crate::field::text::quote(&rule.message_expression)
-            ));
+            let shown = crate::field::text::quote(&rule.message_expression);
+            return Err(Ended(format!("{why}: {shown}")));
         }
         self.budget -= cost;
         let text = result.ok().and_then(|value| Some(value.as_str()?.trim().to_owned()));

@@ -18,21 +18,40 @@ const BLOCKED: &str = "some validation rules were not checked because the object
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
+/// A rule that does not compile.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{name}: the rule {rule:?} does not compile: {error}")]
+pub struct RuleError {
+    /// Of the message or field that has it.
+    pub name: String,
+    /// As it is written.
+    pub rule: String,
+    /// The compiler's words.
+    pub error: String,
+}
+
+/// What a rule that is broken says where nothing more can be evaluated.
+struct Ended(String);
+
 /// Compiles the rules of a table and of those below it, which otherwise happens when they are first needed.
 ///
 /// # Errors
-/// The name of the message or field, the rule, and what is wrong with it.
-pub fn compile(desc: &MessageDesc) -> Result<(), String> {
+/// The first that does not compile.
+pub fn compile(desc: &MessageDesc) -> Result<(), RuleError> {
     compile_below(desc, &mut Vec::new())
 }
 
-fn compile_below(desc: &MessageDesc, seen: &mut Vec<u64>) -> Result<(), String> {
+fn compile_below(desc: &MessageDesc, seen: &mut Vec<u64>) -> Result<(), RuleError> {
     if seen.contains(&desc.id.get()) || !has_validations(desc) {
         return Ok(());
     }
     seen.push(desc.id.get());
     let compiled = |rule: &ValidationRule, name: &str, ty: &dyn Fn() -> Type| match Programs::of(rule, ty) {
-        Some(Err(error)) => Err(format!("{name}: the rule {:?} does not compile: {error}", rule.rule)),
+        Some(Err(error)) => Err(RuleError {
+            name: name.to_owned(),
+            rule: rule.rule.to_string(),
+            error: error.to_string(),
+        }),
         _ => Ok(()),
     };
     for rule in &desc.rules.validations {
@@ -257,7 +276,7 @@ impl Run<'_> {
                 };
                 match self.text(rule, programs, &bindings) {
                     Ok(text) => self.errors.push(error(rule, &place, (subject.shown)(), text)),
-                    Err(text) => {
+                    Err(Ended(text)) => {
                         self.errors.push(FieldError::invalid(&place, (subject.shown)(), text));
                         self.ended = true;
                     }
@@ -281,7 +300,7 @@ impl Run<'_> {
         rule: &ValidationRule,
         programs: &Programs,
         bindings: &[(&str, Cel<'_>)],
-    ) -> Result<String, String> {
+    ) -> Result<String, Ended> {
         let usual = || match rule.message.trim() {
             "" => format!("failed rule: {}", rule.rule.trim()),
             text => text.to_owned(),
@@ -292,12 +311,12 @@ impl Run<'_> {
         let (result, cost) = program.evaluate_counted(bindings, CALL_LIMIT);
         if cost > self.budget {
             let why = "messageExpression evaluation failed due to running out of cost budget";
-            return Err(format!("{why}, no further validation rules will be run"));
+            return Err(Ended(format!("{why}, no further validation rules will be run")));
         }
         self.budget -= cost;
         if matches!(result, Err(Fault::Budget)) {
             let why = "no further validation rules will be run due to call cost exceeds limit for messageExpression";
-            return Err(format!("{why}: {:?}", rule.message_expression));
+            return Err(Ended(format!("{why}: {:?}", rule.message_expression)));
         }
         let text = result
             .ok()

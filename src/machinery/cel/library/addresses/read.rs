@@ -2,13 +2,14 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::cel::error::FunctionResult;
 use crate::field::text::quote;
 
 /// What is wrong with a text, and from where on.
 type Wrong<'a> = (&'static str, &'a str);
 
 /// An address.
-pub(super) fn address(text: &str) -> Result<IpAddr, String> {
+pub(super) fn address(text: &str) -> FunctionResult<IpAddr> {
     let wrong = |why: String| {
         format!(
             "IP Address {} parse error during conversion from string: {why}",
@@ -23,7 +24,7 @@ pub(super) fn address(text: &str) -> Result<IpAddr, String> {
 }
 
 /// An address and how many bits of it the range has.
-pub(super) fn range(text: &str) -> Result<(IpAddr, u8), String> {
+pub(super) fn range(text: &str) -> FunctionResult<(IpAddr, u8)> {
     const WHAT: &str = "network address parse error during conversion from string";
     let wrong = |why: &str| format!("{WHAT}: {WHAT}: netip.ParsePrefix({}): {why}", quote(text));
     let (address, bits) = text.rsplit_once('/').ok_or_else(|| wrong("no '/'"))?;
@@ -49,7 +50,7 @@ pub(super) fn range(text: &str) -> Result<(IpAddr, u8), String> {
 }
 
 /// The address, unless it is one of version 4 that is written as one of version 6.
-fn unmapped(address: IpAddr, text: &str) -> Result<IpAddr, String> {
+fn unmapped(address: IpAddr, text: &str) -> FunctionResult<IpAddr> {
     match address {
         IpAddr::V6(six) if six.to_ipv4_mapped().is_some() => {
             Err(format!("IPv4-mapped IPv6 address {} is not allowed", quote(text)))
@@ -59,12 +60,12 @@ fn unmapped(address: IpAddr, text: &str) -> Result<IpAddr, String> {
 }
 
 /// Whether a text is an address of version 6, with or without a zone.
-pub(in crate::cel::library) fn has_six_fields(text: &str) -> Result<bool, String> {
+pub(in crate::cel::library) fn has_six_fields(text: &str) -> FunctionResult<bool> {
     parse(text).map(|(address, _)| address.is_ipv6())
 }
 
 /// The address, and whether it has a zone.
-fn parse(text: &str) -> Result<(IpAddr, bool), String> {
+fn parse(text: &str) -> FunctionResult<(IpAddr, bool)> {
     let parsed = match text.find(['.', ':', '%']).map(|at| text.as_bytes()[at]) {
         Some(b'.') => four(text).map(|four| (four.into(), false)),
         Some(b':') => six(text).map(|(six, zone)| (six.into(), zone)),

@@ -1,6 +1,7 @@
 //! Places in a text for values: `%s`, `%.2f`.
 
 use super::display;
+use crate::cel::error::FunctionResult;
 use crate::cel::{Type, Value};
 use crate::field::text::quote;
 
@@ -25,7 +26,7 @@ pub(in crate::cel) struct Clause {
 
 /// The parts of a text. What is wrong with a place is told when it comes to it, and only if there is a value for it:
 /// `filled` says how many there are.
-pub(in crate::cel) fn parts(text: &str, filled: usize) -> impl Iterator<Item = Result<Part<'_>, String>> {
+pub(in crate::cel) fn parts(text: &str, filled: usize) -> impl Iterator<Item = FunctionResult<Part<'_>>> {
     let (mut rest, mut places, mut ended) = (text, 0, false);
     std::iter::from_fn(move || {
         if rest.is_empty() || ended {
@@ -55,7 +56,7 @@ pub(in crate::cel) fn parts(text: &str, filled: usize) -> impl Iterator<Item = R
 }
 
 impl Clause {
-    fn read(text: &str) -> Result<(Clause, &str), String> {
+    fn read(text: &str) -> FunctionResult<(Clause, &str)> {
         if text.is_empty() {
             return Err(END.to_owned());
         }
@@ -84,7 +85,7 @@ impl Clause {
     }
 
     /// Whether values of a type can be shown, if it is known; the error says what can.
-    pub fn accepts(self, ty: &Type) -> Result<(), String> {
+    pub fn accepts(self, ty: &Type) -> FunctionResult<()> {
         let fits = match (self.verb, ty) {
             (_, Type::Dyn) => true,
             ('s', ty) => !matches!(ty, Type::Object(_) | Type::Opaque(_) | Type::Optional(_)),
@@ -116,7 +117,7 @@ impl Clause {
     }
 
     /// A value as the clause shows it.
-    pub fn show(self, value: &Value<'_>) -> Result<String, String> {
+    pub fn show(self, value: &Value<'_>) -> FunctionResult<String> {
         let precision = self.precision.unwrap_or(PRECISION);
         let shown = match (self.verb, value) {
             ('s', value) => display::text(value),
@@ -165,7 +166,7 @@ impl Clause {
     }
 }
 
-fn precision(digits: &str) -> Result<usize, String> {
+fn precision(digits: &str) -> FunctionResult<usize> {
     let why = match digits.parse::<usize>() {
         Ok(n) if n <= MAX_PRECISION => return Ok(n),
         _ if digits.is_empty() => "invalid syntax",

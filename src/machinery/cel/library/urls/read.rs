@@ -1,6 +1,7 @@
 //! URLs from text, as Go's `net/url` reads them, in its words.
 
 use super::super::addresses;
+use crate::cel::error::FunctionResult;
 use crate::field::text::quote;
 
 /// The parts of a URL.
@@ -30,7 +31,7 @@ enum Place {
 }
 
 /// An absolute URL, or a path alone, with or without a fragment.
-pub(in crate::cel::library) fn url(text: &str) -> Result<Url, String> {
+pub(in crate::cel::library) fn url(text: &str) -> FunctionResult<Url> {
     request(text)?;
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
     let read = parse(before, false).map_err(|why| format!("parse {}: {why}", quote(before)))?;
@@ -42,14 +43,14 @@ pub(in crate::cel::library) fn url(text: &str) -> Result<Url, String> {
 }
 
 /// Whether a text is what requests may ask for: an absolute URL, or a path, without a fragment.
-pub(in crate::cel::library) fn request(text: &str) -> Result<(), String> {
+pub(in crate::cel::library) fn request(text: &str) -> FunctionResult<()> {
     match parse(text, true) {
         Ok(_) => Ok(()),
         Err(why) => Err(format!("parse {}: {why}", quote(text))),
     }
 }
 
-fn parse(text: &str, for_request: bool) -> Result<Url, String> {
+fn parse(text: &str, for_request: bool) -> FunctionResult<Url> {
     if text.bytes().any(|b| b.is_ascii_control()) {
         return Err("net/url: invalid control character in URL".to_owned());
     }
@@ -96,7 +97,7 @@ fn parse(text: &str, for_request: bool) -> Result<Url, String> {
 }
 
 /// The scheme, if there is one, and what stands behind its colon.
-fn split_scheme(text: &str) -> Result<(&str, &str), String> {
+fn split_scheme(text: &str) -> FunctionResult<(&str, &str)> {
     let is_part = |b: u8| b.is_ascii_alphanumeric() || b"+-.".contains(&b);
     let end = text.bytes().position(|b| !is_part(b)).unwrap_or(text.len());
     match text.split_at(end) {
@@ -108,7 +109,7 @@ fn split_scheme(text: &str) -> Result<(&str, &str), String> {
     }
 }
 
-fn read_user(text: &str) -> Result<String, String> {
+fn read_user(text: &str) -> FunctionResult<String> {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b);
     if !text.bytes().all(fits) {
         return Err("net/url: invalid userinfo".to_owned());
@@ -119,7 +120,7 @@ fn read_user(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn read_host(scheme: &str, text: &str) -> Result<String, String> {
+fn read_host(scheme: &str, text: &str) -> FunctionResult<String> {
     let check_port = |port: &str| {
         let fits = port
             .strip_prefix(':')
@@ -149,7 +150,7 @@ fn read_host(scheme: &str, text: &str) -> Result<String, String> {
 }
 
 /// An address in brackets.
-fn read_literal(text: &str) -> Result<String, String> {
+fn read_literal(text: &str) -> FunctionResult<String> {
     let (address, zone) = text.split_at(text.find("%25").unwrap_or(text.len()));
     let mut host = unescaped(address, Place::Host)?;
     host.extend(unescaped(zone, Place::Zone)?);
@@ -160,12 +161,12 @@ fn read_literal(text: &str) -> Result<String, String> {
     }
 }
 
-fn into_text(bytes: Vec<u8>) -> Result<String, String> {
+fn into_text(bytes: Vec<u8>) -> FunctionResult<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Takes escapes out.
-fn unescaped(text: &str, place: Place) -> Result<Vec<u8>, String> {
+fn unescaped(text: &str, place: Place) -> FunctionResult<Vec<u8>> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;

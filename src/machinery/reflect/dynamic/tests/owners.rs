@@ -5,7 +5,7 @@ use super::{read, text, tree};
 use crate::fieldset::FieldSet;
 use crate::json;
 use crate::managedfields::apply::{self, Apply, ApplyError, DocumentError, read_document};
-use crate::managedfields::{Change, Managed, Versions, Writer, track, track_new};
+use crate::managedfields::{Change, Managed, VersionError, Versions, Writer, track, track_new};
 use crate::reflect::object::Object;
 use crate::reflect::time::Time;
 use crate::reflect::{Desc, Ref, Reflect};
@@ -53,8 +53,8 @@ impl Versions for One {
     fn knows(&self, api_version: &str) -> bool {
         api_version == "v1"
     }
-    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, String> {
-        Err(format!("there is no {version}"))
+    fn convert(&self, _: &dyn Reflect, version: &str) -> Result<Box<dyn Object>, VersionError> {
+        Err(VersionError::Unknown(format!("there is no {version}")))
     }
 }
 
@@ -105,7 +105,7 @@ impl Owned {
                 .iter()
                 .flat_map(|c| c.paths().into_iter().map(|p| format!("{} {p}", c.owner)))
                 .collect()),
-            Err(ApplyError::Convert(why)) => Err(vec![why]),
+            Err(ApplyError::Convert(why)) => Err(vec![why.to_string()]),
         }
     }
 
