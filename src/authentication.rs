@@ -9,7 +9,7 @@ use keelson_access::authn::bootstrap_token::BootstrapTokens;
 use keelson_access::authn::jwt::KeySet;
 use keelson_access::authn::oidc::{OidcSettings, OidcTokens};
 use keelson_access::authn::service_account::{ServiceAccountTokens, Trust};
-use keelson_access::authn::structured::AuthenticationConfiguration;
+use keelson_access::authn::structured::{AuthenticationConfiguration, AuthenticationConfigurationError};
 use keelson_access::authn::token_cache::TokenCache;
 use keelson_access::authn::token_file::StaticTokens;
 use keelson_access::authn::token_issuer::TokenIssuer;
@@ -19,7 +19,7 @@ use keelson_access::authn::{Anonymous, Authentication, Authenticator, TokenAuthe
 use keelson_access::authz::configuration::AuthorizerKind;
 use keelson_base::env::SystemClock;
 use keelson_machinery::env::Clock;
-use keelson_net::client::Egress;
+use keelson_net::client::{Egress, TlsConfigError};
 use keelson_net::listener::Shutdown;
 use keelson_net::tls::follow;
 
@@ -121,9 +121,22 @@ fn tokens(
     Ok(chain)
 }
 
-fn oidc(settings: &[OidcSettings], egress: &Egress) -> Result<Vec<OidcTokens>, String> {
+fn oidc(settings: &[OidcSettings], egress: &Egress) -> Result<Vec<OidcTokens>, TlsConfigError> {
     let settings = settings.iter().cloned();
     settings.map(|one| OidcTokens::new(one, egress)).collect()
+}
+
+/// A changed file that can't be used.
+#[derive(Debug, thiserror::Error)]
+enum ReloadError {
+    #[error(transparent)]
+    Authorities(#[from] OptionError),
+    #[error(transparent)]
+    Read(#[from] std::io::Error),
+    #[error(transparent)]
+    Configuration(#[from] AuthenticationConfigurationError),
+    #[error(transparent)]
+    Issuer(#[from] TlsConfigError),
 }
 
 /// The authenticators, and those of them that a file describes.
@@ -150,7 +163,7 @@ impl Authenticators {
         let egress = settings.egress.clone();
         let known = Mutex::new(settings.authentication.issuers.settings.clone());
         let reload = move || {
-            let text = read_authorities(&path).map_err(|error| error.to_string())?;
+            let text = read_authorities(&path)?;
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
             if known.iter().all(|one| one.authorities.as_ref() == Some(&text)) {
                 return Ok(false);
@@ -159,7 +172,7 @@ impl Authenticators {
                 one.authorities = Some(text.clone());
             }
             self.issuers.replace(oidc(&known, &egress)?);
-            Ok::<_, String>(true)
+            Ok::<_, ReloadError>(true)
         };
         tokio::task::spawn_local(follow("authorities of the OIDC issuer", reload, LOOK, shutdown.clone()));
     }
@@ -173,7 +186,7 @@ impl Authenticators {
         let said = settings.authentication.issuers.anonymous.is_some();
         let known = Mutex::new(text);
         let reload = move || {
-            let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
+            let text = std::fs::read_to_string(&path)?;
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
             if *known == text {
                 return Ok(false);
@@ -188,14 +201,14 @@ impl Authenticators {
             metrics.configured(text.as_bytes());
             let anonymous = if open { Anonymous::Nowhere } else { anonymous };
             self.authentication.anonymous.store(Arc::new(anonymous));
-            Ok::<_, String>(true)
+            Ok::<_, ReloadError>(true)
         };
         tokio::task::spawn_local(follow("authentication configuration", reload, LOOK, shutdown.clone()));
     }
 
     /// Believes the issuers of this text; what it says of anonymous requests.
-    fn take(&self, text: &str, taken: &[String], egress: &Egress) -> Result<Option<Anonymous>, String> {
-        let read = AuthenticationConfiguration::read(text.as_bytes(), taken).map_err(|error| error.to_string())?;
+    fn take(&self, text: &str, taken: &[String], egress: &Egress) -> Result<Option<Anonymous>, ReloadError> {
+        let read = AuthenticationConfiguration::read(text.as_bytes(), taken)?;
         self.issuers.replace(oidc(&read.issuers, egress)?);
         Ok(read.anonymous)
     }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use keelson_access::authz::configuration::{
-    AuthorizationConfiguration, AuthorizerConfiguration, AuthorizerKind, Connection, WebhookConfiguration,
+    AuthorizationConfiguration, AuthorizationConfigurationError, AuthorizerConfiguration, AuthorizerKind, Connection,
+    WebhookConfiguration,
 };
 use keelson_access::authz::node::NodeAuthorizer;
 use keelson_access::authz::rbac::Rbac;
@@ -14,7 +15,7 @@ use keelson_access::authz::{
     Abac, AlwaysAllow, AlwaysDeny, Authorization, AuthorizationMetrics, Authorizer, DefaultRoles, Labeled,
     PrivilegedGroup,
 };
-use keelson_configuration::read_file;
+use keelson_configuration::{FileError, read_file};
 use keelson_net::client::{Backoff, Egress, Kubeconfig, KubeconfigError, Webhook};
 use keelson_net::listener::Shutdown;
 use keelson_net::tls::follow;
@@ -30,6 +31,30 @@ const WITHOUT_ROLES: &str = "mode RBAC needs roles, and this server has none: le
 
 type Chain = Vec<Arc<dyn Authorizer>>;
 
+/// An authorizer that this server can't have.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+enum AuthorizerError {
+    #[error("{WITHOUT_ROLES}")]
+    NoRoles,
+    #[error("ABAC needs --authorization-policy-file")]
+    NoPolicies,
+    #[error("mode Node needs nodes, and this server has none: leave it out")]
+    NoNodes,
+    #[error("invalid authorization config: {0}")]
+    Kubeconfig(#[from] KubeconfigError),
+}
+
+/// A changed file that can't be used.
+#[derive(Debug, thiserror::Error)]
+enum ReloadError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error(transparent)]
+    Configuration(#[from] AuthorizationConfigurationError),
+    #[error(transparent)]
+    Authorizer(#[from] AuthorizerError),
+}
+
 /// What authorizers are made of. Those that follow objects are made once, and stay when the configuration changes.
 struct Parts {
     roles: Option<Arc<Rbac>>,
@@ -43,7 +68,7 @@ struct Parts {
 
 impl Parts {
     /// The authorizers of a configuration, behind the group that may do everything.
-    fn chain(&self, configuration: &AuthorizationConfiguration) -> Result<Chain, String> {
+    fn chain(&self, configuration: &AuthorizationConfiguration) -> Result<Chain, AuthorizerError> {
         let mut chain: Chain = vec![Arc::new(PrivilegedGroup)];
         for one in &configuration.authorizers {
             let authorizer: Arc<dyn Authorizer> = match one.kind {
@@ -52,16 +77,16 @@ impl Parts {
                 AuthorizerKind::Rbac => match &self.roles {
                     Some(roles) => roles.clone(),
                     None if self.by_default => Arc::new(DefaultRoles),
-                    None => return Err(WITHOUT_ROLES.to_owned()),
+                    None => return Err(AuthorizerError::NoRoles),
                 },
-                AuthorizerKind::Abac => self.policies.clone().ok_or("ABAC needs --authorization-policy-file")?,
+                AuthorizerKind::Abac => self.policies.clone().ok_or(AuthorizerError::NoPolicies)?,
                 AuthorizerKind::Webhook => {
                     chain.extend(self.webhook(one)?);
                     continue;
                 }
                 AuthorizerKind::Node => match &self.node {
                     Some(node) => node.clone(),
-                    None => return Err("mode Node needs nodes, and this server has none: leave it out".to_owned()),
+                    None => return Err(AuthorizerError::NoNodes),
                 },
             };
             chain.push(Arc::new(Labeled::new(one.kind.name(), authorizer)));
@@ -69,12 +94,11 @@ impl Parts {
         Ok(chain)
     }
 
-    fn webhook(&self, one: &AuthorizerConfiguration) -> Result<Option<Arc<dyn Authorizer>>, String> {
+    fn webhook(&self, one: &AuthorizerConfiguration) -> Result<Option<Arc<dyn Authorizer>>, AuthorizerError> {
         let Some(configuration) = &one.webhook else {
             return Ok(None);
         };
-        let invalid = |error: KubeconfigError| format!("invalid authorization config: {error}");
-        let webhook = connect(configuration, &self.egress).map_err(invalid)?;
+        let webhook = connect(configuration, &self.egress)?;
         let settings = WebhookSettings {
             name: one.name.clone(),
             version: configuration.version,
@@ -135,7 +159,7 @@ impl Authorizers {
             egress: egress.clone(),
             metrics: metrics.clone(),
         };
-        let fault = |why: String| OptionError::flag("--authorization-mode, --authorization-config", why);
+        let fault = |why: AuthorizerError| OptionError::flag("--authorization-mode, --authorization-config", why);
         let chain = parts.chain(&settings.configuration).map_err(fault)?;
         let spare = parts.node.clone().filter(|_| !has_node);
         let spare = spare.map(|node| node as Arc<dyn Authorizer>).into_iter().collect();
@@ -181,15 +205,15 @@ struct File {
 impl File {
     /// Looks whether the file has changed, and takes over what it says now. What is wrong with it leaves everything as
     /// it was.
-    fn look(&self) -> Result<bool, String> {
+    fn look(&self) -> Result<bool, ReloadError> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = read_file(&self.path).map_err(|error| error.to_string());
+        let text = read_file(&self.path).map_err(ReloadError::File);
         if text.as_ref().is_ok_and(|text| *text == *seen) {
             return Ok(false);
         }
         let replaced = text.and_then(|text| {
             seen.clone_from(&text);
-            let configuration = AuthorizationConfiguration::read(&text).map_err(|error| error.to_string())?;
+            let configuration = AuthorizationConfiguration::read(&text)?;
             let chain = self.parts.chain(&configuration)?;
             self.authorization.replace(chain);
             self.parts.metrics.use_configuration(&text);
@@ -201,7 +225,7 @@ impl File {
 }
 
 fn node_authorizer() -> Result<Arc<NodeAuthorizer>, OptionError> {
-    let common = node_rules().map_err(OptionError::CommandLine)?;
+    let common = node_rules().map_err(|error| OptionError::CommandLine(error.to_string()))?;
     Ok(Arc::new(NodeAuthorizer::new(NodeGraph, common)))
 }
 
@@ -239,9 +263,9 @@ mod tests {
         let authorization = authorizers.authorization.clone();
         let file = authorizers.file().unwrap();
         assert!(!allowed(&authorization).await);
-        assert_eq!(file.look(), Ok(false));
+        assert!(!file.look().unwrap());
         write(&list("- {type: AlwaysAllow, name: alwaysallow}"));
-        assert_eq!(file.look(), Ok(true));
+        assert!(file.look().unwrap());
         assert!(allowed(&authorization).await);
         for (broken, why) in [
             (list("- {type: AlwaysDeny, name: x}"), "expected name alwaysdeny"),
@@ -252,11 +276,11 @@ mod tests {
             ("a: [".to_owned(), "failed to load AuthorizationConfiguration"),
         ] {
             write(&broken);
-            let error = file.look().unwrap_err();
+            let error = file.look().unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
             assert!(allowed(&authorization).await);
             // It is told once.
-            assert_eq!(file.look(), Ok(false));
+            assert!(!file.look().unwrap());
         }
         std::fs::remove_file(&file.path).unwrap();
         assert!(file.look().is_err());

@@ -1,7 +1,7 @@
 //! `crd export` and `crd import`.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use keelson_extensions::crd;
@@ -45,17 +45,31 @@ fn imported(file: &Path, into: &Path) -> Result<(String, Vec<String>), OptionErr
     Ok((written, lost))
 }
 
-/// Writes a file where there is none.
-fn write_new(path: &Path, text: &str) -> Result<(), String> {
-    let told = |error: std::io::Error| match error.kind() {
-        ErrorKind::AlreadyExists => "the file is there already".to_owned(),
-        _ => error.to_string(),
-    };
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(told)?;
+/// A file that can't be written.
+#[derive(Debug, thiserror::Error)]
+enum WriteError {
+    #[error("the file is there already")]
+    Exists,
+    #[error(transparent)]
+    Io(io::Error),
+}
+
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> WriteError {
+        match error.kind() {
+            ErrorKind::AlreadyExists => WriteError::Exists,
+            _ => WriteError::Io(error),
+        }
     }
-    let mut file = fs::File::create_new(path).map_err(told)?;
-    file.write_all(text.as_bytes()).map_err(told)
+}
+
+/// Writes a file where there is none.
+fn write_new(path: &Path, text: &str) -> Result<(), WriteError> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut file = fs::File::create_new(path)?;
+    Ok(file.write_all(text.as_bytes())?)
 }
 
 #[cfg(test)]

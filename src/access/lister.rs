@@ -46,4 +46,16 @@ pub trait Getter: Send + Sync {
 }
 
 /// What a [`Getter`] finds or does.
-pub type Got<'a, T> = LocalBoxFuture<'a, Result<T, String>>;
+pub type Got<'a, T> = LocalBoxFuture<'a, Result<T, GetterError>>;
+
+/// Why an object could not be read or written: what the store or the resource says of it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct GetterError(pub String);
+
+impl GetterError {
+    /// That of a layer above.
+    pub fn of(error: impl ToString) -> GetterError {
+        GetterError(error.to_string())
+    }
+}

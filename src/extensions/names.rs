@@ -129,9 +129,9 @@ impl Accepted {
         };
         take(&mut names.plural, &wanted.plural, &resources, "PluralConflict");
         take(&mut names.singular, &wanted.singular, &resources, "SingularConflict");
-        match short_names(wanted, has, &resources) {
-            Ok(()) => names.short_names.clone_from(&wanted.short_names),
-            Err(texts) => conflict = Some(("ShortNamesConflict", texts)),
+        match unavailable(wanted, has, &resources) {
+            None => names.short_names.clone_from(&wanted.short_names),
+            Some(texts) => conflict = Some(("ShortNamesConflict", texts)),
         }
         let mut take =
             |slot: &mut String, wanted: &str, reason: &'static str| match *slot != wanted && kinds.contains(wanted) {
@@ -171,8 +171,8 @@ fn in_use(name: &str) -> String {
     format!("{name:?} is already in use")
 }
 
-/// The error are all that are not to be had.
-fn short_names(wanted: &Names, has: &Names, taken: &BTreeSet<&str>) -> Result<(), String> {
+/// Those that are not to be had, as the condition says it; `None`: there are none.
+fn unavailable(wanted: &Names, has: &Names, taken: &BTreeSet<&str>) -> Option<String> {
     let conflicts = |name: &&String| !has.short_names.contains(name) && taken.contains(name.as_str());
     let mut texts: Vec<String> = Vec::new();
     for text in wanted.short_names.iter().filter(conflicts).map(|name| in_use(name)) {
@@ -181,9 +181,9 @@ fn short_names(wanted: &Names, has: &Names, taken: &BTreeSet<&str>) -> Result<()
         }
     }
     match texts.as_slice() {
-        [] => Ok(()),
-        [one] => Err(one.clone()),
-        several => Err(format!("[{}]", several.join(", "))),
+        [] => None,
+        [one] => Some(one.clone()),
+        several => Some(format!("[{}]", several.join(", "))),
     }
 }
 

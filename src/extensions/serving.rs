@@ -120,7 +120,7 @@ impl Serving {
         let is_taken = |version: &str| self.registry.is_of_the_build(&spec.group, version);
         let installed = match resource(definition, &shared, &self.outside, is_taken) {
             Ok(resource) => self.registry.install(resource).await.map_err(|error| error.to_string()),
-            Err(why) => Err(why),
+            Err(error) => Err(error.to_string()),
         };
         if let Err(error) = installed {
             tracing::error!(definition = metadata.name, error, "a custom resource can't be served");

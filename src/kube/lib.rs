@@ -40,7 +40,7 @@ mod testing;
 mod typed;
 mod versions;
 
-pub use bootstrap::node_rules;
+pub use bootstrap::{DataError, node_rules};
 pub use builtin::BuiltIn;
 pub use core::ServiceOptions;
 pub use core::new_pod_faults;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use actix_web::HttpResponse;
 use keelson_access::request_info::Query;
 use keelson_net::listener::Phase;
-use keelson_storage::Store;
+use keelson_storage::encryption::UnhealthyService;
+use keelson_storage::{Store, StoreError};
 
 use crate::lifecycle::HookState;
 use crate::respond;
@@ -14,7 +15,24 @@ use crate::state::ServerState;
 /// One check and its outcome.
 struct Check {
     name: String,
-    result: Result<(), String>,
+    result: Result<(), Ill>,
+}
+
+/// Why a check fails. Clients are told only that it does; the log says why.
+#[derive(Debug, thiserror::Error)]
+enum Ill {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("no answer within {0:?}")]
+    Mute(Duration),
+    #[error(transparent)]
+    Encryption(#[from] UnhealthyService),
+    #[error("not finished")]
+    Unfinished,
+    #[error("{0}")]
+    Hook(String),
+    #[error("process is shutting down")]
+    Ending,
 }
 
 /// The endpoint that a health path is of, and the check that it names.
@@ -51,7 +69,7 @@ async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
     if endpoint != "livez" && encryption.has_services() {
         checks.push(Check {
             name: "kms-providers".into(),
-            result: encryption.health().await.map_err(|error| error.to_string()),
+            result: encryption.health().await.map_err(Ill::Encryption),
         });
     }
     let tolerant = endpoint == "livez" && state.started.elapsed() < state.requests.livez_grace;
@@ -59,8 +77,8 @@ async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
         let result = match hook {
             HookState::Done => Ok(()),
             HookState::Running if tolerant => Ok(()),
-            HookState::Running => Err("not finished".into()),
-            HookState::Failed(error) => Err(error),
+            HookState::Running => Err(Ill::Unfinished),
+            HookState::Failed(error) => Err(Ill::Hook(error)),
         };
         checks.push(Check {
             name: format!("poststarthook/{name}"),
@@ -69,11 +87,7 @@ async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
     }
     if endpoint == "readyz" {
         let stopping = state.rest.shutdown.phase() > Phase::Serving;
-        let result = if stopping {
-            Err("process is shutting down".into())
-        } else {
-            Ok(())
-        };
+        let result = if stopping { Err(Ill::Ending) } else { Ok(()) };
         checks.push(Check {
             name: "shutdown".into(),
             result,
@@ -106,8 +120,8 @@ async fn stores(state: &ServerState, endpoint: &str) -> Vec<Check> {
 
 async fn store_check(name: String, store: &dyn Store, limit: Duration) -> Check {
     let result = match tokio::time::timeout(limit, store.health()).await {
-        Ok(health) => health.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("no answer within {limit:?}")),
+        Ok(health) => health.map_err(Ill::Store),
+        Err(_) => Err(Ill::Mute(limit)),
     };
     Check { name, result }
 }
@@ -123,7 +137,7 @@ fn whole(endpoint: &str, checks: Vec<Check>, query: &Query) -> HttpResponse {
             Ok(()) => text.push_str(&format!("[+]{name} ok\n")),
             Err(error) => {
                 failed = true;
-                tracing::warn!(endpoint, check = name, error, "a health check failed");
+                tracing::warn!(endpoint, check = name, %error, "a health check failed");
                 text.push_str(&format!("[-]{name} failed: reason withheld\n"));
             }
         }

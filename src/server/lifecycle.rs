@@ -3,10 +3,34 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
+use keelson_machinery::status::StatusError;
+use keelson_registry::controller::RunError;
+
 /// Post-start hooks by name: each is a check of `/readyz` until it is done.
 #[derive(Clone, Default)]
 pub struct Hooks {
     states: Arc<Mutex<Vec<(String, HookState)>>>,
+}
+
+/// Why a post-start hook failed, for the log.
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    /// The server refused what the hook asked of it.
+    #[error(transparent)]
+    Status(#[from] StatusError),
+    /// Its controller can't be run.
+    #[error(transparent)]
+    Controller(#[from] RunError),
+    /// Anything else; the text says what.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl HookError {
+    /// That of something else.
+    pub fn other(error: impl ToString) -> HookError {
+        HookError::Other(error.to_string())
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,8 +46,9 @@ impl Hooks {
         self.set(name, HookState::Running);
     }
 
-    pub fn finish(&self, name: &str, result: Result<(), String>) {
-        self.set(name, result.map_or_else(HookState::Failed, |()| HookState::Done));
+    pub fn finish(&self, name: &str, result: Result<(), HookError>) {
+        let failed = |error: HookError| HookState::Failed(error.to_string());
+        self.set(name, result.map_or_else(failed, |()| HookState::Done));
     }
 
     /// Every hook with its state, in the order of their registration.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use keelson_machinery::json;
-use keelson_net::client::{Located, ServicePort, Services};
+use keelson_net::client::{Located, ServiceError, ServicePort, Services};
 use keelson_registry::Registry;
 use serde::Deserialize;
 
@@ -42,15 +42,17 @@ impl ClusterServices {
         }
     }
 
-    async fn find(&self, service: &ServicePort) -> Result<(String, u16), String> {
-        let registry = self.registry.upgrade().ok_or("the server has ended")?;
-        let services = registry.resource("", "services").ok_or("the server has no services")?;
+    async fn find(&self, service: &ServicePort) -> Result<(String, u16), ServiceError> {
+        let registry = self.registry.upgrade();
+        let registry = registry.ok_or(ServiceError::Unknown("the server has ended"))?;
+        let services = registry.resource("", "services");
+        let services = services.ok_or(ServiceError::Unknown("the server has no services"))?;
         let found = services.find(&service.namespace, &service.name).await;
-        let found = found.map_err(|error| error.to_string())?;
-        let found = found.ok_or_else(|| format!("service {:?} not found", service.name))?;
+        let found = found.map_err(|error| ServiceError::Unread(error.to_string()))?;
+        let found = found.ok_or_else(|| ServiceError::NotFound(service.name.clone()))?;
         let mut text = Vec::new();
         json::write(found.object.as_reflect(), &mut text);
-        let found: Service = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+        let found: Service = serde_json::from_slice(&text).map_err(|error| ServiceError::Unread(error.to_string()))?;
         found.spec.address(service)
     }
 }
@@ -62,18 +64,19 @@ impl Services for ClusterServices {
 }
 
 impl Spec {
-    fn address(self, wanted: &ServicePort) -> Result<(String, u16), String> {
+    fn address(self, wanted: &ServicePort) -> Result<(String, u16), ServiceError> {
         let (name, port) = (&wanted.name, wanted.port);
         match self.r#type.as_str() {
-            "ClusterIP" if self.cluster_ip == "None" => {
-                Err("cannot route to service with ClusterIP \"None\"".to_owned())
-            }
+            "ClusterIP" if self.cluster_ip == "None" => Err(ServiceError::Headless),
             "ClusterIP" | "NodePort" | "LoadBalancer" => match self.ports.iter().any(|known| known.port == port) {
                 true => Ok((self.cluster_ip, port)),
-                false => Err(format!("no service port {port} found for service {name:?}")),
+                false => Err(ServiceError::NoPort {
+                    name: name.clone(),
+                    port,
+                }),
             },
             "ExternalName" => Ok((self.external_name, port)),
-            other => Err(format!("unsupported service type {other:?}")),
+            other => Err(ServiceError::Type(other.to_owned())),
         }
     }
 }
@@ -111,7 +114,7 @@ mod tests {
             (json!({"type": "Other"}), Err("unsupported service type \"Other\"")),
         ] {
             let found: Service = serde_json::from_value(json!({"spec": spec})).unwrap();
-            let found = found.spec.address(&wanted);
+            let found = found.spec.address(&wanted).map_err(|error| error.to_string());
             let want = want.map(|host| (host.to_owned(), 443)).map_err(str::to_owned);
             assert_eq!(found, want, "{spec}");
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 
 use crate::authz::aggregate;
+use crate::lister::GetterError;
 use crate::user::{GROUP_AUTHENTICATED, GROUP_UNAUTHENTICATED, USER_ANONYMOUS, User};
 
 /// Whom credentials stand for.
@@ -54,6 +55,12 @@ impl Refusal {
 impl From<String> for Refusal {
     fn from(text: String) -> Self {
         Refusal(vec![text])
+    }
+}
+
+impl From<GetterError> for Refusal {
+    fn from(error: GetterError) -> Self {
+        Refusal(vec![error.to_string()])
     }
 }
 

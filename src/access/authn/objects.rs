@@ -6,7 +6,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Value;
 
 use super::Attachment;
-use crate::lister::{Getter, Place};
+use crate::lister::{Getter, GetterError, Place};
 
 /// A resource of the server, once that is known.
 pub(super) struct Source {
@@ -30,7 +30,7 @@ impl Source {
     }
 
     /// `Ok(None)`: there is no such object. An error is for the log.
-    pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Box<dyn Object>>, String> {
+    pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<Box<dyn Object>>, GetterError> {
         match self.getter.get() {
             Some(getter) => getter.get(namespace, name).await,
             None => Ok(None),
@@ -38,7 +38,13 @@ impl Source {
     }
 
     /// As [`Getter::label`].
-    pub async fn label(&self, place: &Place, label: &str, value: &str, manager: &'static str) -> Result<(), String> {
+    pub async fn label(
+        &self,
+        place: &Place,
+        label: &str,
+        value: &str,
+        manager: &'static str,
+    ) -> Result<(), GetterError> {
         match self.getter.get() {
             Some(getter) => getter.label(place, label, value, manager).await,
             None => Ok(()),

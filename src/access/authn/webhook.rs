@@ -78,7 +78,8 @@ impl WebhookTokens {
     }
 
     fn read(&self, answer: &Answer, wanted: &[String]) -> Outcome {
-        let mut review = document(answer, GROUP, self.version.name(), "TokenReview").map_err(Refusal::from)?;
+        let review = document(answer, GROUP, self.version.name(), "TokenReview");
+        let mut review = review.map_err(|error| Refusal::from(error.to_string()))?;
         let status = review.remove("status").unwrap_or_default();
         let status: Option<Status> =
             serde_json::from_value(status).map_err(|error| Refusal::from(format!("json: {error}")))?;

@@ -325,7 +325,7 @@ impl Given<'_> {
             ("KubeConfigFile", _) if file.is_empty() => errors.push(FieldError::required(&at, "")),
             ("KubeConfigFile", _) => match check_file(file) {
                 Ok(()) => return Some(Connection::Kubeconfig(file.into())),
-                Err(why) => errors.push(FieldError::invalid(&at, file, why)),
+                Err(why) => errors.push(FieldError::invalid(&at, file, why.to_string())),
             },
             (given, file) => {
                 let shown = serde_json::json!({"Type": given, "KubeConfigFile": file});
@@ -360,17 +360,31 @@ impl Given<'_> {
     }
 }
 
-fn check_file(path: &str) -> Result<(), String> {
+/// Why a path leads to no file that could be read.
+#[derive(Debug, thiserror::Error)]
+enum PathError {
+    #[error("must be an absolute path")]
+    Relative,
+    #[error("error loading file: stat {0}: no such file or directory")]
+    NotFound(String),
+    #[error("error loading file: stat {path}: {error}")]
+    Stat { path: String, error: std::io::Error },
+    #[error("must be a regular file")]
+    NotRegular,
+}
+
+fn check_file(path: &str) -> Result<(), PathError> {
     let file = FilePath::new(path);
     if !file.is_absolute() {
-        return Err("must be an absolute path".to_owned());
+        return Err(PathError::Relative);
     }
     match std::fs::metadata(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(format!("error loading file: stat {path}: no such file or directory"))
-        }
-        Err(error) => Err(format!("error loading file: stat {path}: {error}")),
-        Ok(found) if !found.is_file() => Err("must be a regular file".to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(PathError::NotFound(path.to_owned())),
+        Err(error) => Err(PathError::Stat {
+            path: path.to_owned(),
+            error,
+        }),
+        Ok(found) if !found.is_file() => Err(PathError::NotRegular),
         Ok(_) => Ok(()),
     }
 }

@@ -118,6 +118,9 @@ pub(crate) trait Owned {}
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct OutOfBudget;
 
+/// What comes of an expression. The error is what is said of one without a value, which nobody tells apart.
+pub(crate) type Evaluated<T> = Result<T, String>;
+
 impl<'a> Scope<'a> {
     /// Without variables of a configuration's own.
     pub fn plain(variables: Bindings<'a>) -> Scope<'a> {
@@ -132,7 +135,7 @@ impl<'a> Scope<'a> {
     ///
     /// # Errors
     /// The outer one: nothing more is evaluated. The inner one: what is said of an expression without a value.
-    pub fn evaluate(&self, compiled: &Compiled, budget: &mut u64) -> Result<Result<Value<'a>, String>, OutOfBudget> {
+    pub fn evaluate(&self, compiled: &Compiled, budget: &mut u64) -> Result<Evaluated<Value<'a>>, OutOfBudget> {
         let program = match compiled {
             Ok(program) => program,
             Err(why) => return Ok(Err(format!("compilation error: {why}"))),

@@ -9,4 +9,4 @@ mod request;
 pub(crate) use conditions::{Conditions, Matched};
 pub(crate) use environment::{authorizing, base, compile, compile_any};
 pub use evaluation::Mistake;
-pub(crate) use evaluation::{Bindings, Compiled, Inputs, OUT_OF_BUDGET, OutOfBudget, Owned, Scope};
+pub(crate) use evaluation::{Bindings, Compiled, Evaluated, Inputs, OUT_OF_BUDGET, OutOfBudget, Owned, Scope};

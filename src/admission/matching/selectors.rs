@@ -2,12 +2,13 @@
 
 use keelson_machinery::meta::v1;
 use keelson_machinery::selector::LabelSelector;
+use keelson_machinery::selector::label::SelectorError;
 use keelson_machinery::status::StatusError;
 use keelson_registry::admission::Attributes;
 
 use crate::namespaces::Namespaces;
 
-type Selector = Result<LabelSelector, String>;
+type Selector = Result<LabelSelector, SelectorError>;
 
 /// The selectors of one configuration.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ pub(crate) struct Selectors {
 }
 
 fn read(selector: Option<&v1::LabelSelector>) -> Selector {
-    LabelSelector::from_message(selector).map_err(|error| error.to_string())
+    LabelSelector::from_message(selector)
 }
 
 impl Selectors {
@@ -39,7 +40,7 @@ impl Selectors {
         if let Ok(false) = in_namespace {
             return Ok(false);
         }
-        let unreadable = |why: &String| StatusError::internal_error(why.clone());
+        let unreadable = |error: &SelectorError| StatusError::internal_error(error);
         let object = self.objects.as_ref().map_err(unreadable);
         let object = object.map(|selector| selector.is_everything() || selects_either(selector, attributes));
         match (in_namespace, object) {
@@ -58,7 +59,7 @@ impl Selectors {
         if attributes.requested_namespace().is_empty() && !of_namespaces {
             return Ok(true);
         }
-        let unreadable = |why: &String| StatusError::internal_error(why.clone());
+        let unreadable = |error: &SelectorError| StatusError::internal_error(error);
         let selector = self.namespaces.as_ref().map_err(unreadable)?;
         if selector.is_everything() {
             return Ok(true);

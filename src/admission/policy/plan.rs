@@ -71,7 +71,7 @@ async fn of_policy<'c, P: Policy>(
         .transpose();
     let endpoint = match endpoint {
         Ok(endpoint) => endpoint,
-        Err(why) => return steps.push(complaint(None, &why)),
+        Err(why) => return steps.push(complaint(None, &why.to_string())),
     };
     for (binding, reach) in candidate.hook.bindings.iter().zip(&candidate.outcome.bindings) {
         let binding = &**binding;
@@ -84,7 +84,7 @@ async fn of_policy<'c, P: Policy>(
             }
         }
         match collect(attributes, endpoint.as_deref(), binding.params.as_ref()).await {
-            Err(why) => steps.push(complaint(Some(binding), &why)),
+            Err(why) => steps.push(complaint(Some(binding), &why.to_string())),
             Ok(params) => steps.extend(params.into_iter().map(|param| Step {
                 policy,
                 binding: Some(binding),

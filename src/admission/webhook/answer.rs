@@ -31,6 +31,9 @@ pub(super) struct Answer {
     pub warnings: Vec<String>,
 }
 
+/// What is read of an answer. The error is the text of an [`Unusable`], which nobody tells apart.
+type Read<T> = Result<T, String>;
+
 /// Why an answer is none.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
@@ -78,7 +81,7 @@ impl Answer {
 }
 
 /// An answer in YAML as one in JSON, whatever it calls itself; `None`: it looks like JSON, or is empty.
-fn of_yaml(got: &client::Answer) -> Result<Option<client::Answer>, String> {
+fn of_yaml(got: &client::Answer) -> Read<Option<client::Answer>> {
     let text = got.body.trim_ascii_start();
     if text.is_empty() || text.starts_with(b"{") {
         return Ok(None);
@@ -101,9 +104,9 @@ fn decode(got: &client::Answer, review: &mut dyn Reflect) -> Result<(), Unusable
 }
 
 /// The kind that an answer names.
-fn named_kind(got: &client::Answer, version: ReviewVersion) -> Result<Gvk, String> {
+fn named_kind(got: &client::Answer, version: ReviewVersion) -> Read<Gvk> {
     let (_, number) = version.api_version().split_once('/').unwrap_or_default();
-    let read = document(got, GROUP, number, KIND);
+    let read = document(got, GROUP, number, KIND).map_err(|error| error.to_string());
     let named = json::type_meta(&got.body).map_err(|error| error.to_string());
     match (read, named) {
         (Ok(_), Ok(named)) => {
@@ -130,7 +133,7 @@ fn is_known(api_version: &str, kind: &str) -> bool {
         || ((api_version.is_empty() || versions.contains(&api_version)) && (kind.is_empty() || kind == KIND))
 }
 
-fn check_v1(review: v1::AdmissionReview, named: &Gvk, uid: &str, mutates: bool) -> Result<Answer, String> {
+fn check_v1(review: v1::AdmissionReview, named: &Gvk, uid: &str, mutates: bool) -> Read<Answer> {
     let response = *review.response.ok_or_else(absent)?;
     if response.uid != uid {
         return Err(format!("expected response.uid={uid:?}, got {:?}", response.uid));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use keelson_net::client::{Backoff, Egress, Users, Webhook, WebhookAddress, WebhookWays};
+use keelson_net::client::{Backoff, Egress, KubeconfigError, Users, Webhook, WebhookAddress, WebhookWays};
 use keelson_registry::Registry;
 use keelson_server::services::ClusterServices;
 
@@ -12,6 +12,17 @@ use super::hook::Hook;
 
 /// For a call of a webhook that does not say how long it may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Why a webhook has no client.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum ClientError {
+    #[error("webhook configuration must have either service or URL")]
+    NoAddress,
+    #[error("the server has no services")]
+    NoServices,
+    #[error(transparent)]
+    Unusable(#[from] KubeconfigError),
+}
 
 /// What calls are made with.
 #[derive(Default)]
@@ -49,15 +60,14 @@ impl Clients {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn of<'a>(&self, hook: &'a Hook) -> Result<&'a Webhook, String> {
+    pub fn of<'a>(&self, hook: &'a Hook) -> Result<&'a Webhook, ClientError> {
         let made = hook.client.get_or_init(|| self.make(hook));
         made.as_ref().map_err(Clone::clone)
     }
 
-    fn make(&self, hook: &Hook) -> Result<Webhook, String> {
-        let neither = "webhook configuration must have either service or URL";
-        let address = hook.address.as_ref().ok_or(neither)?;
-        let services = self.services.get().ok_or("the server has no services")?.clone();
+    fn make(&self, hook: &Hook) -> Result<Webhook, ClientError> {
+        let address = hook.address.as_ref().ok_or(ClientError::NoAddress)?;
+        let services = self.services.get().ok_or(ClientError::NoServices)?.clone();
         let dialer = match &address.address {
             WebhookAddress::Url(_) => self.egress.control_plane.clone(),
             WebhookAddress::Service(..) => self.egress.cluster.clone(),
@@ -66,7 +76,6 @@ impl Clients {
         let timeout = hook.timeout.unwrap_or(TIMEOUT);
         let nobody = Users::default();
         let users = self.users.get().unwrap_or(&nobody);
-        let made = address.webhook(&ways, users, timeout, Backoff::ONCE);
-        made.map_err(|error| error.to_string())
+        Ok(address.webhook(&ways, users, timeout, Backoff::ONCE)?)
     }
 }

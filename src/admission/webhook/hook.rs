@@ -12,6 +12,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::scheme::KindRef;
 use keelson_net::client::{ServicePort, Webhook, WebhookAddress, WebhookClientConfig};
 
+use super::clients::ClientError;
 use super::review::ReviewVersion;
 use crate::expressions::{Conditions, authorizing};
 use crate::matching::{Asked, Outcome, Rule, Ruled, Rules, Selectors};
@@ -52,7 +53,7 @@ pub(super) struct Hook {
     /// `None`: it says neither a URL nor a service.
     pub address: Option<WebhookClientConfig>,
     /// Made when it is called first.
-    pub client: OnceLock<Result<Webhook, String>>,
+    pub client: OnceLock<Result<Webhook, ClientError>>,
 }
 
 impl Ruled for Hook {

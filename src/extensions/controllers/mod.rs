@@ -13,7 +13,7 @@ use keelson_api::apiextensions_k8s_io::v1::CustomResourceDefinition;
 use keelson_net::client::{Dialer, WebhookWays};
 use keelson_registry::controller::{ControllerContext, Failure};
 use keelson_registry::{NamespacedName, Resource};
-use keelson_server::server::{Hook, HookContext};
+use keelson_server::server::{Hook, HookContext, HookError};
 use keelson_server::services::ClusterServices;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{mpsc, oneshot};
@@ -33,23 +33,25 @@ pub fn hooks(dialer: Dialer, metrics: ConversionMetrics) -> Vec<Hook> {
         hook("start-apiextensions-informers", |_| Box::pin(async { Ok(()) })),
         hook("start-apiextensions-controllers", |context| {
             Box::pin(async move {
-                start(&context, dialer, metrics)
-                    .await
-                    .map_err(|error| error.to_string())?;
+                start(&context, dialer, metrics).await.map_err(HookError::other)?;
                 // Nobody may wait for it.
                 let _ = tell.send(());
                 Ok(())
             })
         }),
         hook("crd-informer-synced", |_| {
-            Box::pin(async { synced.await.map_err(|_| "definitions could not be read".to_owned()) })
+            Box::pin(async {
+                synced
+                    .await
+                    .map_err(|_| HookError::other("definitions could not be read"))
+            })
         }),
     ]
 }
 
 fn hook(
     name: &'static str,
-    run: impl FnOnce(HookContext) -> LocalBoxFuture<'static, Result<(), String>> + 'static,
+    run: impl FnOnce(HookContext) -> LocalBoxFuture<'static, Result<(), HookError>> + 'static,
 ) -> Hook {
     Hook {
         name,

@@ -13,13 +13,15 @@ use keelson_machinery::env::Entropy;
 use keelson_machinery::object::Object;
 use keelson_machinery::scheme::KindRef;
 use keelson_machinery::status::StatusError;
-use keelson_net::client::{Backoff, ServicePort, Users, Webhook, WebhookAddress, WebhookClientConfig, WebhookWays};
+use keelson_net::client::{
+    Backoff, KubeconfigError, ServicePort, Users, Webhook, WebhookAddress, WebhookClientConfig, WebhookWays,
+};
 use keelson_registry::{Converted, Converter};
 
 pub use metrics::ConversionMetrics;
 
 use metrics::Fault;
-use object::checked;
+use object::{Checked, checked};
 use review::Review;
 
 /// How long a webhook may take.
@@ -41,7 +43,7 @@ pub struct Outside {
 /// Converts what others say how to convert.
 pub struct WebhookConverter {
     /// The client; or why there is none, which every conversion is told.
-    caller: Result<Arc<Caller>, String>,
+    caller: Result<Arc<Caller>, KubeconfigError>,
 }
 
 struct Caller {
@@ -76,7 +78,7 @@ impl WebhookConverter {
                 metrics: outside.metrics.clone(),
             });
         Some(WebhookConverter {
-            caller: caller.map(Arc::new).map_err(|error| error.to_string()),
+            caller: caller.map(Arc::new),
         })
     }
 }
@@ -113,7 +115,7 @@ impl Converter for WebhookConverter {
 }
 
 impl Caller {
-    async fn convert(&self, objects: &[Box<dyn Object>], to: &KindRef) -> Result<Vec<Box<dyn Object>>, String> {
+    async fn convert(&self, objects: &[Box<dyn Object>], to: &KindRef) -> Checked<Vec<Box<dyn Object>>> {
         let Some(first) = objects.first() else {
             return Ok(Vec::new());
         };

@@ -12,6 +12,9 @@ use keelson_machinery::validation::labels::{validate_annotations, validate_label
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+/// What comes of a check. The error is the text that clients are told, which nobody tells apart.
+pub type Checked<T> = Result<T, String>;
+
 /// The members of an object, as they are written.
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
@@ -19,7 +22,7 @@ type Members<'a> = BTreeMap<String, &'a RawValue>;
 ///
 /// # Errors
 /// What clients are told.
-pub fn checked(original: &dyn Object, text: &RawValue, to: &KindRef) -> Result<Box<dyn Object>, String> {
+pub fn checked(original: &dyn Object, text: &RawValue, to: &KindRef) -> Checked<Box<dyn Object>> {
     let of = format!("conversion webhook for {} returned", original.gvk());
     let members = members(text)?;
     check_kind(&members, to).map_err(|why| format!("{of} invalid object at index 0: {why}"))?;
@@ -34,7 +37,7 @@ pub fn checked(original: &dyn Object, text: &RawValue, to: &KindRef) -> Result<B
     Ok(converted)
 }
 
-fn members(text: &RawValue) -> Result<Members<'_>, String> {
+fn members(text: &RawValue) -> Checked<Members<'_>> {
     if text.get() == "null" {
         return Err("unexpected end of JSON input".to_owned());
     }
@@ -59,7 +62,7 @@ fn value(text: &RawValue) -> Value {
     serde_json::from_str(text.get()).unwrap_or_default()
 }
 
-fn check_kind(members: &Members<'_>, to: &KindRef) -> Result<(), String> {
+fn check_kind(members: &Members<'_>, to: &KindRef) -> Checked<()> {
     let (expected, got) = (to.gvk().api_version(), word(members, "apiVersion"));
     if expected != got {
         return Err(format!("invalid groupVersion (expected {expected}, received {got})"));
@@ -71,7 +74,7 @@ fn check_kind(members: &Members<'_>, to: &KindRef) -> Result<(), String> {
     Ok(())
 }
 
-fn check_identity(original: &dyn Object, metadata: Option<&Value>) -> Result<(), String> {
+fn check_identity(original: &dyn Object, metadata: Option<&Value>) -> Checked<()> {
     let meta = original.meta();
     let same = [
         ("name", "name", &meta.name),
@@ -89,7 +92,7 @@ fn check_identity(original: &dyn Object, metadata: Option<&Value>) -> Result<(),
 }
 
 /// The metadata of the original, with the labels and annotations of what it became.
-fn restored(original: &ObjectMeta, metadata: Option<&Value>) -> Result<ObjectMeta, String> {
+fn restored(original: &ObjectMeta, metadata: Option<&Value>) -> Checked<ObjectMeta> {
     let metadata = match metadata {
         None => return Err("missing metadata in converted object".to_owned()),
         Some(Value::Object(metadata)) => metadata,
@@ -118,7 +121,7 @@ fn restored(original: &ObjectMeta, metadata: Option<&Value>) -> Result<ObjectMet
     Ok(restored)
 }
 
-fn texts(metadata: &Map<String, Value>, name: &str) -> Result<BTreeMap<String, String>, String> {
+fn texts(metadata: &Map<String, Value>, name: &str) -> Checked<BTreeMap<String, String>> {
     let given = match metadata.get(name) {
         None | Some(Value::Null) => return Ok(BTreeMap::new()),
         Some(Value::Object(given)) => given,

@@ -9,6 +9,8 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::object::Checked;
+
 const GROUP: &str = "apiextensions.k8s.io";
 const KIND: &str = "ConversionReview";
 
@@ -77,8 +79,8 @@ impl Review {
     ///
     /// # Errors
     /// What the webhook says, or what is wrong with its answer.
-    pub fn converted<'a>(self, uid: &str, answer: &'a Answer) -> Result<Vec<&'a RawValue>, String> {
-        let members = members(answer, GROUP, self.version(), KIND)?;
+    pub fn converted<'a>(self, uid: &str, answer: &'a Answer) -> Checked<Vec<&'a RawValue>> {
+        let members = members(answer, GROUP, self.version(), KIND).map_err(|error| error.to_string())?;
         if self == Review::V1 {
             check_kind(&members)?;
         }
@@ -100,7 +102,7 @@ impl Review {
 }
 
 /// Version v1 has to say what it is.
-fn check_kind(members: &std::collections::BTreeMap<String, &RawValue>) -> Result<(), String> {
+fn check_kind(members: &std::collections::BTreeMap<String, &RawValue>) -> Checked<()> {
     let given = |name: &str| -> String {
         let text = members.get(name).map(|text| serde_json::from_str(text.get()));
         text.and_then(Result::ok).unwrap_or_default()

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use keelson_base::env::SystemEntropy;
 use keelson_machinery::json as codec;
 use keelson_net::client::stub::{Reply, Seen, Stub};
-use keelson_net::client::{Dialer, Located, Services};
+use keelson_net::client::{Dialer, Located, ServiceError, Services};
 use keelson_registry::{ConversionStrategy, Definition};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ struct Nowhere;
 
 impl Services for Nowhere {
     fn locate<'a>(&'a self, service: &'a ServicePort) -> Located<'a> {
-        Box::pin(std::future::ready(Err(format!("service {:?} not found", service.name))))
+        Box::pin(std::future::ready(Err(ServiceError::NotFound(service.name.clone()))))
     }
 }
 

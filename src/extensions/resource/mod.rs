@@ -13,11 +13,12 @@ use std::sync::atomic::AtomicBool;
 use keelson_api::apiextensions_k8s_io::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion as Version, CustomResourceSubresourceScale,
 };
+use keelson_machinery::dynamic::DescError;
 use keelson_machinery::json;
 use keelson_machinery::object::Gvk;
 use keelson_machinery::reflect::{Desc, FieldDesc, Flags, Id, MessageDesc, Name, Names, Type, Unknown};
 use keelson_machinery::scheme::{Conversion, KindDesc, KindRef, NameRule, SubresourceDesc};
-use keelson_machinery::structural::{Compile, JsonSchema, Validator, compile};
+use keelson_machinery::structural::{Compile, JsonSchema, SchemaError, Validator, compile};
 use keelson_registry::{
     ConversionStrategy, Definition, MetadataChecks, RepeatedChecks, ResourceCode, VersionDefinition,
 };
@@ -68,6 +69,23 @@ struct Schema {
     parsed: Arc<JsonSchema>,
 }
 
+/// A schema that makes no table.
+#[derive(Debug, thiserror::Error)]
+#[error("the schema of {version}: {fault}")]
+pub struct ResourceError {
+    /// The version that has it.
+    version: String,
+    fault: SchemaFault,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum SchemaFault {
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    #[error(transparent)]
+    Table(#[from] DescError),
+}
+
 /// What the registry serves for a definition whose names are accepted. `is_taken` says which versions of the group are
 /// those of built-in resources, beside which nothing is served. `outside`: what webhooks are called by.
 ///
@@ -78,7 +96,7 @@ pub fn resource(
     shared: &Arc<Shared>,
     outside: &Outside,
     is_taken: impl Fn(&str) -> bool,
-) -> Result<Definition, String> {
+) -> Result<Definition, ResourceError> {
     let versions = definition.spec.versions.iter();
     let parts: Vec<Part<'_>> = versions
         .map(|version| Part::read(definition, version))
@@ -125,13 +143,17 @@ pub fn verbs(ending: bool) -> Names {
 }
 
 impl<'a> Part<'a> {
-    fn read(definition: &'a CustomResourceDefinition, version: &'a Version) -> Result<Part<'a>, String> {
-        let schema = Schema::of(version).map_err(|why| format!("the schema of {}: {why}", version.name))?;
+    fn read(definition: &'a CustomResourceDefinition, version: &'a Version) -> Result<Part<'a>, ResourceError> {
+        let failed = |fault| ResourceError {
+            version: version.name.clone(),
+            fault,
+        };
+        let schema = Schema::of(version).map_err(|error| failed(error.into()))?;
         let message = message(definition, version, schema.as_ref());
         Ok(Part {
             definition,
             version,
-            message: message.map_err(|why| format!("the schema of {}: {why}", version.name))?,
+            message: message.map_err(|error| failed(error.into()))?,
             schema: schema.map(Arc::new),
         })
     }
@@ -203,7 +225,7 @@ impl<'a> Part<'a> {
 
 impl Schema {
     /// `None`: the version has none.
-    fn of(version: &Version) -> Result<Option<Schema>, String> {
+    fn of(version: &Version) -> Result<Option<Schema>, SchemaError> {
         let Some(schema) = version
             .schema
             .as_ref()
@@ -213,7 +235,7 @@ impl Schema {
         };
         let mut text = Vec::new();
         json::write(&**schema, &mut text);
-        let parsed = JsonSchema::parse(&text).map_err(|error| error.to_string())?;
+        let parsed = JsonSchema::parse(&text)?;
         Ok(Some(Schema {
             text,
             parsed: Arc::new(parsed),
@@ -228,13 +250,17 @@ fn gvk(definition: &CustomResourceDefinition, version: &Version) -> Gvk {
 }
 
 /// The table of the objects of a version.
-fn message(definition: &CustomResourceDefinition, version: &Version, schema: Option<&Schema>) -> Result<Desc, String> {
+fn message(
+    definition: &CustomResourceDefinition,
+    version: &Version,
+    schema: Option<&Schema>,
+) -> Result<Desc, DescError> {
     let compiled = compile(&Compile {
         gvk: gvk(definition, version),
         schema: schema.map(|schema| &*schema.parsed),
         preserve_unknown_fields: definition.spec.preserve_unknown_fields,
     });
-    let compiled = compiled.map_err(|error| error.to_string())?;
+    let compiled = compiled?;
     match has_status(version) && compiled.unknown == Unknown::Kept && compiled.field("status").is_none() {
         true => with_status(&compiled),
         false => Ok(compiled),
@@ -242,7 +268,7 @@ fn message(definition: &CustomResourceDefinition, version: &Version, schema: Opt
 }
 
 /// The same with a status that may be anything: where it is written apart it has to be told from what is preserved.
-fn with_status(message: &MessageDesc) -> Result<Desc, String> {
+fn with_status(message: &MessageDesc) -> Result<Desc, DescError> {
     let mut fields = message.fields.to_vec();
     fields.push(FieldDesc::shared("status", Type::Any, Flags::NONE));
     let gvk = message.gvk.as_deref().cloned();
@@ -253,7 +279,6 @@ fn with_status(message: &MessageDesc) -> Result<Desc, String> {
         message.unknown,
         message.rules.clone(),
     )
-    .map_err(|error| error.to_string())
 }
 
 fn has_status(version: &Version) -> bool {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use keelson_api::core::v1::{Pod, PodSpec};
 use keelson_machinery::status::StatusError;
-use keelson_net::client::{Backoff, Dialer, Webhook, WebhookError, document};
+use keelson_net::client::{Backoff, Dialer, DocumentError, Webhook, WebhookError, document};
 use keelson_registry::Outcome;
 use keelson_registry::admission::{Attributes, ConfigureError, Handles, Operation, Plugin, Scope};
 use keelson_registry::outcome::{later, now};
@@ -90,6 +90,15 @@ impl Plugin for ImagePolicyWebhook {
     }
 }
 
+/// Why nobody said whether images are allowed.
+#[derive(Debug, thiserror::Error)]
+enum AskError {
+    #[error(transparent)]
+    Call(#[from] WebhookError),
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+}
+
 impl Asked {
     async fn check(&self, attributes: &Attributes<'_>, pod: &Pod) -> Result<(), StatusError> {
         let question = question(attributes, pod);
@@ -101,7 +110,7 @@ impl Asked {
                     attributes.annotate(FAILED_OPEN, || "true".to_owned());
                     return Ok(());
                 }
-                Err(why) => return Err(attributes.forbidden(why)),
+                Err(error) => return Err(attributes.forbidden(error.to_string())),
             },
         };
         for (name, text) in &answer.annotations {
@@ -122,13 +131,12 @@ impl Asked {
         (*until > Instant::now()).then(|| answer.clone())
     }
 
-    async fn ask(&self, question: &str) -> Result<Answer, String> {
+    async fn ask(&self, question: &str) -> Result<Answer, AskError> {
         let review = format!(
             "{{\"kind\":\"{KIND}\",\"apiVersion\":\"{GROUP}/{VERSION}\",\"metadata\":{{}},\"spec\":{question},\
              \"status\":{{\"allowed\":false}}}}"
         );
-        let got = self.webhook.ask(review).await;
-        let got = got.map_err(|error: WebhookError| error.to_string())?;
+        let got = self.webhook.ask(review).await?;
         let answer = Answer::of(&document(&got, GROUP, VERSION, KIND)?);
         let time = match answer.is_allowed {
             true => self.configuration.allow_ttl,

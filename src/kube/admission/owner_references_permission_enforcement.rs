@@ -127,7 +127,7 @@ fn finalizers([group, version, resource]: [&str; 3], name: &str, namespace: &str
     }
 }
 
-/// What is asked about an owner. The error is that nobody knows its kind.
+/// What is asked about an owner. The error is the refusal of one whose kind nobody knows.
 fn questions(attributes: &Attributes<'_>, owner: &OwnerReference) -> Result<Vec<RequestInfo>, String> {
     let (group, version) = match owner.api_version.split_once('/') {
         Some((group, version)) => (group, version),

@@ -117,7 +117,7 @@ fn conflict(one: &Labels, other: &Labels) -> bool {
         .any(|(key, value)| other.get(key).is_some_and(|found| found != value))
 }
 
-/// The labels that `a=b,c=d` asks for.
+/// The labels that `a=b,c=d` asks for; the error is the text that clients see.
 fn labels(text: &str) -> Result<Labels, String> {
     let mut all = Labels::new();
     for part in text.split(',').filter(|_| !text.is_empty()) {

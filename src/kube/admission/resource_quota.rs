@@ -147,7 +147,7 @@ impl ResourceQuota {
         for one in &taken {
             let quota = quotas.iter().find(|quota| quota.metadata.name == one.quota);
             let left = quota.map_or(Ok(()), |quota| take(quota, &one.amounts, is_bounded).map(drop));
-            left.map_err(|why| attributes.forbidden(why))?;
+            left.map_err(|exceeded| attributes.forbidden(exceeded.to_string()))?;
         }
         if taken.is_empty() || attributes.dry_run() {
             return Ok(());

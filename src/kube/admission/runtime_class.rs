@@ -81,7 +81,7 @@ fn overhead(class: &Class) -> Option<&BTreeMap<String, Quantity>> {
     class.overhead.as_deref().map(|overhead| &overhead.pod_fixed)
 }
 
-/// Sets what the class says; the error is why it can't be.
+/// Sets what the class says; the error is the text of the refusal.
 fn apply(pod: &mut Pod, class: &Class) -> Result<(), String> {
     if let Some(overhead) = overhead(class) {
         if !pod.spec.overhead.is_empty() && pod.spec.overhead != *overhead {

@@ -9,6 +9,9 @@ const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 /// Names of schedules.
 const NAMED: [&str; 7] = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"];
 
+/// What is read of a text. The error is the text of a validation error, which nobody tells apart.
+type Read<T> = Result<T, String>;
+
 /// A field: its least and greatest number, and the names of its numbers from the least on.
 struct Field {
     least: u64,
@@ -47,7 +50,7 @@ impl Field {
     }
 
     /// `*`, `1`, `1-5`, `*/2`, `1-5/2`.
-    fn range(&self, text: &str) -> Result<(), String> {
+    fn range(&self, text: &str) -> Read<()> {
         let mut parts = text.split('/');
         let bounds: Vec<&str> = parts.next().unwrap_or_default().split('-').collect();
         let (start, mut end) = match bounds[..] {
@@ -82,7 +85,7 @@ impl Field {
         }
     }
 
-    fn number(&self, text: &str) -> Result<u64, String> {
+    fn number(&self, text: &str) -> Read<u64> {
         let named = self.names.iter().position(|name| text.eq_ignore_ascii_case(name));
         match named {
             Some(place) => Ok(self.least + place as u64),
@@ -91,7 +94,7 @@ impl Field {
     }
 }
 
-fn number(text: &str) -> Result<u64, String> {
+fn number(text: &str) -> Read<u64> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     let failed = |why: &str| format!("failed to parse int from {text}: strconv.Atoi: parsing {text:?}: {why}");

@@ -7,7 +7,7 @@ use keelson_api::core::v1::ConfigMap;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_net::tls::unexpired;
-use keelson_server::server::HookContext;
+use keelson_server::server::{HookContext, HookError};
 
 use super::maker::{Maker, Wanted};
 use super::{MANAGER, Setting};
@@ -17,7 +17,7 @@ const NAME: &str = "extension-apiserver-authentication";
 /// What the keys about a proxy in front begin with.
 const PROXY: &str = "requestheader-";
 
-pub(super) async fn run(context: HookContext, setting: Rc<Setting>) -> Result<(), String> {
+pub(super) async fn run(context: HookContext, setting: Rc<Setting>) -> Result<(), HookError> {
     let now = context.backend.clock.now().unix_seconds();
     let data = data(&setting, now);
     if data.is_empty() {

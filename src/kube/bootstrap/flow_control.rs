@@ -11,10 +11,10 @@ use keelson_machinery::meta::v1::{DeleteOptions, ObjectMeta};
 use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::status::StatusError;
-use keelson_server::server::HookContext;
+use keelson_server::server::{HookContext, HookError};
 use tokio::sync::oneshot;
 
-use super::maker::{Maker, Wanted, read, retried};
+use super::maker::{DataError, Maker, Wanted, read, retried};
 use crate::flowcontrol::dangling::{self, FlowSchemaStatus};
 use crate::typed::typed;
 
@@ -27,7 +27,7 @@ const AUTOUPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
 const PERIOD: Duration = Duration::from_secs(60);
 
 /// Makes the objects, says so, and goes on looking after them.
-pub(super) async fn produce(context: HookContext, made: oneshot::Sender<()>) -> Result<(), String> {
+pub(super) async fn produce(context: HookContext, made: oneshot::Sender<()>) -> Result<(), HookError> {
     let wanted = wanted()?;
     let maker = Maker {
         context: &context,
@@ -49,17 +49,17 @@ pub(super) async fn produce(context: HookContext, made: oneshot::Sender<()>) -> 
 }
 
 /// Has the schemas say whether their levels are there, when these have been made, and from then on.
-pub(super) async fn consume(context: HookContext, made: oneshot::Receiver<()>) -> Result<(), String> {
+pub(super) async fn consume(context: HookContext, made: oneshot::Receiver<()>) -> Result<(), HookError> {
     // Where they could not be made, that hook says so.
     let _ = made.await;
     if !dangling::is_served(&context) {
         return Ok(());
     }
     retried(|| Box::pin(dangling::settle(&context))).await?;
-    context.run(FlowSchemaStatus).map_err(|error| error.to_string())
+    context.run(FlowSchemaStatus).map_err(HookError::from)
 }
 
-pub(super) fn wanted() -> Result<Vec<Wanted>, String> {
+pub(super) fn wanted() -> Result<Vec<Wanted>, DataError> {
     let (levels, schemas) = (
         read::<PriorityLevelConfiguration>(LEVEL_DATA)?,
         read::<FlowSchema>(SCHEMA_DATA)?,

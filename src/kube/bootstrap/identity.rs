@@ -10,7 +10,7 @@ use keelson_machinery::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::{MicroTime, Time};
 use keelson_registry::{Client, TypedObjects};
-use keelson_server::server::HookContext;
+use keelson_server::server::{HookContext, HookError};
 
 use super::MANAGER;
 use super::maker::{Maker, Wanted, leave};
@@ -29,7 +29,7 @@ const RENEWAL: Duration = Duration::from_secs(10);
 const COLLECTION: Duration = Duration::from_secs(3_600);
 
 /// Takes the place of a server of this name that was here before, and renews its lease from then on.
-pub(super) async fn run(context: HookContext) -> Result<(), String> {
+pub(super) async fn run(context: HookContext) -> Result<(), HookError> {
     let lease = Rc::new(Identity::new(&context)?);
     lease.remove().await;
     if let Err(error) = lease.make(&context).await {
@@ -53,7 +53,7 @@ pub(super) async fn run(context: HookContext) -> Result<(), String> {
 }
 
 /// Removes leases that nobody renews any more, again and again.
-pub(super) async fn collect(context: HookContext) -> Result<(), String> {
+pub(super) async fn collect(context: HookContext) -> Result<(), HookError> {
     let client = context.client(MANAGER);
     tokio::task::spawn_local(async move {
         loop {
@@ -78,11 +78,11 @@ struct Identity {
 }
 
 impl Identity {
-    fn new(context: &HookContext) -> Result<Identity, String> {
+    fn new(context: &HookContext) -> Result<Identity, StatusError> {
         let client = context.client(MANAGER);
         let name = server_id();
         Ok(Identity {
-            leases: client.of(NAMESPACE).map_err(|error| error.to_string())?,
+            leases: client.of(NAMESPACE)?,
             client,
             holder: format!("{name}_{}", context.backend.new_uid()),
             address: context.advertise.clone(),

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use futures_util::future::{LocalBoxFuture, try_join_all};
 use keelson_api::core::v1::Namespace;
+use keelson_machinery::decode::DecodeError;
 use keelson_machinery::json;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_registry::Objects;
-use keelson_server::server::HookContext;
+use keelson_server::server::{HookContext, HookError};
 
 /// How often the objects of a hook are tried before it fails, and the pause between.
 const ATTEMPTS: usize = 30;
@@ -41,7 +42,7 @@ pub struct Maker<'a> {
 
 impl Maker<'_> {
     /// Makes or reconciles all of these, side by side; tries again while the store cannot be written.
-    pub async fn make_all(&self, wanted: &[Wanted]) -> Result<(), String> {
+    pub async fn make_all(&self, wanted: &[Wanted]) -> Result<(), HookError> {
         retried(|| Box::pin(async { try_join_all(wanted.iter().map(|one| self.make(one))).await.map(drop) })).await
     }
 
@@ -125,26 +126,43 @@ pub fn there<T>(made: Result<T, StatusError>) -> Result<Option<T>, StatusError> 
 /// Does something until it works.
 pub async fn retried<'a>(
     mut attempt: impl FnMut() -> LocalBoxFuture<'a, Result<(), StatusError>>,
-) -> Result<(), String> {
+) -> Result<(), HookError> {
     let mut left = ATTEMPTS;
     loop {
         left -= 1;
         match attempt().await {
             Ok(()) => return Ok(()),
-            Err(error) if left == 0 => return Err(error.to_string()),
+            Err(error) if left == 0 => return Err(error.into()),
             Err(error) => tracing::warn!(%error, "an object of the system could not be made; it is tried again"),
         }
         tokio::time::sleep(PAUSE).await;
     }
 }
 
+/// A line of this crate's data that is no object.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("reading {line}: {error}")]
+pub struct DataError {
+    line: String,
+    error: DecodeError,
+}
+
+impl From<DataError> for HookError {
+    fn from(error: DataError) -> HookError {
+        HookError::other(error)
+    }
+}
+
 /// Objects from data of this crate: one a line, as JSON.
-pub fn read<T: Object + Default>(lines: &str) -> Result<Vec<T>, String> {
+pub fn read<T: Object + Default>(lines: &str) -> Result<Vec<T>, DataError> {
     let object = |line: &str| {
         let mut object = T::default();
         match json::read(line.as_bytes(), &mut object) {
             Ok(_) => Ok(object),
-            Err(error) => Err(format!("reading {line}: {error}")),
+            Err(error) => Err(DataError {
+                line: line.to_owned(),
+                error,
+            }),
         }
     };
     lines.lines().map(object).collect()

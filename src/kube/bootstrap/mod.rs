@@ -23,12 +23,13 @@ use std::rc::Rc;
 
 use futures_util::future::LocalBoxFuture;
 use keelson_access::authn::request_header::IdentityHeaders;
-use keelson_server::server::{Hook, HookContext};
+use keelson_server::server::{Hook, HookContext, HookError};
 use tokio::sync::oneshot;
 
 use crate::ServiceOptions;
 
 pub use endpoints::EndpointReconciler;
+pub use maker::DataError;
 pub use roles::node_rules;
 
 /// The manager of what the server makes, in `managedFields`.
@@ -132,7 +133,7 @@ pub(crate) fn default_roles() -> Hook {
     hook("rbac/bootstrap-roles", roles::run)
 }
 
-fn hook<F: Future<Output = Result<(), String>> + 'static>(
+fn hook<F: Future<Output = Result<(), HookError>> + 'static>(
     name: &'static str,
     run: impl FnOnce(HookContext) -> F + 'static,
 ) -> Hook {

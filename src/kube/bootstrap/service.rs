@@ -7,7 +7,7 @@ use std::time::Duration;
 use keelson_api::core::v1::{Namespace, Service, ServicePort, ServiceSpec};
 use keelson_machinery::intstr::IntOrString;
 use keelson_machinery::meta::v1::ObjectMeta;
-use keelson_server::server::HookContext;
+use keelson_server::server::{HookContext, HookError};
 use tokio::sync::oneshot;
 
 use super::endpoints::{EndpointReconciler, Reconciler};
@@ -27,11 +27,13 @@ pub(super) async fn run(
     context: HookContext,
     setting: Rc<Setting>,
     range_made: oneshot::Receiver<()>,
-) -> Result<(), String> {
-    let address: SocketAddr = context
-        .advertise
-        .parse()
-        .map_err(|_| format!("{} is no address that a service can lead to", context.advertise))?;
+) -> Result<(), HookError> {
+    let address: SocketAddr = context.advertise.parse().map_err(|_| {
+        HookError::Other(format!(
+            "{} is no address that a service can lead to",
+            context.advertise
+        ))
+    })?;
     if address.ip().is_loopback() {
         tracing::warn!(%address, "No other machine can reach this address: the service of this server leads nowhere");
     } else {
@@ -52,9 +54,9 @@ pub(super) async fn run(
 }
 
 /// Adds this server to the endpoints, keeps it there, and takes it out when it ends.
-async fn keep_endpoints(context: &HookContext, kind: EndpointReconciler, address: SocketAddr) -> Result<(), String> {
+async fn keep_endpoints(context: &HookContext, kind: EndpointReconciler, address: SocketAddr) -> Result<(), HookError> {
     make_namespace(context).await?;
-    let reconciler = || Reconciler::new(context, MANAGER, kind, address).map_err(|error| error.to_string());
+    let reconciler = || Reconciler::new(context, MANAGER, kind, address);
     let (first, at_end) = (reconciler()?, reconciler()?);
     retried(|| Box::pin(first.reconcile())).await?;
     let keeping = tokio::task::spawn_local(async move {
@@ -76,7 +78,7 @@ async fn keep_endpoints(context: &HookContext, kind: EndpointReconciler, address
 }
 
 /// The namespace may not have been made yet.
-async fn make_namespace(context: &HookContext) -> Result<(), String> {
+async fn make_namespace(context: &HookContext) -> Result<(), HookError> {
     let namespace = Wanted {
         group: "",
         plural: "namespaces",

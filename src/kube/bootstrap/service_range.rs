@@ -7,7 +7,7 @@ use keelson_api::networking_k8s_io::v1::{ServiceCIDR, ServiceCIDRSpec};
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
-use keelson_server::server::HookContext;
+use keelson_server::server::{HookContext, HookError};
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -24,7 +24,11 @@ const CONTROLLER: &str = "kubernetes-service-cidr-controller";
 const PERIOD: Duration = Duration::from_secs(10);
 
 /// Makes it, says so, and goes on looking after it.
-pub(super) async fn run(context: HookContext, setting: Rc<Setting>, made: oneshot::Sender<()>) -> Result<(), String> {
+pub(super) async fn run(
+    context: HookContext,
+    setting: Rc<Setting>,
+    made: oneshot::Sender<()>,
+) -> Result<(), HookError> {
     let wanted = Wanted {
         group: GROUP,
         plural: PLURAL,

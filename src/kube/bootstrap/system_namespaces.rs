@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use keelson_api::core::v1::Namespace;
 use keelson_machinery::meta::v1::ObjectMeta;
-use keelson_server::server::HookContext;
+use keelson_server::server::{HookContext, HookError};
 
 use super::MANAGER;
 use super::maker::{Maker, Wanted, leave};
@@ -15,7 +15,7 @@ pub(super) const NAMES: [&str; 4] = ["default", "kube-system", "kube-public", "k
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Makes the namespaces that are absent when the server starts, and looks after them from then on.
-pub(super) async fn run(context: HookContext) -> Result<(), String> {
+pub(super) async fn run(context: HookContext) -> Result<(), HookError> {
     make_absent(&context).await?;
     tokio::task::spawn_local(keep(context));
     Ok(())
@@ -31,7 +31,7 @@ async fn keep(context: HookContext) {
     }
 }
 
-pub(super) async fn make_absent(context: &HookContext) -> Result<(), String> {
+pub(super) async fn make_absent(context: &HookContext) -> Result<(), HookError> {
     let wanted = NAMES.map(|name| Wanted {
         group: "",
         plural: "namespaces",

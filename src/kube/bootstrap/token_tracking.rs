@@ -2,14 +2,14 @@
 
 use keelson_api::core::v1::ConfigMap;
 use keelson_machinery::meta::v1::ObjectMeta;
-use keelson_server::server::HookContext;
+use keelson_server::server::{HookContext, HookError};
 
 use super::MANAGER;
 use super::maker::{Maker, Wanted, leave};
 
 const NAME: &str = "kube-apiserver-legacy-service-account-token-tracking";
 
-pub(super) async fn run(context: HookContext) -> Result<(), String> {
+pub(super) async fn run(context: HookContext) -> Result<(), HookError> {
     // `2026-11-21T…`
     let today = context.backend.clock.now().to_string().chars().take(10).collect();
     let map = ConfigMap {

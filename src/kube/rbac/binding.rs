@@ -112,7 +112,7 @@ async fn confirm(
     };
     let name = &new.meta().name;
     held.confirm_held(&context.user, namespace, &rules, plural)
-        .map_err(|why| StatusError::forbidden(GROUP, plural, name, why))
+        .map_err(|escalation| StatusError::forbidden(GROUP, plural, name, escalation.to_string()))
 }
 
 /// Defaults in code of role bindings.

@@ -90,7 +90,7 @@ async fn confirm(
     let forbidden = |why: String| StatusError::forbidden(GROUP, plural, name, why);
     let held = roles(context)?;
     held.confirm_held(&context.user, &context.namespace, &to_rules(rules), plural)
-        .map_err(forbidden)?;
+        .map_err(|escalation| forbidden(escalation.to_string()))?;
     let everything = || held.confirm_held(&context.user, &context.namespace, &full_authority(), plural);
     if aggregates && everything().is_err() {
         return Err(forbidden(

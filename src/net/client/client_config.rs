@@ -95,8 +95,8 @@ fn clean(url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Located;
     use super::super::stub::{Reply, Stub};
+    use super::super::{Located, ServiceError};
     use super::*;
 
     /// One service, at this port of this machine.
@@ -106,7 +106,7 @@ mod tests {
         fn locate<'a>(&'a self, service: &'a ServicePort) -> Located<'a> {
             Box::pin(std::future::ready(match service.name.as_str() {
                 "stub" => Ok(("127.0.0.1".to_owned(), self.0)),
-                other => Err(format!("service {other:?} not found")),
+                other => Err(ServiceError::NotFound(other.to_owned())),
             }))
         }
     }

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use super::proxy::Proxy;
-use super::service::{Route, ServicePort, Services};
+use super::service::{Route, ServiceError, ServicePort, Services};
 use super::stream::Stream;
 
 /// How long a connection may take to come about, whatever else is allowed.
@@ -71,11 +71,11 @@ pub enum DialError {
         reason: String,
     },
     /// A service that is nowhere.
-    #[error("{0}")]
-    Service(String),
+    #[error(transparent)]
+    Service(#[from] ServiceError),
 }
 
-/// Says why an address must not be connected to.
+/// Says why an address must not be connected to: a text for people, the reason of [`DialError::Forbidden`].
 type Permit = dyn Fn(IpAddr) -> Result<(), String> + Send + Sync;
 
 /// Opens connections. A name is resolved once for each of them; what is checked is what is connected to, so that a name
@@ -141,7 +141,7 @@ impl Dialer {
     /// What Go says about it: `dial tcp 127.0.0.1:1: connect: connection refused`.
     pub async fn connect(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, DialError> {
         let located = match &self.route {
-            Some(route) => route.locate(host, port).await.map_err(DialError::Service)?,
+            Some(route) => route.locate(host, port).await?,
             None => None,
         };
         let (host, port) = located.as_ref().map_or((host, port), |(host, port)| (host, *port));

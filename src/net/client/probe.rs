@@ -2,18 +2,35 @@
 
 use std::time::Duration;
 
-use super::{Call, Client, ClientSettings, ClientTls};
+use super::{Call, CallError, Client, ClientSettings, ClientTls, TlsConfigError};
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = 4096;
 
-/// What `/healthz` of the component at this port of this machine says; `Ok` if it is well. Both texts are for people.
+/// Why a component is not known to be well.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// It can't be asked.
+    #[error(transparent)]
+    Tls(#[from] TlsConfigError),
+    /// It does not answer.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// It is not well; what it says, for people.
+    #[error("{0}")]
+    Ill(String),
+}
+
+/// What `/healthz` of the component at this port of this machine says; a text for people.
 ///
 /// The neighbours make their own certificates, so that there is nothing to check these with, and nothing that is told
 /// to them or believed of them but this.
-pub async fn health(port: u16) -> Result<String, String> {
+///
+/// # Errors
+/// It is not well, or does not answer.
+pub async fn health(port: u16) -> Result<String, ProbeError> {
     let client = Client::new(ClientSettings {
         tls: ClientTls {
             insecure: true,
@@ -23,11 +40,14 @@ pub async fn health(port: u16) -> Result<String, String> {
         max_answer_bytes: MAX_ANSWER_BYTES,
         ..ClientSettings::default()
     });
-    let client = client.map_err(|error| error.to_string())?;
+    let client = client?;
     let call = Call::get(format!("https://127.0.0.1:{port}/healthz"));
-    let answer = client.call(&call).await.map_err(|error| error.to_string())?;
+    let answer = client.call(&call).await?;
     let text = String::from_utf8_lossy(&answer.body).into_owned();
-    if answer.status == 200 { Ok(text) } else { Err(text) }
+    match answer.status {
+        200 => Ok(text),
+        _ => Err(ProbeError::Ill(text)),
+    }
 }
 
 #[cfg(test)]
@@ -40,7 +60,7 @@ mod tests {
         let well = Stub::https(|_| Reply::new(200, "ok")).await;
         assert_eq!(health(well.port()).await.as_deref(), Ok("ok"));
         let ill = Stub::https(|_| Reply::new(500, "bad")).await;
-        assert_eq!(health(ill.port()).await, Err("bad".to_owned()));
+        assert_eq!(health(ill.port()).await, Err(ProbeError::Ill("bad".to_owned())));
     }
 
     #[tokio::test]
@@ -48,7 +68,7 @@ mod tests {
         // The port of a listener that is gone: nobody else has it.
         let port = super::super::stub::vacant_port();
         assert_eq!(
-            health(port).await.unwrap_err(),
+            health(port).await.unwrap_err().to_string(),
             format!("Get \"https://127.0.0.1:{port}/healthz\": dial tcp 127.0.0.1:{port}: connect: connection refused")
         );
     }

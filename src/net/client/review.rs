@@ -12,31 +12,56 @@ use super::Answer;
 const GO_TYPE: &str =
     "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
 
+/// Why an answer is no document of the kind that was asked for, in Go's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// Nothing was answered.
+    #[error("0-length response with status code: {status} and content type: {content_type}")]
+    Empty {
+        /// Of HTTP.
+        status: u16,
+        /// As the header has it.
+        content_type: String,
+    },
+    /// JSON that ends too early.
+    #[error("couldn't get version/kind; json parse error: unexpected end of JSON input")]
+    End,
+    /// A value of this type, not an object.
+    #[error("couldn't get version/kind; json parse error: json: cannot unmarshal {0} into Go value of type {GO_TYPE}")]
+    Type(&'static str),
+    /// An object of another kind.
+    #[error("converting ({given}) to ({wanted}): unknown conversion")]
+    Kind {
+        /// `v1.Pod`.
+        given: String,
+        /// `v1.TokenReview`.
+        wanted: String,
+    },
+}
+
 /// The object that a successful answer holds. One that does not say of which version or kind it is, is of the expected.
 ///
 /// # Errors
 /// Nothing was answered, it is no object, or one of another kind: `converting (v1.Pod) to (v1.TokenReview): …`.
-pub fn document(answer: &Answer, group: &str, version: &str, kind: &str) -> Result<Map<String, Value>, String> {
+pub fn document(answer: &Answer, group: &str, version: &str, kind: &str) -> Result<Map<String, Value>, DocumentError> {
     if answer.body.is_empty() {
         let given = answer.headers.get(CONTENT_TYPE);
         let given = given.and_then(|given| given.to_str().ok()).unwrap_or_default();
-        let code = answer.status;
-        return Err(format!(
-            "0-length response with status code: {code} and content type: {given}"
-        ));
+        return Err(DocumentError::Empty {
+            status: answer.status,
+            content_type: given.to_owned(),
+        });
     }
-    let unreadable = |why: String| format!("couldn't get version/kind; json parse error: {why}");
-    let wrong_type = |what: &str| unreadable(format!("json: cannot unmarshal {what} into Go value of type {GO_TYPE}"));
     let object = match serde_json::from_slice::<Value>(&answer.body) {
         Ok(Value::Object(object)) => object,
         Ok(Value::Null) => Map::new(),
-        Ok(Value::Array(_)) => return Err(wrong_type("array")),
-        Ok(Value::Number(_)) => return Err(wrong_type("number")),
-        Ok(Value::Bool(_)) => return Err(wrong_type("bool")),
-        Ok(Value::String(_)) => return Err(wrong_type("string")),
-        Err(error) if error.is_eof() => return Err(unreadable("unexpected end of JSON input".to_owned())),
+        Ok(Value::Array(_)) => return Err(DocumentError::Type("array")),
+        Ok(Value::Number(_)) => return Err(DocumentError::Type("number")),
+        Ok(Value::Bool(_)) => return Err(DocumentError::Type("bool")),
+        Ok(Value::String(_)) => return Err(DocumentError::Type("string")),
+        Err(error) if error.is_eof() => return Err(DocumentError::End),
         // Anything else is a text in YAML.
-        Err(_) => return Err(wrong_type("string")),
+        Err(_) => return Err(DocumentError::Type("string")),
     };
     let given = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     check_kind(given("apiVersion"), given("kind"), (group, version, kind))?;
@@ -52,7 +77,7 @@ pub fn members<'a>(
     group: &str,
     version: &str,
     kind: &str,
-) -> Result<BTreeMap<String, &'a RawValue>, String> {
+) -> Result<BTreeMap<String, &'a RawValue>, DocumentError> {
     let Ok(members) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(&answer.body) else {
         return document(answer, group, version, kind).map(|_| BTreeMap::new());
     };
@@ -64,15 +89,16 @@ pub fn members<'a>(
     Ok(members)
 }
 
-fn check_kind(api_version: &str, given: &str, (group, version, kind): (&str, &str, &str)) -> Result<(), String> {
+fn check_kind(api_version: &str, given: &str, (group, version, kind): (&str, &str, &str)) -> Result<(), DocumentError> {
     let expected = format!("{group}/{version}");
     if (api_version.is_empty() || api_version == expected) && (given.is_empty() || given == kind) {
         return Ok(());
     }
     let shown = api_version.rsplit('/').next().unwrap_or_default();
-    Err(format!(
-        "converting ({shown}.{given}) to ({version}.{kind}): unknown conversion"
-    ))
+    Err(DocumentError::Kind {
+        given: format!("{shown}.{given}"),
+        wanted: format!("{version}.{kind}"),
+    })
 }
 
 #[cfg(test)]
@@ -112,7 +138,7 @@ mod tests {
                 "converting (v1.Pod) to (v1.Review): unknown conversion",
             ),
         ] {
-            let error = read(body).unwrap_err();
+            let error = read(body).unwrap_err().to_string();
             assert!(error.contains(want), "{body}: {error}");
         }
     }

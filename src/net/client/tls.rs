@@ -85,7 +85,7 @@ impl Connector {
         let server_name = tls.server_name.as_deref().map(server_name).transpose();
         Ok(Connector {
             connector: TlsConnector::from(Arc::new(config)),
-            server_name: server_name.map_err(TlsConfigError::ServerName)?,
+            server_name: server_name?,
         })
     }
 
@@ -93,7 +93,7 @@ impl Connector {
     pub async fn connect<S: Stream>(&self, host: &str, stream: S) -> Result<TlsStream<S>, Fault> {
         let name = match &self.server_name {
             Some(name) => name.clone(),
-            None => server_name(host).map_err(|host| Fault::Tls(format!("{host:?} is no name of a server")))?,
+            None => server_name(host).map_err(|_| Fault::Tls(format!("{host:?} is no name of a server")))?,
         };
         self.connector.connect(name, stream).await.map_err(|error| {
             if let Some(error) = innermost::<Error>(&error) {
@@ -108,8 +108,8 @@ impl Connector {
     }
 }
 
-fn server_name(host: &str) -> Result<ServerName<'static>, String> {
-    ServerName::try_from(host.to_owned()).map_err(|_| host.to_owned())
+fn server_name(name: &str) -> Result<ServerName<'static>, TlsConfigError> {
+    ServerName::try_from(name.to_owned()).map_err(|_| TlsConfigError::ServerName(name.to_owned()))
 }
 
 /// The roots, and their certificates as they are.

@@ -1,5 +1,6 @@
 //! Codecs of kinds: between stored bytes and objects of the hub version, between hub and served versions.
 
+use keelson_machinery::decode::DecodeError;
 use keelson_machinery::defaults;
 use keelson_machinery::field::{FieldError, Path};
 use keelson_machinery::json;
@@ -113,7 +114,7 @@ impl Resource {
         };
         let (kind, stored) = self
             .decode_stored(&value)
-            .map_err(|reason| self.corrupt(entry, &reason))?;
+            .map_err(|error| self.corrupt(entry, &error.to_string()))?;
         let mut hub = self
             .converted_now(stored, kind, &self.hub)
             .map_err(|error| match &self.conversion {
@@ -225,27 +226,27 @@ impl Resource {
     }
 
     /// A stored object in the version that it is stored in, with the defaults of that.
-    pub(super) fn decode_stored(&self, value: &[u8]) -> Result<(&KindRef, Box<dyn Object>), String> {
+    pub(super) fn decode_stored(&self, value: &[u8]) -> Result<(&KindRef, Box<dyn Object>), StoredError> {
         if value.starts_with(b"{") || protobuf::has_envelope(value) {
             return self.decode_form(value);
         }
-        let json = yaml::to_json(value).map_err(|e| e.to_string())?;
+        let json = yaml::to_json(value)?;
         self.decode_form(&json)
     }
 
     /// Of JSON or protobuf.
-    fn decode_form(&self, value: &[u8]) -> Result<(&KindRef, Box<dyn Object>), String> {
+    fn decode_form(&self, value: &[u8]) -> Result<(&KindRef, Box<dyn Object>), StoredError> {
         let (kind, mut object) = if value.starts_with(b"{") {
-            let meta = json::type_meta(value).map_err(|e| e.to_string())?;
+            let meta = json::type_meta(value)?;
             let kind = self.stored_kind(&meta.api_version, &meta.kind)?;
             let mut object = kind.new_object();
-            json::read(value, object.as_reflect_mut()).map_err(|e| e.to_string())?;
+            json::read(value, object.as_reflect_mut())?;
             (kind, object)
         } else {
-            let unknown = protobuf::decode_envelope(value).map_err(|e| e.to_string())?;
+            let unknown = protobuf::decode_envelope(value)?;
             let kind = self.stored_kind(&unknown.api_version, &unknown.kind)?;
             let mut object = kind.new_object();
-            protobuf::read_message(unknown.raw, object.as_reflect_mut()).map_err(|e| e.to_string())?;
+            protobuf::read_message(unknown.raw, object.as_reflect_mut())?;
             (kind, object)
         };
         self.apply_defaults(kind, &mut *object);
@@ -253,12 +254,25 @@ impl Resource {
     }
 
     /// The version that a stored object names.
-    fn stored_kind(&self, api_version: &str, name: &str) -> Result<&KindRef, String> {
+    fn stored_kind(&self, api_version: &str, name: &str) -> Result<&KindRef, StoredError> {
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         let is = |k: &&KindRef| k.group == group && k.version == version && k.kind == name;
         let found = self.versions.iter().find(is);
-        found.ok_or_else(|| format!("no kind {name:?} is registered for version {api_version:?}"))
+        found.ok_or_else(|| StoredError::Unregistered {
+            kind: name.to_owned(),
+            version: api_version.to_owned(),
+        })
     }
+}
+
+/// Why stored bytes are no object of their resource.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StoredError {
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// They name a version or kind that the resource does not have.
+    #[error("no kind {kind:?} is registered for version {version:?}")]
+    Unregistered { kind: String, version: String },
 }
 
 /// A client's object that the hub version has no form for.

@@ -89,7 +89,7 @@ impl Resource {
                     }
                     return self.as_read(object, Part::Main).await.map(Ok);
                 }
-                Err(name) => taken = name,
+                Err(Taken(name)) => taken = name,
             }
         }
         Ok(Err(Taken(taken)))
@@ -178,18 +178,22 @@ impl Resource {
         self.verdict(object, errors)
     }
 
-    /// Writes a new object. The inner error is the name that exists already; no revision for a dry run.
+    /// Writes a new object; no revision for a dry run.
     async fn insert(
         &self,
         target: &Target<'_>,
         object: &mut dyn Object,
-    ) -> Result<Result<Option<Revision>, String>, StatusError> {
+    ) -> Result<Result<Option<Revision>, Taken>, StatusError> {
         let name = object.meta().name.clone();
         let key = self.key(&object.meta().namespace, &name)?;
         let value = self.encode(object).await?;
         if target.context.dry_run {
             let got = self.backend.store.get(&key).await.map_err(|e| self.store_error(e))?;
-            return Ok(if got.entry.is_some() { Err(name) } else { Ok(None) });
+            return Ok(if got.entry.is_some() {
+                Err(Taken(name))
+            } else {
+                Ok(None)
+            });
         }
         let value = self.seal(&key, &value)?;
         let writing = target.reserved.writing();
@@ -204,7 +208,7 @@ impl Resource {
                 self.index_written(&key, revision, object);
                 Ok(Ok(Some(revision)))
             }
-            Attempt::Overtaken(_) => Ok(Err(name)),
+            Attempt::Overtaken(_) => Ok(Err(Taken(name))),
             Attempt::Uncertain(error) => Err(error),
         }
     }

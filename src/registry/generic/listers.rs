@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Weak};
 
 use keelson_access::flowcontrol::work::Collection;
-use keelson_access::lister::{Feed, Getter, Got, Listers, Place};
+use keelson_access::lister::{Feed, Getter, GetterError, Got, Listers, Place};
 use keelson_machinery::object::Object;
 use keelson_storage::Store;
 use keelson_storage::encryption::ForResource;
@@ -82,19 +82,19 @@ struct ResourceGetter {
 }
 
 impl ResourceGetter {
-    async fn find(&self, namespace: &str, name: &str) -> Result<Option<Box<dyn Object>>, String> {
+    async fn find(&self, namespace: &str, name: &str) -> Result<Option<Box<dyn Object>>, GetterError> {
         let resource = &self.resource;
-        let key = resource.key(namespace, name).map_err(|e| e.to_string())?;
+        let key = resource.key(namespace, name).map_err(GetterError::of)?;
         let held = resource.backend.store.held(&resource.key_prefix);
         if let Some(entry) = held.and_then(|held| held.get(&key)) {
-            resource.prepare(&entry).await.map_err(|e| e.to_string())?;
-            return resource.decode(&entry).map(Some).map_err(|e| e.to_string());
+            resource.prepare(&entry).await.map_err(GetterError::of)?;
+            return resource.decode(&entry).map(Some).map_err(GetterError::of);
         }
-        let found = resource.find(namespace, name).await.map_err(|e| e.to_string())?;
+        let found = resource.find(namespace, name).await.map_err(GetterError::of)?;
         Ok(found.map(|stored| stored.object))
     }
 
-    async fn set_label(&self, place: &Place, label: &str, value: &str, manager: &str) -> Result<(), String> {
+    async fn set_label(&self, place: &Place, label: &str, value: &str, manager: &str) -> Result<(), GetterError> {
         let Some(verbs) = self.verbs.upgrade() else {
             return Ok(());
         };
@@ -110,7 +110,7 @@ impl ResourceGetter {
             Ok(object)
         };
         let updated = objects.update(&place.name, &mut updater).await;
-        updated.map(drop).map_err(|error| error.to_string())
+        updated.map(drop).map_err(GetterError::of)
     }
 }
 

@@ -80,7 +80,7 @@ pub use lister::{Lister, TypedLister};
 pub use listers::{Held, ServerListers};
 pub use outcome::{Answer, Outcome};
 pub use placement::{Media, Placement, StoreOverride};
-pub use read::{Stored, parse_revision};
+pub use read::{RevisionError, Stored, parse_revision};
 pub use record::{Record, Recorded, Replaced};
 #[cfg(test)]
 pub(crate) use reflector::Reflector;

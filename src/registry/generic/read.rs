@@ -31,16 +31,29 @@ fn unfit_for_path(name: &str) -> Option<String> {
     Some(format!("may not contain '{bad}'"))
 }
 
-/// A resource version as clients write it; "" and zero are none. The error is Go's.
-pub fn parse_revision(text: &str) -> Result<Option<Revision>, String> {
+/// A text that is no resource version, in Go's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RevisionError {
+    /// No number.
+    #[error("strconv.ParseUint: parsing {}: invalid syntax", quote(.0))]
+    Syntax(String),
+    /// A number that 64 bits don't hold.
+    #[error("strconv.ParseUint: parsing {}: value out of range", quote(.0))]
+    Range(String),
+}
+
+/// A resource version as clients write it; "" and zero are none.
+///
+/// # Errors
+/// It is no number of 64 bits.
+pub fn parse_revision(text: &str) -> Result<Option<Revision>, RevisionError> {
     if text.is_empty() {
         return Ok(None);
     }
-    let failed = |why: &str| format!("strconv.ParseUint: parsing {}: {why}", quote(text));
     if !text.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(failed("invalid syntax"));
+        return Err(RevisionError::Syntax(text.to_owned()));
     }
-    let number: u64 = text.parse().map_err(|_| failed("value out of range"))?;
+    let number: u64 = text.parse().map_err(|_| RevisionError::Range(text.to_owned()))?;
     Ok((number > 0).then_some(Revision(number)))
 }
 

@@ -11,6 +11,7 @@ use keelson_machinery::{json, protobuf, yaml};
 use keelson_storage::{Entry, Expect, ListOptions, Revision, StoreError, Write, Written};
 
 use super::Resource;
+use super::codec::StoredError;
 use super::encryption::unreadable;
 use super::write::MAX_LEASES;
 
@@ -153,9 +154,9 @@ impl<T: Kind + Reflect + Default> Record<T> {
         self.resource.prepare(&entry).await?;
         let stored = self.resource.plain_value(&entry);
         let stored = stored.map_err(|error| unreadable(&entry, &error))?;
-        let value = decode(&stored).map_err(|reason| {
+        let value = decode(&stored).map_err(|error| {
             let key = &*entry.key;
-            StatusError::internal_error(format!("unable to decode {key}: {reason}"))
+            StatusError::internal_error(format!("unable to decode {key}: {error}"))
         })?;
         let revision = entry.mod_revision;
         Ok(Some(Recorded { value, revision }))
@@ -166,16 +167,16 @@ fn expected<T>(there: Option<&Recorded<T>>) -> Expect {
     there.map_or(Expect::Absent, |recorded| Expect::Revision(recorded.revision))
 }
 
-fn decode<T: Reflect + Default>(stored: &[u8]) -> Result<T, String> {
+fn decode<T: Reflect + Default>(stored: &[u8]) -> Result<T, StoredError> {
     let mut value = T::default();
     if protobuf::has_envelope(stored) {
-        let unknown = protobuf::decode_envelope(stored).map_err(|e| e.to_string())?;
-        protobuf::read_message(unknown.raw, &mut value).map_err(|e| e.to_string())?;
+        let unknown = protobuf::decode_envelope(stored)?;
+        protobuf::read_message(unknown.raw, &mut value)?;
     } else if stored.starts_with(b"{") {
-        json::read(stored, &mut value).map_err(|e| e.to_string())?;
+        json::read(stored, &mut value)?;
     } else {
-        let text = yaml::to_json(stored).map_err(|e| e.to_string())?;
-        json::read(&text, &mut value).map_err(|e| e.to_string())?;
+        let text = yaml::to_json(stored)?;
+        json::read(&text, &mut value)?;
     }
     Ok(value)
 }

@@ -1,7 +1,9 @@
 //! Aggregated discovery: all groups in one document, joined from a piece for each version, which is made once.
 
+use std::io;
 use std::sync::Arc;
 
+use keelson_machinery::decode::DecodeError;
 use keelson_machinery::meta::v1::APIGroupDiscoveryList;
 use keelson_machinery::protobuf;
 use serde_json::{Value, json};
@@ -29,6 +31,16 @@ pub(super) struct Aggregated {
     versions: Kept<u64, Pieces>,
 }
 
+/// Why a document can't be made.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PieceError {
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// It can't be compressed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
 /// What both forms have of a version.
 struct Pieces {
     json: Piece,
@@ -46,7 +58,7 @@ impl Aggregated {
         }
     }
 
-    pub(super) fn json(&self, served: &Served) -> Result<Arc<Document>, String> {
+    pub(super) fn json(&self, served: &Served) -> Result<Arc<Document>, PieceError> {
         self.json.get(served.generation, || {
             let document = self.join_json(served);
             let groups = self.groups(served).flat_map(|group| &group.versions);
@@ -56,7 +68,7 @@ impl Aggregated {
     }
 
     /// The tag is that of the JSON form.
-    pub(super) fn protobuf(&self, served: &Served, json: &Document) -> Result<Arc<Document>, String> {
+    pub(super) fn protobuf(&self, served: &Served, json: &Document) -> Result<Arc<Document>, PieceError> {
         let make = || Ok(self.join_protobuf(served)?.encoding_of(json.hash()));
         self.protobuf.get(served.generation, make)
     }
@@ -78,7 +90,7 @@ impl Aggregated {
         }
     }
 
-    fn join_json(&self, served: &Served) -> Result<Document, String> {
+    fn join_json(&self, served: &Served) -> Result<Document, PieceError> {
         let mut out = Joining::new();
         let head = format!("{{\"kind\":\"{KIND}\",\"apiVersion\":\"{API_VERSION}\",\"metadata\":{{}},\"items\":[");
         out.bytes(head.as_bytes());
@@ -98,7 +110,7 @@ impl Aggregated {
         Ok(out.finish(JSON))
     }
 
-    fn join_protobuf(&self, served: &Served) -> Result<Document, String> {
+    fn join_protobuf(&self, served: &Served) -> Result<Document, PieceError> {
         let mut groups = Vec::new();
         let mut length = 0;
         let list = encoded(&json!({"metadata": {}, "items": []}))?;
@@ -128,7 +140,7 @@ impl Aggregated {
         Ok(out.finish(PROTOBUF))
     }
 
-    fn pieces(&self, version: &ServedVersion) -> Result<Arc<Pieces>, String> {
+    fn pieces(&self, version: &ServedVersion) -> Result<Arc<Pieces>, PieceError> {
         self.versions.get(version.generation, || {
             let value = aggregated_version(version);
             let list = encoded(&json!({"metadata": {}, "items": [{"metadata": {}, "versions": [&value]}]}))?;
@@ -136,17 +148,16 @@ impl Aggregated {
             let encoded = protobuf::field(group, MEMBERS).unwrap_or_default();
             let mut member = Vec::new();
             protobuf::write_tag_bytes(MEMBERS, encoded, &mut member);
-            let piece = |bytes: &[u8]| Piece::new(bytes).map_err(|e| e.to_string());
             Ok(Pieces {
-                json: piece(value.to_string().as_bytes())?,
-                protobuf: piece(&member)?,
+                json: Piece::new(value.to_string().as_bytes())?,
+                protobuf: Piece::new(&member)?,
             })
         })
     }
 }
 
 /// A list in protobuf, without its envelope.
-fn encoded(value: &Value) -> Result<Vec<u8>, String> {
+fn encoded(value: &Value) -> Result<Vec<u8>, DecodeError> {
     let (mut list, mut out) = (APIGroupDiscoveryList::default(), Vec::new());
     read(value, &mut list)?;
     protobuf::write_message(&list, &mut out);

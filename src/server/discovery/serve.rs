@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, USER_AGENT, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use keelson_machinery::decode::DecodeError;
 use keelson_machinery::meta::v1::{APIGroup, APIGroupList, APIVersions};
 use keelson_machinery::object::Kind;
 use keelson_machinery::status::StatusError;
@@ -211,7 +212,7 @@ fn format(clause: &Clause<'_>) -> Option<Format> {
 }
 
 /// A document that is made anew for each request.
-fn plain(ask: Ask<'_>, value: &Value, protobuf: impl FnOnce() -> Result<Vec<u8>, String>) -> Answer {
+fn plain(ask: Ask<'_>, value: &Value, protobuf: impl FnOnce() -> Result<Vec<u8>, DecodeError>) -> Answer {
     let accepted = negotiate(ask.accept(), Offer::Plain)?;
     let text = || value.to_string().into_bytes();
     let body = match accepted.format {
@@ -224,13 +225,12 @@ fn plain(ask: Ask<'_>, value: &Value, protobuf: impl FnOnce() -> Result<Vec<u8>,
 }
 
 /// The protobuf form of `value`; `object` is an empty object of its kind.
-fn encoded(value: &Value, object: &mut dyn Kind) -> Result<Vec<u8>, String> {
+fn encoded(value: &Value, object: &mut dyn Kind) -> Result<Vec<u8>, DecodeError> {
     read(value, object)?;
     Ok(protobuf::encode(object))
 }
 
-pub(super) fn read(value: &Value, object: &mut dyn Kind) -> Result<(), String> {
+pub(super) fn read(value: &Value, object: &mut dyn Kind) -> Result<(), DecodeError> {
     let text = value.to_string();
-    json::read(text.as_bytes(), object.as_reflect_mut()).map_err(|e| e.to_string())?;
-    Ok(())
+    json::read(text.as_bytes(), object.as_reflect_mut()).map(drop)
 }

@@ -251,6 +251,20 @@ impl Body<'_> {
     }
 }
 
+/// Why what a patch has made is no object of its kind, in kube-apiserver's words.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DocumentFault {
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    TypeMeta(DecodeError),
+    /// It says that it is of another type.
+    #[error("{0}")]
+    Type(String),
+    #[error("Object 'Kind' is missing in '{0}'")]
+    NoKind(String),
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+}
+
 /// How the type that a document names differs from the one that is wanted, with the reason for the client.
 pub(super) enum TypeFault {
     /// `apiVersion` has too many parts.

@@ -9,6 +9,7 @@ use std::time::Instant;
 use actix_web::body::{BodySize, MessageBody};
 use bytes::{Bytes, BytesMut};
 use keelson_base::cooperative::Slices;
+use keelson_machinery::status::StatusError;
 use keelson_registry::cache::Items;
 use keelson_storage::Entry;
 
@@ -20,9 +21,22 @@ const ROOM: usize = 16 * 1024;
 const ENTRIES_PER_LOOK: usize = 4;
 const BYTES_PER_LOOK: usize = 16 * 1024;
 
+/// An object of a list that can't be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{key}: {error}")]
+pub struct ItemError {
+    /// The key of its entry.
+    key: String,
+    error: StatusError,
+}
+
 /// Writes entries.
 pub trait Write {
-    fn item(&mut self, entry: &Entry, first: bool, out: &mut BytesMut) -> Result<(), String>;
+    /// Writes one.
+    ///
+    /// # Errors
+    /// It can't be decoded or converted.
+    fn item(&mut self, entry: &Entry, first: bool, out: &mut BytesMut) -> Result<(), StatusError>;
     /// What follows the last entry. `none`: there was no entry.
     fn end(&mut self, none: bool, out: &mut BytesMut);
 }
@@ -62,12 +76,12 @@ impl<W: Write> Body<W> {
     }
 
     /// The next chunk; `None` at the end.
-    pub async fn chunk(&mut self) -> Option<Result<Bytes, String>> {
+    pub async fn chunk(&mut self) -> Option<Result<Bytes, ItemError>> {
         poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
     /// Makes the next chunk, a slice at a time.
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, String>>> {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ItemError>>> {
         if let Some(begin) = self.begin.pop_front() {
             if begin.len() >= CHUNK {
                 return Poll::Ready(Some(Ok(begin)));
@@ -77,9 +91,9 @@ impl<W: Write> Body<W> {
         while self.out.len() < CHUNK && !self.ended {
             ready!(self.slices.poll_between(cx));
             self.out.reserve((CHUNK + ROOM).saturating_sub(self.out.len()));
-            if let Err(reason) = self.piece() {
+            if let Err(error) = self.piece() {
                 self.ended = true;
-                return Poll::Ready(Some(Err(reason)));
+                return Poll::Ready(Some(Err(error)));
             }
         }
         let chunk = self.out.split().freeze();
@@ -87,7 +101,7 @@ impl<W: Write> Body<W> {
     }
 
     /// Goes on until the chunk is full, or a slice is over.
-    fn piece(&mut self) -> Result<(), String> {
+    fn piece(&mut self) -> Result<(), ItemError> {
         let end = self.slices.end_of_piece();
         let (mut entries, mut looked) = (0, self.out.len());
         while self.out.len() < CHUNK && !self.ended {
@@ -103,7 +117,7 @@ impl<W: Write> Body<W> {
         Ok(())
     }
 
-    fn step(&mut self) -> Result<(), String> {
+    fn step(&mut self) -> Result<(), ItemError> {
         if self.batch.is_empty() {
             self.batch = self.items.batch();
         }
@@ -114,7 +128,10 @@ impl<W: Write> Body<W> {
         };
         let first = std::mem::replace(&mut self.first, false);
         let written = self.write.item(&entry, first, &mut self.out);
-        written.map_err(|reason| format!("{}: {reason}", entry.key))
+        written.map_err(|error| ItemError {
+            key: entry.key.to_string(),
+            error,
+        })
     }
 }
 
@@ -128,10 +145,10 @@ impl<W: Write + Unpin> MessageBody for Body<W> {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
         let chunk = ready!(self.get_mut().poll_chunk(cx));
         Poll::Ready(chunk.map(|done| {
-            done.map_err(|reason| {
+            done.map_err(|error| {
                 // The head of the answer is long gone: all that is left is to break it off.
-                tracing::error!(reason, "a list could not be written");
-                reason.into()
+                tracing::error!(reason = %error, "a list could not be written");
+                error.into()
             })
         }))
     }
@@ -152,7 +169,7 @@ mod tests {
     struct Slow;
 
     impl Write for Slow {
-        fn item(&mut self, entry: &Entry, _: bool, out: &mut BytesMut) -> Result<(), String> {
+        fn item(&mut self, entry: &Entry, _: bool, out: &mut BytesMut) -> Result<(), StatusError> {
             let begun = Instant::now();
             while begun.elapsed() < Duration::from_micros(300) {}
             out.extend_from_slice(&[entry.key.as_bytes()[1]; ITEM]);

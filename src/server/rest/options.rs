@@ -14,7 +14,7 @@ use keelson_machinery::protobuf;
 use keelson_machinery::selector::{FieldSelector, LabelSelector};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::options as rules;
-use keelson_registry::parse_revision;
+use keelson_registry::{RevisionError, parse_revision};
 use keelson_storage::Revision;
 
 const META_GROUP: &str = "meta.k8s.io";
@@ -180,9 +180,20 @@ fn begin_with_state(options: &mut v1::ListOptions) {
     }
 }
 
+/// A resource version of a query that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("resourceVersion: Invalid value: {}: {error}", quote(.text))]
+pub struct InvalidRevision {
+    text: String,
+    error: RevisionError,
+}
+
 /// A revision out of a query; "" and zero are none.
-pub fn revision(text: &str) -> Result<Option<Revision>, String> {
-    parse_revision(text).map_err(|e| format!("resourceVersion: Invalid value: {}: {e}", quote(text)))
+pub fn revision(text: &str) -> Result<Option<Revision>, InvalidRevision> {
+    parse_revision(text).map_err(|error| InvalidRevision {
+        text: text.to_owned(),
+        error,
+    })
 }
 
 fn integer(query: &Query, key: &str) -> Result<Option<i64>, StatusError> {

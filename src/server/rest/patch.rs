@@ -20,7 +20,7 @@ use keelson_registry::owners::{OwnersRead, drop_repeated_owners};
 use keelson_registry::write::{Part, UpdateRequest, Updater};
 use keelson_registry::{Endpoint, Registry, Target};
 
-use super::decode::{TypeFault, check_type, strict_error};
+use super::decode::{DocumentFault, TypeFault, check_type, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::update::check_name;
 use super::{Rest, custom, named, write_options};
@@ -179,7 +179,7 @@ fn patched(
         PatchType::Strategic => restored(endpoint, &text),
         _ => decoded(registry, endpoint, &text),
     }
-    .map_err(|why| refused(&why))?;
+    .map_err(|fault| refused(&fault.to_string()))?;
     if !endpoint.resource.is_custom() {
         managedfields::mark_reset(&text, patched.object.as_reflect_mut());
     }
@@ -237,9 +237,9 @@ struct Patched {
 }
 
 /// What a strategic merge patch has made: its type counts for nothing.
-fn restored(endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), String> {
+fn restored(endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), DocumentFault> {
     let mut object = endpoint.kind.new_object();
-    let problems = json::restore(text, object.as_reflect_mut()).map_err(|e| e.to_string())?;
+    let problems = json::restore(text, object.as_reflect_mut())?;
     let kind = endpoint.kind.clone();
     Ok((
         Patched {
@@ -253,8 +253,8 @@ fn restored(endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), 
 }
 
 /// What another patch has made: a document, which may name another version.
-fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), String> {
-    let named = json::type_meta(text).map_err(|e| format!("couldn't get version/kind; json parse error: {e}"))?;
+fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Patched, Vec<String>), DocumentFault> {
+    let named = json::type_meta(text).map_err(DocumentFault::TypeMeta)?;
     if endpoint.resource.is_custom() {
         return decoded_custom(endpoint, text, named);
     }
@@ -264,9 +264,11 @@ fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Pat
         Err(TypeFault::OtherVersion(api_version)) => {
             let version = api_version.rsplit('/').next().unwrap_or_default();
             let found = endpoint.resource.versions.iter().find(|k| k.version == version);
-            kind = found.ok_or_else(|| not_registered(&kind.kind, &api_version))?;
+            kind = found.ok_or_else(|| DocumentFault::Type(not_registered(&kind.kind, &api_version)))?;
         }
-        Err(TypeFault::Malformed(why) | TypeFault::Unknown(why) | TypeFault::OtherKind(why)) => return Err(why),
+        Err(TypeFault::Malformed(why) | TypeFault::Unknown(why) | TypeFault::OtherKind(why)) => {
+            return Err(DocumentFault::Type(why));
+        }
     }
     let mut object = kind.new_object();
     let problems = if named.api_version.is_empty() {
@@ -275,7 +277,7 @@ fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Pat
     } else {
         json::read_within(text, object.as_reflect_mut(), &Budget::of_request())
     };
-    let problems = problems.map_err(|e| e.to_string())?;
+    let problems = problems?;
     Ok((
         Patched {
             kind: kind.clone(),
@@ -288,14 +290,14 @@ fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Pat
 }
 
 /// The same of a custom resource, which is validated for what it says that it is.
-fn decoded_custom(endpoint: &Endpoint, text: &[u8], named: TypeMeta) -> Result<(Patched, Vec<String>), String> {
+fn decoded_custom(endpoint: &Endpoint, text: &[u8], named: TypeMeta) -> Result<(Patched, Vec<String>), DocumentFault> {
     if named.kind.is_empty() {
-        return Err(format!("Object 'Kind' is missing in '{}'", json::lossy_text(text)));
+        return Err(DocumentFault::NoKind(json::lossy_text(text).to_string()));
     }
     let kind = endpoint.kind.clone();
     let mut object = kind.new_object();
     let problems = json::read_within(text, object.as_reflect_mut(), &Budget::of_request());
-    let problems = problems.map_err(|e| e.to_string())?;
+    let problems = problems?;
     let is_other = named.kind != *kind.kind || named.api_version != kind.gvk().api_version();
     let patched = Patched {
         kind,

@@ -12,7 +12,7 @@ use keelson_registry::cache::{Items, Shape};
 use keelson_registry::{Endpoint, LIST_ITEMS};
 use keelson_storage::Entry;
 
-use super::list_body::Body;
+use super::list_body::{Body, ItemError};
 use actix_web::HttpResponse;
 use actix_web::http::header;
 use bytes::{BufMut, Bytes};
@@ -104,7 +104,7 @@ impl Rest {
         };
         let head = head(endpoint, form, meta, items).await?;
         let mut body = Body::new(head.clone(), items.clone(), Plain::new(endpoint, form));
-        let broken = |reason: String| StatusError::internal_error(reason);
+        let broken = |error: ItemError| StatusError::internal_error(error);
         let begin = body.chunk().await.transpose().map_err(broken)?.unwrap_or_default();
         // Two chunks are more than what is never compressed; what fits into one goes out with its length.
         let Some(more) = body.chunk().await.transpose().map_err(broken)? else {

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::apply::{ApplyBody, is_apply};
 use super::custom_scale::{self, Replicas};
-use super::decode::{Expected, TypeFault, check_type, decode_kind, strict_error};
+use super::decode::{DocumentFault, Expected, TypeFault, check_type, decode_kind, strict_error};
 use super::options::{FieldValidation, WriteOptions, Writing};
 use super::output::metadata_of;
 use super::patch::{PatchType, apply, unfit};
@@ -230,10 +230,15 @@ impl Rest {
         };
         let found = match strategic {
             // Its type counts for nothing.
-            true => json::restore(&text, new.as_reflect_mut()).map_err(|e| e.to_string()),
+            true => json::restore(&text, new.as_reflect_mut()).map_err(DocumentFault::Decode),
             false => self.decoded(&text, new),
         };
-        problems.extend(found.map_err(|why| refused(&why))?.iter().map(ToString::to_string));
+        problems.extend(
+            found
+                .map_err(|fault| refused(&fault.to_string()))?
+                .iter()
+                .map(ToString::to_string),
+        );
         match validation {
             FieldValidation::Ignore => Ok(Vec::new()),
             FieldValidation::Strict if !problems.is_empty() => Err(refused(&strict_error(&problems))),
@@ -242,18 +247,21 @@ impl Rest {
     }
 
     /// What a patch other than a strategic one has made: a document, which must be a Scale.
-    fn decoded(&self, text: &[u8], new: &mut dyn Kind) -> Result<Vec<StrictProblem>, String> {
-        let named = json::type_meta(text).map_err(|e| format!("couldn't get version/kind; json parse error: {e}"))?;
+    fn decoded(&self, text: &[u8], new: &mut dyn Kind) -> Result<Vec<StrictProblem>, DocumentFault> {
+        let named = json::type_meta(text).map_err(DocumentFault::TypeMeta)?;
         match check_type(&self.registry, new.gvk(), &named) {
             Ok(()) => {}
-            Err(TypeFault::OtherVersion(version)) => return Err(not_registered(&new.gvk().kind, &version)),
-            Err(TypeFault::Malformed(why) | TypeFault::Unknown(why) | TypeFault::OtherKind(why)) => return Err(why),
+            Err(TypeFault::OtherVersion(version)) => {
+                return Err(DocumentFault::Type(not_registered(&new.gvk().kind, &version)));
+            }
+            Err(TypeFault::Malformed(why) | TypeFault::Unknown(why) | TypeFault::OtherKind(why)) => {
+                return Err(DocumentFault::Type(why));
+            }
         }
-        match named.api_version.is_empty() {
-            true => json::no_fields(text),
-            false => json::read(text, new.as_reflect_mut()),
-        }
-        .map_err(|e| e.to_string())
+        Ok(match named.api_version.is_empty() {
+            true => json::no_fields(text)?,
+            false => json::read(text, new.as_reflect_mut())?,
+        })
     }
 }
 

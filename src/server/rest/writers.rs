@@ -6,6 +6,7 @@ use std::io::Write as _;
 
 use keelson_machinery::object::MetaVersion;
 use keelson_machinery::protobuf;
+use keelson_machinery::status::StatusError;
 use keelson_registry::cache::{Block, GZIP_HEAD, Joined, Shape};
 use keelson_registry::{Endpoint, LIST_ITEMS};
 use keelson_storage::Entry;
@@ -96,16 +97,15 @@ impl Plain {
 }
 
 impl Write for Plain {
-    fn item(&mut self, entry: &Entry, first: bool, out: &mut BytesMut) -> Result<(), String> {
+    fn item(&mut self, entry: &Entry, first: bool, out: &mut BytesMut) -> Result<(), StatusError> {
         let Some(shape) = self.form.shape() else {
             out.extend_from_slice(if first { BEGIN } else { SEPARATOR });
             return match self.form {
-                Form::Table(rows) => rows.row(&self.endpoint, entry, None, out).map_err(|e| e.message),
+                Form::Table(rows) => rows.row(&self.endpoint, entry, None, out),
                 _ => Ok(()),
             };
         };
-        let made = self.endpoint.plain(entry, shape, None);
-        let bytes = made.map_err(|e| e.message)?;
+        let bytes = self.endpoint.plain(entry, shape, None)?;
         if shape.is_protobuf() {
             self.tag.clear();
             protobuf::write_tag_len(LIST_ITEMS, bytes.len(), &mut self.tag);
@@ -153,13 +153,13 @@ impl Gzip {
 }
 
 impl Write for Gzip {
-    fn item(&mut self, entry: &Entry, first: bool, out: &mut BytesMut) -> Result<(), String> {
+    fn item(&mut self, entry: &Entry, first: bool, out: &mut BytesMut) -> Result<(), StatusError> {
         let shape = if self.form.is_protobuf() {
             Shape::Protobuf
         } else {
             Shape::Json
         };
-        let block = self.endpoint.block(entry, shape).map_err(|e| e.message)?;
+        let block = self.endpoint.block(entry, shape)?;
         if !self.form.is_protobuf() {
             let separator = if first {
                 Block::stored(BEGIN)
@@ -212,7 +212,7 @@ impl<W> Compressed<W> {
 }
 
 impl<W: Write> Write for Compressed<W> {
-    fn item(&mut self, entry: &Entry, first: bool, out: &mut BytesMut) -> Result<(), String> {
+    fn item(&mut self, entry: &Entry, first: bool, out: &mut BytesMut) -> Result<(), StatusError> {
         self.write.item(entry, first, &mut self.item)?;
         self.compress();
         self.take_compressed(out);

@@ -9,6 +9,7 @@ use futures_util::future::{LocalBoxFuture, join_all};
 use keelson_registry::controller::{Controller, Controllers, RunError};
 use keelson_registry::{Backend, Client, Registry, Verbs};
 
+use crate::lifecycle::HookError;
 use crate::state::ServerState;
 
 /// How long the end of a server waits for what its hooks undo.
@@ -78,7 +79,7 @@ pub struct Hook {
     /// Under which `/readyz` lists it.
     pub name: &'static str,
     /// What it does; an error makes the server unready for ever.
-    pub run: Box<dyn FnOnce(HookContext) -> LocalBoxFuture<'static, Result<(), String>>>,
+    pub run: Box<dyn FnOnce(HookContext) -> LocalBoxFuture<'static, Result<(), HookError>>>,
 }
 
 impl Hook {
@@ -87,7 +88,7 @@ impl Hook {
         Hook {
             name: controller.name(),
             run: Box::new(move |context| {
-                let started = context.run(controller).map_err(|error| error.to_string());
+                let started = context.run(controller).map_err(HookError::from);
                 Box::pin(std::future::ready(started))
             }),
         }
@@ -104,7 +105,7 @@ pub(super) fn run_hooks(state: &Data<ServerState>, hooks: Vec<Hook>, context: &H
         tokio::task::spawn_local(async move {
             let result = (hook.run)(context).await;
             if let Err(error) = &result {
-                tracing::error!(hook = hook.name, error, "a post-start hook failed");
+                tracing::error!(hook = hook.name, %error, "a post-start hook failed");
             }
             states.finish(hook.name, result);
         });

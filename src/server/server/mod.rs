@@ -15,6 +15,7 @@ use keelson_registry::RegistryError;
 use keelson_registry::controller::Controllers;
 use keelson_storage::Store;
 
+pub use crate::lifecycle::HookError;
 pub use config::{AccessConfig, Config, ResourceConfig, ShowMetrics, StorageConfig};
 pub use hooks::{Ending, Hook, HookContext};
 pub use start::start;

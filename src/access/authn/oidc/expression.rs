@@ -1,9 +1,22 @@
 //! Expressions over the claims of a token, and over the user that they make.
 
-use keelson_machinery::cel::{CALL_LIMIT, Environment, List, Program, Type, Value};
+use keelson_machinery::cel::{CALL_LIMIT, Environment, Fault, List, Program, Type, Value};
 use serde_json::Value as Json;
 
 use crate::user::User;
+
+/// Why an expression has no result that can be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ExpressionError {
+    #[error("expression '{expression}' resulted in error: {fault}")]
+    Fault { expression: String, fault: Fault },
+    /// A result of another type than it should have.
+    #[error("{0}")]
+    Type(&'static str),
+    /// A rule that does not hold.
+    #[error("validation expression '{expression}' failed: {message}")]
+    Failed { expression: String, message: String },
+}
 
 /// What expressions over claims may refer to: `claims`.
 pub fn claims_environment() -> Environment {
@@ -26,12 +39,14 @@ pub fn user_environment() -> Environment {
 }
 
 /// Evaluates it with one variable.
-pub(super) fn evaluate<'a>(program: &Program, variable: &str, value: Value<'a>) -> Result<Value<'a>, String> {
+pub(super) fn evaluate<'a>(program: &Program, variable: &str, value: Value<'a>) -> Result<Value<'a>, ExpressionError> {
     let evaluated = program.evaluate(&[(variable, value)], CALL_LIMIT);
-    match evaluated {
-        Ok(evaluated) => Ok(evaluated.value),
-        Err(fault) => Err(format!("expression '{}' resulted in error: {fault}", program.source())),
-    }
+    evaluated
+        .map(|evaluated| evaluated.value)
+        .map_err(|fault| ExpressionError::Fault {
+            expression: program.source().to_owned(),
+            fault,
+        })
 }
 
 /// Texts that are not empty, of a text or a list of texts; nothing of null. What `split` and `findAll` return is no

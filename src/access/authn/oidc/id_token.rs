@@ -24,61 +24,93 @@ pub(super) struct IdToken {
     sub: Value,
 }
 
+/// Why a token is not for us, or not now.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum UnfitToken {
+    #[error("oidc: failed to unmarshal claims: {0}")]
+    Claims(serde_json::Error),
+    /// `sub` is a value of this kind.
+    #[error(
+        "oidc: failed to unmarshal claims: json: cannot unmarshal {0} into Go struct field idToken.sub of type string"
+    )]
+    Subject(&'static str),
+    #[error("oidc: expected {} got [{}]", audiences(.wanted), list(.got))]
+    Audience { wanted: Vec<String>, got: Vec<String> },
+    #[error("oidc: token is expired (Token Expiry: {})", shown(*.0))]
+    Expired(i64),
+    #[error("oidc: current time {} before the nbf (not before) time: {}", shown(*.now), shown(*.start))]
+    Early { now: i64, start: i64 },
+    #[error("oidc: id token signed with unsupported algorithm, expected [{}] got {}", list(.wanted), quote(.got))]
+    Algorithm { wanted: Vec<&'static str>, got: String },
+}
+
+fn list(texts: &[impl AsRef<str>]) -> String {
+    let quoted: Vec<String> = texts.iter().map(|text| quote(text.as_ref())).collect();
+    quoted.join(" ")
+}
+
+fn audiences(wanted: &[String]) -> String {
+    match wanted {
+        [one] => format!("audience {}", quote(one)),
+        several => format!("audience in [{}]", list(several)),
+    }
+}
+
+/// Why a value is no moment.
+#[derive(Debug, thiserror::Error)]
+enum SecondsError {
+    #[error("expected a number of seconds, got {0}")]
+    Type(Value),
+    #[error(transparent)]
+    Number(#[from] serde_json::Error),
+}
+
 /// Seconds since 1970; issuers write them as numbers, with fractions, and as texts.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(try_from = "Value")]
 struct Seconds(i64);
 
 impl TryFrom<Value> for Seconds {
-    type Error = String;
+    type Error = SecondsError;
 
-    fn try_from(value: Value) -> Result<Seconds, String> {
+    fn try_from(value: Value) -> Result<Seconds, SecondsError> {
         let text = match &value {
             Value::Null => return Ok(Seconds::default()),
             Value::Number(number) => number.to_string(),
             Value::String(text) => text.clone(),
-            _ => return Err(format!("expected a number of seconds, got {value}")),
+            _ => return Err(SecondsError::Type(value)),
         };
-        let number: serde_json::Number = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        let number: serde_json::Number = serde_json::from_str(&text)?;
         let json = Value::Number(number);
-        let moment: crate::authn::jwt::Moment = serde_json::from_value(json).map_err(|error| error.to_string())?;
+        let moment: crate::authn::jwt::Moment = serde_json::from_value(json)?;
         Ok(Seconds(moment.0))
     }
 }
 
 impl IdToken {
-    pub fn read(claims: &[u8]) -> Result<IdToken, String> {
-        let failed = |why: String| format!("oidc: failed to unmarshal claims: {why}");
-        let token: IdToken = serde_json::from_slice(claims).map_err(|error| failed(error.to_string()))?;
+    pub fn read(claims: &[u8]) -> Result<IdToken, UnfitToken> {
+        let token: IdToken = serde_json::from_slice(claims).map_err(UnfitToken::Claims)?;
         match &token.sub {
             Value::Null | Value::String(_) => Ok(token),
-            other => Err(failed(format!(
-                "json: cannot unmarshal {} into Go struct field idToken.sub of type string",
-                kind_of(other)
-            ))),
+            other => Err(UnfitToken::Subject(kind_of(other))),
         }
     }
 
     /// Whether the token is for us, and in its time.
-    pub fn check(&self, settings: &OidcSettings, now: Time) -> Result<(), String> {
+    pub fn check(&self, settings: &OidcSettings, now: Time) -> Result<(), UnfitToken> {
         if !settings.audiences.iter().any(|one| self.aud.0.contains(one)) {
-            let list = |texts: &[String]| texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" ");
-            let wanted = match settings.audiences.as_slice() {
-                [one] => format!("audience {}", quote(one)),
-                several => format!("audience in [{}]", list(several)),
-            };
-            return Err(format!("oidc: expected {wanted} got [{}]", list(&self.aud.0)));
+            return Err(UnfitToken::Audience {
+                wanted: settings.audiences.clone(),
+                got: self.aud.0.clone(),
+            });
         }
         if self.exp.0 <= now.unix_seconds() {
-            let expiry = shown(self.exp.0);
-            return Err(format!("oidc: token is expired (Token Expiry: {expiry})"));
+            return Err(UnfitToken::Expired(self.exp.0));
         }
         match self.nbf {
             Some(Seconds(start)) if now.unix_seconds().saturating_add(LEEWAY) < start => {
-                let (now, start) = (shown(now.unix_seconds()), shown(start));
-                Err(format!(
-                    "oidc: current time {now} before the nbf (not before) time: {start}"
-                ))
+                let now = now.unix_seconds();
+                Err(UnfitToken::Early { now, start })
             }
             _ => Ok(()),
         }

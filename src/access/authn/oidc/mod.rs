@@ -13,17 +13,37 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use keelson_machinery::env::Clock;
-use keelson_net::client::Egress;
+use keelson_net::client::{Egress, TlsConfigError};
 use serde_json::{Map, Value};
 
 use super::jwt::{Token, unverified_issuer};
 use super::{Answer, Attachment, AuthenticationMetrics, Identity, Outcome, Refusal, TokenAuthenticator};
-use distributed::Distributed;
-use id_token::IdToken;
-use provider::Provider;
+use distributed::{Distributed, DistributedError};
+use id_token::{IdToken, UnfitToken};
+use identity::MappingError;
+use provider::{Provider, Unverified};
 
 pub use expression::{claims_environment, user_environment};
 pub use settings::{ClaimRule, Mapping, OidcSettings, Rule};
+
+/// Why a token of an issuer stands for nobody, in kube-apiserver's words.
+#[derive(Debug, thiserror::Error)]
+enum OidcError {
+    #[error("oidc: the server has not started")]
+    NotStarted,
+    #[error("oidc: verify token: oidc: malformed jwt")]
+    Malformed,
+    #[error("oidc: verify token: {0}")]
+    Unfit(#[from] UnfitToken),
+    #[error(transparent)]
+    Unverified(#[from] Unverified),
+    #[error("oidc: parse claims: {0}")]
+    Claims(serde_json::Error),
+    #[error(transparent)]
+    Distributed(#[from] DistributedError),
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
+}
 
 /// Believes the tokens of one issuer.
 pub struct OidcTokens {
@@ -39,7 +59,7 @@ impl OidcTokens {
     ///
     /// # Errors
     /// Authorities that can't be used.
-    pub fn new(settings: OidcSettings, egress: &Egress) -> Result<OidcTokens, String> {
+    pub fn new(settings: OidcSettings, egress: &Egress) -> Result<OidcTokens, TlsConfigError> {
         let client = provider::client(&settings, egress)?;
         let groups = match &settings.groups {
             Some(Mapping::Claim { name, .. }) => Some(Distributed::new(name.clone(), client.clone())),
@@ -66,20 +86,17 @@ impl OidcTokens {
                 .jwt
                 .observe(&self.settings.url, outcome.is_ok(), begin.elapsed());
         }
-        outcome.map(Some).map_err(Refusal::from)
+        outcome.map(Some).map_err(|error| Refusal::from(error.to_string()))
     }
 
-    async fn user(&self, text: &str) -> Result<Arc<Identity>, String> {
-        let unfit = |why: String| format!("oidc: verify token: {why}");
-        let token = Token::parse(text).ok_or_else(|| unfit("oidc: malformed jwt".to_owned()))?;
-        let (clock, metrics) = self.server.get().ok_or("oidc: the server has not started")?;
-        let id_token = IdToken::read(&token.claims).map_err(unfit)?;
-        id_token.check(&self.settings, clock.now()).map_err(unfit)?;
-        self.settings.check_algorithm(&token.header.alg).map_err(unfit)?;
-        let verified = self.provider.verify(&token, clock, metrics).await;
-        verified.map_err(|why| why.to_string())?;
-        let mut claims: Map<String, Value> =
-            serde_json::from_slice(&token.claims).map_err(|error| format!("oidc: parse claims: {error}"))?;
+    async fn user(&self, text: &str) -> Result<Arc<Identity>, OidcError> {
+        let token = Token::parse(text).ok_or(OidcError::Malformed)?;
+        let (clock, metrics) = self.server.get().ok_or(OidcError::NotStarted)?;
+        let id_token = IdToken::read(&token.claims)?;
+        id_token.check(&self.settings, clock.now())?;
+        self.settings.check_algorithm(&token.header.alg)?;
+        self.provider.verify(&token, clock, metrics).await?;
+        let mut claims: Map<String, Value> = serde_json::from_slice(&token.claims).map_err(OidcError::Claims)?;
         if let Some(groups) = &self.groups {
             groups.expand(&mut claims, &self.settings, clock, metrics).await?;
         }

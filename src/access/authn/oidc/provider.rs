@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use keelson_machinery::env::Clock;
 use keelson_machinery::field::text::quote;
-use keelson_net::client::{Call, Client, ClientSettings, ClientTls, Egress, Roots};
+use keelson_net::client::{Call, CallError, Client, ClientSettings, ClientTls, Egress, Roots, TlsConfigError};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -23,17 +23,16 @@ const MAX_FETCHES: usize = 10;
 const FETCH_WINDOW: Duration = Duration::from_secs(10);
 
 /// What asks an issuer: with its authorities, on its way.
-pub(super) fn client(settings: &OidcSettings, egress: &Egress) -> Result<Client, String> {
+pub(super) fn client(settings: &OidcSettings, egress: &Egress) -> Result<Client, TlsConfigError> {
     let roots = settings.authorities.clone().map_or(Roots::System, Roots::Pem);
-    let client = Client::new(ClientSettings {
+    Client::new(ClientSettings {
         tls: ClientTls {
             roots,
             ..ClientTls::default()
         },
         dialer: egress.dialer(settings.way),
         ..ClientSettings::default()
-    });
-    client.map_err(|error| error.to_string())
+    })
 }
 
 pub(super) struct Provider {
@@ -58,8 +57,31 @@ pub(super) enum Unverified {
     /// The issuer has not said yet where its keys are.
     #[error("oidc: authenticator not initialized")]
     NotReady,
-    #[error("oidc: verify token: failed to verify signature: {0}")]
-    Signature(String),
+    #[error("oidc: verify token: failed to verify signature: failed to verify id token signature")]
+    Signature,
+    #[error("oidc: verify token: failed to verify signature: fetching keys {0}")]
+    Keys(FetchError),
+}
+
+/// Why the keys of an issuer can't be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FetchError {
+    #[error("was tried often enough for now")]
+    TooOften,
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("{url}: status {status}")]
+    Status { url: String, status: u16 },
+    #[error("{url}: {error}")]
+    Json { url: String, error: serde_json::Error },
+    #[error(
+        "oidc: issuer URL provided to client ({}) did not match the issuer URL returned by provider ({})",
+        quote(.wanted),
+        quote(.got)
+    )]
+    OtherIssuer { wanted: String, got: String },
+    #[error("oidc: keys at {} are not read: no https", quote(.0))]
+    NoHttps(String),
 }
 
 #[derive(Deserialize)]
@@ -109,19 +131,19 @@ impl Provider {
             .jwt
             .fetched(&self.issuer, fetched.is_ok(), clock.now().unix_seconds());
         let keys = fetched.map_err(|error| {
-            tracing::warn!(issuer = self.issuer, error, "an issuer's keys can't be read");
+            tracing::warn!(issuer = self.issuer, %error, "an issuer's keys can't be read");
             match self.state().keys_url.is_some() {
-                true => Unverified::Signature(format!("fetching keys {error}")),
+                true => Unverified::Keys(error),
                 false => Unverified::NotReady,
             }
         })?;
         match signed_by(token, &keys) {
             true => Ok(()),
-            false => Err(Unverified::Signature("failed to verify id token signature".to_owned())),
+            false => Err(Unverified::Signature),
         }
     }
 
-    async fn fetch(&self) -> Result<Arc<KeySet>, String> {
+    async fn fetch(&self) -> Result<Arc<KeySet>, FetchError> {
         self.begin_fetch()?;
         let known = self.state().keys_url.clone();
         let url = match known {
@@ -138,7 +160,7 @@ impl Provider {
     }
 
     /// Tokens can be made up by anybody; the issuer must not suffer from that.
-    fn begin_fetch(&self) -> Result<(), String> {
+    fn begin_fetch(&self) -> Result<(), FetchError> {
         let now = Instant::now();
         let fetches = &mut self.state().fetches;
         while fetches
@@ -148,40 +170,33 @@ impl Provider {
             fetches.pop_front();
         }
         if fetches.len() >= MAX_FETCHES {
-            return Err("was tried often enough for now".to_owned());
+            return Err(FetchError::TooOften);
         }
         fetches.push_back(now);
         Ok(())
     }
 
-    async fn discover(&self) -> Result<String, String> {
+    async fn discover(&self) -> Result<String, FetchError> {
         let configuration: Configuration = self.get(&self.discovery_url).await?;
         if configuration.issuer != self.issuer {
-            return Err(format!(
-                "oidc: issuer URL provided to client ({}) did not match the issuer URL returned by provider ({})",
-                quote(&self.issuer),
-                quote(&configuration.issuer)
-            ));
+            return Err(FetchError::OtherIssuer {
+                wanted: self.issuer.clone(),
+                got: configuration.issuer,
+            });
         }
         match configuration.jwks_uri.starts_with("https://") {
             true => Ok(configuration.jwks_uri),
-            false => Err(format!(
-                "oidc: keys at {} are not read: no https",
-                quote(&configuration.jwks_uri)
-            )),
+            false => Err(FetchError::NoHttps(configuration.jwks_uri)),
         }
     }
 
-    async fn get<T: serde::de::DeserializeOwned>(&self, url: &str) -> Result<T, String> {
-        let answer = self
-            .client
-            .call(&Call::get(url))
-            .await
-            .map_err(|error| error.to_string())?;
-        if answer.status != 200 {
-            return Err(format!("{url}: status {}", answer.status));
+    async fn get<T: serde::de::DeserializeOwned>(&self, url: &str) -> Result<T, FetchError> {
+        let answer = self.client.call(&Call::get(url)).await?;
+        let url = url.to_owned();
+        match answer.status {
+            200 => serde_json::from_slice(&answer.body).map_err(|error| FetchError::Json { url, error }),
+            status => Err(FetchError::Status { url, status }),
         }
-        serde_json::from_slice(&answer.body).map_err(|error| format!("{url}: {error}"))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

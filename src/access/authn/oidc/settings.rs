@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use keelson_machinery::cel::Program;
-use keelson_machinery::field::text::quote;
 use keelson_net::client::Way;
 
+use super::id_token::UnfitToken;
 use crate::authn::jwt::Algorithm;
 
 /// An issuer.
@@ -62,7 +62,7 @@ pub enum Mapping {
 }
 
 impl OidcSettings {
-    pub(super) fn check_algorithm(&self, name: &str) -> Result<(), String> {
+    pub(super) fn check_algorithm(&self, name: &str) -> Result<(), UnfitToken> {
         let is = |algorithm: &Algorithm| Algorithm::named(name).is_some_and(|given| given == *algorithm);
         if self.algorithms.iter().any(is) {
             return Ok(());
@@ -73,11 +73,9 @@ impl OidcSettings {
             .map(|(name, _)| *name)
             .collect();
         names.sort_unstable();
-        let names: Vec<String> = names.into_iter().map(quote).collect();
-        Err(format!(
-            "oidc: id token signed with unsupported algorithm, expected [{}] got {}",
-            names.join(" "),
-            quote(name)
-        ))
+        Err(UnfitToken::Algorithm {
+            wanted: names,
+            got: name.to_owned(),
+        })
     }
 }

@@ -113,7 +113,7 @@ impl ServiceAccountTokens {
                 what,
                 namespace,
                 name,
-                error,
+                %error,
                 "what a token is bound to can't be looked up"
             );
             None

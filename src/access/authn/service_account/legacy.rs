@@ -58,7 +58,7 @@ impl ServiceAccountTokens {
             tracing::warn!(
                 namespace,
                 secret_name,
-                error,
+                %error,
                 "the secret of a token can't be looked up"
             );
             GONE

@@ -27,7 +27,7 @@ impl ServiceAccountTokens {
             tracing::warn!(
                 namespace,
                 name = &*place.name,
-                error,
+                %error,
                 "noting the use of a secret's token failed"
             );
         }

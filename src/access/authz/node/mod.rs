@@ -39,6 +39,9 @@ pub struct NodeAuthorizer {
     graph: RwLock<Graph>,
 }
 
+/// Whether a node may; else the reason, which goes to the client as it is and is told apart by nobody.
+type Allowed = Result<(), String>;
+
 #[derive(Clone, Copy)]
 enum Source {
     Pods,
@@ -106,7 +109,7 @@ impl NodeAuthorizer {
         }
     }
 
-    fn decide(&self, node: &str, info: &RequestInfo) -> Result<(), String> {
+    fn decide(&self, node: &str, info: &RequestInfo) -> Allowed {
         let verb = info.verb.as_str();
         match (info.group.as_str(), info.resource.as_str(), info.subresource.as_str()) {
             ("", "secrets", _) => self.read(node, info, ReferenceKind::Secret),
@@ -137,7 +140,7 @@ impl NodeAuthorizer {
         }
     }
 
-    fn common(&self, info: &RequestInfo) -> Result<(), String> {
+    fn common(&self, info: &RequestInfo) -> Allowed {
         match self.common.iter().any(|rule| rule.allows(info)) {
             true => Ok(()),
             false => no(""),
@@ -145,7 +148,7 @@ impl NodeAuthorizer {
     }
 
     /// Whether `found` says that the named object has to do with the node.
-    fn related(&self, node: &str, info: &RequestInfo, found: impl FnOnce(&Graph) -> bool) -> Result<(), String> {
+    fn related(&self, node: &str, info: &RequestInfo, found: impl FnOnce(&Graph) -> bool) -> Allowed {
         if info.name.is_empty() {
             return no("No Object name found");
         }
@@ -155,11 +158,11 @@ impl NodeAuthorizer {
         }
     }
 
-    fn needed(&self, node: &str, info: &RequestInfo, kind: ReferenceKind) -> Result<(), String> {
+    fn needed(&self, node: &str, info: &RequestInfo, kind: ReferenceKind) -> Allowed {
         self.related(node, info, |graph| graph.needs(node, kind, &info.namespace, &info.name))
     }
 
-    fn read(&self, node: &str, info: &RequestInfo, kind: ReferenceKind) -> Result<(), String> {
+    fn read(&self, node: &str, info: &RequestInfo, kind: ReferenceKind) -> Allowed {
         if !matches!(info.verb.as_str(), "get" | "list" | "watch") {
             return no("can only read resources of this type");
         }
@@ -172,7 +175,7 @@ impl NodeAuthorizer {
         self.needed(node, info, kind)
     }
 
-    fn service_account(&self, node: &str, info: &RequestInfo) -> Result<(), String> {
+    fn service_account(&self, node: &str, info: &RequestInfo) -> Allowed {
         let reads = info.verb == "get" && info.subresource.is_empty();
         if !reads && (info.verb != "create" || info.name.is_empty()) {
             return no("can only create tokens for individual service accounts");
@@ -183,7 +186,7 @@ impl NodeAuthorizer {
         self.needed(node, info, ReferenceKind::ServiceAccount)
     }
 
-    fn slice(&self, node: &str, info: &RequestInfo) -> Result<(), String> {
+    fn slice(&self, node: &str, info: &RequestInfo) -> Allowed {
         if !info.subresource.is_empty() {
             return no("cannot authorize ResourceSlice subresources");
         }
@@ -203,7 +206,7 @@ impl NodeAuthorizer {
         }
     }
 
-    fn node(&self, node: &str, info: &RequestInfo) -> Result<(), String> {
+    fn node(&self, node: &str, info: &RequestInfo) -> Allowed {
         match (info.verb.as_str(), info.name.as_str()) {
             ("get" | "list" | "watch", name) if name == node => Ok(()),
             ("get" | "list" | "watch", "") => {
@@ -216,7 +219,7 @@ impl NodeAuthorizer {
         }
     }
 
-    fn pod(&self, node: &str, info: &RequestInfo) -> Result<(), String> {
+    fn pod(&self, node: &str, info: &RequestInfo) -> Allowed {
         let verb = info.verb.as_str();
         if !matches!(verb, "get" | "list" | "watch") {
             return self.common(info);
@@ -265,7 +268,7 @@ impl Authorizer for NodeAuthorizer {
     }
 }
 
-fn no(why: &str) -> Result<(), String> {
+fn no(why: &str) -> Allowed {
     Err(why.to_owned())
 }
 
@@ -273,7 +276,7 @@ fn is(nodes: &std::collections::HashMap<Box<str>, String>, name: &str, node: &st
     nodes.get(name).is_some_and(|of| of == node)
 }
 
-fn only_get(info: &RequestInfo) -> Result<(), String> {
+fn only_get(info: &RequestInfo) -> Allowed {
     if info.verb != "get" {
         return no("can only get individual resources of this type");
     }
@@ -299,7 +302,7 @@ fn is_kept_by_its_node(info: &RequestInfo) -> bool {
     matches!(info.verb.as_str(), "get" | "create" | "update" | "patch" | "delete")
 }
 
-fn lease(node: &str, info: &RequestInfo) -> Result<(), String> {
+fn lease(node: &str, info: &RequestInfo) -> Allowed {
     if !is_kept_by_its_node(info) {
         return no("can only get, create, update, patch, or delete a node lease");
     }
@@ -312,7 +315,7 @@ fn lease(node: &str, info: &RequestInfo) -> Result<(), String> {
     }
 }
 
-fn csi_node(node: &str, info: &RequestInfo) -> Result<(), String> {
+fn csi_node(node: &str, info: &RequestInfo) -> Allowed {
     if !is_kept_by_its_node(info) {
         return no("can only get, create, update, patch, or delete a CSINode");
     }

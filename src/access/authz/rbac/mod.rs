@@ -31,6 +31,36 @@ pub trait ReadPolicy: Send + Sync {
     fn binding(&self, binding: &dyn Object) -> Option<Binding>;
 }
 
+/// What kube-apiserver says of who tries to grant more than they hold.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "user {} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}{}",
+    quote(.user),
+    quoted(.groups),
+    .missing.join("\n"),
+    resolution_errors(.unresolved)
+)]
+pub struct Escalation {
+    user: String,
+    groups: Vec<String>,
+    /// The rules that are not held, one line each.
+    missing: Vec<String>,
+    /// Why some of what is held is not known.
+    unresolved: Vec<String>,
+}
+
+fn quoted(groups: &[String]) -> String {
+    let groups: Vec<String> = groups.iter().map(|group| quote(group)).collect();
+    groups.join(" ")
+}
+
+fn resolution_errors(errors: &[String]) -> String {
+    match errors.is_empty() {
+        true => String::new(),
+        false => format!("; resolution errors: [{}]", aggregate(errors)),
+    }
+}
+
 /// Decides by the roles and bindings of the store, from indexes that are brought up to date before each decision.
 pub struct Rbac {
     reader: Box<dyn ReadPolicy>,
@@ -92,9 +122,11 @@ impl Rbac {
         }
     }
 
-    /// Whether the user holds all of `wanted` already in this namespace ("": everywhere). The error is what
-    /// kube-apiserver says of who tries to grant more; it names missing roles by `plural`, the resource of the request.
-    pub fn confirm_held(&self, user: &User, namespace: &str, wanted: &[Rule], plural: &str) -> Result<(), String> {
+    /// Whether the user holds all of `wanted` already in this namespace ("": everywhere).
+    ///
+    /// # Errors
+    /// What they lack; missing roles are named by `plural`, the resource of the request.
+    pub fn confirm_held(&self, user: &User, namespace: &str, wanted: &[Rule], plural: &str) -> Result<(), Escalation> {
         let policy = self.policy();
         let (mut held, mut errors) = (Vec::new(), Vec::new());
         for grant in policy.bindings_of(user, namespace) {
@@ -107,17 +139,12 @@ impl Rbac {
         if missing.is_empty() {
             return Ok(());
         }
-        let groups: Vec<String> = user.groups.iter().map(|group| quote(group)).collect();
-        let mut text = format!(
-            "user {} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
-            quote(&user.name),
-            groups.join(" "),
-            escalation::describe(missing).join("\n")
-        );
-        if !errors.is_empty() {
-            text.push_str(&format!("; resolution errors: [{}]", aggregate(&errors)));
-        }
-        Err(text)
+        Err(Escalation {
+            user: user.name.clone(),
+            groups: user.groups.clone(),
+            missing: escalation::describe(missing),
+            unresolved: errors,
+        })
     }
 }
 

@@ -22,6 +22,11 @@ pub enum ConditionError {
     Type(String),
 }
 
+/// Why conditions don't say whether a webhook is to be asked: what each of them says that has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", aggregate(.0))]
+pub(super) struct Undecided(Vec<String>);
+
 /// The type of the variable `request`.
 fn request_type() -> Type {
     let texts = |names: &[&'static str]| names.iter().map(|name| (*name, Type::String)).collect::<Vec<_>>();
@@ -89,7 +94,7 @@ impl MatchConditions {
     }
 
     /// Whether all are true. One that is false decides even where others fail.
-    pub(super) fn evaluate(&self, request: &serde_json::Value) -> Result<bool, String> {
+    pub(super) fn evaluate(&self, request: &serde_json::Value) -> Result<bool, Undecided> {
         let bindings = [("request", Value::from(request))];
         let mut budget = MATCH_CONDITIONS_LIMIT;
         let mut errors = Vec::new();
@@ -107,7 +112,7 @@ impl MatchConditions {
         }
         match errors.is_empty() {
             true => Ok(true),
-            false => Err(aggregate(&errors)),
+            false => Err(Undecided(errors)),
         }
     }
 }

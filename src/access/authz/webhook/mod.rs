@@ -19,6 +19,7 @@ use crate::request_info::RequestInfo;
 use crate::user::User;
 
 use answers::Answers;
+use conditions::Undecided;
 pub use conditions::{ConditionError, MAX_CONDITIONS, MatchConditions};
 pub use review::Version;
 
@@ -74,7 +75,7 @@ impl WebhookAuthorizer {
         match self.matches(user, info) {
             Ok(true) => {}
             Ok(false) => return Decision::NoOpinion(String::new()),
-            Err(error) => return self.failed(error),
+            Err(error) => return self.failed(error.to_string()),
         }
         let question = self.settings.version.question(user, info);
         let key: [u8; 32] = Sha256::digest(&question.spec).into();
@@ -99,7 +100,7 @@ impl WebhookAuthorizer {
         }
     }
 
-    fn matches(&self, user: &User, info: &RequestInfo) -> Result<bool, String> {
+    fn matches(&self, user: &User, info: &RequestInfo) -> Result<bool, Undecided> {
         let conditions = &self.settings.conditions;
         if conditions.is_empty() {
             return Ok(true);

@@ -92,7 +92,8 @@ impl Version {
     pub(super) fn decision(self, answer: &Answer) -> Result<Decision, Failure> {
         let unanswered = Failure::Unanswered;
         let review = document(answer, "authorization.k8s.io", self.name(), "SubjectAccessReview");
-        let status = review.map_err(unanswered)?.remove("status").unwrap_or_default();
+        let mut review = review.map_err(|error| unanswered(error.to_string()))?;
+        let status = review.remove("status").unwrap_or_default();
         let status: Option<Status> =
             serde_json::from_value(status).map_err(|error| unanswered(format!("json: {error}")))?;
         match status.unwrap_or_default() {

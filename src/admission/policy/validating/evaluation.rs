@@ -4,7 +4,7 @@ use keelson_api::core::v1::Namespace;
 use keelson_machinery::cel::Value;
 
 use super::policy::{AuditAnnotation, Policy, Validation};
-use crate::expressions::{Inputs, Matched, OUT_OF_BUDGET, OutOfBudget, Scope};
+use crate::expressions::{Evaluated, Inputs, Matched, OUT_OF_BUDGET, OutOfBudget, Scope};
 use crate::policy::params::Param;
 use crate::policy::policies::Policy as _;
 
@@ -96,7 +96,7 @@ pub(super) fn evaluate<'a>(
 }
 
 /// Whether each validation is true; an error where it can't be told.
-fn validations(policy: &Policy, scope: &Scope<'_>, budget: &mut u64) -> Result<Vec<Result<bool, String>>, OutOfBudget> {
+fn validations(policy: &Policy, scope: &Scope<'_>, budget: &mut u64) -> Result<Vec<Evaluated<bool>>, OutOfBudget> {
     let is_true = |value: Value<'_>| value.as_bool() == Some(true);
     let results = policy.validations.iter().map(|validation| {
         let value = scope.evaluate(&validation.compiled, budget)?;
@@ -126,7 +126,7 @@ fn messages(policy: &Policy, scope: &Scope<'_>, budget: &mut u64) -> Result<Vec<
 
 fn decisions(
     policy: &Policy,
-    results: Vec<Result<bool, String>>,
+    results: Vec<Evaluated<bool>>,
     messages: &Result<Vec<Option<String>>, OutOfBudget>,
 ) -> Vec<Decision> {
     let decided = policy.validations.iter().zip(results).enumerate();

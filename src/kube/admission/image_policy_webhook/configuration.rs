@@ -21,6 +21,23 @@ pub struct Configuration {
     pub default_allow: bool,
 }
 
+/// Why the file can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ImagePolicyError {
+    #[error("no config specified")]
+    Absent,
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("{what}: {field} is no number")]
+    NoNumber { what: &'static str, field: &'static str },
+    #[error("valid value is between {least} and {most}, got {got}")]
+    Range {
+        least: time::Duration,
+        most: time::Duration,
+        got: time::Duration,
+    },
+}
+
 /// A duration in units of `scale`, as the file says it.
 struct Span {
     what: &'static str,
@@ -58,9 +75,9 @@ const DENY: Span = Span {
 impl Configuration {
     /// # Errors
     /// There is none, or it has mistakes.
-    pub fn read(text: Option<&str>) -> Result<Configuration, String> {
-        let text = text.ok_or("no config specified")?;
-        let document: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    pub fn read(text: Option<&str>) -> Result<Configuration, ImagePolicyError> {
+        let text = text.ok_or(ImagePolicyError::Absent)?;
+        let document: Value = serde_json::from_str(text)?;
         let section = document.get("imagePolicy").unwrap_or(&Value::Null);
         let file = section
             .get("kubeConfigFile")
@@ -77,12 +94,15 @@ impl Configuration {
 }
 
 impl Span {
-    fn of(&self, section: &Value) -> Result<Duration, String> {
+    fn of(&self, section: &Value) -> Result<Duration, ImagePolicyError> {
         let value = section.get(self.field).map_or(Some(0), |value| match value {
             Value::Null => Some(0),
             value => value.as_i64(),
         });
-        let value = value.ok_or_else(|| format!("{}: {} is no number", self.what, self.field))?;
+        let value = value.ok_or(ImagePolicyError::NoNumber {
+            what: self.what,
+            field: self.field,
+        })?;
         if value == -1 {
             return Ok(Duration::ZERO);
         }
@@ -94,8 +114,11 @@ impl Span {
         let span = u64::try_from(nanos).map(Duration::from_nanos).unwrap_or_default();
         if span < self.least || span > self.most {
             let shown = |span: Duration| time::Duration::from_nanos(i64::try_from(span.as_nanos()).unwrap_or(i64::MAX));
-            let (least, most, got) = (shown(self.least), shown(self.most), time::Duration::from_nanos(nanos));
-            return Err(format!("valid value is between {least} and {most}, got {got}"));
+            return Err(ImagePolicyError::Range {
+                least: shown(self.least),
+                most: shown(self.most),
+                got: time::Duration::from_nanos(nanos),
+            });
         }
         Ok(span)
     }
@@ -106,7 +129,8 @@ mod tests {
     use super::*;
 
     fn of(section: &str) -> Result<Configuration, String> {
-        Configuration::read(Some(&format!(r#"{{"imagePolicy":{section}}}"#)))
+        let read = Configuration::read(Some(&format!(r#"{{"imagePolicy":{section}}}"#)));
+        read.map_err(|error| error.to_string())
     }
 
     #[test]
@@ -131,6 +155,7 @@ mod tests {
         ] {
             assert_eq!(of(section).err().as_deref(), Some(expected), "{section}");
         }
-        assert_eq!(Configuration::read(None).err().as_deref(), Some("no config specified"));
+        let absent = Configuration::read(None).unwrap_err();
+        assert_eq!(absent.to_string(), "no config specified");
     }
 }

@@ -124,7 +124,7 @@ fn fault_of_owner(owner: &OwnerReference, node: &str) -> Option<String> {
     blocks.then(|| format!("node {me} must not set blockOwnerDeletion on an owner reference"))
 }
 
-/// What of the API a pod refers to. The error is a volume of no known kind.
+/// What of the API a pod refers to. The error is the refusal of a volume of no known kind.
 fn reference(spec: &PodSpec) -> Result<Option<&'static str>, String> {
     if !spec.service_account_name.is_empty() {
         return Ok(Some("serviceaccounts"));

@@ -3,6 +3,7 @@
 use keelson_api::core::v1::{PodSpec, Toleration};
 use keelson_api::podtolerationrestriction_admission_k8s_io::v1alpha1;
 use keelson_configuration::{ConfigurationError, Known, read_leniently};
+use keelson_machinery::decode::DecodeError;
 use keelson_machinery::json;
 
 /// What holds where a namespace says nothing.
@@ -36,23 +37,31 @@ impl Configuration {
     }
 }
 
+/// A text that is no list of tolerations.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TolerationsError {
+    /// A value of this type.
+    #[error("json: cannot unmarshal {0} into Go value of type []v1.Toleration")]
+    Type(&'static str),
+    /// No JSON, or a list of something else.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+}
+
 /// A list of tolerations.
 ///
 /// # Errors
 /// The text is none.
-pub fn read_list(text: &str) -> Result<Vec<Toleration>, String> {
+pub fn read_list(text: &str) -> Result<Vec<Toleration>, TolerationsError> {
     if let Ok(value) = serde_json::from_str::<serde_json::Value>(text)
         && !value.is_array()
         && !value.is_null()
     {
-        let found = json::kind_of(&value);
-        return Err(format!(
-            "json: cannot unmarshal {found} into Go value of type []v1.Toleration"
-        ));
+        return Err(TolerationsError::Type(json::kind_of(&value)));
     }
     let mut spec = PodSpec::default();
     let text = format!("{{\"tolerations\":{text}}}");
-    json::read(text.as_bytes(), &mut spec).map_err(|error| error.to_string())?;
+    json::read(text.as_bytes(), &mut spec)?;
     Ok(spec.tolerations)
 }
 

@@ -8,7 +8,7 @@ use keelson_machinery::time::Time;
 
 use super::amounts::{Amounts, add, grown, of_names, text, without_zeros};
 use super::configuration::LimitedResource;
-use super::evaluator::Evaluator;
+use super::evaluator::{Evaluator, OperatorError};
 
 /// A request to be counted.
 pub struct Request<'a> {
@@ -77,7 +77,7 @@ pub fn check(
     let mut taken = Vec::new();
     for quota in &found.quotas {
         let was_counted = match request.old {
-            Some(old) => matches(evaluator, quota, old).map_err(Refusal::Other)?,
+            Some(old) => matches(evaluator, quota, old).map_err(|error| Refusal::Other(error.to_string()))?,
             None => false,
         };
         let amounts = without_zeros(if was_counted { delta.clone() } else { usage.clone() });
@@ -144,7 +144,7 @@ impl<'a> Found<'a> {
                 self.scopes.insert(selector.scope_name);
             }
         }
-        if !matches(evaluator, quota, request.object).map_err(Refusal::Other)? {
+        if !matches(evaluator, quota, request.object).map_err(|error| Refusal::Other(error.to_string()))? {
             return Ok(());
         }
         let bounded: Vec<&String> = quota
@@ -185,7 +185,7 @@ fn scopes(quota: &ResourceQuota) -> Vec<Selector> {
 }
 
 /// Whether a quota bounds something that an object uses, and the object is in all of its scopes.
-fn matches(evaluator: &Evaluator<'_>, quota: &ResourceQuota, object: &dyn Kind) -> Result<bool, String> {
+fn matches(evaluator: &Evaluator<'_>, quota: &ResourceQuota, object: &dyn Kind) -> Result<bool, OperatorError> {
     let mut is_in = true;
     for selector in scopes(quota) {
         is_in &= evaluator.is_in_scope(&selector, object)?;
@@ -198,7 +198,7 @@ fn limited_scopes(
     evaluator: &Evaluator<'_>,
     limited: &[LimitedResource],
     request: &Request<'_>,
-) -> Result<Vec<Selector>, String> {
+) -> Result<Vec<Selector>, OperatorError> {
     let mut found = Vec::new();
     for selector in limited.iter().flat_map(|limit| &limit.match_scopes) {
         if evaluator.has_scopes() && evaluator.is_in_scope(selector, request.object)? {
@@ -253,11 +253,21 @@ fn shown(selector: &Selector) -> String {
     format!("{{{scope} {operator} [{}]}}", selector.values.join(" "))
 }
 
-/// What a quota has used when this is taken too. The error is that it is more than there is.
+/// More than a quota leaves, in kube-apiserver's words.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("exceeded quota: {quota}, requested: {requested}, used: {used}, limited: {limited}")]
+pub struct Exceeded {
+    quota: String,
+    requested: String,
+    used: String,
+    limited: String,
+}
+
+/// What a quota has used when this is taken too.
 ///
 /// # Errors
-/// What is exceeded, in kube-apiserver's words.
-pub fn take(quota: &ResourceQuota, amounts: &Amounts, is_bounded: bool) -> Result<Amounts, String> {
+/// It is more than there is.
+pub fn take(quota: &ResourceQuota, amounts: &Amounts, is_bounded: bool) -> Result<Amounts, Exceeded> {
     let (status, name) = (&quota.status, &quota.metadata.name);
     let wanted = of_names(amounts, status.hard.keys());
     let mut used = status.used.clone();
@@ -268,12 +278,12 @@ pub fn take(quota: &ResourceQuota, amounts: &Amounts, is_bounded: bool) -> Resul
         return Ok(used);
     }
     let of = |amounts: &Amounts| text(&of_names(amounts, exceeded.iter().copied()));
-    Err(format!(
-        "exceeded quota: {name}, requested: {}, used: {}, limited: {}",
-        of(&wanted),
-        of(&status.used),
-        of(&status.hard)
-    ))
+    Err(Exceeded {
+        quota: name.clone(),
+        requested: of(&wanted),
+        used: of(&status.used),
+        limited: of(&status.hard),
+    })
 }
 
 #[cfg(test)]

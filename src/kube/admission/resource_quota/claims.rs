@@ -6,7 +6,7 @@ use keelson_api::core::v1::{PersistentVolumeClaim, ScopedResourceSelectorRequire
 use keelson_machinery::quantity::Quantity;
 
 use super::amounts::{Amounts, count};
-use super::evaluator::selects;
+use super::evaluator::{OperatorError, selects};
 use crate::admission::default_storage_class::OLD_CLASS;
 
 const COUNT: &str = "count/persistentvolumeclaims";
@@ -53,7 +53,7 @@ fn storage(claim: &PersistentVolumeClaim) -> Option<Quantity> {
 }
 
 /// Whether a claim is in a scope.
-pub fn is_in_scope(selector: &Selector, claim: &PersistentVolumeClaim) -> Result<bool, String> {
+pub fn is_in_scope(selector: &Selector, claim: &PersistentVolumeClaim) -> Result<bool, OperatorError> {
     if selector.scope_name != "VolumeAttributesClass" {
         return Ok(false);
     }

@@ -2,6 +2,7 @@
 
 use keelson_api::core::v1::{PersistentVolumeClaim, Pod, ScopedResourceSelectorRequirement as Selector, Service};
 use keelson_api::resource_k8s_io::v1::ResourceClaim;
+use keelson_machinery::field::text::quote;
 use keelson_machinery::object::Kind;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::time::Time;
@@ -76,8 +77,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Whether an object is in the scope that a selector names. The error is that there is no such operator.
-    pub fn is_in_scope(&self, selector: &Selector, object: &dyn Kind) -> Result<bool, String> {
+    /// Whether an object is in the scope that a selector names.
+    pub fn is_in_scope(&self, selector: &Selector, object: &dyn Kind) -> Result<bool, OperatorError> {
         match self {
             Evaluator::Pods => cast::<Pod>(object).map_or(Ok(false), |pod| pods::is_in_scope(selector, pod)),
             Evaluator::Claims => {
@@ -120,20 +121,20 @@ pub fn is_extended_request(name: &str) -> bool {
     is_other && name.starts_with(resource_name::REQUESTS)
 }
 
+/// An operator that no selector of scopes has.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("failed to parse and convert selector: {} is not a valid scope selector operator", quote(.0))]
+pub struct OperatorError(String);
+
 /// Whether a selector of scopes selects what has these values; none: nothing is said.
-pub fn selects(selector: &Selector, values: &[&str]) -> Result<bool, String> {
+pub fn selects(selector: &Selector, values: &[&str]) -> Result<bool, OperatorError> {
     let is_listed = |value: &&str| selector.values.iter().any(|listed| listed == value);
     Ok(match selector.operator.as_str() {
         "In" => values.iter().any(is_listed),
         "NotIn" => values.is_empty() || values.iter().any(|value| !is_listed(value)),
         "Exists" => !values.is_empty(),
         "DoesNotExist" => values.is_empty(),
-        other => {
-            let other = keelson_machinery::field::text::quote(other);
-            return Err(format!(
-                "failed to parse and convert selector: {other} is not a valid scope selector operator"
-            ));
-        }
+        other => return Err(OperatorError(other.to_owned())),
     })
 }
 

@@ -327,7 +327,7 @@ fn fate(quota: &mut ResourceQuota, taking: &Taking) -> Option<Fate> {
             quota.status.used = used;
             Fate::Taken(amounts.clone())
         }
-        Err(why) => Fate::Exceeded(why),
+        Err(exceeded) => Fate::Exceeded(exceeded.to_string()),
     })
 }
 

@@ -9,7 +9,7 @@ use keelson_machinery::time::Time;
 
 use super::amounts::{Amounts, count};
 use super::devices::CLASS;
-use super::evaluator::{is_extended_request, selects};
+use super::evaluator::{OperatorError, is_extended_request, selects};
 use crate::core::pod_resources::{LIMITS, REQUESTS, limits_of, requests_of, states_whole};
 use crate::core::pod_spec;
 use crate::core::resource_name::{is_extended, is_huge_pages};
@@ -117,7 +117,7 @@ pub fn is_terminating(pod: &Pod) -> bool {
 }
 
 /// Whether a pod is in a scope.
-pub fn is_in_scope(selector: &Selector, pod: &Pod) -> Result<bool, String> {
+pub fn is_in_scope(selector: &Selector, pod: &Pod) -> Result<bool, OperatorError> {
     let is_best_effort = || pod_spec::class(&pod.spec) == "BestEffort";
     Ok(match selector.scope_name.as_str() {
         "Terminating" => is_terminating(pod),

@@ -3,8 +3,11 @@
 /// First and last index of an interval.
 type Interval = (i64, i64);
 
+/// What is read of a text. The error is the text of a validation error, which nobody tells apart.
+type Read<T> = Result<T, String>;
+
 /// How many indexes a text has.
-pub fn count(text: &str, completions: i32) -> Result<i64, String> {
+pub fn count(text: &str, completions: i32) -> Read<i64> {
     let (mut total, mut last) = (0, None);
     for part in text.split(',').filter(|_| !text.is_empty()) {
         let (first, end) = interval(part, completions)?;
@@ -17,7 +20,7 @@ pub fn count(text: &str, completions: i32) -> Result<i64, String> {
     Ok(total)
 }
 
-fn interval(text: &str, completions: i32) -> Result<Interval, String> {
+fn interval(text: &str, completions: i32) -> Read<Interval> {
     let index = |text: &str| {
         let number: i64 = text
             .parse()

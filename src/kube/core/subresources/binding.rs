@@ -70,7 +70,7 @@ async fn bind(call: &Call<'_>, binding: &Binding) -> Result<(), StatusError> {
     call.verbs.update(&target, &request, &mut updater).await.map(drop)
 }
 
-/// Writes down the node; the error says why this pod can't have one.
+/// Writes down the node; the error is the text of the conflict, which says why this pod can't have one.
 fn assign(pod: &mut Pod, binding: &Binding, now: Time) -> Result<(), String> {
     let name = &pod.metadata.name;
     if pod.metadata.deletion_timestamp.is_some() {

@@ -36,7 +36,7 @@ impl Handler for Components {
 
 async fn status(call: &Call<'_>, name: &str) -> ComponentStatus {
     let health = match NEIGHBOURS.iter().find(|(n, _)| *n == name) {
-        Some((_, port)) => health(*port).await,
+        Some((_, port)) => health(*port).await.map_err(|error| error.to_string()),
         None => match call.backend.store.health().await {
             Ok(()) => Ok("ok".to_owned()),
             Err(error) => Err(error.to_string()),

@@ -11,7 +11,7 @@ use keelson_registry::{
     ConversionStrategy, Definition, InstallError, OpenApiForm, OwnDefinitions, Registry, ResourceCode,
     VersionDefinition,
 };
-use keelson_server::server::{Config, Hook};
+use keelson_server::server::{Config, Hook, HookError};
 use serde_json::{Value, json};
 
 use crate::setting::{Client, Events, Server, soon, text};
@@ -30,7 +30,7 @@ pub fn server(change: impl FnOnce(&mut Config) + Send + 'static) -> (Server, Arc
         change(config);
         let run = move |context: keelson_server::server::HookContext| {
             tell.send(context.registry).unwrap();
-            Box::pin(std::future::ready(Ok(()))) as futures_util::future::LocalBoxFuture<'static, Result<(), String>>
+            Box::pin(std::future::ready(Ok(()))) as futures_util::future::LocalBoxFuture<'static, Result<(), HookError>>
         };
         config.hooks.push(Hook {
             name: "tell-the-registry",
