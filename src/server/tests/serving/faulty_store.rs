@@ -8,10 +8,9 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use keelson_server::server::Config;
-use keelson_storage::{
-    Entry, Event, Expect, Got, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store, StoreError,
-    WatchStream, Write, Written,
-};
+use keelson_storage::{Entry, Expect, ListOptions, Store, StoreError, Write, Written};
+
+use crate::forwarded::forwarded;
 
 /// What becomes of a write.
 pub enum Meddling {
@@ -92,40 +91,18 @@ impl Store for Meddled {
         .boxed()
     }
 
-    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Got, StoreError>> {
-        self.store.get(key)
-    }
-    fn list<'a>(&'a self, prefix: &'a str, options: ListOptions) -> BoxFuture<'a, Result<Listed, StoreError>> {
-        self.store.list(prefix, options)
-    }
-    fn snapshot<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, StoreError>> {
-        self.store.snapshot(prefix)
-    }
-    fn held(&self, prefix: &str) -> Option<Snapshot> {
-        self.store.held(prefix)
-    }
-    fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
-        self.store.events(prefix, after, until, limit)
-    }
-    fn watch<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<WatchStream, StoreError>> {
-        self.store.watch(prefix, after)
-    }
-    fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.store.request_progress()
-    }
-    fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {
-        self.store.current_revision()
-    }
-    fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.store.compact(revision)
-    }
-    fn grant(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, StoreError>> {
-        self.store.grant(ttl)
-    }
-    fn health(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.store.health()
-    }
-    fn close(&self) -> BoxFuture<'_, ()> {
-        self.store.close()
-    }
+    forwarded!(
+        get,
+        list,
+        snapshot,
+        held,
+        events,
+        watch,
+        request_progress,
+        current_revision,
+        compact,
+        grant,
+        health,
+        close,
+    );
 }

@@ -29,6 +29,8 @@ mod etcd_server;
 #[cfg(test)]
 mod faulty_store;
 #[cfg(test)]
+mod forwarded;
+#[cfg(test)]
 mod graceful_shutdown;
 #[cfg(test)]
 mod headers;

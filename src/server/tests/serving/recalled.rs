@@ -4,14 +4,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use keelson_storage::{
-    Entry, Event, Expect, Got, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store, StoreError,
-    WatchStream, Write, Written,
-};
+use keelson_storage::{Entry, Got, ListOptions, Store, StoreError};
 
+use crate::forwarded::forwarded;
 use crate::setting::{Client, ORDERS, Server};
 
 const MERGE_PATCH: &str = "application/merge-patch+json";
@@ -45,42 +42,20 @@ impl Store for Remembering {
     fn recall(&self, _prefix: &str, key: &str) -> Option<Entry> {
         self.memory.lock().unwrap().get(key).cloned()
     }
-    fn list<'a>(&'a self, prefix: &'a str, options: ListOptions) -> BoxFuture<'a, Result<Listed, StoreError>> {
-        self.store.list(prefix, options)
-    }
-    fn snapshot<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, StoreError>> {
-        self.store.snapshot(prefix)
-    }
-    fn held(&self, prefix: &str) -> Option<Snapshot> {
-        self.store.held(prefix)
-    }
-    fn events(&self, prefix: &str, after: Position, until: Revision, limit: usize) -> Option<Vec<Event>> {
-        self.store.events(prefix, after, until, limit)
-    }
-    fn write<'a>(&'a self, key: &'a str, expect: Expect, write: Write) -> BoxFuture<'a, Result<Written, StoreError>> {
-        self.store.write(key, expect, write)
-    }
-    fn watch<'a>(&'a self, prefix: &'a str, after: Revision) -> BoxFuture<'a, Result<WatchStream, StoreError>> {
-        self.store.watch(prefix, after)
-    }
-    fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.store.request_progress()
-    }
-    fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {
-        self.store.current_revision()
-    }
-    fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.store.compact(revision)
-    }
-    fn grant(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, StoreError>> {
-        self.store.grant(ttl)
-    }
-    fn health(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.store.health()
-    }
-    fn close(&self) -> BoxFuture<'_, ()> {
-        self.store.close()
-    }
+    forwarded!(
+        list,
+        snapshot,
+        held,
+        events,
+        write,
+        watch,
+        request_progress,
+        current_revision,
+        compact,
+        grant,
+        health,
+        close,
+    );
 }
 
 /// A server with one order, a client, and the store.

@@ -1,14 +1,14 @@
 //! A store that notes what it is asked for.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use keelson_storage::{
-    Event, Expect, Got, LeaseId, ListOptions, Listed, Position, Revision, Snapshot, Store, StoreError, WatchStream,
-    Write, Written,
+    Event, Expect, Got, ListOptions, Listed, Position, Revision, Snapshot, Store, StoreError, WatchStream, Write,
+    Written,
 };
+
+use crate::forwarded::forwarded;
 
 /// The keys and prefixes that a store was asked for, in the order of the requests.
 #[derive(Clone, Default)]
@@ -86,31 +86,13 @@ impl Store for Recorded {
         self.store.watch(prefix, after)
     }
 
-    fn request_progress(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.store.request_progress()
-    }
-
-    fn snapshot_to<'a>(&'a self, file: &'a Path) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.store.snapshot_to(file)
-    }
-
-    fn current_revision(&self) -> BoxFuture<'_, Result<Revision, StoreError>> {
-        self.store.current_revision()
-    }
-
-    fn compact(&self, revision: Revision) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.store.compact(revision)
-    }
-
-    fn grant(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, StoreError>> {
-        self.store.grant(ttl)
-    }
-
-    fn health(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.store.health()
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        self.store.close()
-    }
+    forwarded!(
+        request_progress,
+        snapshot_to,
+        current_revision,
+        compact,
+        grant,
+        health,
+        close,
+    );
 }
