@@ -11,8 +11,9 @@ use super::target::Target;
 use super::{ClientSettings, ClientTls, Credentials, Roots, Secret, TlsConfigError};
 use crate::tls::certs::CertifiedKeyPem;
 
-/// Bytes of such a file, and of each file that it names.
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
+/// What such a file is; it need not say so.
+const KIND: &str = "Config";
+const VERSION: &str = "v1";
 
 /// A file that can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -184,8 +185,25 @@ impl Kubeconfig {
 impl File {
     pub fn parse(text: &[u8]) -> Result<File, KubeconfigError> {
         let json = keelson_machinery::yaml::to_json(text).map_err(|error| content(error.to_string()))?;
+        check_kind(&json)?;
         let file: Option<File> = serde_json::from_slice(&json).map_err(|error| content(error.to_string()))?;
         Ok(file.unwrap_or_default())
+    }
+}
+
+/// Whether a file is of the kind that it has to be. An empty one is.
+fn check_kind(json: &[u8]) -> Result<(), KubeconfigError> {
+    if json == b"null" {
+        return Ok(());
+    }
+    let named = keelson_machinery::json::type_meta_of_all(json);
+    let named = named.map_err(|error| content(format!("couldn't get version/kind; json parse error: {error}")))?;
+    let or = |given: String, usual: &str| if given.is_empty() { usual.to_owned() } else { given };
+    match (or(named.kind, KIND), or(named.api_version, VERSION)) {
+        (kind, version) if kind == KIND && version == VERSION => Ok(()),
+        (kind, version) => Err(content(format!(
+            "no kind {kind:?} is registered for version {version:?}"
+        ))),
     }
 }
 
@@ -290,22 +308,12 @@ impl Files<'_> {
 
 /// The text of a file that is one, and no larger than it may be.
 pub(super) fn read(path: &Path) -> Result<String, KubeconfigError> {
-    use std::io::Read;
     let at = |reason: String| KubeconfigError::File {
         path: path.to_owned(),
         reason,
     };
-    let metadata = std::fs::metadata(path).map_err(|error| at(error.to_string()))?;
-    if !metadata.is_file() {
-        return Err(at("is no file".to_owned()));
-    }
-    let file = std::fs::File::open(path).map_err(|error| at(error.to_string()))?;
-    let mut text = String::new();
-    let read = file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text);
-    match read.map_err(|error| at(error.to_string()))? as u64 > MAX_FILE_BYTES {
-        true => Err(at(format!("is larger than {MAX_FILE_BYTES} bytes"))),
-        false => Ok(text),
-    }
+    let bytes = keelson_configuration::read_file(path).map_err(|error| at(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| at("stream did not contain valid UTF-8".to_owned()))
 }
 
 #[cfg(test)]
@@ -344,7 +352,7 @@ mod tests {
         assert_eq!(file.client.tls.roots, Roots::Pem("CA".to_owned()));
         assert_eq!(file.client.credentials, Credentials::BearerFile(dir.path().join("t")));
         let folder = Kubeconfig::read(dir.path()).err().unwrap();
-        assert!(folder.to_string().ends_with("is no file"), "{folder}");
+        assert!(folder.to_string().ends_with("is no regular file"), "{folder}");
     }
 
     #[test]
@@ -380,6 +388,15 @@ mod tests {
             let shown = parse(&text).err().unwrap();
             assert_eq!(shown, format!("invalid configuration: {error}"), "{text}");
         }
+        let other = Kubeconfig::parse(b"kind: Pod\ncurrent-context: c\n", Path::new(""))
+            .err()
+            .unwrap();
+        assert_eq!(
+            other.to_string(),
+            "invalid configuration: no kind \"Pod\" is registered for version \"v1\""
+        );
+        let named = Kubeconfig::parse(b"apiVersion: v1\nkind: Config\n", Path::new(""));
+        assert!(named.err().unwrap().to_string().ends_with("no current-context is set"));
         let empty = Kubeconfig::parse(b"", Path::new("")).err().unwrap();
         assert_eq!(empty.to_string(), "invalid configuration: no current-context is set");
     }
