@@ -275,7 +275,7 @@ fn rules_that_do_not_compile_are_named() {
     ];
     for (text, wrong) in cases {
         let desc = dynamic(&[text], vec![FieldDesc::shared("n", Type::Int64, Flags::NONE)]);
-        let error = compile(&desc).unwrap_err();
+        let error = compile(&desc).unwrap_err().to_string();
         assert!(error.contains(wrong) && error.contains("x.Y"), "{error}");
     }
 }
