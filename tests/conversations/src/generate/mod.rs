@@ -52,6 +52,10 @@ pub enum Theme {
     CustomResources,
     /// Definitions of custom resources.
     Definitions,
+    /// Rules of custom resources.
+    Rules,
+    /// Formats of texts and numbers of custom resources.
+    Formats,
 }
 
 impl Theme {
@@ -68,6 +72,8 @@ impl Theme {
             Theme::Webhooks => "webhooks",
             Theme::CustomResources => "custom-resources",
             Theme::Definitions => "definitions",
+            Theme::Rules => "rules",
+            Theme::Formats => "formats",
         }
     }
 
@@ -87,6 +93,8 @@ impl Theme {
             Theme::Webhooks => hooks::case(random, name),
             Theme::CustomResources => custom::objects(seed, number, &name),
             Theme::Definitions => custom::definitions(seed, number, &name),
+            Theme::Rules => custom::rules::case(random, &name),
+            Theme::Formats => custom::formats::case(random, &name),
         }
     }
 }
@@ -120,7 +128,7 @@ mod tests {
     fn generated_cases_are_cases_and_those_of_their_seed() {
         let folder = tempfile::tempdir().unwrap();
         let files = write(folder.path(), Theme::value_variants(), 3, 4).unwrap();
-        assert_eq!(files.len(), 11 * 4);
+        assert_eq!(files.len(), 13 * 4);
         for file in files {
             let recorded = Recorded::read(&file).unwrap();
             assert!(recorded.case.steps.len() > 10, "{}", file.display());

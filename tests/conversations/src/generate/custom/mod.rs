@@ -1,8 +1,10 @@
 //! Custom resources: definitions with schemas of all kinds, and requests for objects of them.
 
 mod chance;
+pub(super) mod formats;
 mod requests;
 mod rule;
+pub(super) mod rules;
 mod schema;
 mod value;
 
@@ -55,6 +57,14 @@ pub(super) fn definitions(seed: u64, number: u64, name: &str) -> Value {
         );
     }
     case(name, steps)
+}
+
+/// Steps with numbers as their ids.
+fn numbered(mut steps: Vec<Value>) -> Vec<Value> {
+    for (number, step) in steps.iter_mut().enumerate() {
+        step["id"] = json!(format!("{number:02}"));
+    }
+    steps
 }
 
 fn case(name: &str, steps: Vec<Value>) -> Value {

@@ -13,6 +13,7 @@ const VALIDATION: [&str; 4] = [
     "fieldValidation=Warn",
     "fieldValidation=Ignore",
 ];
+const APPLY: &str = "application/apply-patch+yaml";
 /// How many values in a hundred are wrong ones.
 const WILDNESS: [usize; 4] = [0, 0, 3, 12];
 
@@ -74,12 +75,13 @@ impl Talk {
         let wildness = chance.one_of(&WILDNESS);
         let status = self.has_status && chance.percent(25);
         let below = if status { "/status" } else { "" };
-        match chance.below(12) {
+        match chance.below(13) {
             0 | 1 => self.create(chance, wildness),
             2 | 3 => self.replace(chance, (name, below), wildness),
             4 | 5 => self.merge(chance, (name, below), wildness),
             6 | 7 => self.json_patch(chance, (name, below), wildness),
             8 | 9 => self.apply(chance, (name, below), wildness),
+            10 => self.meddle(chance, (name, below)),
             _ => self.read(chance, name),
         }
     }
@@ -149,10 +151,65 @@ impl Talk {
         self.patch(chance, at, ("application/json-patch+json", operations.into()), "");
     }
 
+    /// Says who owns what, most of it wrong.
+    fn meddle(&mut self, chance: &mut Chance, at: (&str, &str)) {
+        let version = json!("{uniq}.example.com/v1");
+        let mut entry = json!({"manager": "one", "operation": "Apply", "apiVersion": version, "fieldsType": "FieldsV1",
+            "time": "2024-01-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:a": {}}}});
+        let wrong = [
+            ("operation", json!("Update")),
+            ("operation", json!("Foo")),
+            ("apiVersion", json!("v1")),
+            ("apiVersion", json!("")),
+            ("fieldsType", json!("FieldsV2")),
+            ("fieldsV1", Value::Null),
+            ("fieldsV1", json!({})),
+            ("fieldsV1", json!({"f:spec": 1})),
+            ("fieldsV1", json!({"spec": {}})),
+            ("fieldsV1", json!("x")),
+            ("fieldsV1", json!({"f:spec": {"k:{\"a\":1}": {}, "i:0": {}, "v:1": {}}})),
+            ("time", json!("x")),
+            ("time", Value::Null),
+            ("subresource", json!("status")),
+            ("manager", json!(1)),
+        ];
+        for _ in 0..chance.within(0, 2) {
+            let (field, said) = chance.one_of(&wrong);
+            entry[field] = said;
+        }
+        let entries = chance.one_of(&[
+            json!([entry]),
+            json!([entry, entry]),
+            json!([]),
+            json!([{}]),
+            Value::Null,
+            json!("x"),
+            json!({}),
+        ]);
+        let mut patch = json!({"metadata": {"managedFields": entries}});
+        if chance.percent(40) {
+            patch["spec"] = value(chance, &self.schema["properties"]["spec"], 0);
+        }
+        let ty = chance.pick(&["application/merge-patch+json", "application/merge-patch+json", APPLY]);
+        if ty == APPLY {
+            patch["apiVersion"] = version;
+            patch["kind"] = json!("Thing");
+        }
+        let query = if ty == APPLY { "fieldManager=one" } else { "" };
+        self.patch(chance, at, (ty, patch), query);
+    }
+
     fn apply(&mut self, chance: &mut Chance, (name, below): (&str, &str), wildness: usize) {
-        let object = self.object(chance, name, wildness);
+        let mut object = self.object(chance, name, wildness);
+        if chance.percent(20) {
+            // What is null in a document is said, and not left out.
+            object = without_some(chance, object);
+            object["apiVersion"] = json!("{uniq}.example.com/v1");
+            object["kind"] = json!("Thing");
+            object["metadata"] = json!({"name": name});
+        }
         let owner = chance.pick(&["fieldManager=one", "fieldManager=two", "fieldManager=one&force=true"]);
-        self.patch(chance, (name, below), ("application/apply-patch+yaml", object), owner);
+        self.patch(chance, (name, below), (APPLY, object), owner);
     }
 
     fn patch(&mut self, chance: &mut Chance, (name, below): (&str, &str), (ty, body): (&str, Value), query: &str) {
