@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Etcd, Server, keelson};
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn definition(plural: &str, group: &str, versions: &[&str]) -> Value {
+pub fn definition(plural: &str, group: &str, versions: &[&str]) -> Value {
     let properties: serde_json::Map<String, Value> = (0..50)
         .map(|n| {
             (
@@ -65,13 +65,13 @@ async fn ask(client: &Client, method: &str, path: &str, body: &Value) -> (u16, V
     (status, serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
-async fn create(client: &Client, path: &str, body: &Value) {
+pub async fn create(client: &Client, path: &str, body: &Value) {
     let (status, answer) = ask(client, "POST", path, body).await;
     assert_eq!(status, 201, "{answer}");
 }
 
 /// Asks until this is the status.
-async fn becomes(client: &Client, path: &str, status: u16) -> Value {
+pub async fn becomes(client: &Client, path: &str, status: u16) -> Value {
     let begin = Instant::now();
     loop {
         let (found, answer) = ask(client, "GET", path, &Value::Null).await;

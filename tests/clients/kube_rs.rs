@@ -3,8 +3,10 @@
 use futures_util::TryStreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::runtime::wait::{await_condition, conditions};
 use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::json;
 
@@ -120,4 +122,83 @@ async fn a_server_of_ones_own_serves_its_kinds() {
     let data = api.get("gear").await.unwrap().data;
     assert_eq!(data["spec"]["sizeMillimeters"], 30);
     assert_eq!(data["spec"]["color"], "Green");
+}
+
+fn knob(name: &str, turns: i64) -> DynamicObject {
+    let mut object = DynamicObject::new(name, &knob_resource());
+    object.data = json!({ "spec": { "turns": turns } });
+    object
+}
+
+fn knob_resource() -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk("kube-rs.example.com", "v1", "Knob"))
+}
+
+/// A definition and its objects are applied, waited for, watched and written to their status.
+#[tokio::test]
+async fn custom_resources_are_defined_applied_and_watched() {
+    let server = Server::start(keelson(), &["--storage-backend=memory"]).await;
+    let client = server.client().await;
+    let spec = json!({"type": "object", "properties": {"turns": {"type": "integer", "maximum": 10}}});
+    let status = json!({"type": "object", "properties": {"turned": {"type": "boolean"}}});
+    let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "knobs.kube-rs.example.com"},
+        "spec": {"group": "kube-rs.example.com", "scope": "Namespaced", "names": {"plural": "knobs", "kind": "Knob"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
+                "subresources": {"status": {}}}]}});
+    let applying = PatchParams::apply("test");
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let name = "knobs.kube-rs.example.com";
+    definitions
+        .patch(name, &applying, &Patch::Apply(&definition))
+        .await
+        .unwrap();
+    let established = await_condition(definitions.clone(), name, conditions::is_crd_established());
+    established.await.unwrap();
+
+    let knobs: Api<DynamicObject> = Api::namespaced_with(client, "default", &knob_resource());
+    let mut events = Box::pin(watcher(knobs.clone(), watcher::Config::default().streaming_lists()).default_backoff());
+    loop {
+        if let watcher::Event::InitDone = events.try_next().await.unwrap().unwrap() {
+            break;
+        }
+    }
+    let applied = knobs.patch("a", &applying, &Patch::Apply(knob("a", 3))).await.unwrap();
+    assert_eq!(
+        (&applied.data["spec"]["turns"], applied.metadata.generation),
+        (&json!(3), Some(1))
+    );
+    let refused = knobs
+        .patch("a", &applying, &Patch::Apply(knob("a", 11)))
+        .await
+        .unwrap_err();
+    assert!(
+        refused.to_string().contains("should be less than or equal to 10"),
+        "{refused}"
+    );
+    let turned = Patch::Merge(json!({ "status": { "turned": true, "unknown": 1 } }));
+    let turned = knobs.patch_status("a", &PatchParams::default(), &turned).await.unwrap();
+    assert_eq!(
+        turned.data,
+        json!({ "spec": { "turns": 3 }, "status": { "turned": true } })
+    );
+    knobs.delete("a", &DeleteParams::default()).await.unwrap();
+    let mut seen = Vec::new();
+    while seen.len() < 3 {
+        seen.push(match events.try_next().await.unwrap().unwrap() {
+            watcher::Event::Apply(knob) => format!("applied {}", knob.data["status"]),
+            watcher::Event::Delete(knob) => format!("deleted {}", knob.data["status"]),
+            other => format!("{other:?}"),
+        });
+    }
+    assert_eq!(
+        seen,
+        [
+            "applied null",
+            r#"applied {"turned":true}"#,
+            r#"deleted {"turned":true}"#
+        ]
+    );
 }

@@ -116,6 +116,72 @@ const WIDGET: Subject = Subject {
     replicas: Some("{.spec.replicas}"),
 };
 
+/// A kind that a definition brings.
+const GADGET: Subject = Subject {
+    resource: "gadget",
+    name: "dial",
+    file: "gadget.yaml",
+    manifest: "apiVersion: stable.example.com/v1\nkind: Gadget\nmetadata:\n  name: dial\nspec:\n  color: Blue\n  \
+               replicas: 1\n  parts:\n  - name: knob\n    count: 2\n",
+    header: "NAME COLOR AGE",
+    wide: "NAME COLOR PARTS AGE",
+    edit: ("s/color: Blue/color: Red/", "{.spec.color}", "Red"),
+    explain: ("spec.color", "What it is painted with."),
+    replicas: Some("{.spec.replicas}"),
+};
+
+const GADGETS: &str = r#"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: gadgets.stable.example.com
+spec:
+  group: stable.example.com
+  scope: Namespaced
+  names: {plural: gadgets, singular: gadget, kind: Gadget, shortNames: [gd], categories: [all]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources:
+      status: {}
+      scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}
+    additionalPrinterColumns:
+    - {name: Color, type: string, jsonPath: .spec.color}
+    - {name: Parts, type: string, jsonPath: ".spec.parts[*].name", priority: 1}
+    - {name: Age, type: date, jsonPath: .metadata.creationTimestamp}
+    selectableFields:
+    - jsonPath: .spec.color
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            required: [color]
+            properties:
+              color: {type: string, enum: [Red, Green, Blue], description: What it is painted with.}
+              replicas: {type: integer, minimum: 0, default: 1}
+              parts:
+                type: array
+                maxItems: 9
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [name]
+                items:
+                  type: object
+                  required: [name]
+                  properties: {name: {type: string}, count: {type: integer}}
+                x-kubernetes-validations:
+                - {rule: "self.all(p, !has(p.count) || p.count < 100)", message: a part is there too often}
+          status:
+            type: object
+            properties:
+              replicas: {type: integer}
+              conditions:
+                type: array
+                items: {type: object, properties: {type: {type: string}, status: {type: string}}}
+"#;
+
 /// Words of the first line.
 fn header(output: &str) -> String {
     output
@@ -223,6 +289,89 @@ fn watch(kubectl: &Kubectl<'_>, subject: &Subject) {
             .collect();
         assert_eq!(events, ["ADDED", "DELETED"], "{seen}");
     });
+}
+
+/// What kubectl does with custom objects beside the walk: both ways to apply, differences, patches, conditions.
+fn changes(kubectl: &Kubectl<'_>) {
+    let parts = || kubectl.ok("get gadget dial -o jsonpath={.spec.parts[*].name}");
+    kubectl.write(GADGET.file, GADGET.manifest);
+    assert!(
+        kubectl
+            .ok("apply --server-side -f gadget.yaml")
+            .contains("serverside-applied")
+    );
+    assert!(kubectl.run("diff --server-side -f gadget.yaml", &[]).status.success());
+    kubectl.write("red.yaml", &GADGET.manifest.replace("Blue", "Red"));
+    let diff = kubectl.run("diff -f red.yaml", &[]);
+    assert_eq!(diff.status.code(), Some(1), "{}", text(diff.stderr));
+    assert!(text(diff.stdout).contains("+  color: Red"));
+    let other = "apiVersion: stable.example.com/v1\nkind: Gadget\nmetadata:\n  name: dial\nspec:\n  color: Green\n  \
+                 parts:\n  - name: hand\n";
+    kubectl.write("other.yaml", other);
+    let refused = kubectl.fails("apply --server-side --field-manager=other -f other.yaml");
+    assert!(refused.contains("conflict with \"kubectl\": .spec.color"), "{refused}");
+    kubectl.ok("apply --server-side --field-manager=other --force-conflicts -f other.yaml");
+    assert_eq!(parts(), "knob hand");
+
+    kubectl.ok(r#"patch gadget dial --type=merge -p {"spec":{"replicas":3}}"#);
+    kubectl.ok(r#"patch gadget dial --type=json -p [{"op":"remove","path":"/spec/parts/0"}]"#);
+    assert_eq!(parts(), "hand");
+    let refused = kubectl.fails(r#"patch gadget dial -p {"spec":{"replicas":4}}"#);
+    assert!(
+        refused.contains("strategic-merge-patch+json is not supported"),
+        "{refused}"
+    );
+    let refused = kubectl.fails(r#"patch gadget dial --type=merge -p {"spec":{"parts":[{"name":"a","count":100}]}}"#);
+    assert!(refused.contains("a part is there too often"), "{refused}");
+    let status = r#"{"status":{"conditions":[{"type":"Ready","status":"True"}]}}"#;
+    kubectl.ok(&format!(
+        "patch gadget dial --subresource=status --type=merge -p {status}"
+    ));
+    assert!(
+        kubectl
+            .ok("wait gadget dial --for=condition=Ready --timeout=20s")
+            .contains("condition met")
+    );
+    assert!(
+        kubectl
+            .ok("get gd --field-selector spec.color=Green -o name")
+            .contains("dial")
+    );
+    assert!(kubectl.ok("get all -o name").contains("gadget.stable.example.com/dial"));
+    kubectl.ok("delete -f gadget.yaml");
+    kubectl.ok("delete crd gadgets.stable.example.com --timeout=50s");
+    assert!(
+        kubectl
+            .fails("get gadgets")
+            .contains("could not find the requested resource")
+    );
+}
+
+async fn custom_kind_on(flags: &[&str]) {
+    let server = Server::start(keelson(), flags).await;
+    let Some(kubectl) = Kubectl::of(&server) else { return };
+    kubectl.write("definition.yaml", GADGETS);
+    assert!(kubectl.ok("apply -f definition.yaml").contains("created"));
+    assert!(kubectl.ok("apply -f definition.yaml").contains("unchanged"));
+    kubectl.ok("wait crd gadgets.stable.example.com --for=condition=Established --timeout=50s");
+    walk(&kubectl, &GADGET);
+    changes(&kubectl);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn custom_kinds_on_the_memory_store() {
+    custom_kind_on(&["--storage-backend=memory"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn custom_kinds_on_the_embedded_store() {
+    custom_kind_on(&["--storage-backend=embedded"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn custom_kinds_on_etcd() {
+    let Some(etcd) = Etcd::start() else { return };
+    custom_kind_on(&[&format!("--etcd-servers={}", etcd.url)]).await;
 }
 
 async fn walk_on(program: &Path, subjects: &[Subject], flags: &[&str]) {

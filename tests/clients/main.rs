@@ -9,6 +9,7 @@ mod definitions;
 mod encryption;
 mod equals;
 mod everything;
+mod isolation;
 mod kube_rs;
 mod kubectl;
 mod lists;
