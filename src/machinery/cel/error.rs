@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Bytes of a line that is shown.
+const MAX_LINE: usize = 16_384;
+
 /// Mistakes that were found while an expression was compiled, one or more, each with its line and a mark under its
 /// place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,11 +36,15 @@ pub(super) struct Misplaced {
 impl Misplaced {
     fn show(&self, source: &str) -> String {
         let head = format!("ERROR: <input>:{}:{}: {}", self.line, self.column, self.text);
-        match source.lines().nth(self.line - 1) {
+        match source.lines().nth(self.line - 1).filter(|line| line.len() <= MAX_LINE) {
             None => head,
             Some(line) => {
-                let dots = ".".repeat(self.column.saturating_sub(1));
-                format!("{head}\n | {}\n | {dots}^", line.replace('\t', " "))
+                // What is longer than a byte counts as wide.
+                let before = self.column.saturating_sub(1);
+                let is_wide = |at: usize| line.chars().nth(at).is_some_and(|c| c.len_utf8() > 1);
+                let dots: String = (0..before).map(|at| if is_wide(at) { '．' } else { '.' }).collect();
+                let mark = if is_wide(before) { '＾' } else { '^' };
+                format!("{head}\n | {}\n | {dots}{mark}", line.replace('\t', " "))
             }
         }
     }

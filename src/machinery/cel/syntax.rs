@@ -25,9 +25,10 @@ pub(super) struct Parsed<'a> {
 impl Parsed<'_> {
     /// Line and column of a part, from 1, in characters.
     pub fn place(&self, id: u64) -> (usize, usize) {
+        // Offsets count bytes.
         let start = self.info.offset_for(id).map_or(0, |(start, _)| start as usize);
+        let start = self.source.char_indices().take_while(|(at, _)| *at < start).count();
         let start = sign_before(self.source, start).unwrap_or(start);
-        // Offsets count characters.
         let (mut line, mut column) = (1, 1);
         for c in self.source.chars().take(start) {
             (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };

@@ -143,6 +143,10 @@ fn mistakes_are_told_as_kube_apiserver_tells_them() {
         assert_eq!(error.lines().next().unwrap_or_default(), want, "{source}");
     }
     assert_eq!(
+        compile("'é…' + foo").err().unwrap(),
+        "ERROR: <input>:1:8: undeclared reference to 'foo' (in container '')\n | 'é…' + foo\n | .．．....^"
+    );
+    assert_eq!(
         compile("object.x.y(z)").err().unwrap(),
         "ERROR: <input>:1:11: undeclared reference to 'y' (in container '')\n | object.x.y(z)\n | ..........^\n\
          ERROR: <input>:1:12: undeclared reference to 'z' (in container '')\n | object.x.y(z)\n | ...........^"
