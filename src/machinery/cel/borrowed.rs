@@ -197,8 +197,11 @@ fn borrowed<'a>(field: &FieldDesc, value: reflect::Value<'a>, form: Form) -> Val
 /// A text by its format; as it is where it does not fit, which has been told by then.
 fn of_text<'a>(field: &FieldDesc, text: &'a str) -> Value<'a> {
     let parsed = match field.rules.format.as_str() {
-        "date-time" => Time::parse(text).ok().map(Value::Timestamp),
-        "date" => Time::parse(&format!("{text}T00:00:00Z")).ok().map(Value::Timestamp),
+        "date-time" => Time::parse(text).ok().map(|time| Value::Timestamp(time.into())),
+        "date" => {
+            let time = Time::parse(&format!("{text}T00:00:00Z")).ok();
+            time.map(|time| Value::Timestamp(time.into()))
+        }
         "duration" => Duration::parse(text).ok().map(Value::Duration),
         "byte" => {
             let bytes = base64::engine::general_purpose::STANDARD.decode(text);
@@ -211,10 +214,10 @@ fn of_text<'a>(field: &FieldDesc, text: &'a str) -> Value<'a> {
 
 fn of_time<'a>(leaf: &dyn Leaf) -> Option<Value<'a>> {
     if let Some(time) = leaf.as_any().downcast_ref::<Time>() {
-        return Some(Value::Timestamp(*time));
+        return Some(Value::Timestamp((*time).into()));
     }
     let micro = leaf.as_any().downcast_ref::<MicroTime>()?;
-    Some(Value::Timestamp(micro.0))
+    Some(Value::Timestamp(micro.0.into()))
 }
 
 fn of_leaf<'a>(leaf: &dyn Leaf) -> Value<'a> {

@@ -1,5 +1,6 @@
 //! From a syntax tree to a program: names are looked up and types are checked.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators};
@@ -7,8 +8,9 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, L
 use super::Environment;
 use super::error::{FunctionResult, Misplaced};
 use super::eval::{Fits, Kind, Literal, Loop, Node};
-use super::library::{FormatPart, Library, format_parts, literal_argument};
+use super::library::{Clause, FormatPart, Library, format_parts, literal_argument};
 use super::messages::field_type;
+use super::schema::is_reserved;
 use super::signature::Function;
 use super::syntax::Parsed;
 use super::types::{Inference, Type};
@@ -27,6 +29,7 @@ pub(super) fn check(environment: &Environment, parsed: &Parsed<'_>) -> Result<(N
         aggregates: Vec::new(),
         formats: Vec::new(),
         in_format: false,
+        types: HashMap::new(),
         depth: 0,
         messages: environment.messages,
         parsed,
@@ -50,12 +53,45 @@ struct Format {
     /// Of the call.
     id: u64,
     text: String,
-    values: Vec<(u64, Type)>,
+    values: Vec<Filling>,
+}
+
+/// What fills a place: a part, and where it is a list or a map that is written out, its parts.
+struct Filling {
+    id: u64,
+    within: Vec<Filling>,
+}
+
+impl Filling {
+    fn of(part: &IdedExpr) -> Filling {
+        let within = match &part.expr {
+            Expr::List(list) => list.elements.iter().map(Filling::of).collect(),
+            Expr::Map(map) => {
+                let entries = map.entries.iter().filter_map(|entry| match &entry.expr {
+                    EntryExpr::MapEntry(entry) => Some([&entry.key, &entry.value]),
+                    EntryExpr::StructField(_) => None,
+                });
+                entries.flatten().map(Filling::of).collect()
+            }
+            _ => Vec::new(),
+        };
+        Filling { id: part.id, within }
+    }
+
+    /// The first part that does not fit, and why.
+    fn fault(&self, clause: Clause, types: &HashMap<u64, Type>) -> Option<(u64, String)> {
+        let own = types.get(&self.id).and_then(|ty| clause.accepts(ty).err());
+        let own = own.map(|text| (self.id, text));
+        own.or_else(|| match clause.looks_within() {
+            true => self.within.iter().find_map(|part| part.fault(clause, types)),
+            false => None,
+        })
+    }
 }
 
 impl Format {
     /// The first thing that is wrong, and where.
-    fn fault(&self, inference: &Inference) -> Option<(u64, String)> {
+    fn fault(&self, types: &HashMap<u64, Type>) -> Option<(u64, String)> {
         let mut values = self.values.iter();
         let mut places = 0;
         for part in format_parts(&self.text, self.values.len()) {
@@ -65,9 +101,8 @@ impl Format {
                 Err(text) => return Some((self.id, text)),
             };
             places += 1;
-            let (id, ty) = values.next()?;
-            if let Err(text) = clause.accepts(&inference.finish(ty)) {
-                return Some((*id, text));
+            if let Some(fault) = values.next()?.fault(clause, types) {
+                return Some(fault);
             }
         }
         let given = self.values.len();
@@ -91,6 +126,8 @@ pub(super) struct Checker<'a> {
     formats: Vec<Format>,
     /// Within a text whose places take values of all types.
     in_format: bool,
+    /// The types of parts there.
+    types: HashMap<u64, Type>,
     depth: usize,
     /// Objects and patches may be written.
     pub(super) messages: bool,
@@ -115,6 +152,9 @@ impl Checker<'_> {
             false => self.shallow(node),
         };
         self.depth -= 1;
+        if self.in_format {
+            self.types.insert(node.id, ty.clone());
+        }
         checked.ty = ty.clone();
         (checked, ty)
     }
@@ -195,13 +235,21 @@ impl Checker<'_> {
             Type::Dyn | Type::Variable(_) => Ok(Type::Dyn),
             Type::Map(of) => Ok(of.1.clone()),
             Type::Object(of) => {
-                let ty = of.fields.get(field).cloned().or_else(|| field_type(&of.name, field));
+                let known = of.fields.get(field);
+                // A word of the language is known by itself, too.
+                let word = || is_reserved(field).then(|| of.fields.get(&format!("__{field}__")))?;
+                let ty = known.or_else(word).cloned();
+                let ty = ty.or_else(|| field_type(&of.name, field));
                 ty.ok_or_else(|| format!("undefined field '{field}'"))
             }
             Type::Optional(of) => Ok(match self.field(&of, field)? {
                 Type::Optional(of) => Type::Optional(of),
                 ty => Type::optional(ty),
             }),
+            // Kubernetes' own types are objects whose fields nobody knows.
+            Type::Opaque(name) if name.starts_with("kubernetes.") => {
+                Err(format!("unexpected failed resolution of '{name}'"))
+            }
             other => Err(format!("type '{}' does not support field selection", other.shown())),
         }
     }
@@ -378,11 +426,11 @@ impl Checker<'_> {
         let (Expr::Literal(LiteralValue::String(text)), Expr::List(list)) = (&text.expr, &values.expr) else {
             return self.node(values);
         };
-        let (nodes, types, _) = self.elements(&list.elements, &[]);
+        let (nodes, _, _) = self.elements(&list.elements, &[]);
         self.formats.push(Format {
             id,
             text: text.inner().to_owned(),
-            values: types,
+            values: list.elements.iter().map(Filling::of).collect(),
         });
         let optional = vec![false; nodes.len()];
         (Node::of(Kind::List(nodes, optional)), Type::list(Type::Dyn))
@@ -390,8 +438,10 @@ impl Checker<'_> {
 
     /// What is wrong with the places of texts, and with what fills them.
     fn unfit(&self) -> impl Iterator<Item = Misplaced> {
-        self.formats.iter().filter_map(|format| {
-            let (id, text) = format.fault(&self.inference)?;
+        let finished = self.types.iter().map(|(id, ty)| (*id, self.inference.finish(ty)));
+        let types: HashMap<u64, Type> = finished.collect();
+        self.formats.iter().filter_map(move |format| {
+            let (id, text) = format.fault(&types)?;
             let (line, column) = self.parsed.place(id);
             Some(Misplaced { line, column, text })
         })

@@ -11,10 +11,18 @@ const MAX_LINE: usize = 16_384;
 #[error("{0}")]
 pub struct CompileError(String);
 
+/// So many mistakes are told.
+const MOST: usize = 100;
+/// Bytes of a line that is shown.
+const MAX_LINE: usize = 16_384;
+
 impl CompileError {
     pub(super) fn new(source: &str, mut faults: Vec<Misplaced>) -> CompileError {
         faults.sort_by_key(|fault| (fault.line, fault.column));
-        let shown: Vec<String> = faults.iter().map(|fault| fault.show(source)).collect();
+        let mut shown: Vec<String> = faults.iter().take(MOST).map(|fault| fault.show(source)).collect();
+        if let Some(others @ 1..) = faults.len().checked_sub(MOST) {
+            shown.push(format!("{others} more errors were truncated"));
+        }
         CompileError(shown.join("\n"))
     }
 
@@ -97,3 +105,39 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(source: &str, columns: impl IntoIterator<Item = usize>) -> String {
+        let fault = |column| Misplaced {
+            line: 1,
+            column,
+            text: "no".to_owned(),
+        };
+        CompileError::new(source, columns.into_iter().map(fault).collect()).to_string()
+    }
+
+    #[test]
+    fn marks_stand_below_their_places() {
+        assert_eq!(told("a\tb", [3]), "ERROR: <input>:1:3: no\n | a b\n | ..^");
+        assert_eq!(
+            told("\u{fc}b\u{fc}", [2]),
+            "ERROR: <input>:1:2: no\n | \u{fc}b\u{fc}\n | \u{ff0e}^"
+        );
+        assert_eq!(
+            told("\u{fc}b\u{fc}", [3]),
+            "ERROR: <input>:1:3: no\n | \u{fc}b\u{fc}\n | \u{ff0e}.\u{ff3e}"
+        );
+        assert_eq!(told(&"x".repeat(MAX_LINE + 1), [1]), "ERROR: <input>:1:1: no");
+    }
+
+    #[test]
+    fn a_hundred_mistakes_are_told() {
+        assert!(told("x", 1..=100).ends_with("^"));
+        let more = told("x", 1..=102);
+        assert!(more.ends_with("\n2 more errors were truncated"), "{more}");
+        assert_eq!(more.matches("ERROR").count(), MOST);
+    }
+}

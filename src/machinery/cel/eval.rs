@@ -8,10 +8,11 @@ use regex::Regex;
 use super::error::Fault;
 use super::library::{self, Library};
 use super::messages::{self, Written};
+use super::moment::Moment;
 use super::signature::{Cost, Function, Overload};
 use super::types::{Inference, Type};
 use super::value::{Map, Value};
-use crate::reflect::time::{Duration, Time};
+use crate::reflect::time::Duration;
 
 type Result<T, E = Fault> = std::result::Result<T, E>;
 
@@ -128,7 +129,7 @@ pub(super) enum Literal {
     Bytes(Arc<[u8]>),
     Type(String),
     Duration(Duration),
-    Timestamp(Time),
+    Timestamp(Moment),
 }
 
 impl Literal {

@@ -27,10 +27,9 @@ impl Parsed<'_> {
     pub fn place(&self, id: u64) -> (usize, usize) {
         // Offsets count bytes.
         let start = self.info.offset_for(id).map_or(0, |(start, _)| start as usize);
-        let start = self.source.char_indices().take_while(|(at, _)| *at < start).count();
         let start = sign_before(self.source, start).unwrap_or(start);
         let (mut line, mut column) = (1, 1);
-        for c in self.source.chars().take(start) {
+        for (_, c) in self.source.char_indices().take_while(|(at, _)| *at < start) {
             (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
         }
         (line, column)
@@ -100,17 +99,17 @@ fn whole(text: String) -> CompileError {
     CompileError::new("", vec![Misplaced { line, column, text }])
 }
 
-/// Where the sign of a number stands whose digits begin at a character: it belongs to the number if nothing stands
-/// before it that something could be taken from.
+/// Where the sign of a number stands whose digits begin at a byte: it belongs to the number if nothing stands before it
+/// that something could be taken from.
 fn sign_before(source: &str, digits: usize) -> Option<usize> {
-    let before: Vec<char> = source.chars().take(digits + 1).collect();
-    let (first, before) = before.split_last()?;
-    let sign = before.iter().rposition(|c| !c.is_whitespace())?;
-    if !first.is_ascii_digit() || before.get(sign) != Some(&'-') {
+    let (before, behind) = source.split_at_checked(digits)?;
+    if !behind.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let left = before.get(..sign)?.iter().rfind(|c| !c.is_whitespace());
-    left.is_none_or(|c| "([{,:?=<>!&|+-*/%".contains(*c)).then_some(sign)
+    let left = before.trim_end().strip_suffix('-')?;
+    let last = left.trim_end().chars().next_back();
+    last.is_none_or(|c| "([{,:?=<>!&|+-*/%".contains(c))
+        .then_some(left.len())
 }
 
 const QUOTED_NAME: &str = "unsupported syntax: '`'";

@@ -86,6 +86,10 @@ fn mistakes_are_told_as_kube_apiserver_tells_them() {
         ),
         ("request.foo == 1", "ERROR: <input>:1:8: undefined field 'foo'"),
         (
+            "'\u{fc}' == '\u{fc}' &&\n'\u{fc}' == '' && -1 == ''",
+            "ERROR: <input>:2:17: found no matching overload for '_==_' applied to '(int, string)'",
+        ),
+        (
             "'a'.startsWith(1)",
             "ERROR: <input>:1:15: found no matching overload for 'startsWith' applied to 'string.(int)'",
         ),
@@ -129,6 +133,16 @@ fn mistakes_are_told_as_kube_apiserver_tells_them() {
         (
             "-'a' == ''",
             "ERROR: <input>:1:1: found no matching overload for '-_' applied to '(string)'",
+        ),
+        (
+            "'%s'.format([{'a': 1, ?'b': optional.of(1)}]) == ''",
+            "ERROR: <input>:1:40: error during formatting: string clause can only be used on strings, bools, bytes, \
+             ints, doubles, maps, lists, types, durations, and timestamps, was given optional_type",
+        ),
+        (
+            "'%s'.format([[1, [?optional.of(1)]]]) == ''",
+            "ERROR: <input>:1:31: error during formatting: string clause can only be used on strings, bools, bytes, \
+             ints, doubles, maps, lists, types, durations, and timestamps, was given optional_type",
         ),
         (
             "'a'.matches('(') == true",

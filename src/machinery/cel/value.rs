@@ -5,8 +5,9 @@ use std::cmp::Ordering;
 use std::fmt::{self, Debug};
 use std::rc::Rc;
 
+use super::moment::Moment;
 use crate::reflect::Name;
-use crate::reflect::time::{Duration, Time};
+use crate::reflect::time::Duration;
 
 /// A text, borrowed or owned.
 #[derive(Clone)]
@@ -97,7 +98,7 @@ pub enum Value<'a> {
     String(Text<'a>),
     Bytes(Rc<[u8]>),
     Duration(Duration),
-    Timestamp(Time),
+    Timestamp(Moment),
     List(List<'a>),
     Map(Map<'a>),
     Opaque(Rc<dyn Opaque>),

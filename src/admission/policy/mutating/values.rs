@@ -39,7 +39,7 @@ fn json_of(value: &Value<'_>, largest: u64) -> Made<Json> {
         Value::String(text) => Json::String(text.as_str().to_owned()),
         Value::Bytes(bytes) => Json::String(STANDARD.encode(bytes)),
         Value::Duration(span) => Json::String(span.to_string()),
-        Value::Timestamp(time) => Json::String(time.to_string()),
+        Value::Timestamp(at) => Json::String(at.to_string()),
         Value::List(list) => {
             let items = list.iter().map(|item| json_of(&item, largest));
             Json::Array(items.collect::<Result<_, _>>()?)

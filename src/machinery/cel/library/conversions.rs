@@ -73,7 +73,7 @@ fn int<'a>(v: &[Value<'a>]) -> Result<'a> {
         Value::Int(n) => Some(*n),
         Value::Uint(n) => i64::try_from(*n).ok(),
         Value::Double(n) => (*n > -9.223_372_036_854_775e18 && *n < 9.223_372_036_854_775e18).then(|| n.trunc() as i64),
-        Value::Timestamp(time) => Some(time.unix_seconds()),
+        Value::Timestamp(at) => Some(at.time.unix_seconds()),
         Value::Duration(span) => Some(span.as_nanos()),
         Value::String(text) => Some(parse(text.as_str(), "int")?),
         _ => return Err(Fault::NoSuchOverload),
@@ -128,7 +128,7 @@ pub(super) fn string<'a>(v: &[Value<'a>]) -> Result<'a> {
             Ok(text) => text.to_owned(),
             Err(_) => return Err(Fault::function("invalid UTF-8 in bytes, cannot convert to string")),
         },
-        Value::Timestamp(time) => times::show(*time),
+        Value::Timestamp(at) => at.to_string(),
         Value::Duration(span) => times::show_duration(*span),
         Value::Opaque(value) => match super::addresses::show(&**value) {
             Some(text) => text,

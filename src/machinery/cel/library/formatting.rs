@@ -8,7 +8,7 @@ use super::super::signature::{Cost, Functions, define as add};
 use super::super::value::Value;
 use super::Result;
 
-pub(in crate::cel) use clause::{Part, parts};
+pub(in crate::cel) use clause::{Clause, Part, parts};
 
 /// Bytes of a text that is made.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;

@@ -27,7 +27,7 @@ use super::value::Value;
 use crate::pattern;
 
 pub use authorizer::{AccessCheck, AccessDecision, AccessTarget, Authorizer, ResourceTarget};
-pub(super) use formatting::{Part as FormatPart, parts as format_parts};
+pub(super) use formatting::{Clause, Part as FormatPart, parts as format_parts};
 pub(super) use lists::SORT_BY_KEYS;
 pub(super) use maps::{MAP_INSERT, map_insert};
 

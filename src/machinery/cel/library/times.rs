@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::super::error::Fault;
+use super::super::moment::Moment;
 use super::super::signature::{Cost, Functions, define as add};
 use super::super::value::Value;
 use super::Result;
@@ -65,10 +66,10 @@ pub(super) fn parse_duration(text: &str) -> std::result::Result<Duration, Fault>
     Duration::parse(text).map_err(|error| Fault::function(error.to_string()))
 }
 
-pub(super) fn parse_timestamp(text: &str) -> std::result::Result<Time, Fault> {
-    let time = Time::parse(text).map_err(|error| Fault::function(error.to_string()))?;
-    match SECONDS.contains(&time.unix_seconds()) {
-        true => Ok(time),
+pub(super) fn parse_timestamp(text: &str) -> std::result::Result<Moment, Fault> {
+    let moment = Moment::parse(text).map_err(|error| Fault::function(error.to_string()))?;
+    match SECONDS.contains(&moment.time.unix_seconds()) {
+        true => Ok(moment),
         false => Err(Fault::function("timestamp overflow")),
     }
 }
@@ -89,7 +90,7 @@ fn duration<'a>(v: &[Value<'a>]) -> Result<'a> {
 fn timestamp<'a>(v: &[Value<'a>]) -> Result<'a> {
     match v {
         [Value::Timestamp(time)] => Ok(Value::Timestamp(*time)),
-        [Value::Int(seconds)] if SECONDS.contains(seconds) => Ok(Value::Timestamp(Time::from_unix(*seconds, 0))),
+        [Value::Int(seconds)] if SECONDS.contains(seconds) => Ok(Value::Timestamp(Time::from_unix(*seconds, 0).into())),
         [Value::Int(_)] => Err(Fault::function("timestamp overflow")),
         [Value::String(text)] => match parse_timestamp(text.as_str()) {
             Ok(time) => Ok(Value::Timestamp(time)),
@@ -101,18 +102,6 @@ fn timestamp<'a>(v: &[Value<'a>]) -> Result<'a> {
 
 fn unconvertible(from: &str, to: &str) -> Fault {
     Fault::function(format!("type conversion error from '{from}' to '{to}'"))
-}
-
-/// With its fraction, if it has one.
-pub(super) fn show(time: Time) -> String {
-    let whole = time.to_string();
-    match time.subsec_nanos() {
-        0 => whole,
-        nanos => {
-            let fraction = format!("{nanos:09}");
-            format!("{}.{}Z", whole.trim_end_matches('Z'), fraction.trim_end_matches('0'))
-        }
-    }
 }
 
 /// In seconds: `90s`, `0.5s`.
@@ -133,12 +122,15 @@ fn nanos(time: Time) -> i128 {
     i128::from(time.unix_seconds()) * 1_000_000_000 + i128::from(time.subsec_nanos())
 }
 
-fn shifted<'a>(time: Time, by: i128) -> Result<'a> {
-    let total = nanos(time) + by;
+fn shifted<'a>(from: Moment, by: i128) -> Result<'a> {
+    let total = nanos(from.time) + by;
     let seconds = i64::try_from(total.div_euclid(1_000_000_000)).ok();
     let rest = u32::try_from(total.rem_euclid(1_000_000_000)).unwrap_or_default();
     match seconds.filter(|seconds| SECONDS.contains(seconds)) {
-        Some(seconds) => Ok(Value::Timestamp(Time::from_unix(seconds, rest))),
+        Some(seconds) => Ok(Value::Timestamp(Moment {
+            time: Time::from_unix(seconds, rest),
+            ..from
+        })),
         None => Err(Fault::function("timestamp overflow")),
     }
 }
@@ -168,7 +160,7 @@ pub(super) fn difference<'a>(v: &[Value<'a>]) -> Result<'a> {
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a - b)),
         [Value::Duration(a), Value::Duration(b)] => span(a.as_nanos().checked_sub(b.as_nanos())),
         [Value::Timestamp(time), Value::Duration(by)] => shifted(*time, -i128::from(by.as_nanos())),
-        [Value::Timestamp(a), Value::Timestamp(b)] => span(i64::try_from(nanos(*a) - nanos(*b)).ok()),
+        [Value::Timestamp(a), Value::Timestamp(b)] => span(i64::try_from(nanos(a.time) - nanos(b.time)).ok()),
         _ => Err(Fault::NoSuchOverload),
     }
 }
@@ -189,8 +181,8 @@ fn clock<'a>(v: &[Value<'a>], unit: i64, of: i64) -> Result<'a> {
 /// The time as a clock shows it in UTC, at an offset (`+02:00`) or in a time zone.
 fn local(v: &[Value<'_>]) -> std::result::Result<Time, Fault> {
     let (time, zone) = match v {
-        [Value::Timestamp(time)] => return Ok(*time),
-        [Value::Timestamp(time), Value::String(zone)] => (time, zone.as_str()),
+        [Value::Timestamp(at)] => return Ok(at.time),
+        [Value::Timestamp(at), Value::String(zone)] => (&at.time, zone.as_str()),
         _ => return Err(Fault::NoSuchOverload),
     };
     if matches!(zone, "UTC" | "" | "Local") {
@@ -276,7 +268,11 @@ mod tests {
     fn clocks_go_by_the_zone_and_its_summer_time() {
         let hours = |text: &str, zone: &str| {
             let time = Time::parse(text).unwrap();
-            clock(&[Value::Timestamp(time), Value::text(zone)], 3_600_000_000_000, 24)
+            clock(
+                &[Value::Timestamp(time.into()), Value::text(zone)],
+                3_600_000_000_000,
+                24,
+            )
         };
         for (time, zone, want) in [
             ("2024-07-01T12:00:00Z", "America/New_York", 8),

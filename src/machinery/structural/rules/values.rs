@@ -85,10 +85,10 @@ fn of_text<'a>(schema: &JsonSchema, text: &Cow<'a, str>) -> Value<'a> {
             .map(Value::Duration)
             .ok_or_else(|| format!("duration {text}: unable to parse {text} as duration")),
         "date" => Time::parse(&format!("{text}T00:00:00Z"))
-            .map(Value::Timestamp)
+            .map(|time| Value::Timestamp(time.into()))
             .map_err(|_| format!("date formatted string {text}")),
         "date-time" => date_time(text)
-            .map(Value::Timestamp)
+            .map(|time| Value::Timestamp(time.into()))
             .ok_or_else(|| format!("date-time formatted string {text}")),
         "byte" => match url_safe(text) {
             Ok(bytes) => Ok(Value::Bytes(Rc::from(bytes))),

@@ -100,6 +100,11 @@ impl Clause {
         }
     }
 
+    /// Whether the parts of what it shows are shown, too.
+    pub fn looks_within(self) -> bool {
+        self.verb == 's'
+    }
+
     fn unfit(self, given: &str) -> String {
         let fits = match self.verb {
             's' => {
