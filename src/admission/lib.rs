@@ -21,7 +21,7 @@ use keelson_registry::admission::Scope;
 use prometheus_client::registry::Registry as MetricRegistry;
 
 pub use expressions::Mistake;
-pub use policy::{Checked, Expressions, MutatingAdmissionPolicy, ValidatingAdmissionPolicy};
+pub use policy::{Checked, CheckedKind, Expressions, MutatingAdmissionPolicy, ValidatingAdmissionPolicy, check_types};
 pub use webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook};
 
 /// What the plug-ins of one server share.

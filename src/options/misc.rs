@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use keelson_kube::bootstrap::EndpointReconciler;
+use keelson_kube::bootstrap::{EndpointReconciler, ManagedController};
 use keelson_machinery::time;
 
 use super::OptionError;
@@ -54,6 +54,12 @@ pub struct Misc {
     /// How long events are kept; 0 means for ever. Default: 1h0m0s.
     #[arg(long, value_name = "duration")]
     pub event_ttl: Option<String>,
+
+    /// Which controllers of kube-controller-manager run on this server, as its flag of this name says it: '*' for all,
+    /// NAME for one more, -NAME for one less. There is validatingadmissionpolicy-status-controller, which checks the
+    /// types in policies. Default: *; with --etcd-servers none, since kube-controller-manager may run.
+    #[arg(long, value_name = "strings", value_delimiter = ',', allow_hyphen_values = true)]
+    pub controllers: Option<Vec<String>>,
 
     /// A PEM file with the private key that signs service account tokens.
     #[arg(long, value_name = "string")]
@@ -148,6 +154,30 @@ impl Misc {
 }
 
 impl Misc {
+    /// The controllers of kube-controller-manager that run on this server. `has_etcd`: other programs may run them.
+    pub(super) fn controllers(&self, has_etcd: bool) -> Result<Vec<ManagedController>, OptionError> {
+        let Some(wanted) = &self.controllers else {
+            return Ok(if has_etcd {
+                Vec::new()
+            } else {
+                ManagedController::ALL.to_vec()
+            });
+        };
+        let plain = |text: &'_ String| text.strip_prefix('-').unwrap_or(text).to_owned();
+        let is_known =
+            |text: &String| text == "*" || ManagedController::ALL.iter().any(|one| one.name() == plain(text));
+        if let Some(unknown) = wanted.iter().find(|text| !is_known(text)) {
+            let text = format!("{:?} is not in the list of known controllers", plain(unknown));
+            return Err(OptionError::flag("--controllers", text));
+        }
+        let has = |text: &str| wanted.iter().any(|known| known == text);
+        let runs = |one: &ManagedController| {
+            let name = one.name();
+            has(name) || !has(&format!("-{name}")) && has("*")
+        };
+        Ok(ManagedController::ALL.into_iter().filter(runs).collect())
+    }
+
     /// How the endpoints of the service `kubernetes` are known.
     pub(super) fn endpoint_reconciler(&self) -> Result<EndpointReconciler, OptionError> {
         let number = self.apiserver_count.unwrap_or(1);
@@ -276,6 +306,36 @@ mod tests {
             of_kubernetes(443)
                 .unwrap_err()
                 .contains("30000-32767 doesn't contain 443")
+        );
+    }
+
+    #[test]
+    fn controllers_are_chosen_as_by_kube_controller_manager() {
+        let one = ManagedController::ValidatingAdmissionPolicyStatus;
+        let chosen = |list: Option<&str>, has_etcd| {
+            let misc = Misc {
+                controllers: list.map(|list| list.split(',').map(str::to_owned).collect()),
+                ..Misc::default()
+            };
+            misc.controllers(has_etcd).map_err(|error| error.to_string())
+        };
+        assert_eq!(chosen(None, false), Ok(vec![one]));
+        assert_eq!(chosen(None, true), Ok(vec![]));
+        for (list, runs) in [
+            ("*", true),
+            ("*,-validatingadmissionpolicy-status-controller", false),
+            ("-validatingadmissionpolicy-status-controller", false),
+            ("validatingadmissionpolicy-status-controller", true),
+        ] {
+            assert_eq!(
+                chosen(Some(list), true),
+                Ok(Vec::from_iter(runs.then_some(one))),
+                "{list}"
+            );
+        }
+        assert_eq!(
+            chosen(Some("*,-namespace-controller"), false).unwrap_err(),
+            "--controllers: \"namespace-controller\" is not in the list of known controllers"
         );
     }
 

@@ -118,6 +118,8 @@ pub struct KubernetesSettings {
     pub allow_privileged: bool,
     /// How long events are kept; `None`: for ever.
     pub event_time_to_live: Option<Duration>,
+    /// Those of kube-controller-manager that run on this server.
+    pub controllers: Vec<bootstrap::ManagedController>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -158,6 +160,7 @@ impl Settings {
             node_ports: self.kubernetes.service_node_ports,
             kubernetes_node_port: self.kubernetes.kubernetes_node_port,
             endpoint_reconciler: self.kubernetes.endpoint_reconciler,
+            controllers: self.kubernetes.controllers.clone(),
             ..bootstrap::Setting::default()
         };
         if !self.kubernetes.service_ranges.is_empty() {
@@ -272,6 +275,7 @@ impl Options {
             kubernetes_node_port: self.misc.kubernetes_node_port(service_node_ports)?,
             allow_privileged: self.misc.allow_privileged.unwrap_or(false),
             event_time_to_live: self.misc.event_time_to_live()?,
+            controllers: self.misc.controllers(!self.etcd.etcd_servers.is_empty())?,
         })
     }
 

@@ -93,6 +93,15 @@ pub(crate) fn authorizing() -> Environment {
         .variable(REQUEST_RESOURCE, Type::Opaque("kubernetes.authorization.ResourceCheck"))
 }
 
+/// What expressions may name where they are checked with objects of a type. Of the authorizer there is no more than
+/// itself, as in kube-controller-manager.
+pub(crate) fn checking(object: &Type) -> Environment {
+    base()
+        .variable(OBJECT, object.clone())
+        .variable(OLD_OBJECT, object.clone())
+        .variable(AUTHORIZER, Type::Opaque("kubernetes.authorization.Authorizer"))
+}
+
 /// Compiles an expression that may evaluate to anything.
 ///
 /// # Errors

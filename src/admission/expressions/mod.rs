@@ -7,6 +7,6 @@ mod evaluation;
 mod request;
 
 pub(crate) use conditions::{Conditions, Matched};
-pub(crate) use environment::{authorizing, base, compile, compile_any};
+pub(crate) use environment::{authorizing, base, checking, compile, compile_any};
 pub use evaluation::Mistake;
 pub(crate) use evaluation::{Bindings, Compiled, Evaluated, Inputs, OUT_OF_BUDGET, OutOfBudget, Owned, Scope};

@@ -10,7 +10,7 @@ use super::params::Param;
 use crate::expressions::{Bindings, Conditions, Scope, authorizing, base};
 
 /// The variable that holds the parameters.
-const PARAMS: &str = "params";
+pub(super) const PARAMS: &str = "params";
 
 /// A policy, but for what it demands.
 pub(super) struct Definition {

@@ -13,12 +13,14 @@ mod mutating;
 mod params;
 mod plan;
 mod policies;
+mod type_checking;
 mod validating;
 
 use keelson_machinery::cel::Type;
 
 pub use checking::{Checked, Expressions};
 pub use mutating::MutatingAdmissionPolicy;
+pub use type_checking::{CheckedKind, check_types};
 pub use validating::ValidatingAdmissionPolicy;
 
 /// The type of what is applied to an object.

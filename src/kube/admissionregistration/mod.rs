@@ -5,9 +5,12 @@ mod parameters;
 mod policy;
 mod policy_rules;
 mod rules;
+mod type_checking;
 mod webhook;
 
 use keelson_registry::KindCode;
+
+pub use type_checking::PolicyTypeChecking;
 
 pub const GROUP: &str = "admissionregistration.k8s.io";
 

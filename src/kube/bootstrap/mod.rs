@@ -27,6 +27,7 @@ use keelson_server::server::{Hook, HookContext, HookError};
 use tokio::sync::oneshot;
 
 use crate::ServiceOptions;
+use crate::admissionregistration::PolicyTypeChecking;
 
 pub use endpoints::EndpointReconciler;
 pub use maker::DataError;
@@ -54,6 +55,27 @@ pub struct Setting {
     pub flow_control: bool,
     /// Roles decide who may do what; without them nobody needs the default ones.
     pub roles: bool,
+    /// Controllers that run on this server because no kube-controller-manager does.
+    pub controllers: Vec<ManagedController>,
+}
+
+/// A controller of kube-controller-manager that this server has, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ManagedController {
+    /// The status of ValidatingAdmissionPolicies: whether their expressions fit the types of what they mean.
+    ValidatingAdmissionPolicyStatus,
+}
+
+impl ManagedController {
+    /// All of them.
+    pub const ALL: [ManagedController; 1] = [ManagedController::ValidatingAdmissionPolicyStatus];
+
+    /// As kube-controller-manager's flag `--controllers` knows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ManagedController::ValidatingAdmissionPolicyStatus => "validatingadmissionpolicy-status-controller",
+        }
+    }
 }
 
 /// Whose headers are believed, and which.
@@ -77,6 +99,7 @@ impl Default for Setting {
             front_proxy: None,
             flow_control: true,
             roles: true,
+            controllers: ManagedController::ALL.to_vec(),
         }
     }
 }
@@ -91,7 +114,9 @@ pub fn hooks(setting: &Setting) -> Vec<Hook> {
     let consumer = hook("priority-and-fairness-config-consumer", |context| {
         flow_control::consume(context, levels_made)
     });
-    let mut hooks = Vec::from_iter(flow_control.then_some(consumer));
+    let policies = ManagedController::ValidatingAdmissionPolicyStatus;
+    let mut hooks = Vec::from_iter(setting.controllers.contains(&policies).then(policy_status));
+    hooks.extend(flow_control.then_some(consumer));
     hooks.extend([
         namespaces(),
         hook("start-cluster-authentication-info-controller", move |context| {
@@ -126,6 +151,17 @@ pub fn hooks(setting: &Setting) -> Vec<Hook> {
 /// Makes the namespaces that a server cannot be without, and looks after them.
 pub(crate) fn namespaces() -> Hook {
     hook("start-system-namespaces-controller", system_namespaces::run)
+}
+
+/// Tells policies whether their expressions fit.
+fn policy_status() -> Hook {
+    hook("start-apiserver-admission-initializer", |context| async move {
+        if !PolicyTypeChecking::has_policies(&context.registry) {
+            return Ok(());
+        }
+        let controller = PolicyTypeChecking::new(context.registry.clone());
+        context.run(controller).map_err(|error| error.to_string())
+    })
 }
 
 /// Makes the default roles and bindings.

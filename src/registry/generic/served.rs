@@ -135,6 +135,11 @@ impl Served {
         Arc::new(Arc::new(self))
     }
 
+    /// The builds whose kinds these are, served or not.
+    pub fn schemes(&self) -> &[&'static Scheme] {
+        &self.schemes
+    }
+
     /// The group of this name.
     pub fn group(&self, name: &str) -> Option<&ServedGroup> {
         self.groups.iter().find(|g| g.name == name).map(AsRef::as_ref)

@@ -9,6 +9,7 @@ mod operations;
 mod parameters;
 mod paths;
 mod protobuf;
+mod schemas;
 mod sections;
 mod serve;
 mod v2;
@@ -19,6 +20,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 pub use definitions::DefinitionsError;
+pub use schemas::{KindSchema, Schemas};
 pub use serve::OpenApi;
 
 use keelson_machinery::env::Clock;

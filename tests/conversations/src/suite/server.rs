@@ -19,6 +19,8 @@ use crate::users;
 /// Generous: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
+/// What was recorded, but for areas that say otherwise, was recorded where no kube-controller-manager ran.
+const NO_CONTROLLERS: &str = "--controllers=-validatingadmissionpolicy-status-controller";
 /// Lines of the log of a server that does not start.
 const SHOWN: usize = 5;
 
@@ -51,7 +53,8 @@ impl Server {
         }];
         let tokens = folder.path().join("tokens.csv");
         std::fs::write(&tokens, users::TOKEN_FILE).map_err(Fault::unusable)?;
-        let base = users::recorded_with(&tokens);
+        let mut base = users::recorded_with(&tokens);
+        base.push(NO_CONTROLLERS.to_owned());
         let copy = folder.path().join("area");
         flags.extend(match &group.flags {
             Some(area) => flags_of(area, &copy, &base)?,
