@@ -179,6 +179,11 @@ fn profile_of(annotation: &str) -> Option<AppArmorProfile> {
     })
 }
 
+/// Whether an annotation names this profile.
+pub fn names_profile(annotation: &str, profile: Option<&AppArmorProfile>) -> bool {
+    typed::same(profile_of(annotation).as_ref(), profile)
+}
+
 /// Writes profiles that annotations name into the fields of their containers. Returns the annotations that clients
 /// should not write any longer: those that became fields, and those that can't.
 pub fn profiles_to_fields(pod: &mut Pod) -> Vec<String> {

@@ -15,6 +15,7 @@ use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::quantity::Quantity;
 use keelson_machinery::validation::names;
 
+use super::annotations;
 use crate::ip;
 
 /// Labels of nodes that have got other names: old name, since when, new name.
@@ -41,7 +42,16 @@ const NODE_LABELS: [(&str, &str, &str); 5] = [
 const NULL_SELECTOR: &str = "a null labelSelector results in matching no pod";
 const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
-const APPARMOR_CONTAINER: &str = "container.apparmor.security.beta.kubernetes.io/";
+/// Annotations that nobody reads any longer, the first versions that did not, and the fields instead.
+const ENDED_ANNOTATIONS: [(&str, &str, &str); 3] = [
+    (
+        "scheduler.alpha.kubernetes.io/critical-pod",
+        "v1.16",
+        "priorityClassName",
+    ),
+    ("security.alpha.kubernetes.io/sysctls", "v1.11", "sysctls"),
+    ("security.alpha.kubernetes.io/unsafe-sysctls", "v1.11", "sysctls"),
+];
 
 /// Warnings of a new pod.
 pub fn of_pod(pod: &Pod) -> Vec<String> {
@@ -151,27 +161,22 @@ fn of_parts(spec: &PodSpec, meta: &ObjectMeta, path: &Path) -> Vec<String> {
         found.extend(of_node_affinity(node, &affinity.child("nodeAffinity")));
     }
     found.extend(of_constraints(spec, &at.child("topologySpreadConstraints")));
-    found.extend(of_annotations(meta, &path.child("metadata").child("annotations")));
+    let annotations = path.child("metadata").child("annotations");
+    found.extend(of_ended_annotations(meta, &annotations));
+    found.extend(of_volumes(spec, &at));
     found.extend(of_lists(spec, &at));
-    for (i, volume) in spec.volumes.iter().enumerate() {
-        found.extend(of_volume(&volume.volume_source, &at.child("volumes").index(i)));
-    }
-    for volume in &spec.volumes {
-        let sources = volume.volume_source.projected.iter().flat_map(|p| &p.sources);
-        if sources.into_iter().any(|source| equality::is_zero(source)) {
-            found.push(format!("volume {:?} (Projected) has no sources provided", volume.name));
-        }
-    }
     found.extend(of_bytes(
         &spec.overhead,
         &["memory", "ephemeral-storage"],
         &at.child("overhead"),
     ));
+    found.extend(of_pod_profile(spec, meta, &annotations));
     for (list, name) in [
         (&spec.init_containers, "initContainers"),
         (&spec.containers, "containers"),
     ] {
         for (i, container) in list.iter().enumerate() {
+            found.extend(of_profiles((spec, container), meta, &annotations));
             found.extend(of_container(container, &at.child(name).index(i)));
         }
     }
@@ -267,18 +272,61 @@ fn of_constraints(spec: &PodSpec, path: &Path) -> Vec<String> {
     found
 }
 
-fn of_annotations(meta: &ObjectMeta, path: &Path) -> Vec<String> {
-    let text = |key: &str| {
-        if key == SECCOMP_POD || key.starts_with(SECCOMP_CONTAINER) {
-            Some("non-functional in v1.27+; use the \"seccompProfile\" field instead")
-        } else {
-            key.starts_with(APPARMOR_CONTAINER)
-                .then_some("deprecated since v1.30; use the \"appArmorProfile\" field instead")
-        }
-    };
-    let keys = meta.annotations.keys();
-    keys.filter_map(|key| Some(format!("{}: {}", path.key(key), text(key)?)))
+fn of_ended_annotations(meta: &ObjectMeta, path: &Path) -> Vec<String> {
+    let ended = ENDED_ANNOTATIONS.iter();
+    let found = ended.filter(|(key, ..)| meta.annotations.contains_key(*key));
+    found
+        .map(|(key, since, field)| format!("{}: {}", path.key(*key), instead(since, field)))
         .collect()
+}
+
+fn instead(since: &str, field: &str) -> String {
+    format!("non-functional in {since}+; use the \"{field}\" field instead")
+}
+
+/// The annotation for the whole pod, where no field says the same.
+fn of_pod_profile(spec: &PodSpec, meta: &ObjectMeta, path: &Path) -> Option<String> {
+    let context = spec.security_context.as_deref();
+    let has_field = context.is_some_and(|context| context.seccomp_profile.is_some());
+    let said = !has_field && meta.annotations.contains_key(SECCOMP_POD);
+    said.then(|| format!("{}: {}", path.key(SECCOMP_POD), instead("v1.27", "seccompProfile")))
+}
+
+/// The annotations for a container, where no field says the same. What pods, and not templates, say of AppArmor becomes
+/// a field when they are made, and is told there.
+fn of_profiles((spec, container): (&PodSpec, &Container), meta: &ObjectMeta, path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let context = container.security_context.as_deref();
+    let key = format!("{SECCOMP_CONTAINER}{}", container.name);
+    if context.is_none_or(|context| context.seccomp_profile.is_none()) && meta.annotations.contains_key(&key) {
+        found.push(format!("{}: {}", path.key(key), instead("v1.27", "seccompProfile")));
+    }
+    let of_pod = spec.security_context.as_deref();
+    let of_pod = of_pod.and_then(|context| context.app_armor_profile.as_deref());
+    let is_template = path.to_string() != "metadata.annotations";
+    let key = format!("{}{}", annotations::PROFILE, container.name);
+    if let Some(annotation) = meta.annotations.get(&key)
+        && is_template
+        && context.is_none_or(|context| context.app_armor_profile.is_none())
+        && (of_pod.is_none() || !annotations::names_profile(annotation, of_pod))
+    {
+        let text = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
+        found.push(format!("{}: {text}", path.key(key)));
+    }
+    found
+}
+
+fn of_volumes(spec: &PodSpec, path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for (i, volume) in spec.volumes.iter().enumerate() {
+        found.extend(of_volume(&volume.volume_source, &path.child("volumes").index(i)));
+    }
+    for volume in &spec.volumes {
+        let sources = volume.volume_source.projected.iter().flat_map(|p| &p.sources);
+        let empty = sources.filter(|source| equality::is_zero(*source));
+        found.extend(empty.map(|_| format!("volume {:?} (Projected) has no sources provided", volume.name)));
+    }
+    found
 }
 
 fn of_lists(spec: &PodSpec, path: &Path) -> Vec<String> {
@@ -355,7 +403,10 @@ fn of_container(container: &Container, path: &Path) -> Vec<String> {
     }
     let mut seen = BTreeSet::new();
     for (i, entry) in container.env.iter().enumerate() {
-        if !seen.insert(&entry.name) {
+        // A value may be made of the one before.
+        let own = format!("$({})", entry.name);
+        let builds_on = entry.value_from.is_none() && entry.value != own && entry.value.contains(&own);
+        if !seen.insert(&entry.name) && !builds_on {
             let path = path.child("env").index(i);
             found.push(format!(
                 "{path}: hides previous definition of {:?}, which may be dropped when using apply",
@@ -421,6 +472,58 @@ mod tests {
         ] {
             assert_eq!(warnings(spec), expected, "{spec}");
         }
+    }
+
+    /// Of a container `c`, beside one that nobody has said anything about.
+    #[test]
+    fn profiles_in_annotations_are_told_where_no_field_says_them() {
+        let old = |kind: &str| format!("template.metadata.annotations[container.{kind}/c]: ");
+        let app_armor = old("apparmor.security.beta.kubernetes.io")
+            + "deprecated since v1.30; use the \"appArmorProfile\" field instead";
+        let seccomp = old("seccomp.security.alpha.kubernetes.io")
+            + "non-functional in v1.27+; use the \"seccompProfile\" field instead";
+        let told = |of_pod: &str, of_container: &str| {
+            let text = format!(
+                r#"{{"metadata":{{"annotations":{{"{}c":"unconfined","{SECCOMP_CONTAINER}c":"unconfined",
+                "{}d":"unconfined"}}}},"spec":{{"securityContext":{of_pod},
+                "containers":[{{"name":"c","securityContext":{of_container}}},{{"name":"e"}}]}}}}"#,
+                annotations::PROFILE,
+                annotations::PROFILE,
+            );
+            let template: PodTemplateSpec = read(&text);
+            let pod = Pod {
+                metadata: template.metadata.clone(),
+                spec: template.spec.clone(),
+                ..Pod::default()
+            };
+            // Pods have AppArmor's as a field when they are made.
+            assert!(
+                super::of_pod(&pod).iter().all(|text| !text.contains("apparmor")),
+                "{text}"
+            );
+            of_template(&template, &Path::new("template"))
+        };
+        let profile = |kind: &str| format!(r#"{{"appArmorProfile":{{"type":"{kind}"}}}}"#);
+        assert_eq!(told("{}", "{}"), [seccomp.clone(), app_armor.clone()]);
+        assert_eq!(told(&profile("Unconfined"), "{}"), [seccomp.clone()]);
+        assert_eq!(
+            told(&profile("RuntimeDefault"), "{}"),
+            [seccomp.clone(), app_armor.clone()]
+        );
+        assert_eq!(told("{}", &profile("RuntimeDefault")), [seccomp]);
+        assert_eq!(told("{}", r#"{"seccompProfile":{"type":"Unconfined"}}"#), [app_armor]);
+    }
+
+    #[test]
+    fn a_variable_may_be_made_of_itself() {
+        let told = |second: &str| {
+            let spec = format!(r#"{{"containers":[{{"name":"c","env":[{{"name":"A","value":"x"}},{second}]}}]}}"#);
+            warnings(&spec).len()
+        };
+        assert_eq!(told(r#"{"name":"A","value":"$(A)y"}"#), 0);
+        assert_eq!(told(r#"{"name":"A","value":"$(A)"}"#), 1);
+        assert_eq!(told(r#"{"name":"A","value":"y"}"#), 1);
+        assert_eq!(told(r#"{"name":"A","valueFrom":{}}"#), 1);
     }
 
     #[test]
