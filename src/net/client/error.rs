@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt::{self, Display};
 use std::io::ErrorKind;
 
+use http::Version;
+
 /// What went wrong, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -59,8 +61,8 @@ pub struct CallError {
     pub fault: Fault,
 }
 
-/// What a failed conversation means.
-pub(super) fn conversation(error: &hyper::Error) -> Fault {
+/// What a failed conversation in this version of HTTP means.
+pub(super) fn conversation(error: &hyper::Error, version: Version) -> Fault {
     if let Some(why) = innermost::<rustls::Error>(error) {
         return Fault::Tls(super::tls::fault(why));
     }
@@ -74,6 +76,10 @@ pub(super) fn conversation(error: &hyper::Error) -> Fault {
     }
     match error {
         e if e.is_incomplete_message() || e.is_canceled() || e.is_closed() => Fault::Closed,
+        e if version == Version::HTTP_2 => {
+            let why = e.source().map_or_else(|| e.to_string(), ToString::to_string);
+            Fault::Reset(why)
+        }
         e => Fault::Malformed(e.to_string()),
     }
 }

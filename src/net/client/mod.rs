@@ -1,7 +1,7 @@
 //! Calls outwards: every one that the server makes goes through here.
 //!
-//! * [`Client`] sends requests over HTTP/1.1 and TLS with its own authorities, certificate, credentials and bounds, and
-//!   keeps a bounded number of connections for the next ones.
+//! * [`Client`] sends requests over TLS, in HTTP/2 where the server speaks it, with its own authorities, certificate,
+//!   credentials and bounds, and keeps a bounded number of connections for the next ones.
 //! * [`Webhook`] is a client for one address that a kubeconfig file names ([`Kubeconfig`]); it sends documents in JSON
 //!   and tries again as [`Backoff`] says. [`WebhookClientConfig`] makes one of what an object says of a webhook.
 //! * [`Egress`] says which way connections take: directly, or through a proxy.
@@ -25,6 +25,7 @@ mod pool;
 mod probe;
 mod proxy;
 mod review;
+mod sender;
 mod server_certificate;
 mod service;
 mod status;

@@ -4,11 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::client::conn::http1::SendRequest;
 use tokio::time::Instant;
 
+use super::sender::Sender;
 use super::target::Origin;
 
 /// Connections that a client keeps.
@@ -21,8 +19,19 @@ const MAX_AGE: Duration = Duration::from_secs(600);
 /// An open connection.
 pub(super) struct Connection {
     pub origin: Origin,
-    pub sender: SendRequest<Full<Bytes>>,
+    pub sender: Sender,
     pub opened: Instant,
+}
+
+impl Connection {
+    /// The same connection once more, where several requests may be on their way at once.
+    pub fn shared(&self) -> Option<Connection> {
+        Some(Connection {
+            origin: self.origin.clone(),
+            sender: self.sender.shared()?,
+            opened: self.opened,
+        })
+    }
 }
 
 struct Idle {
@@ -37,15 +46,21 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// An idle connection to the server, the one that was used last.
+    /// An idle connection to the server, the one that was used last. One that several may use stays for the others.
     pub fn take(&self, origin: &Origin) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|one| is_fresh(&one.connection) && one.since.elapsed() < IDLE);
         let at = idle.iter().rposition(|one| one.connection.origin == *origin)?;
+        let found = idle.get_mut(at)?;
+        if let Some(shared) = found.connection.shared() {
+            found.since = Instant::now();
+            return Some(shared);
+        }
         idle.remove(at).map(|one| one.connection)
     }
 
-    /// Keeps a connection whose answer was read to its end. Of too many the one that waited longest goes.
+    /// Keeps a connection whose answer was read to its end, or that several may use. Of too many the one that waited
+    /// longest goes.
     pub fn put(&self, connection: Connection) {
         if !is_fresh(&connection) {
             return;

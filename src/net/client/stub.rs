@@ -10,9 +10,9 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -102,6 +102,17 @@ impl Stub {
         Stub::start(answer, Some(&pair), &ca.pem().certificate_pem, false).await
     }
 
+    /// That speaks HTTP/2 alone.
+    pub async fn http2(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Stub {
+        let ca = CertificateAuthority::create("stub", validity()).unwrap();
+        let addresses = ["127.0.0.1".parse().unwrap()];
+        let pair = ca.issue_server("stub", &[], &addresses, validity()).unwrap();
+        let ca = ca.pem().certificate_pem.clone();
+        let mut config = server_config(&pair, &ca, false);
+        config.alpn_protocols = vec![crate::tls::ALPN_HTTP2.to_vec()];
+        Stub::serve(answer, Some(config), &ca).await
+    }
+
     /// Whose clients need a certificate.
     pub async fn mutual(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static, ca: &CertificateAuthority) -> Stub {
         let addresses = ["127.0.0.1".parse().unwrap()];
@@ -119,15 +130,25 @@ impl Stub {
         ca_pem: &str,
         mutual: bool,
     ) -> Stub {
+        let config = pair.map(|pair| server_config(pair, ca_pem, mutual));
+        Stub::serve(answer, config, ca_pem).await
+    }
+
+    async fn serve(
+        answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+        config: Option<ServerConfig>,
+        ca_pem: &str,
+    ) -> Stub {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let stub = Stub {
             address: listener.local_addr().unwrap(),
-            scheme: if pair.is_some() { "https" } else { "http" },
+            scheme: if config.is_some() { "https" } else { "http" },
             ca_pem: ca_pem.to_owned(),
             seen: Arc::default(),
             connections: Arc::default(),
         };
-        let acceptor = pair.map(|pair| acceptor(pair, ca_pem, mutual));
+        let is_http2 = config.as_ref().is_some_and(|config| !config.alpn_protocols.is_empty());
+        let acceptor = config.map(|config| TlsAcceptor::from(Arc::new(config)));
         let (seen, connections) = (stub.seen.clone(), stub.connections.clone());
         let answer: Arc<Handler> = Arc::new(answer);
         tokio::spawn(async move {
@@ -140,6 +161,10 @@ impl Stub {
                     let _ = match acceptor {
                         None => http.serve_connection(TokioIo::new(stream), service).await,
                         Some(acceptor) => match acceptor.accept(stream).await {
+                            Ok(stream) if is_http2 => {
+                                let http = http2::Builder::new(TokioExecutor::new());
+                                http.serve_connection(TokioIo::new(stream), service).await
+                            }
                             Ok(stream) => http.serve_connection(TokioIo::new(stream), service).await,
                             Err(_) => return,
                         },
@@ -196,7 +221,7 @@ impl Stub {
     }
 }
 
-fn acceptor(pair: &CertifiedKeyPem, ca_pem: &str, mutual: bool) -> TlsAcceptor {
+fn server_config(pair: &CertifiedKeyPem, ca_pem: &str, mutual: bool) -> ServerConfig {
     let chain = CertificateDer::pem_slice_iter(pair.certificate_pem.as_bytes());
     let chain: Vec<_> = chain.map(Result::unwrap).collect();
     let key = PrivateKeyDer::from_pem_slice(pair.key_pem.as_bytes()).unwrap();
@@ -215,7 +240,7 @@ fn acceptor(pair: &CertifiedKeyPem, ca_pem: &str, mutual: bool) -> TlsAcceptor {
             builder.with_client_cert_verifier(verifier.build().unwrap())
         }
     };
-    TlsAcceptor::from(Arc::new(builder.with_single_cert(chain, key).unwrap()))
+    builder.with_single_cert(chain, key).unwrap()
 }
 
 async fn respond(

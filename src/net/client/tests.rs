@@ -77,6 +77,51 @@ async fn connections_are_used_again_and_replaced_when_they_broke() {
 
 /// reliability: redirect of a webhook (CVE-2020-8561, CVE-2022-3172).
 #[tokio::test]
+async fn a_connection_of_http2_has_many_requests_at_once() {
+    let stub = Stub::http2(|seen| {
+        let delay = if seen.path.ends_with("slow") { 200 } else { 0 };
+        Reply::new(200, seen.body.clone()).after(Duration::from_millis(delay))
+    })
+    .await;
+    let client = Client::new(stub.trusted()).unwrap();
+    let call = |path: &str| Call::post(stub.url(path), "application/json", "{}");
+    assert_eq!(&*client.call(&call("/a?b=c")).await.unwrap().body, b"{}");
+    let [seen] = &stub.seen()[..] else {
+        panic!("one request")
+    };
+    assert_eq!(seen.path, stub.url("/a?b=c"));
+    assert!(!seen.headers.contains_key("host"));
+    let (slow, quick) = (call("/slow"), call("/quick"));
+    let all = std::iter::repeat_n(&slow, 20).chain(std::iter::repeat_n(&quick, 20));
+    let all = futures_util::future::join_all(all.map(|call| client.call(call))).await;
+    assert!(
+        all.iter()
+            .all(|answer| answer.as_ref().is_ok_and(|answer| answer.status == 200))
+    );
+    assert_eq!((stub.connections(), client.idle()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_request_of_http2_that_is_given_up_leaves_the_others_alone() {
+    let stub = Stub::http2(|seen| {
+        let delay = if seen.path.ends_with("slow") { 60 } else { 0 };
+        Reply::new(200, "x").after(Duration::from_secs(delay))
+    })
+    .await;
+    let client = Client::new(stub.trusted()).unwrap();
+    let mut slow = Call::get(stub.url("/slow"));
+    slow.timeout = Some(Duration::from_millis(50));
+    let error = client.call(&slow).await.unwrap_err();
+    assert_eq!(error.fault, Fault::Deadline);
+    assert_eq!(client.call(&Call::get(stub.url("/quick"))).await.unwrap().status, 200);
+    let mut large = Call::get(stub.url("/quick"));
+    large.max_answer_bytes = Some(0);
+    assert_eq!(client.call(&large).await.unwrap_err().fault, Fault::TooLarge(0));
+    assert_eq!(client.call(&Call::get(stub.url("/quick"))).await.unwrap().status, 200);
+    assert_eq!(stub.connections(), 1);
+}
+
+#[tokio::test]
 async fn a_redirect_is_not_followed() {
     let other = Stub::http(|_| Reply::new(200, "secret")).await;
     let location = other.url("/");

@@ -81,7 +81,7 @@ impl Connector {
                 made.map_err(|error| TlsConfigError::Identity(error.to_string()))?
             }
         };
-        config.alpn_protocols = vec![crate::tls::ALPN_HTTP1.to_vec()];
+        config.alpn_protocols = vec![crate::tls::ALPN_HTTP2.to_vec(), crate::tls::ALPN_HTTP1.to_vec()];
         let server_name = tls.server_name.as_deref().map(server_name).transpose();
         Ok(Connector {
             connector: TlsConnector::from(Arc::new(config)),

@@ -8,9 +8,6 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, HOST, USER_AGENT};
 use http::{HeaderValue, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -18,6 +15,7 @@ use super::credentials::{Credentials, Header};
 use super::dial::Dialer;
 use super::error::{self, CallError, Fault};
 use super::pool::{Connection, Pool};
+use super::sender::Sender;
 use super::target::{Origin, Target};
 use super::tls::{ClientTls, Connector, TlsConfigError};
 use super::{Answer, Call};
@@ -26,8 +24,6 @@ use super::{Answer, Call};
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of an answer's body that are read where nobody says otherwise.
 pub const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes of an answer's head.
-const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// Calls of one client that are under way at once; others wait within their time.
 const MAX_CALLS: usize = 512;
 
@@ -133,26 +129,22 @@ impl Inner {
                 Some(connection) => connection,
                 None => self.connect(&target.origin).await?,
             };
-            let sent = match connection.sender.ready().await {
-                Ok(()) => connection.sender.try_send_request(request).await,
-                // The other side closed it while it waited.
-                Err(_) if was_reused => continue,
-                Err(error) => return Err(error::conversation(&error)),
-            };
-            let response = match sent {
+            let response = match connection.sender.send(request).await {
                 Ok(response) => response,
-                Err(mut failed) => match failed.take_message() {
+                Err(failed) => match failed.unsent {
                     // Nothing of it was sent.
                     Some(unsent) if was_reused => {
-                        request = unsent;
+                        request = *unsent;
                         continue;
                     }
-                    _ => return Err(error::conversation(failed.error())),
+                    _ => return Err(failed.fault),
                 },
             };
             let limit = call.max_answer_bytes.unwrap_or(self.max_answer_bytes);
             let answer = read(response, limit).await?;
-            self.pool.put(connection);
+            if connection.shared().is_none() {
+                self.pool.put(connection);
+            }
             return Ok(answer);
         }
     }
@@ -190,30 +182,26 @@ impl Inner {
             .await
             .map_err(|error| Fault::Dial(error.to_string()))?;
         let sender = match origin.tls {
-            true => handshake(self.connector.connect(&origin.host, stream).await?).await?,
-            false => handshake(stream).await?,
+            true => {
+                let stream = self.connector.connect(&origin.host, stream).await?;
+                match stream.get_ref().1.alpn_protocol() == Some(crate::tls::ALPN_HTTP2) {
+                    true => Sender::http2(stream).await?,
+                    false => Sender::http1(stream).await?,
+                }
+            }
+            false => Sender::http1(stream).await?,
         };
-        Ok(Connection {
+        let connection = Connection {
             origin: origin.clone(),
             sender,
             opened: Instant::now(),
-        })
+        };
+        // Others need not wait for the answer.
+        if let Some(shared) = connection.shared() {
+            self.pool.put(shared);
+        }
+        Ok(connection)
     }
-}
-
-async fn handshake<S>(stream: S) -> Result<http1::SendRequest<Full<Bytes>>, Fault>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let mut builder = http1::Builder::new();
-    builder.max_buf_size(MAX_HEAD_BYTES);
-    let made = builder.handshake(TokioIo::new(stream)).await;
-    let (sender, connection) = made.map_err(|error| error::conversation(&error))?;
-    // Ends with the sender, or when the other side closes. Its error is the request's too.
-    tokio::spawn(async move {
-        let _ = connection.await;
-    });
-    Ok(sender)
 }
 
 async fn read(response: Response<Incoming>, limit: usize) -> Result<Answer, Fault> {
@@ -229,9 +217,10 @@ async fn read(response: Response<Incoming>, limit: usize) -> Result<Answer, Faul
     if announced > limit {
         return Err(Fault::TooLarge(limit));
     }
+    let version = head.version;
     let mut bytes = BytesMut::with_capacity(announced.min(64 * 1024));
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| error::conversation(&error))?;
+        let frame = frame.map_err(|error| error::conversation(&error, version))?;
         if let Ok(data) = frame.into_data() {
             if bytes.len() + data.len() > limit {
                 return Err(Fault::TooLarge(limit));
