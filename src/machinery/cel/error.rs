@@ -2,9 +2,6 @@
 
 use std::fmt;
 
-/// Bytes of a line that is shown.
-const MAX_LINE: usize = 16_384;
-
 /// Mistakes that were found while an expression was compiled, one or more, each with its line and a mark under its
 /// place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
