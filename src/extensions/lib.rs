@@ -14,6 +14,7 @@ pub mod crd;
 mod definition;
 mod names;
 mod resource;
+mod schemas;
 mod serving;
 
 use keelson_registry::KindCode;

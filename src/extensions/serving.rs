@@ -49,6 +49,18 @@ struct State {
     names: Names,
 }
 
+impl State {
+    /// By the metadata and the status.
+    fn of(definition: &CustomResourceDefinition) -> State {
+        let metadata = &definition.metadata;
+        State {
+            uid: metadata.uid.clone(),
+            generation: metadata.generation,
+            names: Names::from(&definition.status.accepted_names),
+        }
+    }
+}
+
 impl Serving {
     /// Of the resources of a server, whose webhooks are called in these ways. `ahead` takes those whose objects are to
     /// be converted before anybody asks for them.
@@ -67,6 +79,31 @@ impl Serving {
         known
             .get(name)
             .is_some_and(|known| known.resource_version == resource_version)
+    }
+
+    /// Whether a definition with this metadata and status, whatever else it says, is served as it is to be, or not at
+    /// all; then that is noted.
+    pub async fn is_settled(&self, part: &CustomResourceDefinition) -> bool {
+        let mut all = self.known.lock().await;
+        let (name, resource_version) = (&part.metadata.name, part.metadata.resource_version.clone());
+        match all.get_mut(name).and_then(|known| known.served.as_ref()) {
+            None if is_served(part) => return false,
+            None => {
+                let served = None;
+                let known = Known {
+                    resource_version,
+                    served,
+                };
+                all.insert(name.clone(), known);
+                return true;
+            }
+            Some(served) if !is_served(part) || served.state != State::of(part) => return false,
+            Some(served) => self.end(served, is_true(part, TERMINATING)),
+        }
+        if let Some(known) = all.get_mut(name) {
+            known.resource_version = resource_version;
+        }
+        true
     }
 
     /// Serves what a definition says, or serves it no more.
@@ -104,11 +141,7 @@ impl Serving {
 
     async fn serve(&self, definition: &CustomResourceDefinition, served: Option<Served>) -> Option<Served> {
         let (metadata, spec) = (&definition.metadata, &definition.spec);
-        let state = State {
-            uid: metadata.uid.clone(),
-            generation: metadata.generation,
-            names: Names::from(&definition.status.accepted_names),
-        };
+        let state = State::of(definition);
         let ending = is_true(definition, TERMINATING);
         let shared = match served {
             Some(served) if served.state == state => {

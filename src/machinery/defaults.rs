@@ -1,23 +1,39 @@
 //! Defaults that the field tables say.
 
 use crate::json;
+use crate::reflect::budget::{self, Budget};
 use crate::reflect::equality::is_zero_value;
 use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Slot, Value};
 
 /// Gives every field that is absent (or, where it can't be absent, zero or empty) its default, in the whole message and
 /// in all messages below it. What a default itself brings is walked through too.
 pub fn apply(message: &mut dyn Reflect) {
+    fill(message, &Budget::unlimited());
+}
+
+/// As [`apply`], as long as what is filled in is in the budget: a schema of its client's own may say a lot of what each
+/// item of a list lacks. False: it is not, and some have no defaults.
+pub fn apply_within(message: &mut dyn Reflect, budget: &Budget) -> bool {
+    fill(message, budget);
+    !budget.is_exhausted()
+}
+
+fn fill(message: &mut dyn Reflect, budget: &Budget) {
     let desc = message.handle().clone();
     for (index, field) in desc.fields.iter().enumerate() {
         if let Some(default) = field.default()
             && is_missing(field, message.get(index))
+            && budget.take(default.len() + budget::DEFAULT)
             && let Some(slot) = message.get_mut(index)
         {
             // A table has no default that does not fit its field.
             let _ = json::read_value(default.as_bytes(), field, slot);
         }
         if field.flags.has(Flags::HAS_DEFAULTS) && !matches!(message.get(index), Value::Absent) {
-            message.get_mut(index).into_iter().for_each(apply_below);
+            message
+                .get_mut(index)
+                .into_iter()
+                .for_each(|slot| fill_below(slot, budget));
         }
     }
 }
@@ -30,25 +46,31 @@ fn is_missing(field: &FieldDesc, value: Value<'_>) -> bool {
     }
 }
 
-fn apply_below(slot: Slot<'_>) {
+fn fill_below(slot: Slot<'_>, budget: &Budget) {
+    if budget.is_exhausted() {
+        return;
+    }
     match slot {
-        Slot::Message(m) => apply(m),
-        Slot::Optional(o) if o.is_some() => apply_below(o.open()),
-        Slot::List(l) => apply_to_list(l),
-        Slot::Map(m) => apply_to_map(m),
+        Slot::Message(m) => fill(m, budget),
+        Slot::Optional(o) if o.is_some() => fill_below(o.open(), budget),
+        Slot::List(l) => fill_list(l, budget),
+        Slot::Map(m) => fill_map(m, budget),
         _ => {}
     }
 }
 
-fn apply_to_list(list: &mut dyn List) {
+fn fill_list(list: &mut dyn List, budget: &Budget) {
     let default = element_default(list.element());
     for index in 0..list.len() {
         if let (Some((element, default)), Value::Null) = (&default, list.get(index))
+            && budget.take(default.len() + budget::DEFAULT)
             && let Some(slot) = list.get_mut(index)
         {
             let _ = json::read_value(default.as_bytes(), element, slot);
         }
-        list.get_mut(index).into_iter().for_each(apply_below);
+        list.get_mut(index)
+            .into_iter()
+            .for_each(|slot| fill_below(slot, budget));
     }
 }
 
@@ -58,15 +80,17 @@ fn element_default(element: &FieldDesc) -> Option<(FieldDesc, String)> {
     Some((element.clone(), default.to_owned()))
 }
 
-fn apply_to_map(map: &mut dyn Map) {
+fn fill_map(map: &mut dyn Map, budget: &Budget) {
     let default = element_default(map.element());
     let mut keys = Vec::with_capacity(map.len());
     map.for_each(&mut |key, _| keys.push(key.to_owned()));
     for key in keys {
-        if let (Some((element, default)), Some(Value::Null)) = (&default, map.get(&key)) {
+        if let (Some((element, default)), Some(Value::Null)) = (&default, map.get(&key))
+            && budget.take(default.len() + budget::DEFAULT)
+        {
             let _ = json::read_value(default.as_bytes(), element, map.entry(&key));
         }
-        apply_below(map.entry(&key));
+        fill_below(map.entry(&key), budget);
     }
 }
 

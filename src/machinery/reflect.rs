@@ -245,6 +245,10 @@ pub trait Leaf: Send + Sync {
     fn is_zero(&self) -> bool;
     fn clear(&mut self);
     fn eq_leaf(&self, other: &dyn Leaf) -> bool;
+    /// Whether it may stand for the other: what is equal but written otherwise may not.
+    fn is_identical(&self, other: &dyn Leaf) -> bool {
+        self.eq_leaf(other)
+    }
     /// Appends the JSON form.
     fn write_json(&self, out: &mut Vec<u8>);
     /// Takes one whole JSON value (valid JSON, no white space around it; may be `null`).
@@ -252,6 +256,14 @@ pub trait Leaf: Send + Sync {
     /// As `read_json`, of a leaf that may hold messages: takes what it becomes in memory out of the budget.
     fn read_json_within(&mut self, json: &[u8], _budget: &Budget) -> LeafResult {
         self.read_json(json)
+    }
+    /// As `read_json_within`, of the object that the text begins with: its length. A leaf that holds messages finds their
+    /// end as it reads them. `None`: this one does not, or something is wrong, and `read_json_within` says what.
+    ///
+    /// # Errors
+    /// Something is wrong, and what it is will be said of the leaf that this one is a part of.
+    fn read_json_prefix(&mut self, _text: &[u8], _budget: &Budget) -> Result<Option<usize>, String> {
+        Ok(None)
     }
     /// Appends the body of the protobuf message, without tag and length.
     fn write_protobuf(&self, out: &mut Vec<u8>);

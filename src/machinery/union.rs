@@ -7,7 +7,7 @@ mod nesting;
 #[cfg(test)]
 mod tests;
 
-use nesting::Nesting;
+use nesting::{Ahead, Nesting};
 
 use crate::json;
 use crate::protobuf::{read_message_within, write_message};
@@ -115,6 +115,29 @@ fn read_json<T: Reflect + Default>(json: &[u8], budget: &Budget) -> LeafResult<B
     Ok(message)
 }
 
+/// The message that a text begins with, and its length; see [`Leaf::read_json_prefix`].
+fn read_prefix<T: Reflect + Default>(text: &[u8], budget: &Budget) -> LeafResult<Option<(Box<T>, usize)>> {
+    let (left, mut message) = (budget.left(), Box::<T>::default());
+    let outermost = Ahead::enter();
+    let read = Nesting::enter().and_then(|_level| {
+        let read = json::read_prefix(text, &mut *message, budget);
+        read.map_err(|error| error.to_string())
+    });
+    match read {
+        Ok(length) => Ok(Some((message, length))),
+        // Who tries again within what is tried again takes twice as long at every level.
+        Err(_) if outermost.is_some() => {
+            budget.put_back(left);
+            Ok(None)
+        }
+        Err(reason) => Err(reason),
+    }
+}
+
+fn are_identical<T: Reflect>(a: &T, b: &T) -> bool {
+    equality::identical(Value::Message(a), Value::Message(b))
+}
+
 fn read_protobuf<T: Reflect + Default>(body: &[u8], message: &mut T, budget: &Budget) -> LeafResult {
     let _level = Nesting::enter()?;
     if !budget.take(message.desc().size) {
@@ -145,6 +168,25 @@ impl<T: Reflect + Field + Default + Clone> OrBool<T> {
 
 impl<T: Reflect + Field + Default + Clone> Leaf for OrBool<T> {
     leaf_parts!();
+
+    fn is_identical(&self, other: &dyn Leaf) -> bool {
+        let Some(other) = other.as_any().downcast_ref::<Self>() else {
+            return false;
+        };
+        match (self, other) {
+            (OrBool::Bool(a), OrBool::Bool(b)) => a == b,
+            (OrBool::Message(a), OrBool::Message(b)) => are_identical(&**a, &**b),
+            _ => false,
+        }
+    }
+
+    fn read_json_prefix(&mut self, text: &[u8], budget: &Budget) -> Result<Option<usize>, String> {
+        let Some((message, length)) = read_prefix(text, budget)? else {
+            return Ok(None);
+        };
+        *self = OrBool::Message(message);
+        Ok(Some(length))
+    }
 
     fn is_zero(&self) -> bool {
         matches!(self, OrBool::Bool(false))
@@ -208,6 +250,28 @@ impl<T: Reflect + Field + Default + Clone> OrArray<T> {
 
 impl<T: Reflect + Field + Default + Clone> Leaf for OrArray<T> {
     leaf_parts!();
+
+    fn is_identical(&self, other: &dyn Leaf) -> bool {
+        let Some(other) = other.as_any().downcast_ref::<Self>() else {
+            return false;
+        };
+        match (self, other) {
+            (OrArray::Empty, OrArray::Empty) => true,
+            (OrArray::Array(a), OrArray::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| are_identical(a, b))
+            }
+            (OrArray::Message(a), OrArray::Message(b)) => are_identical(&**a, &**b),
+            _ => false,
+        }
+    }
+
+    fn read_json_prefix(&mut self, text: &[u8], budget: &Budget) -> Result<Option<usize>, String> {
+        let Some((message, length)) = read_prefix(text, budget)? else {
+            return Ok(None);
+        };
+        *self = OrArray::Message(message);
+        Ok(Some(length))
+    }
 
     fn is_zero(&self) -> bool {
         matches!(self, OrArray::Empty)
@@ -287,6 +351,25 @@ impl<T: Reflect + Field + Default + Clone> OrStringArray<T> {
 
 impl<T: Reflect + Field + Default + Clone> Leaf for OrStringArray<T> {
     leaf_parts!();
+
+    fn is_identical(&self, other: &dyn Leaf) -> bool {
+        let Some(other) = other.as_any().downcast_ref::<Self>() else {
+            return false;
+        };
+        match (self, other) {
+            (OrStringArray::Array(a), OrStringArray::Array(b)) => a == b,
+            (OrStringArray::Message(a), OrStringArray::Message(b)) => are_identical(&**a, &**b),
+            _ => false,
+        }
+    }
+
+    fn read_json_prefix(&mut self, text: &[u8], budget: &Budget) -> Result<Option<usize>, String> {
+        let Some((message, length)) = read_prefix(text, budget)? else {
+            return Ok(None);
+        };
+        *self = OrStringArray::Message(message);
+        Ok(Some(length))
+    }
 
     fn is_zero(&self) -> bool {
         matches!(self, OrStringArray::Array(list) if list.is_empty())

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use keelson_api::apiextensions_k8s_io::v1::CustomResourceDefinition;
 use keelson_registry::NamespacedName;
 use keelson_registry::controller::{Controller, ControllerContext, Failure, GroupResource, Next};
 
@@ -32,11 +33,20 @@ impl Controller for DefinitionServing {
 
     async fn reconcile(&self, key: &NamespacedName, context: &ControllerContext) -> Result<Next, Failure> {
         let lister = context.lister(&DEFINITIONS).ok_or("the server has no definitions")?;
-        let Some(metadata) = lister.metadata(key).await? else {
+        let Some((metadata, status)) = lister.part(key, "status").await? else {
             self.serving.forget(&key.name).await;
             return Ok(Next::Done);
         };
         if self.serving.has_seen(&key.name, &metadata.resource_version).await {
+            return Ok(Next::Done);
+        }
+        // Its schemas are read only where they may have changed.
+        let part = CustomResourceDefinition {
+            metadata,
+            status,
+            ..CustomResourceDefinition::default()
+        };
+        if self.serving.is_settled(&part).await {
             return Ok(Next::Done);
         }
         match read(context, key).await? {

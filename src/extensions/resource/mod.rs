@@ -7,23 +7,23 @@ mod openapi;
 mod strategy;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use keelson_api::apiextensions_k8s_io::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion as Version, CustomResourceSubresourceScale,
 };
 use keelson_machinery::dynamic::DescError;
-use keelson_machinery::json;
 use keelson_machinery::object::Gvk;
 use keelson_machinery::reflect::{Desc, FieldDesc, Flags, Id, MessageDesc, Name, Names, Type, Unknown};
 use keelson_machinery::scheme::{Conversion, KindDesc, KindRef, NameRule, SubresourceDesc};
-use keelson_machinery::structural::{Compile, JsonSchema, SchemaError, Validator, compile};
+use keelson_machinery::structural::{Compile, SchemaError, compile};
 use keelson_registry::{
     ConversionStrategy, Definition, MetadataChecks, RepeatedChecks, ResourceCode, VersionDefinition,
 };
 
 use crate::conversion::{Outside, WebhookConverter};
+use crate::schemas::{self, Schema};
 use openapi::VersionDefinitions;
 use strategy::CustomResource;
 
@@ -60,13 +60,6 @@ struct Part<'a> {
     schema: Option<Arc<Schema>>,
     /// The table of its objects.
     message: Desc,
-}
-
-/// A schema in both forms that are needed of it.
-struct Schema {
-    /// JSON, as the definition shows it.
-    text: Vec<u8>,
-    parsed: Arc<JsonSchema>,
 }
 
 /// A schema that makes no table.
@@ -148,26 +141,27 @@ impl<'a> Part<'a> {
             version: version.name.clone(),
             fault,
         };
-        let schema = Schema::of(version).map_err(|error| failed(error.into()))?;
-        let message = message(definition, version, schema.as_ref());
+        let schema = schema_of(version).map_err(|error| failed(error.into()))?;
+        let message = message(definition, version, schema.as_deref());
         Ok(Part {
             definition,
             version,
             message: message.map_err(|error| failed(error.into()))?,
-            schema: schema.map(Arc::new),
+            schema,
         })
     }
 
     /// The rules by this version.
     fn strategy(&self, shared: &Arc<Shared>) -> CustomResource {
         let spec = &self.definition.spec;
-        let schema = self.schema.as_ref();
         CustomResource {
             shared: shared.clone(),
             group: spec.group.clone(),
             plural: spec.names.plural.clone(),
             scale: scale(self.version).cloned(),
-            validator: schema.map(|schema| Validator::new(schema.parsed.clone(), &self.gvk())),
+            schema: self.schema.clone(),
+            gvk: self.gvk(),
+            validator: OnceLock::new(),
         }
     }
 
@@ -223,24 +217,12 @@ impl<'a> Part<'a> {
     }
 }
 
-impl Schema {
-    /// `None`: the version has none.
-    fn of(version: &Version) -> Result<Option<Schema>, SchemaError> {
-        let Some(schema) = version
-            .schema
-            .as_ref()
-            .and_then(|schema| schema.open_apiv3_schema.as_ref())
-        else {
-            return Ok(None);
-        };
-        let mut text = Vec::new();
-        json::write(&**schema, &mut text);
-        let parsed = JsonSchema::parse(&text)?;
-        Ok(Some(Schema {
-            text,
-            parsed: Arc::new(parsed),
-        }))
-    }
+/// `None`: the version has none.
+fn schema_of(version: &Version) -> Result<Option<Arc<Schema>>, SchemaError> {
+    let schema = version.schema.as_ref();
+    let schema = schema.and_then(|schema| schema.open_apiv3_schema.as_ref());
+    let read = schema.map(|schema| schemas::read(schema).map(|(schema, _)| schema));
+    read.transpose()
 }
 
 /// The kind as which objects of a version are known.
@@ -255,9 +237,10 @@ fn message(
     version: &Version,
     schema: Option<&Schema>,
 ) -> Result<Desc, DescError> {
+    let parsed = schema.map(Schema::parsed);
     let compiled = compile(&Compile {
         gvk: gvk(definition, version),
-        schema: schema.map(|schema| &*schema.parsed),
+        schema: parsed.as_deref(),
         preserve_unknown_fields: definition.spec.preserve_unknown_fields,
     });
     let compiled = compiled?;

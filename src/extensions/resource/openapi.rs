@@ -13,7 +13,7 @@ use keelson_registry::{OpenApiForm, OwnDefinitions};
 use serde_json::value::RawValue;
 use serde_json::{Value, from_slice, from_str};
 
-use super::Schema;
+use crate::schemas::Schema;
 
 /// The definitions of the build may be this large.
 const MAX_BYTES: u64 = 64 << 20;
@@ -35,11 +35,12 @@ pub struct VersionDefinitions {
 impl OwnDefinitions for VersionDefinitions {
     fn definitions(&self, form: OpenApiForm) -> Vec<u8> {
         let schema = self.schema.as_deref();
+        let parsed = schema.map(Schema::parsed);
         let openapi = OpenApi {
             gvk: &self.gvk,
             list_kind: &self.list_kind,
             plural: &self.plural,
-            schema: schema.map(|schema| (&*schema.parsed, &schema.text[..])),
+            schema: parsed.as_deref().zip(schema.map(|schema| &schema.text[..])),
             preserve_unknown_fields: self.preserves,
             selectable_fields: &self.selectable,
             texts: texts(),

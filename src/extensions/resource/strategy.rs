@@ -1,13 +1,13 @@
 //! The rules of custom resources, by the version in which one is asked for.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use keelson_api::apiextensions_k8s_io::v1::CustomResourceSubresourceScale;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::jsonpath::nested;
-use keelson_machinery::object::Object;
+use keelson_machinery::object::{Gvk, Object};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::structural::Validator;
 use keelson_machinery::validation::labels::qualified_name;
@@ -15,6 +15,7 @@ use keelson_registry::outcome::Answer;
 use keelson_registry::{Context, Strategy};
 
 use super::Shared;
+use crate::schemas::Schema;
 
 /// The largest number of replicas, since a Scale shows them in 32 bits.
 const MAX_REPLICAS: i64 = i32::MAX as i64;
@@ -28,8 +29,12 @@ pub struct CustomResource {
     pub group: String,
     pub plural: String,
     pub scale: Option<CustomResourceSubresourceScale>,
-    /// `None`: the version has no schema.
-    pub validator: Option<Validator>,
+    /// `None`: the version has none.
+    pub schema: Option<Arc<Schema>>,
+    /// What its objects are.
+    pub gvk: Gvk,
+    /// By the schema, once there are objects.
+    pub validator: OnceLock<Validator>,
 }
 
 impl Strategy for CustomResource {
@@ -83,7 +88,7 @@ impl Strategy for CustomResource {
 
     fn validate_status_update(&self, context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
         let mut errors = ErrorList::new();
-        if let Some(validator) = &self.validator {
+        if let Some(validator) = self.validator() {
             validator.status(new.as_reflect(), old.as_reflect(), &mut errors);
         }
         errors.extend(self.scale_status_faults(new));
@@ -93,15 +98,21 @@ impl Strategy for CustomResource {
 }
 
 impl CustomResource {
+    fn validator(&self) -> Option<&Validator> {
+        let schema = self.schema.as_ref()?;
+        let make = || Validator::new(schema.parsed(), &self.gvk);
+        Some(self.validator.get_or_init(make))
+    }
+
     /// Faults of a whole object, which takes the place of `old`.
     fn faults(&self, context: &Context, new: &dyn Object, old: Option<&dyn Object>) -> ErrorList {
         let mut errors = ErrorList::new();
-        if let Some(validator) = &self.validator {
+        if let Some(validator) = self.validator() {
             validator.values(new.as_reflect(), old.map(|old| old.as_reflect()), &mut errors);
         }
         errors.extend(self.scale_faults(new));
         errors.extend(self.scale_status_faults(new));
-        if let Some(validator) = &self.validator {
+        if let Some(validator) = self.validator() {
             validator.embedded(new.as_reflect(), &mut errors);
         }
         self.invariant_faults(context, new, old, &mut errors);
@@ -110,7 +121,7 @@ impl CustomResource {
 
     /// Appends what is said of lists and by rules; these come last, since some errors keep them from being looked at.
     fn invariant_faults(&self, context: &Context, new: &dyn Object, old: Option<&dyn Object>, errors: &mut ErrorList) {
-        let Some(validator) = &self.validator else { return };
+        let Some(validator) = self.validator() else { return };
         let (new, old) = (new.as_reflect(), old.map(|old| old.as_reflect()));
         validator.unique(new, old, errors);
         let mut warnings = Vec::new();

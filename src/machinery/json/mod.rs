@@ -19,7 +19,7 @@ pub(crate) use crate::reflect::equality::is_written;
 pub(crate) use cursor::Cursor;
 pub use member::read_member;
 pub use read::{read, read_applied, read_within, restore};
-pub(crate) use read::{read_value, read_value_within};
+pub(crate) use read::{read_prefix, read_value, read_value_within};
 pub use sorted::sorted;
 pub use type_meta::{names_type, no_fields, type_meta, type_meta_of_all};
 pub use write::{to_vec, write, write_item, write_kind, write_kind_as};

@@ -45,6 +45,18 @@ pub fn read_within(json: &[u8], message: &mut dyn Reflect, budget: &Budget) -> R
     Ok(problems)
 }
 
+/// As [`read_within`], of the object that a text begins with: how long that is.
+pub(crate) fn read_prefix(text: &[u8], message: &mut dyn Reflect, budget: &Budget) -> Result<usize, DecodeError> {
+    let desc = message.handle().clone();
+    let mut reader = Reader::new(text, Style::Decode, budget);
+    reader.prunes = desc.unknown != Unknown::Kept;
+    reader.object(&desc, message).map_err(|error| *error)?;
+    match reader.wrong_value {
+        Some(wrong) => Err(DecodeError::Value(wrong)),
+        None => Ok(reader.scan.pos),
+    }
+}
+
 /// As [`read_within`], of a document that is applied: nulls that a decoder drops are values as others are.
 pub fn read_applied(json: &[u8], message: &mut dyn Reflect, budget: &Budget) -> Result<(), DecodeError> {
     let desc = message.handle().clone();

@@ -151,6 +151,11 @@ impl<'a> Scanner<'a> {
     }
 
     /// Checks that nothing but white space is left.
+    /// What has not been read.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.src.get(self.pos..).unwrap_or_default()
+    }
+
     pub(crate) fn end(&mut self) -> Result<(), Failure> {
         if self.peek().is_some() {
             Err(self.fail("after top-level value"))

@@ -15,6 +15,8 @@ pub(crate) const ITEM: usize = 256;
 /// The same of an entry of a map: each is looked up, sorted and has an owner of its own. 65 536 of them are, with their
 /// owners, more than the 1.5 MiB that an etcd takes.
 pub(crate) const ENTRY: usize = 384;
+/// The same of a default that is filled in.
+pub(crate) const DEFAULT: usize = 64;
 
 /// Bytes that are left. Empty once more was asked for than there was.
 pub struct Budget(Cell<usize>);
@@ -33,6 +35,16 @@ impl Budget {
     /// Whether more was taken than there was.
     pub fn is_exhausted(&self) -> bool {
         self.0.get() == 0
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn left(&self) -> usize {
+        self.0.get()
+    }
+
+    /// Makes it so many bytes again: what they were taken for is given up.
+    pub(crate) fn put_back(&self, left: usize) {
+        self.0.set(left);
     }
 
     /// Takes so many bytes; `false`: there are not so many.

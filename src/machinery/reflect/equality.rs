@@ -68,7 +68,7 @@ fn equal_maps(a: &dyn Map, b: &dyn Map) -> bool {
 const VALUES: usize = 384;
 
 /// Whether two values of one field are the same in all respects, so that one may stand for the other: what is equal but
-/// written otherwise is not. Says no of leaves that would take a closer look.
+/// written otherwise is not.
 pub fn identical(a: Value<'_>, b: Value<'_>) -> bool {
     identical_values(a, b, &mut Vec::new())
 }
@@ -127,9 +127,7 @@ fn identical_messages<'a>(a: &'a dyn Reflect, b: &'a dyn Reflect, values: &mut V
 fn identical_leaves(a: &dyn Leaf, b: &dyn Leaf) -> bool {
     match a.kind() {
         LeafKind::Quantity => quantity_text(a) == quantity_text(b),
-        // Messages in it may be equal without being the same.
-        LeafKind::Union => false,
-        _ => a.eq_leaf(b),
+        _ => a.is_identical(b),
     }
 }
 

@@ -132,9 +132,10 @@ impl Walk {
     }
 
     fn changed(&mut self, schema: &JsonSchema, new: &View<'_>, old: Option<&View<'_>>, spot: &Spot<'_>) -> Outcome {
-        self.steps += 1;
+        let was_spent = self.steps > MAX_STEPS;
+        self.steps = self.steps.saturating_add(steps_of(schema));
         if self.steps > MAX_STEPS {
-            if self.steps == MAX_STEPS + 1 {
+            if !was_spent {
                 self.push(Found::whole(TOO_MANY_STEPS.to_owned()));
             }
             return Outcome {
@@ -378,6 +379,12 @@ impl Walk {
         }
         outcome
     }
+}
+
+/// What a value costs by its schema alone: what is only looked for is quicker than a check.
+fn steps_of(schema: &JsonSchema) -> u32 {
+    let looked_for = schema.enumeration.len() + schema.properties.len() + schema.required.len();
+    u32::try_from(looked_for / 8).unwrap_or(u32::MAX).saturating_add(1)
 }
 
 impl JsonSchema {

@@ -9,6 +9,7 @@ const MAX_NESTING: u32 = 100;
 
 thread_local! {
     static LEVEL: Cell<u32> = const { Cell::new(0) };
+    static AHEAD: Cell<bool> = const { Cell::new(false) };
 }
 
 /// One level, as long as it lives.
@@ -29,5 +30,21 @@ impl Nesting {
 impl Drop for Nesting {
     fn drop(&mut self) {
         LEVEL.with(|level| level.set(level.get() - 1));
+    }
+}
+
+/// A union is read whose end is not known yet.
+pub(super) struct Ahead;
+
+impl Ahead {
+    /// `None`: it is part of another such.
+    pub(super) fn enter() -> Option<Ahead> {
+        AHEAD.with(|ahead| (!ahead.replace(true)).then_some(Ahead))
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        AHEAD.with(|ahead| ahead.set(false));
     }
 }

@@ -122,3 +122,44 @@ fn nesting_is_bounded() {
     wire::write_bytes_field(1, &body, &mut outer);
     assert!(OrArray::<Schema>::default().read_protobuf(&outer).is_err());
 }
+
+#[test]
+fn a_wrong_value_deep_inside_is_found_once() {
+    for open in [r#"{"items":"#, r#"{"items":[{"items":"#] {
+        let close = open.chars().rev().filter_map(|c| match c {
+            '{' => Some('}'),
+            '[' => Some(']'),
+            _ => None,
+        });
+        let (depth, close) = (40, close.collect::<String>());
+        let of = |inner: &str| format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
+        let mut union = OrArray::<Schema>::default();
+        assert_eq!(union.read_json(of(r#"{"type":"a"}"#).as_bytes()), Ok(()));
+        let error = union.read_json(of(r#"{"type":1}"#).as_bytes()).unwrap_err();
+        assert!(error.contains("number"), "{error}");
+    }
+}
+
+#[test]
+fn what_is_the_same_is_identical() {
+    let read = |text: &str| {
+        let mut union = OrArray::<Schema>::default();
+        union.read_json(text.as_bytes()).unwrap();
+        union
+    };
+    let texts = [
+        "null",
+        "{}",
+        r#"{"type":"a"}"#,
+        r#"[{"type":"a"}]"#,
+        r#"{"items":{"type":"a"}}"#,
+        r#"{"items":null}"#,
+    ];
+    for (n, a) in texts.iter().enumerate() {
+        for (m, b) in texts.iter().enumerate() {
+            let same = read(a).is_identical(&read(b));
+            assert!(!same || read(a).eq_leaf(&read(b)), "{a} {b}");
+            assert!(same || n != m, "{a}");
+        }
+    }
+}

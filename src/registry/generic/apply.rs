@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use keelson_base::cooperative::aside;
-use keelson_machinery::apply::{Apply, ApplyError, Document, compare, merge, read_document, sort_raw_values};
+use keelson_machinery::apply::{Apply, ApplyError, Document, compare, merge, misfit, read_document, sort_raw_values};
 use keelson_machinery::fieldset::FieldSet;
 use keelson_machinery::json;
 use keelson_machinery::managedfields::{Conflict, Managed, Writer};
@@ -130,6 +130,12 @@ impl Resource {
                 memo,
             },
         };
+        if let Some(why) = misfit(&*live) {
+            let name = document_name(live.as_reflect(), &kind.gvk());
+            return Err(StatusError::unknown(format!(
+                "failed to create typed live object ({name}): {why}"
+            )));
+        }
         let migrates = applying.by_kubectl() && live.meta().annotations.contains_key(LAST_APPLIED);
         if let (Some(hub), false) = (current, migrates)
             && apply.is_noop(&live.meta().managed_fields)
@@ -150,7 +156,7 @@ impl Resource {
             Some(hub) if !changed => hub.clone_object(),
             _ => {
                 sort_raw_values(target.as_reflect_mut());
-                self.apply_defaults(kind, &mut *target);
+                self.apply_defaults_to_sent(kind, &mut *target)?;
                 self.to_hub(kind, target)?
             }
         };

@@ -1,5 +1,7 @@
 //! Codecs of kinds: between stored bytes and objects of the hub version, between hub and served versions.
 
+use keelson_machinery::budget::Budget;
+use keelson_machinery::copy;
 use keelson_machinery::decode::DecodeError;
 use keelson_machinery::defaults;
 use keelson_machinery::field::{FieldError, Path};
@@ -7,6 +9,7 @@ use keelson_machinery::json;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::protobuf::{self, Mask};
+use keelson_machinery::reflect::{Reflect, Value};
 use keelson_machinery::scheme::{Conversion, ConversionFault, ConvertError, KindDesc, KindRef};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::yaml;
@@ -20,9 +23,25 @@ use super::{ConversionStrategy, Media, Resource};
 const METADATA: &str = "metadata";
 
 impl Resource {
+    /// As [`Resource::apply_defaults`], to what a client sends.
+    ///
+    /// # Errors
+    /// 413: the defaults come to more than a request may become.
+    pub fn apply_defaults_to_sent(&self, kind: &KindDesc, object: &mut dyn Object) -> Result<(), StatusError> {
+        match defaults::apply_within(object.as_reflect_mut(), &Budget::of_request()) {
+            true => self.apply_defaults_of_code(kind, object),
+            false => return Err(StatusError::entity_too_large(DecodeError::TooLarge)),
+        }
+        Ok(())
+    }
+
     /// Applies the defaults of a version, of the definition first, then of code.
     pub fn apply_defaults(&self, kind: &KindDesc, object: &mut dyn Object) {
         defaults::apply(object.as_reflect_mut());
+        self.apply_defaults_of_code(kind, object);
+    }
+
+    fn apply_defaults_of_code(&self, kind: &KindDesc, object: &mut dyn Object) {
         let id = kind.id();
         if let Some((_, fill)) = self.code_defaults.iter().find(|(of, _)| *of == id) {
             fill(object);
@@ -137,6 +156,33 @@ impl Resource {
             }
             None => Ok(std::mem::take(self.decode(entry)?.meta_mut())),
         }
+    }
+
+    /// The metadata and one other field, a message, of the object that an entry holds; without defaults where the rest
+    /// is not looked at.
+    pub(crate) fn decode_part<T: Reflect + Default>(
+        &self,
+        entry: &Entry,
+        field: &str,
+    ) -> Result<(ObjectMeta, T), StatusError> {
+        let value = self.plain_value(entry).map_err(|error| unreadable(entry, &error))?;
+        let mut part = T::default();
+        let is_json = value.starts_with(b"{");
+        let meta = is_json.then(|| json::type_meta(&value).ok()).flatten();
+        if let Some(meta) = meta
+            && self.stored_as_hub(&meta.api_version, &meta.kind).is_some()
+            && let Some(mut metadata) = self.metadata_alone(&value)
+            && json::read_member(&value, field, &mut part).is_ok()
+        {
+            metadata.resource_version = entry.mod_revision.to_string();
+            return Ok((metadata, part));
+        }
+        let mut object = self.decode(entry)?;
+        let place = object.desc().field(field).map(|(index, _)| index);
+        if let Some(Value::Message(found)) = place.map(|index| object.as_reflect().get(index)) {
+            copy::copy_message(&mut part, found);
+        }
+        Ok((std::mem::take(object.meta_mut()), part))
     }
 
     /// Without a look at the rest of the object; `None` where the rest may matter.

@@ -64,6 +64,22 @@ impl Lister {
         }
     }
 
+    /// The metadata of one object and one of its other fields, a message, without a look at the rest where that is
+    /// possible, and without defaults then; `None`: there is no such object.
+    ///
+    /// # Errors
+    /// The store can't be read, or the object.
+    pub async fn part<T: Reflect + Default>(
+        &self,
+        key: &NamespacedName,
+        field: &str,
+    ) -> Result<Option<(ObjectMeta, T)>, StatusError> {
+        match self.entry(key).await? {
+            Some(entry) => self.resource.decode_part(&entry, field).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Whether there is such an object.
     ///
     /// # Errors

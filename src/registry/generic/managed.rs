@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use keelson_machinery::apply::hollow_in;
+use keelson_machinery::apply::{hollow_in, misfit};
 use keelson_machinery::copy;
 use keelson_machinery::equality;
 use keelson_machinery::fieldset::{FieldSet, PathElement};
@@ -170,6 +170,10 @@ impl Resource {
                 }
                 let versioned = self.versioned(&request.kind, old)?;
                 let old_version = versioned.as_deref().unwrap_or(old);
+                if misfit(new).is_some() || misfit(old_version).is_some() {
+                    // What can't be compared has no owners.
+                    return Ok(());
+                }
                 self.track(request, part, &mut managed, (old_version, new), managedfields::track)
                     .await?;
                 new.meta_mut().managed_fields = managed.write();

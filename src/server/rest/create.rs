@@ -20,7 +20,7 @@ impl Rest {
         let (mut object, other_kind) = request
             .object(&self.registry, endpoint, options.field_validation)
             .await?;
-        endpoint.resource.apply_defaults(&endpoint.kind, &mut *object);
+        endpoint.resource.apply_defaults_to_sent(&endpoint.kind, &mut *object)?;
         request.audit.sent(&*object, Some(object.meta()));
         take_namespace(request, endpoint, &mut *object)?;
         if let Some(kind) = other_kind {

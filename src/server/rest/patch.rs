@@ -146,7 +146,7 @@ impl Patching<'_> {
             return Err(custom::other_type(endpoint, name, &named.kind, &named.api_version));
         }
         drop_repeated_owners(&request.warnings, &mut *object, OwnersRead::Admitted);
-        endpoint.resource.apply_defaults(&kind, &mut *object);
+        endpoint.resource.apply_defaults_to_sent(&kind, &mut *object)?;
         endpoint.resource.to_hub(&kind, object)
     }
 }

@@ -2,13 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use keelson_api::apiextensions_k8s_io::v1::{CustomResourceDefinitionSpec, CustomResourceValidation, SelectableField};
+use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::structural::{Definition, JsonSchema, Requirements, SchemaError, SchemaType, Subject, check};
-use keelson_machinery::{equality, json};
 
 use super::lifted::{Parts, Spec};
+use crate::schemas;
 
 /// The most fields by which objects of a version are selected.
 const MAX_SELECTABLE_FIELDS: usize = 8;
@@ -20,7 +22,7 @@ pub struct Schemas {
 }
 
 /// `None`: there is none.
-type Read = Option<Result<JsonSchema, SchemaError>>;
+type Read = Option<Result<Arc<JsonSchema>, SchemaError>>;
 
 /// What is asked of the schemas of a specification.
 pub struct Demands<'a> {
@@ -43,7 +45,7 @@ impl Schemas {
     /// Those that can be read.
     fn all(&self) -> Vec<&JsonSchema> {
         let all = std::iter::once(&self.common).chain(&self.versions);
-        all.filter_map(|read| read.as_ref()?.as_ref().ok()).collect()
+        all.filter_map(|read| Some(&**read.as_ref()?.as_ref().ok()?)).collect()
     }
 
     /// Whether one of them has a default.
@@ -68,9 +70,7 @@ impl Schemas {
 
 fn read(parts: &Parts<'_>) -> Read {
     let schema = parts.schema?.open_apiv3_schema.as_ref()?;
-    let mut text = Vec::new();
-    json::write(&**schema, &mut text);
-    Some(JsonSchema::parse(&text))
+    Some(schemas::read(schema).map(|(_, parsed)| parsed))
 }
 
 impl<'a> Demands<'a> {
@@ -119,7 +119,7 @@ impl<'a> Demands<'a> {
 
     fn faults(
         &self,
-        read: Option<&Result<JsonSchema, SchemaError>>,
+        read: Option<&Result<Arc<JsonSchema>, SchemaError>>,
         has_status: bool,
         version: &str,
         path: Path,
@@ -205,7 +205,7 @@ fn same_fields(a: &[SelectableField], b: &[SelectableField]) -> bool {
 
 fn selectable(
     fields: &[SelectableField],
-    (schema, without): (Option<&Result<JsonSchema, SchemaError>>, &str),
+    (schema, without): (Option<&Result<Arc<JsonSchema>, SchemaError>>, &str),
     may_be_many: bool,
     path: &Path,
 ) -> ErrorList {
@@ -216,7 +216,7 @@ fn selectable(
         None => return FieldError::invalid(path, "", without).into(),
         // It is told of the schema what is wrong with it.
         Some(Err(_)) => return ErrorList::default(),
-        Some(Ok(schema)) => schema,
+        Some(Ok(schema)) => &**schema,
     };
     let (mut errors, mut known) = (ErrorList::new(), BTreeSet::new());
     for (place, field) in fields.iter().enumerate() {

@@ -92,6 +92,16 @@ impl Reader<'_> {
     }
 
     pub(super) fn leaf(&mut self, leaf: &mut dyn Leaf) -> Outcome {
+        if self.style == Style::Decode && leaf.kind() == LeafKind::Union && self.scan.peek() == Some(b'{') {
+            match leaf.read_json_prefix(self.scan.rest(), self.budget) {
+                Ok(None) => {}
+                Ok(Some(length)) => {
+                    self.scan.pos += length;
+                    return Ok(());
+                }
+                Err(reason) => return Err(Box::new(DecodeError::Value(reason))),
+            }
+        }
         let json = self.scan.skip_value()?;
         let json = match self.style {
             Style::Decode => Cow::Borrowed(json),

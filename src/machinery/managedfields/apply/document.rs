@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use super::normal_form::{is_unshown, shows_more};
 use super::view::{Shape, absent_key, scalar_of_json};
 use crate::decode::DecodeError;
+use crate::field::text::quote;
 use crate::fieldset::{Entry, FieldSet, Growing, KeyField, Name, PathElement};
 use crate::json::route::{Route, Seen, find};
 use crate::json::{self, Cursor};
@@ -88,6 +89,14 @@ pub fn read_document(text: &[u8], message: &mut dyn Reflect) -> Result<Document,
         hollow,
         unfit: gather.unfit.or(unfit),
     })
+}
+
+/// What the schema objects to in an object whose JSON this is, if it does; what stands twice in a list is let pass.
+pub(super) fn objections(text: &[u8], desc: &MessageDesc) -> Option<String> {
+    let mut gather = Gather::new(text);
+    gather.may_repeat = true;
+    gather.members(desc, Place::top(), &Names::NONE);
+    (!gather.problems.is_empty()).then(|| schema_text(&gather.problems))
 }
 
 fn schema_text(problems: &[Problem]) -> String {
@@ -196,6 +205,8 @@ pub(super) struct Gather<'a> {
     pub(super) unfit: Option<String>,
     pub(super) edits: Edits,
     duplicate: bool,
+    /// Items of sets and maps may stand there twice.
+    may_repeat: bool,
 }
 
 impl<'a> Gather<'a> {
@@ -208,6 +219,7 @@ impl<'a> Gather<'a> {
             unfit: None,
             edits: Edits::default(),
             duplicate: false,
+            may_repeat: false,
         }
     }
 
@@ -427,10 +439,14 @@ impl<'a> Gather<'a> {
     fn items(&mut self, element_type: &Type, shape: Shape<'_>, place: Place) -> Said {
         let mut set = Growing::default();
         self.cursor.open();
-        let mut index = 0;
+        // Nothing is said of what follows an item that has no name.
+        let (mut index, mut named) = (0, true);
         while self.more(budget::ITEM) {
             match shape {
-                Shape::List(field) => self.item(field, element_type, place, index, &mut set),
+                _ if !named => drop(self.cursor.skip()),
+                Shape::List(field) => {
+                    named = self.item(field, element_type, place, index, &mut set);
+                }
                 _ => {
                     let at = PathElement::Index(index);
                     self.step(|| at, |g| g.value(element_type, Shape::Leaf, place));
@@ -444,8 +460,8 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// An item of a list whose items have owners of their own.
-    fn item(&mut self, field: &FieldDesc, ty: &Type, place: Place, index: i64, set: &mut Growing) {
+    /// An item of a list whose items have owners of their own. False: there is nothing that it is known by.
+    fn item(&mut self, field: &FieldDesc, ty: &Type, place: Place, index: i64, set: &mut Growing) -> bool {
         let (problems, odd) = (self.problems.len(), self.odd.len());
         let keyed = field.list == ListType::Map;
         let first = self.cursor.peek();
@@ -459,19 +475,24 @@ impl<'a> Gather<'a> {
         };
         if !wrong.is_empty() {
             self.cursor.skip();
-            return self.problem(format!("element {index}: {wrong}"));
+            self.problem(format!("element {index}: {wrong}"));
+            return false;
         }
         let shape = Shape::of_item(field);
         let (element, said) = match ty {
             Type::Message(desc) if keyed => {
                 let mut said = self.members(desc, place.below(shape), field.map_keys());
                 match key_element(field, desc, std::mem::take(&mut said.keys)) {
-                    Ok(element) => (element, said),
-                    Err(missing) => {
-                        return self.problem(format!(
-                            "element {index}: associative list with keys has an element that omits key field \
-                             {missing:?} (and doesn't have default value)"
+                    Some(element) => (element, said),
+                    None => {
+                        let keys: Vec<String> = field.map_keys().names().map(|key| quote(&key)).collect();
+                        self.problems.truncate(problems);
+                        self.problem(format!(
+                            "element {index}: associative list with keys has an element that omits all key fields \
+                             [{}] (and doesn't have default values for any key fields)",
+                            keys.join(" ")
                         ));
+                        return false;
                     }
                 }
             }
@@ -491,9 +512,11 @@ impl<'a> Gather<'a> {
         } else {
             said.set
         };
-        if let Err(element) = set.add_new(element, children) {
-            self.problem(format!("duplicate entries for key {element}"));
+        match set.add_new(element, children) {
+            Err(element) if !self.may_repeat => self.problem(format!("duplicate entries for key {element}")),
+            _ => {}
         }
+        true
     }
 }
 
@@ -502,14 +525,15 @@ fn is_type_meta(key: &str, value: &[u8]) -> bool {
     matches!(key, "apiVersion" | "kind") && value.first() == Some(&b'"')
 }
 
-/// What an item is known by, of which `keys` were found; the error names one that is missing.
-fn key_element(field: &FieldDesc, message: &MessageDesc, mut keys: Vec<KeyField>) -> Result<PathElement, Name> {
+/// What an item is known by, of which `keys` were found; `None`: by nothing.
+fn key_element(field: &FieldDesc, message: &MessageDesc, mut keys: Vec<KeyField>) -> Option<PathElement> {
     for name in field.map_keys().names() {
-        if !keys.iter().any(|(found, _)| *found == name) {
-            let value = absent_key(message, &name).ok_or_else(|| name.clone())?;
+        if !keys.iter().any(|(found, _)| *found == name)
+            && let Some(value) = absent_key(message, &name)
+        {
             keys.push((name, value));
         }
     }
     keys.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(PathElement::Key(keys.into()))
+    (!keys.is_empty()).then(|| PathElement::Key(keys.into()))
 }

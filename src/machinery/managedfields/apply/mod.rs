@@ -8,6 +8,7 @@ mod compare;
 mod created;
 mod document;
 mod empty_lists;
+mod fit;
 mod go_value;
 #[cfg(test)]
 mod lists;
@@ -27,6 +28,7 @@ pub(crate) use compare::compare_without;
 pub use compare::{Changed, Comparison, compare};
 pub(crate) use created::created;
 pub use document::{Document, DocumentError, read_document};
+pub use fit::misfit;
 pub use merge::merge;
 pub use raw::sort_raw_values;
 pub use remove::remove;

@@ -1,5 +1,7 @@
 //! Tests of pruning: what reading by the table of a schema keeps, drops and fills in.
 
+use crate::apply::misfit;
+use crate::budget::Budget;
 use crate::json;
 use crate::reflect::Desc;
 use crate::reflect::object::Gvk;
@@ -198,5 +200,82 @@ fn schemas_are_bounded_and_refused_with_a_reason() {
         ("{", "unexpected end of JSON input"),
     ] {
         assert_eq!(JsonSchema::parse(text.as_bytes()).unwrap_err().to_string(), why);
+    }
+}
+
+/// What a schema that has changed since says of what was stored, as kube-apiserver v1.36 puts it.
+#[test]
+fn what_does_not_fit_can_not_be_applied_to() {
+    let keyed = r#"{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a","b"],"items":{
+        "type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}}"#;
+    let set = r#"{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}}"#;
+    for (schema, spec, why) in [
+        (
+            r#"{"type":"array","items":{"type":"string"}}"#,
+            "5",
+            "expected list, got &{5}",
+        ),
+        (
+            r#"{"type":"string"}"#,
+            "5",
+            "expected string, got &value.valueUnstructured{Value:5}",
+        ),
+        (r#"{"type":"boolean"}"#, r#""x""#, "expected boolean, got &{x}"),
+        (
+            r#"{"type":"integer"}"#,
+            r#""x""#,
+            "expected numeric (int or float), got string",
+        ),
+        (r#"{"type":"integer"}"#, "1.5", ""),
+        (
+            r#"{"type":"object","additionalProperties":{"type":"integer"}}"#,
+            "[1]",
+            "expected map, got &{[1]}",
+        ),
+        (keyed, r#"[{"a":"x"},{"a":"x"}]"#, ""),
+        (
+            keyed,
+            "[{},5]",
+            r#"element 0: associative list with keys has an element that omits all key fields ["a" "b"] (and doesn't "#,
+        ),
+        (
+            keyed,
+            r#"[{"a":"x"},5]"#,
+            "element 1: associative list with keys may not have non-map elements",
+        ),
+        (set, r#"["a","a"]"#, ""),
+        (
+            set,
+            "[null]",
+            "element 0: associative list without keys has an element that's an explicit null",
+        ),
+    ] {
+        let desc = table(&format!(r#"{{"type":"object","properties":{{"spec":{schema}}}}}"#));
+        let mut object = desc.new_object();
+        json::read(format!(r#"{{"spec":{spec}}}"#).as_bytes(), object.as_reflect_mut()).unwrap();
+        let found = misfit(&*object).unwrap_or_default();
+        match why {
+            "" => assert_eq!(found, "", "{spec}"),
+            why => assert!(found.starts_with(&format!(".spec: {why}")), "{spec}: {found}"),
+        }
+    }
+}
+
+#[test]
+fn defaults_come_to_no_more_than_a_request_may() {
+    let long = "x".repeat(1 << 10);
+    let schema = format!(
+        r#"{{"type":"array","items":{{"type":"object","properties":{{
+        "a":{{"type":"string","default":"{long}"}}}}}}}}"#
+    );
+    let desc = table(&format!(r#"{{"type":"object","properties":{{"spec":{schema}}}}}"#));
+    for (items, fits) in [(10_000, true), (30_000, false)] {
+        let mut object = desc.new_object();
+        let spec = format!(r#"{{"spec":[{}{{}}]}}"#, "{},".repeat(items));
+        json::read(spec.as_bytes(), object.as_reflect_mut()).unwrap();
+        assert_eq!(
+            defaults::apply_within(object.as_reflect_mut(), &Budget::of_request()),
+            fits
+        );
     }
 }

@@ -1,0 +1,145 @@
+//! The schemas of definitions, read: a request validates one, controllers serve it a moment later, and versions often
+//! say the same. All of them share what was read once.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use keelson_api::apiextensions_k8s_io::v1::JSONSchemaProps;
+use keelson_machinery::json;
+use keelson_machinery::structural::{JsonSchema, SchemaError};
+
+/// Bytes of texts that are kept for a while although nobody uses them.
+const MAX_RECENT: usize = 4 << 20;
+
+/// A schema that a definition says. What it is read as is kept only as long as somebody uses it: a resource without
+/// objects has no need of it.
+#[derive(Debug)]
+pub struct Schema {
+    /// JSON, as the definition shows it.
+    pub text: Vec<u8>,
+    parsed: Mutex<Weak<JsonSchema>>,
+}
+
+impl Schema {
+    /// What it says.
+    pub fn parsed(&self) -> Arc<JsonSchema> {
+        let mut known = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(parsed) = known.upgrade() {
+            return parsed;
+        }
+        // It was read before.
+        let parsed = Arc::new(JsonSchema::parse(&self.text).unwrap_or_default());
+        *known = Arc::downgrade(&parsed);
+        parsed
+    }
+}
+
+/// Schemas that are in use, and those that were lately.
+#[derive(Default)]
+struct Pool {
+    /// By the hash of their texts.
+    known: HashMap<u64, Vec<Weak<Schema>>>,
+    /// How many places `known` had when it was cleaned.
+    cleaned: usize,
+    /// The oldest first, with what they are read as.
+    recent: VecDeque<(Arc<Schema>, Arc<JsonSchema>)>,
+    bytes: usize,
+}
+
+static POOL: Mutex<Option<Pool>> = Mutex::new(None);
+
+/// The schema that a definition says, and what it is read as.
+///
+/// # Errors
+/// Schemas that nest too deep.
+pub fn read(schema: &JSONSchemaProps) -> Result<(Arc<Schema>, Arc<JsonSchema>), SchemaError> {
+    let mut text = Vec::new();
+    json::write(schema, &mut text);
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let hash = hasher.finish();
+    if let Some(found) = with_pool(|pool| pool.find(hash, &text)) {
+        let parsed = found.parsed();
+        return Ok((found, parsed));
+    }
+    text.shrink_to_fit();
+    // Nobody waits while it is read.
+    let parsed = Arc::new(JsonSchema::parse(&text)?);
+    let schema = Arc::new(Schema {
+        text,
+        parsed: Mutex::new(Arc::downgrade(&parsed)),
+    });
+    with_pool(|pool| pool.keep(hash, (&schema, &parsed)));
+    Ok((schema, parsed))
+}
+
+fn with_pool<T>(act: impl FnOnce(&mut Pool) -> T) -> T {
+    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    act(pool.get_or_insert_default())
+}
+
+impl Pool {
+    fn find(&self, hash: u64, text: &[u8]) -> Option<Arc<Schema>> {
+        let mut alike = self.known.get(&hash)?.iter().filter_map(Weak::upgrade);
+        alike.find(|schema| schema.text == text)
+    }
+
+    fn keep(&mut self, hash: u64, (schema, parsed): (&Arc<Schema>, &Arc<JsonSchema>)) {
+        self.known.entry(hash).or_default().push(Arc::downgrade(schema));
+        self.recent.push_back((schema.clone(), parsed.clone()));
+        self.bytes += schema.text.len();
+        while self.bytes > MAX_RECENT
+            && let Some((oldest, _)) = self.recent.pop_front()
+        {
+            self.bytes -= oldest.text.len();
+        }
+        if self.known.len() > 2 * self.cleaned + 64 {
+            self.known.retain(|_, alike| {
+                alike.retain(|schema| schema.strong_count() > 0);
+                !alike.is_empty()
+            });
+            self.cleaned = self.known.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(text: &str) -> Arc<Schema> {
+        let mut props = JSONSchemaProps::default();
+        json::read(text.as_bytes(), &mut props).unwrap();
+        read(&props).unwrap().0
+    }
+
+    #[test]
+    fn what_says_the_same_is_read_once() {
+        let text = r#"{"type":"object","properties":{"what-says-the-same":{"type":"string"}}}"#;
+        let (one, other) = (schema(text), schema(&format!(" {text}")));
+        assert!(Arc::ptr_eq(&one, &other));
+        let different = schema(&text.replace("string", "integer"));
+        assert!(!Arc::ptr_eq(&one, &different) && different.text != one.text);
+        assert!(one.parsed().property("what-says-the-same").is_some());
+    }
+
+    #[test]
+    fn what_nobody_uses_is_let_go() {
+        let mut pool = Pool::default();
+        let made = |n: usize| {
+            Arc::new(Schema {
+                text: format!("{n:0width$}", width = MAX_RECENT / 8).into_bytes(),
+                parsed: Mutex::default(),
+            })
+        };
+        let used = made(0);
+        pool.keep(0, (&used, &Arc::default()));
+        for n in 1..500 {
+            pool.keep(n as u64, (&made(n), &Arc::default()));
+        }
+        assert!(pool.bytes <= MAX_RECENT && pool.recent.len() <= 8 && pool.known.len() < 200);
+        assert!(pool.find(0, &used.text).is_some() && pool.find(1, &made(1).text).is_none());
+    }
+}
