@@ -11,6 +11,9 @@
     reason = "what fails here fails a test, as it should"
 )]
 
+#[path = "bombs/schemas.rs"]
+mod schemas;
+
 use std::fs;
 
 use keelson_machinery::cel::Environment;
@@ -549,7 +552,16 @@ fn set_off(bomb: &Bomb) -> (End, u64, usize) {
 
 #[test]
 fn nothing_costs_much_more_than_its_length() {
-    let all = [jsons(), yamls(), patches(), selectors(), expressions(), others()];
+    let all = [
+        jsons(),
+        yamls(),
+        patches(),
+        selectors(),
+        expressions(),
+        schemas::schemas(),
+        schemas::custom_objects(),
+        others(),
+    ];
     let mut wrong = Vec::new();
     for bomb in all.iter().flatten() {
         let (end, milliseconds, kib) = set_off(bomb);
