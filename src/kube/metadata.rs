@@ -12,9 +12,16 @@ use crate::typed;
 /// What most kinds do.
 pub const USUAL: MetadataChecks = MetadataChecks {
     create: true,
+    whole_first: false,
     standard_finalizers: true,
     update: RepeatedChecks::BOTH,
     status: RepeatedChecks::CHANGE,
+};
+
+/// Of an update these look at the whole before they look at what changed.
+pub const WHOLE_FIRST: MetadataChecks = MetadataChecks {
+    whole_first: true,
+    ..USUAL
 };
 
 /// Of an update these look at what changed alone.
@@ -33,6 +40,7 @@ pub const WHOLE: MetadataChecks = MetadataChecks {
 pub const fn any_finalizer(again: RepeatedChecks) -> MetadataChecks {
     MetadataChecks {
         create: true,
+        whole_first: false,
         standard_finalizers: false,
         update: again,
         status: again,

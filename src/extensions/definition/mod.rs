@@ -18,6 +18,7 @@ pub fn register(code: &mut KindCode) {
         .defaults(defaults)
         .metadata_checks(MetadataChecks {
             create: true,
+            whole_first: false,
             standard_finalizers: false,
             update: RepeatedChecks::CHANGE,
             status: RepeatedChecks::CHANGE,

@@ -120,6 +120,7 @@ pub fn resource(
 fn code(strategy: Option<&Arc<CustomResource>>) -> ResourceCode {
     let code = ResourceCode::default().with_metadata_checks(MetadataChecks {
         create: true,
+        whole_first: false,
         standard_finalizers: false,
         update: RepeatedChecks::CHANGE,
         status: RepeatedChecks::CHANGE,

@@ -16,6 +16,7 @@ use keelson_registry::{Context, KindCode, Strategy};
 use crate::cells;
 use crate::core::pod_spec;
 use crate::faults;
+use crate::metadata;
 use crate::typed::is_new_generation;
 
 /// Labels of a job's pods: the name that selectors use, and the older one that is kept for clients that look for it.
@@ -37,6 +38,7 @@ const MANY_PODS: i32 = 10_000;
 pub fn register(code: &mut KindCode) {
     code.kind::<Job>()
         .strategy(JobStrategy)
+        .metadata_checks(metadata::WHOLE_FIRST)
         .defaults(defaults)
         .cells(cells::batch::JOB);
 }

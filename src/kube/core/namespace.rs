@@ -7,6 +7,7 @@ use keelson_registry::write::Part;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
+use crate::metadata;
 
 /// Holds the name, so that selectors can name a namespace.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -22,6 +23,7 @@ const TERMINATING: &str = "Terminating";
 pub fn register(code: &mut KindCode) {
     code.kind::<Namespace>()
         .strategy(NamespaceStrategy)
+        .metadata_checks(metadata::WHOLE_FIRST)
         .defaults(defaults)
         .cells(cells::config::NAMESPACE);
 }

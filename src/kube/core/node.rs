@@ -16,6 +16,7 @@ use super::subresources::proxy;
 use crate::cells;
 use crate::cidr::{self, Cidr};
 use crate::faults::{self, Faults};
+use crate::metadata;
 use crate::typed::{object_fault, shown_internal};
 
 const AVOID_PODS: &str = "scheduler.alpha.kubernetes.io/preferAvoidPods";
@@ -26,6 +27,7 @@ const FEATURE: &str = "must start with an UpperCamelCase segment, with subsequen
 pub fn register(code: &mut KindCode) {
     code.kind::<Node>()
         .strategy(NodeStrategy)
+        .metadata_checks(metadata::WHOLE_FIRST)
         .defaults(defaults)
         .subresource("proxy", proxy::OfNode)
         .cells(cells::node::NODE);

@@ -2,10 +2,10 @@
 
 use keelson_api::networking_k8s_io::v1::{IPAddress, ParentReference};
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
-use keelson_machinery::validation::meta::validate_object_meta_with;
+use keelson_machinery::validation::meta::{validate_object_meta_update, validate_object_meta_with};
 use keelson_machinery::validation::names::{self, NamePart};
 use keelson_registry::write::standard_finalizers;
-use keelson_registry::{Context, KindCode, MetadataChecks, Strategy};
+use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
 use serde_json::json;
 
 use crate::cells;
@@ -19,7 +19,8 @@ pub fn register(code: &mut KindCode) {
         .strategy(IpAddressStrategy)
         .metadata_checks(MetadataChecks {
             create: false,
-            ..metadata::CHANGE
+            update: RepeatedChecks::NONE,
+            ..metadata::USUAL
         })
         .cells(cells::networking::IP_ADDRESS);
 }
@@ -40,6 +41,9 @@ impl Strategy for IpAddressStrategy {
     fn validate_update(&self, _context: &Context, new: &IPAddress, old: &IPAddress) -> ErrorList {
         let mut errors = of_metadata(new);
         errors.extend(parent(new));
+        let path = Path::new("metadata");
+        errors.extend(validate_object_meta_update(&new.metadata, &old.metadata, &path));
+        errors.extend(standard_finalizers(&new.metadata, &path));
         let (now, before) = (new.spec.parent_ref.as_deref(), old.spec.parent_ref.as_deref());
         if !same(now, before) {
             let path = Path::new("spec").child("parentRef");

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use keelson_api::node_k8s_io::v1::{RuntimeClass, Scheduling};
 use keelson_machinery::field::ErrorList;
-use keelson_registry::{Context, Kept, KindCode, RepeatedChecks, Strategy};
+use keelson_registry::{Context, Kept, KindCode, MetadataChecks, RepeatedChecks, Strategy};
 
 use crate::cells;
 use crate::core::pod_spec::{self, Options, affinity};
@@ -18,7 +18,10 @@ pub fn register(code: &mut KindCode) {
     code.kind::<RuntimeClass>()
         .strategy(RuntimeClassStrategy)
         .defaults(defaults)
-        .metadata_checks(metadata::any_finalizer(RepeatedChecks::BOTH))
+        .metadata_checks(MetadataChecks {
+            whole_first: true,
+            ..metadata::any_finalizer(RepeatedChecks::BOTH)
+        })
         .kept([Kept::at("handler")])
         .cells(cells::quota::RUNTIME_CLASS);
 }

@@ -26,6 +26,7 @@ pub fn register(code: &mut KindCode) {
         .cells(cells::resource::RESOURCE_CLAIM);
     code.kind::<ResourceClaimTemplate>()
         .strategy(ClaimTemplateStrategy)
+        .metadata_checks(metadata::WHOLE_FIRST)
         .defaults(claim::v1::template);
     code.kind::<v1beta2::ResourceClaim>().defaults(claim::v1beta2::claim);
     code.kind::<v1beta2::ResourceClaimTemplate>()

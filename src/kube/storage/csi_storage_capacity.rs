@@ -6,11 +6,13 @@ use keelson_registry::{Context, Kept, KindCode, Strategy};
 
 use crate::core::pod_spec::warnings;
 use crate::faults::{self, Faults};
+use crate::metadata;
 
 /// Registers the rules of capacities.
 pub fn register(code: &mut KindCode) {
     code.kind::<CSIStorageCapacity>()
         .strategy(CsiStorageCapacityStrategy)
+        .metadata_checks(metadata::WHOLE_FIRST)
         .kept([Kept::at("nodeTopology"), Kept::at("storageClassName")]);
 }
 

@@ -11,6 +11,7 @@ use super::parameters;
 use crate::cells;
 use crate::core::pod_spec::warnings;
 use crate::faults::{self, Faults};
+use crate::metadata;
 
 const KEPT: &[Kept] = &[
     Kept::at("parameters"),
@@ -23,6 +24,7 @@ const KEPT: &[Kept] = &[
 pub fn register(code: &mut KindCode) {
     code.kind::<StorageClass>()
         .strategy(StorageClassStrategy)
+        .metadata_checks(metadata::WHOLE_FIRST)
         .kept(KEPT)
         .cells(cells::storage::STORAGE_CLASS);
 }

@@ -3,8 +3,9 @@
 //! kube-apiserver has one function for each message, which looks at its fields in their order, mostly. Here definitions
 //! say some of its rules, and code the others.
 
-use keelson_machinery::field::ErrorList;
+use keelson_machinery::field::{ErrorList, FieldError};
 use keelson_machinery::reflect::{FieldDesc, Flags, MessageDesc, Type};
+use keelson_machinery::validation::meta::IMMUTABLE;
 
 /// One step of a path: the place of a field in its message, or an index; `None`: a key, or no field.
 type Step = Option<usize>;
@@ -22,7 +23,12 @@ pub(super) fn merged(desc: &MessageDesc, declared: ErrorList, coded: ErrorList) 
         all.extend(coded);
         return all;
     }
-    let paths: Vec<Vec<Step>> = coded.iter().map(|error| steps(desc, &error.field)).collect();
+    // What changed and may not is told last.
+    let path = |error: &FieldError| match error.detail == IMMUTABLE {
+        true => Vec::new(),
+        false => steps(desc, &error.field),
+    };
+    let paths: Vec<Vec<Step>> = coded.iter().map(path).collect();
     let places = declared.iter().map(|error| place(&steps(desc, &error.field), &paths));
     let mut declared: Vec<_> = places.collect::<Vec<_>>().into_iter().zip(declared).collect();
     declared.sort_by_key(|(place, _)| *place);
@@ -38,7 +44,7 @@ pub(super) fn merged(desc: &MessageDesc, declared: ErrorList, coded: ErrorList) 
 }
 
 /// Which of the others an error stands before: of those about the nearest message around it, it follows the last one
-/// about a field that is not behind its own.
+/// about a field before its own.
 fn place(path: &[Step], others: &[Vec<Step>]) -> usize {
     for depth in (0..path.len()).rev() {
         let Some(own) = path[depth] else { continue };
@@ -52,7 +58,7 @@ fn place(path: &[Step], others: &[Vec<Step>]) -> usize {
             .filter_map(|(index, other)| Some((index, beside(other)?)));
         let beside: Vec<(usize, usize)> = beside.collect();
         let Some((first, _)) = beside.first() else { continue };
-        let before = beside.iter().rev().find(|(_, step)| *step <= own);
+        let before = beside.iter().rev().find(|(_, step)| *step < own);
         return before.map_or(*first, |(index, _)| index + 1);
     }
     0
@@ -107,7 +113,7 @@ mod tests {
         for (own, expected) in [
             (vec![1, 2, 3], 1),
             (vec![1, 2, 6], 2),
-            (vec![1, 2, 5, 1], 2),
+            (vec![1, 2, 5, 1], 1),
             (vec![1, 1, 9], 0),
             (vec![1, 4, 0], 3),
             (vec![0], 0),

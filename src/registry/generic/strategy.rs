@@ -119,6 +119,8 @@ pub struct MetadataChecks {
     /// The metadata of a new object. Where the rules of a kind do not look at it, it is looked at when they found
     /// nothing, and its name may be any that fits into a path.
     pub create: bool,
+    /// Of a change, the metadata as that of a new object is told before what changed.
+    pub whole_first: bool,
     /// Finalizers are names with a domain, or one of the few that stand without.
     pub standard_finalizers: bool,
     /// Of a change through the object's own path, or through a subresource other than the status.
@@ -163,6 +165,7 @@ impl MetadataChecks {
     /// Nothing is checked twice.
     pub const ONCE: MetadataChecks = MetadataChecks {
         create: true,
+        whole_first: false,
         standard_finalizers: false,
         update: RepeatedChecks::NONE,
         status: RepeatedChecks::NONE,

@@ -286,16 +286,22 @@ impl Resource {
             true => standard_finalizers(new.meta(), &path),
             false => ErrorList::default(),
         };
-        // The rules of a kind look at the change first, and then at the object as at a new one.
-        if again.change {
-            errors.extend(changes);
-            errors.extend(finalizers.clone());
-        }
+        let (mut whole, mut change) = (ErrorList::new(), ErrorList::new());
         if again.whole {
-            let whole = meta::validate_object_meta(new.meta(), self.hub.namespaced, self.hub.names, &path);
-            errors.extend(whole);
-            errors.extend(finalizers);
+            let rule = self.hub.names;
+            whole = meta::validate_object_meta(new.meta(), self.hub.namespaced, rule, &path);
+            whole.extend(finalizers.clone());
         }
+        if again.change {
+            change.extend(changes);
+            change.extend(finalizers);
+        }
+        let (first, second) = match self.metadata_checks.whole_first {
+            true => (whole, change),
+            false => (change, whole),
+        };
+        errors.extend(first);
+        errors.extend(second);
         let (now, before) = (new.as_reflect(), Some(old.as_reflect()));
         let declared = declarative::validate_with(now, before, &Path::root(), &self.checks);
         let coded = match part {
