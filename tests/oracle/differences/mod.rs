@@ -29,7 +29,7 @@ const ONE_OF: usize = 12;
 /// another one then.
 const AGAIN: usize = 3;
 /// Requests of a whole recording, at least.
-const LEAST: usize = 300;
+const LEAST: usize = 2_700;
 const APPLY: &str = "application/apply-patch+yaml";
 
 /// Both servers; in a replay there is only ours.
