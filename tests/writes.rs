@@ -68,7 +68,7 @@ fn the_maker_of_an_object_owns_what_a_comparison_with_nothing_finds() {
     for (kind, object) in samples() {
         for ignored in [FieldSet::EMPTY, FieldSet::of_fields(&["status"])] {
             let empty = kind.new_object();
-            let owners = |record: fn(&mut Managed, Change<'_>, &Writer) -> Result<(), String>| {
+            let owners = |record: fn(&mut Managed, Change<'_>, &Writer) -> Result<(), VersionError>| {
                 let mut managed = Managed::default();
                 let change = Change {
                     old: empty.as_reflect(),

@@ -160,7 +160,7 @@ fn policy_status() -> Hook {
             return Ok(());
         }
         let controller = PolicyTypeChecking::new(context.registry.clone());
-        context.run(controller).map_err(|error| error.to_string())
+        context.run(controller).map_err(HookError::from)
     })
 }
 

@@ -58,7 +58,7 @@ fn of_metadata(object: &IPAddress) -> ErrorList {
     let path = Path::new("metadata");
     let address = |name: &str, _: NamePart| -> Vec<String> {
         let faults = ip::validate_canonical(name, &[], &path);
-        faults.into_iter().map(|fault| fault.detail.into()).collect()
+        faults.into_iter().map(|fault| fault.detail).collect()
     };
     let mut errors = validate_object_meta_with(&object.metadata, false, &address, &path);
     errors.extend(standard_finalizers(&object.metadata, &path));

@@ -505,7 +505,7 @@ mod tests {
         };
         let profile = |kind: &str| format!(r#"{{"appArmorProfile":{{"type":"{kind}"}}}}"#);
         assert_eq!(told("{}", "{}"), [seccomp.clone(), app_armor.clone()]);
-        assert_eq!(told(&profile("Unconfined"), "{}"), [seccomp.clone()]);
+        assert_eq!(told(&profile("Unconfined"), "{}"), std::slice::from_ref(&seccomp));
         assert_eq!(
             told(&profile("RuntimeDefault"), "{}"),
             [seccomp.clone(), app_armor.clone()]
