@@ -130,7 +130,7 @@ mod tests {
         let mut pool = Pool::default();
         let made = |n: usize| {
             Arc::new(Schema {
-                text: format!("{n:0width$}", width = MAX_RECENT / 8).into_bytes(),
+                text: [&n.to_le_bytes()[..], &vec![0; MAX_RECENT / 8]].concat(),
                 parsed: Mutex::default(),
             })
         };

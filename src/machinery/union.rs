@@ -7,7 +7,7 @@ mod nesting;
 #[cfg(test)]
 mod tests;
 
-use nesting::{Ahead, Nesting};
+use nesting::{Again, Ahead, Attempt, Nesting};
 
 use crate::json;
 use crate::protobuf::{read_message_within, write_message};
@@ -109,6 +109,7 @@ macro_rules! leaf_parts {
 }
 
 fn read_json<T: Reflect + Default>(json: &[u8], budget: &Budget) -> LeafResult<Box<T>> {
+    let _again = Again::enter();
     let _level = Nesting::enter()?;
     let mut message = Box::<T>::default();
     json::read_within(json, &mut *message, budget).map_err(|e| e.to_string())?;
@@ -117,20 +118,24 @@ fn read_json<T: Reflect + Default>(json: &[u8], budget: &Budget) -> LeafResult<B
 
 /// The message that a text begins with, and its length; see [`Leaf::read_json_prefix`].
 fn read_prefix<T: Reflect + Default>(text: &[u8], budget: &Budget) -> LeafResult<Option<(Box<T>, usize)>> {
+    let outermost = match Ahead::enter() {
+        Attempt::Nobody => return Ok(None),
+        Attempt::Outermost(ahead) => Some(ahead),
+        Attempt::Part => None,
+    };
     let (left, mut message) = (budget.left(), Box::<T>::default());
-    let outermost = Ahead::enter();
     let read = Nesting::enter().and_then(|_level| {
         let read = json::read_prefix(text, &mut *message, budget);
         read.map_err(|error| error.to_string())
     });
-    match read {
-        Ok(length) => Ok(Some((message, length))),
-        // Who tries again within what is tried again takes twice as long at every level.
-        Err(_) if outermost.is_some() => {
+    match (read, outermost) {
+        (Ok(length), _) => Ok(Some((message, length))),
+        (Err(_), Some(ahead)) => {
+            ahead.fail();
             budget.put_back(left);
             Ok(None)
         }
-        Err(reason) => Err(reason),
+        (Err(reason), None) => Err(reason),
     }
 }
 

@@ -70,7 +70,7 @@ const QUERIES: [&str; 4] = [
 
 /// What an object holds that tells it from all others.
 fn mark(group: &str, plural: &str, namespace: &str) -> String {
-    format!("<{group} {plural} {namespace}>")
+    format!("«{group} {plural} {namespace}»")
 }
 
 /// The collection of a resource in a namespace; "": in all of them.
@@ -138,9 +138,9 @@ async fn filled(flags: &[&str]) -> Server {
 
 /// The marks in an answer.
 fn marks(text: &str) -> BTreeSet<String> {
-    let parts = text.split('<').skip(1);
-    let marks = parts.filter_map(|part| part.split_once('>'));
-    marks.map(|(mark, _)| format!("<{mark}>")).collect()
+    let parts = text.split('«').skip(1);
+    let marks = parts.filter_map(|part| part.split_once('»'));
+    marks.map(|(mark, _)| format!("«{mark}»")).collect()
 }
 
 /// One server for each store.

@@ -147,10 +147,12 @@ mod tests {
 
     #[test]
     fn whose_it_is_stays() {
-        let (old, new) = (
-            address("10.0.0.1", PARENT),
-            address("10.0.0.1", &PARENT.replace("\"a\"", "\"c\"")),
-        );
+        let stored = |parent: &str| {
+            let mut stored = address("10.0.0.1", parent);
+            stored.metadata.resource_version = "1".to_owned();
+            stored
+        };
+        let (old, new) = (stored(PARENT), stored(&PARENT.replace("\"a\"", "\"c\"")));
         assert_eq!(lines(&IpAddressStrategy.validate_update(&context(), &old, &old)), "");
         assert_eq!(
             lines(&IpAddressStrategy.validate_update(&context(), &new, &old)),

@@ -29,8 +29,8 @@ use keelson_machinery::{apply, json, protobuf, yaml};
 
 /// The largest body of a request; a third of it where code is slow.
 const MAX: usize = if cfg!(debug_assertions) { 1 << 20 } else { 3 << 20 };
-/// The stack of the readers; that of a worker is twice as large.
-const STACK: usize = 1 << 20;
+/// The stack of the readers: half of a worker's; where code is slow, and its frames are large, that of a worker.
+const STACK: usize = if cfg!(debug_assertions) { 2 << 20 } else { 1 << 20 };
 /// What code that is not optimised costs beside code that is.
 const SLOWER: u64 = if cfg!(debug_assertions) { 8 } else { 1 };
 /// CPU time that a bomb may take, in milliseconds, and what each MiB of its text may take beside.

@@ -9,7 +9,7 @@ const MAX_NESTING: u32 = 100;
 
 thread_local! {
     static LEVEL: Cell<u32> = const { Cell::new(0) };
-    static AHEAD: Cell<bool> = const { Cell::new(false) };
+    static READING: Cell<Reading> = const { Cell::new(Reading::Any) };
 }
 
 /// One level, as long as it lives.
@@ -33,18 +33,74 @@ impl Drop for Nesting {
     }
 }
 
+/// How unions are read that another one is a part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Nothing is known of it.
+    Any,
+    /// Before its end is known.
+    Ahead,
+    /// It was read before its end was known, in vain.
+    InVain,
+    /// Once more, between its ends.
+    Again,
+}
+
 /// A union is read whose end is not known yet.
 pub(super) struct Ahead;
 
+/// Who reads a union ahead.
+pub(super) enum Attempt {
+    /// The first of those that are parts of each other.
+    Outermost(Ahead),
+    /// It is a part of what is read ahead.
+    Part,
+    /// Nobody: it is a part of what is read again. Each level would be read twice for every level above.
+    Nobody,
+}
+
 impl Ahead {
-    /// `None`: it is part of another such.
-    pub(super) fn enter() -> Option<Ahead> {
-        AHEAD.with(|ahead| (!ahead.replace(true)).then_some(Ahead))
+    pub(super) fn enter() -> Attempt {
+        READING.with(|reading| match reading.get() {
+            Reading::Any => {
+                reading.set(Reading::Ahead);
+                Attempt::Outermost(Ahead)
+            }
+            Reading::Ahead => Attempt::Part,
+            Reading::InVain | Reading::Again => Attempt::Nobody,
+        })
+    }
+
+    /// It failed: who reads it again says what is wrong.
+    pub(super) fn fail(self) {
+        drop(self);
+        READING.with(|reading| reading.set(Reading::InVain));
     }
 }
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        AHEAD.with(|ahead| ahead.set(false));
+        READING.with(|reading| reading.set(Reading::Any));
+    }
+}
+
+/// A union is read that was read ahead in vain.
+pub(super) struct Again;
+
+impl Again {
+    /// `None`: it was not, or is a part of such a one.
+    pub(super) fn enter() -> Option<Again> {
+        READING.with(|reading| {
+            (reading.get() == Reading::InVain).then(|| {
+                reading.set(Reading::Again);
+                Again
+            })
+        })
+    }
+}
+
+impl Drop for Again {
+    fn drop(&mut self) {
+        READING.with(|reading| reading.set(Reading::Any));
     }
 }

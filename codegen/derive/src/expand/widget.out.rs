@@ -50,6 +50,7 @@ const _: () = {
                         ),
                         map_keys: __reflect::Names::NONE,
                         merge_key: __reflect::Name::new_static(""),
+                        go_type: __reflect::Name::new_static(""),
                     }
                 }),
             )
@@ -92,6 +93,7 @@ const _: () = {
                         default: ::core::option::Option::None,
                         map_keys: __reflect::Names::Static(&["name", "port"]),
                         merge_key: __reflect::Name::new_static("name"),
+                        go_type: __reflect::Name::new_static(""),
                     }
                 }),
             ),
