@@ -1,4 +1,4 @@
-//! What kube-controller-manager v1.36.3 wrote into the status of some dozens of policies: a line each in
+//! Statuses that kube-controller-manager v1.36.3 wrote to some dozens of policies: a line each in
 //! `tests/data/type-checking/policies.jsonl`, the numbers in the names of types as `#`.
 
 use keelson_machinery::json;

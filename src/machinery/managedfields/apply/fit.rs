@@ -1,4 +1,4 @@
-//! Whether an object fits the table of its kind. Custom objects that were stored before their schema changed may not:
+//! Fit of an object and the table of its kind. Custom objects that were stored before their schema changed may not fit:
 //! nothing can be applied to them, and nobody owns any of their fields.
 
 use super::document::objections;
