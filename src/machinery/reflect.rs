@@ -257,12 +257,12 @@ pub trait Leaf: Send + Sync {
     fn read_json_within(&mut self, json: &[u8], _budget: &Budget) -> LeafResult {
         self.read_json(json)
     }
-    /// As `read_json_within`, of the object that the text begins with: its length. A leaf that holds messages finds their
-    /// end as it reads them. `None`: this one does not, or something is wrong, and `read_json_within` says what.
+    /// As `read_json_within`, of the object that the text begins with: its length. A leaf that holds messages finds
+    /// their end as it reads them. `None`: this one does not, or something is wrong, and `read_json_within` says what.
     ///
     /// # Errors
     /// Something is wrong, and what it is will be said of the leaf that this one is a part of.
-    fn read_json_prefix(&mut self, _text: &[u8], _budget: &Budget) -> Result<Option<usize>, String> {
+    fn read_json_prefix(&mut self, _text: &[u8], _budget: &Budget) -> LeafResult<Option<usize>> {
         Ok(None)
     }
     /// Appends the body of the protobuf message, without tag and length.

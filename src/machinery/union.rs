@@ -78,6 +78,13 @@ macro_rules! leaf_parts {
         fn read_json(&mut self, json: &[u8]) -> LeafResult {
             self.read_json_within(json, &Budget::unlimited())
         }
+        fn read_json_prefix(&mut self, text: &[u8], budget: &Budget) -> LeafResult<Option<usize>> {
+            let read = read_prefix(text, budget)?;
+            Ok(read.map(|(message, length)| {
+                *self = Self::Message(message);
+                length
+            }))
+        }
         fn read_protobuf(&mut self, body: &[u8]) -> LeafResult {
             self.read_protobuf_within(body, &Budget::unlimited())
         }
@@ -185,14 +192,6 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrBool<T> {
         }
     }
 
-    fn read_json_prefix(&mut self, text: &[u8], budget: &Budget) -> Result<Option<usize>, String> {
-        let Some((message, length)) = read_prefix(text, budget)? else {
-            return Ok(None);
-        };
-        *self = OrBool::Message(message);
-        Ok(Some(length))
-    }
-
     fn is_zero(&self) -> bool {
         matches!(self, OrBool::Bool(false))
     }
@@ -268,14 +267,6 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrArray<T> {
             (OrArray::Message(a), OrArray::Message(b)) => are_identical(&**a, &**b),
             _ => false,
         }
-    }
-
-    fn read_json_prefix(&mut self, text: &[u8], budget: &Budget) -> Result<Option<usize>, String> {
-        let Some((message, length)) = read_prefix(text, budget)? else {
-            return Ok(None);
-        };
-        *self = OrArray::Message(message);
-        Ok(Some(length))
     }
 
     fn is_zero(&self) -> bool {
@@ -366,14 +357,6 @@ impl<T: Reflect + Field + Default + Clone> Leaf for OrStringArray<T> {
             (OrStringArray::Message(a), OrStringArray::Message(b)) => are_identical(&**a, &**b),
             _ => false,
         }
-    }
-
-    fn read_json_prefix(&mut self, text: &[u8], budget: &Budget) -> Result<Option<usize>, String> {
-        let Some((message, length)) = read_prefix(text, budget)? else {
-            return Ok(None);
-        };
-        *self = OrStringArray::Message(message);
-        Ok(Some(length))
     }
 
     fn is_zero(&self) -> bool {
