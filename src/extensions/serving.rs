@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use keelson_api::apiextensions_k8s_io::v1::CustomResourceDefinition;
-use keelson_registry::{Registry, Resource};
+use keelson_machinery::status::StatusError;
+use keelson_registry::{Lister, NamespacedName, Registry, Resource};
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::conditions::{ESTABLISHED, INVALID_CA_BUNDLE, NAMES_ACCEPTED, TERMINATING, find, is_true};
+use crate::controllers::into_definition;
 use crate::conversion::Outside;
 use crate::names::Names;
 use crate::resource::{Shared, resource, verbs};
@@ -21,9 +23,11 @@ pub struct Serving {
     outside: Outside,
     /// Takes those whose objects are to be converted before anybody asks for them.
     ahead: UnboundedSender<Arc<Resource>>,
-    /// By the name of the definition.
-    known: Mutex<HashMap<String, Known>>,
+    known: Mutex<All>,
 }
+
+/// By the name of the definition.
+type All = HashMap<String, Known>;
 
 /// A definition as it was seen.
 struct Known {
@@ -31,6 +35,19 @@ struct Known {
     resource_version: String,
     /// `None`: it is not served.
     served: Option<Served>,
+    /// It is served as it will be, not as it is stored.
+    is_ahead: bool,
+}
+
+impl Known {
+    /// Not served at this resource version.
+    fn at(resource_version: &str) -> Known {
+        Known {
+            resource_version: resource_version.to_owned(),
+            served: None,
+            is_ahead: false,
+        }
+    }
 }
 
 struct Served {
@@ -73,45 +90,90 @@ impl Serving {
         }
     }
 
-    /// Whether a definition was seen as it was at this resource version.
-    pub async fn has_seen(&self, name: &str, resource_version: &str) -> bool {
-        let known = self.known.lock().await;
-        known
-            .get(name)
-            .is_some_and(|known| known.resource_version == resource_version)
+    /// Serves a definition as it will be once it is written. Until [`Serving::catch_up`] says that it was, or was not,
+    /// what is stored is not looked at: it would take the resource away again.
+    pub async fn see_ahead(&self, definition: &CustomResourceDefinition) {
+        let mut all = self.known.lock().await;
+        self.note(&mut all, definition, true).await;
+    }
+
+    /// Serves a definition as it is stored, or serves it no more, now that it was written ahead of this.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub async fn catch_up(&self, key: &NamespacedName, lister: &Lister) -> Result<(), StatusError> {
+        let mut all = self.known.lock().await;
+        if let Some(known) = all.get_mut(&key.name) {
+            known.is_ahead = false;
+        }
+        self.read(&mut all, key, lister).await
+    }
+
+    /// Serves a definition as it is stored, or serves it no more. `false`: it was seen ahead of what is stored, and is
+    /// to be asked for again.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub async fn follow(&self, key: &NamespacedName, lister: &Lister) -> Result<bool, StatusError> {
+        let mut all = self.known.lock().await;
+        if all.get(&key.name).is_some_and(|known| known.is_ahead) {
+            return Ok(false);
+        }
+        self.read(&mut all, key, lister).await?;
+        Ok(true)
+    }
+
+    /// Serves what is stored now. It is read under the lock: what was read before another one has looked is old.
+    async fn read(&self, all: &mut All, key: &NamespacedName, lister: &Lister) -> Result<(), StatusError> {
+        let Some((metadata, status)) = lister.part(key, "status").await? else {
+            self.forget(all, &key.name).await;
+            return Ok(());
+        };
+        // Its schemas are read only where they may have changed.
+        let part = CustomResourceDefinition {
+            metadata,
+            status,
+            ..CustomResourceDefinition::default()
+        };
+        if self.is_settled(all, &part) {
+            return Ok(());
+        }
+        match lister.get(key).await?.map(into_definition).transpose()? {
+            Some(definition) => self.note(all, &definition, false).await,
+            None => self.forget(all, &key.name).await,
+        }
+        Ok(())
     }
 
     /// Whether a definition with this metadata and status, whatever else it says, is served as it is to be, or not at
     /// all; then that is noted.
-    pub async fn is_settled(&self, part: &CustomResourceDefinition) -> bool {
-        let mut all = self.known.lock().await;
-        let (name, resource_version) = (&part.metadata.name, part.metadata.resource_version.clone());
-        match all.get_mut(name).and_then(|known| known.served.as_ref()) {
-            None if is_served(part) => return false,
-            None => {
-                let served = None;
-                let known = Known {
-                    resource_version,
-                    served,
-                };
-                all.insert(name.clone(), known);
-                return true;
+    fn is_settled(&self, all: &mut All, part: &CustomResourceDefinition) -> bool {
+        let (name, resource_version) = (&part.metadata.name, &part.metadata.resource_version);
+        let Some(known) = all.get_mut(name) else {
+            let is_settled = !is_served(part);
+            if is_settled {
+                all.insert(name.clone(), Known::at(resource_version));
             }
-            Some(served) if !is_served(part) || served.state != State::of(part) => return false,
-            Some(served) => self.end(served, is_true(part, TERMINATING)),
+            return is_settled;
+        };
+        let is_settled = match &known.served {
+            _ if known.resource_version == *resource_version => true,
+            None => !is_served(part),
+            Some(served) => is_served(part) && served.state == State::of(part),
+        };
+        if is_settled {
+            if let Some(served) = &known.served {
+                self.end(served, is_true(part, TERMINATING));
+            }
+            known.resource_version.clone_from(resource_version);
         }
-        if let Some(known) = all.get_mut(name) {
-            known.resource_version = resource_version;
-        }
-        true
+        is_settled
     }
 
     /// Serves what a definition says, or serves it no more.
-    pub async fn see(&self, definition: &CustomResourceDefinition) {
-        let mut all = self.known.lock().await;
-        let name = &definition.metadata.name;
-        let resource_version = definition.metadata.resource_version.clone();
-        let served = all.remove(name).and_then(|known| known.served);
+    async fn note(&self, all: &mut All, definition: &CustomResourceDefinition, is_ahead: bool) {
+        let metadata = &definition.metadata;
+        let served = all.remove(&metadata.name).and_then(|known| known.served);
         let served = match is_served(definition) {
             true => self.serve(definition, served).await,
             false => {
@@ -119,16 +181,18 @@ impl Serving {
                 None
             }
         };
+        // What is not stored yet has no version.
+        let version = if is_ahead { "" } else { &metadata.resource_version };
         let known = Known {
-            resource_version,
             served,
+            is_ahead,
+            ..Known::at(version)
         };
-        all.insert(name.clone(), known);
+        all.insert(metadata.name.clone(), known);
     }
 
     /// The definition is not there any more.
-    pub async fn forget(&self, name: &str) {
-        let mut all = self.known.lock().await;
+    async fn forget(&self, all: &mut All, name: &str) {
         let known = all.remove(name);
         self.remove(known.and_then(|known| known.served)).await;
     }

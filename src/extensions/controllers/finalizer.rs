@@ -97,7 +97,8 @@ impl DefinitionFinalizer {
             let told = condition(TERMINATING, false, "NeverEstablished", text);
             return let_go(context, definition, told).await;
         }
-        self.serving.see(&definition).await;
+        let lister = context.lister(&DEFINITIONS).ok_or("the server has no definitions")?;
+        self.serving.follow(&key, &lister).await?;
         match delete_objects(&definition, context).await {
             Ok(Objects::Gone) => {
                 self.waiting.borrow_mut().remove(name);

@@ -12,12 +12,13 @@ use futures_util::future::LocalBoxFuture;
 use keelson_api::apiextensions_k8s_io::v1::CustomResourceDefinition;
 use keelson_net::client::{Dialer, WebhookWays};
 use keelson_registry::controller::{ControllerContext, Failure};
-use keelson_registry::{NamespacedName, Resource};
+use keelson_registry::{Lister, NamespacedName, Resource};
 use keelson_server::server::{Hook, HookContext, HookError};
 use keelson_server::services::ClusterServices;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{mpsc, oneshot};
 
+pub(crate) use self::status::into_definition;
 use crate::DEFINITIONS;
 use crate::conversion::{ConversionMetrics, Outside};
 use crate::serving::Serving;
@@ -73,10 +74,9 @@ async fn start(context: &HookContext, dialer: Dialer, metrics: ConversionMetrics
     convert_ahead(resources);
     let serving = Arc::new(Serving::new(context.registry.clone(), outside, ahead));
     let definitions = context.client(MANAGER).of::<CustomResourceDefinition>("")?;
-    for name in definitions.objects.names().await? {
-        if let Some(definition) = definitions.find(&name.name).await? {
-            serving.see(&definition).await;
-        }
+    let lister = Lister::new(definitions.objects.resource.clone());
+    for key in definitions.objects.names().await? {
+        serving.follow(&key, &lister).await?;
         tokio::task::yield_now().await;
     }
     context.run(serving::DefinitionServing::new(serving.clone()))?;

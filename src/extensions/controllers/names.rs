@@ -114,7 +114,7 @@ impl DefinitionNames {
         if told.is_empty() {
             return Ok(Some(definition));
         }
-        // Its resource is served by now: it is said as soon as can be, whoever else writes to the status meanwhile.
+        // Its resource is served by now: that is said as soon as can be, whoever else writes to the status meanwhile.
         let (meta, status) = (&definition.metadata, &definition.status);
         let fits = |current: &CustomResourceDefinition| {
             let is_the_same = current.metadata.uid == meta.uid && current.metadata.generation == meta.generation;
@@ -124,17 +124,18 @@ impl DefinitionNames {
             new.status.accepted_names = status.accepted_names.clone();
             note(new, &told, context);
         });
-        let Some(definition) = written.await? else {
-            return Ok(None);
-        };
-        self.serving.see(&definition).await;
-        Ok(Some(definition))
+        let written = written.await;
+        let lister = context.lister(&DEFINITIONS).ok_or("the server has no definitions")?;
+        self.serving
+            .catch_up(&key_of(&definition.metadata.name), &lister)
+            .await?;
+        Ok(written?)
     }
 
     /// Serves a definition that has its names; what is to be said of it then, if it was not said before.
     async fn serve(&self, definition: &CustomResourceDefinition) -> Option<Condition> {
         let told = if definition::has_ca_bundle(definition) {
-            self.serving.see(definition).await;
+            self.serving.see_ahead(definition).await;
             let text = "the initial names have been accepted";
             condition(ESTABLISHED, true, "InitialNamesAccepted", text)
         } else {

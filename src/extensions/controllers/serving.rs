@@ -1,14 +1,17 @@
 //! Serving on each server: what the definitions say that it sees.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use keelson_api::apiextensions_k8s_io::v1::CustomResourceDefinition;
 use keelson_registry::NamespacedName;
 use keelson_registry::controller::{Controller, ControllerContext, Failure, GroupResource, Next};
 
-use super::read;
 use crate::DEFINITIONS;
 use crate::serving::Serving;
+
+/// How long a definition that is served ahead of its write is left alone. Whoever writes it looks at it then; this is for
+/// what others have written meanwhile.
+const AHEAD: Duration = Duration::from_millis(20);
 
 /// Keeps the registry of this server in line with the definitions.
 pub struct DefinitionServing {
@@ -33,27 +36,10 @@ impl Controller for DefinitionServing {
 
     async fn reconcile(&self, key: &NamespacedName, context: &ControllerContext) -> Result<Next, Failure> {
         let lister = context.lister(&DEFINITIONS).ok_or("the server has no definitions")?;
-        let Some((metadata, status)) = lister.part(key, "status").await? else {
-            self.serving.forget(&key.name).await;
-            return Ok(Next::Done);
-        };
-        if self.serving.has_seen(&key.name, &metadata.resource_version).await {
-            return Ok(Next::Done);
-        }
-        // Its schemas are read only where they may have changed.
-        let part = CustomResourceDefinition {
-            metadata,
-            status,
-            ..CustomResourceDefinition::default()
-        };
-        if self.serving.is_settled(&part).await {
-            return Ok(Next::Done);
-        }
-        match read(context, key).await? {
-            Some(definition) => self.serving.see(&definition).await,
-            None => self.serving.forget(&key.name).await,
-        }
-        Ok(Next::Done)
+        Ok(match self.serving.follow(key, &lister).await? {
+            true => Next::Done,
+            false => Next::After(AHEAD),
+        })
     }
 
     fn runs_everywhere(&self) -> bool {
