@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use futures_util::TryStreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -180,4 +180,41 @@ async fn two_hundred_definitions_of_eight_clients() {
         let path = format!("/apis/g{writer}-24.example.com/v1/things");
         assert_eq!(ask(&client, "GET", &path, &Value::Null).await.0, 200);
     }
+}
+
+/// What is accepted is served before the definition says so, while others write to it: who has seen it served must not
+/// find it gone.
+#[tokio::test]
+async fn what_is_served_once_stays_served() {
+    let server = Server::start(keelson(), &["--storage-backend=memory"]).await;
+    let mut all = futures_util::stream::FuturesUnordered::new();
+    for writer in 0..8 {
+        let (client, other) = (server.client().await, server.client().await);
+        all.push(async move {
+            for n in 0..4 {
+                let group = format!("s{writer}-{n}.example.com");
+                let (path, own) = (
+                    format!("/apis/{group}/v1/things"),
+                    format!("{DEFINITIONS}/things.{group}"),
+                );
+                let writes = async {
+                    create(&client, DEFINITIONS, &definition("things", &group, &["v1"])).await;
+                    for n in 0..4 {
+                        let labels = json!({"metadata": {"labels": {"n": n.to_string()}}});
+                        let (status, answer) = ask(&client, "PATCH", &own, &labels).await;
+                        assert_eq!(status, 200, "{answer}");
+                    }
+                };
+                let reads = async {
+                    becomes(&other, &path, 200).await;
+                    for _ in 0..10 {
+                        let (status, answer) = ask(&other, "GET", &path, &Value::Null).await;
+                        assert_eq!(status, 200, "{path}: {answer}");
+                    }
+                };
+                futures_util::future::join(writes, reads).await;
+            }
+        });
+    }
+    while all.next().await.is_some() {}
 }
