@@ -256,3 +256,6 @@ fn is_served(definition: &CustomResourceDefinition) -> bool {
     let can_be = established.is_none_or(|established| established.reason != INVALID_CA_BUNDLE);
     has_names && can_be && (is_true(definition, NAMES_ACCEPTED) || is_true(definition, ESTABLISHED))
 }
+
+#[cfg(test)]
+mod tests;

@@ -155,4 +155,4 @@ impl Caller {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;
