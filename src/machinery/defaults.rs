@@ -3,7 +3,7 @@
 use crate::json;
 use crate::reflect::budget::{self, Budget};
 use crate::reflect::equality::is_zero_value;
-use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Slot, Value};
+use crate::reflect::{self, FieldDesc, Flags, List, Map, Reflect, Slot, Value};
 
 /// Gives every field that is absent (or, where it can't be absent, zero or empty) its default, in the whole message and
 /// in all messages below it. What a default itself brings is walked through too.
@@ -20,7 +20,16 @@ pub fn apply_within(message: &mut dyn Reflect, budget: &Budget) -> bool {
 
 fn fill(message: &mut dyn Reflect, budget: &Budget) {
     let desc = message.handle().clone();
-    for (index, field) in desc.fields.iter().enumerate() {
+    let said: Option<Vec<usize>> = message.sparse().map(|_| {
+        let mut said: Vec<usize> = reflect::indexes(message).collect();
+        said.extend(desc.missed.iter().map(|index| usize::from(*index)));
+        said.sort_unstable();
+        said.dedup();
+        said
+    });
+    let count = if said.is_some() { 0 } else { desc.fields.len() };
+    for index in (0..count).chain(said.into_iter().flatten()) {
+        let Some(field) = desc.fields.get(index) else { continue };
         if let Some(default) = field.default()
             && is_missing(field, message.get(index))
             && budget.take(default.len() + budget::DEFAULT)

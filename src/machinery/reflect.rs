@@ -26,7 +26,7 @@ pub mod time;
 use std::any::Any;
 
 use crate::reflect::budget::Budget;
-use crate::reflect::dynamic::DynamicSlot;
+use crate::reflect::dynamic::{DynamicSlot, Sparse};
 
 pub use desc::{
     Desc, FieldDesc, Flags, Id, LeafKind, ListType, Make, MessageDesc, Name, Names, Patch, Ref, Type, Unknown,
@@ -51,6 +51,11 @@ pub trait Reflect: Any + Send + Sync {
     /// Appends the values of all fields, in their order: for walks over whole messages, which take half the time of
     /// asking for one value after the other.
     fn values<'a>(&'a self, values: &mut Vec<Value<'a>>);
+    /// The values that were said of a message of so many fields that it holds no others, by the indexes of fields. What
+    /// the value of one is says [`Reflect::get`].
+    fn sparse(&self) -> Option<&Sparse> {
+        None
+    }
     /// The slot of field `index`; `None` for an index out of range.
     fn get_mut(&mut self, index: usize) -> Option<Slot<'_>>;
     /// What it holds beside its fields, with keys that none of these has; `None` where that is nothing.
@@ -66,6 +71,50 @@ pub trait Reflect: Any + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn as_any_mut(&mut self) -> &mut dyn Any;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// The indexes of fields of a message that may have a value, ascending: of a sparse one those that were said, of any
+/// other all.
+pub fn indexes(message: &dyn Reflect) -> impl Iterator<Item = usize> + '_ {
+    let sparse = message.sparse();
+    let all = 0..if sparse.is_some() {
+        0
+    } else {
+        message.desc().fields.len()
+    };
+    all.chain(sparse.into_iter().flatten().map(|(index, _)| usize::from(*index)))
+}
+
+/// The same of two messages of one type: where either may have a value.
+pub fn indexes_of_both(a: &dyn Reflect, b: &dyn Reflect) -> Vec<usize> {
+    let mut both: Vec<usize> = indexes(a).collect();
+    if b.sparse().is_some() {
+        both.extend(indexes(b));
+        both.sort_unstable();
+        both.dedup();
+    }
+    both
+}
+
+/// The fields of a message that may have a value, as [`indexes`] gives them, with their values.
+pub fn fields(message: &dyn Reflect) -> impl Iterator<Item = (usize, &FieldDesc, Value<'_>)> {
+    let fields = &message.desc().fields;
+    indexes(message).filter_map(move |index| Some((index, fields.get(index)?, message.get(index))))
+}
+
+/// As [`fields`], with those that are looked at although they are absent.
+pub fn fields_and_missed(message: &dyn Reflect) -> impl Iterator<Item = (usize, &FieldDesc, Value<'_>)> {
+    let desc = message.desc();
+    let mut all: Vec<usize> = Vec::new();
+    let is_sparse = message.sparse().is_some();
+    if is_sparse {
+        all.extend(indexes(message).chain(desc.missed.iter().map(|index| usize::from(*index))));
+        all.sort_unstable();
+        all.dedup();
+    }
+    let count = if is_sparse { 0 } else { desc.fields.len() };
+    let every = (0..count).chain(all);
+    every.filter_map(move |index| Some((index, desc.fields.get(index)?, message.get(index))))
 }
 
 /// The field of this name and its value: of the message, of those that it inlines, or of what it holds beside its

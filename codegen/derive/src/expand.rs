@@ -141,6 +141,7 @@ fn table(ident: &Ident, attributes: &MessageAttributes, fields: &[Field<'_>]) ->
             by_number: __reflect::Ref::Static(&[#(#by_number),*]),
             by_name: __reflect::Ref::Static(&[#(#by_name),*]),
             inlined: __reflect::Ref::Static(&[#(#inlined),*]),
+            missed: __reflect::Ref::Static(&[]),
             make: __reflect::Make::#make(|| {
                 ::std::boxed::Box::new(<#ident as ::core::default::Default>::default())
             }),

@@ -130,8 +130,8 @@ impl<'a> Message<'a> {
 }
 
 fn add_shown<'a>(message: &'a dyn Reflect, names: &mut Vec<&'a str>) {
-    for (index, field) in message.desc().fields.iter().enumerate() {
-        match message.get(index) {
+    for (_, field, value) in reflect::fields(message) {
+        match value {
             reflect::Value::Message(inner) if field.flags.has(Flags::INLINE) => add_shown(inner, names),
             value if is_shown(field, value) => names.push(&field.json),
             _ => {}
@@ -144,9 +144,8 @@ fn add_shown<'a>(message: &'a dyn Reflect, names: &mut Vec<&'a str>) {
 
 /// Whether JSON would show any field.
 fn shows_any(message: &dyn Reflect) -> bool {
-    let mut fields = message.desc().fields.iter().enumerate();
     message.rest().is_some()
-        || fields.any(|(index, field)| match message.get(index) {
+        || reflect::fields(message).any(|(_, field, value)| match value {
             reflect::Value::Message(inner) if field.flags.has(Flags::INLINE) => shows_any(inner),
             value => is_shown(field, value),
         })

@@ -1,5 +1,7 @@
 //! From text to a syntax tree, which the crate `cel` makes.
 
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
 use std::thread;
 
 use cel::common::ast::{IdedExpr, SourceInfo};
@@ -14,6 +16,11 @@ const MAX_DEPTH: u16 = 250;
 /// What the parser's recursion may use, of which only the used part takes memory: up to 60 KiB for each of the levels,
 /// and up to 4 KiB for each link of a chain (`a.b.c`), of which the longest text has one for every two bytes.
 const STACK_BYTES: usize = 256 * 1024 * 1024;
+
+thread_local! {
+    /// This thread has such a stack.
+    static HAS_STACK: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The tree of an expression, and where its parts stand.
 pub(super) struct Parsed<'a> {
@@ -64,13 +71,40 @@ pub(super) fn parse<T: Send>(
         };
         result.map_err(|faults| CompileError::new(source, faults))
     };
+    let failed = |_| Err(whole("internal error: the compiler failed".to_owned()));
+    if HAS_STACK.get() {
+        return panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(failed);
+    }
+    match on_stack(work) {
+        Ok(result) => result.unwrap_or_else(failed),
+        Err(error) => Err(whole(format!("internal error: {error}"))),
+    }
+}
+
+/// Does work that compiles many expressions on one thread with such a stack, instead of one for each.
+pub(crate) fn many<T: Send>(work: impl Fn() -> T + Sync) -> T {
+    if HAS_STACK.get() {
+        return work();
+    }
+    let with_stack = || {
+        HAS_STACK.set(true);
+        work()
+    };
+    match on_stack(with_stack) {
+        Ok(Ok(done)) => done,
+        Ok(Err(panicked)) => panic::resume_unwind(panicked),
+        // There is no such thread: they may get one each.
+        Err(_) => work(),
+    }
+}
+
+/// Does work on a thread with such a stack.
+fn on_stack<T: Send>(work: impl FnOnce() -> T + Send) -> std::io::Result<thread::Result<T>> {
     thread::scope(|scope| {
-        let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
-        match thread.map(thread::ScopedJoinHandle::join) {
-            Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(whole("internal error: the compiler failed".to_owned())),
-            Err(error) => Err(whole(format!("internal error: {error}"))),
-        }
+        let thread = thread::Builder::new()
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, work)?;
+        Ok(thread.join())
     })
 }
 

@@ -7,7 +7,7 @@ use super::sorted::sorted;
 use crate::json_text::write_string;
 use crate::reflect::equality::is_written;
 use crate::reflect::object::Kind;
-use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, List, Map, MessageDesc, Reflect, Value};
+use crate::reflect::{self, FieldDesc, Flags, Leaf, LeafKind, List, Map, MessageDesc, Reflect, Value};
 
 /// Room for the values of the messages that one is written within.
 const VALUES: usize = 192;
@@ -135,7 +135,8 @@ fn write_sorted<'a>(
     out: &mut Vec<u8>,
 ) {
     let desc = message.desc();
-    if ty.is_some() || message.rest().is_some() || !desc.inlined.is_empty() {
+    let in_places = message.rest().is_some() || message.sparse().is_some();
+    if ty.is_some() || in_places || !desc.inlined.is_empty() {
         return write_gathered(message, ty, out);
     }
     let begin = values.len();
@@ -153,7 +154,7 @@ fn write_sorted<'a>(
 
 /// As [`write_sorted`], of members from several places.
 fn write_gathered(message: &dyn Reflect, ty: Option<(&str, &str)>, out: &mut Vec<u8>) {
-    let mut members = Vec::with_capacity(message.desc().fields.len() + 2);
+    let mut members = Vec::new();
     gather(message, &mut members);
     if let Some((api_version, kind)) = ty {
         members.push(("apiVersion", FieldDesc::ANY, Value::Str(api_version)));
@@ -168,8 +169,8 @@ fn write_gathered(message: &dyn Reflect, ty: Option<(&str, &str)>, out: &mut Vec
 }
 
 fn gather<'a>(message: &'a dyn Reflect, members: &mut Vec<(&'a str, &'a FieldDesc, Value<'a>)>) {
-    for (index, field) in message.desc().fields.iter().enumerate() {
-        match message.get(index) {
+    for (_, field, value) in reflect::fields(message) {
+        match value {
             Value::Message(inlined) if field.flags.has(Flags::INLINE) => gather(inlined, members),
             value if is_written(field, value) => members.push((&field.json, field, value)),
             _ => {}

@@ -2,7 +2,7 @@
 //! stands on the way has to be an object, and what is found of the wanted type.
 
 use crate::field::text::float;
-use crate::reflect::{OptionalSlot, Reflect, Slot, Value, member};
+use crate::reflect::{self, OptionalSlot, Reflect, Slot, Value, member};
 
 /// Why a value can't be read or written at a path, in the words of Kubernetes' accessors.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -159,10 +159,9 @@ fn printed(value: Value<'_>) -> String {
             members_text(members)
         }
         Value::Message(message) => {
-            let fields = message.desc().fields.iter().enumerate();
-            let present = fields.filter(|(index, _)| !matches!(message.get(*index), Value::Absent));
+            let present = reflect::fields(message).filter(|(_, _, value)| !matches!(value, Value::Absent));
             let mut members: Vec<_> = present
-                .map(|(index, field)| (field.json.to_string(), printed(message.get(index))))
+                .map(|(_, field, value)| (field.json.to_string(), printed(value)))
                 .collect();
             if let Some(rest) = message.rest() {
                 rest.for_each(&mut |key, value| members.push((key.to_owned(), printed(value))));

@@ -6,7 +6,7 @@
 use super::member;
 use crate::fieldset::{FieldSet, Name, PathElement};
 use crate::json;
-use crate::reflect::{Flags, Reflect, Value};
+use crate::reflect::{self, Flags, Reflect, Value};
 
 /// The fields that the document of an object has as an empty list or map, of those that are always written and have
 /// their own owners, outside of lists and maps. The document must be valid JSON.
@@ -17,9 +17,9 @@ pub fn written_empty(document: &[u8], object: &dyn Reflect) -> FieldSet {
 }
 
 fn gather<'a>(document: &[u8], message: &'a dyn Reflect, path: &mut Vec<&'a Name>, set: &mut FieldSet) {
-    for (index, field) in message.desc().fields.iter().enumerate() {
+    for (_, field, value) in reflect::fields(message) {
         let always = field.flags.has(Flags::ALWAYS);
-        let inner = match message.get(index) {
+        let inner = match value {
             Value::Message(inner) if !field.flags.has(Flags::ATOMIC) => Some(inner),
             Value::List(list) if always && list.is_empty() => None,
             Value::Map(map) if always && map.is_empty() => None,

@@ -1,7 +1,7 @@
 //! Copying and clearing fields through reflection.
 
 use crate::reflect::equality::{identical, is_written};
-use crate::reflect::{List, Map, OptionalSlot, Reflect, Slot, Value};
+use crate::reflect::{self, List, Map, OptionalSlot, Reflect, Slot, Value};
 
 /// Makes field `index` of `to` what it is in `from`, a message of the same type. Often it is that already.
 pub fn copy_field(to: &mut dyn Reflect, from: &dyn Reflect, index: usize) {
@@ -18,6 +18,7 @@ pub fn copy_named(to: &mut dyn Reflect, from: &dyn Reflect) {
     let dynamic = to.desc().is_dynamic();
     for (index, field) in from.desc().fields.iter().enumerate() {
         if let Some(place) = to.desc().position(field.json.as_bytes())
+            && !matches!((to.get(place), from.get(index)), (Value::Absent, Value::Absent))
             && let Some(slot) = to.get_mut(place)
         {
             // What JSON does not show of a struct is absent where only that is held which was said.
@@ -70,8 +71,11 @@ pub fn copy_message(to: &mut dyn Reflect, from: &dyn Reflect) {
     if !std::ptr::eq(to.desc(), from.desc()) {
         return copy_named(to, from);
     }
-    for index in 0..to.desc().fields.len() {
-        copy_field(to, from, index);
+    if to.sparse().is_some() {
+        let indexes = reflect::indexes_of_both(to, from);
+        indexes.into_iter().for_each(|index| copy_field(to, from, index));
+    } else {
+        (0..to.desc().fields.len()).for_each(|index| copy_field(to, from, index));
     }
     copy_rest(to, from);
 }
@@ -107,10 +111,10 @@ pub fn clear(slot: Slot<'_>) {
 
 /// Makes every field of a message zero or absent.
 pub fn clear_message(message: &mut dyn Reflect) {
-    for index in 0..message.desc().fields.len() {
-        if let Some(slot) = message.get_mut(index) {
-            clear(slot);
-        }
+    let said: Option<Vec<usize>> = message.sparse().map(|_| reflect::indexes(message).collect());
+    let count = if said.is_some() { 0 } else { message.desc().fields.len() };
+    for index in (0..count).chain(said.into_iter().flatten()) {
+        message.get_mut(index).into_iter().for_each(clear);
     }
     if message.rest().is_some() {
         message.rest_mut().into_iter().for_each(Map::clear);

@@ -1,6 +1,7 @@
 //! Dynamic messages: objects whose type is known at run time alone, such as custom resources.
 //!
-//! A [`DynamicMessage`] is a table and a slot for each of its fields. As Go's tree of maps, it holds what was said: any
+//! A [`DynamicMessage`] is a table and a slot for each of its fields, or, where these are many, for those that were said.
+//! As Go's tree of maps, it holds what was said: any
 //! field may be absent or null, a value of another type than the declared one stays as it came (validation objects to
 //! it), whole numbers stay whole, and what no field declares is kept where the table says so. Its members are written
 //! in the order of their keys. All else, from codecs to server-side apply, treats it as it treats a struct.
@@ -8,6 +9,7 @@
 mod container;
 mod object;
 mod slot;
+mod slots;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -20,16 +22,18 @@ use std::any::Any;
 pub use container::{DynamicList, DynamicMap};
 pub use object::DynamicObject;
 pub use slot::DynamicSlot;
+pub use slots::Sparse;
 pub use table::DescError;
 pub use value::DynamicValue;
+
+use slots::Slots;
 
 use crate::reflect::{Desc, FieldDesc, Map, MessageDesc, Ref, Reflect, Slot, Unknown, Value};
 
 /// A message over a table that is made at run time.
 pub struct DynamicMessage {
     desc: Desc,
-    /// One for each field, or none as long as there is no value.
-    slots: Box<[DynamicValue]>,
+    slots: Slots,
     /// What is held beside the fields.
     rest: Option<Box<DynamicMap>>,
 }
@@ -38,8 +42,8 @@ impl DynamicMessage {
     /// An empty one.
     pub fn new(desc: Desc) -> DynamicMessage {
         DynamicMessage {
+            slots: Slots::of(desc.fields.len()),
             desc,
-            slots: Box::default(),
             rest: None,
         }
     }
@@ -50,13 +54,18 @@ impl DynamicMessage {
         self.slots.get(index)
     }
 
+    /// Makes a field one that walks over what was said come to.
+    fn keep_place(&mut self, index: usize) {
+        if let Slots::Sparse(_) = self.slots {
+            self.slots.get_mut(index, self.desc.fields.len());
+        }
+    }
+
     #[inline]
     pub(super) fn slot(&mut self, index: usize) -> Option<DynamicSlot<'_>> {
-        if self.slots.is_empty() {
-            self.slots = self.desc.fields.iter().map(|_| DynamicValue::Absent).collect();
-        }
-        let field = self.desc.fields.get(index)?;
-        Some(DynamicSlot::new(&field.ty, self.slots.get_mut(index)?))
+        let fields = &self.desc.fields;
+        let field = fields.get(index)?;
+        Some(DynamicSlot::new(&field.ty, self.slots.get_mut(index, fields.len())?))
     }
 }
 
@@ -84,9 +93,24 @@ impl Reflect for DynamicMessage {
     }
 
     fn values<'a>(&'a self, values: &mut Vec<Value<'a>>) {
-        match self.slots.is_empty() {
-            true => values.extend(self.desc.fields.iter().map(|_| Value::Absent)),
-            false => values.extend(self.slots.iter().map(DynamicValue::value)),
+        match &self.slots {
+            Slots::Dense(slots) if !slots.is_empty() => values.extend(slots.iter().map(DynamicValue::value)),
+            _ => {
+                let begin = values.len();
+                values.extend(self.desc.fields.iter().map(|_| Value::Absent));
+                for (index, value) in self.sparse().into_iter().flatten() {
+                    if let Some(place) = values.get_mut(begin + usize::from(*index)) {
+                        *place = value.value();
+                    }
+                }
+            }
+        }
+    }
+
+    fn sparse(&self) -> Option<&Sparse> {
+        match &self.slots {
+            Slots::Dense(_) => None,
+            Slots::Sparse(slots) => Some(slots),
         }
     }
 

@@ -2,12 +2,16 @@
 //! and times compare by value.
 
 use crate::reflect::quantity::Quantity;
-use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, List, Map, Reflect, Unknown, Value};
+use crate::reflect::{self, FieldDesc, Flags, Leaf, LeafKind, List, Map, Reflect, Unknown, Value};
 
 /// Whether two messages of the same type have the same fields. Messages of different types are not equal.
 pub fn equal(a: &dyn Reflect, b: &dyn Reflect) -> bool {
     let desc = a.desc();
-    std::ptr::eq(desc, b.desc()) && (0..desc.fields.len()).all(|i| equal_field(a, b, i)) && equal_rest(a, b)
+    let fields = || match a.sparse() {
+        None => (0..desc.fields.len()).all(|i| equal_field(a, b, i)),
+        Some(_) => reflect::indexes_of_both(a, b).into_iter().all(|i| equal_field(a, b, i)),
+    };
+    std::ptr::eq(desc, b.desc()) && fields() && equal_rest(a, b)
 }
 
 /// Whether two messages hold the same beside their fields.
@@ -101,10 +105,7 @@ fn identical_maps<'a>(a: &'a dyn Map, b: &'a dyn Map, values: &mut Vec<Value<'a>
     same
 }
 
-fn identical_messages<'a>(a: &'a dyn Reflect, b: &'a dyn Reflect, values: &mut Vec<Value<'a>>) -> bool {
-    if !std::ptr::eq(a.desc(), b.desc()) {
-        return false;
-    }
+fn identical_fields<'a>(a: &'a dyn Reflect, b: &'a dyn Reflect, values: &mut Vec<Value<'a>>) -> bool {
     if values.capacity() == 0 {
         values.reserve(VALUES);
     }
@@ -117,6 +118,19 @@ fn identical_messages<'a>(a: &'a dyn Reflect, b: &'a dyn Reflect, values: &mut V
         _ => false,
     });
     values.truncate(begin);
+    same
+}
+
+fn identical_messages<'a>(a: &'a dyn Reflect, b: &'a dyn Reflect, values: &mut Vec<Value<'a>>) -> bool {
+    if !std::ptr::eq(a.desc(), b.desc()) {
+        return false;
+    }
+    let same = match a.sparse() {
+        None => identical_fields(a, b, values),
+        Some(_) => reflect::indexes_of_both(a, b)
+            .into_iter()
+            .all(|index| identical_values(a.get(index), b.get(index), values)),
+    };
     same && (a.desc().unknown == Unknown::Dropped
         || match (a.rest(), b.rest()) {
             (Some(a), Some(b)) => identical_maps(a, b, values),
@@ -137,9 +151,8 @@ fn quantity_text(leaf: &dyn Leaf) -> Option<&str> {
 
 /// Whether every field of the message is at its zero: absent, or of those that can't be absent 0, "" or empty.
 pub fn is_zero(message: &dyn Reflect) -> bool {
-    let mut fields = message.desc().fields.iter().enumerate();
     message.rest().is_none()
-        && fields.all(|(index, field)| match message.get(index) {
+        && reflect::fields(message).all(|(_, field, value)| match value {
             Value::Absent => true,
             value => !field.flags.has(Flags::OPTIONAL) && is_zero_value(value),
         })

@@ -11,6 +11,7 @@ mod rules;
 mod structure;
 
 use super::schema::{JsonSchema, Keywords, SchemaType};
+use crate::cel;
 use crate::field::{BadValue, ErrorList, FieldError, Path};
 pub(super) use structure::is_structural;
 
@@ -111,8 +112,15 @@ pub fn check(subject: &Subject<'_>) -> ErrorList {
         }
         errors.len() == before
     };
-    let mut walk = Walk::new(requirements, subject.unchanged, good);
-    walk.root(schema, &Place::Root(path), good);
+    let walked = || {
+        let mut walk = Walk::new(requirements, subject.unchanged, good);
+        walk.root(schema, &Place::Root(path), good);
+        walk
+    };
+    let walk = match good && schema.has(Keywords::RULES_BELOW) {
+        true => cel::many(walked),
+        false => walked(),
+    };
     errors.extend(walk.errors.iter().cloned());
     errors.extend(walk.rule_errors.iter().cloned());
     if let (true, Some(obstacle)) = (errors.is_empty(), obstacle) {

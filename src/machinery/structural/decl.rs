@@ -90,6 +90,15 @@ impl Decl {
         }
     }
 
+    /// How many fields there are in it.
+    pub fn fields(&self) -> usize {
+        match &self.kind {
+            Kind::Scalar(_) => 0,
+            Kind::List(element) | Kind::Map(element) => element.fields(),
+            Kind::Object(fields) => fields.iter().map(|(_, decl)| 1 + decl.fields()).sum(),
+        }
+    }
+
     /// How many values of this may stand in one request, where nothing bounds how many there are.
     pub fn max_cardinality(&self) -> u64 {
         MAX_REQUEST / (self.min_size + 1)

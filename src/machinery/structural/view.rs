@@ -8,7 +8,11 @@ use crate::field::text::json_float;
 use crate::json_text::kind_name;
 use crate::reflect::object::Gvk;
 use crate::reflect::{self, Leaf, List, Map, Reflect, Value};
+use crate::structural::schema::{JsonSchema, Property};
 use crate::validation::declarative::shown;
+
+/// How many properties are asked for in the time that the property of a member takes to be found.
+const SEARCH: usize = 4;
 
 /// A value that is there.
 #[derive(Clone)]
@@ -210,6 +214,41 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// The members that are properties of a schema, in the order of their names. What is gone through is the shorter:
+    /// a schema may name very many that each of very many objects lacks.
+    pub fn properties<'s>(&self, schema: &'s JsonSchema, f: &mut dyn FnMut(&'s Property, View<'a>)) {
+        let properties = &schema.properties;
+        if self.len_if_few().is_none_or(|count| count * SEARCH > properties.len()) {
+            let there = properties
+                .iter()
+                .filter_map(|property| Some((property, self.get(&property.name)?)));
+            return there.for_each(|(property, value)| f(property, value));
+        }
+        let mut found = Vec::new();
+        self.for_each(&mut |name, value| {
+            let at = properties.binary_search_by(|property| property.name.as_str().cmp(name));
+            found.extend(at.ok().map(|at| (at, value)));
+        });
+        found.sort_by_key(|(at, _)| *at);
+        for (at, value) in found {
+            if let Some(property) = properties.get(at) {
+                f(property, value);
+            }
+        }
+    }
+
+    /// How many members there are, where that is known without a look at each.
+    fn len_if_few(&self) -> Option<usize> {
+        match self {
+            Object::Map(map) => Some(map.len()),
+            Object::Message(message) | Object::Root(message, _) => {
+                let rest = message.rest().map_or(0, Map::len);
+                Some(message.sparse()?.len() + rest)
+            }
+            Object::Opaque => Some(0),
+        }
+    }
+
     /// All members, those of maps in the order of their keys.
     pub fn for_each(&self, f: &mut dyn FnMut(&'a str, View<'a>)) {
         match self {
@@ -230,8 +269,7 @@ impl<'a> Object<'a> {
 }
 
 fn members<'a>(message: &'a dyn Reflect, f: &mut dyn FnMut(&'a str, View<'a>)) {
-    for (index, field) in message.desc().fields.iter().enumerate() {
-        let value = message.get(index);
+    for (_, field, value) in reflect::fields(message) {
         match value {
             Value::Message(inner) if field.flags.has(reflect::Flags::INLINE) => members(inner, f),
             value if is_shown(field, value) => {

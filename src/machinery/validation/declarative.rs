@@ -25,7 +25,7 @@ pub use values::shown;
 use crate::field::{BadValue, ErrorList, ErrorType, FieldError, Path};
 use crate::meta::v1::ObjectMeta;
 use crate::reflect::equality;
-use crate::reflect::{BY_SCHEMA, FieldDesc, Flags, List, ListType, Map, NO_RULES, Reflect, Rules, Value};
+use crate::reflect::{self, BY_SCHEMA, FieldDesc, Flags, List, ListType, Map, NO_RULES, Reflect, Rules, Value};
 use identity::{Before, identity_text, same_identity};
 use values::{counts_when_zero, is_absent, mismatch, same};
 
@@ -91,11 +91,10 @@ impl Check<'_> {
         if self.extent == Extent::All && new.desc().has_rules() {
             self.unions(new, old, place);
         }
-        for (index, field) in new.desc().fields.iter().enumerate() {
+        for (index, field, value) in reflect::fields_and_missed(new) {
             if !self.is_walked(field) {
                 continue;
             }
-            let value = new.get(index);
             let before = old.map(|o| o.get(index));
             if field.flags.has(Flags::INLINE) {
                 if let Value::Message(message) = value {

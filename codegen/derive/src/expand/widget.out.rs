@@ -107,6 +107,7 @@ const _: () = {
         by_number: __reflect::Ref::Static(&[0, 2, 1, 4]),
         by_name: __reflect::Ref::Static(&[0, 3, 1, 2]),
         inlined: __reflect::Ref::Static(&[4]),
+        missed: __reflect::Ref::Static(&[]),
         make: __reflect::Make::Object(|| {
             ::std::boxed::Box::new(<Widget as ::core::default::Default>::default())
         }),

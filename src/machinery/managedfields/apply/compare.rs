@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::view::{Presence, Shape, item_element, same, same_key};
 use crate::fieldset::{Entry, FieldSet, Name, PathElement};
 use crate::reflect::equality::identical;
-use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Unknown, Value};
+use crate::reflect::{self, FieldDesc, Flags, List, Map, Reflect, Unknown, Value};
 
 /// The differences of a new object from an old one.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
@@ -124,36 +124,55 @@ impl Level {
         let Some(desc) = old.or(new).map(Reflect::desc) else {
             return;
         };
-        let (olds, news) = (old.map(all_values), new.map(all_values));
-        let value = |all: &Option<Vec<Value<'a>>>, index: usize| all.as_ref().and_then(|all| all.get(index).copied());
-        for (index, field) in desc.fields.iter().enumerate() {
-            let (a, b) = (value(&olds, index), value(&news, index));
-            if matches!((a, b), (Some(a), Some(b)) if identical(a, b)) {
-                continue;
-            }
-            if field.flags.has(Flags::INLINE) {
-                let message = |v: Option<Value<'_>>| matches!(v, Some(Value::Message(_)));
-                if message(a) || message(b) {
-                    self.messages(as_message(a), as_message(b), ignored);
+        if [old, new]
+            .into_iter()
+            .flatten()
+            .any(|message| message.sparse().is_some())
+        {
+            let mut indexes: Vec<usize> = [old, new].into_iter().flatten().flat_map(reflect::indexes).collect();
+            indexes.sort_unstable();
+            indexes.dedup();
+            for index in indexes {
+                let value = |message: Option<&'a dyn Reflect>| message.map(|message| message.get(index));
+                if let Some(field) = desc.fields.get(index) {
+                    self.field(field, value(old), value(new), ignored);
                 }
-                continue;
             }
-            if !ignored.is_empty() && ignored.field(&field.json).is_some_and(|entry| entry.member) {
-                continue;
+        } else {
+            let (olds, news) = (old.map(all_values), new.map(all_values));
+            let value = |all: &Option<Vec<Value<'a>>>, index: usize| all.as_ref()?.get(index).copied();
+            for (index, field) in desc.fields.iter().enumerate() {
+                self.field(field, value(&olds, index), value(&news, index), ignored);
             }
-            let shown = |v| match v {
-                Some(v) => Presence::of(field, v),
-                None => Presence::Absent,
-            };
-            self.push(
-                || PathElement::Field(field.json.clone()),
-                diff(Shape::of(field), shown(a), shown(b)),
-            );
         }
         let rest = |message: Option<&'a dyn Reflect>| message.and_then(Reflect::rest);
         if desc.unknown == Unknown::Kept {
             self.maps(FieldDesc::ANY, rest(old), rest(new));
         }
+    }
+
+    fn field<'a>(&mut self, field: &'a FieldDesc, old: Option<Value<'a>>, new: Option<Value<'a>>, ignored: &FieldSet) {
+        if matches!((old, new), (Some(a), Some(b)) if identical(a, b)) {
+            return;
+        }
+        if field.flags.has(Flags::INLINE) {
+            let message = |v: Option<Value<'_>>| matches!(v, Some(Value::Message(_)));
+            if message(old) || message(new) {
+                self.messages(as_message(old), as_message(new), ignored);
+            }
+            return;
+        }
+        if !ignored.is_empty() && ignored.field(&field.json).is_some_and(|entry| entry.member) {
+            return;
+        }
+        let shown = |v| match v {
+            Some(v) => Presence::of(field, v),
+            None => Presence::Absent,
+        };
+        self.push(
+            || PathElement::Field(field.json.clone()),
+            diff(Shape::of(field), shown(old), shown(new)),
+        );
     }
 
     fn maps(&mut self, field: &FieldDesc, old: Option<&dyn Map>, new: Option<&dyn Map>) {

@@ -5,7 +5,7 @@
 
 use super::view::{Presence, Shape, is_hollow, item_element, lacks_key, same};
 use crate::fieldset::{FieldSet, PathElement, write_element, write_name};
-use crate::reflect::{FieldDesc, Flags, List, Map, Reflect, Value};
+use crate::reflect::{self, FieldDesc, Flags, List, Map, Reflect, Value};
 
 /// FieldsV1 of what `new` has and the `empty` message has not, without what is at or below the paths of `ignored` and
 /// without the paths of `untracked`. `None`: it takes a real comparison. Of an object with items that lack the key by
@@ -81,9 +81,14 @@ fn gather<'a>(old: Option<&'a dyn Reflect>, new: &'a dyn Reflect, members: &mut 
     if new.rest().is_some() {
         return None;
     }
-    let mut values = Vec::with_capacity(new.desc().fields.len());
-    new.values(&mut values);
-    for (index, (field, value)) in new.desc().fields.iter().zip(values).enumerate() {
+    let (mut values, mut said) = (Vec::new(), Vec::new());
+    match new.sparse() {
+        None => new.values(&mut values),
+        Some(_) => said.extend(reflect::fields(new)),
+    }
+    let all = new.desc().fields.iter().zip(values).enumerate();
+    let all = all.map(|(index, (field, value))| (index, field, value));
+    for (index, field, value) in all.chain(said) {
         let before = old.map(|old| old.get(index));
         if !field.flags.has(Flags::INLINE) {
             if !is_bare(field, value) {
@@ -119,7 +124,7 @@ fn is_bare(field: &FieldDesc, value: Value<'_>) -> bool {
 
 impl Created {
     fn messages(&mut self, old: Option<&dyn Reflect>, new: &dyn Reflect, without: Without<'_>) -> Option<()> {
-        let mut members = Vec::with_capacity(new.desc().fields.len());
+        let mut members = Vec::new();
         gather(old, new, &mut members)?;
         members.sort_unstable_by(|(a, ..), (b, ..)| a.json.cmp(&b.json));
         for (field, before, value) in members {

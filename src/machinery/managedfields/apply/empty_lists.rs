@@ -3,7 +3,7 @@
 
 use super::view::{Shape, same_key};
 use crate::reflect::copy;
-use crate::reflect::{List, OptionalSlot, Reflect, Slot, Value};
+use crate::reflect::{self, List, OptionalSlot, Reflect, Slot, Value};
 
 /// Puts the empty lists of `applied` into `target`, an object of the same type, where it has nothing.
 pub(super) fn take_over(target: &mut dyn Reflect, applied: &dyn Reflect) {
@@ -11,8 +11,8 @@ pub(super) fn take_over(target: &mut dyn Reflect, applied: &dyn Reflect) {
     if !desc.is_dynamic() {
         return;
     }
-    for (index, field) in desc.fields.iter().enumerate() {
-        let (shape, value) = (Shape::of(field), applied.get(index));
+    for (index, field, value) in reflect::fields(applied) {
+        let shape = Shape::of(field);
         if has_one(shape, value)
             && let Some(slot) = target.get_mut(index)
         {
@@ -29,9 +29,8 @@ fn has_one(shape: Shape<'_>, value: Value<'_>) -> bool {
             (0..list.len()).any(|place| has_one(Shape::of_item(field), list.get(place)))
         }
         (Shape::Message, Value::Message(message)) => {
-            let desc = message.desc();
-            let mut fields = desc.fields.iter().enumerate();
-            desc.is_dynamic() && fields.any(|(index, field)| has_one(Shape::of(field), message.get(index)))
+            let mut fields = reflect::fields(message);
+            message.desc().is_dynamic() && fields.any(|(_, field, value)| has_one(Shape::of(field), value))
         }
         (Shape::Map(field), Value::Map(map)) => {
             let (shape, mut found) = (Shape::of_entry(field), false);

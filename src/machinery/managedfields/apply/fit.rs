@@ -4,7 +4,7 @@
 use super::document::objections;
 use crate::json;
 use crate::reflect::object::Object;
-use crate::reflect::{FieldDesc, List, ListType, Map, Reflect, Type, Value};
+use crate::reflect::{self, FieldDesc, List, ListType, Map, Reflect, Type, Value};
 
 /// What keeps an object from being compared with others, in kube-apiserver's words; `None`: it fits.
 pub fn misfit(object: &dyn Object) -> Option<String> {
@@ -18,8 +18,7 @@ pub fn misfit(object: &dyn Object) -> Option<String> {
 
 /// False: some value may not fit.
 fn fits(message: &dyn Reflect) -> bool {
-    let mut fields = message.desc().fields.iter().enumerate();
-    fields.all(|(index, field)| value_fits(field, message.get(index)))
+    reflect::fields(message).all(|(_, field, value)| value_fits(field, value))
 }
 
 fn value_fits(field: &FieldDesc, value: Value<'_>) -> bool {

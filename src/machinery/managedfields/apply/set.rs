@@ -2,7 +2,7 @@
 
 use super::view::{Presence, Shape, item_element};
 use crate::fieldset::{Entry, FieldSet, Name, PathElement};
-use crate::reflect::{Flags, Reflect, Value};
+use crate::reflect::{self, Flags, Reflect, Value};
 
 /// The fields of a message, as an applied object with this content would own them: leaves, items of lists, keys of
 /// maps, and messages without content.
@@ -26,8 +26,7 @@ pub fn hollow_in(object: &dyn Reflect, paths: &FieldSet) -> FieldSet {
 }
 
 fn add_message(message: &dyn Reflect, entries: &mut Vec<Entry>) {
-    for (index, field) in message.desc().fields.iter().enumerate() {
-        let value = message.get(index);
+    for (_, field, value) in reflect::fields(message) {
         if field.flags.has(Flags::INLINE) {
             if let Value::Message(inlined) = value {
                 add_message(inlined, entries);

@@ -4,7 +4,9 @@
 
 use crate::fieldset::{KeyField, Name, PathElement, Scalar};
 use crate::json::{Shape as Json, parse_shape};
-use crate::reflect::{FieldDesc, Flags, Leaf, LeafKind, ListType, Map, MessageDesc, Reflect, Type, Value, member};
+use crate::reflect::{
+    self, FieldDesc, Flags, Leaf, LeafKind, ListType, Map, MessageDesc, Reflect, Type, Value, member,
+};
 
 /// What a value is to server-side apply.
 #[derive(Clone, Copy)]
@@ -160,13 +162,10 @@ pub(super) fn is_hollow(message: &dyn Reflect) -> bool {
 
 /// The same, were the fields of the names that are `gone` not there.
 pub(super) fn is_hollow_without(message: &dyn Reflect, gone: &dyn Fn(&str) -> bool) -> bool {
-    let fields = message.desc().fields.iter().enumerate().all(|(index, field)| {
-        let value = message.get(index);
-        match value {
-            Value::Message(inlined) if field.flags.has(Flags::INLINE) => is_hollow_without(inlined, gone),
-            _ if field.flags.has(Flags::INLINE) => true,
-            _ => matches!(Presence::of(field, value), Presence::Absent) || gone(&field.json),
-        }
+    let fields = reflect::fields(message).all(|(_, field, value)| match value {
+        Value::Message(inlined) if field.flags.has(Flags::INLINE) => is_hollow_without(inlined, gone),
+        _ if field.flags.has(Flags::INLINE) => true,
+        _ => matches!(Presence::of(field, value), Presence::Absent) || gone(&field.json),
     });
     let mut rest = true;
     if let Some(map) = message.rest() {
@@ -222,7 +221,9 @@ pub(super) fn same_message(a: &dyn Reflect, b: &dyn Reflect) -> bool {
         (Some(a), Some(b)) => same_maps(a, b),
         (a, b) => a.is_none() && b.is_none(),
     };
-    rest && a.desc().fields.iter().enumerate().all(|(index, field)| {
+    let fields = &a.desc().fields;
+    let same_field = |index: usize| {
+        let Some(field) = fields.get(index) else { return true };
         if field.flags.has(Flags::INLINE) {
             return same(a.get(index), b.get(index));
         }
@@ -231,7 +232,11 @@ pub(super) fn same_message(a: &dyn Reflect, b: &dyn Reflect) -> bool {
             (Presence::Value(a), Presence::Value(b)) => same(a, b),
             _ => false,
         }
-    })
+    };
+    rest && match a.sparse() {
+        None => (0..fields.len()).all(same_field),
+        Some(_) => reflect::indexes_of_both(a, b).into_iter().all(same_field),
+    }
 }
 
 /// Whether two items of a list are known by the same keys. Says no where it would take a closer look.

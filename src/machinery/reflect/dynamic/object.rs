@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use super::DynamicMessage;
+use super::{DynamicMessage, Sparse};
 use crate::meta::v1::ObjectMeta;
 use crate::reflect::object::{Gvk, Kind, Object};
 use crate::reflect::{Desc, Map, MessageDesc, Ref, Reflect, Slot, Value};
@@ -26,11 +26,16 @@ impl DynamicObject {
             let is_meta = field.message()?.is(ObjectMeta::message_desc());
             (is_meta && field.ty.is_message()).then_some(index)
         });
+        let mut message = DynamicMessage::new(desc.clone());
+        if let Some(at) = meta_at {
+            // Metadata is always there: its place is among those of a message that has only such.
+            message.keep_place(at);
+        }
         DynamicObject {
             gvk: desc.gvk.clone().unwrap_or(Ref::Static(&NO_KIND)),
             meta_at,
             meta: ObjectMeta::default(),
-            message: DynamicMessage::new(desc),
+            message,
         }
     }
 
@@ -62,6 +67,10 @@ impl Reflect for DynamicObject {
         if let Some(value) = self.meta_at.and_then(|at| values.get_mut(begin + at)) {
             *value = Value::Message(&self.meta);
         }
+    }
+
+    fn sparse(&self) -> Option<&Sparse> {
+        self.message.sparse()
     }
 
     fn get_mut(&mut self, index: usize) -> Option<Slot<'_>> {

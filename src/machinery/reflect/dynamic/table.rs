@@ -2,7 +2,8 @@
 
 use std::mem::size_of;
 
-use super::{DynamicMessage, DynamicValue};
+use super::DynamicMessage;
+use super::slots::Slots;
 use crate::reflect::object::Gvk;
 use crate::reflect::{
     Desc, FieldDesc, Flags, Id, Make, MessageDesc, MessageRules, NO_MESSAGE_RULES, Name, Ref, Type, Unknown,
@@ -69,12 +70,19 @@ impl MessageDesc {
         let number = |index: &u16| fields.get(usize::from(*index)).map_or(0, |f| f.number);
         by_number.retain(|index| number(index) != 0);
         by_number.sort_by_key(number);
-        let size = size_of::<DynamicMessage>() + fields.len() * size_of::<DynamicValue>();
+        let is_missed = |field: &FieldDesc| {
+            let flags = [Flags::REQUIRED, Flags::IMMUTABLE];
+            field.default().is_some() || field.has_rules() || flags.iter().any(|flag| field.flags.has(*flag))
+        };
+        let missed = (0..count).zip(&fields).filter(|(_, field)| is_missed(field));
+        let missed: Vec<u16> = missed.map(|(index, _)| index).collect();
+        let size = size_of::<DynamicMessage>() + Slots::size(fields.len());
         Ok(Ref::Shared(std::sync::Arc::new(MessageDesc {
             name: name.into(),
             by_number: by_number.into(),
             by_name: (0..count).collect::<Vec<u16>>().into(),
             inlined: Ref::Static(&[]),
+            missed: missed.into(),
             make: Make::Dynamic,
             gvk: gvk.map(|gvk| Ref::Shared(std::sync::Arc::new(gvk))),
             size,

@@ -24,6 +24,8 @@ pub(super) struct Walk<'a> {
     /// How many of [`Walk::errors`] there were, those that were not kept with them.
     count: usize,
     pub cost: TotalCost,
+    /// How much there was to compile in the rules so far, in bytes.
+    pub to_compile: usize,
 }
 
 /// What holds of a schema because of those around it.
@@ -50,6 +52,7 @@ impl<'a> Walk<'a> {
             rule_errors: ErrorList::new(),
             count: 0,
             cost: TotalCost::default(),
+            to_compile: 0,
         }
     }
 

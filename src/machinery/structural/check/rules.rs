@@ -7,7 +7,7 @@ use super::place::Place;
 use super::{convertible, display};
 use crate::field::{BadValue, FieldError, Path};
 use crate::structural::decl::Decl;
-use crate::structural::rules::{Compiled, compile};
+use crate::structural::rules::{Compiled, compile, weight};
 use crate::structural::schema::{JsonSchema, Keywords, Rule, SchemaType};
 
 /// Cost of one rule on all values that a request may have of it.
@@ -16,6 +16,9 @@ const MAX_COST: u64 = 10_000_000;
 const MAX_TOTAL: u64 = 100_000_000;
 /// How many rules are named that are too expensive together.
 const MAX_NAMED: usize = 4;
+/// What of rules is compiled for one definition, in bytes of their texts. kube-apiserver compiles as long as it takes,
+/// which is seconds; the definitions of large projects have a fiftieth of this.
+const MAX_TO_COMPILE: usize = 512 << 10;
 const RULES: &str = "x-kubernetes-validations";
 
 /// What expressions see of a schema.
@@ -85,11 +88,11 @@ pub(super) struct TotalCost {
 }
 
 impl TotalCost {
-    fn add(&mut self, path: &Path, cost: u64) {
+    fn add(&mut self, path: At<'_>, cost: u64) {
         self.total = self.total.saturating_add(cost);
         if cost >= MAX_TOTAL / 100 {
             let at = self.expensive.iter().take_while(|(_, other)| *other >= cost).count();
-            self.expensive.insert(at, (path.clone(), cost));
+            self.expensive.insert(at, (path(), cost));
             self.expensive.truncate(MAX_NAMED);
         }
     }
@@ -202,57 +205,74 @@ pub(super) fn check_expressions(walk: &mut Walk<'_>, schema: &JsonSchema, place:
             unable to convert structural schema to CEL declarations";
         return walk.rule_errors.push(FieldError::internal(&place.at(RULES), why));
     };
+    let is_spent = walk.to_compile > MAX_TO_COMPILE && !walk.unchanged;
+    if is_spent || walk.rule_errors.is_full() {
+        return;
+    }
+    walk.to_compile = walk.to_compile.saturating_add(weight(schema, decl));
+    if walk.to_compile > MAX_TO_COMPILE && !walk.unchanged {
+        let detail = format!("the rules of the schema must have at most {MAX_TO_COMPILE} bytes together");
+        return walk.rule_errors.push(FieldError::forbidden(&place.at(RULES), detail));
+    }
     let cardinality = scope.cardinality.unwrap_or(decl.max_cardinality());
     let compiled: Option<&Vec<Compiled>> = rules.compiled.get_or_make(|| compile(schema, decl));
     for (index, (rule, compiled)) in rules.list.iter().zip(compiled.into_iter().flatten()).enumerate() {
-        let path = place.at(RULES).index(index);
+        if walk.rule_errors.is_full() {
+            return;
+        }
+        let path = || place.at(RULES).index(index);
         expression(walk, (rule, compiled), cardinality, &path);
         message(walk, (rule, compiled), &path);
         old_value(walk, (rule, compiled), &path, around);
     }
 }
 
-fn expression(walk: &mut Walk<'_>, (rule, compiled): (&Rule, &Compiled), cardinality: u64, path: &Path) {
-    let path = path.child("rule");
+/// Where a rule stands; made where something is said of it.
+type At<'a> = &'a dyn Fn() -> Path;
+
+fn expression(walk: &mut Walk<'_>, (rule, compiled): (&Rule, &Compiled), cardinality: u64, path: At<'_>) {
+    let path = || path().child("rule");
     let cost = compiled.max_cost.saturating_mul(cardinality);
     if cost > MAX_COST && !walk.unchanged {
         let detail = too_expensive("estimated rule cost", cost, MAX_COST);
-        walk.rule_errors.push(FieldError::forbidden(&path, detail));
+        walk.rule_errors.push(FieldError::forbidden(&path(), detail));
     }
     walk.cost.add(&path, cost);
     if let Some(error) = &compiled.error {
         let shown = BadValue::json(display::rule(rule));
-        walk.rule_errors.push(FieldError::invalid(&path, shown, error.as_str()));
+        walk.rule_errors
+            .push(FieldError::invalid(&path(), shown, error.to_string()));
     }
 }
 
-fn message(walk: &mut Walk<'_>, (rule, compiled): (&Rule, &Compiled), path: &Path) {
-    let path = path.child("messageExpression");
+fn message(walk: &mut Walk<'_>, (rule, compiled): (&Rule, &Compiled), path: At<'_>) {
+    let path = || path().child("messageExpression");
     if let Some(error) = &compiled.message_error {
         let shown = BadValue::json(display::rule(rule));
-        walk.rule_errors.push(FieldError::invalid(&path, shown, error.as_str()));
+        walk.rule_errors
+            .push(FieldError::invalid(&path(), shown, error.to_string()));
     } else if compiled.message.is_some() {
         let cost = compiled.message_max_cost;
         if cost > MAX_COST && !walk.unchanged {
             let detail = too_expensive("estimated messageExpression cost", cost, MAX_COST);
-            walk.rule_errors.push(FieldError::forbidden(&path, detail));
+            walk.rule_errors.push(FieldError::forbidden(&path(), detail));
         }
         walk.cost.add(&path, cost);
     }
 }
 
-fn old_value(walk: &mut Walk<'_>, (rule, compiled): (&Rule, &Compiled), path: &Path, around: &Around<'_>) {
+fn old_value(walk: &mut Walk<'_>, (rule, compiled): (&Rule, &Compiled), path: At<'_>, around: &Around<'_>) {
     if compiled.transition {
         if let Some(place) = around.uncorrelated {
             let within = place.path();
             let detail = format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {within}");
-            let path = path.child("rule");
+            let path = path().child("rule");
             walk.rule_errors
                 .push(FieldError::invalid(&path, rule.rule.as_str(), detail));
         }
     } else if let Some(optional) = rule.optional_old_self {
         let detail = "may not be set if oldSelf is not used in rule";
-        let path = path.child("optionalOldSelf");
+        let path = path().child("optionalOldSelf");
         walk.rule_errors.push(FieldError::invalid(&path, optional, detail));
     }
 }

@@ -199,15 +199,12 @@ impl Run<'_> {
                 if let Some(own) = schema.additional().filter(|own| is_seen(own)) {
                     object.for_each(&mut |name, new| member(self, own, name, new, &Spot::Key(spot, name)));
                 }
-                for property in &schema.properties {
-                    if property.schema.has(Keywords::RULES_BELOW)
-                        && is_seen(&property.schema)
-                        && let Some(new) = object.get(&property.name)
-                    {
+                object.properties(schema, &mut |property, new| {
+                    if property.schema.has(Keywords::RULES_BELOW) && is_seen(&property.schema) {
                         let spot = Spot::Property(spot, &property.name);
                         member(self, &property.schema, &property.name, new, &spot);
                     }
-                }
+                });
             }
             _ => {}
         }

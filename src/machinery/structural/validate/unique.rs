@@ -38,13 +38,9 @@ fn walk(schema: &JsonSchema, value: &View<'_>, spot: &Spot<'_>, walk_to: &mut Wa
             if let Some(values) = schema.additional() {
                 object.for_each(&mut |name, value| walk(values, &value, &Spot::Key(spot, name), walk_to));
             }
-            for property in &schema.properties {
-                if property.schema.has(Keywords::UNIQUE_BELOW)
-                    && let Some(value) = object.get(&property.name)
-                {
-                    walk(&property.schema, &value, &Spot::Property(spot, &property.name), walk_to);
-                }
-            }
+            object.properties(schema, &mut |property, value| {
+                walk(&property.schema, &value, &Spot::Property(spot, &property.name), walk_to);
+            });
         }
         _ => {}
     }

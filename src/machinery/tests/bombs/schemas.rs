@@ -105,7 +105,16 @@ pub fn schemas() -> Vec<Bomb> {
         let all = (0..levels).fold(one, |inner, _| format!(r#"{{"{keyword}":[{inner},{inner}]}}"#));
         spec(&format!(r#"{{"type":"string","{keyword}":[{all}]}}"#))
     };
+    let rules = |rule: &dyn Fn(usize) -> String| {
+        let all = numbered(|n| format!(r#"{{"rule":"{}"}},"#, rule(n)));
+        spec(&format!(
+            r#"{{"type":"string","maxLength":9,"x-kubernetes-validations":[{}]}}"#,
+            all.trim_end_matches(',')
+        ))
+    };
     vec![
+        of("schema: rules that are none", rules(&|_| "x".to_owned())).refused(),
+        of("schema: many rules", rules(&|n| format!("self != '{n}'"))).refused(),
         of("schema: nested properties", properties(MAX / 40)).refused(),
         of(
             "schema: nested items",
@@ -209,6 +218,8 @@ pub fn custom_objects() -> Vec<Bomb> {
     };
     let text = |length: usize| format!(r#"{{"spec":"{}"}}"#, "ab".repeat(length / 2));
     let pattern = |pattern: &str| spec(&format!(r#"{{"type":"string","pattern":"{pattern}"}}"#));
+    let properties = (0..10_000).map(|n| format!(r#""p{n}":{{"type":"string"}}"#));
+    let properties = properties.collect::<Vec<_>>().join(",");
     let numbers = half(&|n| format!(r#"{{"enum":[{n}]}}"#));
     vec![
         of(
@@ -242,6 +253,16 @@ pub fn custom_objects() -> Vec<Bomb> {
             items("{}"),
         )
         .with_more(4_000, 0),
+        of(
+            "custom object: many properties that many items lack",
+            list(&format!(r#"{{"type":"object","properties":{{{properties}}}}}"#)),
+            items("{}"),
+        ),
+        of(
+            "custom object: many properties of which many items have the last",
+            list(&format!(r#"{{"type":"object","properties":{{{properties}}}}}"#)),
+            items(r#"{"p9999":""}"#),
+        ),
         of(
             "custom object: many defaults that many items lack",
             list(&format!(

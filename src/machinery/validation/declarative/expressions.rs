@@ -6,7 +6,7 @@ use super::{Place, message_of};
 use crate::cel::{self, CALL_LIMIT, CompileError, Environment, Fault, Program, Type, Value as Cel};
 use crate::field::{BadValue, ErrorList, ErrorType, FieldError, Path};
 use crate::reflect::equality;
-use crate::reflect::{FieldDesc, Flags, List, ListType, MessageDesc, Reflect, ValidationRule, Value};
+use crate::reflect::{self, FieldDesc, Flags, List, ListType, MessageDesc, Reflect, ValidationRule, Value};
 
 /// Cost of all rules of one object together.
 const BUDGET: u64 = 10_000_000;
@@ -167,14 +167,14 @@ impl Run<'_> {
             };
             self.rules(&desc.rules.validations, &subject, place);
         }
-        for (index, field) in desc.fields.iter().enumerate() {
+        for (index, field, value) in reflect::fields(new) {
             if self.ended || self.errors.is_full() {
                 return;
             }
             if !field.flags.has(Flags::HAS_VALIDATIONS) {
                 continue;
             }
-            let (value, before) = (new.get(index), old.map(|old| old.get(index)));
+            let before = old.map(|old| old.get(index));
             match value {
                 Value::Message(message) if field.flags.has(Flags::INLINE) => {
                     self.message(message, before.and_then(message_of), place);
