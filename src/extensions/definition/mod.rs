@@ -3,9 +3,12 @@
 mod approval;
 mod validation;
 
-use keelson_api::apiextensions_k8s_io::v1::{CustomResourceDefinition, CustomResourceDefinitionCondition};
+use keelson_api::apiextensions_k8s_io::v1::{
+    CustomResourceDefinition, CustomResourceDefinitionCondition, JSONSchemaProps,
+};
 use keelson_machinery::field::{ErrorList, Path};
-use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
+use keelson_machinery::union::{OrArray, OrBool};
+use keelson_registry::{Context, KindCode, LongValidation, MetadataChecks, RepeatedChecks, Strategy};
 
 use approval::Approval;
 
@@ -63,6 +66,21 @@ impl Strategy for CustomResourceDefinitionStrategy {
         validation::update(new, old)
     }
 
+    fn long_validation(
+        &self,
+        new: &CustomResourceDefinition,
+        old: Option<&CustomResourceDefinition>,
+    ) -> Option<LongValidation> {
+        if !is_long(new) {
+            return None;
+        }
+        let (new, old) = (new.clone(), old.cloned());
+        Some(Box::new(move || match &old {
+            Some(old) => validation::update(&new, old),
+            None => validation::create(&new),
+        }))
+    }
+
     fn validate_status_update(
         &self,
         _context: &Context,
@@ -117,6 +135,42 @@ pub fn has_ca_bundle(definition: &CustomResourceDefinition) -> bool {
     let client = webhook.and_then(|webhook| webhook.client_config.as_deref());
     let bundle = client.map_or(&[][..], |client| &client.ca_bundle);
     bundle.is_empty() || validation::webhook::ca_bundle(bundle, &Path::root()).is_empty()
+}
+
+/// Schemas and rules from which on the validation of a definition takes more than a millisecond.
+const MANY_PARTS: usize = 200;
+
+/// Whether the schemas of a definition have so many parts that their validation takes long.
+fn is_long(definition: &CustomResourceDefinition) -> bool {
+    let schemas = definition
+        .spec
+        .versions
+        .iter()
+        .filter_map(|version| version.schema.as_deref());
+    let schemas = schemas.filter_map(|schema| schema.open_apiv3_schema.as_deref());
+    let mut left = MANY_PARTS;
+    schemas.into_iter().any(|schema| has_more_parts(schema, &mut left))
+}
+
+/// Counts schemas and rules down; true when there are more.
+fn has_more_parts(schema: &JSONSchemaProps, left: &mut usize) -> bool {
+    let own = 1 + schema.x_validations.len();
+    if own > *left {
+        return true;
+    }
+    *left -= own;
+    let values = match &schema.additional_properties {
+        Some(OrBool::Message(values)) => Some(&**values),
+        _ => None,
+    };
+    let items = match &schema.items {
+        Some(OrArray::Message(items)) => Some(&**items),
+        _ => None,
+    };
+    let alternatives = schema.all_of.iter().chain(&schema.any_of).chain(&schema.one_of);
+    let properties = schema.properties.values().map(|schema| &**schema);
+    let mut below = properties.chain(values).chain(items).chain(alternatives);
+    below.any(|schema| has_more_parts(schema, left))
 }
 
 /// The version that is stored from now on, if it was not before; the list only grows.

@@ -78,3 +78,32 @@ fn a_deletion_waits_for_the_objects() {
     assert!(conditions::is_true(&o, TERMINATING));
     assert!(!CustomResourceDefinitionStrategy.begin_deletion(&context(), &mut o));
 }
+
+/// A definition whose schema has so many properties, with a fault that is found last.
+fn of_many_parts(count: usize) -> CustomResourceDefinition {
+    let properties: Vec<String> = (0..count).map(|n| format!(r#""p{n}":{{"type":"string"}}"#)).collect();
+    let schema = format!(r#"{{"type":"object","properties":{{{}}}}}"#, properties.join(","));
+    read(&format!(
+        r#"{{"metadata":{{"name":"things.example.com"}},"spec":{{"group":"example.com","scope":"Nowhere",
+        "names":{{"plural":"things","kind":"Thing"}},
+        "versions":[{{"name":"v1","served":true,"storage":true,"schema":{{"openAPIV3Schema":{schema}}}}}]}}}}"#
+    ))
+}
+
+#[test]
+fn long_definitions_are_validated_on_another_thread_as_short_ones_are_here() {
+    let rules = CustomResourceDefinitionStrategy;
+    let (short, long) = (of_many_parts(10), of_many_parts(MANY_PARTS));
+    assert!(rules.long_validation(&short, None).is_none());
+    let create = rules.long_validation(&long, None).unwrap();
+    let created = std::thread::spawn(create).join().unwrap();
+    assert_eq!(lines(&created), lines(&rules.validate(&context(), &long)));
+    assert_eq!(lines(&created), lines(&rules.validate(&context(), &short)));
+    assert!(!created.is_empty());
+    let update = rules.long_validation(&long, Some(&short)).unwrap();
+    let updated = std::thread::spawn(update).join().unwrap();
+    assert_eq!(
+        lines(&updated),
+        lines(&rules.validate_update(&context(), &long, &short))
+    );
+}

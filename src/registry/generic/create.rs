@@ -1,7 +1,7 @@
 //! Creating objects.
 
 use keelson_access::request_info::RequestInfo;
-use keelson_base::cooperative::Slices;
+use keelson_base::cooperative::{Slices, aside};
 use keelson_machinery::copy;
 use keelson_machinery::field::{ErrorList, Path};
 use keelson_machinery::object::Object;
@@ -163,7 +163,10 @@ impl Resource {
             errors.extend(standard_finalizers(object.meta(), &path));
         }
         let declared = declarative::validate_with(object.as_reflect(), None, &Path::root(), &self.checks);
-        let coded = self.strategy.validate(context, object);
+        let coded = match self.strategy.long_validation(object, None) {
+            Some(work) => aside(work).await,
+            None => self.strategy.validate(context, object),
+        };
         errors.extend(error_order::merged(object.desc(), declared, coded));
         // What every kind checks is told where the kind's own rules find nothing, and finds more than some of these.
         if errors.is_empty() && (!self.metadata_checks.create || self.hub.names == NameRule::LongName) {

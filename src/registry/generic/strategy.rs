@@ -23,6 +23,9 @@ use super::{Registry, Verbs};
 /// Texts for `Warning` headers of an answer.
 pub type Warnings = Rc<RefCell<Vec<String>>>;
 
+/// Validation that can be done on any thread.
+pub type LongValidation = Box<dyn FnOnce() -> ErrorList + Send>;
+
 /// Where annotations of a request go that is recorded.
 pub trait Annotate {
     /// Notes a text under a name; what was noted under the same name before stays.
@@ -257,6 +260,12 @@ pub trait Strategy: Send + Sync + 'static {
     /// Faults that the definition's rules don't find.
     fn validate(&self, _context: &Context, _object: &Self::Object) -> ErrorList {
         ErrorList::default()
+    }
+
+    /// The validation of an object that takes long, to be done on a thread made for such work instead of
+    /// [`Strategy::validate`], or [`Strategy::validate_update`] where there is an old object. `None`: it is quick.
+    fn long_validation(&self, _new: &Self::Object, _old: Option<&Self::Object>) -> Option<LongValidation> {
+        None
     }
 
     /// As [`Strategy::validate`], of a changed object.

@@ -15,7 +15,7 @@ use keelson_machinery::table::{Cell, CellFunction, ConditionFunction, RowConditi
 
 use super::outcome::Answer;
 use super::reservation::Reservation;
-use super::strategy::{Confirming, Context, Reserving, Strategy};
+use super::strategy::{Confirming, Context, LongValidation, Reserving, Strategy};
 use super::write::Part;
 
 /// Defaults in code of one version, for the registry.
@@ -196,6 +196,13 @@ impl<S: Strategy<Object: Sized>> Strategy for Typed<S> {
         match shared(object) {
             Some(object) => self.0.validate(context, object),
             None => fault::<S::Object>(object),
+        }
+    }
+
+    fn long_validation(&self, new: &dyn Object, old: Option<&dyn Object>) -> Option<LongValidation> {
+        match old {
+            Some(old) => self.0.long_validation(shared(new)?, Some(shared(old)?)),
+            None => self.0.long_validation(shared(new)?, None),
         }
     }
 

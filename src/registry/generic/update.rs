@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use keelson_access::request_info::RequestInfo;
-use keelson_base::cooperative::Slices;
+use keelson_base::cooperative::{Slices, aside};
 use keelson_machinery::copy;
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
@@ -307,7 +307,10 @@ impl Resource {
         let coded = match part {
             Part::Status => self.strategy.validate_status_update(context, new, old),
             Part::Named(name) => self.strategy.validate_subresource(context, name, new, old),
-            Part::Main | Part::Internal => self.strategy.validate_update(context, new, old),
+            Part::Main | Part::Internal => match self.strategy.long_validation(new, Some(old)) {
+                Some(work) => aside(work).await,
+                None => self.strategy.validate_update(context, new, old),
+            },
         };
         errors.extend(error_order::merged(new.desc(), declared, coded));
         errors.extend(immutable_fields::faults(&self.kept, new, old));
