@@ -10,6 +10,8 @@ mod place;
 mod rules;
 mod structure;
 
+use std::sync::atomic::AtomicUsize;
+
 use super::schema::{JsonSchema, Keywords, SchemaType};
 use crate::cel;
 use crate::field::{BadValue, ErrorList, FieldError, Path};
@@ -20,7 +22,7 @@ use place::Place;
 
 /// What is demanded of the schemas of a definition. What was not held by the schemas that a definition had before is
 /// not demanded of those that take their place.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub struct Requirements {
     structural: bool,
     /// Defaults say nothing that is dropped.
@@ -30,6 +32,8 @@ pub struct Requirements {
     atomic_sets: bool,
     /// Items of sets and maps can be told apart.
     map_keys: bool,
+    /// How much there was to compile in the rules of the definition's schemas so far, in bytes.
+    to_compile: AtomicUsize,
 }
 
 impl Requirements {
@@ -59,6 +63,7 @@ impl Requirements {
             valid_types: !any(&|schema| schema.ty == SchemaType::Other),
             atomic_sets: !any(&|schema| lists::not_atomic(schema).is_some()),
             map_keys: !any(&has_keys_of_none),
+            to_compile: AtomicUsize::new(0),
         }
     }
 }

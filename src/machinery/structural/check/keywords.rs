@@ -24,8 +24,6 @@ pub(super) struct Walk<'a> {
     /// How many of [`Walk::errors`] there were, those that were not kept with them.
     count: usize,
     pub cost: TotalCost,
-    /// How much there was to compile in the rules so far, in bytes.
-    pub to_compile: usize,
 }
 
 /// What holds of a schema because of those around it.
@@ -52,7 +50,6 @@ impl<'a> Walk<'a> {
             rule_errors: ErrorList::new(),
             count: 0,
             cost: TotalCost::default(),
-            to_compile: 0,
         }
     }
 

@@ -115,6 +115,16 @@ pub fn schemas() -> Vec<Bomb> {
     vec![
         of("schema: rules that are none", rules(&|_| "x".to_owned())).refused(),
         of("schema: many rules", rules(&|n| format!("self != '{n}'"))).refused(),
+        of("schema: as many rules as may be", {
+            let all: Vec<String> = (10_000..12_750)
+                .map(|n| format!(r#"{{"rule":"self != '{n}'"}}"#))
+                .collect();
+            spec(&format!(
+                r#"{{"type":"string","maxLength":9,"x-kubernetes-validations":[{}]}}"#,
+                all.join(",")
+            ))
+        })
+        .with_more(400, 0),
         of("schema: nested properties", properties(MAX / 40)).refused(),
         of(
             "schema: nested items",
