@@ -17,14 +17,21 @@ pub struct JsonPath {
     steps: Vec<Step>,
 }
 
+/// Values of one step that the next one goes on from. Only descending more than once leads to more than there are.
+const MAX_VALUES: usize = 10_000;
+
 #[derive(Clone, PartialEq, Debug)]
 enum Step {
     Child(String),
     /// Negative ones count from the end.
     Index(i64),
     Slice(Part),
-    /// Every element of a list or value of a map.
+    /// Every element of a list, or value of a map or an object.
     All,
+    /// What is there and all that it holds, at any depth, but for scalars and what is empty.
+    Descend,
+    /// What each of some steps leads to.
+    Union(Vec<Step>),
     /// The elements of a list for which a path has a value that compares so.
     Filter(Filter),
 }
@@ -62,8 +69,8 @@ enum Literal {
 }
 
 impl JsonPath {
-    /// Reads `.a.b`, `['a.b']`, `[0]`, `[-1]`, `[1:3]`, `[*]`, `[?(@.a=="b")]`; braces around it and a `$` before it
-    /// are fine.
+    /// Reads `.a.b`, `['a.b']`, `[0]`, `[-1]`, `[1:3]`, `[*]`, `['a','b']`, `..a`, `[?(@.a=="b")]`; braces around it
+    /// and a `$` before it are fine.
     pub fn parse(text: &str) -> Result<JsonPath, PathError> {
         parse::parse(text)
     }
@@ -81,7 +88,7 @@ impl JsonPath {
         false
     }
 
-    /// The values that the path leads to, in order. Never more than the object has.
+    /// The values that the path leads to, in order; a bounded number of them.
     pub fn find<'a>(&self, root: &'a dyn Reflect) -> Vec<Value<'a>> {
         self.walk(Value::Message(root))
     }
@@ -96,7 +103,9 @@ impl JsonPath {
         for step in &self.steps {
             let mut next = Vec::new();
             for value in values {
-                step.walk(value, &mut next);
+                if next.len() < MAX_VALUES {
+                    step.walk(value, &mut next);
+                }
             }
             values = next;
         }
@@ -151,12 +160,41 @@ impl Step {
             }
             (Step::All, Value::List(list)) => out.extend((0..list.len()).map(|i| list.get(i))),
             (Step::All, Value::Map(map)) => map.for_each(&mut |_, value| out.push(value)),
+            (Step::All, Value::Message(message)) => out.extend(members(message)),
+            (Step::Descend, value) => descend(value, out),
+            (Step::Union(steps), value) => steps.iter().for_each(|step| step.walk(value, out)),
             (Step::Filter(filter), Value::List(list)) => {
                 out.extend((0..list.len()).map(|i| list.get(i)).filter(|v| filter.holds(*v)));
             }
             _ => {}
         }
     }
+}
+
+/// A value and all that it holds, each before what it holds itself.
+fn descend<'a>(value: Value<'a>, out: &mut Vec<Value<'a>>) {
+    let mut below = Vec::new();
+    Step::All.walk(value, &mut below);
+    if !below.is_empty() {
+        out.push(value);
+        below.into_iter().for_each(|value| descend(value, out));
+    }
+}
+
+/// The values of a message's fields, and of what it holds beside them.
+fn members(message: &dyn Reflect) -> Vec<Value<'_>> {
+    let mut found = Vec::new();
+    for (index, field) in message.desc().fields.iter().enumerate() {
+        match message.get(index) {
+            Value::Message(inlined) if field.flags.has(Flags::INLINE) => found.extend(members(inlined)),
+            value if hidden(field, value) => {}
+            value => found.push(value),
+        }
+    }
+    if let Some(rest) = message.rest() {
+        rest.for_each(&mut |_, value| found.push(value));
+    }
+    found
 }
 
 impl Part {

@@ -137,18 +137,17 @@ fn is_cidr(text: &str) -> bool {
     digits && (significant.is_empty() || significant.parse::<u32>().is_ok_and(|n| n <= bits as u32))
 }
 
-/// Six, eight or twenty bytes, in pairs of digits or in fours.
+/// Six, eight or twenty bytes, in pairs of digits, in fours, or without anything between them.
 fn is_mac(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let (digits, separator) = match (bytes.get(2), bytes.get(4)) {
-        (Some(b':'), _) => (2, ':'),
-        (Some(b'-'), _) => (2, '-'),
-        (_, Some(b'.')) => (4, '.'),
-        _ => return false,
+    let (digits, groups): (usize, Vec<&str>) = match (bytes.get(2), bytes.get(4)) {
+        (Some(b':'), _) => (2, text.split(':').collect()),
+        (Some(b'-'), _) => (2, text.split('-').collect()),
+        (_, Some(b'.')) => (4, text.split('.').collect()),
+        _ => (text.len(), vec![text]),
     };
-    let groups: Vec<&str> = text.split(separator).collect();
     let hex = |group: &&str| group.len() == digits && group.bytes().all(|b| b.is_ascii_hexdigit());
-    matches!(groups.len() * digits / 2, 6 | 8 | 20) && groups.iter().all(hex)
+    matches!(groups.len() * digits, 12 | 16 | 40) && groups.iter().all(hex)
 }
 
 /// Hexadecimal digits in groups of 8-4-4-4-12, with dashes between them or not; the version, and the variant of RFC

@@ -90,6 +90,10 @@ impl<'a> Parser<'a> {
             match self.peek() {
                 Some('.') => {
                     self.at += 1;
+                    if self.take(".") {
+                        self.count_step()?;
+                        steps.push(Step::Descend);
+                    }
                     match self.peek() {
                         // A lone dot is the object itself; `.[` is the same as `[`.
                         None | Some('[') => {}
@@ -140,7 +144,21 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// What stands in brackets: one thing, or several with commas between them.
     fn subscript(&mut self) -> Result<Step, PathError> {
+        let first = self.one_subscript()?;
+        if self.peek() != Some(',') {
+            return Ok(first);
+        }
+        let mut steps = vec![first];
+        while self.take(",") {
+            self.count_step()?;
+            steps.push(self.one_subscript()?);
+        }
+        Ok(Step::Union(steps))
+    }
+
+    fn one_subscript(&mut self) -> Result<Step, PathError> {
         self.spaces();
         let step = match self.peek() {
             Some('*') => {

@@ -118,6 +118,14 @@ fn paths_lead_to_values() {
         (".labels.a\\.b/c", &["x"]),
         (".labels.*", &["x", "web"]),
         (".spec.list[0]", &["p"]),
+        (".spec.list[1,0]", &["q", "p"]),
+        (".spec.list[0,0:2]", &["p", "p", "q"]),
+        (".labels['app', 'a.b/c','none']", &["web", "x"]),
+        ("..status", &["…", "True", "False"]),
+        ("..conditions[0].type", &["Ready"]),
+        (".status..weight", &["1", "5"]),
+        (".status.conditions[1].*", &["Live", "False", "5"]),
+        ("..none", &[]),
         (".spec.list[-1]", &["q"]),
         (".spec.list[2]", &[]),
         (".spec.list[-3]", &[]),
@@ -155,7 +163,8 @@ fn broken_paths_are_refused() {
         (".a[x]", "unexpected \"x\" at byte 3 of the path"),
         (".a['b", "the path ends too early"),
         (".a]", "unexpected \"]\" at byte 2 of the path"),
-        (".a..b", "unexpected \".\" at byte 3 of the path"),
+        (".a...b", "unexpected \".\" at byte 4 of the path"),
+        (".a[1,]", "unexpected \"]\" at byte 5 of the path"),
         (".a[?(@.b==c)]", "unexpected \"c\" at byte 10 of the path"),
         (".a[?(b)]", "unexpected \"b\" at byte 5 of the path"),
         (".a[1", "the path ends too early"),
@@ -164,6 +173,17 @@ fn broken_paths_are_refused() {
     }
     assert!(JsonPath::parse(&".a".repeat(MAX_STEPS)).is_ok());
     assert_eq!(JsonPath::parse(&".a".repeat(MAX_STEPS + 1)), Err(PathError::TooLong));
+}
+
+#[test]
+fn descending_again_and_again_is_bounded() {
+    let root = root();
+    let found = JsonPath::parse(&"..*".repeat(MAX_STEPS / 2)).unwrap().find(&root);
+    assert!(found.len() <= MAX_VALUES);
+    let found = JsonPath::parse("..[0]").unwrap().find(&root);
+    assert_eq!(found.len(), 2);
+    let many = JsonPath::parse(&format!("{}.type", "..[*,*,*,*,*,*,*,*]".repeat(3)));
+    assert!(many.unwrap().find(&root).len() < 2 * MAX_VALUES);
 }
 
 #[test]

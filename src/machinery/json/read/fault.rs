@@ -87,6 +87,10 @@ impl Reader<'_> {
                 Segment::TypeMeta(owner) => (TYPE_META, *owner),
                 Segment::Key(_) | Segment::Index(_) => continue,
             };
+            if is_read_alone(name, owner) {
+                fields.clear();
+                continue;
+            }
             fields.push(name);
             object = if inlined { object } else { Some(owner) };
             inlined = matches!(segment, Segment::Inline(..) | Segment::TypeMeta(_));
@@ -132,6 +136,13 @@ impl Reader<'_> {
             self.problems.push(problem);
         }
     }
+}
+
+/// Whether the field is a struct within an object without one, such as the metadata of a custom object: Go reads it by
+/// itself.
+fn is_read_alone(name: &str, owner: &MessageDesc) -> bool {
+    let is_struct = |ty: &Type| matches!(ty, Type::Message(desc) if !desc.is_dynamic());
+    owner.is_dynamic() && owner.field(name).is_some_and(|(_, field)| is_struct(&field.ty))
 }
 
 fn push_key(path: &mut String, key: &str) {

@@ -73,11 +73,11 @@ fn structs_within_are_read_as_everywhere() {
     for (document, error) in [
         (
             r#"{"metadata":{"labels":[]}}"#,
-            "json: cannot unmarshal array into Go struct field ObjectMeta.metadata.labels of type map[string]string",
+            "json: cannot unmarshal array into Go struct field ObjectMeta.labels of type map[string]string",
         ),
         (
             r#"{"metadata":5}"#,
-            "json: cannot unmarshal number into Go struct field Widget.metadata of type v1.ObjectMeta",
+            "json: cannot unmarshal number into Go value of type v1.ObjectMeta",
         ),
     ] {
         let error_found = json::read(document.as_bytes(), &mut *widget().new_message()).unwrap_err();
