@@ -391,6 +391,8 @@ fn created(time: Time) -> String {
 /// A value as a cell of that type; null if it is no such value.
 fn path_cell(ty: &str, value: Value<'_>) -> Cell {
     match (ty, value) {
+        // As Go's templates show a nil.
+        ("string", Value::Null) => Cell::from("<no value>"),
         (_, Value::Absent | Value::Null) => Cell::Null,
         ("string", value) => match jsonpath::scalar_text(value) {
             Some(text) => text.into_owned().into(),

@@ -110,6 +110,14 @@ fn cells_have_the_type_of_their_column() {
     assert_eq!(cells.collect::<Vec<_>>(), expected);
 }
 
+#[test]
+fn null_is_text_in_columns_of_texts_alone() {
+    assert_eq!(path_cell("string", Value::Null), Cell::from("<no value>"));
+    assert_eq!(path_cell("string", Value::Absent), Cell::Null);
+    assert_eq!(path_cell("integer", Value::Null), Cell::Null);
+    assert_eq!(path_cell("date", Value::Null), Cell::Null);
+}
+
 fn table(columns: &TableColumns, include: IncludeObject, headers: bool) -> serde_json::Value {
     let writer = TableWriter {
         columns,
