@@ -286,10 +286,12 @@ fn stored_versions(new: &CustomResourceDefinition) -> ErrorList {
         return FieldError::invalid(&path, BadValue::null(), "must have at least one stored version").into();
     }
     let mut errors = ErrorList::new();
-    for version in versions
-        .iter()
-        .filter(|version| version.storage && !stored.contains(&version.name))
-    {
+    for (place, version) in versions.iter().enumerate() {
+        // A version of that name before it has taken the name.
+        let taken = versions[..place].iter().any(|other| other.name == version.name);
+        if !version.storage || (stored.contains(&version.name) && !taken) {
+            continue;
+        }
         let shown = BadValue::json(json_list(stored.iter().map(String::as_str)));
         let text = format!("must have the storage version {}", version.name);
         errors.push(FieldError::invalid(&path, shown, text));

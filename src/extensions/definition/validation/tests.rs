@@ -88,6 +88,13 @@ fn what_was_stored_stays_a_version() {
         told.contains(r#"Invalid value: ["v2"]: must have the storage version v1"#),
         "{told}"
     );
+    definition.status.stored_versions = vec!["v1".to_owned()];
+    definition.spec.versions.push(definition.spec.versions[0].clone());
+    let told = lines(&create(&definition));
+    assert!(
+        told.contains(r#"Invalid value: ["v1"]: must have the storage version v1"#),
+        "{told}"
+    );
 }
 
 #[test]
