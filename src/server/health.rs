@@ -1,5 +1,7 @@
 //! `/healthz`, `/livez`, `/readyz`, whole and check by check.
 
+mod slis;
+
 use std::time::Duration;
 
 use actix_web::HttpResponse;
@@ -11,6 +13,7 @@ use keelson_storage::{Store, StoreError};
 use crate::lifecycle::HookState;
 use crate::respond;
 use crate::state::ServerState;
+pub(crate) use slis::HealthIndicators;
 
 /// One check and its outcome.
 struct Check {
@@ -36,9 +39,12 @@ enum Ill {
 }
 
 /// The endpoint that a health path is of, and the check that it names.
-fn split(path: &str) -> Option<(&str, Option<&str>)> {
+fn split(path: &str) -> Option<(&'static str, Option<&str>)> {
     let mut parts = path.strip_prefix('/')?.splitn(2, '/');
-    let endpoint = parts.next().filter(|e| matches!(*e, "healthz" | "livez" | "readyz"))?;
+    let named = parts.next()?;
+    let endpoint = ["healthz", "livez", "readyz"]
+        .into_iter()
+        .find(|known| *known == named)?;
     Some((endpoint, parts.next()))
 }
 
@@ -52,7 +58,7 @@ pub async fn serve(state: &ServerState, path: &str, query: &Query) -> Option<Htt
     let (endpoint, named) = split(path)?;
     let checks = checks(state, endpoint).await;
     Some(match named {
-        None => whole(endpoint, checks, query),
+        None => whole(endpoint, checks, query, &state.indicators),
         Some(name) => single(checks.into_iter().find(|c| c.name == name)),
     })
 }
@@ -70,6 +76,12 @@ async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
         checks.push(Check {
             name: "kms-providers".into(),
             result: encryption.health().await.map_err(Ill::Encryption),
+        });
+    }
+    if endpoint == "readyz" {
+        checks.push(Check {
+            name: "informer-sync".into(),
+            result: informers(state),
         });
     }
     let tolerant = endpoint == "livez" && state.started.elapsed() < state.requests.livez_grace;
@@ -94,6 +106,16 @@ async fn checks(state: &ServerState, endpoint: &str) -> Vec<Check> {
         });
     }
     checks
+}
+
+/// Whether everything that follows objects has seen all that there were at the start.
+fn informers(state: &ServerState) -> Result<(), Ill> {
+    let begins = |name: &str| name.ends_with("-informers") || name.ends_with("-informer-synced");
+    let mut hooks = state.hooks.states().into_iter().filter(|(name, _)| begins(name));
+    match hooks.all(|(_, hook)| matches!(hook, HookState::Done)) {
+        true => Ok(()),
+        false => Err(Ill::Unfinished),
+    }
 }
 
 /// Whether the stores can be written to: `etcd`, and to take requests `etcd-readiness`.
@@ -126,12 +148,15 @@ async fn store_check(name: String, store: &dyn Store, limit: Duration) -> Check 
     Check { name, result }
 }
 
-fn whole(endpoint: &str, checks: Vec<Check>, query: &Query) -> HttpResponse {
+fn whole(endpoint: &'static str, checks: Vec<Check>, query: &Query, indicators: &HealthIndicators) -> HttpResponse {
     let excluded: Vec<&str> = query.all("exclude").collect();
     let mut text = String::new();
     let mut failed = false;
     for check in &checks {
         let name = &check.name;
+        if !excluded.contains(&name.as_str()) {
+            indicators.observe(name, endpoint, check.result.is_ok());
+        }
         match &check.result {
             _ if excluded.contains(&name.as_str()) => text.push_str(&format!("[+]{name} excluded: ok\n")),
             Ok(()) => text.push_str(&format!("[+]{name} ok\n")),

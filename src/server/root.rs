@@ -19,13 +19,8 @@ pub async fn serve(state: &ServerState, request: &Request) -> Option<HttpRespons
     match request.info.path.as_str() {
         "/" | "/index.html" => Some(index(state)),
         "/version" | "/version/" => Some(version(state, request)),
-        "/metrics" => {
-            let mut response = respond::text(200, state.metrics.encode());
-            let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
-            response.headers_mut().insert(header::CONTENT_TYPE, media);
-            response.headers_mut().remove(header::X_CONTENT_TYPE_OPTIONS);
-            Some(response)
-        }
+        "/metrics" => Some(metrics(state.metrics.encode())),
+        "/metrics/slis" => Some(metrics(state.indicators.encode())),
         path => {
             let headers = http_headers(&request.headers);
             if path.starts_with("/openapi/")
@@ -42,6 +37,15 @@ pub async fn serve(state: &ServerState, request: &Request) -> Option<HttpRespons
             Some(found.map_or_else(|error| request.error(&error), answer))
         }
     }
+}
+
+/// Series in the Prometheus text format.
+fn metrics(series: String) -> HttpResponse {
+    let mut response = respond::text(200, series);
+    let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
+    response.headers_mut().insert(header::CONTENT_TYPE, media);
+    response.headers_mut().remove(header::X_CONTENT_TYPE_OPTIONS);
+    response
 }
 
 /// A document is made when it is asked for first, which takes long.
@@ -106,8 +110,18 @@ fn index(state: &ServerState) -> HttpResponse {
                 .map(move |check| format!("{p}{check}"))
         })
         .collect();
-    paths.extend(["/readyz/etcd-readiness", "/readyz/shutdown"].map(str::to_owned));
-    paths.extend(["/metrics", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"].map(str::to_owned));
+    paths.extend(["/readyz/etcd-readiness", "/readyz/informer-sync", "/readyz/shutdown"].map(str::to_owned));
+    paths.extend(
+        [
+            "/metrics",
+            "/metrics/slis",
+            "/openapi/v2",
+            "/openapi/v3",
+            "/openapi/v3/",
+            "/version",
+        ]
+        .map(str::to_owned),
+    );
     paths.extend(state.discovery.paths());
     paths.push("/openid/v1/jwks".to_owned());
     if state.rest.backend.encryption.has_services() {

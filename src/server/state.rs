@@ -13,6 +13,7 @@ use keelson_access::request_info::RequestInfo;
 use crate::audit::Audit;
 use crate::delegate::Delegate;
 use crate::discovery::Discovery;
+use crate::health::HealthIndicators;
 use crate::lifecycle::Hooks;
 use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
@@ -38,6 +39,7 @@ pub struct ServerState {
     pub openapi: Arc<OpenApi>,
     pub hooks: Hooks,
     pub metrics: Metrics,
+    pub(crate) indicators: HealthIndicators,
     pub version: Version,
 }
 

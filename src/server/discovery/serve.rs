@@ -13,7 +13,7 @@ use keelson_machinery::{json, protobuf, yaml};
 use serde_json::Value;
 
 use super::aggregated::{self, Aggregated};
-use super::{Catalog, IssuerDocuments, Served, ServedVersion, documents, resource_list};
+use super::{Catalog, IssuerDocuments, Served, ServedKind, ServedVersion, documents, resource_list};
 use crate::document::{Document, conditions, empty, with_body};
 use crate::negotiate::accept::{self, Clause};
 use crate::negotiate::{Format, Offer, negotiate, route};
@@ -103,7 +103,8 @@ impl Discovery {
     }
 
     /// The answer to a request; `None` where the path is not discovery's or names a group or version that is not
-    /// served. The answers are 200, 304 (aggregated only), 405 and 406. `/apis` and `/apis/<group>` take any method.
+    /// served. The answers are 200, 304 (aggregated only), 405 and 406. `/apis`, `/apis/<group>` and
+    /// versions of custom resources take any method.
     pub fn answer(&self, ask: Ask<'_>) -> Option<Answer> {
         let path = ask.path.strip_prefix('/')?;
         let parts: Vec<&str> = path.strip_suffix('/').unwrap_or(path).split('/').collect();
@@ -190,7 +191,10 @@ impl Aggregated {
 }
 
 fn resources(ask: Ask<'_>, group: &str, version: &ServedVersion) -> Answer {
-    ask.routed_to(route::OBJECTS)?;
+    // Versions of custom resources have no router, and take any method.
+    if version.kinds.is_empty() || !version.kinds.iter().all(ServedKind::is_custom) {
+        ask.routed_to(route::OBJECTS)?;
+    }
     let value = documents::api_resource_list(group, version);
     plain(ask, &value, || Ok(resource_list::encode(&value)))
 }

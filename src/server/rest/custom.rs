@@ -87,6 +87,11 @@ pub(super) fn other_kind(endpoint: &Endpoint, name: &str, kind: &str) -> StatusE
     StatusError::invalid(&endpoint.kind.group, kind, name, &fault.into())
 }
 
+/// 500 for an object that a patch took the version from.
+pub(super) fn no_version() -> StatusError {
+    StatusError::internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+}
+
 /// 422 for an object that says that it is of another version, and perhaps of another kind.
 pub(super) fn other_type(endpoint: &Endpoint, name: &str, kind: &str, api_version: &str) -> StatusError {
     let wanted = &endpoint.kind;

@@ -140,6 +140,9 @@ impl Patching<'_> {
         request.written_empty.replace(written_empty);
         request.warnings.borrow_mut().extend(problems);
         check_name(request, endpoint, &mut *object)?;
+        if other_type.as_ref().is_some_and(|named| named.api_version.is_empty()) {
+            return Err(custom::no_version());
+        }
         // A status is written into the object that is there.
         if let Some(named) = other_type.filter(|_| request.info.subresource.is_empty()) {
             let name = &object.meta().name;
@@ -293,6 +296,11 @@ fn decoded(registry: &Registry, endpoint: &Endpoint, text: &[u8]) -> Result<(Pat
 fn decoded_custom(endpoint: &Endpoint, text: &[u8], named: TypeMeta) -> Result<(Patched, Vec<String>), DocumentFault> {
     if named.kind.is_empty() {
         return Err(DocumentFault::NoKind(json::lossy_text(text).to_string()));
+    }
+    if let Some(api_version) = Some(&named.api_version).filter(|named| named.matches('/').count() > 1) {
+        return Err(DocumentFault::Type(format!(
+            "unexpected GroupVersion string: {api_version}"
+        )));
     }
     let kind = endpoint.kind.clone();
     let mut object = kind.new_object();

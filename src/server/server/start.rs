@@ -125,6 +125,7 @@ impl Parts {
             started: Instant::now(),
             requests: self.requests.clone(),
             metrics: self.metrics(in_flight.clone()),
+            indicators: Default::default(),
             in_flight,
             flow_control: self.flow_control.clone(),
             delegates,
