@@ -12,6 +12,8 @@ use crate::text::{sortable, spaced};
 const MOST: usize = 40;
 /// Characters of a value that are shown.
 const SHOWN: usize = 240;
+/// Characters that are shown before the first difference of long values.
+const CONTEXT: usize = 60;
 
 /// One place where two values differ.
 #[derive(Debug, PartialEq, Clone)]
@@ -33,19 +35,36 @@ impl Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (wanted, got) = (shown(self.wanted.as_ref()), shown(self.got.as_ref()));
+        let (wanted, got) = (text(self.wanted.as_ref()), text(self.got.as_ref()));
+        let from = begin(&wanted, &got);
+        let (wanted, got) = (shown(&wanted, from), shown(&got, from));
         write!(f, "{}: want {wanted}, got {got}", self.path)
     }
 }
 
-fn shown(value: Option<&Value>) -> String {
-    let text = match value {
+fn text(value: Option<&Value>) -> String {
+    match value {
         None => "(absent)".to_owned(),
         Some(value) => spaced(value),
-    };
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+    }
+}
+
+/// The character from which two texts are shown: the first, unless they differ only behind what fits.
+fn begin(wanted: &str, got: &str) -> usize {
+    let same = wanted.chars().zip(got.chars()).take_while(|(one, other)| one == other);
+    match same.count() {
+        same if same + CONTEXT < SHOWN => 0,
+        same => same - CONTEXT,
+    }
+}
+
+fn shown(text: &str, from: usize) -> String {
+    let at = |character| text.char_indices().nth(character).map(|(place, _)| place);
+    let rest = at(from).map_or("", |place| &text[place..]);
+    let before = if from > 0 { "…" } else { "" };
+    match rest.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{before}{}…", &rest[..end]),
+        None => format!("{before}{rest}"),
     }
 }
 
@@ -127,6 +146,20 @@ mod tests {
     fn paths(wanted: Value, got: Value) -> Vec<String> {
         let found = differences(&wanted, &got);
         found.into_iter().map(|difference| difference.path).collect()
+    }
+
+    #[test]
+    fn long_values_are_shown_from_where_they_differ() {
+        let long = "a".repeat(1_000);
+        let found = differences(&json!(format!("{long}b")), &json!(format!("{long}c")));
+        let context = "a".repeat(CONTEXT - 1);
+        assert!(
+            found[0]
+                .to_string()
+                .contains(&format!("…a{context}b\", got …a{context}c\"")),
+            "{}",
+            found[0]
+        );
     }
 
     #[test]
