@@ -13,7 +13,7 @@ use keelson_access::authz::rbac::Rbac;
 use keelson_access::authz::{Authorization, Authorizer, PrivilegedGroup};
 use keelson_access::user::{GROUP_MASTERS, User};
 use keelson_machinery::scheme::Scheme;
-use keelson_net::client::{Call, Client, ClientSettings, ClientTls};
+use keelson_net::client::{Call, Client, ClientSettings, ClientTls, Fault};
 use keelson_net::listener::ListenerConfig;
 use keelson_server::discovery::RuntimeConfig;
 use keelson_server::lifecycle::HookState;
@@ -22,6 +22,10 @@ use keelson_server::version::Version;
 use keelson_storage::HistoryLimits;
 use keelson_storage::memory::MemoryStore;
 use serde_json::Value;
+
+/// How long an answer may take: kube-apiserver reads its schemas for the first apply of a group, which takes long on a
+/// machine with much else to do.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 static SCHEMES: [&Scheme; 1] = [&SCHEME];
 
@@ -65,7 +69,9 @@ impl Ask {
 pub type Told = (u16, Value);
 
 /// A whole answer.
+#[derive(Default)]
 pub struct Exchange {
+    /// 0 where there is none: kube-apiserver closes the connection when a request makes it panic.
     pub status: u16,
     /// The body as JSON; `null` where it is none.
     pub body: Value,
@@ -156,6 +162,7 @@ impl Server {
         let name = HeaderName::from_static;
         let url = format!("{}{}", self.base, ask.path);
         let mut call = Call::sending(ask.method.clone(), url, ask.content_type, ask.body.clone())
+            .timeout(PATIENCE)
             .header(http::header::ACCEPT, HeaderValue::from_static("application/json, */*"))
             .header(http::header::AUTHORIZATION, self.token.clone());
         if let Some(user) = &ask.user {
@@ -166,7 +173,11 @@ impl Server {
                 .header(http::header::CONNECTION, HeaderValue::from_static("Upgrade"))
                 .header(http::header::UPGRADE, HeaderValue::from_static("SPDY/3.1"));
         }
-        let answer = self.client.call(&call).await.unwrap();
+        let answer = match self.client.call(&call).await {
+            Ok(answer) => answer,
+            Err(error) if matches!(error.fault, Fault::Closed) => return Exchange::default(),
+            Err(error) => panic!("{error}"),
+        };
         let warnings = answer.headers.get_all(http::header::WARNING).iter();
         Exchange {
             status: answer.status,

@@ -50,10 +50,7 @@ fn class_name<'a>(attributes: &'a Attributes<'_>) -> Option<&'a str> {
 }
 
 async fn class(attributes: &Attributes<'_>, name: &str) -> Result<Class, StatusError> {
-    if name.is_empty() {
-        // Go's client does not ask for it.
-        return Err(StatusError::unknown("resource name may not be empty"));
-    }
+    lookup::askable(name)?;
     let found = lookup::find(attributes, CLASSES, "", name).await?;
     found.ok_or_else(|| attributes.forbidden(format!("pod rejected: RuntimeClass {} not found", quote(name))))
 }

@@ -127,7 +127,10 @@ async fn validate(attributes: &Attributes<'_>, pod: &Pod) -> Result<(), StatusEr
 
 async fn account(attributes: &Attributes<'_>, name: &str) -> Result<Account, StatusError> {
     let namespace = attributes.namespace();
-    let found = lookup::find(attributes, ACCOUNTS, namespace, name).await;
+    let found = match lookup::askable(name) {
+        Ok(()) => lookup::find(attributes, ACCOUNTS, namespace, name).await,
+        Err(error) => Err(error),
+    };
     let found = found.and_then(|found| found.ok_or_else(|| StatusError::not_found("", "serviceaccount", name)));
     found.map_err(|error| {
         let why = format!("error looking up service account {namespace}/{name}: {}", error.message);

@@ -25,6 +25,9 @@ pub const MUTATING: &str = "mutatingadmissionpolicies";
 
 const CHECKS: MetadataChecks = metadata::any_finalizer(RepeatedChecks::WHOLE);
 
+/// kube-apiserver looks at what a policy does by itself before it looks at its rules.
+const ORDER: [&str; 2] = ["failurePolicy", "matchPolicy"];
+
 /// Registers the rules of policies and their bindings.
 pub fn register(code: &mut KindCode) {
     code.kind::<ValidatingAdmissionPolicy>()
@@ -117,6 +120,10 @@ fn is_main<O>(write: &Confirming<'_, O>, faulty: bool) -> bool {
 impl Strategy for ValidatingPolicy {
     type Object = ValidatingAdmissionPolicy;
 
+    fn order_of_fields(&self) -> &'static [&'static str] {
+        &ORDER
+    }
+
     fn warnings(&self, new: &ValidatingAdmissionPolicy, _old: Option<&ValidatingAdmissionPolicy>) -> Vec<String> {
         rules::reserved_name(&new.metadata)
     }
@@ -187,6 +194,10 @@ impl Strategy for ValidatingPolicy {
 impl Strategy for MutatingPolicy {
     type Object = MutatingAdmissionPolicy;
 
+    fn order_of_fields(&self) -> &'static [&'static str] {
+        &ORDER
+    }
+
     fn warnings(&self, new: &MutatingAdmissionPolicy, _old: Option<&MutatingAdmissionPolicy>) -> Vec<String> {
         rules::reserved_name(&new.metadata)
     }
@@ -219,6 +230,10 @@ impl Strategy for MutatingPolicy {
 
 impl Strategy for ValidatingBinding {
     type Object = ValidatingAdmissionPolicyBinding;
+
+    fn order_of_fields(&self) -> &'static [&'static str] {
+        &ORDER
+    }
 
     fn warnings(
         &self,
@@ -272,6 +287,10 @@ impl Strategy for ValidatingBinding {
 
 impl Strategy for MutatingBinding {
     type Object = MutatingAdmissionPolicyBinding;
+
+    fn order_of_fields(&self) -> &'static [&'static str] {
+        &ORDER
+    }
 
     fn warnings(
         &self,

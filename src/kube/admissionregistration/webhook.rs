@@ -18,6 +18,20 @@ use crate::faults::{self, Faults, Unique};
 use crate::metadata;
 use crate::typed::same_list;
 
+/// kube-apiserver looks at what is called last.
+const ORDER: [&str; 11] = [
+    "name",
+    "rules",
+    "failurePolicy",
+    "matchPolicy",
+    "sideEffects",
+    "timeoutSeconds",
+    "namespaceSelector",
+    "objectSelector",
+    "reinvocationPolicy",
+    "clientConfig",
+    "matchConditions",
+];
 const CHECKS: MetadataChecks = metadata::any_finalizer(RepeatedChecks::WHOLE);
 const ONE_ADDRESS: &str = "exactly one of url or service is required";
 /// Versions of reviews that webhooks are asked with.
@@ -46,6 +60,10 @@ struct Validating;
 impl Strategy for Mutating {
     type Object = MutatingWebhookConfiguration;
 
+    fn order_of_fields(&self) -> &'static [&'static str] {
+        &ORDER
+    }
+
     fn warnings(&self, new: &MutatingWebhookConfiguration, _old: Option<&MutatingWebhookConfiguration>) -> Vec<String> {
         rules::reserved_name(&new.metadata)
     }
@@ -66,6 +84,10 @@ impl Strategy for Mutating {
 
 impl Strategy for Validating {
     type Object = ValidatingWebhookConfiguration;
+
+    fn order_of_fields(&self) -> &'static [&'static str] {
+        &ORDER
+    }
 
     fn warnings(
         &self,

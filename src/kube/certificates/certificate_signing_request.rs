@@ -17,7 +17,7 @@ use crate::metadata;
 
 const CHECKS: MetadataChecks = MetadataChecks {
     status: RepeatedChecks::BOTH,
-    ..metadata::USUAL
+    ..metadata::WHOLE_FIRST
 };
 
 /// Registers the rules of requests for certificates.

@@ -127,7 +127,10 @@ impl Strategy for PodStrategy {
                 errors.extend(annotations::validate_change(new, old));
                 errors.extend(ephemeral::validate(new, old));
             }
-            "resize" => errors.extend(resize::validate(new, old)),
+            "resize" => {
+                let faulty = !errors.is_empty();
+                errors.extend(resize::validate(new, old, faulty));
+            }
             _ => return self.validate_update(context, new, old),
         }
         errors

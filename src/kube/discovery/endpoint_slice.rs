@@ -39,6 +39,10 @@ struct EndpointSliceStrategy;
 impl Strategy for EndpointSliceStrategy {
     type Object = EndpointSlice;
 
+    fn order_of_fields(&self) -> &'static [&'static str] {
+        &["metadata", "addressType", "ports"]
+    }
+
     fn warnings(&self, new: &EndpointSlice, old: Option<&EndpointSlice>) -> Vec<String> {
         let mut found = Vec::new();
         if old.is_none() && new.address_type == "FQDN" {

@@ -111,12 +111,20 @@ fn port(f: &mut Faults<'_>, port: &NetworkPolicyPort) {
     if let Some(protocol) = port.protocol.as_deref() {
         f.at("protocol").one_of(protocol, &["TCP", "UDP", "SCTP"]);
     }
-    if let Some(first) = &port.port {
+    // kube-apiserver looks at the port itself before the other end, but for a name.
+    if let Some(first @ IntOrString::Int(_)) = &port.port {
         f.at("port").port_or_name(first);
     }
-    let Some(last) = port.end_port else { return };
-    let mut f = f.at("endPort");
-    match &port.port {
+    if let Some(last) = port.end_port {
+        end_port(&mut f.at("endPort"), last, port.port.as_ref());
+    }
+    if let Some(first @ IntOrString::String(_)) = &port.port {
+        f.at("port").port_or_name(first);
+    }
+}
+
+fn end_port(f: &mut Faults<'_>, last: i32, first: Option<&IntOrString>) {
+    match first {
         Some(IntOrString::Int(first)) => {
             if last < *first {
                 f.invalid(*first, "must be greater than or equal to `port`");

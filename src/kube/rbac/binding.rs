@@ -9,16 +9,18 @@ use keelson_registry::{Answer, Context, KindCode, Strategy};
 
 use super::reader::to_role_ref;
 use super::{is_only_collected, is_trusted, may, roles, validate};
-use crate::cells;
+use crate::{cells, metadata};
 
 /// Registers the rules of bindings.
 pub fn register(code: &mut KindCode) {
     code.kind::<RoleBinding>()
         .strategy(RoleBindingStrategy)
+        .metadata_checks(metadata::WHOLE_FIRST)
         .defaults(defaults)
         .cells(cells::access::ROLE_BINDING);
     code.kind::<ClusterRoleBinding>()
         .strategy(ClusterRoleBindingStrategy)
+        .metadata_checks(metadata::WHOLE_FIRST)
         .defaults(cluster_defaults)
         .cells(cells::access::CLUSTER_ROLE_BINDING);
 }

@@ -9,11 +9,16 @@ use keelson_registry::{Answer, Context, KindCode, Strategy};
 
 use super::reader::to_rules;
 use super::{is_only_collected, is_trusted, may, roles, validate};
+use crate::metadata;
 
 /// Registers the rules of roles.
 pub fn register(code: &mut KindCode) {
-    code.kind::<Role>().strategy(RoleStrategy);
-    code.kind::<ClusterRole>().strategy(ClusterRoleStrategy);
+    code.kind::<Role>()
+        .strategy(RoleStrategy)
+        .metadata_checks(metadata::WHOLE_FIRST);
+    code.kind::<ClusterRole>()
+        .strategy(ClusterRoleStrategy)
+        .metadata_checks(metadata::WHOLE_FIRST);
 }
 
 /// The rules of roles in namespaces.

@@ -21,6 +21,7 @@ use crate::{faults, metadata};
 pub fn register(code: &mut KindCode) {
     code.kind::<ResourceClaim>()
         .strategy(ClaimStrategy)
+        .metadata_checks(metadata::WHOLE_FIRST)
         .defaults(claim::v1::claim)
         .kept([Kept::at("spec")])
         .cells(cells::resource::RESOURCE_CLAIM);

@@ -8,11 +8,14 @@ use super::devices::bounded;
 use super::requests::{MOST, configuration, selectors};
 use crate::core::resource_name::is_extended;
 use crate::faults::{self, Faults};
+use crate::metadata;
 use crate::typed::same_list;
 
 /// Registers the rules of classes.
 pub fn register(code: &mut KindCode) {
-    code.kind::<DeviceClass>().strategy(DeviceClassStrategy);
+    code.kind::<DeviceClass>()
+        .strategy(DeviceClassStrategy)
+        .metadata_checks(metadata::WHOLE_FIRST);
 }
 
 /// The rules of classes.

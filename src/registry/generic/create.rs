@@ -167,7 +167,8 @@ impl Resource {
             Some(work) => aside(work).await,
             None => self.strategy.validate(context, object),
         };
-        errors.extend(error_order::merged(object.desc(), declared, coded));
+        let order = self.strategy.order_of_fields();
+        errors.extend(error_order::merged(object.desc(), order, declared, coded));
         // What every kind checks is told where the kind's own rules find nothing, and finds more than some of these.
         if errors.is_empty() && (!self.metadata_checks.create || self.hub.names == NameRule::LongName) {
             errors = metadata(NameRule::PathSegment);

@@ -13,7 +13,10 @@ type Step = Option<usize>;
 const MANY: usize = 1 << 16;
 
 /// What the definition of a message found, put into its places among what code found.
-pub(super) fn merged(desc: &MessageDesc, declared: ErrorList, coded: ErrorList) -> ErrorList {
+///
+/// `order`: names of fields that kube-apiserver looks at first, in this order; the others follow in that of the
+/// definition.
+pub(super) fn merged(desc: &MessageDesc, order: &[&str], declared: ErrorList, coded: ErrorList) -> ErrorList {
     if declared.is_empty() {
         return coded;
     }
@@ -26,10 +29,12 @@ pub(super) fn merged(desc: &MessageDesc, declared: ErrorList, coded: ErrorList) 
     // What changed and may not is told last.
     let path = |error: &FieldError| match error.detail == IMMUTABLE {
         true => Vec::new(),
-        false => steps(desc, &error.field),
+        false => steps(desc, order, &error.field),
     };
     let paths: Vec<Vec<Step>> = coded.iter().map(path).collect();
-    let places = declared.iter().map(|error| place(&steps(desc, &error.field), &paths));
+    let places = declared
+        .iter()
+        .map(|error| place(&steps(desc, order, &error.field), &paths));
     let mut declared: Vec<_> = places.collect::<Vec<_>>().into_iter().zip(declared).collect();
     declared.sort_by_key(|(place, _)| *place);
     let mut declared = declared.into_iter().peekable();
@@ -65,13 +70,14 @@ fn place(path: &[Step], others: &[Vec<Step>]) -> usize {
 }
 
 /// The steps of a path as errors show it: `spec.containers[0].name`.
-fn steps(desc: &MessageDesc, path: &str) -> Vec<Step> {
+fn steps(desc: &MessageDesc, order: &[&str], path: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut at = Some(desc);
     for part in path.split('.') {
         let (name, keys) = part.split_once('[').unwrap_or((part, ""));
         let found = at.and_then(|desc| field(desc, name));
-        steps.push(found.map(|(place, _)| place));
+        let early = order.iter().position(|early| *early == name);
+        steps.push(found.map(|(place, _)| early.unwrap_or(order.len() + place)));
         for key in keys.split('[').filter(|key| !key.is_empty()) {
             steps.push(key.trim_end_matches(']').parse().ok());
         }

@@ -268,6 +268,12 @@ pub trait Strategy: Send + Sync + 'static {
         None
     }
 
+    /// Names of fields, in whichever message, that kube-apiserver looks at first, in this order: what the definition
+    /// finds wrong with them is told so. The others follow in the order of the definition.
+    fn order_of_fields(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// As [`Strategy::validate`], of a changed object.
     fn validate_update(&self, _context: &Context, _new: &Self::Object, _old: &Self::Object) -> ErrorList {
         ErrorList::default()

@@ -230,6 +230,10 @@ impl<S: Strategy<Object: Sized>> Strategy for Typed<S> {
         self.0.defaults_metadata()
     }
 
+    fn order_of_fields(&self) -> &'static [&'static str] {
+        self.0.order_of_fields()
+    }
+
     fn fill_bookmark(&self, object: &mut dyn Object) {
         if let Some(object) = changeable(object) {
             self.0.fill_bookmark(object);

@@ -81,7 +81,8 @@ impl Resource {
         if !object.meta().uid.is_empty() {
             let uid = &object.meta().uid;
             let detail = if request.uid_is_precondition {
-                precondition_text(&self.key(&context.namespace, name)?, uid, "")
+                let key = self.key(&context.namespace, name)?;
+                precondition_text(self.told_key(context, &key), uid, "")
             } else {
                 format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found")
             };
@@ -128,7 +129,7 @@ impl Resource {
         {
             answer.await?;
         }
-        self.check_preconditions(target.name, request, (&*new, &*old), entry)?;
+        self.check_preconditions(target, request, (&*new, &*old), entry)?;
         self.confirm_namespace(context, &*new)?;
         // An update that names no version is one of the newest.
         new.meta_mut().resource_version = entry.mod_revision.to_string();
@@ -199,24 +200,28 @@ impl Resource {
     /// The resource version and uid that the client named must be those of the stored object.
     fn check_preconditions(
         &self,
-        name: &str,
+        target: &Target<'_>,
         request: &UpdateRequest<'_>,
         (new, old): (&dyn Object, &dyn Object),
         entry: &Entry,
     ) -> Result<(), StatusError> {
         let (wanted, uid) = (&new.meta().resource_version, &new.meta().uid);
         if request.uid_is_precondition && !uid.is_empty() && *uid != old.meta().uid {
-            let detail = precondition_text(&entry.key, uid, &old.meta().uid);
-            return Err(StatusError::conflict(&self.group, &self.plural, name, &detail));
+            let key = self.told_key(target.context, &entry.key);
+            let detail = precondition_text(key, uid, &old.meta().uid);
+            return Err(StatusError::conflict(&self.group, &self.plural, target.name, &detail));
         }
         match parse_revision(wanted).map_err(StatusError::unknown)? {
-            Some(revision) if revision != entry.mod_revision => {
-                Err(StatusError::conflict(&self.group, &self.plural, name, OBJECT_MODIFIED))
-            }
+            Some(revision) if revision != entry.mod_revision => Err(StatusError::conflict(
+                &self.group,
+                &self.plural,
+                target.name,
+                OBJECT_MODIFIED,
+            )),
             None if self.hub.conditional_update => {
                 let path = Path::new("metadata").child("resourceVersion");
                 let errors = FieldError::invalid(&path, 0, "must be specified for an update").into();
-                Err(StatusError::invalid(&self.group, &self.plural, name, &errors))
+                Err(StatusError::invalid(&self.group, &self.plural, target.name, &errors))
             }
             _ => Ok(()),
         }
@@ -312,7 +317,8 @@ impl Resource {
                 None => self.strategy.validate_update(context, new, old),
             },
         };
-        errors.extend(error_order::merged(new.desc(), declared, coded));
+        let order = self.strategy.order_of_fields();
+        errors.extend(error_order::merged(new.desc(), order, declared, coded));
         errors.extend(immutable_fields::faults(&self.kept, new, old));
         let write = Confirming {
             part,

@@ -336,6 +336,17 @@ impl Resource {
             && self.strategy.may_vanish(object)
     }
 
+    /// The key of an object as failed preconditions tell it: of a dry run, which does not ask the store, without the
+    /// prefix of all keys.
+    pub fn told_key<'k>(&self, context: &Context, key: &'k str) -> &'k str {
+        let (slashes, path) = ("//".len(), self.storage.storage_path.len());
+        let prefix = self.key_prefix.len() - path - slashes;
+        match context.dry_run {
+            true => key.get(prefix..).unwrap_or(key),
+            false => key,
+        }
+    }
+
     pub(crate) fn has_status(&self) -> bool {
         self.hub.subresources.iter().any(|s| s.name == "status")
     }

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::super::server::Exchange;
 
 /// Kinds whose status a controller writes that not both servers have beside them.
-const OF_CONTROLLERS: [&str; 1] = ["APIService"];
+const OF_CONTROLLERS: [&str; 2] = ["APIService", "ValidatingAdmissionPolicy"];
 /// Causes that kube-apiserver tells in the order of a map, which is another one each time.
 const OF_A_MAP: [&str; 1] = ["must populate the given metric source only"];
 
@@ -15,10 +15,24 @@ const OF_A_MAP: [&str; 1] = ["must populate the given metric source only"];
 pub struct Answer {
     /// What is compared and recorded.
     pub row: String,
+    /// The same with causes in the order of their texts.
+    pub sorted: String,
+    /// Whether the order of the causes is chance.
+    in_any_order: bool,
     /// The object that came of it.
     pub object: Option<Value>,
-    /// Whether it tells several causes, whose order may be chance.
-    pub has_causes: bool,
+}
+
+/// Behind what is recorded of an answer whose causes stand in an order of chance.
+const IN_ANY_ORDER: &str = "in any order";
+
+/// Finds out whose causes stand in an order of chance: kube-apiserver goes over a map there, and was seen to tell the
+/// same causes in several orders.
+pub fn find_orders_of_chance(answers: &mut [Answer]) {
+    for at in 0..answers.len() {
+        let is_other = |other: &Answer| other.sorted == answers[at].sorted && other.row != answers[at].row;
+        answers[at].in_any_order |= answers.iter().any(is_other);
+    }
 }
 
 impl Answer {
@@ -33,11 +47,9 @@ impl Answer {
             let sum = Sha256::digest(object.to_string());
             let sum: String = sum.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
             let row = json!([exchange.status, sum, warnings]).to_string();
-            let object = Some(object);
             return Answer {
-                row,
-                object,
-                has_causes: false,
+                object: Some(object),
+                ..Answer::recorded(&row)
             };
         }
         let told = &exchange.body;
@@ -54,20 +66,37 @@ impl Answer {
             }
             None => json!(text(&told["message"])),
         };
-        let row = json!([exchange.status, told["reason"], said, warnings]).to_string();
-        Answer {
-            has_causes: causes.is_some_and(|causes| causes.len() > 1),
-            ..Answer::recorded(&row)
-        }
+        Answer::recorded(&json!([exchange.status, told["reason"], said, warnings]).to_string())
     }
 
     /// One of which the row alone is known.
     pub fn recorded(row: &str) -> Answer {
-        Answer {
-            row: row.to_owned(),
-            object: None,
-            has_causes: false,
+        let mut parts: Vec<Value> = serde_json::from_str(row).unwrap();
+        let in_any_order = parts.pop_if(|last| last == IN_ANY_ORDER).is_some();
+        let row = Value::from(parts.clone()).to_string();
+        for part in &mut parts {
+            if let Value::Array(causes) = part {
+                causes.sort_by_key(ToString::to_string);
+            }
         }
+        Answer {
+            row,
+            sorted: Value::from(parts).to_string(),
+            in_any_order,
+            object: None,
+        }
+    }
+
+    /// What is recorded of it.
+    pub fn as_recorded(&self) -> String {
+        let mut parts: Vec<Value> = serde_json::from_str(&self.row).unwrap();
+        parts.extend(self.in_any_order.then(|| json!(IN_ANY_ORDER)));
+        Value::from(parts).to_string()
+    }
+
+    /// Whether another server says the same.
+    pub fn is_met_by(&self, own: &Answer) -> bool {
+        self.row == own.row || (self.in_any_order && self.sorted == own.sorted)
     }
 
     /// What is different, a line each.
@@ -133,6 +162,8 @@ fn without_chance(value: &Value, key: &str) -> Value {
             let mut kept: Vec<_> = kept
                 .map(|(name, value)| match (name.as_str(), &generated) {
                     ("name", Some(shown)) => (name.clone(), json!(shown)),
+                    // Namespaces are labelled with their name.
+                    ("labels", Some(shown)) => (name.clone(), replaced(value, &map["name"], shown)),
                     _ => (name.clone(), without_chance(value, name)),
                 })
                 .collect();
@@ -146,6 +177,16 @@ fn without_chance(value: &Value, key: &str) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// Labels, of which those with a value are shown with another.
+fn replaced(labels: &Value, value: &Value, shown: &str) -> Value {
+    let labels = labels.as_object().into_iter().flatten();
+    let shown = labels.map(|(name, own)| {
+        let own = if own == value { json!(shown) } else { own.clone() };
+        (name.clone(), own)
+    });
+    Value::Object(shown.collect())
 }
 
 /// The name of an object without what the server has put behind its prefix.
@@ -162,10 +203,16 @@ fn words(text: &str) -> String {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let is_start = !words.ends_with(|c: char| c.is_ascii_alphanumeric());
-        let made_up = [uid(rest), time(rest), address(rest), token_volume(rest)]
-            .into_iter()
-            .flatten()
-            .next();
+        let made_up = [
+            uid(rest),
+            time(rest),
+            address(rest),
+            token_volume(rest),
+            node_port(&words, rest),
+        ]
+        .into_iter()
+        .flatten()
+        .next();
         match made_up.filter(|_| is_start) {
             Some((length, word)) => {
                 words += word;
@@ -212,6 +259,12 @@ fn address(text: &str) -> Option<(usize, &'static str)> {
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     let is_whole = !rest[digits..].starts_with(['.', '/']);
     (digits > 0 && is_whole).then_some((7 + digits, "ADDRESS"))
+}
+
+/// A port that was allocated, behind its protocol: `{TCP 30624}`.
+fn node_port(before: &str, text: &str) -> Option<(usize, &'static str)> {
+    let is_allocated = fits(text, "3dddd") && text.get(5..6) == Some("}");
+    (is_allocated && before.ends_with("P ")).then_some((5, "PORT"))
 }
 
 /// The volume of a token is called by chance.

@@ -128,7 +128,7 @@ pub fn of_object(model: &Model, object: &Value, part: Part, first: bool, draw: &
         draw,
         all: Vec::new(),
     };
-    walk.message(&model.kind.message, object, 0);
+    walk.message(model.message, object, 0);
     let mut all = walk.all;
     let single = all.len();
     for _ in 0..DOUBLES.min(single / 4) {
@@ -227,7 +227,10 @@ impl Walk<'_> {
         }
         self.path.push(Step::Key(name.to_owned()));
         let at = path_name(&self.path);
-        if !self.model.leave.iter().any(|left| at.starts_with(left.as_str())) {
+        let is_left = self.model.leave.iter().any(|left| at.starts_with(left.as_str()));
+        let is_along = |only: &String| at.starts_with(only.as_str()) || only.starts_with(&format!("{at}."));
+        let is_meant = self.model.only.is_empty() || self.model.only.iter().any(is_along);
+        if !is_left && is_meant {
             if !value.is_null() {
                 self.push("gone".to_owned(), None);
             }

@@ -7,7 +7,8 @@ use crate::core::pod_spec::MIRROR;
 use crate::core::pod_spec::annotations::{PROFILE, check};
 use crate::faults;
 
-/// Why a mirror can't be changed through a subresource: its file is what says how it is.
+/// Why a pod can't be changed through a subresource: the file of a mirror is what says how it is, and no pod of Windows
+/// is resized.
 pub fn unfit_for(subresource: &str, pod: &Pod) -> Option<FieldError> {
     let text = match subresource {
         "ephemeralcontainers" => "static pods do not support ephemeral containers",
@@ -15,7 +16,13 @@ pub fn unfit_for(subresource: &str, pod: &Pod) -> Option<FieldError> {
         _ => return None,
     };
     let is_mirror = pod.metadata.annotations.contains_key(MIRROR);
-    is_mirror.then(|| FieldError::forbidden(&Path::new("[]"), text))
+    let is_of_windows = pod.spec.os.as_ref().is_some_and(|os| os.name == "windows");
+    let text = match (is_mirror, subresource) {
+        (true, _) => text,
+        (false, "resize") if is_of_windows => "windows pods cannot be resized",
+        (false, _) => return None,
+    };
+    Some(FieldError::forbidden(&Path::new("[]"), text))
 }
 
 /// Faults of a change, through whatever path.

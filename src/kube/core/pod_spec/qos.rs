@@ -9,10 +9,9 @@ use keelson_machinery::quantity::Quantity;
 const RESOURCES: [&str; 2] = ["cpu", "memory"];
 
 /// `Guaranteed` if every container has what it may use, `BestEffort` if none asks for anything, else `Burstable`.
-/// Resources of the whole pod stand above those of its containers.
+/// Resources of the whole pod stand in the place of those of its containers, even if they name none.
 pub fn class(spec: &PodSpec) -> &'static str {
-    let whole = spec.resources.as_deref().filter(|r| asks(r));
-    let all: Vec<&ResourceRequirements> = match whole {
+    let all: Vec<&ResourceRequirements> = match spec.resources.as_deref() {
         Some(resources) => vec![resources],
         None => spec
             .containers
@@ -75,5 +74,9 @@ mod tests {
         }
         let spec: PodSpec = read(&format!(r#"{{"containers":[{{"name":"c"}}],"resources":{both}}}"#));
         assert_eq!(class(&spec), "Guaranteed");
+        let spec: PodSpec = read(&format!(
+            r#"{{"containers":[{{"name":"c","resources":{both}}}],"resources":{{}}}}"#
+        ));
+        assert_eq!(class(&spec), "BestEffort");
     }
 }

@@ -51,13 +51,14 @@ async fn bind(call: &Call<'_>, binding: &Binding) -> Result<(), StatusError> {
     let name = binding.metadata.name.as_str();
     let target = call.nested(&pods, "binding", name, &call.context);
     let key = pods.key(&call.context.namespace, name)?;
+    let key = pods.told_key(&call.context, &key);
     let mut updater = |current: Option<&dyn Object>| {
         let mut object = current.ok_or_else(|| pods.not_found(name))?.clone_object();
         let wanted = &binding.metadata;
-        precondition_failed(&key, "UID", &wanted.uid, &object.meta().uid)
+        precondition_failed(key, "UID", &wanted.uid, &object.meta().uid)
             .or_else(|| {
                 let found = &object.meta().resource_version;
-                precondition_failed(&key, "ResourceVersion", &wanted.resource_version, found)
+                precondition_failed(key, "ResourceVersion", &wanted.resource_version, found)
             })
             .map_or(Ok(()), |text| Err(StatusError::conflict("", "pods", name, text)))?;
         if let Some(pod) = typed_mut::<Pod>(&mut *object) {
