@@ -340,7 +340,7 @@ impl Resource {
     /// prefix of all keys.
     pub fn told_key<'k>(&self, context: &Context, key: &'k str) -> &'k str {
         let (slashes, path) = ("//".len(), self.storage.storage_path.len());
-        let prefix = self.key_prefix.len() - path - slashes;
+        let prefix = self.key_prefix.len().saturating_sub(path + slashes);
         match context.dry_run {
             true => key.get(prefix..).unwrap_or(key),
             false => key,

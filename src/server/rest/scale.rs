@@ -8,9 +8,10 @@ use keelson_machinery::jsonpath::{self, JsonPath};
 use keelson_machinery::object::{Kind, Object, api_version, not_registered};
 use keelson_machinery::patch;
 use keelson_machinery::reflect::{Reflect, Value};
-use keelson_machinery::scheme::SubresourceDesc;
+use keelson_machinery::scheme::{NameRule, SubresourceDesc};
 use keelson_machinery::selector::LabelSelector;
 use keelson_machinery::status::StatusError;
+use keelson_machinery::validation::meta;
 use keelson_registry::admission::Options;
 use keelson_registry::apply::unfit as unfit_document;
 use keelson_registry::managed::Tracking;
@@ -344,19 +345,31 @@ fn first<'a>(message: &'a dyn Reflect, path: &str) -> Option<Value<'a>> {
     JsonPath::parse(path).ok()?.first(message)
 }
 
-pub(super) fn check(scale: &SubresourceDesc, new: &dyn Reflect) -> Result<(), StatusError> {
-    let replicas = number_at(new, ".spec.replicas");
-    if replicas >= 0 {
+/// 422 for a Scale that is none: its metadata is that of an object in a namespace.
+pub(super) fn check(scale: &SubresourceDesc, new: &dyn Kind) -> Result<(), StatusError> {
+    let mut errors = ErrorList::new();
+    if let Some(metadata) = metadata_of(new) {
+        let path = Path::new("metadata");
+        errors.extend(meta::validate_object_meta(
+            metadata,
+            true,
+            NameRule::DnsSubdomain,
+            &path,
+        ));
+    }
+    let replicas = i64::from(number_at(new.as_reflect(), ".spec.replicas"));
+    if replicas < 0 {
+        let path = Path::new("spec").child("replicas");
+        errors.push(FieldError::invalid(
+            &path,
+            replicas,
+            "must be greater than or equal to 0",
+        ));
+    }
+    if errors.is_empty() {
         return Ok(());
     }
-    let mut errors = ErrorList::new();
-    let path = Path::new("spec").child("replicas");
-    errors.push(FieldError::invalid(
-        &path,
-        i64::from(replicas),
-        "must be greater than or equal to 0",
-    ));
-    let name = jsonpath::lookup_text(new, "metadata.name");
+    let name = jsonpath::lookup_text(new.as_reflect(), "metadata.name");
     Err(StatusError::invalid(&scale.group, &scale.kind, &name, &errors))
 }
 
