@@ -16,6 +16,7 @@ pub const USUAL: MetadataChecks = MetadataChecks {
     standard_finalizers: true,
     update: RepeatedChecks::BOTH,
     status: RepeatedChecks::CHANGE,
+    subresource: RepeatedChecks::BOTH,
 };
 
 /// Of an update these look at the whole before they look at what changed.
@@ -27,12 +28,14 @@ pub const WHOLE_FIRST: MetadataChecks = MetadataChecks {
 /// Of an update these look at what changed alone.
 pub const CHANGE: MetadataChecks = MetadataChecks {
     update: RepeatedChecks::CHANGE,
+    subresource: RepeatedChecks::CHANGE,
     ..USUAL
 };
 
 /// Of an update these look at the whole alone.
 pub const WHOLE: MetadataChecks = MetadataChecks {
     update: RepeatedChecks::WHOLE,
+    subresource: RepeatedChecks::WHOLE,
     ..USUAL
 };
 
@@ -44,6 +47,7 @@ pub const fn any_finalizer(again: RepeatedChecks) -> MetadataChecks {
         standard_finalizers: false,
         update: again,
         status: again,
+        subresource: again,
     }
 }
 

@@ -1,7 +1,5 @@
 //! `/healthz`, `/livez`, `/readyz`, whole and check by check.
 
-mod slis;
-
 use std::time::Duration;
 
 use actix_web::HttpResponse;
@@ -11,9 +9,9 @@ use keelson_storage::encryption::UnhealthyService;
 use keelson_storage::{Store, StoreError};
 
 use crate::lifecycle::HookState;
+use crate::metrics::HealthIndicators;
 use crate::respond;
 use crate::state::ServerState;
-pub(crate) use slis::HealthIndicators;
 
 /// One check and its outcome.
 struct Check {

@@ -2,6 +2,7 @@
 //! the scheme, so that no client can make series without end.
 
 mod requests;
+mod slis;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,7 @@ use keelson_access::flowcontrol::in_flight::InFlight;
 use keelson_base::identity::id_hash;
 use keelson_registry::cache::Budget;
 pub(crate) use requests::RequestMetrics;
+pub(crate) use slis::HealthIndicators;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct SortLabels {

@@ -25,6 +25,7 @@ pub fn register(code: &mut KindCode) {
             standard_finalizers: false,
             update: RepeatedChecks::CHANGE,
             status: RepeatedChecks::CHANGE,
+            subresource: RepeatedChecks::CHANGE,
         });
 }
 

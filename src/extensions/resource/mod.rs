@@ -124,6 +124,7 @@ fn code(strategy: Option<&Arc<CustomResource>>) -> ResourceCode {
         standard_finalizers: false,
         update: RepeatedChecks::CHANGE,
         status: RepeatedChecks::CHANGE,
+        subresource: RepeatedChecks::CHANGE,
     });
     match strategy {
         Some(strategy) => code.with_shared_strategy(strategy.clone()),

@@ -4,7 +4,7 @@ use keelson_api::core::v1::Namespace;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::validation::labels;
 use keelson_registry::write::Part;
-use keelson_registry::{Context, KindCode, Strategy};
+use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
 
 use crate::cells;
 use crate::metadata;
@@ -23,10 +23,16 @@ const TERMINATING: &str = "Terminating";
 pub fn register(code: &mut KindCode) {
     code.kind::<Namespace>()
         .strategy(NamespaceStrategy)
-        .metadata_checks(metadata::WHOLE_FIRST)
+        .metadata_checks(CHECKS)
         .defaults(defaults)
         .cells(cells::config::NAMESPACE);
 }
+
+/// Of what comes to its end by a subresource the change alone is checked again.
+const CHECKS: MetadataChecks = MetadataChecks {
+    subresource: RepeatedChecks::CHANGE,
+    ..metadata::WHOLE_FIRST
+};
 
 /// The rules of namespaces.
 struct NamespaceStrategy;

@@ -126,10 +126,12 @@ pub struct MetadataChecks {
     pub whole_first: bool,
     /// Finalizers are names with a domain, or one of the few that stand without.
     pub standard_finalizers: bool,
-    /// Of a change through the object's own path, or through a subresource other than the status.
+    /// Of a change through the object's own path.
     pub update: RepeatedChecks,
     /// Of a change of the status.
     pub status: RepeatedChecks,
+    /// Of a change through another subresource.
+    pub subresource: RepeatedChecks,
 }
 
 /// What is checked once more.
@@ -172,6 +174,7 @@ impl MetadataChecks {
         standard_finalizers: false,
         update: RepeatedChecks::NONE,
         status: RepeatedChecks::NONE,
+        subresource: RepeatedChecks::NONE,
     };
 }
 

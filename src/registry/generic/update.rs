@@ -285,7 +285,8 @@ impl Resource {
         errors.extend(changes.clone());
         let again = match part {
             Part::Status => self.metadata_checks.status,
-            _ => self.metadata_checks.update,
+            Part::Named(_) => self.metadata_checks.subresource,
+            Part::Main | Part::Internal => self.metadata_checks.update,
         };
         let finalizers = match self.metadata_checks.standard_finalizers {
             true => standard_finalizers(new.meta(), &path),

@@ -345,13 +345,14 @@ fn first<'a>(message: &'a dyn Reflect, path: &str) -> Option<Value<'a>> {
     JsonPath::parse(path).ok()?.first(message)
 }
 
-/// 422 for a Scale that is none: its metadata is that of an object in a namespace.
-pub(super) fn check(scale: &SubresourceDesc, new: &dyn Kind) -> Result<(), StatusError> {
+/// 422 for a Scale that is none: its metadata is that of an object in a namespace, which it need not name.
+pub(super) fn check(scale: &SubresourceDesc, new: &dyn Kind, namespace: &str) -> Result<(), StatusError> {
     let mut errors = ErrorList::new();
-    if let Some(metadata) = metadata_of(new) {
+    if let Some(mut metadata) = metadata_of(new).cloned() {
+        namespace.clone_into(&mut metadata.namespace);
         let path = Path::new("metadata");
         errors.extend(meta::validate_object_meta(
-            metadata,
+            &metadata,
             true,
             NameRule::DnsSubdomain,
             &path,

@@ -57,7 +57,7 @@ impl Scaling<'_> {
         check_place(self.request, endpoint, new.as_reflect())?;
         // Of a custom resource the object is validated.
         if !is_custom {
-            check(scale, &*new)?;
+            check(scale, &*new, &current.meta().namespace)?;
         }
         let mut scaled = put_back(endpoint, scale, versioned, new.as_reflect())?;
         scaled.meta_mut().managed_fields = owners.entries();

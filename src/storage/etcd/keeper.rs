@@ -206,8 +206,13 @@ impl Keeper {
             () = self.calls.witness.fallen(falls) => {}
             () = self.follow_all(&held, revision, events) => {}
         }
-        // Whoever watches has missed something and has to list again.
-        self.drop_held(StoreError::Compacted { oldest: revision });
+        // The stream ends with the store too, and may be seen to before that is heard of.
+        let is_closed = self.signals.borrow().closed;
+        self.drop_held(match is_closed {
+            true => StoreError::Closed,
+            // Whoever watches has missed something and has to list again.
+            false => StoreError::Compacted { oldest: revision },
+        });
         Ok(())
     }
 

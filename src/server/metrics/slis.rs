@@ -21,7 +21,7 @@ pub(crate) struct HealthIndicators {
 
 impl HealthIndicators {
     /// Counts a check; names are those of the server's own checks, never a client's.
-    pub(super) fn observe(&self, check: &str, endpoint: &'static str, is_well: bool) {
+    pub(crate) fn observe(&self, check: &str, endpoint: &'static str, is_well: bool) {
         let mut seen = self.lock();
         let outcomes = seen.entry((check.to_owned(), endpoint)).or_default();
         outcomes.is_well = is_well;
