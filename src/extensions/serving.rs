@@ -12,8 +12,8 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::conditions::{ESTABLISHED, INVALID_CA_BUNDLE, NAMES_ACCEPTED, TERMINATING, find, is_true};
-use crate::controllers::into_definition;
 use crate::conversion::Outside;
+use crate::definition::into_definition;
 use crate::names::Names;
 use crate::resource::{Shared, resource, verbs};
 
@@ -103,10 +103,17 @@ impl Serving {
     /// It can't be read.
     pub async fn catch_up(&self, key: &NamespacedName, lister: &Lister) -> Result<(), StatusError> {
         let mut all = self.known.lock().await;
-        if let Some(known) = all.get_mut(&key.name) {
+        let written = all.get_mut(&key.name).filter(|known| known.is_ahead);
+        let shared = written.and_then(|known| {
             known.is_ahead = false;
+            known.served.as_ref().map(|served| served.shared.clone())
+        });
+        let read = self.read(&mut all, key, lister).await;
+        // Those who wait find what is served now.
+        if let Some(shared) = shared {
+            shared.ahead.send_replace(false);
         }
-        self.read(&mut all, key, lister).await
+        read
     }
 
     /// Serves a definition as it is stored, or serves it no more. `false`: it was seen ahead of what is stored, and is
@@ -175,7 +182,7 @@ impl Serving {
         let metadata = &definition.metadata;
         let served = all.remove(&metadata.name).and_then(|known| known.served);
         let served = match is_served(definition) {
-            true => self.serve(definition, served).await,
+            true => self.serve(definition, served, is_ahead).await,
             false => {
                 self.remove(served).await;
                 None
@@ -203,7 +210,12 @@ impl Serving {
         }
     }
 
-    async fn serve(&self, definition: &CustomResourceDefinition, served: Option<Served>) -> Option<Served> {
+    async fn serve(
+        &self,
+        definition: &CustomResourceDefinition,
+        served: Option<Served>,
+        is_ahead: bool,
+    ) -> Option<Served> {
         let (metadata, spec) = (&definition.metadata, &definition.spec);
         let state = State::of(definition);
         let ending = is_true(definition, TERMINATING);
@@ -214,6 +226,7 @@ impl Serving {
             }
             _ => Arc::new(Shared::default()),
         };
+        shared.ahead.send_replace(is_ahead);
         let is_taken = |version: &str| self.registry.is_of_the_build(&spec.group, version);
         let installed = match resource(definition, &shared, &self.outside, is_taken) {
             Ok(resource) => self.registry.install(resource).await.map_err(|error| error.to_string()),

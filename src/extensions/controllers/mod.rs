@@ -18,9 +18,9 @@ use keelson_server::services::ClusterServices;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use self::status::into_definition;
 use crate::DEFINITIONS;
 use crate::conversion::{ConversionMetrics, Outside};
+use crate::definition::into_definition;
 use crate::serving::Serving;
 
 /// Who owns what controllers write.
@@ -98,5 +98,5 @@ fn convert_ahead(mut resources: UnboundedReceiver<Arc<Resource>>) {
 async fn read(context: &ControllerContext, key: &NamespacedName) -> Result<Option<CustomResourceDefinition>, Failure> {
     let lister = context.lister(&DEFINITIONS).ok_or("the server has no definitions")?;
     let found = lister.get(key).await?;
-    found.map(status::into_definition).transpose().map_err(Failure::from)
+    found.map(into_definition).transpose().map_err(Failure::from)
 }

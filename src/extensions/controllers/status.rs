@@ -2,12 +2,12 @@
 
 use keelson_api::apiextensions_k8s_io::v1::CustomResourceDefinition;
 use keelson_machinery::object::Object;
-use keelson_machinery::reflect::Reflect;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::time::Time;
 use keelson_registry::controller::ControllerContext;
 
 use crate::DEFINITIONS;
+use crate::definition::into_definition;
 
 /// Changes a definition as it was read, through its status. `None`: it has changed meanwhile or is gone, so that what
 /// was to be written is out of date; whoever follows it is told.
@@ -57,17 +57,5 @@ pub async fn write_if(
         Ok(written) => into_definition(written).map(Some),
         Err(error) if matches!(error.code, 404 | 409) => Ok(None),
         Err(error) => Err(error),
-    }
-}
-
-/// The definition that an object of the resource is.
-///
-/// # Errors
-/// It is something else.
-pub fn into_definition(object: Box<dyn Object>) -> Result<CustomResourceDefinition, StatusError> {
-    let object = object as Box<dyn Reflect>;
-    match object.into_any().downcast() {
-        Ok(definition) => Ok(*definition),
-        Err(_) => Err(StatusError::internal_error("a definition is of another type")),
     }
 }

@@ -7,6 +7,9 @@ use keelson_api::apiextensions_k8s_io::v1::{
     CustomResourceDefinition, CustomResourceDefinitionCondition, JSONSchemaProps,
 };
 use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::object::Object;
+use keelson_machinery::reflect::Reflect;
+use keelson_machinery::status::StatusError;
 use keelson_machinery::union::{OrArray, OrBool};
 use keelson_registry::{Context, KindCode, LongValidation, MetadataChecks, RepeatedChecks, Strategy};
 
@@ -27,6 +30,18 @@ pub fn register(code: &mut KindCode) {
             status: RepeatedChecks::CHANGE,
             subresource: RepeatedChecks::CHANGE,
         });
+}
+
+/// The definition that an object of the resource is.
+///
+/// # Errors
+/// It is something else.
+pub fn into_definition(object: Box<dyn Object>) -> Result<CustomResourceDefinition, StatusError> {
+    let object = object as Box<dyn Reflect>;
+    match object.into_any().downcast() {
+        Ok(definition) => Ok(*definition),
+        Err(_) => Err(StatusError::internal_error("a definition is of another type")),
+    }
 }
 
 /// The rules of definitions.

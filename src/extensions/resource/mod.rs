@@ -24,6 +24,8 @@ use keelson_registry::{
 
 use crate::conversion::{Outside, WebhookConverter};
 use crate::schemas::{self, Schema};
+use tokio::sync::watch;
+
 use openapi::VersionDefinitions;
 use strategy::CustomResource;
 
@@ -51,6 +53,8 @@ const SUBRESOURCE_VERBS: Names = Names::Static(&["get", "patch", "update"]);
 pub struct Shared {
     /// Nothing is made any more: the definition is being deleted.
     pub ending: AtomicBool,
+    /// The definition is not yet said to be established: who finds the resource before has to wait.
+    pub ahead: watch::Sender<bool>,
 }
 
 /// A version of a definition, read for serving.

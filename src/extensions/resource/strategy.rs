@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
 use keelson_api::apiextensions_k8s_io::v1::CustomResourceSubresourceScale;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::jsonpath::nested;
@@ -19,6 +21,9 @@ use crate::schemas::Schema;
 
 /// The largest number of replicas, since a Scale shows them in 32 bits.
 const MAX_REPLICAS: i64 = i32::MAX as i64;
+
+/// How long requests wait for a definition to be written.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Finalizers without a domain that Kubernetes itself has.
 const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
@@ -39,6 +44,17 @@ pub struct CustomResource {
 
 impl Strategy for CustomResource {
     type Object = dyn Object;
+
+    fn settled(&self) -> Option<LocalBoxFuture<'_, ()>> {
+        if !*self.shared.ahead.borrow() {
+            return None;
+        }
+        let mut ahead = self.shared.ahead.subscribe();
+        Some(Box::pin(async move {
+            // Who writes the definition may be at its end.
+            let _ = tokio::time::timeout(PATIENCE, ahead.wait_for(|ahead| !ahead)).await;
+        }))
+    }
 
     fn authorize<'a>(
         &'a self,

@@ -71,6 +71,12 @@ impl Server {
         self.serving.registry.resource("example.com", "widgets").is_some()
     }
 
+    /// Whether requests are served at once.
+    fn is_open(&self) -> bool {
+        let resource = self.serving.registry.resource("example.com", "widgets").unwrap();
+        resource.strategy.settled().is_none()
+    }
+
     async fn follow(&self) -> bool {
         self.serving.follow(&key(), &self.lister).await.unwrap()
     }
@@ -136,8 +142,12 @@ async fn what_is_served_ahead_of_its_write_stays() {
     server.label("b").await;
     assert!(!server.follow().await);
     assert!(server.is_served());
+    assert!(!server.is_open(), "nobody may know of it before it is written");
     server.write(&established()).await;
-    server.catch_up().await;
+    let resource = server.serving.registry.resource("example.com", "widgets").unwrap();
+    let waits = resource.strategy.settled().unwrap();
+    futures_util::join!(waits, server.catch_up());
+    assert!(server.is_open());
     server.label("c").await;
     assert!(server.follow().await);
     assert!(server.is_served());

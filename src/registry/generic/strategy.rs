@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use futures_util::future::LocalBoxFuture;
 use keelson_access::authz::{Authorization, refused};
 use keelson_access::request_info::RequestInfo;
 use keelson_access::user::User;
@@ -187,6 +188,12 @@ pub trait Strategy: Send + Sync + 'static {
     /// [`KindEntry::strategy`]: super::KindEntry::strategy
     /// [`KindEntry::any_strategy`]: super::KindEntry::any_strategy
     type Object: Object + ?Sized;
+
+    /// What requests wait for before they are served, of a resource that is there before others may know. `None`:
+    /// nothing, as with most kinds.
+    fn settled(&self) -> Option<LocalBoxFuture<'_, ()>> {
+        None
+    }
 
     /// Whether the sender may write this very object, beyond what the verb says: called before anything else is looked
     /// at, with the stored object if there is one. `None`: the verb says all, as with most kinds.

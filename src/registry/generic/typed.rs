@@ -7,6 +7,7 @@ use std::any::type_name;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::meta::v1::DeleteOptions;
 use keelson_machinery::object::Object;
@@ -228,6 +229,10 @@ impl<S: Strategy<Object: Sized>> Strategy for Typed<S> {
 
     fn defaults_metadata(&self) -> bool {
         self.0.defaults_metadata()
+    }
+
+    fn settled(&self) -> Option<LocalBoxFuture<'_, ()>> {
+        self.0.settled()
     }
 
     fn order_of_fields(&self) -> &'static [&'static str] {

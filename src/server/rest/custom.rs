@@ -23,6 +23,9 @@ const PATCHES: [&str; 3] = [
 impl Rest {
     /// Serves a request for a custom resource.
     pub(super) async fn handle_custom(&self, request: &Request, endpoint: &Arc<Endpoint>) -> HttpResponse {
+        if let Some(settled) = endpoint.resource.strategy.settled() {
+            settled.await;
+        }
         if !fits_scope(request, endpoint) {
             return respond::page_not_found();
         }
