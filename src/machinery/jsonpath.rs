@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::reflect::{FieldDesc, Flags, LeafKind, Reflect, Slot, Type, Value, member};
+use crate::reflect::{self, FieldDesc, Flags, LeafKind, Reflect, Slot, Type, Value, member};
 
 pub mod nested;
 mod parse;
@@ -184,8 +184,8 @@ fn descend<'a>(value: Value<'a>, out: &mut Vec<Value<'a>>) {
 /// The values of a message's fields, and of what it holds beside them.
 fn members(message: &dyn Reflect) -> Vec<Value<'_>> {
     let mut found = Vec::new();
-    for (index, field) in message.desc().fields.iter().enumerate() {
-        match message.get(index) {
+    for (_, field, value) in reflect::fields(message) {
+        match value {
             Value::Message(inlined) if field.flags.has(Flags::INLINE) => found.extend(members(inlined)),
             value if hidden(field, value) => {}
             value => found.push(value),
