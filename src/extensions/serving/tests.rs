@@ -1,4 +1,4 @@
-//! What is served of a definition while it is written, and while others write to it.
+//! Serving of a definition while it is written, and while others write to it.
 
 use std::sync::LazyLock;
 
