@@ -3,7 +3,7 @@
 use std::fs;
 
 /// What code that is not optimised costs beside code that is, in time and in memory.
-const SLOWER: u64 = if cfg!(debug_assertions) { 10 } else { 1 };
+const SLOWER: u64 = if cfg!(debug_assertions) { 16 } else { 1 };
 const LARGER: usize = if cfg!(debug_assertions) { 2 } else { 1 };
 
 /// The cost of a request.

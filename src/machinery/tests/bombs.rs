@@ -2,7 +2,8 @@
 //! repeat or refer to themselves. Each is read on a small stack, and held to bounds of CPU time and memory that grow
 //! with its length and with nothing else. CVE-2019-11253, CVE-2019-11254, CVE-2019-1002100.
 //!
-//! CPU time is that of this process, which does nothing else: it does not matter what else the machine does.
+//! CPU time is that of this process, which does nothing else. Who works on the other half of the same core still makes
+//! it dearer, so what seems to cost too much is set off again, and the least figure counts.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -32,7 +33,9 @@ const MAX: usize = if cfg!(debug_assertions) { 1 << 20 } else { 3 << 20 };
 /// The stack of the readers: half of a worker's; where code is slow, and its frames are large, that of a worker.
 const STACK: usize = if cfg!(debug_assertions) { 2 << 20 } else { 1 << 20 };
 /// What code that is not optimised costs beside code that is.
-const SLOWER: u64 = if cfg!(debug_assertions) { 8 } else { 1 };
+const SLOWER: u64 = if cfg!(debug_assertions) { 12 } else { 1 };
+/// How often a bomb is set off before it counts as too dear.
+const ATTEMPTS: usize = 3;
 /// CPU time that a bomb may take, in milliseconds, and what each MiB of its text may take beside.
 const CPU: u64 = 50;
 const CPU_OF_MIB: u64 = 400;
@@ -564,9 +567,14 @@ fn nothing_costs_much_more_than_its_length() {
     ];
     let mut wrong = Vec::new();
     for bomb in all.iter().flatten() {
-        let (end, milliseconds, kib) = set_off(bomb);
         let length = bomb.text.len();
         let time = (CPU + bomb.more.0 + CPU_OF_MIB * length as u64 / (1 << 20)) * SLOWER;
+        let (end, mut milliseconds, kib) = set_off(bomb);
+        for _ in 1..ATTEMPTS {
+            if milliseconds > time {
+                milliseconds = milliseconds.min(set_off(bomb).1);
+            }
+        }
         let room = MEMORY + bomb.more.1 + MEMORY_OF_LENGTH * length / 1024;
         println!(
             "{}: {end:?}, {milliseconds} ms of {time}, {kib} KiB of {room}",
