@@ -121,41 +121,47 @@ impl<'a> Faults<'a> {
         self.list.extend(faults);
     }
 
+    /// Adds a fault of this place, if there is room for it; where there is none, it is not even made.
+    fn push(&mut self, fault: impl FnOnce(&Path) -> FieldError) {
+        if !self.list.is_full() {
+            self.list.push(fault(&self.place.path()));
+        }
+    }
+
     pub fn required(&mut self, detail: impl Into<String>) {
-        self.list.push(FieldError::required(&self.path(), detail));
+        self.push(|path| FieldError::required(path, detail));
     }
 
     pub fn invalid(&mut self, value: impl Into<BadValue>, detail: impl Into<String>) {
-        self.list.push(FieldError::invalid(&self.path(), value, detail));
+        self.push(|path| FieldError::invalid(path, value, detail));
     }
 
     pub fn internal(&mut self, error: impl std::fmt::Display) {
-        self.list.push(FieldError::internal(&self.path(), error));
+        self.push(|path| FieldError::internal(path, error));
     }
 
     pub fn forbidden(&mut self, detail: impl Into<String>) {
-        self.list.push(FieldError::forbidden(&self.path(), detail));
+        self.push(|path| FieldError::forbidden(path, detail));
     }
 
     pub fn duplicate(&mut self, value: impl Into<BadValue>) {
-        self.list.push(FieldError::duplicate(&self.path(), value));
+        self.push(|path| FieldError::duplicate(path, value));
     }
 
     pub fn not_found(&mut self, value: impl Into<BadValue>, detail: impl Into<String>) {
-        self.list
-            .push(FieldError::new(ErrorType::NotFound, &self.path(), value, detail));
+        self.push(|path| FieldError::new(ErrorType::NotFound, path, value, detail));
     }
 
     pub fn not_supported(&mut self, value: impl Into<BadValue>, known: &[&str]) {
-        self.list.push(FieldError::not_supported(&self.path(), value, known));
+        self.push(|path| FieldError::not_supported(path, value, known));
     }
 
     pub fn too_long(&mut self, max: usize) {
-        self.list.push(FieldError::too_long(&self.path(), max));
+        self.push(|path| FieldError::too_long(path, max));
     }
 
     pub fn too_many(&mut self, actual: usize, max: usize) {
-        self.list.push(FieldError::too_many(&self.path(), actual, max));
+        self.push(|path| FieldError::too_many(path, actual, max));
     }
 
     /// A fault for each text that says what is wrong with a value.

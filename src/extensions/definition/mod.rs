@@ -153,19 +153,25 @@ pub fn has_ca_bundle(definition: &CustomResourceDefinition) -> bool {
     bundle.is_empty() || validation::webhook::ca_bundle(bundle, &Path::root()).is_empty()
 }
 
-/// Schemas and rules from which on the validation of a definition takes more than a millisecond.
+/// Versions, columns, schemas and rules from which on the validation of a definition takes more than a millisecond.
 const MANY_PARTS: usize = 200;
 
-/// Whether the schemas of a definition have so many parts that their validation takes long.
+/// Whether a definition has so many parts that its validation takes long.
 fn is_long(definition: &CustomResourceDefinition) -> bool {
     let schemas = definition
         .spec
         .versions
         .iter()
         .filter_map(|version| version.schema.as_deref());
-    let schemas = schemas.filter_map(|schema| schema.open_apiv3_schema.as_deref());
-    let mut left = MANY_PARTS;
-    schemas.into_iter().any(|schema| has_more_parts(schema, &mut left))
+    let mut schemas = schemas.filter_map(|schema| schema.open_apiv3_schema.as_deref());
+    let columns = definition
+        .spec
+        .versions
+        .iter()
+        .map(|version| version.additional_printer_columns.len());
+    let own = definition.spec.versions.len() + columns.sum::<usize>();
+    let mut left = MANY_PARTS.saturating_sub(own);
+    own > MANY_PARTS || schemas.any(|schema| has_more_parts(schema, &mut left))
 }
 
 /// Counts schemas and rules down; true when there are more.
@@ -184,6 +190,7 @@ fn has_more_parts(schema: &JSONSchemaProps, left: &mut usize) -> bool {
         _ => None,
     };
     let alternatives = schema.all_of.iter().chain(&schema.any_of).chain(&schema.one_of);
+    let alternatives = alternatives.chain(schema.not.as_deref());
     let properties = schema.properties.values().map(|schema| &**schema);
     let mut below = properties.chain(values).chain(items).chain(alternatives);
     below.any(|schema| has_more_parts(schema, left))

@@ -7,8 +7,8 @@ mod openapi;
 mod strategy;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
 
 use keelson_api::apiextensions_k8s_io::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion as Version, CustomResourceSubresourceScale,
@@ -167,7 +167,7 @@ impl<'a> Part<'a> {
             scale: scale(self.version).cloned(),
             schema: self.schema.clone(),
             gvk: self.gvk(),
-            validator: OnceLock::new(),
+            validator: Arc::default(),
         }
     }
 

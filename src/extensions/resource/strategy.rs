@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use keelson_api::apiextensions_k8s_io::v1::CustomResourceSubresourceScale;
+use keelson_base::cooperative::aside;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::jsonpath::nested;
 use keelson_machinery::object::{Gvk, Object};
@@ -25,6 +26,9 @@ const MAX_REPLICAS: i64 = i32::MAX as i64;
 /// How long requests wait for a definition to be written.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Bytes of a schema whose validator takes more than a millisecond to make.
+const LONG_SCHEMA: usize = 4 << 10;
+
 /// Finalizers without a domain that Kubernetes itself has.
 const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
@@ -39,7 +43,7 @@ pub struct CustomResource {
     /// What its objects are.
     pub gvk: Gvk,
     /// By the schema, once there are objects.
-    pub validator: OnceLock<Validator>,
+    pub validator: Arc<OnceLock<Validator>>,
 }
 
 impl Strategy for CustomResource {
@@ -92,6 +96,21 @@ impl Strategy for CustomResource {
             .into_iter()
             .flat_map(|finalizer| odd_finalizer(finalizer))
             .collect()
+    }
+
+    fn prepared_validation(&self) -> Option<LocalBoxFuture<'_, ()>> {
+        let schema = self.schema.as_ref()?;
+        if schema.text.len() < LONG_SCHEMA || self.validator.get().is_some() {
+            return None;
+        }
+        let (made, schema, gvk) = (self.validator.clone(), schema.clone(), self.gvk.clone());
+        Some(Box::pin(aside(move || {
+            made.get_or_init(|| {
+                let validator = Validator::new(schema.parsed(), &gvk);
+                validator.compile_rules();
+                validator
+            });
+        })))
     }
 
     fn validate(&self, context: &Context, object: &dyn Object) -> ErrorList {

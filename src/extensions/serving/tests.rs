@@ -111,9 +111,13 @@ fn key() -> NamespacedName {
 }
 
 fn definition(status: &Value) -> CustomResourceDefinition {
+    definition_with(&json!({"type": "object"}), status)
+}
+
+fn definition_with(schema: &Value, status: &Value) -> CustomResourceDefinition {
     let names = json!({"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"});
     let versions = json!([{"name": "v1", "served": true, "storage": true,
-        "schema": {"openAPIV3Schema": {"type": "object"}}}]);
+        "schema": {"openAPIV3Schema": schema}}]);
     let spec = json!({"group": "example.com", "names": names, "scope": "Cluster", "versions": versions});
     read(&json!({"metadata": {"name": NAME}, "spec": spec, "status": status}).to_string())
 }
@@ -177,4 +181,27 @@ async fn what_could_not_be_written_is_served_no_more() {
     server.write(&json!({"storedVersions": ["v1"]})).await;
     assert!(server.follow().await);
     assert!(!server.is_served());
+}
+
+/// The validator of a large schema, whose rules are many, is made on a thread for such work, and once.
+#[tokio::test]
+async fn validators_of_large_schemas_are_made_aside() {
+    for (fields, waits) in [(1, false), (200, true)] {
+        let rules = json!([{"rule": "self.size() < 10"}]);
+        let field = json!({"type": "string", "maxLength": 20, "x-kubernetes-validations": rules});
+        let fields: serde_json::Map<String, Value> = (0..fields).map(|n| (format!("f{n}"), field.clone())).collect();
+        let schema = json!({"type": "object", "properties": fields});
+        let server = Server::new();
+        let defined = definition_with(&schema, &established());
+        let mut stored = server.definitions.create(defined.clone()).await.unwrap();
+        stored.status = defined.status;
+        server.serving.see_ahead(&stored).await;
+        let resource = server.serving.registry.resource("example.com", "widgets").unwrap();
+        let prepared = resource.strategy.prepared_validation();
+        assert_eq!(prepared.is_some(), waits);
+        if let Some(prepared) = prepared {
+            prepared.await;
+        }
+        assert!(resource.strategy.prepared_validation().is_none());
+    }
 }

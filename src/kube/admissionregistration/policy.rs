@@ -4,11 +4,14 @@ use keelson_api::admissionregistration_k8s_io::v1::{
     MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ParamKind, ParamRef, ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
 };
+use keelson_machinery::cel;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::object::Object;
 use keelson_machinery::status::StatusError;
 use keelson_registry::write::Part;
-use keelson_registry::{Answer, Confirming, Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
+use keelson_registry::{
+    Answer, Confirming, Context, KindCode, LongValidation, MetadataChecks, RepeatedChecks, Strategy,
+};
 
 use super::GROUP;
 use super::parameters::{ParameterKind, Reference, of_binding, of_policy};
@@ -117,6 +120,36 @@ fn is_main<O>(write: &Confirming<'_, O>, faulty: bool) -> bool {
     write.part == Part::Main && !faulty
 }
 
+/// Faults of a validating policy. What `old` has is let through.
+fn of_validating(new: &ValidatingAdmissionPolicy, old: Option<&ValidatingAdmissionPolicy>) -> ErrorList {
+    let old = old.map(|old| &old.spec);
+    cel::many(|| {
+        faults::at(&Path::new("spec"), |f| {
+            policy_rules::validating(f, &new.metadata.name, &new.spec, old);
+        })
+    })
+}
+
+/// Faults of a mutating policy. What `old` has is let through.
+fn of_mutating(new: &MutatingAdmissionPolicy, old: Option<&MutatingAdmissionPolicy>) -> ErrorList {
+    let old = old.map(|old| &old.spec);
+    cel::many(|| faults::at(&Path::new("spec"), |f| policy_rules::mutating(f, &new.spec, old)))
+}
+
+/// The validation of a policy with so many expressions on a thread for such work, where they are many.
+fn long<P: Clone + Send + Sync + 'static>(
+    expressions: usize,
+    new: &P,
+    old: Option<&P>,
+    faults: fn(&P, Option<&P>) -> ErrorList,
+) -> Option<LongValidation> {
+    if expressions <= rules::MANY_EXPRESSIONS {
+        return None;
+    }
+    let (new, old) = (new.clone(), old.cloned());
+    Some(Box::new(move || faults(&new, old.as_ref())))
+}
+
 impl Strategy for ValidatingPolicy {
     type Object = ValidatingAdmissionPolicy;
 
@@ -129,9 +162,18 @@ impl Strategy for ValidatingPolicy {
     }
 
     fn validate(&self, _context: &Context, object: &ValidatingAdmissionPolicy) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| {
-            policy_rules::validating(f, &object.metadata.name, &object.spec, None);
-        })
+        of_validating(object, None)
+    }
+
+    fn long_validation(
+        &self,
+        new: &ValidatingAdmissionPolicy,
+        old: Option<&ValidatingAdmissionPolicy>,
+    ) -> Option<LongValidation> {
+        let spec = &new.spec;
+        let conditions = spec.match_conditions.len() + spec.variables.len();
+        let expressions = conditions + 2 * spec.validations.len() + spec.audit_annotations.len();
+        long(expressions, new, old, of_validating)
     }
 
     fn validate_update(
@@ -140,9 +182,7 @@ impl Strategy for ValidatingPolicy {
         new: &ValidatingAdmissionPolicy,
         old: &ValidatingAdmissionPolicy,
     ) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| {
-            policy_rules::validating(f, &new.metadata.name, &new.spec, Some(&old.spec));
-        })
+        of_validating(new, Some(old))
     }
 
     fn validate_status_update(
@@ -203,7 +243,17 @@ impl Strategy for MutatingPolicy {
     }
 
     fn validate(&self, _context: &Context, object: &MutatingAdmissionPolicy) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| policy_rules::mutating(f, &object.spec, None))
+        of_mutating(object, None)
+    }
+
+    fn long_validation(
+        &self,
+        new: &MutatingAdmissionPolicy,
+        old: Option<&MutatingAdmissionPolicy>,
+    ) -> Option<LongValidation> {
+        let spec = &new.spec;
+        let expressions = spec.match_conditions.len() + spec.variables.len() + spec.mutations.len();
+        long(expressions, new, old, of_mutating)
     }
 
     fn validate_update(
@@ -212,9 +262,7 @@ impl Strategy for MutatingPolicy {
         new: &MutatingAdmissionPolicy,
         old: &MutatingAdmissionPolicy,
     ) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| {
-            policy_rules::mutating(f, &new.spec, Some(&old.spec));
-        })
+        of_mutating(new, Some(old))
     }
 
     fn confirm<'a>(

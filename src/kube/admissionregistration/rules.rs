@@ -12,6 +12,8 @@ use keelson_machinery::validation::names::path_segment;
 
 use crate::faults::{Faults, Unique};
 
+/// Expressions that take more than a millisecond to compile.
+pub const MANY_EXPRESSIONS: usize = 16;
 const STATIC: &str = ".static.k8s.io";
 const ALL: &str = "*";
 const SCOPES: [&str; 3] = ["*", "Cluster", "Namespaced"];

@@ -7,10 +7,11 @@ use keelson_api::admissionregistration_k8s_io::v1::{
     MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
     ValidatingWebhookConfiguration, WebhookClientConfig,
 };
+use keelson_machinery::cel;
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::meta::v1::LabelSelector;
 use keelson_machinery::validation::{names, webhook};
-use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
+use keelson_registry::{Context, KindCode, LongValidation, MetadataChecks, RepeatedChecks, Strategy};
 
 use super::rules;
 use crate::cells;
@@ -72,6 +73,14 @@ impl Strategy for Mutating {
         check(&hooks(&object.webhooks), None)
     }
 
+    fn long_validation(
+        &self,
+        new: &MutatingWebhookConfiguration,
+        old: Option<&MutatingWebhookConfiguration>,
+    ) -> Option<LongValidation> {
+        long(&new.webhooks, old.map(|old| &*old.webhooks))
+    }
+
     fn validate_update(
         &self,
         _context: &Context,
@@ -99,6 +108,14 @@ impl Strategy for Validating {
 
     fn validate(&self, _context: &Context, object: &ValidatingWebhookConfiguration) -> ErrorList {
         check(&hooks(&object.webhooks), None)
+    }
+
+    fn long_validation(
+        &self,
+        new: &ValidatingWebhookConfiguration,
+        old: Option<&ValidatingWebhookConfiguration>,
+    ) -> Option<LongValidation> {
+        long(&new.webhooks, old.map(|old| &*old.webhooks))
     }
 
     fn validate_update(
@@ -195,7 +212,31 @@ impl Stored {
     }
 }
 
+/// The validation of webhooks on a thread for such work, where they have many conditions.
+fn long<W>(new: &[W], old: Option<&[W]>) -> Option<LongValidation>
+where
+    W: Clone + Send + 'static,
+    for<'a> Hook<'a>: From<&'a W>,
+{
+    let conditions: usize = hooks(new).iter().map(|hook| hook.conditions.len()).sum();
+    if conditions <= rules::MANY_EXPRESSIONS {
+        return None;
+    }
+    let (new, old) = (new.to_vec(), old.map(<[W]>::to_vec));
+    Some(Box::new(move || {
+        let old = old.as_deref().map(hooks);
+        check(&hooks(&new), old.as_deref())
+    }))
+}
+
 fn check(hooks: &[Hook<'_>], old: Option<&[Hook<'_>]>) -> ErrorList {
+    match hooks.iter().any(|hook| !hook.conditions.is_empty()) {
+        true => cel::many(|| faults_of(hooks, old)),
+        false => faults_of(hooks, old),
+    }
+}
+
+fn faults_of(hooks: &[Hook<'_>], old: Option<&[Hook<'_>]>) -> ErrorList {
     let stored = old.map_or_else(Stored::default, |old| Stored::of(hooks, old));
     let mut names = Unique::default();
     let expressions = Expressions::of_webhook();

@@ -135,6 +135,9 @@ fn check(f: &mut Faults<'_>, spec: &ResourceQuotaSpec) {
         let mut f = f.at("scopeSelector");
         let mut f = f.at("matchExpressions");
         for condition in &selector.match_expressions {
+            if f.is_full() {
+                break;
+            }
             if !SCOPES.contains(&condition.scope_name.as_str()) {
                 f.at("scopeName").invalid(&condition.scope_name, "unsupported scope");
             }

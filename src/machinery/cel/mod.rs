@@ -54,7 +54,7 @@ pub use openapi::Definitions;
 pub use schema::escape as identifier;
 pub use schema::is_reserved;
 pub(crate) use schema::{escape, unescape, word};
-pub(crate) use syntax::many;
+pub use syntax::many;
 pub use types::{ObjectType, Type};
 pub use value::{Elements, Entries, List, Map, Matching, Opaque, Text, Value};
 

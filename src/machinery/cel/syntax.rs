@@ -82,7 +82,7 @@ pub(super) fn parse<T: Send>(
 }
 
 /// Does work that compiles many expressions on one thread with such a stack, instead of one for each.
-pub(crate) fn many<T: Send>(work: impl Fn() -> T + Sync) -> T {
+pub fn many<T: Send>(work: impl Fn() -> T + Sync) -> T {
     if HAS_STACK.get() {
         return work();
     }

@@ -15,6 +15,9 @@ pub(crate) const ITEM: usize = 256;
 /// The same of an entry of a map: each is looked up, sorted and has an owner of its own. 65 536 of them are, with their
 /// owners, more than the 1.5 MiB that an etcd takes.
 pub(crate) const ENTRY: usize = 384;
+/// The same of an item of an applied list whose items are known by keys: beside its owner each key has one. 32 768 of
+/// them are, with their owners, more than the 1.5 MiB that an etcd takes.
+pub(crate) const OWNED_ITEM: usize = 768;
 /// The same of a default that is filled in.
 pub(crate) const DEFAULT: usize = 64;
 

@@ -9,7 +9,7 @@ mod values;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-pub(super) use run::{Evaluation, check as check_rules};
+pub(super) use run::{Evaluation, check as check_rules, compile_all};
 
 use super::decl::Decl;
 use super::schema::{JsonSchema, Rule};

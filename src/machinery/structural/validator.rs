@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::correlate;
-use super::rules::{Evaluation, check_rules};
+use super::rules::{Evaluation, check_rules, compile_all};
 use super::schema::{JsonSchema, Keywords};
 use super::validate::{check_embedded, check_unique, check_values};
 use super::view::{TypeMeta, View};
@@ -37,6 +37,11 @@ impl Validator {
             schema,
             ty: TypeMeta::of(gvk),
         }
+    }
+
+    /// Compiles all rules now that would else be compiled by the first object that has their values.
+    pub fn compile_rules(&self) {
+        compile_all(&self.schema, true);
     }
 
     /// The schema that it validates by.

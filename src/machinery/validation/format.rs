@@ -7,9 +7,13 @@ use crate::field::text::quote;
 use crate::field::{ErrorType, FieldError, Path};
 use crate::pattern;
 
-/// Checks a string against a format. Unknown formats allow everything: a definition may publish any.
-pub(super) fn check(format: &str, value: &str, path: &Path) -> Vec<FieldError> {
-    let named = |texts: Vec<String>| texts.into_iter().map(|t| FieldError::invalid(path, value, t)).collect();
+/// Checks a string against a format. Unknown formats allow everything: a definition may publish any. The path is made
+/// only where something is wrong.
+pub(super) fn check(format: &str, value: &str, path: impl Fn() -> Path) -> Vec<FieldError> {
+    let named = |texts: Vec<String>| {
+        let faults = texts.into_iter().map(|text| FieldError::invalid(&path(), value, text));
+        faults.collect()
+    };
     let fits = match format {
         "dns-label" | "k8s-short-name" => return named(names::label_in(value, Unit::Bytes)),
         "dns-subdomain" | "k8s-long-name" => return named(names::subdomain_in(value, Unit::Bytes)),
@@ -37,8 +41,9 @@ pub(super) fn check(format: &str, value: &str, path: &Path) -> Vec<FieldError> {
     if fits {
         return Vec::new();
     }
+    let path = path();
     let text = format!("{path} in body must be of type {format}: {}", quote(value));
-    vec![FieldError::new(ErrorType::TypeInvalid, path, value, text)]
+    vec![FieldError::new(ErrorType::TypeInvalid, &path, value, text)]
 }
 
 /// What is wrong with a number; `None`: nothing, or the format is none of numbers.
@@ -106,15 +111,15 @@ mod tests {
             ("byte", "YQ==", "Y"),
             ("hexcolor", "#a0B", "#12345"),
         ] {
-            let path = Path::new("f");
-            assert!(check(format, good, &path).is_empty(), "{format} {good}");
-            assert!(!check(format, bad, &path).is_empty(), "{format} {bad}");
+            let path = || Path::new("f");
+            assert!(check(format, good, path).is_empty(), "{format} {good}");
+            assert!(!check(format, bad, path).is_empty(), "{format} {bad}");
         }
         assert_eq!(
-            check("ipv4", "x", &Path::new("spec.ip"))[0].to_string(),
+            check("ipv4", "x", || Path::new("spec.ip"))[0].to_string(),
             r#"spec.ip: Invalid value: "x": spec.ip in body must be of type ipv4: "x""#
         );
-        assert!(check("int32", "x", &Path::new("f")).is_empty());
+        assert!(check("int32", "x", || Path::new("f")).is_empty());
     }
 
     #[test]

@@ -163,6 +163,9 @@ impl Resource {
             errors.extend(standard_finalizers(object.meta(), &path));
         }
         let declared = declarative::validate_with(object.as_reflect(), None, &Path::root(), &self.checks);
+        if let Some(prepared) = self.strategy.prepared_validation() {
+            prepared.await;
+        }
         let coded = match self.strategy.long_validation(object, None) {
             Some(work) => aside(work).await,
             None => self.strategy.validate(context, object),

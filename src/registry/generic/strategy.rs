@@ -272,6 +272,12 @@ pub trait Strategy: Send + Sync + 'static {
         ErrorList::default()
     }
 
+    /// The making of what validation needs, where that takes long: awaited before each validation, so that none of them
+    /// makes it on its own thread. `None`: all is there, as with most kinds.
+    fn prepared_validation(&self) -> Option<LocalBoxFuture<'_, ()>> {
+        None
+    }
+
     /// The validation of an object that takes long, to be done on a thread made for such work instead of
     /// [`Strategy::validate`], or [`Strategy::validate_update`] where there is an old object. `None`: it is quick.
     fn long_validation(&self, _new: &Self::Object, _old: Option<&Self::Object>) -> Option<LongValidation> {

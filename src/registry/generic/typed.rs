@@ -200,6 +200,10 @@ impl<S: Strategy<Object: Sized>> Strategy for Typed<S> {
         }
     }
 
+    fn prepared_validation(&self) -> Option<LocalBoxFuture<'_, ()>> {
+        self.0.prepared_validation()
+    }
+
     fn long_validation(&self, new: &dyn Object, old: Option<&dyn Object>) -> Option<LongValidation> {
         match old {
             Some(old) => self.0.long_validation(shared(new)?, Some(shared(old)?)),

@@ -310,6 +310,9 @@ impl Resource {
         errors.extend(second);
         let (now, before) = (new.as_reflect(), Some(old.as_reflect()));
         let declared = declarative::validate_with(now, before, &Path::root(), &self.checks);
+        if let Some(prepared) = self.strategy.prepared_validation() {
+            prepared.await;
+        }
         let coded = match part {
             Part::Status => self.strategy.validate_status_update(context, new, old),
             Part::Named(name) => self.strategy.validate_subresource(context, name, new, old),

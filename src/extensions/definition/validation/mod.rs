@@ -8,7 +8,7 @@ mod names;
 mod schemas;
 pub mod webhook;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use keelson_api::apiextensions_k8s_io::v1::{
     CustomResourceDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion,
@@ -285,11 +285,14 @@ fn stored_versions(new: &CustomResourceDefinition) -> ErrorList {
     if stored.is_empty() {
         return FieldError::invalid(&path, BadValue::null(), "must have at least one stored version").into();
     }
+    // Of a name that stands there twice the last one counts.
+    let last: HashMap<&str, usize> = (0..).zip(stored).map(|(place, name)| (name.as_str(), place)).collect();
+    let mut names = HashSet::new();
     let mut errors = ErrorList::new();
-    for (place, version) in versions.iter().enumerate() {
+    for version in versions {
         // A version of that name before it has taken the name.
-        let taken = versions[..place].iter().any(|other| other.name == version.name);
-        if !version.storage || (stored.contains(&version.name) && !taken) {
+        let is_first = names.insert(version.name.as_str());
+        if !version.storage || (is_first && last.contains_key(version.name.as_str())) || errors.is_full() {
             continue;
         }
         let shown = BadValue::json(json_list(stored.iter().map(String::as_str)));
@@ -297,9 +300,7 @@ fn stored_versions(new: &CustomResourceDefinition) -> ErrorList {
         errors.push(FieldError::invalid(&path, shown, text));
     }
     for (place, name) in stored.iter().enumerate() {
-        // Of a name that stands there twice the last one counts.
-        let is_last = stored.iter().rposition(|other| other == name) == Some(place);
-        if is_last && !versions.iter().any(|version| version.name == *name) {
+        if last.get(name.as_str()) == Some(&place) && !names.contains(name.as_str()) {
             let text = format!(
                 "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions \
                  until a storage migration ensures no data remains persisted in {name} and removes {name} from \

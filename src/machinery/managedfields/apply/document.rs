@@ -441,7 +441,12 @@ impl<'a> Gather<'a> {
         self.cursor.open();
         // Nothing is said of what follows an item that has no name.
         let (mut index, mut named) = (0, true);
-        while self.more(budget::ITEM) {
+        let cost = match shape {
+            Shape::List(field) if field.list == ListType::Map => budget::OWNED_ITEM,
+            Shape::List(_) => budget::ENTRY,
+            _ => budget::ITEM,
+        };
+        while self.more(cost) {
             match shape {
                 _ if !named => drop(self.cursor.skip()),
                 Shape::List(field) => {

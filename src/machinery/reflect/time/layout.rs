@@ -1,6 +1,8 @@
 //! RFC 3339 as Go's `time.Parse` takes it, with its leniency (one-digit hours, a comma before the fraction, offsets up
 //! to 24:60) and its error texts.
 
+use std::fmt::Write as _;
+
 use super::{Time, civil};
 
 /// Why a text is no time, in Go's words.
@@ -231,14 +233,20 @@ fn number(digits: &[u8]) -> i64 {
     digits.iter().fold(0, |n, d| n * 10 + i64::from(d - b'0'))
 }
 
+/// Bytes of a text that are quoted; an error shows no more of it.
+const MAX_QUOTED: usize = 64 << 10;
+
 /// Go's `time` package quotes this way: what is not printable ASCII shows as `\x..` bytes.
 pub(super) fn quote(text: &[u8]) -> String {
     let mut out = String::from("\"");
-    for &b in text {
+    for &b in &text[..text.len().min(MAX_QUOTED)] {
         match b {
             b'"' | b'\\' => out.extend(['\\', char::from(b)]),
             b' '..=0x7F => out.push(char::from(b)),
-            _ => out.push_str(&format!("\\x{b:02x}")),
+            _ => {
+                // A text takes whatever is written to it.
+                let _ = write!(out, "\\x{b:02x}");
+            }
         }
     }
     out.push('"');

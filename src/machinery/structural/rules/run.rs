@@ -8,7 +8,7 @@ use crate::cel::{self, CALL_LIMIT, Fault, Value};
 use crate::field::{BadValue, ErrorList, FieldError, Path};
 use crate::structural::correlate::{self, OldItems, unchanged};
 use crate::structural::decl::Decl;
-use crate::structural::schema::{JsonSchema, Keywords, Rule, SchemaType};
+use crate::structural::schema::{JsonSchema, Keywords, Rule, Rules, SchemaType};
 use crate::structural::spot::Spot;
 use crate::structural::view::{View, item};
 
@@ -120,6 +120,27 @@ impl<'s, 'a> Known<'_, 's, 'a> {
     }
 }
 
+/// The rules of a schema, compiled now if they are not yet. `None`: there is no room for them.
+fn compiled<'a>(schema: &'a JsonSchema, rules: &'a Rules, root: bool) -> Option<&'a Vec<Compiled>> {
+    rules.compiled.get_or_make(|| {
+        let decl = Decl::of(schema, root);
+        decl.map(|decl| compile(schema, &decl)).unwrap_or_default()
+    })
+}
+
+/// Compiles all rules that validation may need.
+pub(in crate::structural) fn compile_all(schema: &JsonSchema, root: bool) {
+    if !schema.has(Keywords::RULES_BELOW) {
+        return;
+    }
+    if let Some(rules) = &schema.rules {
+        compiled(schema, rules, root);
+    }
+    for part in schema.parts() {
+        compile_all(part, part.has(Keywords::EMBEDDED));
+    }
+}
+
 struct Run<'e> {
     root: &'e Path,
     errors: ErrorList,
@@ -213,12 +234,7 @@ impl Run<'_> {
     fn rules<'a>(&mut self, subject: &Subject<'_, 'a, 'a>, old: Option<&View<'a>>, root: bool) {
         let schema = subject.schema;
         let Some(rules) = &schema.rules else { return };
-        let make = || {
-            Decl::of(schema, root)
-                .map(|decl| compile(schema, &decl))
-                .unwrap_or_default()
-        };
-        let compiled: Option<&Vec<Compiled>> = rules.compiled.get_or_make(make);
+        let compiled = compiled(schema, rules, root);
         if compiled.is_none_or(Vec::is_empty) {
             return self.fault(subject, UNDECLARED.to_owned());
         }

@@ -41,7 +41,7 @@ impl Check<'_> {
     /// Formats of texts, and of numbers: `port`.
     pub(super) fn format(&mut self, format: &str, value: Value<'_>, place: &Place<'_>) {
         let number = match value {
-            Value::Str(text) => return self.errors.extend(format::check(format, text, &place.path())),
+            Value::Str(text) => return self.errors.extend(format::check(format, text, || place.path())),
             Value::Int32(number) => i64::from(number),
             Value::Int64(number) => number,
             _ => return,
