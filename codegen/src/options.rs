@@ -283,6 +283,7 @@ impl Kind {
                 2 => "Dns1035Label",
                 3 => "PathSegment",
                 4 => "LongName",
+                5 => "Any",
                 _ => "DnsSubdomain",
             }
             .to_owned(),

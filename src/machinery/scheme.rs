@@ -215,6 +215,8 @@ pub enum NameRule {
     PathSegment,
     /// A DNS subdomain by the format `k8s-long-name`, whose length is told in bytes.
     LongName,
+    /// Whatever fits into a path, which is looked at by itself.
+    Any,
 }
 
 /// Why a hand-written conversion refuses a message, and what of it. Code that names no field returns a text, which

@@ -46,6 +46,10 @@ impl Strategy for CertificateSigningRequestStrategy {
         faults::at(&Path::new("spec"), |f| request::check(f, &o.spec))
     }
 
+    fn order_of_fields(&self) -> &'static [&'static str] {
+        &["request", "usages", "signerName"]
+    }
+
     fn prepare_for_update(
         &self,
         _context: &Context,

@@ -29,6 +29,7 @@ pub fn check(rule: NameRule, name: &str, part: NamePart) -> Vec<String> {
         NameRule::DnsSubdomain => dns_subdomain(&masked),
         NameRule::DnsLabel => dns_label(&masked),
         NameRule::Dns1035Label => dns_1035_label(&masked),
+        NameRule::Any => Vec::new(),
         NameRule::PathSegment if part == NamePart::Prefix => path_segment_prefix(name),
         NameRule::PathSegment => path_segment(name),
         // Prefixes are not checked by the format.

@@ -173,7 +173,8 @@ impl Resource {
         let order = self.strategy.order_of_fields();
         errors.extend(error_order::merged(object.desc(), order, declared, coded));
         // What every kind checks is told where the kind's own rules find nothing, and finds more than some of these.
-        if errors.is_empty() && (!self.metadata_checks.create || self.hub.names == NameRule::LongName) {
+        let is_known = self.metadata_checks.create && !matches!(self.hub.names, NameRule::LongName | NameRule::Any);
+        if errors.is_empty() && !is_known {
             errors = metadata(NameRule::PathSegment);
         }
         let write = Confirming {

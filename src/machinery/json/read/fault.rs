@@ -78,8 +78,7 @@ impl Reader<'_> {
         // Go names the struct whose object the field stands in: for inlined messages the outermost.
         let mut object: Option<&MessageDesc> = None;
         let mut inlined = false;
-        let own = self.own_go_type();
-        let go_type = own_name(go_type, own);
+        let go_type = self.own_name(go_type);
         for segment in &self.path {
             let (name, owner) = match segment {
                 Segment::Field(name, owner) => (*name, *owner),
@@ -107,13 +106,15 @@ impl Reader<'_> {
         }
     }
 
-    /// The name that the field at hand gives the type of its values in Go; empty: none.
-    fn own_go_type(&self) -> &str {
-        let is_named = |segment: &&Segment<'_>| !matches!(segment, Segment::Key(_) | Segment::Index(_));
-        match self.path.iter().rev().find(is_named) {
-            Some(Segment::Field(name, owner)) => owner.field(name).map_or("", |(_, field)| &field.details.go_type),
-            _ => "",
-        }
+    /// What Go calls the type of the value at hand, where the field around it gives it a name of its own.
+    fn own_name<'n>(&'n self, go_type: &'n str) -> Cow<'n, str> {
+        let is_named = |segment: &Segment<'_>| !matches!(segment, Segment::Key(_) | Segment::Index(_));
+        let field = self.path.iter().rposition(is_named);
+        let Some((at, Segment::Field(name, owner))) = field.map(|at| (at, &self.path[at])) else {
+            return go_type.into();
+        };
+        let own: &str = owner.field(name).map_or("", |(_, field)| &field.details.go_type);
+        own_name(go_type, own, self.path.len() - at - 1)
     }
 
     #[cold]
@@ -173,8 +174,16 @@ fn go_name(name: &str) -> String {
     }
 }
 
-/// A type whose values, or whose elements' ones, have a name of their own in Go.
-fn own_name<'a>(go_type: &'a str, own: &'a str) -> Cow<'a, str> {
+/// A type whose values, or whose elements' ones, have a name of their own in Go: that of a value so many lists and maps
+/// deep in the field.
+fn own_name<'a>(go_type: &'a str, own: &'a str, depth: usize) -> Cow<'a, str> {
+    if let Some((_, values)) = own.split_once(']').filter(|_| own.starts_with("map[")) {
+        return match depth {
+            0 => own.into(),
+            1 => values.into(),
+            _ => go_type.into(),
+        };
+    }
     let plain = ["string", "bool", "int32", "int64"]
         .into_iter()
         .find(|plain| go_type.ends_with(plain));
@@ -216,5 +225,27 @@ fn go_leaf(kind: LeafKind) -> &'static str {
         LeafKind::Duration => "v1.Duration",
         LeafKind::Raw => "runtime.RawExtension",
         LeafKind::Union => "interface {}",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::own_name;
+
+    #[test]
+    fn types_with_names_are_called_by_them() {
+        for (go_type, own, depth, expected) in [
+            ("string", "", 0, "string"),
+            ("string", "v1.PodPhase", 0, "v1.PodPhase"),
+            ("[]string", "v1.KeyUsage", 0, "[]v1.KeyUsage"),
+            ("string", "v1.KeyUsage", 1, "v1.KeyUsage"),
+            ("map[string]resource.Quantity", "v1.ResourceList", 0, "v1.ResourceList"),
+            ("map[string]string", "map[v1.Name]v1.Status", 0, "map[v1.Name]v1.Status"),
+            ("string", "map[v1.Name]v1.Status", 1, "v1.Status"),
+            ("[]string", "map[string]v1.ExtraValue", 1, "v1.ExtraValue"),
+            ("string", "map[string]v1.ExtraValue", 2, "string"),
+        ] {
+            assert_eq!(own_name(go_type, own, depth), expected, "{go_type} {own}");
+        }
     }
 }
