@@ -4,7 +4,7 @@
 //! own files; those that register nothing do what is [`USUAL`].
 
 use keelson_machinery::meta::v1::ObjectMeta;
-use keelson_registry::{MetadataChecks, RepeatedChecks};
+use keelson_registry::{ChangeOrder, MetadataChecks, RepeatedChecks};
 
 use crate::faults::Faults;
 use crate::typed;
@@ -12,7 +12,7 @@ use crate::typed;
 /// What most kinds do.
 pub const USUAL: MetadataChecks = MetadataChecks {
     create: true,
-    whole_first: false,
+    order: ChangeOrder::ChangeFirst,
     standard_finalizers: true,
     update: RepeatedChecks::BOTH,
     status: RepeatedChecks::CHANGE,
@@ -21,7 +21,13 @@ pub const USUAL: MetadataChecks = MetadataChecks {
 
 /// Of an update these look at the whole before they look at what changed.
 pub const WHOLE_FIRST: MetadataChecks = MetadataChecks {
-    whole_first: true,
+    order: ChangeOrder::WholeFirst,
+    ..USUAL
+};
+
+/// Of an update these look at all of the metadata before they look at what is beside it.
+pub const METADATA_FIRST: MetadataChecks = MetadataChecks {
+    order: ChangeOrder::MetadataFirst,
     ..USUAL
 };
 
@@ -43,7 +49,7 @@ pub const WHOLE: MetadataChecks = MetadataChecks {
 pub const fn any_finalizer(again: RepeatedChecks) -> MetadataChecks {
     MetadataChecks {
         create: true,
-        whole_first: false,
+        order: ChangeOrder::ChangeFirst,
         standard_finalizers: false,
         update: again,
         status: again,

@@ -11,7 +11,7 @@ use keelson_machinery::object::Object;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::status::StatusError;
 use keelson_machinery::union::{OrArray, OrBool};
-use keelson_registry::{Context, KindCode, LongValidation, MetadataChecks, RepeatedChecks, Strategy};
+use keelson_registry::{ChangeOrder, Context, KindCode, LongValidation, MetadataChecks, RepeatedChecks, Strategy};
 
 use approval::Approval;
 
@@ -24,7 +24,7 @@ pub fn register(code: &mut KindCode) {
         .defaults(defaults)
         .metadata_checks(MetadataChecks {
             create: true,
-            whole_first: false,
+            order: ChangeOrder::ChangeFirst,
             standard_finalizers: false,
             update: RepeatedChecks::CHANGE,
             status: RepeatedChecks::CHANGE,

@@ -19,7 +19,7 @@ use keelson_machinery::reflect::{Desc, FieldDesc, Flags, Id, MessageDesc, Name, 
 use keelson_machinery::scheme::{Conversion, KindDesc, KindRef, NameRule, SubresourceDesc};
 use keelson_machinery::structural::{Compile, SchemaError, compile};
 use keelson_registry::{
-    ConversionStrategy, Definition, MetadataChecks, RepeatedChecks, ResourceCode, VersionDefinition,
+    ChangeOrder, ConversionStrategy, Definition, MetadataChecks, RepeatedChecks, ResourceCode, VersionDefinition,
 };
 
 use crate::conversion::{Outside, WebhookConverter};
@@ -124,7 +124,7 @@ pub fn resource(
 fn code(strategy: Option<&Arc<CustomResource>>) -> ResourceCode {
     let code = ResourceCode::default().with_metadata_checks(MetadataChecks {
         create: true,
-        whole_first: false,
+        order: ChangeOrder::ChangeFirst,
         standard_finalizers: false,
         update: RepeatedChecks::CHANGE,
         status: RepeatedChecks::CHANGE,

@@ -80,12 +80,14 @@ impl Strategy for JobStrategy {
 
     /// What is wrong with the specification is told twice.
     fn validate_update(&self, _context: &Context, new: &Job, old: &Job) -> ErrorList {
-        let mut errors = faults::of_object(|f| {
+        faults::of_object(|f| {
             spec::of_job(f, new, Some(old));
             spec::selected(&mut f.at("spec"), &new.spec, Some(&old.spec));
-        });
-        errors.extend(keep::faults(new, old));
-        errors
+        })
+    }
+
+    fn validate_change(&self, _context: &Context, new: &Job, old: &Job) -> ErrorList {
+        keep::faults(new, old)
     }
 
     fn validate_status_update(&self, _context: &Context, new: &Job, old: &Job) -> ErrorList {

@@ -24,7 +24,11 @@ impl Strategy for ConfigMapStrategy {
         validate(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &ConfigMap, old: &ConfigMap) -> ErrorList {
+    fn validate_update(&self, _context: &Context, new: &ConfigMap, _old: &ConfigMap) -> ErrorList {
+        validate(new)
+    }
+
+    fn validate_change(&self, _context: &Context, new: &ConfigMap, old: &ConfigMap) -> ErrorList {
         let mut errors = ErrorList::default();
         if old.immutable == Some(true) {
             let changed = [
@@ -35,7 +39,6 @@ impl Strategy for ConfigMapStrategy {
             let changed = changed.into_iter().filter(|(_, changed)| *changed);
             errors.extend(changed.map(|(field, _)| FieldError::forbidden(&Path::new(field), IMMUTABLE)));
         }
-        errors.extend(validate(new));
         errors
     }
 }
@@ -88,7 +91,7 @@ mod tests {
     #[test]
     fn immutable_stays() {
         let old: ConfigMap = read(r#"{"immutable":true,"data":{"a":"1"}}"#);
-        let check = |text: &str| lines(&ConfigMapStrategy.validate_update(&context(), &read::<ConfigMap>(text), &old));
+        let check = |text: &str| lines(&ConfigMapStrategy.validate_change(&context(), &read::<ConfigMap>(text), &old));
         assert_eq!(
             check(r#"{"immutable":true,"data":{"a":"1"},"metadata":{"labels":{"x":"y"}}}"#),
             ""

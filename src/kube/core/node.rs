@@ -72,11 +72,12 @@ impl Strategy for NodeStrategy {
     }
 
     /// What holds for a node as it is, is told again with what may not change.
-    fn validate_update(&self, _context: &Context, new: &Node, old: &Node) -> ErrorList {
-        faults::of_object(|f| {
-            whole(f, new);
-            change(f, new, old);
-        })
+    fn validate_update(&self, _context: &Context, new: &Node, _old: &Node) -> ErrorList {
+        faults::of_object(|f| whole(f, new))
+    }
+
+    fn validate_change(&self, _context: &Context, new: &Node, old: &Node) -> ErrorList {
+        faults::of_object(|f| change(f, new, old))
     }
 
     fn validate_status_update(&self, _context: &Context, new: &Node, old: &Node) -> ErrorList {
@@ -198,10 +199,10 @@ fn change(f: &mut Faults<'_>, new: &Node, old: &Node) {
         let text = "node updates may not change providerID except from \"\" to valid";
         spec.at("providerID").forbidden(text);
     }
-    if now.external_id != was.external_id {
-        spec.at("externalID").forbidden("may not be updated");
-    }
     taints(&mut f.at("metadata"), &new.spec.taints);
+    if now.external_id != was.external_id {
+        f.at("spec").at("externalID").forbidden("may not be updated");
+    }
 }
 
 fn resources(f: &mut Faults<'_>, status: &NodeStatus) {
@@ -270,17 +271,17 @@ mod tests {
         defaults(&mut new);
         assert_eq!(new.spec.pod_cidr, "10.1.0.0/24");
         assert_eq!(
-            lines(&NodeStrategy.validate_update(&context(), &new, &old)),
+            lines(&NodeStrategy.validate_change(&context(), &new, &old)),
             "spec.podCIDRs: Forbidden: node updates may not change podCIDR except from \"\" to valid\n\
              spec.providerID: Forbidden: node updates may not change providerID except from \"\" to valid"
         );
         let named: Node = read(r#"{"spec":{"externalID":"e"}}"#);
         assert_eq!(
-            lines(&NodeStrategy.validate_update(&context(), &named, &Node::default())),
+            lines(&NodeStrategy.validate_change(&context(), &named, &Node::default())),
             "spec.externalID: Forbidden: may not be updated"
         );
         assert_eq!(
-            lines(&NodeStrategy.validate_update(&context(), &new, &Node::default())),
+            lines(&NodeStrategy.validate_change(&context(), &new, &Node::default())),
             ""
         );
     }

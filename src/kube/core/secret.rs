@@ -43,7 +43,11 @@ impl Strategy for SecretStrategy {
         validate(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &Secret, old: &Secret) -> ErrorList {
+    fn validate_update(&self, _context: &Context, new: &Secret, _old: &Secret) -> ErrorList {
+        validate(new)
+    }
+
+    fn validate_change(&self, _context: &Context, new: &Secret, old: &Secret) -> ErrorList {
         let mut errors = ErrorList::default();
         if new.r#type != old.r#type {
             errors.push(FieldError::invalid(&Path::new("type"), &new.r#type, IMMUTABLE));
@@ -56,7 +60,6 @@ impl Strategy for SecretStrategy {
             let changed = changed.into_iter().filter(|(_, changed)| *changed);
             errors.extend(changed.map(|(field, _)| FieldError::forbidden(&Path::new(field), MARKED)));
         }
-        errors.extend(validate(new));
         errors
     }
 }
@@ -212,10 +215,10 @@ mod tests {
         let old: Secret = read(r#"{"type":"Opaque","immutable":true,"data":{"a":"eA=="}}"#);
         let mut new: Secret = read(r#"{"immutable":true,"data":{"a":"eA=="}}"#);
         SecretStrategy.prepare_for_update(&context(), &mut new, &old);
-        assert_eq!(lines(&SecretStrategy.validate_update(&context(), &new, &old)), "");
+        assert_eq!(lines(&SecretStrategy.validate_change(&context(), &new, &old)), "");
         let new: Secret = read(r#"{"type":"x","data":{}}"#);
         assert_eq!(
-            lines(&SecretStrategy.validate_update(&context(), &new, &old)),
+            lines(&SecretStrategy.validate_change(&context(), &new, &old)),
             "type: Invalid value: \"x\": field is immutable\n\
              immutable: Forbidden: field is immutable when `immutable` is set\n\
              data: Forbidden: field is immutable when `immutable` is set"

@@ -20,7 +20,7 @@ pub fn register(code: &mut KindCode) {
         .metadata_checks(MetadataChecks {
             create: false,
             update: RepeatedChecks::NONE,
-            ..metadata::USUAL
+            ..metadata::WHOLE_FIRST
         })
         .cells(cells::networking::IP_ADDRESS);
 }
@@ -37,10 +37,13 @@ impl Strategy for IpAddressStrategy {
         errors
     }
 
+    fn validate_update(&self, context: &Context, new: &IPAddress, _old: &IPAddress) -> ErrorList {
+        self.validate(context, new)
+    }
+
     /// Whose it is stays.
-    fn validate_update(&self, _context: &Context, new: &IPAddress, old: &IPAddress) -> ErrorList {
-        let mut errors = of_metadata(new);
-        errors.extend(parent(new));
+    fn validate_change(&self, _context: &Context, new: &IPAddress, old: &IPAddress) -> ErrorList {
+        let mut errors = ErrorList::default();
         let path = Path::new("metadata");
         errors.extend(validate_object_meta_update(&new.metadata, &old.metadata, &path));
         errors.extend(standard_finalizers(&new.metadata, &path));
@@ -155,7 +158,7 @@ mod tests {
         let (old, new) = (stored(PARENT), stored(&PARENT.replace("\"a\"", "\"c\"")));
         assert_eq!(lines(&IpAddressStrategy.validate_update(&context(), &old, &old)), "");
         assert_eq!(
-            lines(&IpAddressStrategy.validate_update(&context(), &new, &old)),
+            lines(&IpAddressStrategy.validate_change(&context(), &new, &old)),
             "spec.parentRef: Invalid value: {\"Group\":\"\",\"Resource\":\"services\",\"Namespace\":\"b\",\
              \"Name\":\"c\"}: field is immutable"
         );

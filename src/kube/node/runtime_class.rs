@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use keelson_api::node_k8s_io::v1::{RuntimeClass, Scheduling};
 use keelson_machinery::field::ErrorList;
-use keelson_registry::{Context, Kept, KindCode, MetadataChecks, RepeatedChecks, Strategy};
+use keelson_registry::{ChangeOrder, Context, Kept, KindCode, MetadataChecks, RepeatedChecks, Strategy};
 
 use crate::cells;
 use crate::core::pod_spec::{self, Options, affinity};
@@ -19,7 +19,7 @@ pub fn register(code: &mut KindCode) {
         .strategy(RuntimeClassStrategy)
         .defaults(defaults)
         .metadata_checks(MetadataChecks {
-            whole_first: true,
+            order: ChangeOrder::WholeFirst,
             ..metadata::any_finalizer(RepeatedChecks::BOTH)
         })
         .kept([Kept::at("handler")])

@@ -47,10 +47,12 @@ impl Strategy for RoleBindingStrategy {
         validate::binding(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &RoleBinding, old: &RoleBinding) -> ErrorList {
-        let mut errors = validate::binding(new);
-        errors.extend(validate::same_role(&new.role_ref, &old.role_ref));
-        errors
+    fn validate_update(&self, _context: &Context, new: &RoleBinding, _old: &RoleBinding) -> ErrorList {
+        validate::binding(new)
+    }
+
+    fn validate_change(&self, _context: &Context, new: &RoleBinding, old: &RoleBinding) -> ErrorList {
+        validate::same_role(&new.role_ref, &old.role_ref).into_iter().collect()
     }
 }
 
@@ -77,10 +79,12 @@ impl Strategy for ClusterRoleBindingStrategy {
         validate::cluster_binding(object)
     }
 
-    fn validate_update(&self, _context: &Context, new: &ClusterRoleBinding, old: &ClusterRoleBinding) -> ErrorList {
-        let mut errors = validate::cluster_binding(new);
-        errors.extend(validate::same_role(&new.role_ref, &old.role_ref));
-        errors
+    fn validate_update(&self, _context: &Context, new: &ClusterRoleBinding, _old: &ClusterRoleBinding) -> ErrorList {
+        validate::cluster_binding(new)
+    }
+
+    fn validate_change(&self, _context: &Context, new: &ClusterRoleBinding, old: &ClusterRoleBinding) -> ErrorList {
+        validate::same_role(&new.role_ref, &old.role_ref).into_iter().collect()
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{faults, metadata};
 pub fn register(code: &mut KindCode) {
     code.kind::<ResourceClaim>()
         .strategy(ClaimStrategy)
-        .metadata_checks(metadata::WHOLE_FIRST)
+        .metadata_checks(metadata::METADATA_FIRST)
         .defaults(claim::v1::claim)
         .kept([Kept::at("spec")])
         .cells(cells::resource::RESOURCE_CLAIM);
@@ -103,11 +103,18 @@ impl Strategy for ClaimTemplateStrategy {
         &self,
         context: &Context,
         new: &ResourceClaimTemplate,
+        _old: &ResourceClaimTemplate,
+    ) -> ErrorList {
+        self.validate(context, new)
+    }
+
+    fn validate_change(
+        &self,
+        _context: &Context,
+        new: &ResourceClaimTemplate,
         old: &ResourceClaimTemplate,
     ) -> ErrorList {
-        let mut errors = self.validate(context, new);
-        errors.extend(Kept::at("spec").fault(new, old));
-        errors
+        Kept::at("spec").fault(new, old).into_iter().collect()
     }
 
     fn confirm<'a>(

@@ -15,7 +15,7 @@ use crate::typed::same_list;
 pub fn register(code: &mut KindCode) {
     code.kind::<DeviceClass>()
         .strategy(DeviceClassStrategy)
-        .metadata_checks(metadata::WHOLE_FIRST);
+        .metadata_checks(metadata::METADATA_FIRST);
 }
 
 /// The rules of classes.

@@ -7,7 +7,8 @@ use keelson_machinery::field::{ErrorList, FieldError};
 use keelson_machinery::reflect::{FieldDesc, Flags, MessageDesc, Type};
 use keelson_machinery::validation::meta::IMMUTABLE;
 
-/// One step of a path: the place of a field in its message, or an index; `None`: a key, or no field.
+/// One step of a path: the place of a field in its message, or an index; `None`: a key, no field, or any item of a list
+/// whose index is not told.
 type Step = Option<usize>;
 /// More fields than a message has, so that those of an inlined one stand in its place.
 const MANY: usize = 1 << 16;
@@ -20,6 +21,7 @@ pub(super) fn merged(desc: &MessageDesc, order: &[&str], declared: ErrorList, co
     if declared.is_empty() {
         return coded;
     }
+    let declared = sorted(desc, order, declared);
     let mut all = ErrorList::new();
     if coded.is_empty() || declared.is_full() || coded.is_full() {
         all.extend(declared);
@@ -48,6 +50,16 @@ pub(super) fn merged(desc: &MessageDesc, order: &[&str], declared: ErrorList, co
     all
 }
 
+/// What the definition found, in the order of the kind where it has one of its own.
+fn sorted(desc: &MessageDesc, order: &[&str], declared: ErrorList) -> ErrorList {
+    if order.is_empty() || declared.is_full() {
+        return declared;
+    }
+    let mut declared: Vec<FieldError> = declared.into_iter().collect();
+    declared.sort_by_cached_key(|error| steps(desc, order, &error.field));
+    declared.into_iter().collect()
+}
+
 /// Which of the others an error stands before: of those about the nearest message around it, it follows the last one
 /// about a field before its own.
 fn place(path: &[Step], others: &[Vec<Step>]) -> usize {
@@ -73,11 +85,16 @@ fn place(path: &[Step], others: &[Vec<Step>]) -> usize {
 fn steps(desc: &MessageDesc, order: &[&str], path: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut at = Some(desc);
-    for part in path.split('.') {
+    let mut parts = path.split('.').peekable();
+    while let Some(part) = parts.next() {
         let (name, keys) = part.split_once('[').unwrap_or((part, ""));
         let found = at.and_then(|desc| field(desc, name));
         let early = order.iter().position(|early| *early == name);
         steps.push(found.map(|(place, _)| early.unwrap_or(order.len() + place)));
+        let is_list = found.is_some_and(|(_, field)| matches!(field.ty, Type::List(_)));
+        if is_list && keys.is_empty() && parts.peek().is_some() {
+            steps.push(None);
+        }
         for key in keys.split('[').filter(|key| !key.is_empty()) {
             steps.push(key.trim_end_matches(']').parse().ok());
         }
@@ -110,6 +127,10 @@ fn message(ty: &Type) -> Option<&MessageDesc> {
 
 #[cfg(test)]
 mod tests {
+    use keelson_machinery::field::Path;
+    use keelson_machinery::meta::v1::OwnerReference;
+    use keelson_machinery::reflect::Reflect;
+
     use super::*;
 
     #[test]
@@ -127,5 +148,24 @@ mod tests {
         ] {
             assert_eq!(place(&path(&own), &others), expected, "{own:?}");
         }
+        let told_of_all = [path(&[1, 3, 0]), vec![Some(1), Some(2), None, Some(7)]];
+        assert_eq!(
+            place(&path(&[1, 2, 0, 7]), &told_of_all),
+            0,
+            "an item is none of its fields"
+        );
+    }
+
+    #[test]
+    fn what_a_definition_finds_has_the_order_of_its_kind() {
+        let object = OwnerReference::default();
+        let found = |order: &[&str]| {
+            let path = |field: &'static str| FieldError::required(&Path::new(field), "");
+            let errors: ErrorList = ["apiVersion", "kind", "name"].map(path).into_iter().collect();
+            let all = merged(object.desc(), order, errors, ErrorList::new());
+            all.into_iter().map(|error| error.field).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(found(&[]), "apiVersion kind name", "as they were found");
+        assert_eq!(found(&["name", "kind"]), "name kind apiVersion");
     }
 }

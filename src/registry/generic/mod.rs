@@ -89,8 +89,8 @@ pub use served::{
     Catalog, MergedCatalog, OpenApiForm, OwnDefinitions, Served, ServedGroup, ServedKind, ServedVersion, maturity_order,
 };
 pub use strategy::{
-    Annotate, AnyStrategy, Confirming, Context, DefaultStrategy, LongValidation, MetadataChecks, RepeatedChecks,
-    Reserving, Strategy, Warnings,
+    Annotate, AnyStrategy, ChangeOrder, Confirming, Context, DefaultStrategy, LongValidation, MetadataChecks,
+    RepeatedChecks, Reserving, Strategy, Warnings,
 };
 pub use verbs::{Target, Verbs};
 

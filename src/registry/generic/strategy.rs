@@ -123,8 +123,8 @@ pub struct MetadataChecks {
     /// The metadata of a new object. Where the rules of a kind do not look at it, it is looked at when they found
     /// nothing, and its name may be any that fits into a path.
     pub create: bool,
-    /// Of a change, the metadata as that of a new object is told before what changed.
-    pub whole_first: bool,
+    /// Of a change, what is told first.
+    pub order: ChangeOrder,
     /// Finalizers are names with a domain, or one of the few that stand without.
     pub standard_finalizers: bool,
     /// Of a change through the object's own path.
@@ -133,6 +133,17 @@ pub struct MetadataChecks {
     pub status: RepeatedChecks,
     /// Of a change through another subresource.
     pub subresource: RepeatedChecks,
+}
+
+/// The order in which the faults of a change are told: those of the object as a whole, and those of what changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChangeOrder {
+    /// What changed, in the metadata and beside it, then the whole.
+    ChangeFirst,
+    /// The whole, its metadata first, then what changed.
+    WholeFirst,
+    /// The metadata, first as a whole, and then what is beside it.
+    MetadataFirst,
 }
 
 /// What is checked once more.
@@ -171,7 +182,7 @@ impl MetadataChecks {
     /// Nothing is checked twice.
     pub const ONCE: MetadataChecks = MetadataChecks {
         create: true,
-        whole_first: false,
+        order: ChangeOrder::ChangeFirst,
         standard_finalizers: false,
         update: RepeatedChecks::NONE,
         status: RepeatedChecks::NONE,
@@ -295,6 +306,12 @@ pub trait Strategy: Send + Sync + 'static {
         ErrorList::default()
     }
 
+    /// Faults of what changed through the object's own path, where [`Strategy::validate_update`] finds those of the
+    /// object as a whole alone: [`ChangeOrder`] says which are told first.
+    fn validate_change(&self, _context: &Context, _new: &Self::Object, _old: &Self::Object) -> ErrorList {
+        ErrorList::default()
+    }
+
     /// Faults of a write through a subresource of the kind's own. The rules of other updates, unless said otherwise.
     fn validate_subresource(
         &self,
@@ -303,7 +320,9 @@ pub trait Strategy: Send + Sync + 'static {
         new: &Self::Object,
         old: &Self::Object,
     ) -> ErrorList {
-        self.validate_update(context, new, old)
+        let mut errors = self.validate_change(context, new, old);
+        errors.extend(self.validate_update(context, new, old));
+        errors
     }
 
     /// Faults of a write through `/status`.

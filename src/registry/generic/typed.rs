@@ -215,6 +215,10 @@ impl<S: Strategy<Object: Sized>> Strategy for Typed<S> {
         self.of_change(new, old, |rules, new, old| rules.validate_update(context, new, old))
     }
 
+    fn validate_change(&self, context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
+        self.of_change(new, old, |rules, new, old| rules.validate_change(context, new, old))
+    }
+
     fn validate_subresource(&self, context: &Context, name: &str, new: &dyn Object, old: &dyn Object) -> ErrorList {
         self.of_change(new, old, |rules, new, old| {
             rules.validate_subresource(context, name, new, old)

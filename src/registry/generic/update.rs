@@ -19,7 +19,9 @@ use super::write::{
     Attempt, Lease, OBJECT_MODIFIED, Part, Show, UpdateRequest, Updated, Updater, precondition_text,
     standard_finalizers,
 };
-use super::{Confirming, Context, Reserving, Resource, Target, error_order, immutable_fields, parse_revision};
+use super::{
+    ChangeOrder, Confirming, Context, Reserving, Resource, Target, error_order, immutable_fields, parse_revision,
+};
 
 /// How often a write is tried again when another writer was faster, before the client is told to retry.
 const MAX_ATTEMPTS: usize = 64;
@@ -283,31 +285,7 @@ impl Resource {
         let mut errors = meta::validate_object_meta(new.meta(), self.hub.namespaced, NameRule::PathSegment, &path);
         let changes = meta::validate_object_meta_update(new.meta(), old.meta(), &path);
         errors.extend(changes.clone());
-        let again = match part {
-            Part::Status => self.metadata_checks.status,
-            Part::Named(_) => self.metadata_checks.subresource,
-            Part::Main | Part::Internal => self.metadata_checks.update,
-        };
-        let finalizers = match self.metadata_checks.standard_finalizers {
-            true => standard_finalizers(new.meta(), &path),
-            false => ErrorList::default(),
-        };
-        let (mut whole, mut change) = (ErrorList::new(), ErrorList::new());
-        if again.whole {
-            let rule = self.hub.names;
-            whole = meta::validate_object_meta(new.meta(), self.hub.namespaced, rule, &path);
-            whole.extend(finalizers.clone());
-        }
-        if again.change {
-            change.extend(changes);
-            change.extend(finalizers);
-        }
-        let (first, second) = match self.metadata_checks.whole_first {
-            true => (whole, change),
-            false => (change, whole),
-        };
-        errors.extend(first);
-        errors.extend(second);
+        let (mut whole, mut change) = self.repeated_checks(part, new, changes);
         let (now, before) = (new.as_reflect(), Some(old.as_reflect()));
         let declared = declarative::validate_with(now, before, &Path::root(), &self.checks);
         if let Some(prepared) = self.strategy.prepared_validation() {
@@ -322,7 +300,22 @@ impl Resource {
             },
         };
         let order = self.strategy.order_of_fields();
-        errors.extend(error_order::merged(new.desc(), order, declared, coded));
+        let mut coded = error_order::merged(new.desc(), order, declared, coded);
+        let mut of_change = match part {
+            Part::Main => self.strategy.validate_change(context, new, old),
+            _ => ErrorList::default(),
+        };
+        let order = self.metadata_checks.order;
+        // Through subresources the metadata is always looked at first.
+        if part == Part::Main && order != ChangeOrder::MetadataFirst {
+            whole.extend(std::mem::take(&mut coded));
+            change.extend(std::mem::take(&mut of_change));
+        }
+        let found = match order {
+            ChangeOrder::ChangeFirst => [change, whole, of_change, coded],
+            _ => [whole, change, coded, of_change],
+        };
+        found.into_iter().for_each(|found| errors.extend(found));
         errors.extend(immutable_fields::faults(&self.kept, new, old));
         let write = Confirming {
             part,
@@ -331,6 +324,30 @@ impl Resource {
         };
         let errors = self.confirmed(context, write, errors).await?;
         self.verdict(new, errors)
+    }
+
+    /// What the rules of the kind check of the metadata once more: the metadata as a whole, and what changed in it.
+    fn repeated_checks(&self, part: Part<'_>, new: &dyn Object, changes: ErrorList) -> (ErrorList, ErrorList) {
+        let again = match part {
+            Part::Status => self.metadata_checks.status,
+            Part::Named(_) => self.metadata_checks.subresource,
+            Part::Main | Part::Internal => self.metadata_checks.update,
+        };
+        let path = Path::new("metadata");
+        let finalizers = match self.metadata_checks.standard_finalizers {
+            true => standard_finalizers(new.meta(), &path),
+            false => ErrorList::default(),
+        };
+        let (mut whole, mut change) = (ErrorList::new(), ErrorList::new());
+        if again.whole {
+            whole = meta::validate_object_meta(new.meta(), self.hub.namespaced, self.hub.names, &path);
+            whole.extend(finalizers.clone());
+        }
+        if again.change {
+            change.extend(changes);
+            change.extend(finalizers);
+        }
+        (whole, change)
     }
 
     async fn remove_finished(
