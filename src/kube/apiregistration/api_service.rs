@@ -2,9 +2,10 @@
 
 use keelson_api::apiregistration_k8s_io::v1::{APIService, APIServiceCondition, APIServiceSpec, ServiceReference};
 use keelson_machinery::field::{ErrorList, Path};
-use keelson_machinery::validation::names;
+use keelson_machinery::validation::meta::validate_object_meta_with;
+use keelson_machinery::validation::names::{self, NamePart};
 use keelson_registry::write::Part;
-use keelson_registry::{Context, KindCode, MetadataChecks, Strategy};
+use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
 
 use crate::cells;
 use crate::faults::{self, Faults};
@@ -13,7 +14,9 @@ use crate::typed::keep_metadata;
 
 const AVAILABLE: &str = "Available";
 const CHECKS: MetadataChecks = MetadataChecks {
+    create: false,
     standard_finalizers: false,
+    update: RepeatedChecks::CHANGE,
     ..metadata::USUAL
 };
 
@@ -44,7 +47,9 @@ impl Strategy for ApiServiceStrategy {
     }
 
     fn validate(&self, _context: &Context, object: &APIService) -> ErrorList {
-        faults::of_object(|f| check(f, object))
+        let mut errors = of_metadata(object);
+        errors.extend(faults::of_object(|f| check(f, object)));
+        errors
     }
 
     fn validate_update(&self, context: &Context, new: &APIService, _old: &APIService) -> ErrorList {
@@ -71,16 +76,21 @@ impl Strategy for ApiServiceStrategy {
     }
 }
 
-fn check(f: &mut Faults<'_>, object: &APIService) {
-    let (name, spec) = (object.metadata.name.as_str(), &object.spec);
-    let expected = format!("{}.{}", spec.version, spec.group);
-    let generated = object.metadata.generate_name.as_str();
-    for (field, name) in [("generateName", generated), ("name", name)] {
-        if !name.is_empty() && name != expected && names::path_segment(name).is_empty() {
-            let text = format!("must be `spec.version+\".\"+spec.group`: {expected:?}");
-            f.at("metadata").at(field).invalid(name, text);
+/// The metadata of an object whose name says what it registers.
+fn of_metadata(object: &APIService) -> ErrorList {
+    let expected = format!("{}.{}", object.spec.version, object.spec.group);
+    let rule = |name: &str, _: NamePart| -> Vec<String> {
+        let mut faults = names::path_segment(name);
+        if faults.is_empty() && name != expected {
+            faults.push(format!("must be `spec.version+\".\"+spec.group`: {expected:?}"));
         }
-    }
+        faults
+    };
+    validate_object_meta_with(&object.metadata, false, &rule, &Path::new("metadata"))
+}
+
+fn check(f: &mut Faults<'_>, object: &APIService) {
+    let spec = &object.spec;
     let mut f = f.at("spec");
     match (spec.group.as_str(), spec.version.as_str()) {
         ("", "v1") => {}

@@ -7,7 +7,10 @@ pub use spec::check_inline;
 
 use keelson_api::core::v1::{PersistentVolume, PersistentVolumeStatus};
 use keelson_machinery::field::{ErrorList, Path};
-use keelson_registry::{Context, KindCode, Strategy};
+use keelson_machinery::scheme::NameRule;
+use keelson_machinery::validation::meta::validate_object_meta;
+use keelson_registry::write::standard_finalizers;
+use keelson_registry::{ChangeOrder, Context, KindCode, MetadataChecks, Strategy};
 
 use super::persistent_volume_claim::CLASS_ANNOTATION;
 use super::pod_spec;
@@ -25,12 +28,17 @@ const MOUNT_ANNOTATION: &str = "volume.beta.kubernetes.io/mount-options";
 /// How a volume appears in a pod.
 const FILESYSTEM: &str = "Filesystem";
 
+const CHECKS: MetadataChecks = MetadataChecks {
+    order: ChangeOrder::WholeFirst,
+    ..metadata::WHOLE
+};
+
 /// Registers the rules of persistent volumes.
 pub fn register(code: &mut KindCode) {
     code.kind::<PersistentVolume>()
         .strategy(PersistentVolumeStrategy)
         .defaults(defaults)
-        .metadata_checks(metadata::WHOLE)
+        .metadata_checks(CHECKS)
         .cells(cells::storage::PERSISTENT_VOLUME);
 }
 
@@ -59,11 +67,17 @@ impl Strategy for PersistentVolumeStrategy {
     }
 
     fn validate_update(&self, _context: &Context, new: &PersistentVolume, old: &PersistentVolume) -> ErrorList {
-        // The API tells them twice.
-        let mut errors = faults::at(&Path::new("spec"), |f| {
+        faults::at(&Path::new("spec"), |f| {
             spec::check(f, &new.spec, &new.metadata.name, Some(&old.spec));
-            spec::check(f, &new.spec, &new.metadata.name, Some(&old.spec));
-        });
+        })
+    }
+
+    /// The API looks at the whole once more here, its metadata too, and not at what changed in that.
+    fn validate_change(&self, context: &Context, new: &PersistentVolume, old: &PersistentVolume) -> ErrorList {
+        let path = Path::new("metadata");
+        let mut errors = validate_object_meta(&new.metadata, false, NameRule::DnsSubdomain, &path);
+        errors.extend(standard_finalizers(&new.metadata, &path));
+        errors.extend(self.validate_update(context, new, old));
         errors.extend(keep::faults(&new.spec, &old.spec));
         errors
     }
@@ -146,6 +160,21 @@ mod tests {
 
     use super::*;
     use crate::testing::{context, read};
+
+    #[test]
+    fn a_change_is_looked_at_as_a_whole_once_more() {
+        let old: PersistentVolume = read(r#"{"metadata":{"name":"p"},"spec":{"hostPath":{"path":"/a"}}}"#);
+        let mut new = old.clone();
+        new.metadata.finalizers = vec!["1".to_owned()];
+        let (once, again) = (
+            PersistentVolumeStrategy.validate_update(&context(), &new, &old),
+            PersistentVolumeStrategy.validate_change(&context(), &new, &old),
+        );
+        let fields = |errors: ErrorList| errors.into_iter().map(|e| e.field).collect::<Vec<_>>();
+        let (once, again) = (fields(once), fields(again));
+        assert!(!once.is_empty());
+        assert_eq!(again, [vec!["metadata.finalizers[0]".to_owned()], once].concat());
+    }
 
     #[test]
     fn a_phase_has_its_time() {

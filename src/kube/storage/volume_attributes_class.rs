@@ -46,10 +46,17 @@ impl Strategy for VolumeAttributesClassStrategy {
         &self,
         context: &Context,
         new: &VolumeAttributesClass,
+        _old: &VolumeAttributesClass,
+    ) -> ErrorList {
+        self.validate(context, new)
+    }
+
+    fn validate_change(
+        &self,
+        _context: &Context,
+        new: &VolumeAttributesClass,
         old: &VolumeAttributesClass,
     ) -> ErrorList {
-        let mut errors: ErrorList = KEPT.iter().filter_map(|field| field.fault(new, old)).collect();
-        errors.extend(self.validate(context, new));
-        errors
+        KEPT.iter().filter_map(|field| field.fault(new, old)).collect()
     }
 }
