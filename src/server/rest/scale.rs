@@ -15,7 +15,7 @@ use keelson_machinery::validation::meta;
 use keelson_registry::admission::Options;
 use keelson_registry::apply::unfit as unfit_document;
 use keelson_registry::managed::Tracking;
-use keelson_registry::write::{Part, UpdateRequest};
+use keelson_registry::write::{Part, UpdateRequest, standard_finalizers};
 use keelson_registry::{Context, Endpoint};
 use serde_json::json;
 
@@ -357,6 +357,7 @@ pub(super) fn check(scale: &SubresourceDesc, new: &dyn Kind, namespace: &str) ->
             NameRule::DnsSubdomain,
             &path,
         ));
+        errors.extend(standard_finalizers(&metadata, &path));
     }
     let replicas = i64::from(number_at(new.as_reflect(), ".spec.replicas"));
     if replicas < 0 {

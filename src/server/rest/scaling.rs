@@ -1,6 +1,7 @@
 //! The updater of a write to a scale: what plug-ins see is the Scale, what is stored is the object.
 
 use keelson_machinery::copy;
+use keelson_machinery::jsonpath;
 use keelson_machinery::managedfields::metadata;
 use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::reflect::Reflect;
@@ -42,6 +43,12 @@ impl Scaling<'_> {
     /// Plug-ins see the Scale, not the object that it is one of.
     async fn scaled(&self, current: &dyn Object) -> Result<Box<dyn Object>, StatusError> {
         let (endpoint, scale) = (self.endpoint, self.scale);
+        if let Some(uid) = self.other_uid(current) {
+            // The write is refused before anybody looks at what else is asked for.
+            let mut other = current.clone_object();
+            other.meta_mut().uid = uid;
+            return Ok(other);
+        }
         let versioned = endpoint.resource.from_hub(&endpoint.kind, current.clone_object())?;
         let mut view = self.rest.view(scale, &*versioned)?;
         let is_custom = endpoint.resource.is_custom();
@@ -69,6 +76,15 @@ impl Scaling<'_> {
                 .clone_from(&current.meta().resource_version);
         }
         endpoint.resource.to_hub(&endpoint.kind, scaled)
+    }
+
+    /// The uid that a whole Scale names, where that is none of the object.
+    fn other_uid(&self, current: &dyn Object) -> Option<String> {
+        let Asked::Replaced(new, _) = self.asked else {
+            return None;
+        };
+        let uid = jsonpath::lookup_text(new.as_reflect(), "metadata.uid").into_owned();
+        (!uid.is_empty() && uid != current.meta().uid).then_some(uid)
     }
 
     /// The Scale that is asked for in the place of `view`.
