@@ -278,6 +278,7 @@ impl Server {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             version: version::current(),
+            flags: settings.flags.clone(),
             hooks: self.hooks,
             metrics,
             listener: listener(settings, certificates.tls.clone()),

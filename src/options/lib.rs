@@ -4,6 +4,7 @@
 //! included, into [`Settings`]; [`provision`] makes what is missing (keys, certificates, the admin's kubeconfig).
 //! Nothing is written to the disk before everything given has been checked.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -30,6 +31,7 @@ mod pem;
 pub mod provision;
 mod secure_serving;
 mod settings;
+mod shown;
 mod store_command;
 mod store_help;
 mod store_transfer;
@@ -84,6 +86,9 @@ pub struct Options {
     pub misc: misc::Misc,
     #[command(flatten)]
     pub global: global::Global,
+    /// All flags by their names, with their values.
+    #[arg(skip)]
+    pub shown: BTreeMap<String, String>,
 }
 
 /// What the command line asks the program to do.
@@ -126,10 +131,15 @@ pub fn parse(
     }
     let mut command = command(program, about);
     let help = help::render(&command);
-    let options = command
-        .try_get_matches_from_mut(std::iter::once(OsString::from(program)).chain(arguments))
-        .and_then(|matches| Options::from_arg_matches(&matches))
-        .map_err(|error| OptionError::from_clap(program, &error))?;
+    let matches = command.try_get_matches_from_mut(std::iter::once(OsString::from(program)).chain(arguments));
+    let options = matches.and_then(|matches| {
+        let shown = shown::flags(&command, &matches);
+        Ok(Options {
+            shown,
+            ..Options::from_arg_matches(&matches)?
+        })
+    });
+    let options = options.map_err(|error| OptionError::from_clap(program, &error))?;
     match options.global.version.as_deref() {
         _ if options.global.help => Ok(Invocation::Help(help)),
         Some("true" | "raw") => Ok(Invocation::Version),

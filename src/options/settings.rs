@@ -1,5 +1,6 @@
 //! Options completed with defaults and checked, files included. Nothing is made or changed yet.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -49,6 +50,8 @@ pub struct Settings {
     pub log: Log,
     /// Lines for the log, of things that are odd but no errors.
     pub warnings: Vec<String>,
+    /// All flags by their names, with their values.
+    pub flags: BTreeMap<String, String>,
     /// Flags that were given and checked, and that nothing uses yet.
     pub unused: Vec<&'static str>,
 }
@@ -208,6 +211,7 @@ impl Options {
             audit: self.audit(&egress, &mut warnings)?,
             egress,
             warnings,
+            flags: self.shown.clone(),
             unused: self.unused(),
             data_dir,
         })

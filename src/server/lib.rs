@@ -31,3 +31,4 @@ pub mod services;
 pub mod settings;
 pub mod state;
 pub mod version;
+mod zpages;

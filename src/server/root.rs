@@ -12,12 +12,14 @@ use crate::pretty;
 use crate::request::Request;
 use crate::respond;
 use crate::state::ServerState;
+use crate::zpages;
 
 /// Serves one of these paths; `None` for any other.
 pub async fn serve(state: &ServerState, request: &Request) -> Option<HttpResponse> {
     let http = &request.http;
     match request.info.path.as_str() {
         "/" | "/index.html" => Some(index(state)),
+        path if zpages::PATHS.contains(&path) => Some(zpages::serve(state, request, path, &paths(state))),
         "/version" | "/version/" => Some(version(state, request)),
         "/metrics" => Some(metrics(state.metrics.encode())),
         "/metrics/slis" => Some(metrics(state.indicators.encode())),
@@ -100,8 +102,13 @@ fn answer(response: http::Response<bytes::Bytes>) -> HttpResponse {
     builder.body(body)
 }
 
-/// `{"paths": […]}`, sorted.
+/// `{"paths": […]}`.
 fn index(state: &ServerState) -> HttpResponse {
+    json(serde_json::to_vec(&serde_json::json!({ "paths": paths(state) })).unwrap_or_default())
+}
+
+/// All paths that are told, sorted.
+fn paths(state: &ServerState) -> Vec<String> {
     let mut paths: Vec<String> = ["/healthz", "/livez", "/readyz"]
         .iter()
         .flat_map(|p| {
@@ -130,9 +137,10 @@ fn index(state: &ServerState) -> HttpResponse {
     for (name, _) in state.hooks.states() {
         paths.extend(["/healthz", "/livez", "/readyz"].map(|p| format!("{p}/poststarthook/{name}")));
     }
+    paths.extend(zpages::PATHS.map(str::to_owned));
     paths.sort();
     paths.dedup();
-    json(serde_json::to_vec(&serde_json::json!({ "paths": paths })).unwrap_or_default())
+    paths
 }
 
 /// Indented whatever the client: these answers are small and read by people.

@@ -1,5 +1,6 @@
 //! The shared state of a server's workers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -40,6 +41,8 @@ pub struct ServerState {
     pub metrics: Metrics,
     pub(crate) indicators: HealthIndicators,
     pub version: Version,
+    /// The flags that the server runs with, by their names.
+    pub flags: BTreeMap<String, String>,
 }
 
 impl ServerState {

@@ -8,6 +8,18 @@ const SECONDS_PER_DAY: i64 = 86_400;
 
 /// The date of `seconds` since 1970; `zone` is written behind it.
 pub(crate) fn http_date(seconds: i64, zone: &str) -> String {
+    let (weekday, month, day, year, clock) = parts(seconds);
+    format!("{weekday}, {day:02} {month} {year:04} {clock} {zone}")
+}
+
+/// The same in the form of Unix: `Sat Nov 21 11:34:00 UTC 2026`.
+pub(crate) fn unix_date(seconds: i64) -> String {
+    let (weekday, month, day, year, clock) = parts(seconds);
+    format!("{weekday} {month} {day:2} {clock} UTC {year:04}")
+}
+
+/// Weekday, month, day, year and time of day.
+fn parts(seconds: i64) -> (&'static str, &'static str, i64, i64, String) {
     let (days, second) = (seconds.div_euclid(SECONDS_PER_DAY), seconds.rem_euclid(SECONDS_PER_DAY));
     let (year, month, day) = civil(days);
     let weekday = usize::try_from(days.rem_euclid(7))
@@ -15,8 +27,8 @@ pub(crate) fn http_date(seconds: i64, zone: &str) -> String {
         .and_then(|d| DAYS.get(d))
         .unwrap_or(&"");
     let month = MONTHS.get(month).unwrap_or(&"");
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} {zone}")
+    let clock = format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
+    (weekday, month, day, year, clock)
 }
 
 /// Seconds since 1970 of a date in the form that servers send; `None` for the obsolete forms.
@@ -79,6 +91,8 @@ mod tests {
             assert_eq!(http_date(seconds, "GMT"), date);
             assert_eq!(parse_http_date(date), Some(seconds), "{date}");
         }
+        assert_eq!(unix_date(1_795_260_840), "Sat Nov 21 11:34:00 UTC 2026");
+        assert_eq!(unix_date(0), "Thu Jan  1 00:00:00 UTC 1970");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) mod conditions;
 mod date;
 mod kept;
 
-pub(crate) use date::{http_date, parse_http_date};
+pub(crate) use date::{http_date, parse_http_date, unix_date};
 pub(crate) use kept::{Kept, Newest};
 
 /// A document's bytes, compressed, and what is sent with them.

@@ -1,5 +1,6 @@
 //! The configuration of a server, by subsystem.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use keelson_access::authn::Authentication;
@@ -37,6 +38,8 @@ pub struct Config {
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
     pub version: Version,
+    /// The flags that it runs with, by their names; clients may see them.
+    pub flags: BTreeMap<String, String>,
     pub hooks: Vec<Hook>,
     /// Show what others than the generic server count.
     pub metrics: Vec<ShowMetrics>,
@@ -96,6 +99,7 @@ impl Config {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
             version: Version::default(),
+            flags: BTreeMap::new(),
             hooks: Vec::new(),
             metrics: Vec::new(),
             listener,

@@ -1,5 +1,6 @@
 //! The start of a server: its parts, each made of those before it, then everything that runs.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Instant;
@@ -48,6 +49,7 @@ pub fn start(mut config: Config) -> Result<Running, ServerError> {
         access: config.access,
         audit: config.audit,
         version: config.version,
+        flags: config.flags,
         metrics: config.metrics,
         shutdown: Shutdown::new(),
         controllers: Controllers::default(),
@@ -77,6 +79,7 @@ struct Parts {
     access: AccessConfig,
     audit: Audit,
     version: Version,
+    flags: BTreeMap<String, String>,
     metrics: Vec<ShowMetrics>,
     requests: Arc<RequestSettings>,
     backend: Backend,
@@ -138,6 +141,7 @@ impl Parts {
             hooks: Hooks::default(),
             audit: self.audit.clone(),
             version: self.version.clone(),
+            flags: self.flags.clone(),
         }
     }
 
