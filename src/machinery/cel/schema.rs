@@ -104,7 +104,7 @@ impl Types {
             reflect::Type::Message(desc) => self.message(desc),
             reflect::Type::Leaf(LeafKind::Time | LeafKind::MicroTime) => Type::Timestamp,
             reflect::Type::Leaf(LeafKind::Quantity | LeafKind::Duration) => Type::String,
-            reflect::Type::Leaf(_) | reflect::Type::Any => Type::Dyn,
+            reflect::Type::Leaf(_) | reflect::Type::Any | reflect::Type::Untyped => Type::Dyn,
             reflect::Type::List(element) => Type::list(self.field(element)),
             reflect::Type::Map(element) => Type::map(Type::String, self.field(element)),
         }

@@ -470,6 +470,8 @@ pub enum Type {
     Map(Ref<FieldDesc>),
     /// Any JSON value, `null` too.
     Any,
+    /// Any JSON value of which no object keeps a member: what is meant to be a number or a text.
+    Untyped,
 }
 
 impl Type {

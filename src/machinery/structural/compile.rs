@@ -132,7 +132,7 @@ impl Compiler {
     fn ty(&self, schema: &JsonSchema, preserved: bool) -> Result<Type, DescError> {
         let preserve = self.preserves(schema, preserved);
         if schema.has(Keywords::INT_OR_STRING) {
-            return Ok(Type::Any);
+            return Ok(if preserve { Type::Any } else { Type::Untyped });
         }
         if schema.has(Keywords::EMBEDDED) {
             return self.embedded(schema, preserve);

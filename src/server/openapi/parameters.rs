@@ -279,6 +279,6 @@ fn query_type(ty: &Type) -> Option<&'static str> {
         Type::Double => Some("number"),
         Type::String | Type::Bytes => Some("string"),
         Type::List(item) => query_type(&item.ty),
-        Type::Message(_) | Type::Leaf(_) | Type::Map(_) | Type::Any => None,
+        Type::Message(_) | Type::Leaf(_) | Type::Map(_) | Type::Any | Type::Untyped => None,
     }
 }

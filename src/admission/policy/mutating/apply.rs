@@ -134,7 +134,7 @@ fn unfit(ty: &Type, value: &Value<'_>, path: &str, found: &mut Vec<String>) {
         ));
     };
     match (ty, value) {
-        (Type::Any, _) => {}
+        (Type::Any | Type::Untyped, _) => {}
         (_, Value::Null) => tell("0".to_owned()),
         (_, Value::Bytes(bytes)) => {
             let shown: Vec<String> = bytes.iter().map(|byte| format!("{byte:#x}")).collect();

@@ -211,7 +211,7 @@ fn go_type(ty: &Type) -> String {
         Type::Message(desc) => go_name(&desc.name),
         Type::Leaf(kind) => go_leaf(*kind).to_owned(),
         Type::List(element) => list_type(&element.ty),
-        Type::Any => "interface {}".to_owned(),
+        Type::Any | Type::Untyped => "interface {}".to_owned(),
         Type::Map(element) => format!("map[string]{}", go_type(&element.ty)),
     }
 }

@@ -375,7 +375,7 @@ impl<'a> Gather<'a> {
             (Type::Message(desc), Some(b'{')) => self.members(desc, place, &Names::NONE),
             (Type::Map(element), Some(b'{')) => self.entries(&element.ty, shape, place),
             (Type::List(element), Some(b'[')) => self.items(&element.ty, shape, place),
-            (Type::Any, Some(b'{')) if !place.atomic => self.entries(&Type::Any, shape, place),
+            (Type::Any | Type::Untyped, Some(b'{')) if !place.atomic => self.entries(&Type::Any, shape, place),
             _ => {
                 self.scalar(ty, place.dynamic);
                 Said::member()

@@ -23,7 +23,7 @@ fn fits(message: &dyn Reflect) -> bool {
 
 fn value_fits(field: &FieldDesc, value: Value<'_>) -> bool {
     match (&field.ty, value) {
-        (_, Value::Absent | Value::Null) | (Type::Any | Type::Leaf(_), _) => true,
+        (_, Value::Absent | Value::Null) | (Type::Any | Type::Untyped | Type::Leaf(_), _) => true,
         (Type::Message(_), Value::Message(message)) => !message.desc().is_dynamic() || fits(message),
         (Type::Map(element), Value::Map(map)) => entries_fit(element, map),
         (Type::List(element), Value::List(list)) => items_fit(field, element, list),

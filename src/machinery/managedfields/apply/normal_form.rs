@@ -19,7 +19,7 @@ pub(super) fn is_unshown(field: &FieldDesc, text: &[u8]) -> bool {
         Type::Int32 | Type::Int64 | Type::Double => !always && text == b"0",
         Type::List(_) | Type::Map(_) => json::is_empty(text),
         Type::Message(_) => field.flags.has(Flags::OMIT_ZERO) && json::is_empty(text),
-        Type::Leaf(_) | Type::Any => false,
+        Type::Leaf(_) | Type::Any | Type::Untyped => false,
     }
 }
 

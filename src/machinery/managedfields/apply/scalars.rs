@@ -35,7 +35,7 @@ impl Gather<'_> {
             }
             (Type::List(_), _) => self.problem(format!("expected list, got &{{{}}}", plain(value))),
             (Type::Leaf(LeafKind::Raw), _) => self.raw(start, value),
-            (Type::Leaf(LeafKind::Union) | Type::Any, _) => {}
+            (Type::Leaf(LeafKind::Union) | Type::Any | Type::Untyped, _) => {}
             (Type::Leaf(kind), Some(b'{' | b'[')) if *kind != LeafKind::IntOrString => {
                 self.problem(format!("expected any scalar, got &{{{}}}", plain(value)));
             }

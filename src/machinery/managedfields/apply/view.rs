@@ -30,7 +30,7 @@ impl<'d> Shape<'d> {
             Type::Message(_) if !atomic => Shape::Message,
             Type::Map(_) if !atomic => Shape::Map(field),
             Type::List(_) if matches!(field.list, ListType::Set | ListType::Map) => Shape::List(field),
-            Type::Any if !atomic => Shape::Any,
+            Type::Any | Type::Untyped if !atomic => Shape::Any,
             _ => Shape::Leaf,
         }
     }
@@ -47,7 +47,7 @@ impl<'d> Shape<'d> {
     pub(super) fn of_entry(field: &'d FieldDesc) -> Shape<'d> {
         match &field.ty {
             Type::Map(element) => Shape::of(element),
-            Type::Any => Shape::Any,
+            Type::Any | Type::Untyped => Shape::Any,
             _ => Shape::Leaf,
         }
     }

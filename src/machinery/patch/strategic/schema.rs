@@ -75,7 +75,7 @@ impl<'d> Schema<'d> {
 fn within(ty: &Type) -> Schema<'_> {
     match ty {
         Type::Message(desc) => Schema::Message(desc),
-        Type::Leaf(LeafKind::Raw) | Type::Any => Schema::Raw,
+        Type::Leaf(LeafKind::Raw) | Type::Any | Type::Untyped => Schema::Raw,
         Type::List(element) => within(&element.ty),
         Type::Map(element) => Schema::Map(&element.ty),
         _ => Schema::Unknown,

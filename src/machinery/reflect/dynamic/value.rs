@@ -51,7 +51,7 @@ impl DynamicValue {
     pub(super) fn fits(&self, ty: &Type) -> bool {
         match (self, ty) {
             (DynamicValue::Absent | DynamicValue::Null, _) => false,
-            (_, Type::Any) => true,
+            (_, Type::Any | Type::Untyped) => true,
             (DynamicValue::Bool(_), Type::Bool)
             | (DynamicValue::Int(_), Type::Int32 | Type::Int64)
             | (DynamicValue::Double(_), Type::Double)
@@ -81,7 +81,7 @@ impl DynamicValue {
             }
             Type::Message(desc) => DynamicValue::Struct(desc.new_message()),
             Type::Leaf(kind) => empty_leaf(*kind).map_or(DynamicValue::Null, DynamicValue::Leaf),
-            Type::Any => DynamicValue::Null,
+            Type::Any | Type::Untyped => DynamicValue::Null,
         }
     }
 

@@ -114,6 +114,24 @@ fn what_is_not_declared_is_dropped_unless_it_is_preserved() {
         ),
         (
             r#"{"x-kubernetes-int-or-string":true}"#.to_owned(),
+            r#"{"a":{"b":1},"c":1}"#,
+            r#"{"spec":{}}"#,
+            vec!["spec.a", "spec.c"],
+        ),
+        (
+            r#"{"x-kubernetes-int-or-string":true}"#.to_owned(),
+            r#"[1,{"a":1},"b"]"#,
+            r#"{"spec":[1,{},"b"]}"#,
+            vec!["spec[1].a"],
+        ),
+        (
+            r#"{"x-kubernetes-int-or-string":true,"x-kubernetes-preserve-unknown-fields":true}"#.to_owned(),
+            r#"{"a":1}"#,
+            r#"{"spec":{"a":1}}"#,
+            vec![],
+        ),
+        (
+            r#"{"x-kubernetes-int-or-string":true}"#.to_owned(),
             r#""50%""#,
             r#"{"spec":"50%"}"#,
             vec![],

@@ -115,7 +115,7 @@ pub(super) fn mismatch(field: &FieldDesc, value: Value<'_>) -> Option<(&'static 
         Type::String => "string",
         Type::List(_) => "array",
         Type::Message(_) | Type::Map(_) => "object",
-        Type::Bytes | Type::Leaf(_) | Type::Any => return None,
+        Type::Bytes | Type::Leaf(_) | Type::Any | Type::Untyped => return None,
     };
     let found = match value {
         Value::Null if field.flags.has(Flags::NULLABLE) => return None,
