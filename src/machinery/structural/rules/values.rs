@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use crate::cel::{Elements, Entries, List, Map, Matching, Text, Value, escape, unescape};
+use crate::cel::{Elements, Entries, List, Map, Matching, Moment, Text, Value, escape, unescape};
 use crate::json::base64;
 use crate::reflect::time::{Duration, Time};
 use crate::reflect::{self};
@@ -88,7 +88,7 @@ fn of_text<'a>(schema: &JsonSchema, text: &Cow<'a, str>) -> Value<'a> {
             .map(|time| Value::Timestamp(time.into()))
             .map_err(|_| format!("date formatted string {text}")),
         "date-time" => date_time(text)
-            .map(|time| Value::Timestamp(time.into()))
+            .map(Value::Timestamp)
             .ok_or_else(|| format!("date-time formatted string {text}")),
         "byte" => match url_safe(text) {
             Ok(bytes) => Ok(Value::Bytes(Rc::from(bytes))),
@@ -113,11 +113,11 @@ fn url_safe(text: &str) -> Result<Vec<u8>, usize> {
 }
 
 /// The empty text is the beginning of time; a zone may be missing.
-fn date_time(text: &str) -> Option<Time> {
+fn date_time(text: &str) -> Option<Moment> {
     if text.is_empty() {
-        return Some(Time::from_unix(0, 0));
+        return Some(Time::from_unix(0, 0).into());
     }
-    Time::parse(text).or_else(|_| Time::parse(&format!("{text}Z"))).ok()
+    Moment::parse(text).or_else(|_| Moment::parse(&format!("{text}Z"))).ok()
 }
 
 /// As Go writes durations, or as a sum of numbers with units that Scala has: `3 days`.
@@ -287,6 +287,23 @@ impl<'a> Elements<'a> for ItemsOf<'a> {
             Some("set") => Matching::Set,
             Some("map") => Matching::Keys(self.schema.map_keys()),
             _ => Matching::InOrder,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_times_keep_their_zone() {
+        for (text, shown) in [
+            ("2020-01-01T00:00:00.5+01:00", Some("2020-01-01T00:00:00.5+01:00")),
+            ("2020-01-01T00:00:00", Some("2020-01-01T00:00:00Z")),
+            ("", Some("1970-01-01T00:00:00Z")),
+            ("yesterday", None),
+        ] {
+            assert_eq!(date_time(text).map(|time| time.to_string()).as_deref(), shown, "{text}");
         }
     }
 }
