@@ -1,5 +1,6 @@
 //! Warnings of pod specifications: fields that do something else than they seem to, or nothing any longer.
 
+mod paths;
 mod ports;
 
 use std::collections::BTreeMap;
@@ -9,7 +10,6 @@ use keelson_api::core::v1::{
     Affinity, Container, NodeAffinity, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec, PodTemplateSpec, VolumeSource,
     WeightedPodAffinityTerm,
 };
-use keelson_machinery::equality;
 use keelson_machinery::field::Path;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::quantity::Quantity;
@@ -321,11 +321,7 @@ fn of_volumes(spec: &PodSpec, path: &Path) -> Vec<String> {
     for (i, volume) in spec.volumes.iter().enumerate() {
         found.extend(of_volume(&volume.volume_source, &path.child("volumes").index(i)));
     }
-    for volume in &spec.volumes {
-        let sources = volume.volume_source.projected.iter().flat_map(|p| &p.sources);
-        let empty = sources.filter(|source| equality::is_zero(*source));
-        found.extend(empty.map(|_| format!("volume {:?} (Projected) has no sources provided", volume.name)));
-    }
+    found.extend(paths::of_paths(spec));
     found
 }
 
