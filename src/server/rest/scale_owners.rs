@@ -50,13 +50,12 @@ impl<'a> ScaleOwners<'a> {
             all,
             writer: Writer {
                 api_version: scale_version,
-                now: None,
                 ..request.writer.clone()
             },
         }
     }
 
-    /// What the Scale itself says in `managedFields`; only patches see it.
+    /// What the Scale itself says in `managedFields`; patches see it, and plug-ins that mutate.
     pub fn shown(&self) -> Vec<ManagedFieldsEntry> {
         self.of_scale.clone().write()
     }

@@ -3,6 +3,7 @@
 use keelson_machinery::copy;
 use keelson_machinery::jsonpath;
 use keelson_machinery::managedfields::metadata;
+use keelson_machinery::meta::v1::ManagedFieldsEntry;
 use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::scheme::SubresourceDesc;
@@ -57,8 +58,11 @@ impl Scaling<'_> {
         }
         let mut owners = ScaleOwners::new(scale, self.writer, &current.meta().managed_fields);
         let mut new = self.rest.new_scale(scale)?;
+        let owned_before = owners.shown();
         let made = self.made(&*view, &mut owners)?;
         copy::copy_message(new.as_reflect_mut(), &*made);
+        show_owners(view.as_reflect_mut(), owned_before);
+        show_owners(new.as_reflect_mut(), owners.shown());
         let operation = Operation::Update;
         self.target.admit(operation, Some(&mut *new), Some(&*view)).await?;
         check_place(self.request, endpoint, new.as_reflect())?;
@@ -102,9 +106,7 @@ impl Scaling<'_> {
             }
             Asked::Patched(patch_type, validation) => {
                 let mut shown = view.clone_message();
-                if let Some(meta) = metadata(&mut *shown) {
-                    meta.managed_fields = owners.shown();
-                }
+                show_owners(&mut *shown, owners.shown());
                 let mut new = self.rest.new_scale(self.scale)?;
                 let mut kind = self.rest.new_scale(self.scale)?;
                 for index in 0..shown.desc().fields.len() {
@@ -120,5 +122,11 @@ impl Scaling<'_> {
                 Ok(new.clone_message())
             }
         }
+    }
+}
+
+fn show_owners(scale: &mut dyn Reflect, owners: Vec<ManagedFieldsEntry>) {
+    if let Some(meta) = metadata(scale) {
+        meta.managed_fields = owners;
     }
 }
