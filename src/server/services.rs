@@ -1,5 +1,7 @@
-//! Services of the cluster, as the server finds them in its own objects: calls go to their cluster IPs.
+//! Services of the cluster, as the server finds them in its own objects: calls go to their cluster IPs, those of the
+//! service that stands for this server to itself.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Weak};
 
 use keelson_machinery::json;
@@ -45,6 +47,9 @@ impl ClusterServices {
     async fn find(&self, service: &ServicePort) -> Result<(String, u16), ServiceError> {
         let registry = self.registry.upgrade();
         let registry = registry.ok_or(ServiceError::Unknown("the server has ended"))?;
+        if let Some(own) = registry.own_address().filter(|_| is_own(service)) {
+            return Ok((reachable(own.ip()).to_string(), own.port()));
+        }
         let services = registry.resource("", "services");
         let services = services.ok_or(ServiceError::Unknown("the server has no services"))?;
         let found = services.find(&service.namespace, &service.name).await;
@@ -60,6 +65,20 @@ impl ClusterServices {
 impl Services for ClusterServices {
     fn locate<'a>(&'a self, service: &'a ServicePort) -> Located<'a> {
         Box::pin(self.find(service))
+    }
+}
+
+/// Whether the service stands for this server.
+fn is_own(service: &ServicePort) -> bool {
+    service.namespace == "default" && service.name == "kubernetes" && service.port == 443
+}
+
+/// Where a listener on this address is reached from its own machine.
+fn reachable(listening: IpAddr) -> IpAddr {
+    match listening {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
     }
 }
 
@@ -86,6 +105,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_service_of_the_server_is_the_server() {
+        for (namespace, name, port, own) in [
+            ("default", "kubernetes", 443, true),
+            ("default", "kubernetes", 6443, false),
+            ("other", "kubernetes", 443, false),
+            ("default", "other", 443, false),
+        ] {
+            let (namespace, name) = (namespace.to_owned(), name.to_owned());
+            let service = ServicePort { namespace, name, port };
+            assert_eq!(is_own(&service), own, "{service:?}");
+        }
+        for (listening, reached) in [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("192.0.2.1", "192.0.2.1")] {
+            assert_eq!(reachable(listening.parse().unwrap()).to_string(), reached);
+        }
+    }
 
     #[test]
     fn services_are_called_at_their_cluster_ip() {

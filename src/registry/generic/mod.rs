@@ -45,7 +45,8 @@ mod reflector;
 pub mod select;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwap;
 use keelson_machinery::env::{Clock, Entropy};
@@ -115,6 +116,8 @@ pub struct Registry {
     turn: Mutex<()>,
     changes: watch::Sender<()>,
     parts: Parts,
+    /// Where the server listens.
+    own_address: OnceLock<SocketAddr>,
 }
 
 /// One resource in all its versions.
@@ -235,7 +238,18 @@ impl Registry {
             turn: Mutex::default(),
             changes: watch::Sender::new(()),
             parts,
+            own_address: OnceLock::new(),
         })
+    }
+
+    /// The server listens there from now on.
+    pub fn listens_at(&self, address: SocketAddr) {
+        self.own_address.get_or_init(|| address);
+    }
+
+    /// Where the server listens; `None`: nowhere yet.
+    pub fn own_address(&self) -> Option<SocketAddr> {
+        self.own_address.get().copied()
     }
 
     /// What is served at this group, version and plural.

@@ -40,6 +40,7 @@ pub fn start(mut config: Config) -> Result<Running, ServerError> {
     let prefix = config.storage.prefix.clone();
     let backend = config.storage.backend(config.clock, config.entropy);
     let registry = config.resources.registry(&backend, &prefix)?;
+    registry.listens_at(bound.local_addr());
     let parts = Parts {
         advertise: advertised(&config.advertise, &bound),
         verbs: verbs(&registry, &backend, &config.access),
