@@ -79,7 +79,7 @@ impl Walk {
 fn grows(ty: &Type) -> bool {
     match ty {
         Type::String | Type::Bytes | Type::List(_) | Type::Map(_) | Type::Leaf(_) => true,
-        Type::Bool | Type::Int32 | Type::Int64 | Type::Double | Type::Message(_) | Type::Any => false,
+        Type::Bool | Type::Int32 | Type::Int64 | Type::Double | Type::Message(_) | Type::Any | Type::Untyped => false,
     }
 }
 

@@ -260,7 +260,7 @@ fn made_up(field: &FieldDesc, ty: &Type, depth: usize) -> Option<Value> {
         Type::List(item) => json!([made_up(field, &item.ty, depth + 1)?]),
         Type::Map(item) => json!({"other": made_up(field, &item.ty, depth + 1)?}),
         Type::Message(desc) if depth < MADE_UP => message(desc, depth),
-        Type::Message(_) | Type::Any => return None,
+        Type::Message(_) | Type::Any | Type::Untyped => return None,
     })
 }
 

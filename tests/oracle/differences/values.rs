@@ -22,7 +22,7 @@ pub fn of_scalar(field: &FieldDesc, ty: &Type, how: Thoroughness) -> Vec<Value> 
         Type::Double => vec![json!(0), json!(-1), json!(1.5)],
         Type::Bytes => vec![json!(""), json!("YQ==")],
         Type::Leaf(kind) => leaves(*kind, all),
-        Type::Message(_) | Type::List(_) | Type::Map(_) | Type::Any => Vec::new(),
+        Type::Message(_) | Type::List(_) | Type::Map(_) | Type::Any | Type::Untyped => Vec::new(),
     }
 }
 
@@ -83,7 +83,7 @@ pub fn of_wrong_type(ty: &Type) -> Option<Value> {
         Type::Bool => json!("true"),
         Type::List(_) => json!({"a": "b"}),
         Type::Map(_) => json!(["a"]),
-        Type::Leaf(LeafKind::Raw | LeafKind::Union) | Type::Any => return None,
+        Type::Leaf(LeafKind::Raw | LeafKind::Union) | Type::Any | Type::Untyped => return None,
         Type::Leaf(_) => json!([true]),
     })
 }
