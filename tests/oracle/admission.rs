@@ -170,6 +170,9 @@ struct Walk {
     prefixes: Vec<(String, String)>,
     faults: Vec<String>,
     walked: usize,
+    /// What was admitted and validated when it was looked at last: a controller may write only now what it was allowed
+    /// then.
+    earlier: Vec<Asked>,
 }
 
 impl Walk {
@@ -193,6 +196,7 @@ impl Walk {
             prefixes: prefixes.collect(),
             faults: Vec::new(),
             walked: 0,
+            earlier: Vec::new(),
         }
     }
 
@@ -202,18 +206,22 @@ impl Walk {
             let of = self.prefixes.iter().filter(|(prefix, _)| key.starts_with(prefix));
             let resources: Vec<&String> = of.map(|(_, resource)| resource).collect();
             let is_of = |asked: &Asked| resources.contains(&&asked.1);
-            if !seen.admitted.iter().any(is_of) || !seen.validated.iter().any(is_of) {
+            let is_admitted = seen.admitted.iter().any(is_of) && seen.validated.iter().any(is_of);
+            let was_admitted = is_of_controllers(key) && self.earlier.iter().any(is_of);
+            if !is_admitted && !was_admitted {
                 self.faults.push(format!("{what}: {key} was written past admission"));
             }
         }
     }
 
     async fn send(&mut self, ask: Ask, expected: Option<(Operation, &KindDesc, &str)>) -> (u16, Value) {
-        self.seen.take();
+        let between = self.seen.take();
+        self.earlier.extend(between.validated);
         let what = format!("{} {} ({})", ask.method, ask.path, ask.content_type);
         let (status, told) = self.server.ask(&ask).await;
         let seen = self.seen.take();
         self.check_written(&what, &seen);
+        self.earlier.clone_from(&seen.validated);
         let Some((operation, kind, subresource)) = expected else {
             let written: Vec<&String> = seen.written.iter().filter(|key| !is_of_controllers(key)).collect();
             if !written.is_empty() {
