@@ -136,20 +136,6 @@ fn of_mutating(new: &MutatingAdmissionPolicy, old: Option<&MutatingAdmissionPoli
     cel::many(|| faults::at(&Path::new("spec"), |f| policy_rules::mutating(f, &new.spec, old)))
 }
 
-/// The validation of a policy with so many expressions on a thread for such work, where they are many.
-fn long<P: Clone + Send + Sync + 'static>(
-    expressions: usize,
-    new: &P,
-    old: Option<&P>,
-    faults: fn(&P, Option<&P>) -> ErrorList,
-) -> Option<LongValidation> {
-    if expressions <= rules::MANY_EXPRESSIONS {
-        return None;
-    }
-    let (new, old) = (new.clone(), old.cloned());
-    Some(Box::new(move || faults(&new, old.as_ref())))
-}
-
 impl Strategy for ValidatingPolicy {
     type Object = ValidatingAdmissionPolicy;
 
@@ -173,7 +159,7 @@ impl Strategy for ValidatingPolicy {
         let spec = &new.spec;
         let conditions = spec.match_conditions.len() + spec.variables.len();
         let expressions = conditions + 2 * spec.validations.len() + spec.audit_annotations.len();
-        long(expressions, new, old, of_validating)
+        rules::long_validation(expressions, new, old, of_validating)
     }
 
     fn validate_update(
@@ -253,7 +239,7 @@ impl Strategy for MutatingPolicy {
     ) -> Option<LongValidation> {
         let spec = &new.spec;
         let expressions = spec.match_conditions.len() + spec.variables.len() + spec.mutations.len();
-        long(expressions, new, old, of_mutating)
+        rules::long_validation(expressions, new, old, of_mutating)
     }
 
     fn validate_update(

@@ -1,23 +1,43 @@
 //! Match constraints of configurations and policies: rules of groups, versions, resources and operations, and match
 //! conditions.
 
+use std::borrow::Borrow;
 use std::collections::HashSet;
 
 use keelson_admission::{Checked, Expressions, Mistake};
 use keelson_api::admissionregistration_k8s_io::v1::{
     MatchCondition, MatchResources, NamedRuleWithOperations, Rule, RuleWithOperations,
 };
+use keelson_machinery::field::ErrorList;
 use keelson_machinery::meta::v1::ObjectMeta;
 use keelson_machinery::validation::names::path_segment;
+use keelson_registry::LongValidation;
 
 use crate::faults::{Faults, Unique};
 
 /// Expressions that take more than a millisecond to compile.
-pub const MANY_EXPRESSIONS: usize = 16;
+const MANY_EXPRESSIONS: usize = 16;
 const STATIC: &str = ".static.k8s.io";
 const ALL: &str = "*";
 const SCOPES: [&str; 3] = ["*", "Cluster", "Namespaced"];
 const MOST_CONDITIONS: usize = 64;
+
+/// The validation of what holds so many expressions, for a thread for such work, where they are many.
+pub fn long_validation<T>(
+    expressions: usize,
+    new: &T,
+    old: Option<&T>,
+    faults: fn(&T, Option<&T>) -> ErrorList,
+) -> Option<LongValidation>
+where
+    T: ToOwned<Owned: Send> + ?Sized + 'static,
+{
+    if expressions <= MANY_EXPRESSIONS {
+        return None;
+    }
+    let (new, old) = (new.to_owned(), old.map(ToOwned::to_owned));
+    Some(Box::new(move || faults(new.borrow(), old.as_ref().map(Borrow::borrow))))
+}
 
 fn has_all(list: &[String]) -> bool {
     list.iter().any(|one| one == ALL)

@@ -219,14 +219,9 @@ where
     for<'a> Hook<'a>: From<&'a W>,
 {
     let conditions: usize = hooks(new).iter().map(|hook| hook.conditions.len()).sum();
-    if conditions <= rules::MANY_EXPRESSIONS {
-        return None;
-    }
-    let (new, old) = (new.to_vec(), old.map(<[W]>::to_vec));
-    Some(Box::new(move || {
-        let old = old.as_deref().map(hooks);
-        check(&hooks(&new), old.as_deref())
-    }))
+    rules::long_validation(conditions, new, old, |new, old| {
+        check(&hooks(new), old.map(hooks).as_deref())
+    })
 }
 
 fn check(hooks: &[Hook<'_>], old: Option<&[Hook<'_>]>) -> ErrorList {
