@@ -16,8 +16,11 @@ pub struct Binder;
 impl Handler for Binder {
     fn create<'a>(&'a self, call: &'a Call<'a>, object: Box<dyn Kind>) -> Answer<'a, Reply> {
         Box::pin(async move {
-            let binding: Binding = *body(object)?;
-            if call.subresource.is_some() && binding.metadata.name != call.name() {
+            let mut binding: Binding = *body(object)?;
+            if call.subresource.is_none() {
+                // As of every object that is created: through the collection its uid is no precondition.
+                binding.metadata.uid.clear();
+            } else if binding.metadata.name != call.name() {
                 return Err(StatusError::bad_request(
                     "name in URL does not match name in Binding object",
                 ));
