@@ -21,7 +21,7 @@ pub use member::read_member;
 pub use read::{read, read_applied, read_within, restore};
 pub(crate) use read::{read_prefix, read_value, read_value_within};
 pub use sorted::sorted;
-pub use type_meta::{names_type, no_fields, type_meta, type_meta_of_all};
+pub use type_meta::{names_type, no_fields, type_meta, type_meta_of_all, type_texts};
 pub use write::{to_vec, write, write_item, write_kind, write_kind_as};
 pub(crate) use write::{write_float, write_int, write_key, write_member};
 

@@ -13,14 +13,19 @@ const TYPE_META_STRUCT: &str =
 /// syntax of the rest are left to [`super::read`], and it takes the keys in their exact case. Where that may matter,
 /// [`type_meta_of_all`] tells what kube-apiserver sees.
 pub fn type_meta(json: &[u8]) -> Result<TypeMeta, DecodeError> {
-    scan(json, false).map_err(|e| *e)
+    Found::scan(json, false)?.checked()
+}
+
+/// As [`type_meta`]; a part that is no text is empty, and so are both of what is no object.
+pub fn type_texts(json: &[u8]) -> TypeMeta {
+    Found::scan(json, false).map_or_else(|_| TypeMeta::default(), |found| found.meta)
 }
 
 /// As [`type_meta`], from the whole document: its syntax is checked to the end, the case of the two keys does not
 /// matter, and of several the last one counts.
 pub fn type_meta_of_all(json: &[u8]) -> Result<TypeMeta, DecodeError> {
     validate(json)?;
-    scan(json, true).map_err(|e| *e)
+    Found::scan(json, true)?.checked()
 }
 
 /// Whether a top-level key names the type of a document for one who does not look at its case.
@@ -59,14 +64,32 @@ fn same_folded(key: &str, name: &str) -> bool {
     key.len() <= 3 * name.len() && key.chars().map(folded).eq(name.chars().map(folded))
 }
 
-fn scan(json: &[u8], all: bool) -> Result<TypeMeta, Failure> {
+/// The type that a document names.
+#[derive(Default)]
+struct Found {
+    meta: TypeMeta,
+    /// What is said of the first of its parts that is no text.
+    wrong: Option<String>,
+}
+
+impl Found {
+    fn checked(self) -> Result<TypeMeta, DecodeError> {
+        self.wrong.map_or(Ok(self.meta), |text| Err(DecodeError::Value(text)))
+    }
+
+    fn scan(json: &[u8], all: bool) -> Result<Found, DecodeError> {
+        scan(json, all).map_err(|e| *e)
+    }
+}
+
+fn scan(json: &[u8], all: bool) -> Result<Found, Failure> {
     let mut meta = TypeMeta::default();
     let mut scan = Scanner::new(json);
     if scan.peek() != Some(b'{') {
         let value = scan.skip_value()?;
         scan.end()?;
         return match text::kind_name(value) {
-            "null" => Ok(meta),
+            "null" => Ok(Found::default()),
             name => Err(Box::new(DecodeError::Value(format!(
                 "json: cannot unmarshal {name}{GO_VALUE}{TYPE_META_STRUCT}"
             )))),
@@ -76,7 +99,7 @@ fn scan(json: &[u8], all: bool) -> Result<TypeMeta, Failure> {
     let mut wrong = None;
     scan.pos += 1;
     if scan.peek() == Some(b'}') {
-        return Ok(meta);
+        return Ok(Found::default());
     }
     loop {
         let key = scan.key()?;
@@ -113,5 +136,5 @@ fn scan(json: &[u8], all: bool) -> Result<TypeMeta, Failure> {
             _ => return Err(scan.fail(AFTER_PAIR)),
         }
     }
-    wrong.map_or(Ok(meta), |text| Err(Box::new(DecodeError::Value(text))))
+    Ok(Found { meta, wrong })
 }

@@ -99,8 +99,10 @@ struct Duplicate;
 
 /// Reads JSON of an object.
 fn read(text: &[u8], want: &Gvk, message: &mut dyn Kind) -> Result<Result<Document, Duplicate>, StatusError> {
-    let named = json::type_meta(text).unwrap_or_default();
-    if named.kind != want.kind || named.api_version != want.api_version() {
+    let named = json::type_texts(text);
+    // A slash before the version of the group without a name changes nothing.
+    let version = named.api_version.strip_prefix('/').unwrap_or(&named.api_version);
+    if named.kind != want.kind || version != want.api_version() {
         return Err(invalid_type(&named));
     }
     match read_document(text, message.as_reflect_mut()) {
@@ -123,12 +125,13 @@ fn read(text: &[u8], want: &Gvk, message: &mut dyn Kind) -> Result<Result<Docume
 }
 
 fn invalid_type(named: &TypeMeta) -> StatusError {
-    let version = if named.kind.is_empty() || named.api_version.is_empty() {
-        ""
-    } else {
-        &named.api_version
+    let TypeMeta { api_version, kind, .. } = named;
+    // What is no version of a group names no kind either.
+    let text = match api_version.matches('/').count() {
+        0 | 1 => gvk_text(api_version, kind),
+        _ => gvk_text("", ""),
     };
-    StatusError::bad_request(format!("invalid object type: {}", gvk_text(version, &named.kind)))
+    StatusError::bad_request(format!("invalid object type: {text}"))
 }
 
 /// The body of an apply, and the object that it is without defaults. A long one is read on another thread.
