@@ -1,5 +1,7 @@
 //! JSON merge patch (RFC 7386).
 
+use std::collections::btree_map::Entry;
+
 use super::node::{MAX_OPEN, Node};
 use super::{check, decode_error, strict, text};
 use crate::status::StatusError;
@@ -54,15 +56,19 @@ fn merge<'a>(mut current: Node<'a>, mut patch: Node<'a>, depth: u32) -> Node<'a>
         return patch;
     };
     for (key, mut change) in std::mem::take(changes) {
-        let old = members.remove(&key);
-        if matches!(change, Node::Null) {
-            continue;
+        match members.entry(key) {
+            Entry::Vacant(_) if matches!(change, Node::Null) => {}
+            Entry::Vacant(place) => {
+                change.prune();
+                place.insert(change);
+            }
+            Entry::Occupied(place) if matches!(change, Node::Null) => drop(place.remove()),
+            Entry::Occupied(mut place) => {
+                // Where null stood, nothing is merged with.
+                let old = std::mem::replace(place.get_mut(), Node::Null);
+                *place.get_mut() = merge(old, change, depth);
+            }
         }
-        match old {
-            None | Some(Node::Null) => change.prune(),
-            Some(old) => change = merge(old, change, depth),
-        }
-        members.insert(key, change);
     }
     current
 }

@@ -11,6 +11,7 @@ mod order;
 mod schema;
 
 use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
 
 pub use diff::diff;
 pub use display::shown;
@@ -131,32 +132,35 @@ fn merge_member<'a>(
         return Ok(());
     }
     change.open();
-    let merged = match original.remove(&key) {
-        None => match added(change) {
-            None => return Ok(()),
-            Some(value) => value,
-        },
-        Some(mut old) => {
-            let rule = schema.field(&key);
-            old.open();
-            match (old, change) {
-                // Content without a schema can be replaced as a whole alone.
-                (Node::Object(_), Node::Object(_)) | (Node::Array(_), Node::Array(_)) if schema.is_raw() => {
-                    return Err(failed(format!(
-                        "unable to find api field in struct RawExtension for the json field {key:?}"
-                    )));
-                }
-                (Node::Object(old), Node::Object(new)) if !rule.patch.has(Patch::REPLACE) => {
-                    Node::Object(merge_map(old, new, rule.schema, depth)?)
-                }
-                (Node::Array(old), Node::Array(new)) if rule.patch.has(Patch::MERGE) => {
-                    Node::Array(merge_list(old, new, &rule, depth)?)
-                }
-                (_, new) => new,
+    let mut place = match original.entry(key) {
+        Entry::Vacant(place) => {
+            if let Some(value) = added(change) {
+                place.insert(value);
             }
+            return Ok(());
         }
+        Entry::Occupied(place) => place,
     };
-    original.insert(key, merged);
+    let rule = schema.field(place.key());
+    let mut old = std::mem::replace(place.get_mut(), Node::Null);
+    old.open();
+    let merged = match (old, change) {
+        // Content without a schema can be replaced as a whole alone.
+        (Node::Object(_), Node::Object(_)) | (Node::Array(_), Node::Array(_)) if schema.is_raw() => {
+            let key = place.key();
+            return Err(failed(format!(
+                "unable to find api field in struct RawExtension for the json field {key:?}"
+            )));
+        }
+        (Node::Object(old), Node::Object(new)) if !rule.patch.has(Patch::REPLACE) => {
+            Node::Object(merge_map(old, new, rule.schema, depth)?)
+        }
+        (Node::Array(old), Node::Array(new)) if rule.patch.has(Patch::MERGE) => {
+            Node::Array(merge_list(old, new, &rule, depth)?)
+        }
+        (_, new) => new,
+    };
+    *place.get_mut() = merged;
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Strict decoding of patches: duplicate and unknown keys, which the caller is told of, and values of a wrong type.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::field::text::quote;
 use crate::json::Cursor;
@@ -22,8 +23,8 @@ pub(super) struct Problems {
 }
 
 /// An object or array that is open.
-enum Open {
-    Object(BTreeSet<String>),
+enum Open<'a> {
+    Object(HashSet<Cow<'a, str>>),
     Array(usize),
 }
 
@@ -43,14 +44,14 @@ impl Problems {
         let mut cursor = Cursor::new(value);
         let mut path = path.to_owned();
         // What is open, and how long the path to it is.
-        let mut open: Vec<(Open, usize)> = Vec::new();
+        let mut open: Vec<(Open<'_>, usize)> = Vec::new();
         loop {
             let first = cursor.peek();
             let mut more = match first {
                 Some(b'{' | b'[') => {
                     cursor.open();
                     let collection = match first {
-                        Some(b'{') => Open::Object(BTreeSet::new()),
+                        Some(b'{') => Open::Object(HashSet::new()),
                         _ => Open::Array(0),
                     };
                     open.push((collection, path.len()));
@@ -78,14 +79,14 @@ impl Problems {
     }
 
     /// Goes to the next member or element of what is innermost.
-    fn step_in(&mut self, cursor: &mut Cursor<'_>, open: &mut [(Open, usize)], path: &mut String) {
+    fn step_in<'a>(&mut self, cursor: &mut Cursor<'a>, open: &mut [(Open<'a>, usize)], path: &mut String) {
         let Some((innermost, length)) = open.last_mut() else {
             return;
         };
         path.truncate(*length);
         match innermost {
             Open::Object(keys) => {
-                let key = cursor.key().decode().into_owned();
+                let key = cursor.key().decode();
                 step(path, &key);
                 if !keys.insert(key) {
                     self.add("duplicate", path);
@@ -104,7 +105,7 @@ impl Problems {
 }
 
 /// Whether what is innermost has another member or element.
-fn cursor_goes_on(cursor: &mut Cursor<'_>, open: &[(Open, usize)]) -> bool {
+fn cursor_goes_on(cursor: &mut Cursor<'_>, open: &[(Open<'_>, usize)]) -> bool {
     !open.is_empty() && cursor.more()
 }
 
