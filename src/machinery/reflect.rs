@@ -279,6 +279,7 @@ pub trait Map {
     fn entry(&mut self, key: &str) -> Slot<'_>;
     fn remove(&mut self, key: &str);
     fn clear(&mut self);
+    /// In the order of the keys.
     fn for_each<'a>(&'a self, f: &mut dyn FnMut(&'a str, Value<'a>));
     /// What its values are.
     fn element(&self) -> &FieldDesc;
