@@ -36,18 +36,14 @@ impl Selectors {
     /// # Errors
     /// A selector that can't be read; a namespace that is not there.
     pub async fn select(&self, attributes: &Attributes<'_>, namespaces: &Namespaces) -> Result<bool, StatusError> {
-        let in_namespace = self.selects_namespace(attributes, namespaces).await;
-        if let Ok(false) = in_namespace {
-            return Ok(false);
-        }
         let unreadable = |error: &SelectorError| StatusError::internal_error(error);
         let object = self.objects.as_ref().map_err(unreadable);
         let object = object.map(|selector| selector.is_everything() || selects_either(selector, attributes));
-        match (in_namespace, object) {
-            (_, Ok(false)) => Ok(false),
-            (Err(error), _) | (Ok(_), Err(error)) => Err(error),
-            (Ok(_), Ok(true)) => Ok(true),
+        // First, for the object is at hand and its namespace is looked up.
+        if let Ok(false) = object {
+            return Ok(false);
         }
+        Ok(self.selects_namespace(attributes, namespaces).await? && object?)
     }
 
     async fn selects_namespace(
