@@ -31,6 +31,10 @@ use measure::{Cost, Limits};
 use places::{Place, Shape};
 use serving::Server;
 
+/// That of the program, which is measured here.
+#[global_allocator]
+static ALLOCATOR: keelson::Allocator = keelson::Allocator;
+
 /// The largest body of a request; a third of it where code is slow.
 const MAX: usize = if cfg!(debug_assertions) {
     1 << 20

@@ -1,8 +1,6 @@
 //! JSON merge patch (RFC 7386).
 
-use std::collections::btree_map::Entry;
-
-use super::node::{MAX_OPEN, Node};
+use super::node::{MAX_OPEN, Node, add};
 use super::{check, decode_error, strict, text};
 use crate::status::StatusError;
 
@@ -55,21 +53,20 @@ fn merge<'a>(mut current: Node<'a>, mut patch: Node<'a>, depth: u32) -> Node<'a>
     let Node::Object(changes) = patch.open() else {
         return patch;
     };
-    for (key, mut change) in std::mem::take(changes) {
-        match members.entry(key) {
-            Entry::Vacant(_) if matches!(change, Node::Null) => {}
-            Entry::Vacant(place) => {
+    let mut fresh = Vec::new();
+    for (key, change) in std::mem::take(changes) {
+        match (members.get_mut(&key), change) {
+            (Some(_), Node::Null) => drop(members.remove(&key)),
+            (None, Node::Null) => {}
+            // Where null stood, nothing is merged with.
+            (Some(place), change) => *place = merge(std::mem::replace(place, Node::Null), change, depth),
+            (None, mut change) => {
                 change.prune();
-                place.insert(change);
-            }
-            Entry::Occupied(place) if matches!(change, Node::Null) => drop(place.remove()),
-            Entry::Occupied(mut place) => {
-                // Where null stood, nothing is merged with.
-                let old = std::mem::replace(place.get_mut(), Node::Null);
-                *place.get_mut() = merge(old, change, depth);
+                fresh.push((key, change));
             }
         }
     }
+    add(members, fresh);
     current
 }
 

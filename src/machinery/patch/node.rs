@@ -26,6 +26,11 @@ pub(super) enum Node<'a> {
 
 pub(super) type Members<'a> = BTreeMap<String, Node<'a>>;
 
+/// Adds members that are not there yet, in the order of their keys: at once, for one by one each looks for its place.
+pub(super) fn add<'a>(members: &mut Members<'a>, fresh: Vec<(String, Node<'a>)>) {
+    members.append(&mut fresh.into_iter().collect());
+}
+
 impl<'a> Node<'a> {
     /// The node of checked text.
     pub(super) fn new(text: &'a [u8]) -> Node<'a> {

@@ -11,14 +11,13 @@ mod order;
 mod schema;
 
 use std::collections::BTreeSet;
-use std::collections::btree_map::Entry;
 
 pub use diff::diff;
 pub use display::shown;
 use list::{added, as_map, delete_values, merge_list};
 use schema::Schema;
 
-use super::node::{MAX_OPEN, Members, Node};
+use super::node::{MAX_OPEN, Members, Node, add};
 use super::{check, strict, text};
 use crate::reflect::{MessageDesc, Patch};
 use crate::status::StatusError;
@@ -111,43 +110,36 @@ fn merge_map<'a>(
     }
     retain_keys(&mut original, &mut patch)?;
     order::apply_orders(&mut original, &mut patch, schema, depth)?;
+    let mut fresh = Vec::new();
     for (key, change) in patch {
-        match key.strip_prefix(DELETE_FROM_LIST) {
-            Some(field) => delete_from_list(&mut original, field, change)?,
-            None => merge_member(&mut original, key, change, schema, depth)?,
+        if let Some(field) = key.strip_prefix(DELETE_FROM_LIST) {
+            delete_from_list(&mut original, field, change)?;
+        } else if matches!(change, Node::Null) {
+            original.remove(&key);
+        } else if let Some(old) = original.get_mut(&key) {
+            *old = merge_member(&key, std::mem::replace(old, Node::Null), change, schema, depth)?;
+        } else if let Some(value) = added(change) {
+            fresh.push((key, value));
         }
     }
+    add(&mut original, fresh);
     Ok(original)
 }
 
+/// What becomes of a member that is there.
 fn merge_member<'a>(
-    original: &mut Members<'a>,
-    key: String,
+    key: &str,
+    mut old: Node<'a>,
     mut change: Node<'a>,
     schema: Schema<'_>,
     depth: u32,
-) -> Result<(), StatusError> {
-    if matches!(change, Node::Null) {
-        original.remove(&key);
-        return Ok(());
-    }
-    change.open();
-    let mut place = match original.entry(key) {
-        Entry::Vacant(place) => {
-            if let Some(value) = added(change) {
-                place.insert(value);
-            }
-            return Ok(());
-        }
-        Entry::Occupied(place) => place,
-    };
-    let rule = schema.field(place.key());
-    let mut old = std::mem::replace(place.get_mut(), Node::Null);
+) -> Result<Node<'a>, StatusError> {
+    let rule = schema.field(key);
     old.open();
-    let merged = match (old, change) {
+    change.open();
+    Ok(match (old, change) {
         // Content without a schema can be replaced as a whole alone.
         (Node::Object(_), Node::Object(_)) | (Node::Array(_), Node::Array(_)) if schema.is_raw() => {
-            let key = place.key();
             return Err(failed(format!(
                 "unable to find api field in struct RawExtension for the json field {key:?}"
             )));
@@ -159,9 +151,7 @@ fn merge_member<'a>(
             Node::Array(merge_list(old, new, &rule, depth)?)
         }
         (_, new) => new,
-    };
-    *place.get_mut() = merged;
-    Ok(())
+    })
 }
 
 /// `$retainKeys`: members of the original that it does not name go.
