@@ -4,7 +4,7 @@ use keelson_machinery::equality;
 use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::json;
 use keelson_machinery::object::{Kind, Object};
-use keelson_machinery::reflect::Reflect;
+use keelson_machinery::reflect::{Reflect, Value};
 use keelson_machinery::status::StatusError;
 use keelson_machinery::validation::declarative;
 
@@ -60,18 +60,49 @@ pub fn shown(message: &dyn Reflect) -> BadValue {
     BadValue::json(String::from_utf8_lossy(&out))
 }
 
+/// The types that have JSON names in kube-apiserver too.
+const META: &str = "io.k8s.apimachinery.";
+
 /// The same in the form in which kube-apiserver holds it: all fields by their names in Go, whatever they say.
 pub fn shown_internal(message: &dyn Reflect) -> BadValue {
-    let fields = message.desc().fields.iter().enumerate().map(|(index, field)| {
-        let (first, rest) = field.json.as_str().split_at_checked(1).unwrap_or_default();
-        let value = match declarative::shown(message.get(index)) {
+    BadValue::json(internal(message))
+}
+
+fn internal(message: &dyn Reflect) -> String {
+    let fields = message.desc().fields.iter().enumerate();
+    let fields =
+        fields.map(|(index, field)| format!("\"{}\":{}", go_name(&field.json), internal_value(message.get(index))));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+}
+
+fn internal_value(value: Value<'_>) -> String {
+    match value {
+        Value::Message(message) if !message.desc().name.starts_with(META) => internal(message),
+        Value::List(list) if list.is_empty() => "null".to_owned(),
+        Value::List(list) => {
+            let items: Vec<_> = (0..list.len()).map(|index| internal_value(list.get(index))).collect();
+            format!("[{}]", items.join(","))
+        }
+        value => match declarative::shown(value) {
             BadValue::Text(json) => json,
             BadValue::Str(text) => serde_json::Value::from(text).to_string(),
             BadValue::Omitted => "null".to_owned(),
-        };
-        format!("\"{}{rest}\":{value}", first.to_ascii_uppercase())
-    });
-    BadValue::json(format!("{{{}}}", fields.collect::<Vec<_>>().join(",")))
+        },
+    }
+}
+
+/// Abbreviations are in capitals.
+fn go_name(json: &str) -> String {
+    for (start, abbreviation) in [("se", "SE"), ("gmsa", "GMSA"), ("fs", "FS")] {
+        if let Some(rest) = json
+            .strip_prefix(start)
+            .filter(|rest| rest.starts_with(char::is_uppercase))
+        {
+            return format!("{abbreviation}{rest}");
+        }
+    }
+    let (first, rest) = json.split_at_checked(1).unwrap_or_default();
+    format!("{}{rest}", first.to_ascii_uppercase())
 }
 
 /// A message that may be absent, as the value of a field error.
@@ -137,7 +168,7 @@ pub fn non_negative(value: i64, path: &Path) -> ErrorList {
 
 #[cfg(test)]
 mod tests {
-    use keelson_api::core::v1::Taint;
+    use keelson_api::core::v1::{SecurityContext, Taint};
 
     use super::*;
     use crate::testing::read;
@@ -147,6 +178,18 @@ mod tests {
         let taint: Taint = read(r#"{"key":"a","effect":"NoSchedule"}"#);
         let held = r#"{"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}"#;
         assert_eq!(shown_internal(&taint), BadValue::json(held));
+        let context: SecurityContext = read(
+            r#"{"capabilities":{"drop":["ALL"]},"privileged":true,"seLinuxOptions":{"level":"x"},"windowsOptions":
+            {"hostProcess":false}}"#,
+        );
+        let held = concat!(
+            r#"{"Capabilities":{"Add":null,"Drop":["ALL"]},"Privileged":true,"#,
+            r#""SELinuxOptions":{"User":"","Role":"","Type":"","Level":"x"},"WindowsOptions":{"GMSACredentialSpecName":"#,
+            r#"null,"GMSACredentialSpec":null,"RunAsUserName":null,"HostProcess":false},"RunAsUser":null,"RunAsGroup":null,"#,
+            r#""RunAsNonRoot":null,"ReadOnlyRootFilesystem":null,"AllowPrivilegeEscalation":null,"ProcMount":null,"#,
+            r#""SeccompProfile":null,"AppArmorProfile":null}"#
+        );
+        assert_eq!(shown_internal(&context), BadValue::json(held));
     }
 
     #[test]

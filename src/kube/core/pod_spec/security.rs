@@ -73,11 +73,11 @@ pub fn of_container(f: &mut Faults<'_>, context: &SecurityContext, host_users: b
     if context.allow_privilege_escalation == Some(false) {
         let both = |what| format!("cannot set `allowPrivilegeEscalation` to false and {what}");
         if context.privileged == Some(true) {
-            f.invalid(typed::shown(context), both("`privileged` to true"));
+            f.invalid(typed::shown_internal(context), both("`privileged` to true"));
         }
         let added = context.capabilities.iter().flat_map(|capabilities| &capabilities.add);
         for _ in added.filter(|capability| *capability == "CAP_SYS_ADMIN") {
-            f.invalid(typed::shown(context), both("`capabilities.Add` CAP_SYS_ADMIN"));
+            f.invalid(typed::shown_internal(context), both("`capabilities.Add` CAP_SYS_ADMIN"));
         }
     }
     f.some("windowsOptions", context.windows_options.as_deref(), windows_options);
@@ -169,7 +169,9 @@ fn seccomp(f: &mut Faults<'_>, profile: &SeccompProfile) {
                 .required("must be set when seccomp type is Localhost");
         }
         ("Localhost", Some(path)) => f.at("localhostProfile").descending_path(path),
-        (_, Some(_)) => f.at("localhostProfile").invalid(typed::shown(profile), SECCOMP_TYPE),
+        (_, Some(_)) => f
+            .at("localhostProfile")
+            .invalid(typed::shown_internal(profile), SECCOMP_TYPE),
         (_, None) => {}
     }
 }

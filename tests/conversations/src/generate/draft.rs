@@ -82,11 +82,13 @@ impl Draft {
         self.ask("POST", format!("{REGISTRATION}/{plural}"), object, &["metadata.name"]);
     }
 
-    /// Waits until objects with the label of probes are refused with this status.
+    /// Waits until objects with the label of probes are refused with this status. How often it asks is chance: it does so
+    /// as somebody else.
     pub fn wait(&mut self, status: u16) {
         let probe = configmap("probe", json!({PROBE: "1"}));
         self.steps.push(json!({
             "method": "POST", "path": "/api/v1/namespaces/{ns}/configmaps?dryRun=All", "body": probe,
+            "headers": {"Impersonate-User": PROBE, "Impersonate-Group": "system:masters"},
             "compare": "none", "until": {"status": status}, "within": 20,
         }));
     }
