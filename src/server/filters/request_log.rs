@@ -87,3 +87,59 @@ impl Line<'_> {
 fn text(value: Option<&HeaderValue>) -> &str {
     value.and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::filters::tests::{fine, request};
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    async fn broken(_: &mut Request) -> HttpResponse {
+        HttpResponse::InternalServerError().body("broken")
+    }
+
+    /// What is logged up to a level of a request for this path.
+    async fn logged_of(level: Level, path: &str, next: impl Next) -> Vec<String> {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(level)
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        let _guard = tracing::subscriber::set_default(subscriber);
+        logged(&mut request("GET", path, &[]), next).await;
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[tokio::test]
+    async fn what_blames_the_server_is_one_line_and_the_rest_is_for_debugging() {
+        let maps = "/api/v1/configmaps";
+        let [line] = logged_of(Level::ERROR, maps, broken).await.try_into().unwrap();
+        assert!(
+            line.contains("ERROR") && line.contains(maps) && line.contains("resp=500"),
+            "{line}"
+        );
+        assert!(logged_of(Level::INFO, maps, fine).await.is_empty());
+        let [line] = logged_of(Level::DEBUG, maps, fine).await.try_into().unwrap();
+        assert!(line.contains("DEBUG") && line.contains("resp=200"), "{line}");
+        assert!(logged_of(Level::INFO, "/readyz", broken).await.is_empty());
+    }
+}

@@ -166,6 +166,22 @@ async fn one_process_at_a_time_and_nobody_else_reads_the_files() {
 
 /// A folder that a crash left behind, the log torn at any byte, opens as it was after some transaction, which is the
 /// last if the log is whole.
+/// A server that was killed has the folder until the system has ended it.
+#[test]
+fn who_has_the_folder_for_a_moment_is_waited_for() {
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("store");
+    drop(open(&dir).unwrap());
+    let lock = fs::File::open(dir.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let predecessor = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        drop(lock);
+    });
+    drop(open(&dir).unwrap());
+    predecessor.join().unwrap();
+}
+
 #[tokio::test]
 async fn a_torn_log_opens_at_a_whole_transaction() {
     let dir = tempfile::tempdir().unwrap();
