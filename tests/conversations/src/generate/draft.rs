@@ -82,8 +82,8 @@ impl Draft {
         self.ask("POST", format!("{REGISTRATION}/{plural}"), object, &["metadata.name"]);
     }
 
-    /// Waits until objects with the label of probes are refused with this status. How often it asks is chance: it does so
-    /// as somebody else.
+    /// Waits until objects with the label of probes are refused with this status. How often it asks is chance, so it
+    /// does as somebody else.
     pub fn wait(&mut self, status: u16) {
         let probe = configmap("probe", json!({PROBE: "1"}));
         self.steps.push(json!({
