@@ -36,14 +36,21 @@ impl Selectors {
     /// # Errors
     /// A selector that can't be read; a namespace that is not there.
     pub async fn select(&self, attributes: &Attributes<'_>, namespaces: &Namespaces) -> Result<bool, StatusError> {
-        let unreadable = |error: &SelectorError| StatusError::internal_error(error);
-        let object = self.objects.as_ref().map_err(unreadable);
-        let object = object.map(|selector| selector.is_everything() || selects_either(selector, attributes));
         // First, for the object is at hand and its namespace is looked up.
-        if let Ok(false) = object {
+        if self.pass_over(attributes) {
             return Ok(false);
         }
-        Ok(self.selects_namespace(attributes, namespaces).await? && object?)
+        if !self.selects_namespace(attributes, namespaces).await? {
+            return Ok(false);
+        }
+        let objects = self.objects.as_ref();
+        objects.map(|_| true).map_err(StatusError::internal_error)
+    }
+
+    /// Whether the object is not selected, wherever it is.
+    pub fn pass_over(&self, attributes: &Attributes<'_>) -> bool {
+        let selector = self.objects.as_ref();
+        selector.is_ok_and(|selector| !selector.is_everything() && !selects_either(selector, attributes))
     }
 
     async fn selects_namespace(

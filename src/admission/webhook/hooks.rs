@@ -46,6 +46,13 @@ impl Configured {
     }
 }
 
+/// Whether a candidate may be asked about a request, by what can be told without waiting: of most it is told here, in a
+/// fraction of the time.
+pub(super) fn may_mean(candidate: &Candidate<Hook>, attributes: &Attributes<'_>) -> bool {
+    let kind = candidate.outcome.of(attributes.requested_name());
+    kind.is_some() && !candidate.hook.selectors.pass_over(attributes)
+}
+
 /// Whether a candidate is asked about a request; the kind as which it sees the object.
 ///
 /// # Errors

@@ -20,7 +20,7 @@ use super::audit::{self, Turn};
 use super::call::{Failure, UNAVAILABLE, call};
 use super::clients::Clients;
 use super::hook::{self, Hook};
-use super::hooks::{Configured, target};
+use super::hooks::{Configured, may_mean, target};
 use super::metrics::Caller;
 use crate::matching::Candidates;
 use crate::namespaces::Namespaces;
@@ -89,6 +89,9 @@ impl MutatingAdmissionWebhook {
     ) -> Result<(), StatusError> {
         let is_second = attributes.reinvocation.is_second();
         for candidate in candidates.iter() {
+            if !may_mean(candidate, attributes) {
+                continue;
+            }
             let hook = &*candidate.hook;
             let Some(kind) = target(candidate, attributes, &self.shared).await? else {
                 continue;

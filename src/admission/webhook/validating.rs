@@ -18,7 +18,7 @@ use super::audit::{self, Turn};
 use super::call::{Failure, call};
 use super::clients::Clients;
 use super::hook::{self, Hook};
-use super::hooks::{Configured, target};
+use super::hooks::{Configured, may_mean, target};
 use super::metrics::Caller;
 use crate::matching::Candidates;
 use crate::namespaces::Namespaces;
@@ -47,7 +47,7 @@ impl ValidatingAdmissionWebhook {
     async fn dispatch(&self, attributes: &Attributes<'_>, candidates: Candidates<Hook>) -> Result<(), StatusError> {
         let mut meant: Vec<(&Hook, KindRef)> = Vec::new();
         let mut shown: Vec<(KindRef, Versioned<'_>)> = Vec::new();
-        for candidate in candidates.iter() {
+        for candidate in candidates.iter().filter(|candidate| may_mean(candidate, attributes)) {
             let Some(kind) = target(candidate, attributes, &self.shared).await? else {
                 continue;
             };
@@ -130,9 +130,9 @@ impl Plugin for ValidatingAdmissionWebhook {
             return now(Ok(()));
         }
         let candidates = self.configured.candidates(attributes);
-        match candidates.is_empty() {
-            true => now(Ok(())),
-            false => later(self.dispatch(attributes, candidates)),
+        match candidates.iter().any(|candidate| may_mean(candidate, attributes)) {
+            true => later(self.dispatch(attributes, candidates)),
+            false => now(Ok(())),
         }
     }
 }
