@@ -296,6 +296,31 @@ fn patches_are_cheap() {
     run.finish();
 }
 
+/// Two places that are large together: what is told of each part of the one shows the other.
+#[test]
+fn values_that_are_shown_often_are_cheap() {
+    const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+    const QUOTAS: &str = "/api/v1/namespaces/default/resourcequotas";
+    let mut run = Run::new();
+    let capabilities = body_of(
+        r#"{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":
+            {"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i","securityContext":
+            {"allowPrivilegeEscalation":false,"capabilities":{"add":["#,
+        r#""CAP_SYS_ADMIN","#,
+        r#""CAP_SYS_ADMIN"]}}}]}}}}"#,
+    );
+    run.request("capabilities", ("POST", DEPLOYMENTS), JSON, capabilities);
+    let hard: Vec<String> = (0..MAX / 40).map(|n| format!(r#""r{n}":"1""#)).collect();
+    let start = format!(
+        r#"{{"metadata":{{"name":"q"}},"spec":{{"hard":{{{}}},"scopeSelector":{{"matchExpressions":["#,
+        hard.join(",")
+    );
+    let condition = r#"{"scopeName":"BestEffort","operator":"Exists"}"#;
+    let quota = body_of(&start, &format!("{condition},"), &format!("{condition}]}}}}}}"));
+    run.request("scopes of a quota", ("POST", QUOTAS), JSON, quota);
+    run.finish();
+}
+
 /// Options in queries, as long as a head may be, and in bodies.
 #[test]
 fn options_are_cheap() {

@@ -142,7 +142,13 @@ fn check(f: &mut Faults<'_>, spec: &ResourceQuotaSpec) {
                 f.at("scopeName").invalid(&condition.scope_name, "unsupported scope");
             }
             let others = not_in_scope(spec, &condition.scope_name);
-            others.for_each(|_| f.invalid(typed::shown_internal(selector), OTHER_RESOURCE));
+            for _ in others {
+                // Each shows the whole selector.
+                if f.is_full() {
+                    break;
+                }
+                f.invalid(typed::shown_internal(selector), OTHER_RESOURCE);
+            }
             scope_condition(&mut f, condition);
         }
         let scopes = selector.match_expressions.iter();

@@ -77,6 +77,10 @@ pub fn of_container(f: &mut Faults<'_>, context: &SecurityContext, host_users: b
         }
         let added = context.capabilities.iter().flat_map(|capabilities| &capabilities.add);
         for _ in added.filter(|capability| *capability == "CAP_SYS_ADMIN") {
+            // Each shows the whole context.
+            if f.is_full() {
+                break;
+            }
             f.invalid(typed::shown_internal(context), both("`capabilities.Add` CAP_SYS_ADMIN"));
         }
     }
