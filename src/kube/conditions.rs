@@ -19,13 +19,10 @@ pub fn check(f: &mut Faults<'_>, conditions: &[Condition]) {
             f.at("observedGeneration")
                 .invalid(condition.observed_generation, "must be greater than or equal to zero");
         }
-        if condition.last_transition_time.is_zero() {
-            f.at("lastTransitionTime").required("");
-        }
+        f.at("lastTransitionTime")
+            .required_if(condition.last_transition_time.is_zero(), "");
         reason(&mut f.at("reason"), &condition.reason);
-        if condition.message.len() > MESSAGE_MAX {
-            f.at("message").too_long(MESSAGE_MAX);
-        }
+        f.at("message").max_bytes(&condition.message, MESSAGE_MAX);
     });
 }
 
@@ -46,9 +43,7 @@ fn reason(f: &mut Faults<'_>, reason: &str) {
             unlike(text, "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?", &examples),
         );
     }
-    if reason.len() > REASON_MAX {
-        f.too_long(REASON_MAX);
-    }
+    f.max_bytes(reason, REASON_MAX);
 }
 
 #[cfg(test)]

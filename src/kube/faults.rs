@@ -6,6 +6,7 @@ use keelson_machinery::field::{BadValue, ErrorList, ErrorType, FieldError, Path}
 use keelson_machinery::intstr::IntOrString;
 use keelson_machinery::meta::v1::LabelSelector;
 use keelson_machinery::quantity::Quantity;
+use keelson_machinery::reflect::{Reflect, Value};
 use keelson_machinery::selector::label::validate_label_selector;
 use keelson_machinery::validation::declarative::Place;
 use keelson_machinery::validation::{labels, names};
@@ -14,6 +15,63 @@ use crate::{cidr, ip, names as forms};
 
 /// What a number must not be.
 pub const NEGATIVE: &str = "must be greater than or equal to 0";
+
+/// A number that a rule looks at; one that is absent has no fault.
+pub trait Number: Copy {
+    fn number(self) -> Option<i64>;
+}
+
+impl Number for i64 {
+    fn number(self) -> Option<i64> {
+        Some(self)
+    }
+}
+
+impl Number for i32 {
+    fn number(self) -> Option<i64> {
+        Some(self.into())
+    }
+}
+
+impl<N: Number> Number for Option<N> {
+    fn number(self) -> Option<i64> {
+        self.and_then(N::number)
+    }
+}
+
+/// A text that a rule looks at; one that is absent has no fault.
+pub trait Text<'t>: Copy {
+    fn text(self) -> Option<&'t str>;
+}
+
+impl<'t> Text<'t> for &'t str {
+    fn text(self) -> Option<&'t str> {
+        Some(self)
+    }
+}
+
+impl<'t> Text<'t> for &'t String {
+    fn text(self) -> Option<&'t str> {
+        Some(self)
+    }
+}
+
+impl<'t, T: Text<'t>> Text<'t> for Option<T> {
+    fn text(self) -> Option<&'t str> {
+        self.and_then(T::text)
+    }
+}
+
+impl<'t> Text<'t> for &'t Option<String> {
+    fn text(self) -> Option<&'t str> {
+        self.as_deref()
+    }
+}
+
+/// A text if it says anything, for rules that let an empty one be.
+pub fn given<'t>(text: impl Text<'t>) -> Option<&'t str> {
+    text.text().filter(|text| !text.is_empty())
+}
 
 /// The checks of one place, and of those below it.
 pub struct Faults<'a> {
@@ -31,6 +89,32 @@ pub fn at(path: &Path, check: impl FnOnce(&mut Faults<'_>)) -> ErrorList {
 /// The faults that `check` finds in an object.
 pub fn of_object(check: impl FnOnce(&mut Faults<'_>)) -> ErrorList {
     at(&Path::root(), check)
+}
+
+/// Whether `check` finds anything in a part of an object.
+pub fn are_in(check: impl FnOnce(&mut Faults<'_>)) -> bool {
+    !of_object(check).is_empty()
+}
+
+/// The faults that `check` finds in the specification of an object.
+pub fn of_spec(check: impl FnOnce(&mut Faults<'_>)) -> ErrorList {
+    at(&Path::new("spec"), check)
+}
+
+/// The same of its status.
+pub fn of_status(check: impl FnOnce(&mut Faults<'_>)) -> ErrorList {
+    at(&Path::new("status"), check)
+}
+
+/// A number of a message by its JSON name. The error says that there is no such field.
+pub fn count(message: &dyn Reflect, name: &str) -> Result<Option<i64>, String> {
+    let field = message.desc().field(name);
+    let (index, _) = field.ok_or_else(|| format!("{} has no field {name}", message.desc().name))?;
+    Ok(match message.get(index) {
+        Value::Int32(number) => Some(number.into()),
+        Value::Int64(number) => Some(number),
+        _ => None,
+    })
 }
 
 impl<'a> Faults<'a> {
@@ -78,7 +162,20 @@ impl<'a> Faults<'a> {
         }
     }
 
-    /// The same of a map, by its keys.
+    /// Each item of the list in the field `name` is there once: `key` says by what they are told apart.
+    pub fn unique<'t, T: 't, K: AsRef<str> + ?Sized + 't>(
+        &mut self,
+        name: &str,
+        items: impl IntoIterator<Item = &'t T>,
+        key: impl Fn(&'t T) -> &'t K,
+    ) {
+        let mut seen = Unique::default();
+        self.each(name, items, |f, item| {
+            seen.check(f, key(item).as_ref());
+        });
+    }
+
+    /// As [`Faults::each`], of a map, by its keys.
     pub fn each_key<'t, T: 't>(
         &mut self,
         name: &str,
@@ -95,7 +192,7 @@ impl<'a> Faults<'a> {
     }
 
     /// Checks what is in the field `name`, if something is.
-    pub fn some<T>(&mut self, name: &str, value: Option<&T>, check: impl FnOnce(&mut Faults<'_>, &T)) {
+    pub fn some<T: ?Sized>(&mut self, name: &str, value: Option<&T>, check: impl FnOnce(&mut Faults<'_>, &T)) {
         if let Some(value) = value {
             check(&mut self.at(name), value);
         }
@@ -136,6 +233,27 @@ impl<'a> Faults<'a> {
         self.push(|path| FieldError::invalid(path, value, detail));
     }
 
+    /// [`Faults::required`], of what is missing.
+    pub fn required_if(&mut self, is_missing: bool, detail: impl Into<String>) {
+        if is_missing {
+            self.required(detail);
+        }
+    }
+
+    /// [`Faults::invalid`], of a value that is wrong.
+    pub fn invalid_if(&mut self, is_wrong: bool, value: impl Into<BadValue>, detail: impl Into<String>) {
+        if is_wrong {
+            self.invalid(value, detail);
+        }
+    }
+
+    /// [`Faults::forbidden`], of what is there.
+    pub fn forbidden_if(&mut self, is_there: bool, detail: impl Into<String>) {
+        if is_there {
+            self.forbidden(detail);
+        }
+    }
+
     pub fn internal(&mut self, error: impl std::fmt::Display) {
         self.push(|path| FieldError::internal(path, error));
     }
@@ -164,6 +282,20 @@ impl<'a> Faults<'a> {
         self.push(|path| FieldError::too_many(path, actual, max));
     }
 
+    /// A text of at most so many bytes.
+    pub fn max_bytes<'t>(&mut self, text: impl Text<'t>, max: usize) {
+        if text.text().is_some_and(|text| text.len() > max) {
+            self.too_long(max);
+        }
+    }
+
+    /// A list of at most so many items.
+    pub fn max_items(&mut self, count: usize, max: usize) {
+        if count > max {
+            self.too_many(count, max);
+        }
+    }
+
     /// A fault for each text that says what is wrong with a value.
     pub fn texts(&mut self, value: &str, texts: Vec<String>) {
         for text in texts {
@@ -180,27 +312,31 @@ impl<'a> Faults<'a> {
     }
 
     /// The value is one of those that are known.
-    pub fn one_of(&mut self, value: &str, known: &[&str]) {
-        if !known.contains(&value) {
+    pub fn one_of<'t>(&mut self, value: impl Text<'t>, known: &[&str]) {
+        if let Some(value) = value.text().filter(|value| !known.contains(value)) {
             self.not_supported(value, known);
         }
     }
 
     /// As [`Faults::one_of`], where nothing at all is another fault.
-    pub fn one_of_filled(&mut self, value: &str, known: &[&str]) {
-        if self.filled(value) {
+    pub fn one_of_filled<'t>(&mut self, value: impl Text<'t>, known: &[&str]) {
+        if value.text().is_some_and(|value| self.filled(value)) {
             self.one_of(value, known);
         }
     }
 
     /// A lower-case RFC 1123 label.
-    pub fn label(&mut self, name: &str) {
-        self.texts(name, names::dns_label(name));
+    pub fn label<'t>(&mut self, name: impl Text<'t>) {
+        if let Some(name) = name.text() {
+            self.texts(name, names::dns_label(name));
+        }
     }
 
     /// A lower-case RFC 1123 subdomain.
-    pub fn subdomain(&mut self, name: &str) {
-        self.texts(name, names::dns_subdomain(name));
+    pub fn subdomain<'t>(&mut self, name: impl Text<'t>) {
+        if let Some(name) = name.text() {
+            self.texts(name, names::dns_subdomain(name));
+        }
     }
 
     /// A label that has to be there.
@@ -231,13 +367,17 @@ impl<'a> Faults<'a> {
     }
 
     /// A name with an optional domain before a slash.
-    pub fn qualified(&mut self, name: &str) {
-        self.texts(name, labels::qualified_name(name));
+    pub fn qualified<'t>(&mut self, name: impl Text<'t>) {
+        if let Some(name) = name.text() {
+            self.texts(name, labels::qualified_name(name));
+        }
     }
 
     /// A value of a label.
-    pub fn label_value(&mut self, value: &str) {
-        self.texts(value, labels::label_value(value));
+    pub fn label_value<'t>(&mut self, value: impl Text<'t>) {
+        if let Some(value) = value.text() {
+            self.texts(value, labels::label_value(value));
+        }
     }
 
     /// The labels of an object, in the field `name`.
@@ -271,36 +411,62 @@ impl<'a> Faults<'a> {
     }
 
     /// The number is not below 0.
-    pub fn non_negative(&mut self, number: i64) {
-        if number < 0 {
-            self.invalid(number, NEGATIVE);
+    pub fn non_negative(&mut self, number: impl Number) {
+        self.number(number, |number| number >= 0, NEGATIVE);
+    }
+
+    /// Numbers of a message, none of them below 0: by their JSON names, in the order in which they are told.
+    pub fn counts(&mut self, message: &dyn Reflect, names: &[&str]) {
+        for name in names {
+            match count(message, name) {
+                Ok(number) => self.at(name).non_negative(number),
+                Err(error) => self.at(name).internal(error),
+            }
+        }
+    }
+
+    /// Texts of a message that have to be there: by their JSON names, in the order in which they are told.
+    pub fn all_filled(&mut self, message: &dyn Reflect, names: &[&str]) {
+        for name in names {
+            match message.desc().field(name).map(|(index, _)| message.get(index)) {
+                Some(Value::Str("")) | Some(Value::Absent) => self.at(name).required(""),
+                Some(_) => {}
+                None => self
+                    .at(name)
+                    .internal(format!("{} has no field {name}", message.desc().name)),
+            }
         }
     }
 
     /// The number is above 0.
-    pub fn positive(&mut self, number: i64) {
-        if number <= 0 {
-            self.invalid(number, "must be greater than zero");
-        }
+    pub fn positive(&mut self, number: impl Number) {
+        self.number(number, |number| number > 0, "must be greater than zero");
     }
 
     /// The number is not above a bound.
-    pub fn at_most(&mut self, number: i64, most: i64) {
-        if number > most {
+    pub fn at_most(&mut self, number: impl Number, most: i64) {
+        if let Some(number) = number.number().filter(|number| *number > most) {
             self.invalid(number, format!("must be less than or equal to {most}"));
         }
     }
 
     /// The number lies between two others, both of them included.
-    pub fn within(&mut self, number: i64, (least, most): (i64, i64)) {
-        if !(least..=most).contains(&number) {
+    pub fn within(&mut self, number: impl Number, (least, most): (i64, i64)) {
+        if let Some(number) = number.number().filter(|number| !(least..=most).contains(number)) {
             self.invalid(number, format!("must be between {least} and {most}, inclusive"));
         }
     }
 
+    /// The number is such as `fits` says; otherwise this is told of it.
+    pub fn number(&mut self, number: impl Number, fits: impl Fn(i64) -> bool, told: impl Into<String>) {
+        if let Some(number) = number.number().filter(|number| !fits(*number)) {
+            self.invalid(number, told);
+        }
+    }
+
     /// The number of a port.
-    pub fn port(&mut self, number: i32) {
-        self.within(number.into(), (1, 65535));
+    pub fn port(&mut self, number: impl Number) {
+        self.within(number, (1, 65535));
     }
 
     /// The number or the name of a port.
@@ -312,10 +478,8 @@ impl<'a> Faults<'a> {
     }
 
     /// A user or group.
-    pub fn user_id(&mut self, id: Option<i64>) {
-        if let Some(id) = id {
-            self.within(id, (0, i32::MAX.into()));
-        }
+    pub fn user_id(&mut self, id: impl Number) {
+        self.within(id, (0, i32::MAX.into()));
     }
 
     /// An amount that is not below 0.
@@ -340,29 +504,16 @@ impl<'a> Faults<'a> {
     }
 
     /// A path of HTTP below a domain: `acme.io/foo`.
-    pub fn domain_path(&mut self, text: &str) {
-        if !self.filled(text) {
+    pub fn domain_path<'t>(&mut self, text: impl Text<'t>) {
+        let Some(text) = text.text().filter(|text| self.filled(text)) else {
             return;
-        }
+        };
         let parts = text.split_once('/');
         let Some((host, path)) = parts.filter(|(host, path)| !host.is_empty() && !path.is_empty()) else {
             return self.invalid(text, "must be a domain-prefixed path (such as \"acme.io/foo\")");
         };
         self.subdomain(host);
         self.texts(path, forms::http_path(path));
-    }
-
-    /// A key of a label below a domain: `acme.io/foo`.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for kinds whose rules are not written yet"))]
-    pub fn domain_key(&mut self, key: &str) {
-        if !self.filled(key) {
-            return;
-        }
-        let texts = labels::qualified_name(key);
-        if texts.is_empty() && !key.contains('/') {
-            self.invalid(key, "must be a domain-prefixed key (such as \"acme.io/foo\")");
-        }
-        self.texts(key, texts);
     }
 
     /// A domain of at least three labels.
@@ -499,6 +650,8 @@ impl<'a> Unique<'a> {
 
 #[cfg(test)]
 mod tests {
+    use keelson_api::apps::v1::ReplicaSetStatus;
+
     use super::*;
     use crate::testing::lines;
 
@@ -520,6 +673,36 @@ mod tests {
     }
 
     #[test]
+    fn numbers_have_names() {
+        let status = crate::testing::read::<ReplicaSetStatus>(r#"{"replicas":-1,"terminatingReplicas":-2}"#);
+        let names = ["replicas", "readyReplicas", "terminatingReplicas", "replica"];
+        let faults = of_status(|f| f.counts(&status, &names));
+        assert_eq!(
+            lines(&faults),
+            "status.replicas: Invalid value: -1: must be greater than or equal to 0\n\
+             status.terminatingReplicas: Invalid value: -2: must be greater than or equal to 0\n\
+             status.replica: Internal error: io.k8s.api.apps.v1.ReplicaSetStatus has no field replica"
+        );
+    }
+
+    #[test]
+    fn texts_and_numbers_may_be_absent() {
+        let none = None::<&str>;
+        let faults = of_object(|f| {
+            f.at("a").subdomain(none);
+            f.at("b").one_of_filled(none, &["x"]);
+            f.at("c").label(given(""));
+            f.at("d").max_bytes("abc", 2);
+            f.at("e").number(Some(7), |number| number < 7, "must be less than 7");
+            f.at("f").port(None::<i32>);
+        });
+        assert_eq!(
+            lines(&faults),
+            "d: Too long: may not be more than 2 bytes\ne: Invalid value: 7: must be less than 7"
+        );
+    }
+
+    #[test]
     fn of_fields_that_exclude_each_other_the_first_counts() {
         let faults = of_object(|f| {
             let mut one = Exclusive::new("one is enough");
@@ -532,13 +715,12 @@ mod tests {
     }
 
     #[test]
-    fn domains_stand_before_paths_and_keys() {
+    fn domains_stand_before_paths() {
         type Check = fn(&mut Faults<'_>, &str);
         let told = |check: Check, text: &str| lines(&of_object(|f| check(f, text)));
-        let checks: [(Check, &str, &str); 4] = [
+        let checks: [(Check, &str, &str); 3] = [
             (|f, text| f.domain_path(text), "a.b/c~d", "a.b/c d"),
             (|f, text| f.domain_path(text), "a/b/c", "a/"),
-            (|f, text| f.domain_key(text), "a.b/c", "c"),
             (|f, text| f.qualified_domain(text), "a.b.c", "a.b"),
         ];
         for (check, good, bad) in checks {

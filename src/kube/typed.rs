@@ -1,7 +1,7 @@
 //! Objects as the types of their kinds, and comparisons of typed parts.
 
 use keelson_machinery::equality;
-use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
+use keelson_machinery::field::BadValue;
 use keelson_machinery::json;
 use keelson_machinery::object::{Kind, Object};
 use keelson_machinery::reflect::{Reflect, Value};
@@ -156,14 +156,6 @@ pub fn fields_beside<'m, T: Reflect + Default>(message: &'m T, names: &[&str]) -
         .filter(|(index, _)| !equality::equal_field(message, &empty, *index))
         .map(|(_, field)| field.json.as_str())
         .collect()
-}
-
-/// An error if the number is below 0.
-pub fn non_negative(value: i64, path: &Path) -> ErrorList {
-    match value {
-        0.. => ErrorList::default(),
-        _ => FieldError::invalid(path, value, "must be greater than or equal to 0").into(),
-    }
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ impl Strategy for BookingStrategy {
         }
     }
 
-    fn validate_update(&self, _: &Context, new: &Booking, old: &Booking) -> ErrorList {
+    fn validate_change(&self, _: &Context, new: &Booking, old: &Booking) -> ErrorList {
         match new.spec.room == old.spec.room {
             true => ErrorList::default(),
             false => FieldError::forbidden(&Path::new("spec").child("room"), "book another one").into(),

@@ -21,7 +21,7 @@ impl Strategy for VanStrategy {
     }
 
     /// A van keeps its plate.
-    fn validate_update(&self, _: &Context, new: &Van, old: &Van) -> ErrorList {
+    fn validate_change(&self, _: &Context, new: &Van, old: &Van) -> ErrorList {
         match new.spec.plate == old.spec.plate {
             true => ErrorList::default(),
             false => FieldError::forbidden(&Path::new("spec").child("plate"), "a van keeps its plate").into(),

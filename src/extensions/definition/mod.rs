@@ -69,17 +69,16 @@ impl Strategy for CustomResourceDefinitionStrategy {
         told.collect()
     }
 
-    fn validate(&self, _context: &Context, object: &CustomResourceDefinition) -> ErrorList {
-        validation::create(object)
-    }
-
-    fn validate_update(
+    fn validate(
         &self,
         _context: &Context,
         new: &CustomResourceDefinition,
-        old: &CustomResourceDefinition,
+        old: Option<&CustomResourceDefinition>,
     ) -> ErrorList {
-        validation::update(new, old)
+        match old {
+            None => validation::create(new),
+            Some(old) => validation::update(new, old),
+        }
     }
 
     fn long_validation(

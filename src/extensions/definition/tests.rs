@@ -97,13 +97,10 @@ fn long_definitions_are_validated_on_another_thread_as_short_ones_are_here() {
     assert!(rules.long_validation(&short, None).is_none());
     let create = rules.long_validation(&long, None).unwrap();
     let created = std::thread::spawn(create).join().unwrap();
-    assert_eq!(lines(&created), lines(&rules.validate(&context(), &long)));
-    assert_eq!(lines(&created), lines(&rules.validate(&context(), &short)));
+    assert_eq!(lines(&created), lines(&rules.validate(&context(), &long, None)));
+    assert_eq!(lines(&created), lines(&rules.validate(&context(), &short, None)));
     assert!(!created.is_empty());
     let update = rules.long_validation(&long, Some(&short)).unwrap();
     let updated = std::thread::spawn(update).join().unwrap();
-    assert_eq!(
-        lines(&updated),
-        lines(&rules.validate_update(&context(), &long, &short))
-    );
+    assert_eq!(lines(&updated), lines(&rules.validate(&context(), &long, Some(&short))));
 }

@@ -113,12 +113,8 @@ impl Strategy for CustomResource {
         })))
     }
 
-    fn validate(&self, context: &Context, object: &dyn Object) -> ErrorList {
-        self.faults(context, object, None)
-    }
-
-    fn validate_update(&self, context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        self.faults(context, new, Some(old))
+    fn validate(&self, context: &Context, new: &dyn Object, old: Option<&dyn Object>) -> ErrorList {
+        self.faults(context, new, old)
     }
 
     fn validate_status_update(&self, context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {

@@ -75,9 +75,8 @@ pub fn mutating(f: &mut Faults<'_>, spec: &MutatingAdmissionPolicySpec, old: Opt
         &expressions,
     );
     variables(f, &spec.variables, &expressions);
-    if spec.mutations.is_empty() {
-        f.at("mutations").required("mutations must contain at least one item");
-    }
+    f.at("mutations")
+        .required_if(spec.mutations.is_empty(), "mutations must contain at least one item");
     f.each("mutations", &spec.mutations, |f, one| mutation(f, one, &expressions));
     f.at("reinvocationPolicy").filled(&spec.reinvocation_policy);
 }
@@ -126,9 +125,7 @@ fn constraints(f: &mut Faults<'_>, matched: Option<&MatchResources>) {
     };
     let mut f = f.at("matchConstraints");
     rules::match_resources(&mut f, matched);
-    if matched.resource_rules.is_empty() {
-        f.at("resourceRules").required("");
-    }
+    f.at("resourceRules").required_if(matched.resource_rules.is_empty(), "");
 }
 
 /// A kind of parameters, and conditions that may name them.
@@ -159,9 +156,8 @@ fn variable(f: &mut Faults<'_>, variable: &Variable) {
     } else if !is_identifier(name) {
         f.at("name").invalid(name, "must be a valid CEL identifier");
     }
-    if variable.expression.trim().is_empty() {
-        f.at("expression").required("expression is not specified");
-    }
+    f.at("expression")
+        .required_if(variable.expression.trim().is_empty(), "expression is not specified");
 }
 
 fn is_identifier(name: &str) -> bool {
@@ -258,7 +254,7 @@ fn mutation(f: &mut Faults<'_>, mutation: &Mutation, expressions: &Expressions) 
 }
 
 /// Checks what a binding names.
-pub fn binding(f: &mut Faults<'_>, policy: &str, parameters: Option<&ParamRef>, matched: Option<&MatchResources>) {
+pub fn binding(f: &mut Faults<'_>, (policy, parameters): (&str, Option<&ParamRef>), matched: Option<&MatchResources>) {
     f.at("policyName").filled_subdomain(policy);
     f.some("paramRef", parameters, reference);
     f.some("matchResources", matched, rules::match_resources);
@@ -269,9 +265,7 @@ fn reference(f: &mut Faults<'_>, reference: &ParamRef) {
     let (name, selector) = (reference.name.as_str(), reference.selector.as_deref());
     if !name.is_empty() {
         f.at("name").texts(name, names::path_segment(name));
-        if selector.is_some() {
-            f.at("name").forbidden(NOT_BOTH);
-        }
+        f.at("name").forbidden_if(selector.is_some(), NOT_BOTH);
     }
     f.selector("selector", selector);
     match (name.is_empty(), selector.is_some()) {
@@ -291,14 +285,10 @@ pub fn actions(f: &mut Faults<'_>, actions: &[String]) {
         seen.check(f, action);
     });
     let mut f = f.at("validationActions");
-    if seen.has("Deny") && seen.has("Warn") {
-        let text = "must not contain both Deny and Warn (repeating the same validation failure information in the API \
-                    response and headers serves no purpose)";
-        f.invalid(actions, text);
-    }
-    if actions.is_empty() {
-        f.required("at least one validation action is required");
-    }
+    let text = "must not contain both Deny and Warn (repeating the same validation failure information in the API \
+                response and headers serves no purpose)";
+    f.invalid_if(seen.has("Deny") && seen.has("Warn"), actions, text);
+    f.required_if(actions.is_empty(), "at least one validation action is required");
 }
 
 #[cfg(test)]
@@ -385,7 +375,7 @@ mod tests {
             ),
         ] {
             let of: ParamRef = read(reference);
-            assert_eq!(fields(|f| binding(f, "p", Some(&of), None)), expected, "{reference}");
+            assert_eq!(fields(|f| binding(f, ("p", Some(&of)), None)), expected, "{reference}");
         }
         let both = ["Deny".to_owned(), "Warn".to_owned(), "Warn".to_owned()];
         assert_eq!(fields(|f| actions(f, &both)), "validationActions[2] validationActions");

@@ -45,9 +45,7 @@ fn has_all(list: &[String]) -> bool {
 
 /// Something has to be in a list; what stands for everything stands alone.
 fn alone(f: &mut Faults<'_>, list: &[String], what: &str) {
-    if list.is_empty() {
-        f.required("");
-    }
+    f.required_if(list.is_empty(), "");
     if list.len() > 1 && has_all(list) {
         f.invalid(list, format!("if '*' is present, must not specify other {what}"));
     }
@@ -83,9 +81,7 @@ pub fn rule(f: &mut Faults<'_>, rule: &RuleWithOperations) {
 
 /// Resources and subresources, none of them said twice by different words.
 fn resources(f: &mut Faults<'_>, list: &[String]) {
-    if list.is_empty() {
-        f.required("");
-    }
+    f.required_if(list.is_empty(), "");
     let (mut whole, mut parts): (HashSet<&str>, HashSet<&str>) = Default::default();
     // Of several the last one counts.
     let mut ends_with_plain = false;
@@ -116,10 +112,8 @@ fn resources(f: &mut Faults<'_>, list: &[String]) {
     if list.len() > 1 && list.iter().any(|text| text == "*/*") {
         f.invalid(list, "if '*/*' is present, must not specify other resources");
     }
-    if has_all(list) && ends_with_plain {
-        let text = "if '*' is present, must not specify other resources without subresources";
-        f.invalid(list, text);
-    }
+    let text = "if '*' is present, must not specify other resources without subresources";
+    f.invalid_if(has_all(list) && ends_with_plain, list, text);
 }
 
 /// Checks what a policy or its binding means.
@@ -160,9 +154,7 @@ pub fn compiles(f: &mut Faults<'_>, source: &str, checked: Checked) {
 
 /// Checks match conditions.
 pub fn conditions(f: &mut Faults<'_>, conditions: &[MatchCondition], expressions: &Expressions) {
-    if conditions.len() > MOST_CONDITIONS {
-        f.at("matchConditions").too_many(conditions.len(), MOST_CONDITIONS);
-    }
+    f.at("matchConditions").max_items(conditions.len(), MOST_CONDITIONS);
     let mut names = Unique::default();
     f.each("matchConditions", conditions, |f, condition| {
         let source = condition.expression.trim();

@@ -1,6 +1,7 @@
 //! Configurations of admission webhooks.
 
 use std::collections::HashSet;
+use std::marker::PhantomData;
 
 use keelson_admission::Expressions;
 use keelson_api::admissionregistration_k8s_io::v1::{
@@ -10,6 +11,7 @@ use keelson_api::admissionregistration_k8s_io::v1::{
 use keelson_machinery::cel;
 use keelson_machinery::field::ErrorList;
 use keelson_machinery::meta::v1::LabelSelector;
+use keelson_machinery::object::Object;
 use keelson_machinery::validation::{names, webhook};
 use keelson_registry::{Context, KindCode, LongValidation, MetadataChecks, RepeatedChecks, Strategy};
 
@@ -44,87 +46,61 @@ const ANY_EFFECTS: [&str; 4] = ["None", "NoneOnDryRun", "Some", "Unknown"];
 /// Registers the rules of both kinds.
 pub fn register(code: &mut KindCode) {
     code.kind::<MutatingWebhookConfiguration>()
-        .strategy(Mutating)
+        .strategy(Webhooks::<MutatingWebhookConfiguration>(PhantomData))
         .metadata_checks(CHECKS)
         .cells(cells::admission::MUTATING_WEBHOOK_CONFIGURATION);
     code.kind::<ValidatingWebhookConfiguration>()
-        .strategy(Validating)
+        .strategy(Webhooks::<ValidatingWebhookConfiguration>(PhantomData))
         .metadata_checks(CHECKS)
         .cells(cells::admission::VALIDATING_WEBHOOK_CONFIGURATION);
 }
 
-/// The rules of webhooks that change what is written.
-struct Mutating;
-/// The rules of webhooks that refuse it.
-struct Validating;
+/// The rules of both kinds.
+struct Webhooks<C>(PhantomData<fn() -> C>);
 
-impl Strategy for Mutating {
-    type Object = MutatingWebhookConfiguration;
+/// A kind that has webhooks.
+trait Configuration: Object {
+    type Webhook: Clone + Send + 'static;
 
-    fn order_of_fields(&self) -> &'static [&'static str] {
-        &ORDER
-    }
+    fn webhooks(&self) -> &[Self::Webhook];
+}
 
-    fn warnings(&self, new: &MutatingWebhookConfiguration, _old: Option<&MutatingWebhookConfiguration>) -> Vec<String> {
-        rules::reserved_name(&new.metadata)
-    }
+impl Configuration for MutatingWebhookConfiguration {
+    type Webhook = MutatingWebhook;
 
-    fn validate(&self, _context: &Context, object: &MutatingWebhookConfiguration) -> ErrorList {
-        check(&hooks(&object.webhooks), None)
-    }
-
-    fn long_validation(
-        &self,
-        new: &MutatingWebhookConfiguration,
-        old: Option<&MutatingWebhookConfiguration>,
-    ) -> Option<LongValidation> {
-        long(&new.webhooks, old.map(|old| &*old.webhooks))
-    }
-
-    fn validate_update(
-        &self,
-        _context: &Context,
-        new: &MutatingWebhookConfiguration,
-        old: &MutatingWebhookConfiguration,
-    ) -> ErrorList {
-        check(&hooks(&new.webhooks), Some(&hooks(&old.webhooks)))
+    fn webhooks(&self) -> &[MutatingWebhook] {
+        &self.webhooks
     }
 }
 
-impl Strategy for Validating {
-    type Object = ValidatingWebhookConfiguration;
+impl Configuration for ValidatingWebhookConfiguration {
+    type Webhook = ValidatingWebhook;
+
+    fn webhooks(&self) -> &[ValidatingWebhook] {
+        &self.webhooks
+    }
+}
+
+impl<C: Configuration> Strategy for Webhooks<C>
+where
+    for<'a> Hook<'a>: From<&'a C::Webhook>,
+{
+    type Object = C;
 
     fn order_of_fields(&self) -> &'static [&'static str] {
         &ORDER
     }
 
-    fn warnings(
-        &self,
-        new: &ValidatingWebhookConfiguration,
-        _old: Option<&ValidatingWebhookConfiguration>,
-    ) -> Vec<String> {
-        rules::reserved_name(&new.metadata)
+    fn warnings(&self, new: &C, _old: Option<&C>) -> Vec<String> {
+        rules::reserved_name(new.meta())
     }
 
-    fn validate(&self, _context: &Context, object: &ValidatingWebhookConfiguration) -> ErrorList {
-        check(&hooks(&object.webhooks), None)
+    fn validate(&self, _context: &Context, new: &C, old: Option<&C>) -> ErrorList {
+        check(&hooks(new.webhooks()), old.map(|old| hooks(old.webhooks())).as_deref())
     }
 
-    fn long_validation(
-        &self,
-        new: &ValidatingWebhookConfiguration,
-        old: Option<&ValidatingWebhookConfiguration>,
-    ) -> Option<LongValidation> {
-        long(&new.webhooks, old.map(|old| &*old.webhooks))
-    }
-
-    fn validate_update(
-        &self,
-        _context: &Context,
-        new: &ValidatingWebhookConfiguration,
-        old: &ValidatingWebhookConfiguration,
-    ) -> ErrorList {
-        check(&hooks(&new.webhooks), Some(&hooks(&old.webhooks)))
+    fn long_validation(&self, new: &C, old: Option<&C>) -> Option<LongValidation> {
+        long(new.webhooks(), old.map(C::webhooks))
     }
 }
 
@@ -180,7 +156,7 @@ impl Hook<'_> {
 
     fn has_bad_selectors(&self) -> bool {
         let mut selectors = self.selectors.iter();
-        selectors.any(|(_, selector)| !faults::of_object(|f| f.selector("", *selector)).is_empty())
+        selectors.any(|(_, selector)| faults::are_in(|f| f.selector("", *selector)))
     }
 }
 
@@ -308,6 +284,8 @@ mod tests {
     use super::*;
     use crate::testing::{context, lines, read};
 
+    const RULES: Webhooks<ValidatingWebhookConfiguration> = Webhooks(PhantomData);
+
     const GOOD: &str =
         r#""name":"a.b.c","sideEffects":"None","admissionReviewVersions":["v1"],"clientConfig":{"url":"https://a/b"}"#;
 
@@ -345,7 +323,7 @@ mod tests {
             (r#""name""#, r#""timeoutSeconds":31,"name""#, "timeoutSeconds"),
         ] {
             let hook = GOOD.replacen(from, to, usize::from(!from.is_empty()));
-            let found = Validating.validate(&context(), &configuration(std::slice::from_ref(&hook)));
+            let found = RULES.validate(&context(), &configuration(std::slice::from_ref(&hook)), None);
             assert_eq!(fields(&found), expected, "{hook}");
         }
     }
@@ -354,7 +332,7 @@ mod tests {
     fn what_is_stored_stays() {
         let bad = GOOD.replace(r#""None""#, r#""Some""#).replace(r#"["v1"]"#, r#"["v2"]"#);
         let old = configuration(&[bad.clone(), bad]);
-        assert_eq!(Validating.validate(&context(), &old).len(), 5);
-        assert_eq!(lines(&Validating.validate_update(&context(), &old, &old)), "");
+        assert_eq!(RULES.validate(&context(), &old, None).len(), 5);
+        assert_eq!(lines(&RULES.validate(&context(), &old, Some(&old))), "");
     }
 }

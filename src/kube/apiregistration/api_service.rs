@@ -46,18 +46,14 @@ impl Strategy for ApiServiceStrategy {
         }
     }
 
-    fn validate(&self, _context: &Context, object: &APIService) -> ErrorList {
-        let mut errors = of_metadata(object);
-        errors.extend(faults::of_object(|f| check(f, object)));
+    fn validate(&self, _context: &Context, new: &APIService, _old: Option<&APIService>) -> ErrorList {
+        let mut errors = of_metadata(new);
+        errors.extend(faults::of_object(|f| check(f, new)));
         errors
     }
 
-    fn validate_update(&self, context: &Context, new: &APIService, _old: &APIService) -> ErrorList {
-        self.validate(context, new)
-    }
-
     fn validate_status_update(&self, _context: &Context, new: &APIService, _old: &APIService) -> ErrorList {
-        faults::at(&Path::new("status"), |f| {
+        faults::of_status(|f| {
             f.each("conditions", &new.status.conditions, |f, condition| {
                 f.at("status").one_of(&condition.status, &["True", "False", "Unknown"]);
             });
@@ -131,13 +127,10 @@ fn local(f: &mut Faults<'_>, spec: &APIServiceSpec) {
 
 fn remote(f: &mut Faults<'_>, spec: &APIServiceSpec, service: &ServiceReference) {
     let mut at = f.at("service");
-    at.at("namespace").filled(&service.namespace);
-    at.at("name").filled(&service.name);
+    at.all_filled(service, &["namespace", "name"]);
     let port = service.port.unwrap_or_default();
-    if !(1..=65535).contains(&port) {
-        let text = "port is not valid: must be between 1 and 65535, inclusive";
-        at.at("port").invalid(port, text);
-    }
+    let text = "port is not valid: must be between 1 and 65535, inclusive";
+    at.at("port").invalid_if(!(1..=65535).contains(&port), port, text);
     if spec.insecure_skip_tls_verify && !spec.ca_bundle.is_empty() {
         f.at("insecureSkipTLSVerify")
             .invalid(true, "may not be true if caBundle is present");
@@ -186,7 +179,7 @@ mod tests {
         ] {
             let text = format!(r#"{{"metadata":{{"name":"{name}"}},"spec":{{"version":"v1",{spec}}}}}"#);
             let o: APIService = read(&text);
-            let found = lines(&ApiServiceStrategy.validate(&context(), &o));
+            let found = lines(&ApiServiceStrategy.validate(&context(), &o, None));
             let fields: Vec<&str> = found.lines().filter_map(|line| line.split(": ").next()).collect();
             assert_eq!(fields.join(" "), expected, "{spec}");
         }

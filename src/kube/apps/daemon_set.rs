@@ -68,32 +68,20 @@ impl Strategy for DaemonSetStrategy {
         &[TEMPLATE_GENERATION]
     }
 
-    fn validate(&self, _context: &Context, object: &DaemonSet) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| check(f, &object.spec, None))
-    }
-
-    fn validate_update(&self, _context: &Context, new: &DaemonSet, old: &DaemonSet) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| {
-            workload::immutable_selector(f, new.spec.selector.as_deref(), old.spec.selector.as_deref());
-            check(f, &new.spec, Some(&old.spec));
-        })
+    fn validate(&self, _context: &Context, new: &DaemonSet, old: Option<&DaemonSet>) -> ErrorList {
+        faults::of_spec(|f| check(f, &new.spec, old.map(|old| &old.spec)))
     }
 
     fn validate_status_update(&self, _context: &Context, new: &DaemonSet, old: &DaemonSet) -> ErrorList {
-        let status = &new.status;
-        let counts = [
-            ("currentNumberScheduled", status.current_number_scheduled.into()),
-            ("numberMisscheduled", status.number_misscheduled.into()),
-            ("desiredNumberScheduled", status.desired_number_scheduled.into()),
-            ("numberReady", status.number_ready.into()),
-            ("observedGeneration", status.observed_generation),
-            ("updatedNumberScheduled", status.updated_number_scheduled.into()),
-            ("numberAvailable", status.number_available.into()),
-            ("numberUnavailable", status.number_unavailable.into()),
-            ("collisionCount", status.collision_count.unwrap_or(0).into()),
-        ];
-        faults::at(&Path::new("status"), |f| {
-            workload::counts(f, &counts);
+        faults::of_status(|f| {
+            let status = &new.status;
+            f.counts(status, &["currentNumberScheduled", "numberMisscheduled"]);
+            f.counts(status, &["desiredNumberScheduled", "numberReady", "observedGeneration"]);
+            f.counts(
+                status,
+                &["updatedNumberScheduled", "numberAvailable", "numberUnavailable"],
+            );
+            f.counts(status, &["collisionCount"]);
             workload::collisions(f, status.collision_count, old.status.collision_count);
         })
     }
@@ -134,20 +122,18 @@ fn set_template_generation(object: &mut dyn Object, generation: i64) {
 
 fn check(f: &mut Faults<'_>, spec: &DaemonSetSpec, old: Option<&DaemonSetSpec>) {
     let selector = spec.selector.as_deref();
+    if let Some(old) = old {
+        workload::immutable_selector(f, selector, old.selector.as_deref());
+    }
     f.selector("selector", selector);
     workload::selects(f, selector, &spec.template);
-    if let Some(selector) = selector.filter(|s| s.match_labels.is_empty() && s.match_expressions.is_empty()) {
-        f.at("selector")
-            .invalid(shown(selector), "empty selector is invalid for daemonset");
-    }
+    workload::not_everything(f, selector, &NAMES);
     let mut template = f.at("template");
     pod_spec::check_template(&mut template, &spec.template, old.map(|old| &old.template));
     workload::runs_for_ever(&mut template, &spec.template, NAMES.kind);
-    f.at("minReadySeconds").non_negative(spec.min_ready_seconds.into());
+    f.at("minReadySeconds").non_negative(spec.min_ready_seconds);
     check_rollout(&mut f.at("updateStrategy"), &spec.update_strategy);
-    if let Some(limit) = spec.revision_history_limit {
-        f.at("revisionHistoryLimit").non_negative(limit.into());
-    }
+    f.at("revisionHistoryLimit").non_negative(spec.revision_history_limit);
 }
 
 fn check_rollout(f: &mut Faults<'_>, rollout: &DaemonSetUpdateStrategy) {
@@ -220,7 +206,7 @@ mod tests {
             ),
         ] {
             let o = daemon_set(&format!(r#","updateStrategy":{{"rollingUpdate":{bounds}}}"#));
-            assert_eq!(lines(&DaemonSetStrategy.validate(&context(), &o)), expected);
+            assert_eq!(lines(&DaemonSetStrategy.validate(&context(), &o, None)), expected);
         }
     }
 }

@@ -74,22 +74,12 @@ impl Strategy for DeploymentStrategy {
         new.metadata.labels.clone_from(&old.metadata.labels);
     }
 
-    fn validate(&self, _context: &Context, object: &Deployment) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| check(f, &object.spec, None))
-    }
-
-    fn validate_update(&self, _context: &Context, new: &Deployment, old: &Deployment) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| {
-            check(f, &new.spec, Some(&old.spec));
-            workload::immutable_selector(f, new.spec.selector.as_deref(), old.spec.selector.as_deref());
-        })
+    fn validate(&self, _context: &Context, new: &Deployment, old: Option<&Deployment>) -> ErrorList {
+        faults::of_spec(|f| check(f, &new.spec, old.map(|old| &old.spec)))
     }
 
     fn validate_status_update(&self, _context: &Context, new: &Deployment, old: &Deployment) -> ErrorList {
-        faults::at(&Path::new("status"), |f| {
-            check_status(f, &new.status);
-            workload::collisions(f, new.status.collision_count, old.status.collision_count);
-        })
+        faults::of_status(|f| check_status(f, &new.status, &old.status))
     }
 }
 
@@ -105,20 +95,22 @@ fn defaults(deployment: &mut Deployment) {
 }
 
 fn check(f: &mut Faults<'_>, spec: &DeploymentSpec, old: Option<&DeploymentSpec>) {
-    f.at("replicas").non_negative(spec.replicas.unwrap_or(0).into());
-    let old = old.map(|old| &old.template);
-    workload::selector_and_template(f, spec.selector.as_deref(), &spec.template, old, &NAMES);
+    f.at("replicas").non_negative(spec.replicas);
+    let template = old.map(|old| &old.template);
+    workload::selector_and_template(f, spec.selector.as_deref(), &spec.template, template, &NAMES);
     check_rollout(&mut f.at("strategy"), &spec.strategy);
-    f.at("minReadySeconds").non_negative(spec.min_ready_seconds.into());
-    if let Some(limit) = spec.revision_history_limit {
-        f.at("revisionHistoryLimit").non_negative(limit.into());
-    }
-    if let Some(seconds) = spec.progress_deadline_seconds {
-        let mut f = f.at("progressDeadlineSeconds");
-        f.non_negative(seconds.into());
-        if seconds <= spec.min_ready_seconds {
-            f.invalid(seconds, "must be greater than minReadySeconds");
-        }
+    f.counts(
+        spec,
+        &["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"],
+    );
+    let (deadline, least) = (spec.progress_deadline_seconds, i64::from(spec.min_ready_seconds));
+    f.at("progressDeadlineSeconds").number(
+        deadline,
+        |seconds| seconds > least,
+        "must be greater than minReadySeconds",
+    );
+    if let Some(old) = old {
+        workload::immutable_selector(f, spec.selector.as_deref(), old.selector.as_deref());
     }
 }
 
@@ -147,26 +139,17 @@ fn check_bounds(f: &mut Faults<'_>, bounds: &RollingUpdateDeployment) {
     f.some("maxUnavailable", unavailable, rollout::at_most_all);
 }
 
-fn check_status(f: &mut Faults<'_>, status: &DeploymentStatus) {
-    let counts = [
-        ("observedGeneration", status.observed_generation),
-        ("replicas", status.replicas.into()),
-        ("updatedReplicas", status.updated_replicas.into()),
-        ("readyReplicas", status.ready_replicas.into()),
-        ("availableReplicas", status.available_replicas.into()),
-        ("unavailableReplicas", status.unavailable_replicas.into()),
-        ("terminatingReplicas", status.terminating_replicas.unwrap_or(0).into()),
-        ("collisionCount", status.collision_count.unwrap_or(0).into()),
-    ];
-    workload::counts(f, &counts);
-    let available = ("availableReplicas", status.available_replicas);
-    let parts = [
-        ("updatedReplicas", status.updated_replicas),
-        ("readyReplicas", status.ready_replicas),
-        available,
-    ];
-    workload::parts(f, (status.replicas, "status.replicas"), &parts);
-    workload::parts(f, (status.ready_replicas, "readyReplicas"), &[available]);
+fn check_status(f: &mut Faults<'_>, status: &DeploymentStatus, old: &DeploymentStatus) {
+    let of_all = ["updatedReplicas", "readyReplicas", "availableReplicas"];
+    f.counts(status, &["observedGeneration", "replicas"]);
+    f.counts(status, &of_all);
+    f.counts(
+        status,
+        &["unavailableReplicas", "terminatingReplicas", "collisionCount"],
+    );
+    workload::parts(f, status, ("replicas", "status.replicas"), &of_all);
+    workload::parts(f, status, ("readyReplicas", "readyReplicas"), &["availableReplicas"]);
+    workload::collisions(f, status.collision_count, old.collision_count);
 }
 
 #[cfg(test)]
@@ -227,7 +210,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                lines(&DeploymentStrategy.validate(&context(), &deployment(more))),
+                lines(&DeploymentStrategy.validate(&context(), &deployment(more), None)),
                 expected,
                 "{more}"
             );
@@ -239,24 +222,24 @@ mod tests {
         let mut o = deployment("");
         o.spec.template.metadata.labels.clear();
         assert_eq!(
-            lines(&DeploymentStrategy.validate(&context(), &o)),
+            lines(&DeploymentStrategy.validate(&context(), &o, None)),
             "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`"
         );
         let mut o = deployment("");
         o.spec.selector = None;
         assert_eq!(
-            lines(&DeploymentStrategy.validate(&context(), &o)),
+            lines(&DeploymentStrategy.validate(&context(), &o, None)),
             "spec.template.metadata.labels: Invalid value: {\"f\":\"z\"}: `selector` does not match template `labels`"
         );
         o.spec.selector = Some(Box::default());
         assert_eq!(
-            lines(&DeploymentStrategy.validate(&context(), &o)),
+            lines(&DeploymentStrategy.validate(&context(), &o, None)),
             "spec.selector: Invalid value: {}: empty selector is invalid for deployment"
         );
         o.spec.template.spec.restart_policy = "Never".to_owned();
         let old = deployment("");
         assert_eq!(
-            lines(&DeploymentStrategy.validate_update(&context(), &o, &old)),
+            lines(&DeploymentStrategy.validate(&context(), &o, Some(&old))),
             "spec.selector: Invalid value: {}: empty selector is invalid for deployment\n\
              spec.template.spec.restartPolicy: Unsupported value: \"Never\": supported values: \"Always\"\n\
              spec.selector: Invalid value: {}: field is immutable"

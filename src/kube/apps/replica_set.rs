@@ -56,34 +56,21 @@ impl Strategy for ReplicaSetStrategy {
         object.spec.replicas = Some(0);
     }
 
-    fn validate(&self, _context: &Context, object: &ReplicaSet) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| check(f, &object.spec, None))
-    }
-
-    fn validate_update(&self, _context: &Context, new: &ReplicaSet, old: &ReplicaSet) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| {
-            check(f, &new.spec, Some(&old.spec));
-            workload::immutable_selector(f, new.spec.selector.as_deref(), old.spec.selector.as_deref());
-        })
+    fn validate(&self, _context: &Context, new: &ReplicaSet, old: Option<&ReplicaSet>) -> ErrorList {
+        faults::of_spec(|f| check(f, &new.spec, old.map(|old| &old.spec)))
     }
 
     fn validate_status_update(&self, _context: &Context, new: &ReplicaSet, _old: &ReplicaSet) -> ErrorList {
-        let status = &new.status;
-        let (ready, available) = (status.ready_replicas, ("availableReplicas", status.available_replicas));
-        let counts = [
-            ("replicas", status.replicas.into()),
-            ("fullyLabeledReplicas", status.fully_labeled_replicas.into()),
-            ("readyReplicas", ready.into()),
-            ("availableReplicas", status.available_replicas.into()),
-            ("observedGeneration", status.observed_generation),
-            ("terminatingReplicas", status.terminating_replicas.unwrap_or(0).into()),
-        ];
-        let labeled = ("fullyLabeledReplicas", status.fully_labeled_replicas);
-        faults::at(&Path::new("status"), |f| {
-            workload::counts(f, &counts);
-            let parts = [labeled, ("readyReplicas", ready), available];
-            workload::parts(f, (status.replicas, "status.replicas"), &parts);
-            workload::parts(f, (ready, "readyReplicas"), &[available]);
+        faults::of_status(|f| {
+            let status = &new.status;
+            f.counts(status, &["replicas", "fullyLabeledReplicas", "readyReplicas"]);
+            f.counts(
+                status,
+                &["availableReplicas", "observedGeneration", "terminatingReplicas"],
+            );
+            let of_all = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+            workload::parts(f, status, ("replicas", "status.replicas"), &of_all);
+            workload::parts(f, status, ("readyReplicas", "readyReplicas"), &["availableReplicas"]);
         })
     }
 }
@@ -94,10 +81,12 @@ fn defaults(o: &mut ReplicaSet) {
 }
 
 fn check(f: &mut Faults<'_>, spec: &ReplicaSetSpec, old: Option<&ReplicaSetSpec>) {
-    f.at("replicas").non_negative(spec.replicas.unwrap_or(0).into());
-    f.at("minReadySeconds").non_negative(spec.min_ready_seconds.into());
-    let old = old.map(|old| &old.template);
-    workload::selector_and_template(f, spec.selector.as_deref(), &spec.template, old, &NAMES);
+    f.counts(spec, &["replicas", "minReadySeconds"]);
+    let template = old.map(|old| &old.template);
+    workload::selector_and_template(f, spec.selector.as_deref(), &spec.template, template, &NAMES);
+    if let Some(old) = old {
+        workload::immutable_selector(f, spec.selector.as_deref(), old.selector.as_deref());
+    }
 }
 
 #[cfg(test)]
@@ -109,7 +98,7 @@ mod tests {
     fn the_template_of_a_replica_set_is_complete() {
         let o: ReplicaSet = read_defaulted(r#"{"spec":{"replicas":-1,"selector":{"matchLabels":{"a":"b"}}}}"#);
         assert_eq!(
-            lines(&ReplicaSetStrategy.validate(&context(), &o)),
+            lines(&ReplicaSetStrategy.validate(&context(), &o, None)),
             "spec.replicas: Invalid value: -1: must be greater than or equal to 0\n\
              spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`\n\
              spec.template.spec.containers: Required value"

@@ -9,7 +9,7 @@ use crate::names;
 /// A number from 0, or a percentage.
 pub fn positive_or_percent(f: &mut Faults<'_>, bound: &IntOrString) {
     match bound {
-        IntOrString::Int(number) => f.non_negative((*number).into()),
+        IntOrString::Int(number) => f.non_negative(*number),
         IntOrString::String(text) => f.texts(text, names::percent(text)),
     }
 }

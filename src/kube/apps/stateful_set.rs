@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use keelson_api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetStatus, StatefulSetUpdateStrategy};
+use keelson_api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
 use keelson_api::core::v1::{PersistentVolumeClaimVolumeSource, PodTemplateSpec, Volume, VolumeSource};
 use keelson_machinery::equality;
 use keelson_machinery::field::{ErrorList, Path};
@@ -13,7 +13,7 @@ use keelson_registry::{Context, KindCode, Strategy};
 use super::{rollout, workload};
 use crate::cells;
 use crate::core::{persistent_volume_claim, pod_spec};
-use crate::faults::{self, Faults};
+use crate::faults::{self, Faults, given};
 use crate::metadata;
 use crate::typed::{is_new_generation, shown, shown_option};
 
@@ -74,30 +74,42 @@ impl Strategy for StatefulSetStrategy {
         object.spec.replicas = Some(0);
     }
 
-    fn validate(&self, _context: &Context, object: &StatefulSet) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| {
-            check(f, &object.spec, Extent::ALL, None);
-        })
-    }
-
-    fn validate_update(&self, _context: &Context, new: &StatefulSet, old: &StatefulSet) -> ErrorList {
-        let of_old = faults::of_object(|f| check(f, &old.spec, Extent::CHANGEABLE, Some(&old.spec)));
+    fn validate(&self, _context: &Context, new: &StatefulSet, old: Option<&StatefulSet>) -> ErrorList {
+        let Some(old) = old.map(|old| &old.spec) else {
+            return faults::of_spec(|f| check(f, &new.spec, Extent::ALL, None));
+        };
+        let of_old = faults::of_object(|f| check(f, old, Extent::CHANGEABLE, Some(old)));
         let extent = Extent {
             template: of_old.is_empty(),
             ..Extent::CHANGEABLE
         };
-        faults::at(&Path::new("spec"), |f| {
-            check(f, &new.spec, extent, Some(&old.spec));
-            if !equality::equal(&with_allowed_changes_undone(&new.spec, &old.spec), &old.spec) {
-                f.forbidden(FIXED);
-            }
+        faults::of_spec(|f| {
+            check(f, &new.spec, extent, Some(old));
+            let is_kept = equality::equal(&with_allowed_changes_undone(&new.spec, old), old);
+            f.forbidden_if(!is_kept, FIXED);
         })
     }
 
     fn validate_status_update(&self, _context: &Context, new: &StatefulSet, old: &StatefulSet) -> ErrorList {
-        faults::at(&Path::new("status"), |f| {
-            check_status(f, &new.status);
-            workload::collisions(f, new.status.collision_count, old.status.collision_count);
+        faults::of_status(|f| {
+            let status = &new.status;
+            let of_all = [
+                "readyReplicas",
+                "currentReplicas",
+                "updatedReplicas",
+                "availableReplicas",
+            ];
+            f.at("replicas").non_negative(status.replicas);
+            f.counts(status, &of_all);
+            f.counts(status, &["observedGeneration", "collisionCount"]);
+            workload::parts(f, status, ("replicas", "status.replicas"), &of_all);
+            workload::parts(
+                f,
+                status,
+                ("readyReplicas", "status.readyReplicas"),
+                &["availableReplicas"],
+            );
+            workload::collisions(f, status.collision_count, old.status.collision_count);
         })
     }
 }
@@ -149,10 +161,12 @@ impl Extent {
 }
 
 fn check(f: &mut Faults<'_>, spec: &StatefulSetSpec, extent: Extent, old: Option<&StatefulSetSpec>) {
-    if !matches!(&*spec.pod_management_policy, "OrderedReady" | "Parallel") {
-        f.at("podManagementPolicy")
-            .invalid(&spec.pod_management_policy, "must be 'OrderedReady' or 'Parallel'");
-    }
+    let is_known = matches!(&*spec.pod_management_policy, "OrderedReady" | "Parallel");
+    f.at("podManagementPolicy").invalid_if(
+        !is_known,
+        &spec.pod_management_policy,
+        "must be 'OrderedReady' or 'Parallel'",
+    );
     check_rollout(&mut f.at("updateStrategy"), &spec.update_strategy);
     if let Some(policy) = spec.persistent_volume_claim_retention_policy.as_deref() {
         let mut f = f.at("persistentVolumeClaimRetentionPolicy");
@@ -164,13 +178,11 @@ fn check(f: &mut Faults<'_>, spec: &StatefulSetSpec, extent: Extent, old: Option
             persistent_volume_claim::check_spec(&mut f.at("spec"), &claim.spec, &Default::default());
         });
     }
-    f.at("replicas").non_negative(spec.replicas.unwrap_or(0).into());
-    f.at("minReadySeconds").non_negative(spec.min_ready_seconds.into());
-    if let Some(ordinals) = &spec.ordinals {
-        f.at("ordinals").at("start").non_negative(ordinals.start.into());
-    }
-    if extent.fixed && !spec.service_name.is_empty() {
-        f.at("serviceName").label(&spec.service_name);
+    f.counts(spec, &["replicas", "minReadySeconds"]);
+    let start = spec.ordinals.as_ref().map(|ordinals| ordinals.start);
+    f.at("ordinals").at("start").non_negative(start);
+    if extent.fixed {
+        f.at("serviceName").label(given(&spec.service_name));
     }
     workload::selector_alone(f, spec.selector.as_deref(), &NAMES);
     check_template(f, spec, extent, old);
@@ -230,47 +242,24 @@ fn check_rollout(f: &mut Faults<'_>, rollout: &StatefulSetUpdateStrategy) {
     let rolling = rollout.rolling_update.as_deref();
     match rollout.r#type.as_str() {
         "" => f.required(""),
-        "OnDelete" => {
-            if let Some(rolling) = rolling {
-                let text = "only allowed for updateStrategy 'RollingUpdate'";
-                f.at("rollingUpdate").invalid(shown(rolling), text);
-            }
-        }
+        "OnDelete" => f.some("rollingUpdate", rolling, |f, rolling| {
+            f.invalid(shown(rolling), "only allowed for updateStrategy 'RollingUpdate'");
+        }),
         "RollingUpdate" => f.some("rollingUpdate", rolling, |f, rolling| {
-            f.at("partition").non_negative(rolling.partition.unwrap_or(0).into());
+            f.at("partition").non_negative(rolling.partition);
             let bound = rolling.max_unavailable.as_ref();
             f.some("maxUnavailable", bound, |f, bound| {
                 rollout::positive_or_percent(f, bound);
-                if rollout::is_zero(Some(bound)) {
-                    f.invalid(rollout::shown(Some(bound)), "cannot be 0");
-                }
+                f.invalid_if(
+                    rollout::is_zero(Some(bound)),
+                    rollout::shown(Some(bound)),
+                    "cannot be 0",
+                );
                 rollout::at_most_all(f, bound);
             });
         }),
         _ => f.invalid(shown(rollout), "must be 'RollingUpdate' or 'OnDelete'"),
     }
-}
-
-fn check_status(f: &mut Faults<'_>, status: &StatefulSetStatus) {
-    let counts = [
-        ("replicas", status.replicas.into()),
-        ("readyReplicas", status.ready_replicas.into()),
-        ("currentReplicas", status.current_replicas.into()),
-        ("updatedReplicas", status.updated_replicas.into()),
-        ("availableReplicas", status.available_replicas.into()),
-        ("observedGeneration", status.observed_generation),
-        ("collisionCount", status.collision_count.unwrap_or(0).into()),
-    ];
-    workload::counts(f, &counts);
-    let available = ("availableReplicas", status.available_replicas);
-    let parts = [
-        ("readyReplicas", status.ready_replicas),
-        ("currentReplicas", status.current_replicas),
-        ("updatedReplicas", status.updated_replicas),
-        available,
-    ];
-    workload::parts(f, (status.replicas, "status.replicas"), &parts);
-    workload::parts(f, (status.ready_replicas, "status.readyReplicas"), &[available]);
 }
 
 /// How many pods may be away at once is told by a feature that is not enabled; what was stored stays.
@@ -318,7 +307,7 @@ mod tests {
     #[test]
     fn few_fields_change() {
         let old = stateful_set("");
-        let check = |new: &StatefulSet| lines(&StatefulSetStrategy.validate_update(&context(), new, &old));
+        let check = |new: &StatefulSet| lines(&StatefulSetStrategy.validate(&context(), new, Some(&old)));
         let mut new = stateful_set(r#","replicas":3,"minReadySeconds":5,"ordinals":{"start":1}"#);
         new.spec.template.spec.containers[0].image = "y".to_owned();
         assert_eq!(check(&new), "");

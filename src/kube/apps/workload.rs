@@ -6,7 +6,7 @@ use keelson_machinery::selector::label::LabelSelector;
 
 use crate::core::pod_spec;
 use crate::core::pod_spec::replicas::not_selected;
-pub use crate::core::pod_spec::replicas::{counts, parts, runs_for_ever};
+pub use crate::core::pod_spec::replicas::{parts, runs_for_ever};
 use crate::faults::Faults;
 use crate::typed::{IMMUTABLE, same, shown, shown_option};
 
@@ -41,11 +41,15 @@ pub fn selector_and_template(
 
 /// Checks a selector that has to say something. An absent one is found by the definition.
 pub fn selector_alone(f: &mut Faults<'_>, selector: Option<&Message>, names: &Names) {
-    let Some(message) = selector else { return };
     f.selector("selector", selector);
-    if message.match_labels.is_empty() && message.match_expressions.is_empty() {
+    not_everything(f, selector, names);
+}
+
+/// A selector that is there says something.
+pub fn not_everything(f: &mut Faults<'_>, selector: Option<&Message>, names: &Names) {
+    if let Some(all) = selector.filter(|s| s.match_labels.is_empty() && s.match_expressions.is_empty()) {
         let text = format!("empty selector is invalid for {}", names.selector);
-        f.at("selector").invalid(shown(message), text);
+        f.at("selector").invalid(shown(all), text);
     }
 }
 
@@ -69,8 +73,7 @@ pub fn immutable_selector(f: &mut Faults<'_>, new: Option<&Message>, old: Option
 
 /// How often a name was taken is counted up alone.
 pub fn collisions(f: &mut Faults<'_>, new: Option<i32>, old: Option<i32>) {
-    if old.is_some_and(|old| new.is_none_or(|new| new < old)) {
-        f.at("collisionCount")
-            .invalid(new.unwrap_or(0), "cannot be decremented");
-    }
+    let is_less = old.is_some_and(|old| new.is_none_or(|new| new < old));
+    f.at("collisionCount")
+        .invalid_if(is_less, new.unwrap_or(0), "cannot be decremented");
 }

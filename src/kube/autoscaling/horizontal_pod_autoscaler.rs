@@ -4,13 +4,13 @@ use keelson_api::autoscaling::v2::{
     CrossVersionObjectReference, HPAScalingPolicy, HPAScalingRules, HorizontalPodAutoscaler,
     HorizontalPodAutoscalerSpec, MetricIdentifier, MetricSpec, MetricTarget, ObjectMetricSource,
 };
-use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::field::ErrorList;
 use keelson_machinery::validation::names;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
 use crate::core::resource_check;
-use crate::faults::{self, Faults};
+use crate::faults::{self, Faults, given};
 use crate::metadata;
 
 const METRIC_TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
@@ -36,17 +36,13 @@ struct AutoscalerStrategy;
 impl Strategy for AutoscalerStrategy {
     type Object = HorizontalPodAutoscaler;
 
-    fn validate(&self, _context: &Context, object: &HorizontalPodAutoscaler) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| check(f, &object.spec, None))
-    }
-
-    fn validate_update(
+    fn validate(
         &self,
         _context: &Context,
         new: &HorizontalPodAutoscaler,
-        old: &HorizontalPodAutoscaler,
+        old: Option<&HorizontalPodAutoscaler>,
     ) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| check(f, &new.spec, Some(&old.spec)))
+        faults::of_spec(|f| check(f, &new.spec, old.map(|old| &old.spec)))
     }
 
     fn validate_status_update(
@@ -55,10 +51,7 @@ impl Strategy for AutoscalerStrategy {
         new: &HorizontalPodAutoscaler,
         _old: &HorizontalPodAutoscaler,
     ) -> ErrorList {
-        faults::at(&Path::new("status"), |f| {
-            f.at("currentReplicas").non_negative(new.status.current_replicas.into());
-            f.at("desiredReplicas").non_negative(new.status.desired_replicas.into());
-        })
+        faults::of_status(|f| f.counts(&new.status, &["currentReplicas", "desiredReplicas"]))
     }
 }
 
@@ -84,26 +77,18 @@ fn fill(rules: &mut HPAScalingRules, policies: impl FnOnce() -> Vec<HPAScalingPo
 }
 
 fn check(f: &mut Faults<'_>, spec: &HorizontalPodAutoscalerSpec, old: Option<&HorizontalPodAutoscalerSpec>) {
-    let (min, max) = (spec.min_replicas, spec.max_replicas);
+    let (min, max) = (spec.min_replicas, i64::from(spec.max_replicas));
     // None at all is a feature that is switched off, but stays where it is.
-    let least = if old.is_some_and(|old| old.min_replicas == Some(0)) {
-        0
-    } else {
-        1
-    };
-    if let Some(min) = min.filter(|min| *min < least) {
-        let text = format!("must be greater than or equal to {least}");
-        f.at("minReplicas").invalid(min, text);
-    }
-    match max {
-        0 => f.at("maxReplicas").required("must be set and greater than 0"),
-        ..0 => f.at("maxReplicas").invalid(max, "must be greater than or equal to 1"),
-        _ => {}
-    }
-    if min.is_some_and(|min| max < min) {
-        f.at("maxReplicas")
-            .invalid(max, "must be greater than or equal to `minReplicas`");
-    }
+    let least = i64::from(old.is_none_or(|old| old.min_replicas != Some(0)));
+    let text = format!("must be greater than or equal to {least}");
+    f.at("minReplicas").number(min, |min| min >= least, text);
+    f.at("maxReplicas")
+        .required_if(max == 0, "must be set and greater than 0");
+    f.at("maxReplicas")
+        .invalid_if(max < 0, max, "must be greater than or equal to 1");
+    let is_less = min.is_some_and(|min| max < min.into());
+    f.at("maxReplicas")
+        .invalid_if(is_less, max, "must be greater than or equal to `minReplicas`");
     let target = &spec.scale_target_ref;
     let same = old.is_some_and(|old| {
         let was = &old.scale_target_ref;
@@ -165,18 +150,16 @@ fn metrics(f: &mut Faults<'_>, spec: &HorizontalPodAutoscalerSpec, old: Option<&
     };
     f.each("metrics", &spec.metrics, |f, spec| metric(f, spec, version));
     let wakes = |metric: &MetricSpec| matches!(metric.r#type.as_str(), "Object" | "External");
-    if spec.min_replicas == Some(0) && !spec.metrics.iter().any(wakes) {
-        let text = "must specify at least one Object or External metric to support scaling to zero replicas";
-        f.at("metrics").forbidden(text);
-    }
+    let text = "must specify at least one Object or External metric to support scaling to zero replicas";
+    f.at("metrics")
+        .forbidden_if(spec.min_replicas == Some(0) && !spec.metrics.iter().any(wakes), text);
 }
 
 /// A metric is of a known type and says what that type needs.
 fn metric(f: &mut Faults<'_>, metric: &MetricSpec, version: Version) {
     let name = metric.r#type.as_str();
-    if name.is_empty() {
-        f.at("type").required("must specify a metric source type");
-    }
+    f.at("type")
+        .required_if(name.is_empty(), "must specify a metric source type");
     f.at("type").one_of(name, &METRIC_TYPES);
     sources(f, metric, version);
     let given = [
@@ -199,9 +182,8 @@ fn metric(f: &mut Faults<'_>, metric: &MetricSpec, version: Version) {
     }
     let count = given.iter().filter(|(_, _, is_given)| *is_given).count();
     for (field, ..) in given.iter().filter(|(_, ty, is_given)| *is_given && *ty != name) {
-        if count > 1 {
-            f.at(field).forbidden("must populate the given metric source only");
-        }
+        f.at(field)
+            .forbidden_if(count > 1, "must populate the given metric source only");
     }
 }
 
@@ -210,30 +192,27 @@ fn sources(f: &mut Faults<'_>, metric: &MetricSpec, version: Version) {
     if let Some(source) = metric.object.as_deref() {
         let mut f = f.at("object");
         reference(&mut f.at("describedObject"), &source.described_object, version);
-        identifier(&mut f.at("metric"), &source.metric);
-        target(&mut f.at("target"), &source.target);
+        of_metric(&mut f, &source.metric, &source.target);
         either(&mut f, &source.target, "must set either a target value or averageValue");
     } else if let Some(source) = metric.external.as_deref() {
-        let mut f = f.at("external");
-        identifier(&mut f.at("metric"), &source.metric);
-        target(&mut f.at("target"), &source.target);
+        let (mut f, target) = (f.at("external"), &source.target);
+        of_metric(&mut f, &source.metric, target);
         either(
             &mut f,
-            &source.target,
+            target,
             "must set either a target value for metric or a per-pod target",
         );
-        if source.target.value.is_some() && source.target.average_value.is_some() {
-            let text = "may not set both a target value for metric and a per-pod target";
-            f.at("target").at("value").forbidden(text);
-        }
+        let text = "may not set both a target value for metric and a per-pod target";
+        f.at("target")
+            .at("value")
+            .forbidden_if(target.value.is_some() && target.average_value.is_some(), text);
     } else if let Some(source) = metric.pods.as_deref() {
-        let mut f = f.at("pods");
-        identifier(&mut f.at("metric"), &source.metric);
-        target(&mut f.at("target"), &source.target);
-        if source.target.average_value.is_none() {
-            let text = "must specify a positive target averageValue";
-            f.at("target").at("averageValue").required(text);
-        }
+        let (mut f, target) = (f.at("pods"), &source.target);
+        of_metric(&mut f, &source.metric, target);
+        f.at("target").at("averageValue").required_if(
+            target.average_value.is_none(),
+            "must specify a positive target averageValue",
+        );
     } else if let Some(source) = metric.resource.as_deref() {
         let mut f = f.at("resource");
         resource_name(&mut f, &source.name);
@@ -244,12 +223,21 @@ fn sources(f: &mut Faults<'_>, metric: &MetricSpec, version: Version) {
         if !source.name.is_empty() {
             resource_check::of_container(&mut f.at("name"), &source.name);
         }
-        match source.container.as_str() {
-            "" => f.at("container").required("must specify a container"),
-            name => f.at("container").label(name),
-        }
+        f.at("container")
+            .required_if(source.container.is_empty(), "must specify a container");
+        f.at("container").label(given(&source.container));
         resource_target(&mut f, &source.target);
     }
+}
+
+/// What is measured, and what it should be.
+fn of_metric(f: &mut Faults<'_>, metric: &MetricIdentifier, of: &MetricTarget) {
+    let (mut at, name) = (f.at("metric"), metric.name.as_str());
+    at.at("name").required_if(name.is_empty(), "must specify a metric name");
+    if !name.is_empty() {
+        at.at("name").texts(name, names::path_segment(name));
+    }
+    target(&mut f.at("target"), of);
 }
 
 fn either(f: &mut Faults<'_>, target: &MetricTarget, text: &str) {
@@ -259,9 +247,8 @@ fn either(f: &mut Faults<'_>, target: &MetricTarget, text: &str) {
 }
 
 fn resource_name(f: &mut Faults<'_>, name: &str) {
-    if name.is_empty() {
-        f.at("name").required("must specify a resource name");
-    }
+    f.at("name")
+        .required_if(name.is_empty(), "must specify a resource name");
 }
 
 fn resource_target(f: &mut Faults<'_>, of: &MetricTarget) {
@@ -279,54 +266,39 @@ fn resource_target(f: &mut Faults<'_>, of: &MetricTarget) {
 }
 
 fn target(f: &mut Faults<'_>, target: &MetricTarget) {
-    if target.r#type.is_empty() {
-        f.at("type").required("must specify a metric target type");
-    }
+    f.at("type")
+        .required_if(target.r#type.is_empty(), "must specify a metric target type");
     if !TARGET_TYPES.contains(&target.r#type.as_str()) {
         f.at("type")
             .invalid(&target.r#type, "must be either Utilization, Value, or AverageValue");
     }
     for (field, amount) in [("value", &target.value), ("averageValue", &target.average_value)] {
-        if let Some(amount) = amount
+        let wrong = amount
             .as_ref()
-            .filter(|amount| amount.is_negative() || amount.is_zero())
-        {
-            f.at(field).invalid(amount.as_str(), "must be positive");
-        }
+            .filter(|amount| amount.is_negative() || amount.is_zero());
+        f.some(field, wrong, |f, amount| f.invalid(amount.as_str(), "must be positive"));
     }
-    if let Some(share) = target.average_utilization.filter(|share| *share < 1) {
-        f.at("averageUtilization").invalid(share, "must be greater than 0");
-    }
-}
-
-fn identifier(f: &mut Faults<'_>, metric: &MetricIdentifier) {
-    match metric.name.as_str() {
-        "" => f.at("name").required("must specify a metric name"),
-        name => f.at("name").texts(name, names::path_segment(name)),
-    }
+    f.at("averageUtilization")
+        .number(target.average_utilization, |share| share >= 1, "must be greater than 0");
 }
 
 fn rules(f: &mut Faults<'_>, rules: &HPAScalingRules) {
     if let Some(seconds) = rules.stabilization_window_seconds {
         let mut f = f.at("stabilizationWindowSeconds");
-        if seconds < 0 {
-            f.invalid(seconds, "must be greater than or equal to zero");
-        }
-        f.at_most(seconds.into(), WINDOW_MAX);
+        f.invalid_if(seconds < 0, seconds, "must be greater than or equal to zero");
+        f.at_most(seconds, WINDOW_MAX);
     }
-    if let Some(policy) = rules.select_policy.as_deref() {
-        f.at("selectPolicy").one_of(policy, &SELECT_POLICIES);
-    }
+    f.at("selectPolicy")
+        .one_of(rules.select_policy.as_deref(), &SELECT_POLICIES);
     let policies = rules.policies.as_deref().unwrap_or_default();
-    if policies.is_empty() {
-        f.at("policies").required("must specify at least one Policy");
-    }
+    f.at("policies")
+        .required_if(policies.is_empty(), "must specify at least one Policy");
     f.each("policies", policies, |f, policy| {
         f.at("type").one_of(&policy.r#type, &POLICY_TYPES);
-        f.at("value").positive(policy.value.into());
+        f.at("value").positive(policy.value);
         let mut f = f.at("periodSeconds");
-        f.positive(policy.period_seconds.into());
-        f.at_most(policy.period_seconds.into(), PERIOD_MAX);
+        f.positive(policy.period_seconds);
+        f.at_most(policy.period_seconds, PERIOD_MAX);
     });
     if let Some(tolerance) = &rules.tolerance {
         f.at("tolerance").amount(tolerance);
@@ -366,7 +338,7 @@ mod tests {
                 "behavior":{{"scaleUp":{{{policies}}}}}}}}}"#
             ));
             defaults(&mut o);
-            lines(&AutoscalerStrategy.validate(&context(), &o))
+            lines(&AutoscalerStrategy.validate(&context(), &o, None))
         };
         assert_eq!(told(""), "");
         assert_eq!(
@@ -412,7 +384,11 @@ mod tests {
             ),
         ] {
             let o: HorizontalPodAutoscaler = read(&format!(r#"{{"spec":{{{spec}}}}}"#));
-            assert_eq!(lines(&AutoscalerStrategy.validate(&context(), &o)), expected, "{spec}");
+            assert_eq!(
+                lines(&AutoscalerStrategy.validate(&context(), &o, None)),
+                expected,
+                "{spec}"
+            );
         }
     }
 }

@@ -58,29 +58,23 @@ impl Strategy for CronJobStrategy {
         );
     }
 
-    fn validate(&self, _context: &Context, object: &CronJob) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &CronJob, old: Option<&CronJob>) -> ErrorList {
         faults::of_object(|f| {
-            check(&mut f.at("spec"), &object.spec, None);
-            let name = &object.metadata.name;
+            check(&mut f.at("spec"), &new.spec, old.map(|old| &old.spec));
+            let name = &new.metadata.name;
             // The names of its jobs end in a dash and a time.
-            if name.len() > NAME_MAX {
-                f.at("metadata")
-                    .at("name")
-                    .invalid(name, format!("must be no more than {NAME_MAX} characters"));
+            if old.is_none() && name.len() > NAME_MAX {
+                let text = format!("must be no more than {NAME_MAX} characters");
+                f.at("metadata").at("name").invalid(name, text);
             }
         })
-    }
-
-    fn validate_update(&self, _context: &Context, new: &CronJob, old: &CronJob) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| check(f, &new.spec, Some(&old.spec)))
     }
 }
 
 fn check(f: &mut Faults<'_>, spec: &CronJobSpec, old: Option<&CronJobSpec>) {
     when(f, spec, old);
-    if let Some(seconds) = spec.starting_deadline_seconds {
-        f.at("startingDeadlineSeconds").non_negative(seconds);
-    }
+    f.at("startingDeadlineSeconds")
+        .non_negative(spec.starting_deadline_seconds);
     let zone = spec.time_zone.as_deref();
     if let Some(zone) = zone.filter(|_| old.is_none_or(|old| old.time_zone != spec.time_zone))
         && let Some(text) = schedule::zone_fault(zone)
@@ -93,7 +87,7 @@ fn check(f: &mut Faults<'_>, spec: &CronJobSpec, old: Option<&CronJobSpec>) {
         ("successfulJobsHistoryLimit", spec.successful_jobs_history_limit),
         ("failedJobsHistoryLimit", spec.failed_jobs_history_limit),
     ] {
-        f.at(name).non_negative(limit.unwrap_or(0).into());
+        f.at(name).non_negative(limit);
     }
 }
 

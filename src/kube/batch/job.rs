@@ -74,24 +74,22 @@ impl Strategy for JobStrategy {
         pod_spec::disabled::drop_from_template(&mut new.spec.template, Some(&old.spec.template));
     }
 
-    fn validate(&self, _context: &Context, job: &Job) -> ErrorList {
-        faults::of_object(|f| spec::of_job(f, job, None))
-    }
-
-    /// What is wrong with the specification is told twice.
-    fn validate_update(&self, _context: &Context, new: &Job, old: &Job) -> ErrorList {
+    /// What is wrong with the specification of one that changed is told twice.
+    fn validate(&self, _context: &Context, new: &Job, old: Option<&Job>) -> ErrorList {
         faults::of_object(|f| {
-            spec::of_job(f, new, Some(old));
-            spec::selected(&mut f.at("spec"), &new.spec, Some(&old.spec));
+            spec::of_job(f, new, old);
+            if let Some(old) = old {
+                spec::selected(&mut f.at("spec"), &new.spec, Some(&old.spec));
+            }
         })
     }
 
     fn validate_change(&self, _context: &Context, new: &Job, old: &Job) -> ErrorList {
-        keep::faults(new, old)
+        faults::of_spec(|f| keep::check(f, new, old))
     }
 
     fn validate_status_update(&self, _context: &Context, new: &Job, old: &Job) -> ErrorList {
-        faults::at(&Path::new("status"), |f| status::check(f, new, old))
+        faults::of_status(|f| status::check(f, new, old))
     }
 
     fn orphans_by_default(&self) -> bool {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use keelson_api::certificates_k8s_io::v1::{
     CertificateSigningRequest, CertificateSigningRequestCondition as Condition,
 };
-use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::field::ErrorList;
 use keelson_machinery::time::Time;
 use keelson_registry::write::Part;
 use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
@@ -42,8 +42,17 @@ impl Strategy for CertificateSigningRequestStrategy {
         spec.extra.clone_from(&user.extra);
     }
 
-    fn validate(&self, _context: &Context, o: &CertificateSigningRequest) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| request::check(f, &o.spec))
+    /// What is asked for never changes.
+    fn validate(
+        &self,
+        _context: &Context,
+        new: &CertificateSigningRequest,
+        old: Option<&CertificateSigningRequest>,
+    ) -> ErrorList {
+        match old {
+            None => faults::of_spec(|f| request::check(f, &new.spec)),
+            Some(_) => ErrorList::default(),
+        }
     }
 
     fn order_of_fields(&self) -> &'static [&'static str] {
@@ -102,8 +111,10 @@ impl Strategy for CertificateSigningRequestStrategy {
         new: &CertificateSigningRequest,
         old: &CertificateSigningRequest,
     ) -> ErrorList {
-        let mut errors = conditions::validate(new, old);
-        errors.extend(conditions::decisions_added(new, old));
+        let mut errors = faults::of_status(|f| {
+            conditions::check(f, new, old);
+            conditions::decisions_added(f, new, old);
+        });
         errors.extend(issued::validate(&new.status.certificate, &old.status.certificate));
         errors
     }
@@ -115,7 +126,7 @@ impl Strategy for CertificateSigningRequestStrategy {
         new: &CertificateSigningRequest,
         old: &CertificateSigningRequest,
     ) -> ErrorList {
-        conditions::validate(new, old)
+        faults::of_status(|f| conditions::check(f, new, old))
     }
 }
 

@@ -1,11 +1,10 @@
 //! Faults of the conditions of a request for a certificate.
 
-use std::collections::BTreeSet;
-
 use keelson_api::certificates_k8s_io::v1::{
     CertificateSigningRequest, CertificateSigningRequestCondition as Condition,
 };
-use keelson_machinery::field::{ErrorList, FieldError, Path};
+
+use crate::faults::{Faults, Unique};
 
 /// Conditions that say what became of the request.
 pub const DECISIONS: [&str; 2] = ["Approved", "Denied"];
@@ -13,73 +12,54 @@ pub const DECISIONS: [&str; 2] = ["Approved", "Denied"];
 /// Conditions that stay once they are there, and are either there or not.
 const LASTING: [&str; 3] = ["Approved", "Denied", "Failed"];
 
-/// Faults of a changed request.
-pub fn validate(new: &CertificateSigningRequest, old: &CertificateSigningRequest) -> ErrorList {
-    let path = Path::new("status").child("conditions");
-    let (new, old) = (&new.status.conditions, &old.status.conditions);
-    let mut errors = alone(new, &path);
-    let has = |list: &[Condition], ty: &str| list.iter().any(|c| c.r#type == ty);
+fn has(o: &CertificateSigningRequest, ty: &str) -> bool {
+    o.status.conditions.iter().any(|c| c.r#type == ty)
+}
+
+/// Checks the conditions of a changed request. `f` stands at its status.
+pub fn check(f: &mut Faults<'_>, new: &CertificateSigningRequest, old: &CertificateSigningRequest) {
+    alone(f, &new.status.conditions);
     for ty in LASTING.into_iter().filter(|ty| has(old, ty) && !has(new, ty)) {
         let text = format!("updates may not remove a condition of type {ty:?}");
-        errors.push(FieldError::forbidden(&path, text));
+        f.at("conditions").forbidden(text);
     }
-    errors
 }
 
 /// Decisions that a write adds which may not decide.
-pub fn decisions_added(new: &CertificateSigningRequest, old: &CertificateSigningRequest) -> ErrorList {
-    let path = Path::new("status").child("conditions");
-    let has = |o: &CertificateSigningRequest, ty: &str| o.status.conditions.iter().any(|c| c.r#type == ty);
-    let mut errors = ErrorList::default();
+pub fn decisions_added(f: &mut Faults<'_>, new: &CertificateSigningRequest, old: &CertificateSigningRequest) {
     for ty in DECISIONS.into_iter().filter(|ty| has(new, ty) && !has(old, ty)) {
         let text = format!("updates may not add a condition of type {ty:?}");
-        errors.push(FieldError::forbidden(&path, text));
+        f.at("conditions").forbidden(text);
     }
-    errors
 }
 
-fn alone(conditions: &[Condition], path: &Path) -> ErrorList {
-    let mut errors = ErrorList::default();
-    let mut seen = BTreeSet::new();
-    let mut decision = "";
+fn alone(f: &mut Faults<'_>, conditions: &[Condition]) {
+    let (mut seen, mut decision) = (Unique::default(), "");
+    let mut f = f.at("conditions");
     for (place, condition) in conditions.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        let at = path.index(place);
-        let ty = condition.r#type.as_str();
-        if ty.is_empty() {
-            errors.push(FieldError::required(&at.child("type"), ""));
-        }
-        errors.extend(status(condition, &at.child("status")));
-        if !seen.insert(ty) {
-            errors.push(FieldError::duplicate(&at.child("type"), ty));
-        }
+        let (mut item, ty) = (f.index(place), condition.r#type.as_str());
+        item.at("type").filled(ty);
+        let known: &[&str] = match LASTING.contains(&ty) {
+            true => &["True"],
+            false => &["False", "True", "Unknown"],
+        };
+        item.at("status").one_of_filled(&condition.status, known);
+        seen.check(&mut item.at("type"), ty);
         if DECISIONS.contains(&ty) {
-            if !decision.is_empty() && decision != ty {
-                let text = "Approved and Denied conditions are mutually exclusive";
-                errors.push(FieldError::invalid(path, ty, text));
-            }
+            let is_other = !decision.is_empty() && decision != ty;
+            f.invalid_if(is_other, ty, "Approved and Denied conditions are mutually exclusive");
             decision = ty;
         }
-    }
-    errors
-}
-
-fn status(condition: &Condition, path: &Path) -> Option<FieldError> {
-    let (status, lasting) = (condition.status.as_str(), LASTING.contains(&condition.r#type.as_str()));
-    match status {
-        "" => Some(FieldError::required(path, "")),
-        "True" => None,
-        _ if lasting => Some(FieldError::not_supported(path, status, &["True"])),
-        "False" | "Unknown" => None,
-        _ => Some(FieldError::not_supported(path, status, &["False", "True", "Unknown"])),
+        if f.is_full() {
+            break;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::faults::of_status;
     use crate::testing::{lines, read};
 
     fn with(conditions: &str) -> CertificateSigningRequest {
@@ -113,7 +93,8 @@ mod tests {
                  status.conditions[2].status: Required value",
             ),
         ] {
-            assert_eq!(lines(&validate(&with(conditions), &old)), expected, "{conditions}");
+            let found = of_status(|f| check(f, &with(conditions), &old));
+            assert_eq!(lines(&found), expected, "{conditions}");
         }
     }
 }

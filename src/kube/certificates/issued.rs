@@ -1,32 +1,29 @@
 //! The certificate of a request that was signed: PEM of certificates and nothing else, since clients use what they
 //! find.
 
+use keelson_machinery::field::ErrorList;
 use keelson_machinery::field::text::quote;
-use keelson_machinery::field::{ErrorList, FieldError, Path};
 use x509_parser::pem::Pem;
 use x509_parser::prelude::{FromDer, X509Certificate};
+
+use crate::faults;
 
 const LABEL: &str = "CERTIFICATE";
 const BEGIN: &[u8] = b"-----BEGIN ";
 
 /// Faults of a certificate that is set, and that stays then.
 pub fn validate(new: &[u8], old: &[u8]) -> ErrorList {
-    let path = Path::new("status").child("certificate");
-    let mut errors = ErrorList::default();
     if new == old {
-        return errors;
+        return ErrorList::default();
     }
-    // What was stored before this was looked at may be mended.
-    if fault(old).is_none()
-        && let Some(why) = fault(new)
-    {
-        errors.push(FieldError::invalid(&path, "<certificate data>", why));
-    }
-    if !old.is_empty() {
-        let text = "updates may not modify existing certificate content";
-        errors.push(FieldError::forbidden(&path, text));
-    }
-    errors
+    faults::of_status(|f| {
+        let mut f = f.at("certificate");
+        // What was stored before this was looked at may be mended.
+        if let Some(why) = fault(new).filter(|_| fault(old).is_none()) {
+            f.invalid("<certificate data>", why);
+        }
+        f.forbidden_if(!old.is_empty(), "updates may not modify existing certificate content");
+    })
 }
 
 fn fault(pem: &[u8]) -> Option<String> {

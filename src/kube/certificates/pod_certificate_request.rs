@@ -12,6 +12,7 @@ use keelson_registry::{Answer, Confirming, Context, Kept, KindCode, Strategy};
 use super::pod_issued;
 use super::signers::may;
 use crate::cells;
+use crate::faults::{self, Faults};
 use crate::status_alone::StatusAlone;
 
 /// Conditions that end a request.
@@ -73,36 +74,35 @@ impl Strategy for PodCertificateRequestStrategy {
         new: &PodCertificateRequest,
         old: &PodCertificateRequest,
     ) -> ErrorList {
-        faults(new, old, context.now)
+        faults::of_status(|f| check(f, new, old, context.now))
     }
 }
 
-fn faults(new: &PodCertificateRequest, old: &PodCertificateRequest, now: Time) -> ErrorList {
-    let mut errors = of_conditions(&new.status);
-    if !errors.is_empty() {
-        return errors;
+/// Checks a change of the status. `f` stands at it.
+fn check(f: &mut Faults<'_>, new: &PodCertificateRequest, old: &PodCertificateRequest, now: Time) {
+    let (status, before) = (&new.status, f.count());
+    of_conditions(f, status);
+    if f.count() > before {
+        return;
     }
-    let path = Path::new("status");
-    let unchanged = || equal(&new.status, &old.status);
-    let fault = if ended(&old.status, &ENDS) {
+    let is_changed = || !equal(status, &old.status);
+    let (is_wrong, why) = if ended(&old.status, &ENDS) {
         let why = "immutable after PodCertificateRequest is issued, denied, or failed";
-        (!unchanged()).then_some(why)
-    } else if ended(&new.status, &["Denied", "Failed"]) {
+        (is_changed(), why)
+    } else if ended(status, &["Denied", "Failed"]) {
         let alone = Status {
-            conditions: new.status.conditions.clone(),
+            conditions: status.conditions.clone(),
             ..Status::default()
         };
         let why = "non-condition status fields must be empty when denying or failing the PodCertificateRequest";
-        (!equal(&new.status, &alone)).then_some(why)
-    } else if ended(&new.status, &["Issued"]) {
-        errors.extend(pod_issued::validate(&new.status, &old.spec, now));
-        None
+        (!equal(status, &alone), why)
+    } else if ended(status, &["Issued"]) {
+        return f.extend(pod_issued::validate(status, &old.spec, now));
     } else {
         let why = r#"status is immutable unless transitioning to "Issued", "Denied", or "Failed""#;
-        (!unchanged()).then_some(why)
+        (is_changed(), why)
     };
-    errors.extend(fault.map(|why| FieldError::invalid(&path, BadValue::Omitted, why)));
-    errors
+    f.invalid_if(is_wrong, BadValue::Omitted, why);
 }
 
 fn ended(status: &Status, types: &[&str]) -> bool {
@@ -111,42 +111,34 @@ fn ended(status: &Status, types: &[&str]) -> bool {
 }
 
 /// At most one end, which holds, and nothing else.
-fn of_conditions(status: &Status) -> ErrorList {
-    let (path, mut ends) = (Path::new("status").child("conditions"), 0);
-    let mut errors = ErrorList::default();
+fn of_conditions(f: &mut Faults<'_>, status: &Status) {
+    let mut ends = 0;
     for (place, condition) in status.conditions.iter().enumerate() {
-        if errors.is_full() {
+        if f.is_full() {
             break;
         }
         // kube-apiserver says the place as a name.
-        let at = path.child(format!("[{place}]"));
-        if !ENDS.contains(&&*condition.r#type) {
-            errors.push(FieldError::not_supported(&at.child("type"), &*condition.r#type, &ENDS));
+        let (place, kind) = (format!("[{place}]"), condition.r#type.as_str());
+        let mut list = f.at("conditions");
+        let mut f = list.at(&place);
+        f.at("type").one_of(kind, &ENDS);
+        if !ENDS.contains(&kind) {
             continue;
         }
         ends += 1;
-        if ends > 1 {
-            let why = r#"There may be at most one condition with type "Issued", "Denied", or "Failed""#;
-            errors.push(FieldError::invalid(&at.child("type"), &*condition.r#type, why));
-        }
-        if condition.status != "True" {
-            errors.push(FieldError::not_supported(
-                &at.child("status"),
-                &*condition.status,
-                &["True"],
-            ));
-        }
+        let why = r#"There may be at most one condition with type "Issued", "Denied", or "Failed""#;
+        f.at("type").invalid_if(ends > 1, kind, why);
+        f.at("status").one_of(&condition.status, &["True"]);
     }
-    for (place, condition) in status.conditions.iter().enumerate().take(ENDS.len()) {
-        let at = path.index(place);
-        if condition.last_transition_time.is_zero() {
-            errors.push(FieldError::required(&at.child("lastTransitionTime"), ""));
-        }
-        if condition.reason.is_empty() {
-            errors.push(FieldError::required(&at.child("reason"), ""));
-        }
-    }
-    errors
+    f.each(
+        "conditions",
+        status.conditions.iter().take(ENDS.len()),
+        |f, condition| {
+            f.at("lastTransitionTime")
+                .required_if(condition.last_transition_time.is_zero(), "");
+            f.at("reason").filled(&condition.reason);
+        },
+    );
 }
 
 #[cfg(test)]

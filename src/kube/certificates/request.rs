@@ -1,7 +1,6 @@
 //! The PKCS#10 request of a CertificateSigningRequest: a request that proves the key is its own, and what the key is
 //! for.
 
-use std::collections::HashSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -31,15 +30,8 @@ pub fn check(f: &mut Faults<'_>, spec: &CertificateSigningRequestSpec) {
         };
         f.at("request").invalid(shown, why);
     }
-    if spec.usages.is_empty() {
-        f.at("usages").required("");
-    }
-    let mut seen = HashSet::new();
-    f.each("usages", &spec.usages, |f, usage| {
-        if !seen.insert(usage) {
-            f.duplicate(usage);
-        }
-    });
+    f.at("usages").required_if(spec.usages.is_empty(), "");
+    f.unique("usages", &spec.usages, |usage| usage);
     match spec.signer_name.as_str() {
         LEGACY => f
             .at("signerName")
@@ -75,9 +67,7 @@ pub fn signer_name(f: &mut Faults<'_>, name: &str) {
         let text = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
         return f.invalid(name, text);
     };
-    if domain.len() > DOMAIN_MAX {
-        f.too_long(DOMAIN_MAX);
-    }
+    f.max_bytes(domain, DOMAIN_MAX);
     labels(f, domain, names::dns_label);
     if !domain.contains('.') {
         f.invalid(
@@ -86,9 +76,7 @@ pub fn signer_name(f: &mut Faults<'_>, name: &str) {
         );
     }
     labels(f, path, names::dns_subdomain);
-    if name.len() > NAME_MAX {
-        f.too_long(NAME_MAX);
-    }
+    f.max_bytes(name, NAME_MAX);
 }
 
 /// Tells of the first label that is none.

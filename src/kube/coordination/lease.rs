@@ -1,12 +1,12 @@
 //! Leases: bounds of their numbers.
 
-use keelson_api::coordination_k8s_io::v1::Lease;
-use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_api::coordination_k8s_io::v1::{Lease, LeaseSpec};
+use keelson_machinery::field::ErrorList;
 use keelson_registry::{Context, KindCode, RepeatedChecks, Strategy};
 
 use crate::cells;
+use crate::faults::{self, Faults, given};
 use crate::metadata;
-use crate::typed::non_negative;
 
 /// Registers the rules of leases.
 pub fn register(code: &mut KindCode) {
@@ -30,12 +30,8 @@ impl Strategy for LeaseStrategy {
         drop_disabled(new, Some(old));
     }
 
-    fn validate(&self, _context: &Context, object: &Lease) -> ErrorList {
-        validate(object)
-    }
-
-    fn validate_update(&self, _context: &Context, new: &Lease, _old: &Lease) -> ErrorList {
-        validate(new)
+    fn validate(&self, _context: &Context, new: &Lease, _old: Option<&Lease>) -> ErrorList {
+        faults::of_spec(|f| check(f, &new.spec))
     }
 }
 
@@ -48,26 +44,16 @@ fn drop_disabled(lease: &mut Lease, old: Option<&Lease>) {
     lease.spec.preferred_holder = None;
 }
 
-fn validate(lease: &Lease) -> ErrorList {
-    let path = Path::new("spec");
-    let mut errors = ErrorList::default();
-    if let Some(seconds) = lease.spec.lease_duration_seconds.filter(|s| *s <= 0) {
-        errors.push(FieldError::invalid(
-            &path.child("leaseDurationSeconds"),
-            seconds,
-            "must be greater than 0",
-        ));
-    }
-    if let Some(transitions) = lease.spec.lease_transitions {
-        errors.extend(non_negative(transitions.into(), &path.child("leaseTransitions")));
-    }
-    if lease.spec.preferred_holder.as_ref().is_some_and(|h| !h.is_empty())
-        && lease.spec.strategy.as_ref().is_none_or(String::is_empty)
-    {
-        let text = "may only be specified if `strategy` is defined";
-        errors.push(FieldError::forbidden(&path.child("preferredHolder"), text));
-    }
-    errors
+fn check(f: &mut Faults<'_>, spec: &LeaseSpec) {
+    f.at("leaseDurationSeconds").number(
+        spec.lease_duration_seconds,
+        |seconds| seconds > 0,
+        "must be greater than 0",
+    );
+    f.at("leaseTransitions").non_negative(spec.lease_transitions);
+    let is_alone = given(&spec.preferred_holder).is_some() && given(&spec.strategy).is_none();
+    f.at("preferredHolder")
+        .forbidden_if(is_alone, "may only be specified if `strategy` is defined");
 }
 
 #[cfg(test)]
@@ -86,7 +72,7 @@ mod tests {
             ),
         ] {
             let lease: Lease = read(&format!(r#"{{"spec":{spec}}}"#));
-            assert_eq!(lines(&LeaseStrategy.validate(&context(), &lease)), expected);
+            assert_eq!(lines(&LeaseStrategy.validate(&context(), &lease, None)), expected);
         }
     }
 }

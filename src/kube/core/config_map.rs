@@ -4,8 +4,9 @@ use keelson_api::core::v1::ConfigMap;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_registry::{Context, KindCode, Strategy};
 
-use super::data::{self, IMMUTABLE};
+use super::data;
 use crate::cells;
+use crate::faults::{self, Faults};
 
 /// Registers the rules of config maps.
 pub fn register(code: &mut KindCode) {
@@ -20,51 +21,34 @@ struct ConfigMapStrategy;
 impl Strategy for ConfigMapStrategy {
     type Object = ConfigMap;
 
-    fn validate(&self, _context: &Context, object: &ConfigMap) -> ErrorList {
-        validate(object)
-    }
-
-    fn validate_update(&self, _context: &Context, new: &ConfigMap, _old: &ConfigMap) -> ErrorList {
-        validate(new)
+    fn validate(&self, _context: &Context, new: &ConfigMap, _old: Option<&ConfigMap>) -> ErrorList {
+        faults::of_object(|f| check(f, new))
     }
 
     fn validate_change(&self, _context: &Context, new: &ConfigMap, old: &ConfigMap) -> ErrorList {
-        let mut errors = ErrorList::default();
-        if old.immutable == Some(true) {
-            let changed = [
-                ("immutable", new.immutable != Some(true)),
-                ("data", new.data != old.data),
-                ("binaryData", new.binary_data != old.binary_data),
-            ];
-            let changed = changed.into_iter().filter(|(_, changed)| *changed);
-            errors.extend(changed.map(|(field, _)| FieldError::forbidden(&Path::new(field), IMMUTABLE)));
-        }
-        errors
+        let fields = [
+            ("immutable", new.immutable != Some(true)),
+            ("data", new.data != old.data),
+            ("binaryData", new.binary_data != old.binary_data),
+        ];
+        let is_marked = old.immutable == Some(true);
+        faults::of_object(|f| data::marked(f, if is_marked { &fields } else { &[] }))
     }
 }
 
-fn validate(object: &ConfigMap) -> ErrorList {
-    let (text, binary) = (Path::new("data"), Path::new("binaryData"));
-    let mut errors: ErrorList = data::validate_keys(&object.data, &text).into_iter().collect();
-    errors.extend(data::validate_keys(&object.binary_data, &binary));
-    for key in object.data.keys().filter(|key| object.binary_data.contains_key(*key)) {
-        errors.push(FieldError::invalid(
-            &text.key(key),
-            key,
-            "duplicate of key present in binaryData",
-        ));
+fn check(f: &mut Faults<'_>, map: &ConfigMap) {
+    data::keys(&mut f.at("data"), &map.data);
+    data::keys(&mut f.at("binaryData"), &map.binary_data);
+    for key in map.data.keys().filter(|key| map.binary_data.contains_key(*key)) {
+        f.at("data")
+            .key(key)
+            .invalid(key, "duplicate of key present in binaryData");
     }
-    let size: usize = object
-        .data
-        .values()
-        .map(String::len)
-        .chain(object.binary_data.values().map(|v| v.len()))
-        .sum();
-    if size > data::SIZE_MAX {
+    let (texts, bytes) = (map.data.values().map(String::len), map.binary_data.values());
+    if texts.chain(bytes.map(|v| v.len())).sum::<usize>() > data::SIZE_MAX {
         // It is the object as a whole that is too long.
-        errors.push(FieldError::too_long(&Path::new(""), data::SIZE_MAX));
+        f.extend([FieldError::too_long(&Path::new(""), data::SIZE_MAX)]);
     }
-    errors
 }
 
 #[cfg(test)]
@@ -76,15 +60,15 @@ mod tests {
     fn data_is_checked_as_a_whole() {
         let object: ConfigMap = read(r#"{"data":{"a":"1",".":""},"binaryData":{"a":"AA=="}}"#);
         assert_eq!(
-            lines(&ConfigMapStrategy.validate(&context(), &object)),
+            lines(&ConfigMapStrategy.validate(&context(), &object, None)),
             "data[.]: Invalid value: \".\": must not be '.'\n\
              data[a]: Invalid value: \"a\": duplicate of key present in binaryData"
         );
         let mut object = ConfigMap::default();
         object.data.insert("a".to_owned(), "x".repeat(data::SIZE_MAX));
-        assert!(ConfigMapStrategy.validate(&context(), &object).is_empty());
+        assert!(ConfigMapStrategy.validate(&context(), &object, None).is_empty());
         object.binary_data.insert("b".to_owned(), vec![0].into());
-        let errors = ConfigMapStrategy.validate(&context(), &object);
+        let errors = ConfigMapStrategy.validate(&context(), &object, None);
         assert_eq!(lines(&errors), "[]: Too long: may not be more than 1048576 bytes");
     }
 

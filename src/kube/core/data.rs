@@ -2,22 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use keelson_machinery::field::{FieldError, Path};
-
+use crate::faults::Faults;
 use crate::names::config_key;
 
 /// The most bytes that all values of one object have together.
 pub const SIZE_MAX: usize = 1024 * 1024;
 
-/// The text of a change to an object that is marked as immutable.
-pub const IMMUTABLE: &str = "field is immutable when `immutable` is set";
+/// Checks all keys of a map. `f` stands at it.
+pub fn keys<V>(f: &mut Faults<'_>, data: &BTreeMap<String, V>) {
+    for key in data.keys() {
+        f.key(key).texts(key, config_key(key));
+    }
+}
 
-/// Faults of all keys of a map.
-pub fn validate_keys<V>(data: &BTreeMap<String, V>, path: &Path) -> Vec<FieldError> {
-    let faults = data
-        .keys()
-        .flat_map(|key| config_key(key).into_iter().map(move |text| (key, text)));
-    faults
-        .map(|(key, text)| FieldError::invalid(&path.key(key), key, text))
-        .collect()
+/// Of an object that is marked as immutable, these fields say whether they have changed.
+pub fn marked(f: &mut Faults<'_>, fields: &[(&str, bool)]) {
+    for (field, is_changed) in fields {
+        f.at(field)
+            .forbidden_if(*is_changed, "field is immutable when `immutable` is set");
+    }
 }

@@ -5,7 +5,7 @@ use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
-use crate::faults::{self, Faults};
+use crate::faults::{self, Faults, given};
 use crate::ip;
 use crate::typed::same_list;
 
@@ -45,14 +45,11 @@ impl Strategy for EndpointsStrategy {
         found
     }
 
-    fn validate(&self, _context: &Context, object: &Endpoints) -> ErrorList {
-        faults::of_object(|f| f.each("subsets", &object.subsets, check))
-    }
-
     /// What does not change was let through once.
-    fn validate_update(&self, context: &Context, new: &Endpoints, old: &Endpoints) -> ErrorList {
-        let errors = self.validate(context, new);
-        if !errors.is_empty() && same_list(&new.subsets, &old.subsets) {
+    fn validate(&self, _context: &Context, new: &Endpoints, old: Option<&Endpoints>) -> ErrorList {
+        let errors = faults::of_object(|f| f.each("subsets", &new.subsets, check));
+        let is_same = |old: &Endpoints| same_list(&new.subsets, &old.subsets);
+        if !errors.is_empty() && old.is_some_and(is_same) {
             return ErrorList::default();
         }
         errors
@@ -71,12 +68,8 @@ fn check(f: &mut Faults<'_>, subset: &EndpointSubset) {
 
 fn address(f: &mut Faults<'_>, address: &EndpointAddress) {
     f.at("ip").ip(&address.ip, &[]);
-    if !address.hostname.is_empty() {
-        f.at("hostname").label(&address.hostname);
-    }
-    if let Some(name) = address.node_name.as_deref() {
-        f.at("nodeName").subdomain(name);
-    }
+    f.at("hostname").label(given(&address.hostname));
+    f.at("nodeName").subdomain(address.node_name.as_deref());
     f.at("ip").reachable_ip(&address.ip);
 }
 
@@ -88,9 +81,7 @@ fn port(f: &mut Faults<'_>, port: &EndpointPort, is_one: bool) {
         f.at("name").required("");
     }
     f.at("port").port(port.port);
-    if let Some(protocol) = port.app_protocol.as_deref() {
-        f.at("appProtocol").qualified(protocol);
-    }
+    f.at("appProtocol").qualified(port.app_protocol.as_deref());
 }
 
 #[cfg(test)]
@@ -126,7 +117,7 @@ mod tests {
             ),
         ] {
             let object: Endpoints = read(&format!(r#"{{"subsets":[{subset}]}}"#));
-            assert_eq!(lines(&EndpointsStrategy.validate(&context(), &object)), expected);
+            assert_eq!(lines(&EndpointsStrategy.validate(&context(), &object, None)), expected);
         }
     }
 }

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use keelson_api::core::v1::Event;
 use keelson_api::events_k8s_io;
-use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::field::{ErrorList, Path};
 use keelson_machinery::scheme::NameRule;
-use keelson_machinery::validation::labels;
 use keelson_machinery::validation::meta::validate_object_meta;
 use keelson_registry::write::standard_finalizers;
 use keelson_registry::{Context, Kept, KindCode, MetadataChecks, Strategy};
@@ -67,30 +66,27 @@ struct EventStrategy {
 impl Strategy for EventStrategy {
     type Object = Event;
 
-    fn validate(&self, context: &Context, object: &Event) -> ErrorList {
-        let mut errors = validate(object, is_of_newer_group(context));
-        if is_of_newer_group(context) {
-            let path = Path::new("metadata");
-            let meta = &object.metadata;
-            errors.extend(validate_object_meta(meta, true, NameRule::DnsSubdomain, &path));
-            errors.extend(standard_finalizers(meta, &path));
-            errors.extend(faults::of_object(|f| {
-                series(f, object);
-                newer_alone(f, object);
-            }));
-        }
-        errors
-    }
-
-    fn validate_update(&self, context: &Context, new: &Event, old: &Event) -> ErrorList {
-        let mut errors = validate(new, is_of_newer_group(context));
-        if is_of_newer_group(context) {
-            if !same(new.series.as_deref(), old.series.as_deref()) {
-                errors.extend(faults::of_object(|f| series(f, new)));
+    fn validate(&self, context: &Context, new: &Event, old: Option<&Event>) -> ErrorList {
+        let of_newer_group = is_of_newer_group(context);
+        faults::of_object(|f| {
+            check(f, new, of_newer_group);
+            match (of_newer_group, old) {
+                (true, None) => {
+                    let (meta, path) = (&new.metadata, Path::new("metadata"));
+                    f.extend(validate_object_meta(meta, true, NameRule::DnsSubdomain, &path));
+                    f.extend(standard_finalizers(meta, &path));
+                    series(f, new);
+                    newer_alone(f, new);
+                }
+                (true, Some(old)) => {
+                    if !same(new.series.as_deref(), old.series.as_deref()) {
+                        series(f, new);
+                    }
+                    f.extend(KEPT.iter().filter_map(|field| field.fault(new, old)));
+                }
+                (false, _) => {}
             }
-            errors.extend(KEPT.iter().filter_map(|field| field.fault(new, old)));
-        }
-        errors
+        })
     }
 
     fn time_to_live(&self) -> Option<Duration> {
@@ -111,19 +107,15 @@ fn is_of_newer_group(context: &Context) -> bool {
 /// Repetitions are at least two.
 fn series(f: &mut Faults<'_>, event: &Event) {
     let Some(series) = event.series.as_deref() else { return };
-    if series.count < 2 {
-        f.at("series.count").invalid("", "should be at least 2");
-    }
-    if series.last_observed_time.is_zero() {
-        f.at("series.lastObservedTime").required("");
-    }
+    f.at("series.count")
+        .invalid_if(series.count < 2, "", "should be at least 2");
+    f.at("series.lastObservedTime")
+        .required_if(series.last_observed_time.is_zero(), "");
 }
 
 /// Fields that the newer group has, and that it has no longer.
 fn newer_alone(f: &mut Faults<'_>, event: &Event) {
-    if event.event_time.is_zero() {
-        f.at("eventTime").required("");
-    }
+    f.at("eventTime").required_if(event.event_time.is_zero(), "");
     if !matches!(event.r#type.as_str(), "Normal" | "Warning") {
         f.at("type").invalid("", format!("has invalid value: {}", event.r#type));
     }
@@ -134,68 +126,50 @@ fn newer_alone(f: &mut Faults<'_>, event: &Event) {
         ("count", event.count != 0),
         ("source", !source.component.is_empty() || !source.host.is_empty()),
     ] {
-        if is_set {
-            f.at(name).invalid("", "needs to be unset");
-        }
+        f.at(name).invalid_if(is_set, "", "needs to be unset");
     }
 }
 
 /// An event with a time of its own is of the newer form and held to more.
-fn validate(event: &Event, of_newer_group: bool) -> ErrorList {
+fn check(f: &mut Faults<'_>, event: &Event, of_newer_group: bool) {
     let newer = !event.event_time.is_zero();
-    let (own, about) = (
-        event.metadata.namespace.as_str(),
-        event.involved_object.namespace.as_str(),
-    );
+    let (own, about) = (&*event.metadata.namespace, &*event.involved_object.namespace);
     let matches = match (about, newer) {
         ("", false) => matches!(own, "" | "default"),
         ("", true) => matches!(own, "default" | "kube-system"),
         (about, false) => about == own,
         (_, true) => true,
     };
-    let mut errors = ErrorList::default();
-    if !matches {
-        let path = Path::new("involvedObject").child("namespace");
-        errors.push(FieldError::invalid(&path, about, "does not match event.namespace"));
-    }
+    f.at("involvedObject")
+        .at("namespace")
+        .invalid_if(!matches, about, "does not match event.namespace");
     if newer {
-        errors.extend(validate_newer(event, of_newer_group));
+        of_newer_form(f, event, of_newer_group);
     }
-    errors
 }
 
-fn validate_newer(event: &Event, of_newer_group: bool) -> ErrorList {
-    let mut errors = ErrorList::default();
-    let reporter = match of_newer_group {
-        true => Path::new("reportingController"),
-        false => Path::new("reportingComponent"),
+fn of_newer_form(f: &mut Faults<'_>, event: &Event, of_newer_group: bool) {
+    let mut reporter = match of_newer_group {
+        true => f.at("reportingController"),
+        false => f.at("reportingComponent"),
     };
-    if event.reporting_component.is_empty() {
-        errors.push(FieldError::required(&reporter, ""));
-    }
-    let texts = labels::qualified_name(&event.reporting_component);
-    errors.extend(
-        texts
-            .into_iter()
-            .map(|t| FieldError::invalid(&reporter, &event.reporting_component, t)),
-    );
+    reporter.filled(&event.reporting_component);
+    reporter.qualified(&event.reporting_component);
     for (field, value) in [
         ("reportingInstance", &event.reporting_instance),
         ("action", &event.action),
         ("reason", &event.reason),
     ] {
-        if value.is_empty() {
-            errors.push(FieldError::required(&Path::new(field), ""));
-        } else if value.len() > WORD_MAX {
-            let text = format!("can have at most {WORD_MAX} characters");
-            errors.push(FieldError::invalid(&Path::new(field), "", text));
-        }
+        f.at(field).filled(value);
+        limited(&mut f.at(field), value, WORD_MAX);
     }
-    if event.message.len() > MESSAGE_MAX {
-        let text = format!("can have at most {MESSAGE_MAX} characters");
-        errors.push(FieldError::invalid(&Path::new("message"), "", text));
+    limited(&mut f.at("message"), &event.message, MESSAGE_MAX);
+}
+
+fn limited(f: &mut Faults<'_>, text: &str, max: usize) {
+    if text.len() > max {
+        f.invalid("", format!("can have at most {max} characters"));
     }
-    errors
 }
 
 #[cfg(test)]
@@ -224,7 +198,7 @@ mod tests {
         ] {
             let text = format!(r#"{{"metadata":{{"namespace":"{own}"}},"involvedObject":{{"namespace":"{about}"}}}}"#);
             let event: Event = read(&text);
-            assert_eq!(lines(&RULES.validate(&context(), &event)), expected);
+            assert_eq!(lines(&RULES.validate(&context(), &event, None)), expected);
         }
     }
 
@@ -234,13 +208,13 @@ mod tests {
         let event: Event = read(&format!(
             r#"{{{time},"reportingComponent":"a.b/c","reportingInstance":"c-1","action":"A","reason":"R"}}"#
         ));
-        assert_eq!(lines(&RULES.validate(&context(), &event)), "");
+        assert_eq!(lines(&RULES.validate(&context(), &event, None)), "");
         let event: Event = read(&format!(
             r#"{{{time},"reportingComponent":"a.b/c","action":"A","reason":"{}"}}"#,
             "r".repeat(129)
         ));
         assert_eq!(
-            lines(&RULES.validate(&context(), &event)),
+            lines(&RULES.validate(&context(), &event, None)),
             "reportingInstance: Required value\nreason: Invalid value: \"\": can have at most 128 characters"
         );
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use keelson_api::core::v1::{LimitRange, LimitRangeItem};
-use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::field::ErrorList;
 use keelson_machinery::quantity::Quantity;
 use keelson_machinery::validation::labels;
 use keelson_registry::{Context, KindCode, Strategy};
@@ -41,10 +41,10 @@ impl Strategy for LimitRangeStrategy {
         }
     }
 
-    fn validate(&self, _context: &Context, object: &LimitRange) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &LimitRange, _old: Option<&LimitRange>) -> ErrorList {
         let mut types = Unique::default();
-        faults::at(&Path::new("spec"), |f| {
-            f.each("limits", &object.spec.limits, |f, item| {
+        faults::of_spec(|f| {
+            f.each("limits", &new.spec.limits, |f, item| {
                 type_name(&mut f.at("type"), &item.r#type);
                 types.check(&mut f.at("type"), &item.r#type);
                 names(f, item);
@@ -59,10 +59,6 @@ impl Strategy for LimitRangeStrategy {
                 all.into_iter().for_each(|name| amounts(f, item, name));
             });
         })
-    }
-
-    fn validate_update(&self, context: &Context, new: &LimitRange, _old: &LimitRange) -> ErrorList {
-        self.validate(context, new)
     }
 }
 
@@ -262,7 +258,7 @@ mod tests {
             ),
         ] {
             let range: LimitRange = read(&format!(r#"{{"spec":{{"limits":[{item}]}}}}"#));
-            let found = lines(&LimitRangeStrategy.validate(&context(), &range));
+            let found = lines(&LimitRangeStrategy.validate(&context(), &range, None));
             assert_eq!(found.replace("spec.limits[0].", ""), expected, "{item}");
         }
     }

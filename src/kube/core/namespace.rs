@@ -1,12 +1,12 @@
 //! Namespaces: they are told apart by a label too, and go only when the finalizers of their spec are done.
 
 use keelson_api::core::v1::Namespace;
-use keelson_machinery::field::{ErrorList, FieldError, Path};
-use keelson_machinery::validation::labels;
+use keelson_machinery::field::ErrorList;
 use keelson_registry::write::Part;
 use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
 
 use crate::cells;
+use crate::faults::{self, Faults};
 use crate::metadata;
 
 /// Holds the name, so that selectors can name a namespace.
@@ -70,29 +70,27 @@ impl Strategy for NamespaceStrategy {
         }
     }
 
-    fn validate(&self, _context: &Context, object: &Namespace) -> ErrorList {
-        let path = Path::new("spec").child("finalizers");
-        validate_finalizers(object, |_| path.clone())
-    }
-
-    fn validate_update(&self, _context: &Context, new: &Namespace, _old: &Namespace) -> ErrorList {
-        let path = Path::new("spec").child("finalizers");
-        validate_finalizers(new, |index| path.index(index))
+    /// Of a new one faults are told at the list.
+    fn validate(&self, _context: &Context, new: &Namespace, old: Option<&Namespace>) -> ErrorList {
+        faults::of_spec(|f| {
+            let names = &new.spec.finalizers;
+            match old {
+                None => names.iter().for_each(|name| finalizer(&mut f.at("finalizers"), name)),
+                Some(_) => f.each("finalizers", names, |f, name| finalizer(f, name)),
+            }
+        })
     }
 
     fn validate_status_update(&self, _context: &Context, new: &Namespace, _old: &Namespace) -> ErrorList {
-        let going = new.metadata.deletion_timestamp.is_some();
-        let (phase, detail) = match going {
+        let (is_going, phase) = (new.metadata.deletion_timestamp.is_some(), &new.status.phase);
+        let (expected, text) = match is_going {
             false => (ACTIVE, "may only be 'Active' if `deletionTimestamp` is empty"),
             true => (
                 TERMINATING,
                 "may only be 'Terminating' if `deletionTimestamp` is not empty",
             ),
         };
-        match new.status.phase == phase {
-            true => ErrorList::default(),
-            false => FieldError::invalid(&Path::new("status").child("Phase"), &new.status.phase, detail).into(),
-        }
+        faults::of_status(|f| f.at("Phase").invalid_if(phase != expected, phase, text))
     }
 
     fn prepare_for_deletion(&self, namespace: &mut Namespace) {
@@ -133,25 +131,11 @@ fn label(namespace: &mut Namespace) {
     }
 }
 
-/// `path`: where the finalizer with this index is; errors of a creation name the list.
-fn validate_finalizers(namespace: &Namespace, path: impl Fn(usize) -> Path) -> ErrorList {
-    let mut errors = ErrorList::default();
-    for (index, name) in namespace.spec.finalizers.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        let path = path(index);
-        errors.extend(
-            labels::qualified_name(name)
-                .into_iter()
-                .map(|text| FieldError::invalid(&path, name, text)),
-        );
-        if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name.as_str()) {
-            let text = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.push(FieldError::invalid(&path, name, text));
-        }
-    }
-    errors
+fn finalizer(f: &mut Faults<'_>, name: &str) {
+    f.qualified(name);
+    let is_known = name.contains('/') || STANDARD_FINALIZERS.contains(&name);
+    let text = "name is neither a standard finalizer name nor is it fully qualified";
+    f.invalid_if(!is_known, name, text);
 }
 
 #[cfg(test)]
@@ -208,10 +192,10 @@ mod tests {
     fn finalizers_have_a_domain_or_are_known() {
         let object: Namespace = read(r#"{"spec":{"finalizers":["kubernetes","a.b/c","x"]}}"#);
         assert_eq!(
-            NamespaceStrategy.validate(&context(), &object).to_string(),
+            NamespaceStrategy.validate(&context(), &object, None).to_string(),
             "spec.finalizers: Invalid value: \"x\": name is neither a standard finalizer name nor is it fully qualified"
         );
-        let errors = NamespaceStrategy.validate_update(&context(), &object, &object);
+        let errors = NamespaceStrategy.validate(&context(), &object, Some(&object));
         assert!(errors.to_string().starts_with("spec.finalizers[2]: "));
     }
 }

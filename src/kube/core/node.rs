@@ -67,12 +67,7 @@ impl Strategy for NodeStrategy {
         true
     }
 
-    fn validate(&self, _context: &Context, object: &Node) -> ErrorList {
-        faults::of_object(|f| whole(f, object))
-    }
-
-    /// What holds for a node as it is, is told again with what may not change.
-    fn validate_update(&self, _context: &Context, new: &Node, _old: &Node) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &Node, _old: Option<&Node>) -> ErrorList {
         faults::of_object(|f| whole(f, new))
     }
 
@@ -195,10 +190,9 @@ fn change(f: &mut Faults<'_>, new: &Node, old: &Node) {
         let text = "node updates may not change podCIDR except from \"\" to valid";
         spec.at("podCIDRs").forbidden(text);
     }
-    if !was.provider_id.is_empty() && now.provider_id != was.provider_id {
-        let text = "node updates may not change providerID except from \"\" to valid";
-        spec.at("providerID").forbidden(text);
-    }
+    let text = "node updates may not change providerID except from \"\" to valid";
+    spec.at("providerID")
+        .forbidden_if(!was.provider_id.is_empty() && now.provider_id != was.provider_id, text);
     taints(&mut f.at("metadata"), &new.spec.taints);
     if now.external_id != was.external_id {
         f.at("spec").at("externalID").forbidden("may not be updated");
@@ -306,7 +300,7 @@ mod tests {
         ] {
             let mut node = Node::default();
             node.metadata.annotations.insert(AVOID_PODS.to_owned(), text.to_owned());
-            let found = lines(&NodeStrategy.validate(&context(), &node));
+            let found = lines(&NodeStrategy.validate(&context(), &node, None));
             assert_eq!(found.replace("metadata.annotations.", ""), expected, "{text}");
         }
     }
@@ -315,12 +309,12 @@ mod tests {
     fn taints_are_unique_by_key_and_effect() {
         let node: Node =
             read(r#"{"spec":{"taints":[{"key":"a","effect":"NoSchedule"},{"key":"a","effect":"NoExecute"}]}}"#);
-        assert_eq!(lines(&NodeStrategy.validate(&context(), &node)), "");
+        assert_eq!(lines(&NodeStrategy.validate(&context(), &node, None)), "");
         let node: Node = read(
             r#"{"spec":{"taints":[{"key":"a","effect":"NoSchedule"},{"key":"a","value":"v","effect":"NoSchedule"},{"key":"b"}]}}"#,
         );
         assert_eq!(
-            lines(&NodeStrategy.validate(&context(), &node)),
+            lines(&NodeStrategy.validate(&context(), &node, None)),
             "metadata.taints[1]: Duplicate value: {\"Key\":\"a\",\"Value\":\"v\",\"Effect\":\"NoSchedule\",\"TimeAdded\":null}: \
              taints must \
              be unique by key and effect pair\nmetadata.taints[2].effect: Required value"

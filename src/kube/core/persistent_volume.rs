@@ -60,15 +60,9 @@ impl Strategy for PersistentVolumeStrategy {
         };
     }
 
-    fn validate(&self, _context: &Context, volume: &PersistentVolume) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| {
-            spec::check(f, &volume.spec, &volume.metadata.name, None);
-        })
-    }
-
-    fn validate_update(&self, _context: &Context, new: &PersistentVolume, old: &PersistentVolume) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| {
-            spec::check(f, &new.spec, &new.metadata.name, Some(&old.spec));
+    fn validate(&self, _context: &Context, new: &PersistentVolume, old: Option<&PersistentVolume>) -> ErrorList {
+        faults::of_spec(|f| {
+            spec::check(f, &new.spec, &new.metadata.name, old.map(|old| &old.spec));
         })
     }
 
@@ -77,8 +71,8 @@ impl Strategy for PersistentVolumeStrategy {
         let path = Path::new("metadata");
         let mut errors = validate_object_meta(&new.metadata, false, NameRule::DnsSubdomain, &path);
         errors.extend(standard_finalizers(&new.metadata, &path));
-        errors.extend(self.validate_update(context, new, old));
-        errors.extend(keep::faults(&new.spec, &old.spec));
+        errors.extend(self.validate(context, new, Some(old)));
+        errors.extend(faults::of_object(|f| keep::check(f, &new.spec, &old.spec)));
         errors
     }
 
@@ -167,7 +161,7 @@ mod tests {
         let mut new = old.clone();
         new.metadata.finalizers = vec!["1".to_owned()];
         let (once, again) = (
-            PersistentVolumeStrategy.validate_update(&context(), &new, &old),
+            PersistentVolumeStrategy.validate(&context(), &new, Some(&old)),
             PersistentVolumeStrategy.validate_change(&context(), &new, &old),
         );
         let fields = |errors: ErrorList| errors.into_iter().map(|e| e.field).collect::<Vec<_>>();

@@ -3,7 +3,7 @@
 mod keep;
 mod spec;
 
-pub use spec::{above_zero, access_modes, basic_amount, check_spec, volume_mode};
+pub use spec::{ClaimOptions, above_zero, access_modes, basic_amount, check_spec, volume_mode};
 
 use keelson_api::core::v1::{
     PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeClaimStatus, TypedLocalObjectReference,
@@ -57,19 +57,19 @@ impl Strategy for PersistentVolumeClaimStrategy {
         prepare_sources(&mut new.spec, Some(&old.spec));
     }
 
-    fn validate(&self, _context: &Context, claim: &PersistentVolumeClaim) -> ErrorList {
-        spec::faults(&claim.spec, None)
-    }
-
-    fn validate_update(
+    fn validate(
         &self,
         _context: &Context,
         new: &PersistentVolumeClaim,
-        old: &PersistentVolumeClaim,
+        old: Option<&PersistentVolumeClaim>,
     ) -> ErrorList {
-        let mut errors = spec::faults(&new.spec, Some(&old.spec));
-        errors.extend(keep::faults(new, old));
-        errors
+        faults::of_object(|f| {
+            let options = old.map_or_else(Default::default, |old| ClaimOptions::of(&old.spec));
+            check_spec(&mut f.at("spec"), &new.spec, &options);
+            if let Some(old) = old {
+                keep::check(f, new, old);
+            }
+        })
     }
 
     fn validate_status_update(
@@ -78,7 +78,7 @@ impl Strategy for PersistentVolumeClaimStrategy {
         new: &PersistentVolumeClaim,
         _old: &PersistentVolumeClaim,
     ) -> ErrorList {
-        faults::at(&Path::new("status"), |f| check_status(f, &new.status))
+        faults::of_status(|f| check_status(f, &new.status))
     }
 }
 

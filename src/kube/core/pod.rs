@@ -97,11 +97,10 @@ impl Strategy for PodStrategy {
         }
     }
 
-    fn validate(&self, _context: &Context, pod: &Pod) -> ErrorList {
-        new_pod_faults(pod)
-    }
-
-    fn validate_update(&self, _context: &Context, new: &Pod, old: &Pod) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &Pod, old: Option<&Pod>) -> ErrorList {
+        let Some(old) = old else {
+            return new_pod_faults(new);
+        };
         let mut errors = whole(new, Some(old));
         errors.extend(annotations::validate_change(new, old));
         errors.extend(change::faults(&new.spec, &old.spec));
@@ -131,14 +130,14 @@ impl Strategy for PodStrategy {
                 let faulty = !errors.is_empty();
                 errors.extend(resize::validate(new, old, faulty));
             }
-            _ => return self.validate_update(context, new, old),
+            _ => return self.validate(context, new, Some(old)),
         }
         errors
     }
 
     fn validate_status_update(&self, context: &Context, new: &Pod, old: &Pod) -> ErrorList {
         let mut errors = annotations::validate_change(new, old);
-        errors.extend(status::validate(new, old));
+        errors.extend(faults::of_status(|f| status::check(f, new, old)));
         // A refusal says enough.
         if errors.is_empty() {
             let told = status::warnings(&new.status);
@@ -183,10 +182,9 @@ fn defaults(pod: &mut Pod) {
 /// What is wrong with a pod that is to be made, beside what its definition says.
 pub fn new_pod_faults(pod: &Pod) -> ErrorList {
     let mut errors = whole(pod, None);
-    errors.extend(faults::at(&Path::new("spec"), |f| {
-        if !pod.spec.ephemeral_containers.is_empty() {
-            f.at("ephemeralContainers").forbidden("cannot be set on create");
-        }
+    errors.extend(faults::of_spec(|f| {
+        f.at("ephemeralContainers")
+            .forbidden_if(!pod.spec.ephemeral_containers.is_empty(), "cannot be set on create");
         if !pod.spec.node_name.is_empty() && !pod.spec.scheduling_gates.is_empty() {
             let text = "cannot be set until all schedulingGates have been cleared";
             f.at("nodeName").forbidden(text);
@@ -224,10 +222,9 @@ fn tokens_of_nobody(f: &mut Faults<'_>, spec: &PodSpec) {
         let projected = volume.volume_source.projected.iter();
         let mut f = f.at("projected");
         f.each("sources", projected.flat_map(|p| &p.sources), |f, source| {
-            if source.service_account_token.is_some() {
-                let text = "must not be specified when serviceAccountName is not set";
-                f.at("serviceAccountToken").forbidden(text);
-            }
+            let text = "must not be specified when serviceAccountName is not set";
+            f.at("serviceAccountToken")
+                .forbidden_if(source.service_account_token.is_some(), text);
         });
     });
 }

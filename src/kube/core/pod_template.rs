@@ -39,12 +39,8 @@ impl Strategy for PodTemplateStrategy {
         pod_spec::disabled::drop_from_template(&mut new.template, Some(&old.template));
     }
 
-    fn validate(&self, _context: &Context, object: &PodTemplate) -> ErrorList {
-        pod_spec::template(&object.template, None, &Path::new("template"))
-    }
-
-    fn validate_update(&self, _context: &Context, new: &PodTemplate, old: &PodTemplate) -> ErrorList {
-        pod_spec::template(&new.template, Some(&old.template), &Path::new("template"))
+    fn validate(&self, _context: &Context, new: &PodTemplate, old: Option<&PodTemplate>) -> ErrorList {
+        pod_spec::template(&new.template, old.map(|old| &old.template), &Path::new("template"))
     }
 }
 

@@ -57,17 +57,13 @@ impl Strategy for ReplicationControllerStrategy {
         true
     }
 
-    fn validate(&self, _context: &Context, object: &ReplicationController) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| check(f, &object.spec, None))
-    }
-
-    fn validate_update(
+    fn validate(
         &self,
         _context: &Context,
         new: &ReplicationController,
-        old: &ReplicationController,
+        old: Option<&ReplicationController>,
     ) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| check(f, &new.spec, Some(&old.spec)))
+        faults::of_spec(|f| check(f, &new.spec, old.map(|old| &old.spec)))
     }
 
     fn validate_status_update(
@@ -76,31 +72,20 @@ impl Strategy for ReplicationControllerStrategy {
         new: &ReplicationController,
         _old: &ReplicationController,
     ) -> ErrorList {
-        let status = &new.status;
-        let (ready, available) = (status.ready_replicas, ("availableReplicas", status.available_replicas));
-        let counts = [
-            ("replicas", status.replicas.into()),
-            ("fullyLabeledReplicas", status.fully_labeled_replicas.into()),
-            ("readyReplicas", ready.into()),
-            ("availableReplicas", status.available_replicas.into()),
-            ("observedGeneration", status.observed_generation),
-        ];
-        let labeled = ("fullyLabeledReplicas", status.fully_labeled_replicas);
-        faults::at(&Path::new("status"), |f| {
-            pod_spec::replicas::counts(f, &counts);
-            let parts = [labeled, ("readyReplicas", ready), available];
-            pod_spec::replicas::parts(f, (status.replicas, "status.replicas"), &parts);
-            pod_spec::replicas::parts(f, (ready, "readyReplicas"), &[available]);
+        faults::of_status(|f| {
+            let status = &new.status;
+            f.counts(status, &["replicas", "fullyLabeledReplicas", "readyReplicas"]);
+            f.counts(status, &["availableReplicas", "observedGeneration"]);
+            let of_all = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+            pod_spec::replicas::parts(f, status, ("replicas", "status.replicas"), &of_all);
+            pod_spec::replicas::parts(f, status, ("readyReplicas", "readyReplicas"), &["availableReplicas"]);
         })
     }
 }
 
 fn check(f: &mut Faults<'_>, spec: &ReplicationControllerSpec, old: Option<&ReplicationControllerSpec>) {
-    f.at("minReadySeconds").non_negative(spec.min_ready_seconds.into());
-    f.at("replicas").non_negative(spec.replicas.unwrap_or_default().into());
-    if spec.selector.is_empty() {
-        f.at("selector").required("");
-    }
+    f.counts(spec, &["minReadySeconds", "replicas"]);
+    f.at("selector").required_if(spec.selector.is_empty(), "");
     let Some(template) = spec.template.as_deref() else {
         return f.at("template").required("");
     };

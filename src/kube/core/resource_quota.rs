@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use keelson_api::core::v1::{ResourceQuota, ResourceQuotaSpec, ResourceQuotaStatus, ScopedResourceSelectorRequirement};
-use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::field::ErrorList;
 use keelson_machinery::quantity::Quantity;
 use keelson_registry::{Context, KindCode, Strategy};
 
@@ -69,20 +69,18 @@ impl Strategy for ResourceQuotaStrategy {
         }
     }
 
-    fn validate(&self, _context: &Context, quota: &ResourceQuota) -> ErrorList {
-        faults::of_object(|f| {
-            check(&mut f.at("spec"), &quota.spec);
-            status(f, &quota.status);
-        })
-    }
-
     /// What a quota counts stays, in whatever order it is said.
-    fn validate_update(&self, _context: &Context, new: &ResourceQuota, old: &ResourceQuota) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &ResourceQuota, old: Option<&ResourceQuota>) -> ErrorList {
         let scopes = |quota: &ResourceQuota| quota.spec.scopes.iter().cloned().collect::<BTreeSet<_>>();
-        faults::at(&Path::new("spec"), |f| {
-            check(f, &new.spec);
-            if scopes(new) != scopes(old) {
-                f.at("scopes").invalid(typed::shown_texts(&new.spec.scopes), IMMUTABLE);
+        faults::of_object(|f| {
+            check(&mut f.at("spec"), &new.spec);
+            match old {
+                None => status(f, &new.status),
+                Some(old) if scopes(new) != scopes(old) => f
+                    .at("spec")
+                    .at("scopes")
+                    .invalid(typed::shown_texts(&new.spec.scopes), IMMUTABLE),
+                Some(_) => {}
             }
         })
     }
@@ -121,9 +119,7 @@ fn check(f: &mut Faults<'_>, spec: &ResourceQuotaSpec) {
     let shown = spec.scopes.as_slice();
     for scope in &spec.scopes {
         let mut f = f.at("scopes");
-        if !SCOPES.contains(&scope.as_str()) {
-            f.invalid(shown, "unsupported scope");
-        }
+        f.invalid_if(!SCOPES.contains(&scope.as_str()), shown, "unsupported scope");
         not_in_scope(spec, scope).for_each(|_| f.invalid(shown, OTHER_RESOURCE));
     }
     conflicts(
@@ -246,7 +242,7 @@ mod tests {
         let changed = |new: &str| {
             let read = |scopes: &str| read::<ResourceQuota>(&format!(r#"{{"spec":{{"scopes":[{scopes}]}}}}"#));
             let old = read(r#""BestEffort","PriorityClass""#);
-            lines(&ResourceQuotaStrategy.validate_update(&context(), &read(new), &old))
+            lines(&ResourceQuotaStrategy.validate(&context(), &read(new), Some(&old)))
         };
         assert_eq!(changed(r#""PriorityClass","BestEffort","PriorityClass""#), "");
         assert_eq!(
@@ -282,7 +278,7 @@ mod tests {
             ),
         ] {
             let quota: ResourceQuota = read(&format!(r#"{{"spec":{spec}}}"#));
-            let found = lines(&ResourceQuotaStrategy.validate(&context(), &quota));
+            let found = lines(&ResourceQuotaStrategy.validate(&context(), &quota, None));
             let fields: Vec<&str> = found.lines().filter_map(|line| line.split(": ").next()).collect();
             let told = fields.join(" ").replace("spec.scopeSelector.matchExpressions.", "");
             assert_eq!(

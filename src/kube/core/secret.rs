@@ -1,12 +1,13 @@
 //! Secrets: what each type holds, and text that clients may write but never read.
 
 use keelson_api::core::v1::Secret;
-use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::field::ErrorList;
 use keelson_registry::{Context, KindCode, Strategy};
 use x509_parser::pem::Pem;
 
-use super::data::{self, IMMUTABLE as MARKED};
+use super::data;
 use crate::cells;
+use crate::faults::{self, Faults};
 use crate::typed::{IMMUTABLE, object_fault};
 
 const TLS: &str = "kubernetes.io/tls";
@@ -39,28 +40,19 @@ impl Strategy for SecretStrategy {
         }
     }
 
-    fn validate(&self, _context: &Context, object: &Secret) -> ErrorList {
-        validate(object)
-    }
-
-    fn validate_update(&self, _context: &Context, new: &Secret, _old: &Secret) -> ErrorList {
-        validate(new)
+    fn validate(&self, _context: &Context, new: &Secret, _old: Option<&Secret>) -> ErrorList {
+        faults::of_object(|f| check(f, new))
     }
 
     fn validate_change(&self, _context: &Context, new: &Secret, old: &Secret) -> ErrorList {
-        let mut errors = ErrorList::default();
-        if new.r#type != old.r#type {
-            errors.push(FieldError::invalid(&Path::new("type"), &new.r#type, IMMUTABLE));
-        }
-        if old.immutable == Some(true) {
-            let changed = [
-                ("immutable", new.immutable != Some(true)),
-                ("data", new.data != old.data),
-            ];
-            let changed = changed.into_iter().filter(|(_, changed)| *changed);
-            errors.extend(changed.map(|(field, _)| FieldError::forbidden(&Path::new(field), MARKED)));
-        }
-        errors
+        faults::of_object(|f| {
+            f.at("type")
+                .invalid_if(new.r#type != old.r#type, &new.r#type, IMMUTABLE);
+            if old.immutable == Some(true) {
+                let is_marked = ("immutable", new.immutable != Some(true));
+                data::marked(f, &[is_marked, ("data", new.data != old.data)]);
+            }
+        })
     }
 }
 
@@ -71,34 +63,39 @@ fn defaults(secret: &mut Secret) {
     }
 }
 
-fn validate(secret: &Secret) -> ErrorList {
-    let path = Path::new("data");
-    let mut errors: ErrorList = data::validate_keys(&secret.data, &path).into_iter().collect();
+fn check(f: &mut Faults<'_>, secret: &Secret) {
+    let mut of_data = f.at("data");
+    data::keys(&mut of_data, &secret.data);
     if secret.data.values().map(|v| v.len()).sum::<usize>() > data::SIZE_MAX {
-        errors.push(FieldError::too_long(&path, data::SIZE_MAX));
+        of_data.too_long(data::SIZE_MAX);
     }
     let missing = |key: &str| !secret.data.contains_key(key);
-    let mut require = |keys: &[&str]| {
-        errors.extend(keys.iter().map(|key| FieldError::required(&path.key(*key), "")));
-    };
+    let mut require = |key: &str, is_missing: bool| of_data.key(key).required_if(is_missing, "");
     match secret.r#type.as_str() {
-        "kubernetes.io/service-account-token" if !names_account(secret) => {
-            let path = Path::new("metadata").child("annotations").key(SERVICE_ACCOUNT_NAME);
-            errors.push(FieldError::required(&path, ""));
+        "kubernetes.io/service-account-token" => {
+            let mut meta = f.at("metadata");
+            let mut annotations = meta.at("annotations");
+            annotations
+                .key(SERVICE_ACCOUNT_NAME)
+                .required_if(!names_account(secret), "");
         }
-        "kubernetes.io/dockercfg" => errors.extend(docker_config(secret, ".dockercfg", &path)),
-        "kubernetes.io/dockerconfigjson" => errors.extend(docker_config(secret, ".dockerconfigjson", &path)),
-        "kubernetes.io/basic-auth" if missing("username") && missing("password") => require(&["username", "password"]),
-        "kubernetes.io/ssh-auth" if secret.data.get("ssh-privatekey").is_none_or(|k| k.is_empty()) => {
-            require(&["ssh-privatekey"]);
+        "kubernetes.io/dockercfg" => docker_config(&mut of_data, secret, ".dockercfg"),
+        "kubernetes.io/dockerconfigjson" => docker_config(&mut of_data, secret, ".dockerconfigjson"),
+        "kubernetes.io/basic-auth" => {
+            let is_missing = missing("username") && missing("password");
+            ["username", "password"]
+                .into_iter()
+                .for_each(|key| require(key, is_missing));
         }
-        TLS => {
-            let absent: Vec<&str> = ["tls.crt", "tls.key"].into_iter().filter(|key| missing(key)).collect();
-            require(&absent);
+        "kubernetes.io/ssh-auth" => {
+            let key = secret.data.get("ssh-privatekey");
+            require("ssh-privatekey", key.is_none_or(|key| key.is_empty()));
         }
+        TLS => ["tls.crt", "tls.key"]
+            .into_iter()
+            .for_each(|key| require(key, missing(key))),
         _ => {}
     }
-    errors
 }
 
 /// Why a certificate and its key can't be found in their texts, in Go's words.
@@ -144,13 +141,16 @@ fn names_account(secret: &Secret) -> bool {
     name.is_some_and(|name| !name.is_empty())
 }
 
-/// A JSON object under `key`.
-fn docker_config(secret: &Secret, key: &str, path: &Path) -> Option<FieldError> {
-    let Some(bytes) = secret.data.get(key) else {
-        return Some(FieldError::required(&path.key(key), ""));
-    };
-    let text = object_fault(bytes, "map[string]interface {}")?;
-    Some(FieldError::invalid(&path.key(key), "<secret contents redacted>", text))
+/// A JSON object under `key`. `f` stands at the data.
+fn docker_config(f: &mut Faults<'_>, secret: &Secret, key: &str) {
+    match secret.data.get(key) {
+        None => f.key(key).required(""),
+        Some(bytes) => {
+            if let Some(text) = object_fault(bytes, "map[string]interface {}") {
+                f.key(key).invalid("<secret contents redacted>", text);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -203,7 +203,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                lines(&SecretStrategy.validate(&context(), &read::<Secret>(text))),
+                lines(&SecretStrategy.validate(&context(), &read::<Secret>(text), None)),
                 expected,
                 "{text}"
             );

@@ -112,17 +112,16 @@ impl Strategy for ServiceStrategy {
         change::drop_unneeded(new, old);
     }
 
-    fn validate(&self, _context: &Context, object: &Service) -> ErrorList {
-        validate::of_new(object)
-    }
-
-    fn validate_update(&self, _context: &Context, new: &Service, old: &Service) -> ErrorList {
-        if defaults::is_complete(&old.spec) {
-            return validate::of_change(new, old);
+    fn validate(&self, _context: &Context, new: &Service, old: Option<&Service>) -> ErrorList {
+        match old {
+            None => validate::of_new(new),
+            Some(old) if defaults::is_complete(&old.spec) => validate::of_change(new, old),
+            Some(old) => {
+                let mut old = old.clone();
+                self.decorate(&mut old);
+                validate::of_change(new, &old)
+            }
         }
-        let mut old = old.clone();
-        self.decorate(&mut old);
-        validate::of_change(new, &old)
     }
 
     fn validate_status_update(&self, context: &Context, new: &Service, old: &Service) -> ErrorList {

@@ -10,7 +10,7 @@ use keelson_api::core::v1::{
 use keelson_machinery::validation::names;
 use regex::Regex;
 
-use crate::faults::Faults;
+use crate::faults::{Faults, given};
 
 /// What is said of each source beyond the first.
 pub const ONE_SOURCE: &str = "may not specify more than 1 volume type";
@@ -38,19 +38,10 @@ const MANAGED_DISKS: &str =
     "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}";
 const BLOB_DISKS: &str = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd";
 
-/// Whether fields have a text, each of them by its name.
-pub fn filled(f: &mut Faults<'_>, fields: &[(&str, &str)]) {
-    for (name, text) in fields {
-        f.at(name).filled(text);
-    }
-}
-
 pub fn host_path(f: &mut Faults<'_>, source: &HostPathVolumeSource) {
     if f.at("path").filled(&source.path) {
         f.at("path").no_backsteps(&source.path);
-        if let Some(kind) = source.r#type.as_deref() {
-            f.at("type").one_of(kind, &HOST_PATHS);
-        }
+        f.at("type").one_of(source.r#type.as_deref(), &HOST_PATHS);
     }
 }
 
@@ -73,10 +64,9 @@ fn partition(f: &mut Faults<'_>, number: i32) {
 }
 
 pub fn nfs(f: &mut Faults<'_>, source: &NFSVolumeSource) {
-    filled(f, &[("server", &source.server), ("path", &source.path)]);
-    if !source.path.starts_with('/') {
-        f.at("path").invalid(&source.path, "must be an absolute path");
-    }
+    f.all_filled(source, &["server", "path"]);
+    f.at("path")
+        .invalid_if(!source.path.starts_with('/'), &source.path, "must be an absolute path");
 }
 
 pub fn quobyte(f: &mut Faults<'_>, source: &QuobyteVolumeSource) {
@@ -135,15 +125,14 @@ pub fn fibre_channel(f: &mut Faults<'_>, source: &FCVolumeSource) {
     match source.lun {
         _ if source.target_wwns.is_empty() => {}
         None => f.at("lun").required("lun is required if targetWWNs is specified"),
-        Some(number) => f.at("lun").within(number.into(), UNITS),
+        Some(number) => f.at("lun").within(number, UNITS),
     }
 }
 
 pub fn azure_disk(f: &mut Faults<'_>, source: &AzureDiskVolumeSource) {
-    filled(f, &[("diskName", &source.disk_name), ("diskURI", &source.disk_uri)]);
-    if let Some(mode) = source.caching_mode.as_deref() {
-        f.at("cachingMode").one_of(mode, &["None", "ReadOnly", "ReadWrite"]);
-    }
+    f.all_filled(source, &["diskName", "diskURI"]);
+    f.at("cachingMode")
+        .one_of(source.caching_mode.as_deref(), &["None", "ReadOnly", "ReadWrite"]);
     if let Some(kind) = source.kind.as_deref() {
         f.at("kind").one_of(kind, &["Dedicated", "Managed", "Shared"]);
     }
@@ -176,10 +165,8 @@ impl Iscsi<'_> {
         if f.at("iqn").filled(self.iqn) {
             initiator_name(&mut f.at("iqn"), self.iqn, wrong);
         }
-        f.at("lun").within(self.lun.into(), UNITS);
-        if self.asks && self.secret.is_none() {
-            f.at("secretRef").required("");
-        }
+        f.at("lun").within(self.lun, UNITS);
+        f.at("secretRef").required_if(self.asks && self.secret.is_none(), "");
         if let Some(name) = self.secret.filter(|_| named) {
             f.at("secretRef").at("name").filled(name);
         }
@@ -210,9 +197,7 @@ fn initiator_name(f: &mut Faults<'_>, name: &str, wrong: &'static str) {
         (Some("naa"), Some(rest)) => of_length(rest, 32),
         _ => return f.invalid(name, wrong),
     };
-    if !is_good {
-        f.invalid(name, "must be valid format");
-    }
+    f.invalid_if(!is_good, name, "must be valid format");
 }
 
 /// A name such as `iqn.2001-04.com.example:disk`.
@@ -224,9 +209,7 @@ pub fn driver(f: &mut Faults<'_>, name: &str) {
     if !f.filled(name) {
         return;
     }
-    if name.len() > DRIVER_MAX {
-        f.too_long(DRIVER_MAX);
-    }
+    f.max_bytes(name, DRIVER_MAX);
     f.texts(name, names::dns_subdomain(&name.to_lowercase()));
 }
 
@@ -241,11 +224,8 @@ pub fn flex_options(f: &mut Faults<'_>, options: &BTreeMap<String, String>) {
     });
 }
 
-/// A volume of StorageOS, and the parts of its secret that have to be there.
-pub fn storage_os(f: &mut Faults<'_>, volume: &str, namespace: &str, secret: &[(&str, &str)]) {
+/// A volume of StorageOS, but for its secret.
+pub fn storage_os(f: &mut Faults<'_>, volume: &str, namespace: &str) {
     f.at("volumeName").filled_label(volume);
-    if !namespace.is_empty() {
-        f.at("volumeNamespace").label(namespace);
-    }
-    filled(&mut f.at("secretRef"), secret);
+    f.at("volumeNamespace").label(given(namespace));
 }

@@ -7,7 +7,7 @@ use keelson_machinery::field::{ErrorList, Path};
 use keelson_registry::{Context, Kept, KindCode, Strategy};
 
 use crate::cells;
-use crate::faults::{self, Faults, Unique};
+use crate::faults::{self, Faults, Unique, given};
 use crate::ip;
 use crate::metadata;
 use crate::typed::same_list;
@@ -61,18 +61,13 @@ impl Strategy for EndpointSliceStrategy {
         found
     }
 
-    fn validate(&self, _context: &Context, object: &EndpointSlice) -> ErrorList {
-        faults::of_object(|f| {
-            check(f, object);
-            endpoints(f, object);
-        })
-    }
-
     /// Endpoints that don't change were let through once.
-    fn validate_update(&self, _context: &Context, new: &EndpointSlice, old: &EndpointSlice) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &EndpointSlice, old: Option<&EndpointSlice>) -> ErrorList {
+        let is_stored =
+            |found: &ErrorList, old: &EndpointSlice| !found.is_empty() && same_list(&new.endpoints, &old.endpoints);
         let mut errors = faults::of_object(|f| check(f, new));
         let found = faults::of_object(|f| endpoints(f, new));
-        if !found.is_empty() && !same_list(&new.endpoints, &old.endpoints) {
+        if !old.is_some_and(|old| is_stored(&found, old)) {
             errors.extend(found);
         }
         errors
@@ -95,9 +90,7 @@ impl Strategy for EndpointSliceStrategy {
 }
 
 fn check(f: &mut Faults<'_>, slice: &EndpointSlice) {
-    if slice.address_type.is_empty() {
-        f.at("addressType").required("");
-    }
+    f.at("addressType").required_if(slice.address_type.is_empty(), "");
     if slice.ports.len() > MOST_PORTS {
         f.at("ports").too_many(slice.ports.len(), MOST_PORTS);
         return;
@@ -105,13 +98,9 @@ fn check(f: &mut Faults<'_>, slice: &EndpointSlice) {
     let mut names = Unique::default();
     f.each("ports", &slice.ports, |f, port| {
         let name = port.name.as_deref().unwrap_or_default();
-        if !name.is_empty() {
-            f.at("name").label(name);
-        }
+        f.at("name").label(given(name));
         names.check(&mut f.at("name"), name);
-        if let Some(protocol) = port.app_protocol.as_deref() {
-            f.at("appProtocol").qualified(protocol);
-        }
+        f.at("appProtocol").qualified(port.app_protocol.as_deref());
     });
 }
 
@@ -129,13 +118,9 @@ fn endpoints(f: &mut Faults<'_>, slice: &EndpointSlice) {
         for (place, text) in endpoint.addresses.iter().enumerate() {
             address(&mut list, place, text, &slice.address_type);
         }
-        if let Some(name) = endpoint.node_name.as_deref() {
-            f.at("nodeName").subdomain(name);
-        }
+        f.at("nodeName").subdomain(endpoint.node_name.as_deref());
         let topology = &endpoint.deprecated_topology;
-        if topology.len() > MOST_LABELS {
-            f.at("deprecatedTopology").too_many(topology.len(), MOST_LABELS);
-        }
+        f.at("deprecatedTopology").max_items(topology.len(), MOST_LABELS);
         f.labels("deprecatedTopology", topology);
         if let Some(name) = endpoint.hostname.as_deref() {
             f.at("hostname").label(name);
@@ -255,9 +240,12 @@ mod tests {
         ] {
             let text = format!(r#"{{"addressType":"{ty}","endpoints":[{{"addresses":{list}}}]}}"#);
             let object: EndpointSlice = read(&text);
-            assert_eq!(lines(&EndpointSliceStrategy.validate(&context(), &object)), expected);
+            assert_eq!(
+                lines(&EndpointSliceStrategy.validate(&context(), &object, None)),
+                expected
+            );
             // What is stored stays, but for what leads to the machine itself.
-            let kept = EndpointSliceStrategy.validate_update(&context(), &object, &object);
+            let kept = EndpointSliceStrategy.validate(&context(), &object, Some(&object));
             assert!(!lines(&kept).contains("leading") && !lines(&kept).contains("canonical"));
         }
     }

@@ -14,6 +14,7 @@ use keelson_registry::{Context, KindCode, Strategy};
 use super::metadata;
 use super::status_alone::StatusAlone;
 use crate::cells;
+use crate::faults::{self, Faults};
 
 pub use reader::Reader;
 
@@ -37,8 +38,8 @@ pub fn register(code: &mut KindCode) {
 
 /// The rules of a kind: of the whole object, and of its status.
 struct Rules<T> {
-    whole: fn(&T) -> ErrorList,
-    status: fn(&T) -> ErrorList,
+    whole: fn(&mut Faults<'_>, &T),
+    status: fn(&mut Faults<'_>, &T),
 }
 
 impl<T: Object> Strategy for Rules<T> {
@@ -52,15 +53,11 @@ impl<T: Object> Strategy for Rules<T> {
         StatusAlone.prepare_for_status_update(context, new, old);
     }
 
-    fn validate(&self, _context: &Context, object: &T) -> ErrorList {
-        (self.whole)(object)
-    }
-
-    fn validate_update(&self, _context: &Context, new: &T, _old: &T) -> ErrorList {
-        (self.whole)(new)
+    fn validate(&self, _context: &Context, new: &T, _old: Option<&T>) -> ErrorList {
+        faults::of_object(|f| (self.whole)(f, new))
     }
 
     fn validate_status_update(&self, _context: &Context, new: &T, _old: &T) -> ErrorList {
-        (self.status)(new)
+        faults::of_object(|f| (self.status)(f, new))
     }
 }

@@ -9,7 +9,7 @@ use keelson_machinery::validation::names;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
-use crate::faults::{self, Faults};
+use crate::faults::{self, Faults, given};
 use crate::ip;
 use crate::names::wildcard_subdomain;
 
@@ -53,45 +53,31 @@ impl Strategy for IngressStrategy {
         }
     }
 
-    fn validate(&self, _context: &Context, object: &Ingress) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &Ingress, old: Option<&Ingress>) -> ErrorList {
         faults::of_object(|f| {
-            check(&mut f.at("spec"), &object.spec, &Stored::default());
-            let class = object.spec.ingress_class_name.as_ref();
-            let annotation = object.metadata.annotations.get(CLASS_ANNOTATION);
-            if let (Some(class), Some(other)) = (class, annotation)
-                && class != other
-            {
+            let stored = old.map_or_else(Stored::default, |old| Stored::of(&old.spec));
+            check(&mut f.at("spec"), &new.spec, &stored);
+            let class = new.spec.ingress_class_name.as_ref();
+            let annotation = new.metadata.annotations.get(CLASS_ANNOTATION);
+            if let (None, Some(class), Some(other)) = (old, class, annotation) {
                 let text = "must match `ingressClassName` when both are specified";
-                f.at("annotations").at(CLASS_ANNOTATION).invalid(other, text);
+                let mut annotations = f.at("annotations");
+                annotations.at(CLASS_ANNOTATION).invalid_if(class != other, other, text);
             }
         })
     }
 
-    fn validate_update(&self, _context: &Context, new: &Ingress, old: &Ingress) -> ErrorList {
-        let is_bad_secret =
-            |tls: &IngressTLS| !tls.secret_name.is_empty() && !names::dns_subdomain(&tls.secret_name).is_empty();
-        let is_bad_rule =
-            |one: &IngressRule| one.host.contains('*') && !faults::of_object(|f| paths(f, one)).is_empty();
-        let stored = Stored {
-            bad_secrets: old.spec.tls.iter().any(is_bad_secret),
-            bad_wildcard_rules: old.spec.rules.iter().any(is_bad_rule),
-        };
-        faults::at(&Path::new("spec"), |f| check(f, &new.spec, &stored))
-    }
-
     fn validate_status_update(&self, _context: &Context, new: &Ingress, old: &Ingress) -> ErrorList {
         let stored: Vec<&str> = old.status.load_balancer.ingress.iter().map(|i| i.ip.as_str()).collect();
-        faults::at(&Path::new("status"), |f| {
-            f.at("loadBalancer")
-                .each("ingress", &new.status.load_balancer.ingress, |f, ingress| {
-                    if !ingress.ip.is_empty() {
-                        f.at("ip").ip(&ingress.ip, &stored);
-                    }
-                    if !ingress.hostname.is_empty() {
-                        f.at("hostname").subdomain(&ingress.hostname);
-                        no_ip(&mut f.at("hostname"), &ingress.hostname);
-                    }
-                });
+        faults::of_status(|f| {
+            let (mut f, points) = (f.at("loadBalancer"), &new.status.load_balancer.ingress);
+            f.each("ingress", points, |f, point| {
+                if !point.ip.is_empty() {
+                    f.at("ip").ip(&point.ip, &stored);
+                }
+                f.at("hostname").subdomain(given(&point.hostname));
+                no_ip(&mut f.at("hostname"), &point.hostname);
+            });
         })
     }
 }
@@ -104,10 +90,20 @@ struct Stored {
     bad_wildcard_rules: bool,
 }
 
-fn no_ip(f: &mut Faults<'_>, host: &str) {
-    if ip::parse(host).is_some() {
-        f.invalid(host, NOT_IP);
+impl Stored {
+    fn of(old: &IngressSpec) -> Stored {
+        let is_bad_secret =
+            |tls: &IngressTLS| !tls.secret_name.is_empty() && !names::dns_subdomain(&tls.secret_name).is_empty();
+        let is_bad_rule = |one: &IngressRule| one.host.contains('*') && faults::are_in(|f| paths(f, one));
+        Stored {
+            bad_secrets: old.tls.iter().any(is_bad_secret),
+            bad_wildcard_rules: old.rules.iter().any(is_bad_rule),
+        }
     }
+}
+
+fn no_ip(f: &mut Faults<'_>, host: &str) {
+    f.invalid_if(ip::parse(host).is_some(), host, NOT_IP);
 }
 
 /// The name of a host, or of all hosts below a domain.
@@ -138,9 +134,7 @@ fn check(f: &mut Faults<'_>, spec: &IngressSpec, stored: &Stored) {
             f.at("secretName").subdomain(&tls.secret_name);
         }
     });
-    if let Some(class) = spec.ingress_class_name.as_deref() {
-        f.at("ingressClassName").subdomain(class);
-    }
+    f.at("ingressClassName").subdomain(spec.ingress_class_name.as_deref());
 }
 
 fn paths(f: &mut Faults<'_>, rule: &IngressRule) {
@@ -148,9 +142,7 @@ fn paths(f: &mut Faults<'_>, rule: &IngressRule) {
         return;
     };
     let mut f = f.at("http");
-    if http.paths.is_empty() {
-        f.at("paths").required("");
-    }
+    f.at("paths").required_if(http.paths.is_empty(), "");
     f.each("paths", &http.paths, path);
 }
 
@@ -200,9 +192,7 @@ fn service_backend(f: &mut Faults<'_>, service: &IngressServiceBackend) {
 
 /// An object of the same namespace.
 fn reference(f: &mut Faults<'_>, object: &TypedLocalObjectReference) {
-    if let Some(group) = object.api_group.as_deref() {
-        f.at("apiGroup").subdomain(group);
-    }
+    f.at("apiGroup").subdomain(object.api_group.as_deref());
     f.at("kind").filled_segment(&object.kind);
     f.at("name").filled_segment(&object.name);
 }
@@ -247,7 +237,7 @@ mod tests {
                 "spec.defaultBackend.resource.name: Invalid value: \"a/b\": may not contain '/'",
             ),
         ] {
-            let found = lines(&IngressStrategy.validate(&context(), &ingress(&spec)));
+            let found = lines(&IngressStrategy.validate(&context(), &ingress(&spec), None));
             assert_eq!(found, expected, "{spec}");
         }
     }
@@ -255,7 +245,7 @@ mod tests {
     #[test]
     fn what_is_stored_stays() {
         let old = ingress(r#"{"rules":[{"host":"*.a.b","http":{"paths":[]}}],"tls":[{"secretName":"A_"}]}"#);
-        assert_eq!(IngressStrategy.validate(&context(), &old).len(), 2);
-        assert!(IngressStrategy.validate_update(&context(), &old, &old).is_empty());
+        assert_eq!(IngressStrategy.validate(&context(), &old, None).len(), 2);
+        assert!(IngressStrategy.validate(&context(), &old, Some(&old)).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Ingress classes.
 
 use keelson_api::networking_k8s_io::v1::{IngressClass, IngressClassParametersReference};
-use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::field::ErrorList;
 use keelson_registry::{Context, Kept, KindCode, Strategy};
 
 use crate::cells;
@@ -22,29 +22,20 @@ struct IngressClassStrategy;
 impl Strategy for IngressClassStrategy {
     type Object = IngressClass;
 
-    fn validate(&self, _context: &Context, class: &IngressClass) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| {
-            let controller = class.spec.controller.as_str();
-            if controller.len() > CONTROLLER_MAX {
-                f.at("controller").too_long(CONTROLLER_MAX);
-            }
-            f.at("controller").domain_path(controller);
-            f.some("parameters", class.spec.parameters.as_deref(), parameters);
+    fn validate(&self, _context: &Context, new: &IngressClass, old: Option<&IngressClass>) -> ErrorList {
+        faults::of_object(|f| {
+            f.extend(old.and_then(|old| Kept::at("spec.controller").fault(new, old)));
+            let mut f = f.at("spec");
+            f.at("controller").max_bytes(&new.spec.controller, CONTROLLER_MAX);
+            f.at("controller").domain_path(&new.spec.controller);
+            f.some("parameters", new.spec.parameters.as_deref(), parameters);
         })
-    }
-
-    fn validate_update(&self, context: &Context, new: &IngressClass, old: &IngressClass) -> ErrorList {
-        let mut errors: ErrorList = Kept::at("spec.controller").fault(new, old).into_iter().collect();
-        errors.extend(self.validate(context, new));
-        errors
     }
 }
 
 /// The object that has the parameters: one of the cluster, or of a namespace that is named.
 fn parameters(f: &mut Faults<'_>, object: &IngressClassParametersReference) {
-    if let Some(group) = object.api_group.as_deref() {
-        f.at("apiGroup").subdomain(group);
-    }
+    f.at("apiGroup").subdomain(object.api_group.as_deref());
     f.at("kind").filled_segment(&object.kind);
     f.at("name").filled_segment(&object.name);
     let namespace = object.namespace.as_deref();
@@ -84,7 +75,7 @@ mod tests {
             let class: IngressClass = read(&format!(
                 r#"{{"spec":{{"controller":"a.b/c","parameters":{parameters}}}}}"#
             ));
-            let found = lines(&IngressClassStrategy.validate(&context(), &class)).replace("spec.parameters.", "");
+            let found = lines(&IngressClassStrategy.validate(&context(), &class, None)).replace("spec.parameters.", "");
             let found = found
                 .lines()
                 .map(|line| line.split(": ").take(2).collect::<Vec<_>>().join(": "));

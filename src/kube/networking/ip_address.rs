@@ -1,17 +1,17 @@
 //! Addresses that are taken.
 
 use keelson_api::networking_k8s_io::v1::{IPAddress, ParentReference};
-use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
+use keelson_machinery::field::{BadValue, ErrorList, Path};
 use keelson_machinery::validation::meta::{validate_object_meta_update, validate_object_meta_with};
-use keelson_machinery::validation::names::{self, NamePart};
+use keelson_machinery::validation::names::NamePart;
 use keelson_registry::write::standard_finalizers;
 use keelson_registry::{Context, KindCode, MetadataChecks, RepeatedChecks, Strategy};
-use serde_json::json;
 
 use crate::cells;
+use crate::faults::{self, Faults, given};
 use crate::ip;
 use crate::metadata;
-use crate::typed::{IMMUTABLE, same};
+use crate::typed::{IMMUTABLE, same, shown_internal};
 
 /// Registers the rules of addresses.
 pub fn register(code: &mut KindCode) {
@@ -31,27 +31,26 @@ struct IpAddressStrategy;
 impl Strategy for IpAddressStrategy {
     type Object = IPAddress;
 
-    fn validate(&self, _context: &Context, object: &IPAddress) -> ErrorList {
-        let mut errors = of_metadata(object);
-        errors.extend(parent(object));
+    fn validate(&self, _context: &Context, new: &IPAddress, _old: Option<&IPAddress>) -> ErrorList {
+        let mut errors = of_metadata(new);
+        errors.extend(faults::of_spec(|f| {
+            f.some("parentRef", new.spec.parent_ref.as_deref(), parent);
+        }));
         errors
-    }
-
-    fn validate_update(&self, context: &Context, new: &IPAddress, _old: &IPAddress) -> ErrorList {
-        self.validate(context, new)
     }
 
     /// Whose it is stays.
     fn validate_change(&self, _context: &Context, new: &IPAddress, old: &IPAddress) -> ErrorList {
-        let mut errors = ErrorList::default();
         let path = Path::new("metadata");
-        errors.extend(validate_object_meta_update(&new.metadata, &old.metadata, &path));
+        let mut errors = validate_object_meta_update(&new.metadata, &old.metadata, &path);
         errors.extend(standard_finalizers(&new.metadata, &path));
-        let (now, before) = (new.spec.parent_ref.as_deref(), old.spec.parent_ref.as_deref());
-        if !same(now, before) {
-            let path = Path::new("spec").child("parentRef");
-            errors.push(FieldError::invalid(&path, shown(now), IMMUTABLE));
-        }
+        errors.extend(faults::of_spec(|f| {
+            let (now, before) = (new.spec.parent_ref.as_deref(), old.spec.parent_ref.as_deref());
+            if !same(now, before) {
+                let shown = now.map_or_else(BadValue::null, |parent| shown_internal(parent));
+                f.at("parentRef").invalid(shown, IMMUTABLE);
+            }
+        }));
         errors
     }
 }
@@ -68,46 +67,14 @@ fn of_metadata(object: &IPAddress) -> ErrorList {
     errors
 }
 
-/// A parent by the names that the API has for itself.
-fn shown(parent: Option<&ParentReference>) -> BadValue {
-    parent.map_or_else(BadValue::null, |parent| {
-        let text = |text: &str| json!(text).to_string();
-        BadValue::json(format!(
-            r#"{{"Group":{},"Resource":{},"Namespace":{},"Name":{}}}"#,
-            text(&parent.group),
-            text(&parent.resource),
-            text(&parent.namespace),
-            text(&parent.name)
-        ))
-    })
-}
-
 /// What is wrong with the name of whose it is; that there is one says the definition.
-fn parent(object: &IPAddress) -> ErrorList {
-    let mut errors = ErrorList::default();
-    let path = Path::new("spec").child("parentRef");
-    let Some(parent) = &object.spec.parent_ref else {
-        return errors;
-    };
-    let subdomain: fn(&str) -> Vec<String> = names::dns_subdomain;
-    for (field, value, required, texts) in [
-        ("group", &parent.group, false, subdomain),
-        ("resource", &parent.resource, true, names::path_segment),
-        ("name", &parent.name, true, names::path_segment),
-        ("namespace", &parent.namespace, false, names::path_segment),
-    ] {
-        let path = path.child(field);
-        match value.as_str() {
-            "" if required => errors.push(FieldError::required(&path, "")),
-            "" => {}
-            value => errors.extend(
-                texts(value)
-                    .into_iter()
-                    .map(|text| FieldError::invalid(&path, value, text)),
-            ),
-        }
+fn parent(f: &mut Faults<'_>, parent: &ParentReference) {
+    f.at("group").subdomain(given(&parent.group));
+    f.at("resource").filled_segment(&parent.resource);
+    f.at("name").filled_segment(&parent.name);
+    if !parent.namespace.is_empty() {
+        f.at("namespace").filled_segment(&parent.namespace);
     }
-    errors
 }
 
 #[cfg(test)]
@@ -143,7 +110,7 @@ mod tests {
                  spec.parentRef.name: Invalid value: \"a/b\": may not contain '/'",
             ),
         ] {
-            let found = IpAddressStrategy.validate(&context(), &address(name, parent));
+            let found = IpAddressStrategy.validate(&context(), &address(name, parent), None);
             assert_eq!(lines(&found), expected, "{name}");
         }
     }
@@ -156,7 +123,7 @@ mod tests {
             stored
         };
         let (old, new) = (stored(PARENT), stored(&PARENT.replace("\"a\"", "\"c\"")));
-        assert_eq!(lines(&IpAddressStrategy.validate_update(&context(), &old, &old)), "");
+        assert_eq!(lines(&IpAddressStrategy.validate(&context(), &old, Some(&old))), "");
         assert_eq!(
             lines(&IpAddressStrategy.validate_change(&context(), &new, &old)),
             "spec.parentRef: Invalid value: {\"Group\":\"\",\"Resource\":\"services\",\"Namespace\":\"b\",\

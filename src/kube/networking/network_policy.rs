@@ -41,21 +41,9 @@ impl Strategy for NetworkPolicyStrategy {
         found
     }
 
-    fn validate(&self, _context: &Context, object: &NetworkPolicy) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| check(f, &object.spec, &Stored::default()))
-    }
-
-    fn validate_update(&self, _context: &Context, new: &NetworkPolicy, old: &NetworkPolicy) -> ErrorList {
-        let blocks = blocks(&old.spec);
-        let ranges = blocks
-            .iter()
-            .flat_map(|(_, block)| std::iter::once(&block.cidr).chain(&block.except));
-        let selector = Some(&old.spec.pod_selector);
-        let stored = Stored {
-            bad_values: !faults::of_object(|f| f.selector("", selector)).is_empty(),
-            ranges: ranges.map(String::as_str).collect(),
-        };
-        faults::at(&Path::new("spec"), |f| check(f, &new.spec, &stored))
+    fn validate(&self, _context: &Context, new: &NetworkPolicy, old: Option<&NetworkPolicy>) -> ErrorList {
+        let stored = old.map_or_else(Stored::default, |old| Stored::of(&old.spec));
+        faults::of_spec(|f| check(f, &new.spec, &stored))
     }
 }
 
@@ -66,6 +54,17 @@ struct Stored<'a> {
     bad_values: bool,
     /// Ranges of addresses, however they are written.
     ranges: Vec<&'a str>,
+}
+
+impl<'a> Stored<'a> {
+    fn of(old: &'a NetworkPolicySpec) -> Stored<'a> {
+        let blocks = blocks(old).into_iter().map(|(_, block)| block);
+        let ranges = blocks.flat_map(|block| std::iter::once(&block.cidr).chain(&block.except));
+        Stored {
+            bad_values: faults::are_in(|f| f.selector("", Some(&old.pod_selector))),
+            ranges: ranges.map(String::as_str).collect(),
+        }
+    }
 }
 
 /// The blocks of addresses of a policy, each of them with its path.
@@ -126,9 +125,7 @@ fn port(f: &mut Faults<'_>, port: &NetworkPolicyPort) {
 fn end_port(f: &mut Faults<'_>, last: i32, first: Option<&IntOrString>) {
     match first {
         Some(IntOrString::Int(first)) => {
-            if last < *first {
-                f.invalid(*first, "must be greater than or equal to `port`");
-            }
+            f.invalid_if(last < *first, *first, "must be greater than or equal to `port`");
             f.port(last);
         }
         Some(IntOrString::String(_)) => f.invalid(last, "may not be specified when `port` is non-numeric"),
@@ -238,12 +235,12 @@ mod tests {
                  ports[2].endPort: Invalid value: 5: must be greater than or equal to `port`",
             ),
         ] {
-            let found = lines(&NetworkPolicyStrategy.validate(&context(), &policy(rule)));
+            let found = lines(&NetworkPolicyStrategy.validate(&context(), &policy(rule), None));
             assert_eq!(found.replace("spec.ingress[0].", ""), expected, "{rule}");
         }
         let old = policy(r#"{"from":[{"ipBlock":{"cidr":"10.0.0.1/8"}}]}"#);
         assert_eq!(NetworkPolicyStrategy.warnings(&old, None).len(), 1);
-        assert!(!NetworkPolicyStrategy.validate(&context(), &old).is_empty());
-        assert!(NetworkPolicyStrategy.validate_update(&context(), &old, &old).is_empty());
+        assert!(!NetworkPolicyStrategy.validate(&context(), &old, None).is_empty());
+        assert!(NetworkPolicyStrategy.validate(&context(), &old, Some(&old)).is_empty());
     }
 }

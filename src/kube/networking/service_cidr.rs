@@ -1,13 +1,14 @@
 //! Ranges of service addresses.
 
-use keelson_api::networking_k8s_io::v1::{ServiceCIDR, ServiceCIDRSpec};
+use keelson_api::networking_k8s_io::v1::ServiceCIDR;
 use keelson_machinery::field::text::json_list;
-use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
+use keelson_machinery::field::{BadValue, ErrorList};
 use keelson_registry::write::Part;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
 use crate::cidr::{self, Cidr};
+use crate::faults::{self, Faults};
 use crate::metadata;
 use crate::typed::{IMMUTABLE, keep_all_metadata};
 
@@ -25,25 +26,21 @@ struct ServiceCidrStrategy;
 impl Strategy for ServiceCidrStrategy {
     type Object = ServiceCIDR;
 
-    fn validate(&self, _context: &Context, object: &ServiceCIDR) -> ErrorList {
-        ranges(&object.spec)
-    }
-
     /// A range of one family may get one of the other beside it; else nothing changes.
-    fn validate_update(&self, _context: &Context, new: &ServiceCIDR, old: &ServiceCIDR) -> ErrorList {
-        let (now, was) = (&new.spec.cidrs, &old.spec.cidrs);
-        let path = Path::new("spec").child("cidrs");
-        if now.len() != was.len() && (was.len(), now.len()) != (1, 2) {
-            return FieldError::invalid(&path, now.as_slice(), IMMUTABLE).into();
-        }
-        let changed = now.iter().zip(was).enumerate().filter(|(_, (now, was))| now != was);
-        let mut errors: ErrorList = changed
-            .map(|(place, (now, _))| FieldError::invalid(&path.index(place), now, IMMUTABLE))
-            .collect();
-        if now.len() != was.len() {
-            errors.extend(ranges(&new.spec));
-        }
-        errors
+    fn validate(&self, _context: &Context, new: &ServiceCIDR, old: Option<&ServiceCIDR>) -> ErrorList {
+        let now = new.spec.cidrs.as_slice();
+        let was = old.map_or(now, |old| &old.spec.cidrs);
+        faults::of_spec(|f| {
+            if now.len() != was.len() && (was.len(), now.len()) != (1, 2) {
+                return f.at("cidrs").invalid(now, IMMUTABLE);
+            }
+            for (place, (now, was)) in now.iter().zip(was).enumerate() {
+                f.at("cidrs").index(place).invalid_if(now != was, now, IMMUTABLE);
+            }
+            if old.is_none() || now.len() != was.len() {
+                ranges(&mut f.at("cidrs"), now);
+            }
+        })
     }
 
     fn reset_fields(&self, part: Part<'_>) -> &'static [&'static [&'static str]] {
@@ -59,34 +56,27 @@ impl Strategy for ServiceCidrStrategy {
 }
 
 /// One range, or one of each family.
-fn ranges(spec: &ServiceCIDRSpec) -> ErrorList {
-    let path = Path::new("spec").child("cidrs");
-    let ranges = spec.cidrs.as_slice();
+fn ranges(f: &mut Faults<'_>, ranges: &[String]) {
     match ranges.len() {
-        0 => return FieldError::required(&path, "at least one CIDR required").into(),
+        0 => return f.required("at least one CIDR required"),
         1 | 2 => {}
         // The API shows what is around the list, by the names that it has for itself.
         _ => {
-            let shown = BadValue::json(format!(
-                "{{\"CIDRs\":{}}}",
-                json_list(ranges.iter().map(String::as_str))
-            ));
-            return FieldError::invalid(&path, shown, "may only hold up to 2 values").into();
+            let all = json_list(ranges.iter().map(String::as_str));
+            let shown = BadValue::json(format!("{{\"CIDRs\":{all}}}"));
+            return f.invalid(shown, "may only hold up to 2 values");
         }
     }
-    let mut errors = ErrorList::default();
     for (place, text) in ranges.iter().enumerate() {
-        errors.extend(cidr::validate_canonical(text, &path.index(place)));
+        let found = cidr::validate_canonical(text, &f.index(place).path());
+        f.extend(found);
     }
     let is_v4 = |text: &String| Cidr::parse(text).map(|range| range.address.to_canonical().is_ipv4());
-    if let [one, other] = ranges
-        && is_v4(one).is_some()
-        && is_v4(one) == is_v4(other)
-    {
+    if let [one, other] = ranges {
         let text = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
-        errors.push(FieldError::invalid(&path, ranges, text));
+        let are_alike = is_v4(one).is_some() && is_v4(one) == is_v4(other);
+        f.invalid_if(are_alike, ranges, text);
     }
-    errors
 }
 
 #[cfg(test)]
@@ -98,7 +88,7 @@ mod tests {
     fn a_range_stays() {
         let changed = |old: &str, new: &str| {
             let read = |ranges: &str| read::<ServiceCIDR>(&format!(r#"{{"spec":{{"cidrs":[{ranges}]}}}}"#));
-            lines(&ServiceCidrStrategy.validate_update(&context(), &read(new), &read(old)))
+            lines(&ServiceCidrStrategy.validate(&context(), &read(new), Some(&read(old))))
         };
         let at = |place: &str, value: &str| format!("spec.cidrs{place}: Invalid value: {value}: field is immutable");
         assert_eq!(changed(r#""a""#, r#""a""#), "");
@@ -136,7 +126,10 @@ mod tests {
             ),
         ] {
             let object: ServiceCIDR = read(&format!(r#"{{"spec":{{"cidrs":[{cidrs}]}}}}"#));
-            assert_eq!(lines(&ServiceCidrStrategy.validate(&context(), &object)), expected);
+            assert_eq!(
+                lines(&ServiceCidrStrategy.validate(&context(), &object, None)),
+                expected
+            );
         }
     }
 }

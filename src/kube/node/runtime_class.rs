@@ -32,18 +32,14 @@ struct RuntimeClassStrategy;
 impl Strategy for RuntimeClassStrategy {
     type Object = RuntimeClass;
 
-    fn validate(&self, _context: &Context, class: &RuntimeClass) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &RuntimeClass, _old: Option<&RuntimeClass>) -> ErrorList {
         faults::of_object(|f| {
-            f.at("handler").filled_label(&class.handler);
-            f.some("overhead", class.overhead.as_deref(), |f, overhead| {
+            f.at("handler").filled_label(&new.handler);
+            f.some("overhead", new.overhead.as_deref(), |f, overhead| {
                 pod_spec::overhead(f, &overhead.pod_fixed, &Options::default());
             });
-            f.some("scheduling", class.scheduling.as_deref(), scheduling);
+            f.some("scheduling", new.scheduling.as_deref(), scheduling);
         })
-    }
-
-    fn validate_update(&self, context: &Context, new: &RuntimeClass, _old: &RuntimeClass) -> ErrorList {
-        self.validate(context, new)
     }
 }
 
@@ -88,7 +84,7 @@ mod tests {
             ),
         ] {
             let class: RuntimeClass = read(&format!(r#"{{"handler":"h",{class}}}"#));
-            let found = lines(&RuntimeClassStrategy.validate(&context(), &class));
+            let found = lines(&RuntimeClassStrategy.validate(&context(), &class, None));
             assert!(
                 found.starts_with(expected) && found.is_empty() == expected.is_empty(),
                 "{found}"

@@ -1,7 +1,7 @@
 //! Pod disruption budgets.
 
 use keelson_api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
-use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::field::ErrorList;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::apps::rollout;
@@ -25,14 +25,10 @@ struct PodDisruptionBudgetStrategy;
 impl Strategy for PodDisruptionBudgetStrategy {
     type Object = PodDisruptionBudget;
 
-    fn validate(&self, _context: &Context, budget: &PodDisruptionBudget) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| check(f, &budget.spec, false))
-    }
-
-    fn validate_update(&self, _context: &Context, new: &PodDisruptionBudget, old: &PodDisruptionBudget) -> ErrorList {
-        let was = old.spec.selector.as_deref();
-        let is_odd = !faults::of_object(|f| f.selector("", was)).is_empty();
-        faults::at(&Path::new("spec"), |f| check(f, &new.spec, is_odd))
+    fn validate(&self, _context: &Context, new: &PodDisruptionBudget, old: Option<&PodDisruptionBudget>) -> ErrorList {
+        let was = old.and_then(|old| old.spec.selector.as_deref());
+        let is_odd = faults::are_in(|f| f.selector("", was));
+        faults::of_spec(|f| check(f, &new.spec, is_odd))
     }
 
     fn validate_status_update(
@@ -41,17 +37,10 @@ impl Strategy for PodDisruptionBudgetStrategy {
         new: &PodDisruptionBudget,
         _old: &PodDisruptionBudget,
     ) -> ErrorList {
-        let status = &new.status;
-        faults::at(&Path::new("status"), |f| {
-            conditions::check(f, &status.conditions);
-            for (name, count) in [
-                ("disruptionsAllowed", status.disruptions_allowed),
-                ("currentHealthy", status.current_healthy),
-                ("desiredHealthy", status.desired_healthy),
-                ("expectedPods", status.expected_pods),
-            ] {
-                f.at(name).non_negative(count.into());
-            }
+        faults::of_status(|f| {
+            conditions::check(f, &new.status.conditions);
+            f.counts(&new.status, &["disruptionsAllowed", "currentHealthy"]);
+            f.counts(&new.status, &["desiredHealthy", "expectedPods"]);
         })
     }
 }
@@ -103,7 +92,7 @@ mod tests {
             ),
         ] {
             let budget: PodDisruptionBudget = read(&format!(r#"{{"spec":{{{spec}}}}}"#));
-            let found = PodDisruptionBudgetStrategy.validate(&context(), &budget);
+            let found = PodDisruptionBudgetStrategy.validate(&context(), &budget, None);
             assert_eq!(lines(&found), expected, "{spec}");
         }
     }
@@ -113,8 +102,8 @@ mod tests {
         let odd: PodDisruptionBudget =
             read(r#"{"spec":{"selector":{"matchExpressions":[{"key":"a","operator":"In","values":["b!"]}]}}}"#);
         let rules = PodDisruptionBudgetStrategy;
-        assert_eq!(rules.validate(&context(), &odd).len(), 1);
-        assert_eq!(rules.validate_update(&context(), &odd, &odd).len(), 0);
+        assert_eq!(rules.validate(&context(), &odd, None).len(), 1);
+        assert_eq!(rules.validate(&context(), &odd, Some(&odd)).len(), 0);
     }
 
     #[test]

@@ -43,16 +43,12 @@ impl Strategy for RoleBindingStrategy {
         Some(Box::pin(confirm(context, "rolebindings", &new.role_ref, new, old)))
     }
 
-    fn validate(&self, _context: &Context, object: &RoleBinding) -> ErrorList {
-        validate::binding(object)
-    }
-
-    fn validate_update(&self, _context: &Context, new: &RoleBinding, _old: &RoleBinding) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &RoleBinding, _old: Option<&RoleBinding>) -> ErrorList {
         validate::binding(new)
     }
 
     fn validate_change(&self, _context: &Context, new: &RoleBinding, old: &RoleBinding) -> ErrorList {
-        validate::same_role(&new.role_ref, &old.role_ref).into_iter().collect()
+        validate::same_role(&new.role_ref, &old.role_ref)
     }
 }
 
@@ -75,16 +71,12 @@ impl Strategy for ClusterRoleBindingStrategy {
         )))
     }
 
-    fn validate(&self, _context: &Context, object: &ClusterRoleBinding) -> ErrorList {
-        validate::cluster_binding(object)
-    }
-
-    fn validate_update(&self, _context: &Context, new: &ClusterRoleBinding, _old: &ClusterRoleBinding) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &ClusterRoleBinding, _old: Option<&ClusterRoleBinding>) -> ErrorList {
         validate::cluster_binding(new)
     }
 
     fn validate_change(&self, _context: &Context, new: &ClusterRoleBinding, old: &ClusterRoleBinding) -> ErrorList {
-        validate::same_role(&new.role_ref, &old.role_ref).into_iter().collect()
+        validate::same_role(&new.role_ref, &old.role_ref)
     }
 }
 

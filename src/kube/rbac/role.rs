@@ -34,11 +34,7 @@ impl Strategy for RoleStrategy {
         Some(Box::pin(confirm(context, "roles", &new.rules, false, new, old)))
     }
 
-    fn validate(&self, _context: &Context, object: &Role) -> ErrorList {
-        validate::role(object)
-    }
-
-    fn validate_update(&self, _context: &Context, new: &Role, _old: &Role) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &Role, _old: Option<&Role>) -> ErrorList {
         validate::role(new)
     }
 }
@@ -65,11 +61,7 @@ impl Strategy for ClusterRoleStrategy {
         )))
     }
 
-    fn validate(&self, _context: &Context, object: &ClusterRole) -> ErrorList {
-        validate::cluster_role(object)
-    }
-
-    fn validate_update(&self, _context: &Context, new: &ClusterRole, _old: &ClusterRole) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &ClusterRole, _old: Option<&ClusterRole>) -> ErrorList {
         validate::cluster_role(new)
     }
 }

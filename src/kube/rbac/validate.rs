@@ -4,164 +4,96 @@ use keelson_access::authz::rbac::GROUP;
 use keelson_api::rbac_authorization_k8s_io::v1::{
     ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
 };
-use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path, text};
+use keelson_machinery::field::{BadValue, ErrorList, text};
 use keelson_machinery::selector::label::{LabelSelector, validate_label_selector};
-use keelson_machinery::validation::names;
 use serde_json::json;
 
+use crate::faults::{self, Faults, given};
+
 pub fn role(role: &Role) -> ErrorList {
-    rules(&role.rules, true)
+    faults::of_object(|f| f.each("rules", &role.rules, |f, one| rule(f, one, true)))
 }
 
 pub fn cluster_role(role: &ClusterRole) -> ErrorList {
-    let mut errors = rules(&role.rules, false);
-    let Some(aggregation) = &role.aggregation_rule else {
-        return errors;
-    };
-    let path = Path::new("aggregationRule").child("clusterRoleSelectors");
-    if aggregation.cluster_role_selectors.is_empty() {
+    faults::of_object(|f| {
+        f.each("rules", &role.rules, |f, one| rule(f, one, false));
+        let Some(aggregation) = &role.aggregation_rule else {
+            return;
+        };
+        let (mut f, selectors) = (f.at("aggregationRule"), &aggregation.cluster_role_selectors);
         let text = "at least one clusterRoleSelector required if aggregationRule is non-nil";
-        errors.push(FieldError::required(&path, text));
-    }
-    for (place, selector) in aggregation.cluster_role_selectors.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        let path = path.index(place);
-        errors.extend(validate_label_selector(selector, &path));
-        if LabelSelector::from_message(Some(selector)).is_err() {
-            errors.push(FieldError::invalid(&path, BadValue::null(), "invalid label selector."));
-        }
-    }
-    errors
+        f.at("clusterRoleSelectors").required_if(selectors.is_empty(), text);
+        f.each("clusterRoleSelectors", selectors, |f, selector| {
+            let found = validate_label_selector(selector, &f.path());
+            f.extend(found);
+            let is_readable = LabelSelector::from_message(Some(selector)).is_ok();
+            f.invalid_if(!is_readable, BadValue::null(), "invalid label selector.");
+        });
+    })
 }
 
 pub fn binding(binding: &RoleBinding) -> ErrorList {
-    let mut errors = role_ref(&binding.role_ref, &["Role", "ClusterRole"]);
-    errors.extend(subjects(&binding.subjects, true));
-    errors
+    faults::of_object(|f| {
+        role_ref(&mut f.at("roleRef"), &binding.role_ref, &["Role", "ClusterRole"]);
+        f.each("subjects", &binding.subjects, |f, one| subject(f, one, true));
+    })
 }
 
 pub fn cluster_binding(binding: &ClusterRoleBinding) -> ErrorList {
-    let mut errors = role_ref(&binding.role_ref, &["ClusterRole"]);
-    errors.extend(subjects(&binding.subjects, false));
-    errors
+    faults::of_object(|f| {
+        role_ref(&mut f.at("roleRef"), &binding.role_ref, &["ClusterRole"]);
+        f.each("subjects", &binding.subjects, |f, one| subject(f, one, false));
+    })
 }
 
 /// A binding is of one role for ever.
-pub fn same_role(new: &RoleRef, old: &RoleRef) -> Option<FieldError> {
+pub fn same_role(new: &RoleRef, old: &RoleRef) -> ErrorList {
     let same = (&new.api_group, &new.kind, &new.name) == (&old.api_group, &old.kind, &old.name);
     let shown = || json!({ "APIGroup": new.api_group, "Kind": new.kind, "Name": new.name }).to_string();
-    (!same).then(|| FieldError::invalid(&Path::new("roleRef"), BadValue::json(shown()), "cannot change roleRef"))
-}
-
-fn rules(rules: &[PolicyRule], namespaced: bool) -> ErrorList {
-    let path = Path::new("rules");
-    let mut errors = ErrorList::new();
-    for (place, one) in rules.iter().enumerate() {
-        if errors.is_full() {
-            break;
+    faults::of_object(|f| {
+        if !same {
+            f.at("roleRef")
+                .invalid(BadValue::json(shown()), "cannot change roleRef");
         }
-        errors.extend(rule(one, namespaced, &path.index(place)));
-    }
-    errors
+    })
 }
 
-fn rule(rule: &PolicyRule, namespaced: bool, path: &Path) -> ErrorList {
-    let mut errors = ErrorList::new();
-    if rule.verbs.is_empty() {
-        errors.push(FieldError::required(
-            &path.child("verbs"),
-            "verbs must contain at least one value",
-        ));
-    }
+fn rule(f: &mut Faults<'_>, rule: &PolicyRule, namespaced: bool) {
+    f.at("verbs")
+        .required_if(rule.verbs.is_empty(), "verbs must contain at least one value");
     if !rule.non_resource_urls.is_empty() {
-        let paths = text::json_list(rule.non_resource_urls.iter().map(String::as_str));
-        let invalid = |why| FieldError::invalid(&path.child("nonResourceURLs"), BadValue::json(paths.clone()), why);
-        if namespaced {
-            errors.push(invalid("namespaced rules cannot apply to non-resource URLs"));
-        }
-        if !(rule.api_groups.is_empty() && rule.resources.is_empty() && rule.resource_names.is_empty()) {
-            errors.push(invalid(
-                "rules cannot apply to both regular resources and non-resource URLs",
-            ));
-        }
-        return errors;
+        let paths = BadValue::json(text::json_list(rule.non_resource_urls.iter().map(String::as_str)));
+        let mut f = f.at("nonResourceURLs");
+        let text = "namespaced rules cannot apply to non-resource URLs";
+        f.invalid_if(namespaced, paths.clone(), text);
+        let is_both = !(rule.api_groups.is_empty() && rule.resources.is_empty() && rule.resource_names.is_empty());
+        let text = "rules cannot apply to both regular resources and non-resource URLs";
+        return f.invalid_if(is_both, paths, text);
     }
-    if rule.api_groups.is_empty() {
-        let text = "resource rules must supply at least one api group";
-        errors.push(FieldError::required(&path.child("apiGroups"), text));
-    }
-    if rule.resources.is_empty() {
-        let text = "resource rules must supply at least one resource";
-        errors.push(FieldError::required(&path.child("resources"), text));
-    }
-    errors
+    let text = "resource rules must supply at least one api group";
+    f.at("apiGroups").required_if(rule.api_groups.is_empty(), text);
+    let text = "resource rules must supply at least one resource";
+    f.at("resources").required_if(rule.resources.is_empty(), text);
 }
 
-fn role_ref(role: &RoleRef, kinds: &[&str]) -> ErrorList {
-    let path = Path::new("roleRef");
-    let mut errors = ErrorList::new();
-    if role.api_group != GROUP {
-        errors.push(FieldError::not_supported(
-            &path.child("apiGroup"),
-            &role.api_group,
-            &[GROUP],
-        ));
-    }
-    if !kinds.contains(&role.kind.as_str()) {
-        errors.push(FieldError::not_supported(&path.child("kind"), &role.kind, kinds));
-    }
-    let name = path.child("name");
-    if role.name.is_empty() {
-        errors.push(FieldError::required(&name, ""));
-    } else {
-        let faults = names::path_segment(&role.name).into_iter();
-        errors.extend(faults.map(|fault| FieldError::invalid(&name, &role.name, fault)));
-    }
-    errors
+fn role_ref(f: &mut Faults<'_>, role: &RoleRef, kinds: &[&str]) {
+    f.at("apiGroup").one_of(&role.api_group, &[GROUP]);
+    f.at("kind").one_of(&role.kind, kinds);
+    f.at("name").filled_segment(&role.name);
 }
 
-fn subjects(subjects: &[Subject], namespaced: bool) -> ErrorList {
-    let path = Path::new("subjects");
-    let mut errors = ErrorList::new();
-    for (place, one) in subjects.iter().enumerate() {
-        if errors.is_full() {
-            break;
-        }
-        errors.extend(subject(one, namespaced, &path.index(place)));
-    }
-    errors
-}
-
-fn subject(subject: &Subject, namespaced: bool, path: &Path) -> ErrorList {
-    let mut errors = ErrorList::new();
-    let name = path.child("name");
-    if subject.name.is_empty() {
-        errors.push(FieldError::required(&name, ""));
-    }
-    let group = |wanted: &str| {
-        let wrong = subject.api_group != wanted;
-        wrong.then(|| FieldError::not_supported(&path.child("apiGroup"), &subject.api_group, &[wanted]))
-    };
+fn subject(f: &mut Faults<'_>, subject: &Subject, namespaced: bool) {
+    f.at("name").filled(&subject.name);
     match subject.kind.as_str() {
         "ServiceAccount" => {
-            if !subject.name.is_empty() {
-                let faults = names::dns_subdomain(&subject.name).into_iter();
-                errors.extend(faults.map(|fault| FieldError::invalid(&name, &subject.name, fault)));
-            }
-            errors.extend(group(""));
-            if !namespaced && subject.namespace.is_empty() {
-                errors.push(FieldError::required(&path.child("namespace"), ""));
-            }
+            f.at("name").subdomain(given(&subject.name));
+            f.at("apiGroup").one_of(&subject.api_group, &[""]);
+            f.at("namespace")
+                .required_if(!namespaced && subject.namespace.is_empty(), "");
         }
-        "User" | "Group" => errors.extend(group(GROUP)),
-        other => {
-            let kinds = ["ServiceAccount", "User", "Group"];
-            errors.push(FieldError::not_supported(&path.child("kind"), other, &kinds));
-        }
+        "User" | "Group" => f.at("apiGroup").one_of(&subject.api_group, &[GROUP]),
+        other => f.at("kind").not_supported(other, &["ServiceAccount", "User", "Group"]),
     }
-    errors
 }
 
 #[cfg(test)]
@@ -242,10 +174,10 @@ mod tests {
         );
         let other: RoleRef = read_defaulted(r#"{"kind":"Role","name":"b"}"#);
         assert_eq!(
-            same_role(&other, &object.role_ref).unwrap().to_string(),
+            same_role(&other, &object.role_ref).to_string(),
             "roleRef: Invalid value: {\"APIGroup\":\"rbac.authorization.k8s.io\",\"Kind\":\"Role\",\"Name\":\"b\"}: \
              cannot change roleRef"
         );
-        assert!(same_role(&other, &other).is_none());
+        assert!(same_role(&other, &other).is_empty());
     }
 }

@@ -9,13 +9,13 @@ use keelson_api::resource_k8s_io::v1::{
 use keelson_machinery::equality;
 use keelson_machinery::field::BadValue;
 
-use super::devices::{binding, bounded, pool, raw, set, uid};
+use super::devices::{binding, bounded, keyed, pool, raw, set, uid};
 use super::requests::{MOST, Names, configuration};
 use crate::cidr::Cidr;
 use crate::conditions;
 use crate::core::pod_spec::affinity;
 use crate::core::volume_source;
-use crate::faults::{Faults, Unique};
+use crate::faults::Faults;
 use crate::typed::{IMMUTABLE, shown};
 
 /// Who said how devices are configured.
@@ -69,15 +69,16 @@ pub fn check(f: &mut Faults<'_>, new: &ResourceClaim, old: &ResourceClaim) {
 
 fn consumers(f: &mut Faults<'_>, new: &ResourceClaim, was: &ResourceClaimStatus) {
     let now = &new.status;
-    bounded(f, "reservedFor", (&now.reserved_for, MOST_CONSUMERS), |f, one| {
-        f.at("resource").filled(&one.resource);
-        f.at("name").filled(&one.name);
-        f.at("uid").filled(&one.uid);
-    });
-    let mut uids = Unique::default();
-    f.each("reservedFor", now.reserved_for.iter().take(MOST_CONSUMERS), |f, one| {
-        uids.check(f, &one.uid);
-    });
+    let reserved = (now.reserved_for.as_slice(), MOST_CONSUMERS);
+    keyed(
+        f,
+        "reservedFor",
+        reserved,
+        |one| &one.uid,
+        |f, one| {
+            f.all_filled(one, &["resource", "name", "uid"]);
+        },
+    );
     if now.reserved_for.is_empty() {
         return;
     }
@@ -103,9 +104,7 @@ fn allocation(f: &mut Faults<'_>, allocation: &AllocationResult, names: &Names<'
         pool(&mut f.at("pool"), &result.pool);
         f.at("device").label(&result.device);
         binding(f, &result.binding_conditions, &result.binding_failure_conditions);
-        if let Some(share) = result.share_id.as_deref() {
-            uid(&mut f.at("shareID"), share);
-        }
+        f.some("shareID", result.share_id.as_deref(), uid);
     });
     // Of the class and of the claim.
     bounded(&mut of_devices, "config", (&devices.config, 2 * MOST), |f, config| {
@@ -113,25 +112,21 @@ fn allocation(f: &mut Faults<'_>, allocation: &AllocationResult, names: &Names<'
         set(f, "requests", (&config.requests, MOST), |f, name| names.check(f, name));
         configuration(f, &config.device_configuration, false);
     });
-    if let Some(selector) = allocation.node_selector.as_deref() {
-        affinity::node_selector(&mut f.at("nodeSelector"), selector, false);
-    }
+    f.some("nodeSelector", allocation.node_selector.as_deref(), |f, selector| {
+        affinity::node_selector(f, selector, false);
+    });
 }
 
 fn device(f: &mut Faults<'_>, device: &AllocatedDeviceStatus, allocated: &HashSet<DeviceKey>) {
     volume_source::driver(&mut f.at("driver"), &device.driver);
     pool(&mut f.at("pool"), &device.pool);
     f.at("device").label(&device.device);
-    if let Some(share) = device.share_id.as_deref() {
-        uid(&mut f.at("shareID"), share);
-    }
+    f.some("shareID", device.share_id.as_deref(), uid);
     let key = key_of_device(device);
     if !allocated.contains(&key) {
         f.invalid(shown_key(&key), "must be an allocated device in the claim");
     }
-    if device.conditions.len() > MOST_CONDITIONS {
-        f.at("conditions").too_many(device.conditions.len(), MOST_CONDITIONS);
-    }
+    f.at("conditions").max_items(device.conditions.len(), MOST_CONDITIONS);
     conditions::check(f, &device.conditions);
     if let Some(data) = device.data.as_ref().filter(|data| !data.as_bytes().is_empty()) {
         raw(&mut f.at("data"), data.as_bytes(), DATA_MAX, false);
@@ -144,9 +139,7 @@ fn network(f: &mut Faults<'_>, data: &NetworkDeviceData) {
         ("interfaceName", &data.interface_name, INTERFACE_MAX),
         ("hardwareAddress", &data.hardware_address, HARDWARE_MAX),
     ] {
-        if text.len() > most {
-            f.at(name).too_long(most);
-        }
+        f.at(name).max_bytes(text, most);
     }
     set(f, "ips", (&data.ips, MOST_ADDRESSES), |f, text| {
         match Cidr::parse(text) {

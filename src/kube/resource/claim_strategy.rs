@@ -6,7 +6,7 @@ use keelson_api::resource_k8s_io::v1::{
     DeviceRequestAllocationResult, ResourceClaim, ResourceClaimStatus, ResourceClaimTemplate,
 };
 use keelson_api::resource_k8s_io::{v1beta1, v1beta2};
-use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::field::ErrorList;
 use keelson_registry::write::Part;
 use keelson_registry::{Answer, Confirming, Context, Kept, KindCode, Strategy};
 
@@ -54,18 +54,16 @@ impl Strategy for ClaimStrategy {
         drop_given_back(&mut new.status, &old.status);
     }
 
-    fn validate(&self, _context: &Context, object: &ResourceClaim) -> ErrorList {
-        let path = Path::new("spec").child("devices");
-        faults::at(&path, |f| requests::claim(f, &object.spec.devices))
-    }
-
     /// What is asked for never changes: another rule says so, and nothing else is told.
-    fn validate_update(&self, _context: &Context, _new: &ResourceClaim, _old: &ResourceClaim) -> ErrorList {
-        ErrorList::default()
+    fn validate(&self, _context: &Context, new: &ResourceClaim, old: Option<&ResourceClaim>) -> ErrorList {
+        match old {
+            None => faults::of_spec(|f| requests::claim(&mut f.at("devices"), &new.spec.devices)),
+            Some(_) => ErrorList::default(),
+        }
     }
 
     fn validate_status_update(&self, _context: &Context, new: &ResourceClaim, old: &ResourceClaim) -> ErrorList {
-        faults::at(&Path::new("status"), |f| allocation::check(f, new, old))
+        faults::of_status(|f| allocation::check(f, new, old))
     }
 
     fn confirm<'a>(
@@ -92,20 +90,16 @@ impl Strategy for ClaimStrategy {
 impl Strategy for ClaimTemplateStrategy {
     type Object = ResourceClaimTemplate;
 
-    fn validate(&self, _context: &Context, object: &ResourceClaimTemplate) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| {
-            metadata::of_template(&mut f.at("metadata"), &object.spec.metadata);
-            requests::claim(&mut f.at("spec").at("devices"), &object.spec.spec.devices);
-        })
-    }
-
-    fn validate_update(
+    fn validate(
         &self,
-        context: &Context,
+        _context: &Context,
         new: &ResourceClaimTemplate,
-        _old: &ResourceClaimTemplate,
+        _old: Option<&ResourceClaimTemplate>,
     ) -> ErrorList {
-        self.validate(context, new)
+        faults::of_spec(|f| {
+            metadata::of_template(&mut f.at("metadata"), &new.spec.metadata);
+            requests::claim(&mut f.at("spec").at("devices"), &new.spec.spec.devices);
+        })
     }
 
     fn validate_change(

@@ -1,7 +1,7 @@
 //! Classes of devices.
 
 use keelson_api::resource_k8s_io::v1::DeviceClass;
-use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::field::ErrorList;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use super::devices::bounded;
@@ -24,12 +24,8 @@ struct DeviceClassStrategy;
 impl Strategy for DeviceClassStrategy {
     type Object = DeviceClass;
 
-    fn validate(&self, _context: &Context, object: &DeviceClass) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| check(f, object, None))
-    }
-
-    fn validate_update(&self, _context: &Context, new: &DeviceClass, old: &DeviceClass) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| check(f, new, Some(old)))
+    fn validate(&self, _context: &Context, new: &DeviceClass, old: Option<&DeviceClass>) -> ErrorList {
+        faults::of_spec(|f| check(f, new, old))
     }
 }
 

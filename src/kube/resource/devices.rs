@@ -8,7 +8,7 @@ use keelson_machinery::field::BadValue;
 use keelson_machinery::field::text::quote;
 use serde_json::Value;
 
-use crate::faults::{Faults, Unique};
+use crate::faults::{Faults, given};
 use crate::names::unlike;
 
 const POOL_MAX: usize = 253;
@@ -33,20 +33,40 @@ pub fn bounded<'t, T: 't>(
     }
 }
 
-/// As [`bounded`], of texts of which each is there once.
+/// As [`bounded`], of items of which each is there once, told apart by `key`: those within the bound at least.
+pub fn keyed<'t, T: 't>(
+    f: &mut Faults<'_>,
+    name: &str,
+    (items, most): (&'t [T], usize),
+    key: impl Fn(&'t T) -> &'t str,
+    check: impl FnMut(&mut Faults<'_>, &'t T),
+) {
+    bounded(f, name, (items, most), check);
+    f.unique(name, items.iter().take(most), key);
+}
+
+/// As [`keyed`], where of a list that is too long nothing else is told.
+pub fn short_keyed<'t, T: 't>(
+    f: &mut Faults<'_>,
+    name: &str,
+    (items, most): (&'t [T], usize),
+    key: impl Fn(&'t T) -> &'t str,
+    check: impl FnMut(&mut Faults<'_>, &'t T),
+) {
+    match items.len() > most {
+        true => bounded(f, name, (items, most), check),
+        false => keyed(f, name, (items, most), key, check),
+    }
+}
+
+/// As [`short_keyed`], of texts.
 pub fn set(
     f: &mut Faults<'_>,
     name: &str,
     (items, most): (&[String], usize),
     mut check: impl FnMut(&mut Faults<'_>, &str),
 ) {
-    bounded(f, name, (items, most), |f, item| check(f, item));
-    if items.len() <= most {
-        let mut seen = Unique::default();
-        f.each(name, items, |f, item| {
-            seen.check(f, item);
-        });
-    }
+    short_keyed(f, name, (items, most), String::as_str, |f, item| check(f, item));
 }
 
 /// The name of a pool: subdomains with slashes between them.
@@ -54,9 +74,7 @@ pub fn pool(f: &mut Faults<'_>, name: &str) {
     if !f.filled(name) {
         return;
     }
-    if name.len() > POOL_MAX {
-        f.too_long(POOL_MAX);
-    }
+    f.max_bytes(name, POOL_MAX);
     name.split('/').for_each(|part| f.subdomain(part));
 }
 
@@ -129,9 +147,7 @@ pub fn full_attribute_name(f: &mut Faults<'_>, name: &str) {
 }
 
 fn identifier(f: &mut Faults<'_>, id: &str) {
-    if id.len() > ID_MAX {
-        f.too_long(ID_MAX);
-    }
+    f.max_bytes(id, ID_MAX);
     let fits = |b: u8| b == b'_' || b.is_ascii_alphanumeric();
     if id.bytes().next().is_none_or(|b| b.is_ascii_digit()) || !id.bytes().all(fits) {
         let text = "a valid C identifier must start with alphabetic character or '_', followed by a string of \
@@ -154,9 +170,7 @@ pub fn taint(f: &mut Faults<'_>, taint: &DeviceTaint, old: Option<&DeviceTaint>)
 
 /// Checks what a request tolerates.
 pub fn toleration(f: &mut Faults<'_>, toleration: &DeviceToleration) {
-    if !toleration.key.is_empty() {
-        f.at("key").qualified(&toleration.key);
-    }
+    f.at("key").qualified(given(&toleration.key));
     match toleration.operator.as_str() {
         "Exists" if !toleration.value.is_empty() => f
             .at("value")
@@ -164,9 +178,7 @@ pub fn toleration(f: &mut Faults<'_>, toleration: &DeviceToleration) {
         "Equal" => f.at("value").label_value(&toleration.value),
         operator => f.at("operator").one_of_filled(operator, &["Equal", "Exists"]),
     }
-    if !toleration.effect.is_empty() {
-        f.at("effect").one_of(&toleration.effect, &EFFECTS);
-    }
+    f.at("effect").one_of(given(&toleration.effect), &EFFECTS);
 }
 
 /// Conditions that say that a device is bound, and that it can't be: both or none.
@@ -179,9 +191,7 @@ pub fn binding(f: &mut Faults<'_>, good: &[String], bad: &[String]) {
         f.qualified(name)
     });
     f.each("bindingFailureConditions", bad, |f, name| {
-        if known.contains(name) {
-            f.invalid(name, NOT_BOTH);
-        }
+        f.invalid_if(known.contains(name), name, NOT_BOTH);
     });
     let (of_good, of_bad) = ("bindingConditions", "bindingFailureConditions");
     for (name, list, other_list, other) in [(of_good, good, bad, of_bad), (of_bad, bad, good, of_good)] {

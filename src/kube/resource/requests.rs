@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use keelson_api::resource_k8s_io::v1::{
-    DeviceClaim, DeviceConfiguration, DeviceConstraint, DeviceRequest, DeviceSelector, DeviceToleration,
+    DeviceClaim, DeviceConfiguration, DeviceConstraint, DeviceRequest, DeviceSelector,
 };
 use keelson_machinery::cel::{Environment, Type};
 use keelson_machinery::field::BadValue;
 
-use super::devices::{bounded, full_attribute_name, raw, set, toleration};
+use super::devices::{bounded, full_attribute_name, keyed, raw, set, short_keyed, toleration};
 use crate::core::volume_source;
-use crate::faults::{Faults, Unique};
+use crate::faults::Faults;
 
 pub const MOST: usize = 32;
 const MOST_ALTERNATIVES: usize = 8;
@@ -47,22 +47,15 @@ impl<'a> Names<'a> {
         if name.split('/').count() <= 2 {
             name.split('/').for_each(|part| f.label(part));
         }
-        if !self.has(name) {
-            f.invalid(name, NO_REQUEST);
-        }
+        f.invalid_if(!self.has(name), name, NO_REQUEST);
     }
 }
 
 /// Checks what a claim asks for.
 pub fn claim(f: &mut Faults<'_>, claim: &DeviceClaim) {
     let names = Names::of(claim);
-    bounded(f, "requests", (&claim.requests, MOST), request);
-    if claim.requests.len() <= MOST {
-        let mut seen = Unique::default();
-        f.each("requests", &claim.requests, |f, request| {
-            seen.check(f, &request.name);
-        });
-    }
+    let requests = (claim.requests.as_slice(), MOST);
+    short_keyed(f, "requests", requests, |request| &request.name, request);
     bounded(f, "constraints", (&claim.constraints, MOST), |f, one| {
         constraint(f, one, &names)
     });
@@ -78,63 +71,42 @@ fn request(f: &mut Faults<'_>, request: &DeviceRequest) {
     match (request.exactly.as_deref(), alternatives.is_empty()) {
         (None, true) => f.required(ONE_FORM),
         (Some(_), false) => f.invalid(BadValue::null(), format!("{ONE_FORM}, but multiple fields are set")),
-        (Some(exact), true) => asked(
-            &mut f.at("exactly"),
-            &Asked {
-                class: &exact.device_class_name,
-                selectors: &exact.selectors,
-                mode: &exact.allocation_mode,
-                count: exact.count,
-                tolerations: &exact.tolerations,
-            },
-        ),
+        (Some(exact), true) => {
+            let mut f = f.at("exactly");
+            f.at("deviceClassName").filled_subdomain(&exact.device_class_name);
+            selectors(&mut f, &exact.selectors);
+            count(&mut f, &exact.allocation_mode, exact.count);
+            f.each("tolerations", &exact.tolerations, toleration);
+        }
         (None, false) => {
-            bounded(f, "firstAvailable", (alternatives, MOST_ALTERNATIVES), |f, sub| {
-                f.at("name").label(&sub.name);
-                asked(
-                    f,
-                    &Asked {
-                        class: &sub.device_class_name,
-                        selectors: &sub.selectors,
-                        mode: &sub.allocation_mode,
-                        count: sub.count,
-                        tolerations: &sub.tolerations,
-                    },
-                );
-            });
-            let mut seen = Unique::default();
-            f.each(
+            let subs = (alternatives, MOST_ALTERNATIVES);
+            keyed(
+                f,
                 "firstAvailable",
-                alternatives.iter().take(MOST_ALTERNATIVES),
+                subs,
+                |sub| &sub.name,
                 |f, sub| {
-                    seen.check(f, &sub.name);
+                    f.at("name").label(&sub.name);
+                    f.at("deviceClassName").filled_subdomain(&sub.device_class_name);
+                    selectors(f, &sub.selectors);
+                    count(f, &sub.allocation_mode, sub.count);
+                    f.each("tolerations", &sub.tolerations, toleration);
                 },
             );
         }
     }
 }
 
-/// What both forms of a request say.
-struct Asked<'a> {
-    class: &'a str,
-    selectors: &'a [DeviceSelector],
-    mode: &'a str,
-    count: i64,
-    tolerations: &'a [DeviceToleration],
-}
-
-fn asked(f: &mut Faults<'_>, asked: &Asked<'_>) {
-    f.at("deviceClassName").filled_subdomain(asked.class);
-    selectors(f, asked.selectors);
-    match asked.mode {
-        "All" if asked.count != 0 => f
-            .at("count")
-            .invalid(asked.count, "must not be specified when allocationMode is 'All'"),
-        "All" => {}
-        "ExactCount" => f.at("count").positive(asked.count),
+/// How many devices are asked for.
+fn count(f: &mut Faults<'_>, mode: &str, count: i64) {
+    match mode {
+        "All" => {
+            let text = "must not be specified when allocationMode is 'All'";
+            f.at("count").invalid_if(count != 0, count, text);
+        }
+        "ExactCount" => f.at("count").positive(count),
         mode => f.at("allocationMode").not_supported(mode, &["All", "ExactCount"]),
     }
-    f.each("tolerations", asked.tolerations, toleration);
 }
 
 /// Checks expressions that select devices.

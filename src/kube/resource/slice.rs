@@ -1,7 +1,7 @@
 //! Slices of devices.
 
 use keelson_api::resource_k8s_io::v1::ResourceSlice;
-use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::field::ErrorList;
 use keelson_machinery::time::Time;
 use keelson_registry::{Context, Kept, KindCode, Strategy};
 
@@ -35,21 +35,14 @@ impl Strategy for ResourceSliceStrategy {
         true
     }
 
-    fn validate(&self, _context: &Context, object: &ResourceSlice) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| {
-            slice_rules::origin(f, &object.spec);
-            slice_rules::content(f, &object.spec, None);
+    fn validate(&self, _context: &Context, new: &ResourceSlice, old: Option<&ResourceSlice>) -> ErrorList {
+        faults::of_object(|f| {
+            slice_rules::origin(&mut f.at("spec"), &new.spec);
+            if let Some(old) = old {
+                f.extend(KEPT.iter().filter_map(|field| field.fault(new, old)));
+            }
+            slice_rules::content(&mut f.at("spec"), &new.spec, old.map(|old| &old.spec));
         })
-    }
-
-    fn validate_update(&self, _context: &Context, new: &ResourceSlice, old: &ResourceSlice) -> ErrorList {
-        let spec = Path::new("spec");
-        let mut errors = faults::at(&spec, |f| slice_rules::origin(f, &new.spec));
-        errors.extend(KEPT.iter().filter_map(|field| field.fault(new, old)));
-        errors.extend(faults::at(&spec, |f| {
-            slice_rules::content(f, &new.spec, Some(&old.spec));
-        }));
-        errors
     }
 
     fn prepare_for_create(&self, context: &Context, object: &mut ResourceSlice) {
@@ -95,7 +88,7 @@ mod tests {
                 r#"{{"spec":{{"driver":"d","nodeName":"{node}","pool":{{"name":"p","resourceSliceCount":1}}}}}}"#
             ))
         };
-        let found = lines(&ResourceSliceStrategy.validate_update(&context(), &slice("A_b"), &slice("n")));
+        let found = lines(&ResourceSliceStrategy.validate(&context(), &slice("A_b"), Some(&slice("n"))));
         let told: Vec<bool> = found.lines().map(|line| line.ends_with("field is immutable")).collect();
         assert_eq!(told, [true, false], "{found}");
     }

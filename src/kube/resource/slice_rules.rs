@@ -13,10 +13,10 @@ use keelson_machinery::quantity::Quantity;
 use keelson_machinery::validation::list_value;
 use regex::Regex;
 
-use super::devices::{attribute_name, binding, bounded, pool, taint};
+use super::devices::{attribute_name, binding, bounded, keyed, pool, short_keyed, taint};
 use crate::core::pod_spec::affinity;
 use crate::core::volume_source;
-use crate::faults::{Faults, Unique};
+use crate::faults::Faults;
 use crate::typed::{same_list, shown};
 
 const MOST_DEVICES: usize = 128;
@@ -57,15 +57,14 @@ pub fn content(f: &mut Faults<'_>, spec: &ResourceSliceSpec, old: Option<&Resour
         f.invalid("", "only one of `sharedCounters` or `devices` is allowed");
     }
     devices(f, spec, old);
-    bounded(f, "sharedCounters", (&spec.shared_counters, MOST_SETS), |f, set| {
-        counters(f, ("name", &set.name), &set.counters);
-    });
-    let mut sets = Unique::default();
-    f.each(
+    let sets = (spec.shared_counters.as_slice(), MOST_SETS);
+    keyed(
+        f,
         "sharedCounters",
-        spec.shared_counters.iter().take(MOST_SETS),
+        sets,
+        |set| &set.name,
         |f, set| {
-            sets.check(f, &set.name);
+            counters(f, ("name", &set.name), &set.counters);
         },
     );
 }
@@ -84,15 +83,13 @@ fn devices(f: &mut Faults<'_>, spec: &ResourceSliceSpec, old: Option<&ResourceSl
         .map(|d| (d.name.as_str(), d))
         .collect();
     let chosen = spec.per_device_node_selection == Some(true);
-    bounded(f, "devices", (&spec.devices, most), |f, one| {
-        device(f, one, were.get(one.name.as_str()).copied(), chosen);
-    });
-    let mut names = Unique::default();
-    f.each(
+    short_keyed(
+        f,
         "devices",
-        spec.devices.iter().filter(|_| spec.devices.len() <= most),
+        (&spec.devices, most),
+        |one| &one.name,
         |f, one| {
-            names.check(f, &one.name);
+            device(f, one, were.get(one.name.as_str()).copied(), chosen);
         },
     );
 }
@@ -173,20 +170,14 @@ fn device(f: &mut Faults<'_>, device: &Device, old: Option<&Device>, is_placed: 
     if old.is_none_or(|old| !same_list(&old.taints, &device.taints)) {
         bounded(f, "taints", (&device.taints, MOST_TAINTS), |f, one| taint(f, one, None));
     }
-    bounded(
+    let uses = (device.consumes_counters.as_slice(), MOST_USES);
+    keyed(
         f,
         "consumesCounters",
-        (&device.consumes_counters, MOST_USES),
+        uses,
+        |uses| &uses.counter_set,
         |f, uses| {
             counters(f, ("counterSet", &uses.counter_set), &uses.counters);
-        },
-    );
-    let mut sets = Unique::default();
-    f.each(
-        "consumesCounters",
-        device.consumes_counters.iter().take(MOST_USES),
-        |f, uses| {
-            sets.check(f, &uses.counter_set);
         },
     );
     match is_placed {
@@ -232,9 +223,7 @@ fn attribute(f: &mut Faults<'_>, value: &DeviceAttribute) {
         if !VERSION.as_ref().is_some_and(|form| form.is_match(version)) {
             f.invalid(version, "must be a string compatible with semver.org spec 2.0.0");
         }
-        if version.len() > TEXT_MAX {
-            f.too_long(TEXT_MAX);
-        }
+        f.max_bytes(version, TEXT_MAX);
     }
     let are_there = [
         value.int.is_some(),

@@ -5,7 +5,7 @@ use keelson_machinery::field::ErrorList;
 use keelson_registry::{Context, Kept, KindCode, Strategy};
 
 use crate::cells;
-use crate::faults;
+use crate::faults::{self, Faults};
 use crate::metadata;
 
 /// The server's own classes, by name, with their values.
@@ -51,24 +51,29 @@ impl Strategy for PriorityClassStrategy {
         is_systems.then_some("this is a system priority class and cannot be deleted")
     }
 
-    fn validate(&self, _context: &Context, class: &PriorityClass) -> ErrorList {
-        faults::of_object(|f| {
-            if class.metadata.name.starts_with(SYSTEM_PREFIX) {
-                if let Some(why) = unlike_systems(class) {
-                    let text = format!(
-                        "priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only. error: {why}"
-                    );
-                    f.at("metadata").at("name").forbidden(text);
-                }
-            } else if class.value > USER_MAX {
-                let text = format!("maximum allowed value of a user defined priority is {USER_MAX}");
-                f.at("value").forbidden(text);
-            }
-            if let Some(policy) = class.preemption_policy.as_deref() {
-                f.at("preemptionPolicy").one_of_filled(policy, &PREEMPTIONS);
-            }
-        })
+    /// Of one that changed another rule says what stays.
+    fn validate(&self, _context: &Context, class: &PriorityClass, old: Option<&PriorityClass>) -> ErrorList {
+        match old {
+            None => faults::of_object(|f| check(f, class)),
+            Some(_) => ErrorList::default(),
+        }
     }
+}
+
+fn check(f: &mut Faults<'_>, class: &PriorityClass) {
+    let is_systems = class.metadata.name.starts_with(SYSTEM_PREFIX);
+    if let Some(why) = unlike_systems(class).filter(|_| is_systems) {
+        let reserved = format!("priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only");
+        f.at("metadata")
+            .at("name")
+            .forbidden(format!("{reserved}. error: {why}"));
+    }
+    if !is_systems && class.value > USER_MAX {
+        let text = format!("maximum allowed value of a user defined priority is {USER_MAX}");
+        f.at("value").forbidden(text);
+    }
+    f.at("preemptionPolicy")
+        .one_of_filled(&class.preemption_policy, &PREEMPTIONS);
 }
 
 /// What differs from the class of that name that the server has of its own.
@@ -100,7 +105,7 @@ mod tests {
             ("system-a", 1, "metadata.name: Forbidden"),
         ] {
             let class: PriorityClass = read(&format!(r#"{{"metadata":{{"name":"{name}"}},"value":{value}}}"#));
-            let found = lines(&PriorityClassStrategy.validate(&context(), &class));
+            let found = lines(&PriorityClassStrategy.validate(&context(), &class, None));
             assert!(
                 found.starts_with(expected) && found.is_empty() == expected.is_empty(),
                 "{name}: {found}"

@@ -2,7 +2,7 @@
 
 use keelson_api::storage_k8s_io::v1::{CSIDriver, CSIDriverSpec};
 use keelson_machinery::equality;
-use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::field::ErrorList;
 use keelson_registry::{Context, Kept, KindCode, Strategy};
 
 use crate::cells;
@@ -52,12 +52,8 @@ impl Strategy for CsiDriverStrategy {
         drop_disabled(object, None);
     }
 
-    fn validate(&self, _context: &Context, object: &CSIDriver) -> ErrorList {
-        faults::at(&Path::new("spec"), |f| check(f, &object.spec))
-    }
-
-    fn validate_update(&self, context: &Context, new: &CSIDriver, _old: &CSIDriver) -> ErrorList {
-        self.validate(context, new)
+    fn validate(&self, _context: &Context, new: &CSIDriver, _old: Option<&CSIDriver>) -> ErrorList {
+        faults::of_spec(|f| check(f, &new.spec))
     }
 
     /// Changes are counted from whatever number the object was made with.
@@ -70,9 +66,8 @@ impl Strategy for CsiDriverStrategy {
 }
 
 fn check(f: &mut Faults<'_>, spec: &CSIDriverSpec) {
-    if let Some(policy) = spec.fs_group_policy.as_deref() {
-        f.at("fsGroupPolicy").one_of(policy, &FS_GROUP_POLICIES);
-    }
+    f.at("fsGroupPolicy")
+        .one_of(spec.fs_group_policy.as_deref(), &FS_GROUP_POLICIES);
     let mut audiences = Unique::default();
     f.each("tokenRequests", &spec.token_requests, |f, request| {
         if !audiences.check(&mut f.at("audience"), &request.audience) {

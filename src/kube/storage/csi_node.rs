@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use keelson_api::storage_k8s_io::v1::{CSINode, CSINodeDriver};
 use keelson_machinery::equality;
-use keelson_machinery::field::{ErrorList, FieldError, Path};
+use keelson_machinery::field::ErrorList;
 use keelson_registry::{Context, KindCode, Strategy};
 
 use crate::cells;
@@ -30,29 +30,22 @@ struct CsiNodeStrategy;
 impl Strategy for CsiNodeStrategy {
     type Object = CSINode;
 
-    fn validate(&self, _context: &Context, object: &CSINode) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &CSINode, old: Option<&CSINode>) -> ErrorList {
         let mut names = Unique::default();
-        faults::at(&Path::new("spec"), |f| {
-            f.each("drivers", &object.spec.drivers, |f, one| {
+        faults::of_spec(|f| {
+            f.each("drivers", &new.spec.drivers, |f, one| {
                 driver(f, one);
                 names.check(&mut f.at("name"), &one.name);
             });
+            // Names are unique: another rule says so.
+            let drivers = new.spec.drivers.iter();
+            let by_name: HashMap<&str, &CSINodeDriver> = drivers.map(|new| (new.name.as_str(), new)).collect();
+            let were = old.iter().flat_map(|old| &old.spec.drivers);
+            let pairs = were.filter_map(|old| Some((lasting(by_name.get(old.name.as_str())?), lasting(old))));
+            for (new, _) in pairs.filter(|(new, old)| !equality::equal(new, old)) {
+                f.at("drivers").invalid(shown(&new), IMMUTABLE);
+            }
         })
-    }
-
-    fn validate_update(&self, context: &Context, new: &CSINode, old: &CSINode) -> ErrorList {
-        let mut errors = self.validate(context, new);
-        let path = Path::new("spec").child("drivers");
-        // Names are unique: another rule says so.
-        let by_name: HashMap<&str, &CSINodeDriver> =
-            new.spec.drivers.iter().map(|new| (new.name.as_str(), new)).collect();
-        let pairs = old.spec.drivers.iter().filter_map(|old| {
-            let new = by_name.get(old.name.as_str())?;
-            Some((lasting(new), lasting(old)))
-        });
-        let changed = pairs.filter(|(new, old)| !equality::equal(new, old));
-        errors.extend(changed.map(|(new, _)| FieldError::invalid(&path, shown(&new), IMMUTABLE)));
-        errors
     }
 }
 
@@ -64,9 +57,8 @@ fn driver(f: &mut Faults<'_>, driver: &CSINodeDriver) {
         f.at("nodeID")
             .invalid(id, format!("must be {ID_MAX} characters or less"));
     }
-    if let Some(count) = driver.allocatable.as_ref().and_then(|a| a.count) {
-        f.at("allocatable").at("count").non_negative(count.into());
-    }
+    let count = driver.allocatable.as_ref().and_then(|a| a.count);
+    f.at("allocatable").at("count").non_negative(count);
     // Faults of keys are told at the driver.
     let mut keys = Unique::default();
     for key in &driver.topology_keys {
@@ -94,7 +86,7 @@ mod tests {
         let changed = |new: &str| {
             let read = |drivers: &str| read::<CSINode>(&format!(r#"{{"spec":{{"drivers":[{drivers}]}}}}"#));
             let old = read(r#"{"name":"d","nodeID":"n"}"#);
-            lines(&CsiNodeStrategy.validate_update(&context(), &read(new), &old))
+            lines(&CsiNodeStrategy.validate(&context(), &read(new), Some(&old)))
         };
         assert_eq!(changed(r#"{"name":"d","nodeID":"n","allocatable":{"count":3}}"#), "");
         assert_eq!(changed(r#"{"name":"e","nodeID":"m"}"#), "");

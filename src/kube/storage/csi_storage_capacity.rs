@@ -39,13 +39,10 @@ impl Strategy for CsiStorageCapacityStrategy {
         of_expressions.chain(of_labels).collect()
     }
 
-    fn validate(&self, _context: &Context, object: &CSIStorageCapacity) -> ErrorList {
-        faults::of_object(|f| check(f, object, false))
-    }
-
-    fn validate_update(&self, _context: &Context, new: &CSIStorageCapacity, old: &CSIStorageCapacity) -> ErrorList {
-        let stored = faults::of_object(|f| f.selector("", old.node_topology.as_deref()));
-        faults::of_object(|f| check(f, new, !stored.is_empty()))
+    fn validate(&self, _context: &Context, new: &CSIStorageCapacity, old: Option<&CSIStorageCapacity>) -> ErrorList {
+        let was = old.and_then(|old| old.node_topology.as_deref());
+        let is_odd = faults::are_in(|f| f.selector("", was));
+        faults::of_object(|f| check(f, new, is_odd))
     }
 }
 

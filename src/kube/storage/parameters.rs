@@ -20,9 +20,7 @@ pub fn check(f: &mut Faults<'_>, parameters: &BTreeMap<String, String>) {
     if parameters.len() > MOST {
         return f.too_long(MOST);
     }
-    if parameters.contains_key("") {
-        f.invalid("", "field can not be empty.");
-    }
+    f.invalid_if(parameters.contains_key(""), "", "field can not be empty.");
     if parameters
         .iter()
         .map(|(key, value)| key.len() + value.len())

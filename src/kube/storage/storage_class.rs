@@ -46,19 +46,15 @@ impl Strategy for StorageClassStrategy {
             .collect()
     }
 
-    fn validate(&self, _context: &Context, class: &StorageClass) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &StorageClass, _old: Option<&StorageClass>) -> ErrorList {
         faults::of_object(|f| {
-            parameters::driver(&mut f.at("provisioner"), &class.provisioner);
-            parameters::check(&mut f.at("parameters"), &class.parameters);
-            if let Some(policy) = class.reclaim_policy.as_deref().filter(|policy| !policy.is_empty()) {
+            parameters::driver(&mut f.at("provisioner"), &new.provisioner);
+            parameters::check(&mut f.at("parameters"), &new.parameters);
+            if let Some(policy) = new.reclaim_policy.as_deref().filter(|policy| !policy.is_empty()) {
                 f.at("reclaimPolicy").one_of(policy, &["Delete", "Retain"]);
             }
-            topologies(f, &class.allowed_topologies);
+            topologies(f, &new.allowed_topologies);
         })
-    }
-
-    fn validate_update(&self, context: &Context, new: &StorageClass, _old: &StorageClass) -> ErrorList {
-        self.validate(context, new)
     }
 }
 
@@ -71,9 +67,7 @@ fn topologies(f: &mut Faults<'_>, terms: &[TopologySelectorTerm]) {
             "matchLabelExpressions",
             &term.match_label_expressions,
             |f, condition| {
-                if condition.values.is_empty() {
-                    f.at("values").required("");
-                }
+                f.at("values").required_if(condition.values.is_empty(), "");
                 let mut values = BTreeSet::new();
                 f.each("values", &condition.values, |f, value| {
                     if !values.insert(value.as_str()) {
@@ -115,12 +109,12 @@ mod tests {
             let text = format!(r#"{{"provisioner":"a.b/C","reclaimPolicy":"Retain","allowedTopologies":[{terms}]}}"#);
             let class: StorageClass = read(&text);
             assert_eq!(
-                lines(&StorageClassStrategy.validate(&context(), &class)),
+                lines(&StorageClassStrategy.validate(&context(), &class, None)),
                 expected,
                 "{terms}"
             );
         }
         let class: StorageClass = read(r#"{"parameters":{"":"a"},"reclaimPolicy":"Recycle"}"#);
-        assert_eq!(StorageClassStrategy.validate(&context(), &class).len(), 3);
+        assert_eq!(StorageClassStrategy.validate(&context(), &class, None).len(), 3);
     }
 }

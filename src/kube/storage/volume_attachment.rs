@@ -44,31 +44,26 @@ impl Strategy for VolumeAttachmentStrategy {
         StatusAlone.prepare_for_status_update(context, new, old);
     }
 
-    fn validate(&self, _context: &Context, object: &VolumeAttachment) -> ErrorList {
+    fn validate(&self, _context: &Context, new: &VolumeAttachment, _old: Option<&VolumeAttachment>) -> ErrorList {
         faults::of_object(|f| {
             let mut spec = f.at("spec");
-            volume_source::driver(&mut spec.at("attacher"), &object.spec.attacher);
-            source(&mut spec.at("source"), &object.spec.source);
-            spec.at("nodeName").subdomain(&object.spec.node_name);
+            volume_source::driver(&mut spec.at("attacher"), &new.spec.attacher);
+            source(&mut spec.at("source"), &new.spec.source);
+            spec.at("nodeName").subdomain(&new.spec.node_name);
             let mut status = f.at("status");
-            let told = &object.status.attachment_metadata;
+            let told = &new.status.attachment_metadata;
             if size(told) > METADATA_MAX {
                 status.at("attachmentMetadata").too_long(METADATA_MAX);
             }
-            status.some("attachError", object.status.attach_error.as_deref(), error);
-            status.some("detachError", object.status.detach_error.as_deref(), error);
-            if let Some(name) = object.spec.source.persistent_volume_name.as_deref() {
-                f.at("spec.source.persistentVolumeName").subdomain(name);
-            }
+            status.some("attachError", new.status.attach_error.as_deref(), error);
+            status.some("detachError", new.status.detach_error.as_deref(), error);
+            f.at("spec.source.persistentVolumeName")
+                .subdomain(new.spec.source.persistent_volume_name.as_deref());
         })
     }
 
-    fn validate_update(&self, context: &Context, new: &VolumeAttachment, _old: &VolumeAttachment) -> ErrorList {
-        self.validate(context, new)
-    }
-
     fn validate_status_update(&self, context: &Context, new: &VolumeAttachment, _old: &VolumeAttachment) -> ErrorList {
-        self.validate(context, new)
+        self.validate(context, new, None)
     }
 }
 
@@ -97,7 +92,7 @@ fn error(f: &mut Faults<'_>, error: &VolumeError) {
         f.at("message").too_long(METADATA_MAX);
     }
     if let Some(code) = error.error_code.filter(|code| *code < 0) {
-        f.at("errorCode").within(code.into(), (0, i32::MAX.into()));
+        f.at("errorCode").within(code, (0, i32::MAX.into()));
     }
 }
 
@@ -132,7 +127,7 @@ mod tests {
         ] {
             let text = format!(r#"{{"spec":{{"attacher":"a.b","nodeName":"n","source":{source}}}}}"#);
             let attachment: VolumeAttachment = read(&text);
-            let found = lines(&VolumeAttachmentStrategy.validate(&context(), &attachment));
+            let found = lines(&VolumeAttachmentStrategy.validate(&context(), &attachment, None));
             assert_eq!(found.lines().next().unwrap_or_default(), expected, "{source}");
         }
     }

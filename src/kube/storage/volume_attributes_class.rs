@@ -32,23 +32,18 @@ struct VolumeAttributesClassStrategy;
 impl Strategy for VolumeAttributesClassStrategy {
     type Object = VolumeAttributesClass;
 
-    fn validate(&self, _context: &Context, class: &VolumeAttributesClass) -> ErrorList {
-        faults::of_object(|f| {
-            parameters::driver(&mut f.at("driverName"), &class.driver_name);
-            parameters::check(&mut f.at("parameters"), &class.parameters);
-            if class.parameters.is_empty() {
-                f.at("parameters").required("must contain at least one key/value pair");
-            }
-        })
-    }
-
-    fn validate_update(
+    fn validate(
         &self,
-        context: &Context,
+        _context: &Context,
         new: &VolumeAttributesClass,
-        _old: &VolumeAttributesClass,
+        _old: Option<&VolumeAttributesClass>,
     ) -> ErrorList {
-        self.validate(context, new)
+        faults::of_object(|f| {
+            parameters::driver(&mut f.at("driverName"), &new.driver_name);
+            parameters::check(&mut f.at("parameters"), &new.parameters);
+            f.at("parameters")
+                .required_if(new.parameters.is_empty(), "must contain at least one key/value pair");
+        })
     }
 
     fn validate_change(

@@ -168,7 +168,7 @@ impl Resource {
         }
         let coded = match self.strategy.long_validation(object, None) {
             Some(work) => aside(work).await,
-            None => self.strategy.validate(context, object),
+            None => self.strategy.validate(context, object, None),
         };
         let order = self.strategy.order_of_fields();
         errors.extend(error_order::merged(object.desc(), order, declared, coded));

@@ -278,8 +278,9 @@ pub trait Strategy: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Faults that the definition's rules don't find.
-    fn validate(&self, _context: &Context, _object: &Self::Object) -> ErrorList {
+    /// Faults of an object that the definition's rules don't find: of a new one, and of one that changed (`old`) through
+    /// its own path.
+    fn validate(&self, _context: &Context, _new: &Self::Object, _old: Option<&Self::Object>) -> ErrorList {
         ErrorList::default()
     }
 
@@ -290,7 +291,7 @@ pub trait Strategy: Send + Sync + 'static {
     }
 
     /// The validation of an object that takes long, to be done on a thread made for such work instead of
-    /// [`Strategy::validate`], or [`Strategy::validate_update`] where there is an old object. `None`: it is quick.
+    /// [`Strategy::validate`]. `None`: it is quick.
     fn long_validation(&self, _new: &Self::Object, _old: Option<&Self::Object>) -> Option<LongValidation> {
         None
     }
@@ -301,12 +302,7 @@ pub trait Strategy: Send + Sync + 'static {
         &[]
     }
 
-    /// As [`Strategy::validate`], of a changed object.
-    fn validate_update(&self, _context: &Context, _new: &Self::Object, _old: &Self::Object) -> ErrorList {
-        ErrorList::default()
-    }
-
-    /// Faults of what changed through the object's own path, where [`Strategy::validate_update`] finds those of the
+    /// Faults of what changed through the object's own path, where [`Strategy::validate`] finds those of the
     /// object as a whole alone: [`ChangeOrder`] says which are told first.
     fn validate_change(&self, _context: &Context, _new: &Self::Object, _old: &Self::Object) -> ErrorList {
         ErrorList::default()
@@ -321,7 +317,7 @@ pub trait Strategy: Send + Sync + 'static {
         old: &Self::Object,
     ) -> ErrorList {
         let mut errors = self.validate_change(context, new, old);
-        errors.extend(self.validate_update(context, new, old));
+        errors.extend(self.validate(context, new, Some(old)));
         errors
     }
 

@@ -193,10 +193,11 @@ impl<S: Strategy<Object: Sized>> Strategy for Typed<S> {
             .unwrap_or_default()
     }
 
-    fn validate(&self, context: &Context, object: &dyn Object) -> ErrorList {
-        match shared(object) {
-            Some(object) => self.0.validate(context, object),
-            None => fault::<S::Object>(object),
+    fn validate(&self, context: &Context, new: &dyn Object, old: Option<&dyn Object>) -> ErrorList {
+        match (shared(new), old.map(shared)) {
+            (Some(new), None) => self.0.validate(context, new, None),
+            (Some(new), Some(Some(old))) => self.0.validate(context, new, Some(old)),
+            _ => fault::<S::Object>(new),
         }
     }
 
@@ -209,10 +210,6 @@ impl<S: Strategy<Object: Sized>> Strategy for Typed<S> {
             Some(old) => self.0.long_validation(shared(new)?, Some(shared(old)?)),
             None => self.0.long_validation(shared(new)?, None),
         }
-    }
-
-    fn validate_update(&self, context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {
-        self.of_change(new, old, |rules, new, old| rules.validate_update(context, new, old))
     }
 
     fn validate_change(&self, context: &Context, new: &dyn Object, old: &dyn Object) -> ErrorList {

@@ -296,7 +296,7 @@ impl Resource {
             Part::Named(name) => self.strategy.validate_subresource(context, name, new, old),
             Part::Main | Part::Internal => match self.strategy.long_validation(new, Some(old)) {
                 Some(work) => aside(work).await,
-                None => self.strategy.validate_update(context, new, old),
+                None => self.strategy.validate(context, new, Some(old)),
             },
         };
         let order = self.strategy.order_of_fields();

@@ -4,71 +4,65 @@
 use keelson_api::batch::v1::{Job, JobSpec};
 use keelson_api::core::v1::{Affinity, Container, PodSpec, PodTemplateSpec};
 use keelson_machinery::equality;
-use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
 use keelson_machinery::reflect::Reflect;
-use keelson_machinery::validation::declarative::shown;
+use keelson_registry::Kept;
 
+use crate::faults::Faults;
 use crate::typed::{self, IMMUTABLE};
 
 const SUSPENDED: &str = "Suspended";
 const INDEXED: &str = "Indexed";
 /// Fields that never change, in the order in which faults are told.
-const KEPT: [&str; 5] = [
-    "completionMode",
-    "podFailurePolicy",
-    "backoffLimitPerIndex",
-    "managedBy",
-    "successPolicy",
+const KEPT: [Kept; 5] = [
+    Kept::at("spec.completionMode"),
+    Kept::at("spec.podFailurePolicy"),
+    Kept::at("spec.backoffLimitPerIndex"),
+    Kept::at("spec.managedBy"),
+    Kept::at("spec.successPolicy"),
 ];
 
-/// Faults of a changed specification.
-pub fn faults(new: &Job, old: &Job) -> ErrorList {
-    let path = Path::new("spec");
-    let mut errors = ErrorList::default();
-    errors.extend(completions(&new.spec, &old.spec, &path.child("completions")));
-    errors.extend(changed(&new.spec, &old.spec, "selector", &path));
-    errors.extend(template(new, old, &path));
-    errors.extend(KEPT.iter().flat_map(|name| changed(&new.spec, &old.spec, name, &path)));
-    errors
-}
-
-fn changed(new: &JobSpec, old: &JobSpec, name: &'static str, path: &Path) -> Option<FieldError> {
-    let (index, _) = new.desc().field(name)?;
-    let (now, was) = (new.get(index), old.get(index));
-    (!equality::equal_values(now, was)).then(|| FieldError::invalid(&path.child(name), shown(now), IMMUTABLE))
+/// Checks a changed specification. `f` stands at it.
+pub fn check(f: &mut Faults<'_>, new: &Job, old: &Job) {
+    completions(&mut f.at("completions"), &new.spec, &old.spec);
+    f.extend(Kept::at("spec.selector").fault(new, old));
+    template(f, new, old);
+    f.extend(KEPT.iter().filter_map(|field| field.fault(new, old)));
 }
 
 /// Of a job that counts its pods by index, the number may grow and shrink with that of its pods.
-fn completions(new: &JobSpec, old: &JobSpec, path: &Path) -> Option<FieldError> {
-    if new.completions == old.completions {
-        return None;
+fn completions(f: &mut Faults<'_>, new: &JobSpec, old: &JobSpec) {
+    let (now, is_indexed) = (new.completions, new.completion_mode.as_deref() == Some(INDEXED));
+    let is_apart = now.is_some() && now != new.parallelism;
+    match is_indexed {
+        _ if now == old.completions => {}
+        false => f.invalid(now.map(i64::from), IMMUTABLE),
+        true => f.invalid_if(
+            is_apart,
+            now.map(i64::from),
+            "can only be modified in tandem with spec.parallelism",
+        ),
     }
-    let number = |number: Option<i32>| number.map_or_else(BadValue::null, Into::into);
-    if new.completion_mode.as_deref() != Some(INDEXED) {
-        return Some(FieldError::invalid(path, number(new.completions), IMMUTABLE));
-    }
-    let text = "can only be modified in tandem with spec.parallelism";
-    (new.completions.is_some() && new.completions != new.parallelism)
-        .then(|| FieldError::invalid(path, number(new.completions), text))
 }
 
-fn template(new: &Job, old: &Job, path: &Path) -> Option<FieldError> {
+fn template(f: &mut Faults<'_>, new: &Job, old: &Job) {
     let (now, mut was) = (&new.spec.template, old.spec.template.clone());
     let is_suspended = old.spec.suspend == Some(true);
     let is_noted = |c: &keelson_api::batch::v1::JobCondition| c.r#type == SUSPENDED && c.status == "True";
     let has_stopped = old.status.start_time.is_none() || old.status.conditions.iter().any(is_noted);
     if !is_suspended || !has_stopped || old.status.active != 0 {
-        return refused(now, &was, &path.child("template"));
+        return same(&mut f.at("template"), now, &was);
     }
     take_places(&mut was, now);
     // Nothing outside of the specification of the pods is looked at.
     take_needs(&mut was.spec.containers, &now.spec.containers);
     take_needs(&mut was.spec.init_containers, &now.spec.init_containers);
-    refused(&now.spec, &was.spec, &path.child("template.spec"))
+    same(&mut f.at("template.spec"), &now.spec, &was.spec);
 }
 
-fn refused<T: Reflect>(now: &T, was: &T, path: &Path) -> Option<FieldError> {
-    (!equality::equal(now, was)).then(|| FieldError::invalid(path, typed::shown(now), IMMUTABLE))
+fn same<T: Reflect>(f: &mut Faults<'_>, now: &T, was: &T) {
+    if !equality::equal(now, was) {
+        f.invalid(typed::shown(now), IMMUTABLE);
+    }
 }
 
 /// Where pods may run.
@@ -112,10 +106,11 @@ fn take_needs(was: &mut [Container], now: &[Container]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::faults::of_spec;
     use crate::testing::{lines, read};
 
     fn changed(old: &str, new: &str) -> String {
-        let fields = lines(&faults(&read(new), &read(old)));
+        let fields = lines(&of_spec(|f| check(f, &read(new), &read(old))));
         fields
             .lines()
             .map(|line| line.split(": Invalid").next().unwrap())

@@ -19,12 +19,12 @@ const OPERATORS: [&str; 2] = ["In", "NotIn"];
 const REPLACEMENTS: [&str; 2] = ["Failed", "TerminatingOrFailed"];
 const INDEXED: &str = "Indexed";
 /// Bounds of jobs that count their pods by index.
-const MOST_PODS: i32 = 100_000;
-const MOST_FAILED: i32 = 100_000;
+const MOST_PODS: i64 = 100_000;
+const MOST_FAILED: i64 = 100_000;
 /// Above so many completions the others have closer bounds.
 const MANY_COMPLETIONS: i32 = 100_000;
-const MOST_PODS_OF_MANY: i32 = 10_000;
-const MOST_FAILED_OF_MANY: i32 = 10_000;
+const MOST_PODS_OF_MANY: i64 = 10_000;
+const MOST_FAILED_OF_MANY: i64 = 10_000;
 const MANAGER_MAX: usize = 63;
 const MOST_RULES: usize = 20;
 const MOST_CODES: usize = 255;
@@ -97,9 +97,7 @@ fn own_labels(f: &mut Faults<'_>, job: &Job, newer: bool) {
 pub fn selected(f: &mut Faults<'_>, spec: &JobSpec, old: Option<&JobSpec>) {
     check(f, spec, old);
     let selector = spec.selector.as_deref();
-    if selector.is_none() {
-        f.at("selector").required("");
-    }
+    f.at("selector").required_if(selector.is_none(), "");
     f.selector("selector", selector);
     if LabelSelector::from_message(selector).is_ok_and(|s| !s.matches(&spec.template.metadata.labels)) {
         not_selected(&mut f.at("template"), &spec.template);
@@ -119,40 +117,25 @@ pub fn of_template(f: &mut Faults<'_>, spec: &JobSpec, old: Option<&JobSpec>) {
 }
 
 fn check(f: &mut Faults<'_>, spec: &JobSpec, old: Option<&JobSpec>) {
-    for (name, number) in [
-        ("parallelism", spec.parallelism.map(i64::from)),
-        ("completions", spec.completions.map(i64::from)),
-        ("activeDeadlineSeconds", spec.active_deadline_seconds),
-        ("backoffLimit", spec.backoff_limit.map(i64::from)),
-        (
-            "ttlSecondsAfterFinished",
-            spec.ttl_seconds_after_finished.map(i64::from),
-        ),
-        ("backoffLimitPerIndex", spec.backoff_limit_per_index.map(i64::from)),
-        ("maxFailedIndexes", spec.max_failed_indexes.map(i64::from)),
-    ] {
-        f.at(name).non_negative(number.unwrap_or(0));
-    }
-    if spec.max_failed_indexes.is_some() && spec.backoff_limit_per_index.is_none() {
-        f.at("backoffLimitPerIndex")
-            .required("when maxFailedIndexes is specified");
-    }
-    if let Some(manager) = spec.managed_by.as_deref() {
-        f.at("managedBy").domain_path(manager);
-        if manager.len() > MANAGER_MAX {
-            f.at("managedBy").too_long(MANAGER_MAX);
-        }
-    }
+    f.counts(
+        spec,
+        &["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit"],
+    );
+    f.counts(
+        spec,
+        &["ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes"],
+    );
+    let is_unlimited = spec.max_failed_indexes.is_some() && spec.backoff_limit_per_index.is_none();
+    f.at("backoffLimitPerIndex")
+        .required_if(is_unlimited, "when maxFailedIndexes is specified");
+    f.at("managedBy").domain_path(&spec.managed_by);
+    f.at("managedBy").max_bytes(&spec.managed_by, MANAGER_MAX);
     completion(f, spec);
     failure_policy(f, spec);
     success_policy(f, spec);
-    if let Some(policy) = spec.pod_replacement_policy.as_deref() {
-        let known = match spec.pod_failure_policy {
-            Some(_) => &REPLACEMENTS[..1],
-            None => &REPLACEMENTS,
-        };
-        f.at("podReplacementPolicy").one_of(policy, known);
-    }
+    let replacements = if spec.pod_failure_policy.is_some() { 1 } else { 2 };
+    f.at("podReplacementPolicy")
+        .one_of(&spec.pod_replacement_policy, &REPLACEMENTS[..replacements]);
     let mut f = f.at("template");
     pod_spec::check_template(&mut f, &spec.template, old.map(|old| &old.template));
     let mut f = f.at("spec");
@@ -172,58 +155,43 @@ fn completion(f: &mut Faults<'_>, spec: &JobSpec) {
     if mode == Some(INDEXED) {
         return indexed(f, spec);
     }
-    if let Some(mode) = mode {
-        f.at("completionMode").one_of(mode, &["NonIndexed", INDEXED]);
-    }
+    f.at("completionMode").one_of(mode, &["NonIndexed", INDEXED]);
     if !matches!(mode, None | Some("NonIndexed")) {
         return;
     }
-    for (name, number) in [
-        ("backoffLimitPerIndex", spec.backoff_limit_per_index),
-        ("maxFailedIndexes", failed),
-    ] {
-        if let Some(number) = number {
-            f.at(name).invalid(number, "requires indexed completion mode");
-        }
-    }
+    let (limit, text) = (spec.backoff_limit_per_index, "requires indexed completion mode");
+    f.at("backoffLimitPerIndex").number(limit, |_| false, text);
+    f.at("maxFailedIndexes").number(failed, |_| false, text);
 }
 
 fn indexed(f: &mut Faults<'_>, spec: &JobSpec) {
     let (completions, pods, failed) = (spec.completions, spec.parallelism, spec.max_failed_indexes);
-    if completions.is_none() {
-        f.at("completions").required("when completion mode is Indexed");
-    }
-    if let Some(pods) = pods.filter(|pods| *pods > MOST_PODS) {
-        let text = format!("must be less than or equal to {MOST_PODS} when completion mode is Indexed");
-        f.at("parallelism").invalid(pods, text);
-    }
-    if let Some(failed) = failed.filter(|failed| completions.is_some_and(|n| *failed > n)) {
-        f.at("maxFailedIndexes")
-            .invalid(failed, "must be less than or equal to completions");
-    }
-    if let Some(failed) = failed.filter(|failed| *failed > MOST_FAILED) {
-        f.at("maxFailedIndexes")
-            .invalid(failed, format!("must be less than or equal to {MOST_FAILED}"));
-    }
+    f.at("completions")
+        .required_if(completions.is_none(), "when completion mode is Indexed");
+    let text = format!("must be less than or equal to {MOST_PODS} when completion mode is Indexed");
+    f.at("parallelism").number(pods, |pods| pods <= MOST_PODS, text);
+    let fits = |failed| completions.is_none_or(|n| failed <= i64::from(n));
+    f.at("maxFailedIndexes")
+        .number(failed, fits, "must be less than or equal to completions");
+    f.at("maxFailedIndexes").at_most(failed, MOST_FAILED);
     if spec.backoff_limit_per_index.is_none() || completions.is_none_or(|n| n <= MANY_COMPLETIONS) {
         return;
     }
-    let beyond = |most: i32| {
+    let beyond = |most: i64| {
         format!(
             "must be less than or equal to {most} when completions are above {MANY_COMPLETIONS} and used with backoff \
              limit per index"
         )
     };
-    if failed.is_none() {
-        let text = format!("must be specified when completions is above {MANY_COMPLETIONS}");
-        f.at("maxFailedIndexes").required(text);
-    }
-    if let Some(pods) = pods.filter(|pods| *pods > MOST_PODS_OF_MANY) {
-        f.at("parallelism").invalid(pods, beyond(MOST_PODS_OF_MANY));
-    }
-    if let Some(failed) = failed.filter(|failed| *failed > MOST_FAILED_OF_MANY) {
-        f.at("maxFailedIndexes").invalid(failed, beyond(MOST_FAILED_OF_MANY));
-    }
+    let text = format!("must be specified when completions is above {MANY_COMPLETIONS}");
+    f.at("maxFailedIndexes").required_if(failed.is_none(), text);
+    f.at("parallelism")
+        .number(pods, |pods| pods <= MOST_PODS_OF_MANY, beyond(MOST_PODS_OF_MANY));
+    f.at("maxFailedIndexes").number(
+        failed,
+        |failed| failed <= MOST_FAILED_OF_MANY,
+        beyond(MOST_FAILED_OF_MANY),
+    );
 }
 
 fn failure_policy(f: &mut Faults<'_>, spec: &JobSpec) {
@@ -231,38 +199,34 @@ fn failure_policy(f: &mut Faults<'_>, spec: &JobSpec) {
         return;
     };
     let mut f = f.at("podFailurePolicy");
-    if policy.rules.len() > MOST_RULES {
-        f.at("rules").too_many(policy.rules.len(), MOST_RULES);
-    }
+    f.at("rules").max_items(policy.rules.len(), MOST_RULES);
     f.each("rules", &policy.rules, |f, rule| failure_rule(f, rule, spec));
 }
 
-fn quoted(values: &[&str]) -> String {
-    let values: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
-    format!("valid values: [{}]", values.join(" "))
+/// One of these; where nothing is said, they are told.
+fn one_of(f: &mut Faults<'_>, value: &str, known: &[&str]) {
+    match value {
+        "" => {
+            let known: Vec<String> = known.iter().map(|value| format!("{value:?}")).collect();
+            f.required(format!("valid values: [{}]", known.join(" ")));
+        }
+        value => f.one_of(value, known),
+    }
 }
 
 fn failure_rule(f: &mut Faults<'_>, rule: &PodFailurePolicyRule, spec: &JobSpec) {
-    match rule.action.as_str() {
-        "" => f.at("action").required(quoted(&ACTIONS)),
-        "FailIndex" if spec.backoff_limit_per_index.is_none() => f
-            .at("action")
-            .invalid("FailIndex", "requires the backoffLimitPerIndex to be set"),
-        action => f.at("action").one_of(action, &ACTIONS),
-    }
+    let is_unlimited = rule.action == "FailIndex" && spec.backoff_limit_per_index.is_none();
+    f.at("action")
+        .invalid_if(is_unlimited, "FailIndex", "requires the backoffLimitPerIndex to be set");
+    one_of(&mut f.at("action"), &rule.action, &ACTIONS);
     f.some("onExitCodes", rule.on_exit_codes.as_deref(), |f, codes| {
         exit_codes(f, codes, spec)
     });
     let conditions = &rule.on_pod_conditions;
-    if conditions.len() > MOST_CONDITIONS {
-        f.at("onPodConditions").too_many(conditions.len(), MOST_CONDITIONS);
-    }
+    f.at("onPodConditions").max_items(conditions.len(), MOST_CONDITIONS);
     f.each("onPodConditions", conditions, |f, pattern| {
         f.at("type").qualified(&pattern.r#type);
-        match pattern.status.as_str() {
-            "" => f.at("status").required(quoted(&STATUSES)),
-            status => f.at("status").one_of(status, &STATUSES),
-        }
+        one_of(&mut f.at("status"), &pattern.status, &STATUSES);
     });
     let text = match (rule.on_exit_codes.is_some(), !conditions.is_empty()) {
         (true, true) => "specifying both OnExitCodes and OnPodConditions is not supported",
@@ -273,21 +237,13 @@ fn failure_rule(f: &mut Faults<'_>, rule: &PodFailurePolicyRule, spec: &JobSpec)
 }
 
 fn exit_codes(f: &mut Faults<'_>, codes: &PodFailurePolicyOnExitCodesRequirement, spec: &JobSpec) {
-    match codes.operator.as_str() {
-        "" => f.at("operator").required(quoted(&OPERATORS)),
-        operator => f.at("operator").one_of(operator, &OPERATORS),
-    }
+    one_of(&mut f.at("operator"), &codes.operator, &OPERATORS);
     if let Some(name) = codes.container_name.as_deref() {
         let pod = &spec.template.spec;
-        if !pod
-            .containers
-            .iter()
-            .chain(&pod.init_containers)
-            .any(|c| c.name == name)
-        {
-            let text = "must be one of the container or initContainer names in the pod template";
-            f.at("containerName").invalid(name, text);
-        }
+        let mut containers = pod.containers.iter().chain(&pod.init_containers);
+        let is_there = containers.any(|c| c.name == name);
+        let text = "must be one of the container or initContainer names in the pod template";
+        f.at("containerName").invalid_if(!is_there, name, text);
     }
     let shown = || BadValue::json(serde_json::to_string(&codes.values).unwrap_or_default());
     match codes.values.len() {
@@ -337,9 +293,7 @@ fn success_rule(f: &mut Faults<'_>, rule: &SuccessPolicyRule, completions: i32) 
     }
     let mut total = 0;
     if let Some(text) = text {
-        if text.len() > INDEXES_MAX {
-            f.at("succeededIndexes").too_long(INDEXES_MAX);
-        }
+        f.at("succeededIndexes").max_bytes(text, INDEXES_MAX);
         match indexes::count(text, completions) {
             Ok(count) => total = count,
             Err(error) => f
@@ -349,7 +303,7 @@ fn success_rule(f: &mut Faults<'_>, rule: &SuccessPolicyRule, completions: i32) 
     }
     let Some(count) = rule.succeeded_count else { return };
     let mut f = f.at("succeededCount");
-    f.non_negative(count.into());
+    f.non_negative(count);
     if count > completions {
         let text = format!("must be less than or equal to {completions} (the number of specified completions)");
         f.invalid(count, text);

@@ -96,7 +96,7 @@ fn counts(f: &mut Faults<'_>, status: &JobStatus) {
         ("ready", status.ready.unwrap_or(0)),
         ("terminating", status.terminating.unwrap_or(0)),
     ] {
-        f.at(name).non_negative(count.into());
+        f.at(name).non_negative(count);
     }
     let Some(uncounted) = status.uncounted_terminated_pods.as_deref() else {
         return;
@@ -206,10 +206,9 @@ fn all_indexes(f: &mut Faults<'_>, new: &JobStatus, spec: &JobSpec, changes: &Ch
         f.at("completedIndexes").invalid(completed, text);
     }
     let Some(failed) = failed else { return };
-    if changes.failed_indexes && !per_index {
-        let text = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
-        f.at("failedIndexes").invalid(failed, text);
-    }
+    let text = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
+    f.at("failedIndexes")
+        .invalid_if(changes.failed_indexes && !per_index, failed, text);
     if (changes.failed_indexes || changes.completed_indexes)
         && let Some(completions) = spec.completions
         && let Some(index) = indexes::overlap(completed, failed, completions)

@@ -4,8 +4,8 @@ use keelson_api::core::v1::{
     NodeSelectorRequirement, PersistentVolumeSource, PersistentVolumeSpec, VolumeNodeAffinity,
 };
 use keelson_machinery::equality;
-use keelson_machinery::field::{ErrorList, FieldError, Path};
 
+use crate::faults::Faults;
 use crate::typed::{IMMUTABLE, same, shown_option};
 
 const CHANGED_SOURCE: &str = "spec.persistentvolumesource is immutable after creation";
@@ -23,33 +23,23 @@ const STABLE_LABELS: [(&str, &str); 5] = [
     ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
 ];
 
-/// Faults of a changed specification.
-pub fn faults(new: &PersistentVolumeSpec, old: &PersistentVolumeSpec) -> ErrorList {
-    let mut errors = ErrorList::default();
-    if !is_same_source(&new.persistent_volume_source, &old.persistent_volume_source) {
-        let path = Path::new("spec").child("persistentvolumesource");
-        errors.push(FieldError::forbidden(&path, CHANGED_SOURCE));
-    }
-    if new.volume_mode != old.volume_mode {
-        let mode = new.volume_mode.as_deref();
-        errors.push(FieldError::invalid(&Path::new("volumeMode"), mode, IMMUTABLE));
-    }
+/// Checks a changed specification.
+pub fn check(f: &mut Faults<'_>, new: &PersistentVolumeSpec, old: &PersistentVolumeSpec) {
+    let is_same = is_same_source(&new.persistent_volume_source, &old.persistent_volume_source);
+    f.at("spec")
+        .at("persistentvolumesource")
+        .forbidden_if(!is_same, CHANGED_SOURCE);
+    let mode = new.volume_mode.as_deref();
+    f.at("volumeMode")
+        .invalid_if(mode != old.volume_mode.as_deref(), mode, IMMUTABLE);
     let (nodes, were) = (new.node_affinity.as_deref(), old.node_affinity.as_deref());
     if were.is_some() && !are_same_nodes(nodes, were) {
-        errors.push(FieldError::invalid(
-            &Path::new("nodeAffinity"),
-            shown_option(nodes),
-            CHANGED_NODES,
-        ));
+        f.at("nodeAffinity").invalid(shown_option(nodes), CHANGED_NODES);
     }
-    if old.volume_attributes_class_name.is_some() && new.volume_attributes_class_name.is_none() {
-        let path = Path::new("spec").child("volumeAttributesClassName");
-        errors.push(FieldError::forbidden(
-            &path,
-            "update from non-nil value to nil is forbidden",
-        ));
-    }
-    errors
+    let is_lost = old.volume_attributes_class_name.is_some() && new.volume_attributes_class_name.is_none();
+    f.at("spec")
+        .at("volumeAttributesClassName")
+        .forbidden_if(is_lost, "update from non-nil value to nil is forbidden");
 }
 
 /// The secret of an expansion may be named later.
@@ -95,10 +85,11 @@ fn rename(old: &mut [NodeSelectorRequirement], new: &[NodeSelectorRequirement]) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::faults::of_object;
     use crate::testing::{lines, read};
 
     fn changed(old: &str, new: &str) -> String {
-        lines(&faults(&read(new), &read(old)))
+        lines(&of_object(|f| check(f, &read(new), &read(old))))
     }
 
     #[test]

@@ -8,8 +8,8 @@ use keelson_api::core::v1::{
 use super::{RECYCLE, RETAIN};
 use crate::core::persistent_volume_claim::{above_zero, access_modes, basic_amount, volume_mode};
 use crate::core::pod_spec::affinity;
-use crate::core::volume_source::{self, Iscsi, ONE_SOURCE, filled};
-use crate::faults::{Exclusive, Faults};
+use crate::core::volume_source::{self, Iscsi, ONE_SOURCE};
+use crate::faults::{Exclusive, Faults, given};
 
 const INLINE: &str = "may not be specified in the context of inline volumes";
 const INITIATORS: &str = "must be valid format";
@@ -18,15 +18,11 @@ const STORAGE: &str = "storage";
 
 /// Checks the specification of the volume of a name. What `old` has is let through.
 pub fn check(f: &mut Faults<'_>, spec: &PersistentVolumeSpec, name: &str, old: Option<&PersistentVolumeSpec>) {
-    if spec.access_modes.is_empty() {
-        f.at("accessModes").required("");
-    }
+    f.at("accessModes").required_if(spec.access_modes.is_empty(), "");
     access_modes(&mut f.at("accessModes"), &spec.access_modes);
     capacity(f, spec);
-    if !spec.persistent_volume_reclaim_policy.is_empty() {
-        f.at("persistentVolumeReclaimPolicy")
-            .one_of(&spec.persistent_volume_reclaim_policy, &POLICIES);
-    }
+    f.at("persistentVolumeReclaimPolicy")
+        .one_of(given(&spec.persistent_volume_reclaim_policy), &POLICIES);
     f.some("nodeAffinity", spec.node_affinity.as_deref(), |f, nodes| {
         match nodes.required.as_deref() {
             None => f.at("required").required("must specify required node constraints"),
@@ -38,9 +34,7 @@ pub fn check(f: &mut Faults<'_>, spec: &PersistentVolumeSpec, name: &str, old: O
         }
     });
     source(f, spec, name);
-    if !spec.storage_class_name.is_empty() {
-        f.at("storageClassName").subdomain(&spec.storage_class_name);
-    }
+    f.at("storageClassName").subdomain(given(&spec.storage_class_name));
     volume_mode(f, spec.volume_mode.as_deref());
     attributes_class(f, spec);
 }
@@ -51,40 +45,30 @@ pub fn check_inline(f: &mut Faults<'_>, spec: &PersistentVolumeSpec, name: &str)
         ("claimRef", spec.claim_ref.is_some()),
         ("capacity", !spec.capacity.is_empty()),
     ] {
-        if is_there {
-            f.at(field).forbidden(INLINE);
-        }
+        f.at(field).forbidden_if(is_there, INLINE);
     }
     if spec.persistent_volume_source.csi.is_none() {
         f.at("csi")
             .required("has to be specified in the context of inline volumes");
     }
-    if spec.access_modes.is_empty() {
-        f.at("accessModes").required("");
-    }
+    f.at("accessModes").required_if(spec.access_modes.is_empty(), "");
     access_modes(&mut f.at("accessModes"), &spec.access_modes);
     if !matches!(&*spec.persistent_volume_reclaim_policy, "" | RETAIN) {
         let text = format!("may only be {RETAIN} in the context of inline volumes");
         f.at("persistentVolumeReclaimPolicy").forbidden(text);
     }
-    if spec.node_affinity.is_some() {
-        f.at("nodeAffinity").forbidden(INLINE);
-    }
+    f.at("nodeAffinity").forbidden_if(spec.node_affinity.is_some(), INLINE);
     source(f, spec, name);
-    if !spec.storage_class_name.is_empty() {
-        f.at("storageClassName").forbidden(INLINE);
-    }
-    if !matches!(spec.volume_mode.as_deref(), None | Some("Filesystem")) {
-        let text = "may not specify volumeMode other than Filesystem in the context of inline volumes";
-        f.at("volumeMode").forbidden(text);
-    }
+    f.at("storageClassName")
+        .forbidden_if(!spec.storage_class_name.is_empty(), INLINE);
+    let text = "may not specify volumeMode other than Filesystem in the context of inline volumes";
+    f.at("volumeMode")
+        .forbidden_if(!matches!(spec.volume_mode.as_deref(), None | Some("Filesystem")), text);
 }
 
 fn capacity(f: &mut Faults<'_>, spec: &PersistentVolumeSpec) {
     let capacity = &spec.capacity;
-    if capacity.is_empty() {
-        f.at("capacity").required("");
-    }
+    f.at("capacity").required_if(capacity.is_empty(), "");
     if capacity.len() != 1 || !capacity.contains_key(STORAGE) {
         let shown: Vec<String> = capacity
             .iter()
@@ -128,7 +112,7 @@ fn source(f: &mut Faults<'_>, spec: &PersistentVolumeSpec, name: &str) {
     let store = s.aws_elastic_block_store.as_deref();
     one.field(f, "awsElasticBlockStore", store, volume_source::aws_store);
     one.field(f, "glusterfs", s.glusterfs.as_deref(), |f, source| {
-        filled(f, &[("endpoints", &source.endpoints), ("path", &source.path)]);
+        f.all_filled(source, &["endpoints", "path"]);
         match source.endpoints_namespace.as_deref() {
             Some("") => {
                 let text = "if the endpointnamespace is set, it must be a valid namespace name";
@@ -151,15 +135,13 @@ fn source(f: &mut Faults<'_>, spec: &PersistentVolumeSpec, name: &str) {
         f.at("nodeAffinity").required("Local volume requires node affinity");
     }
     one.field(f, "storageos", s.storageos.as_deref(), |f, source| {
-        let secret = source.secret_ref.as_ref();
-        let secret = secret.map(|secret| [("name", secret.name.as_str()), ("namespace", secret.namespace.as_str())]);
-        let secret = secret.as_ref().map_or(&[][..], |secret| secret);
-        volume_source::storage_os(f, &source.volume_name, &source.volume_namespace, secret);
+        volume_source::storage_os(f, &source.volume_name, &source.volume_namespace);
+        f.some("secretRef", source.secret_ref.as_deref(), |f, secret| {
+            f.all_filled(secret, &["name", "namespace"]);
+        });
     });
     one.field(f, "csi", s.csi.as_deref(), csi);
-    if one.found() == 0 {
-        f.required("must specify a volume type");
-    }
+    f.required_if(one.found() == 0, "must specify a volume type");
     let is_root = |path: &str| !path.is_empty() && path.starts_with('/') && clean(path) == "/";
     let recycled = spec.persistent_volume_reclaim_policy == RECYCLE;
     if recycled && s.host_path.as_ref().is_some_and(|source| is_root(&source.path)) {
@@ -185,16 +167,12 @@ fn clean(path: &str) -> String {
 
 fn of_networks(f: &mut Faults<'_>, s: &PersistentVolumeSource, one: &mut Exclusive, name: &str) {
     one.field(f, "rbd", s.rbd.as_deref(), |f, source| {
-        if source.monitors.is_empty() {
-            f.at("monitors").required("");
-        }
-        f.at("image").filled(&source.image);
+        f.at("monitors").required_if(source.monitors.is_empty(), "");
+        f.all_filled(source, &["image"]);
     });
     one.field_as(f, ("quobyte", "quobyte"), s.quobyte.as_deref(), volume_source::quobyte);
     one.field_as(f, ("cephFS", "cephfs"), s.cephfs.as_deref(), |f, source| {
-        if source.monitors.is_empty() {
-            f.at("monitors").required("");
-        }
+        f.at("monitors").required_if(source.monitors.is_empty(), "");
     });
     one.field(f, "iscsi", s.iscsi.as_deref(), |f, source| {
         let target = target(source);
@@ -204,9 +182,9 @@ fn of_networks(f: &mut Faults<'_>, s: &PersistentVolumeSource, one: &mut Exclusi
         target.check(f, INITIATORS, true);
     });
     one.field(f, "cinder", s.cinder.as_deref(), |f, source| {
-        f.at("volumeID").filled(&source.volume_id);
+        f.all_filled(source, &["volumeID"]);
         f.some("secretRef", source.secret_ref.as_deref(), |f, secret| {
-            filled(f, &[("name", &secret.name), ("namespace", &secret.namespace)]);
+            f.all_filled(secret, &["name", "namespace"]);
         });
     });
     one.field(f, "fc", s.fc.as_deref(), volume_source::fibre_channel);
@@ -220,32 +198,24 @@ fn of_networks(f: &mut Faults<'_>, s: &PersistentVolumeSource, one: &mut Exclusi
 
 fn of_clouds(f: &mut Faults<'_>, s: &PersistentVolumeSource, one: &mut Exclusive) {
     one.field(f, "azureFile", s.azure_file.as_deref(), |f, source| {
-        filled(
-            f,
-            &[("secretName", &source.secret_name), ("shareName", &source.share_name)],
-        );
+        f.all_filled(source, &["secretName", "shareName"]);
         if let Some(namespace) = source.secret_namespace.as_deref() {
             f.at("secretNamespace").filled(namespace);
         }
     });
     one.field(f, "vsphereVolume", s.vsphere_volume.as_deref(), |f, source| {
-        f.at("volumePath").filled(&source.volume_path);
+        f.all_filled(source, &["volumePath"])
     });
-    one.field(
-        f,
-        "photonPersistentDisk",
-        s.photon_persistent_disk.as_deref(),
-        |f, source| {
-            f.at("pdID").filled(&source.pd_id);
-        },
-    );
+    let photon = s.photon_persistent_disk.as_deref();
+    one.field(f, "photonPersistentDisk", photon, |f, source| {
+        f.all_filled(source, &["pdID"])
+    });
     one.field(f, "portworxVolume", s.portworx_volume.as_deref(), |f, source| {
-        f.at("volumeID").filled(&source.volume_id);
+        f.all_filled(source, &["volumeID"])
     });
     one.field(f, "azureDisk", s.azure_disk.as_deref(), volume_source::azure_disk);
     one.field(f, "scaleIO", s.scale_io.as_deref(), |f, source| {
-        let volume = ("volumeName", source.volume_name.as_str());
-        filled(f, &[("gateway", &source.gateway), ("system", &source.system), volume]);
+        f.all_filled(source, &["gateway", "system", "volumeName"]);
     });
 }
 

@@ -3,10 +3,10 @@
 
 use keelson_api::core::v1::PersistentVolumeClaim;
 use keelson_machinery::equality;
-use keelson_machinery::field::{ErrorList, FieldError, Path};
 use keelson_machinery::quantity::Quantity;
 
 use super::CLASS_ANNOTATION;
+use crate::faults::Faults;
 use crate::typed::IMMUTABLE;
 
 const CHANGED: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
@@ -14,25 +14,21 @@ const CHANGED: &str = "spec is immutable after creation except resources.request
 const BOUND: &str = "Bound";
 const STORAGE: &str = "storage";
 
-/// Faults of a change.
-pub fn faults(new: &PersistentVolumeClaim, old: &PersistentVolumeClaim) -> ErrorList {
-    let mut errors = ErrorList::default();
+/// Checks a change.
+pub fn check(f: &mut Faults<'_>, new: &PersistentVolumeClaim, old: &PersistentVolumeClaim) {
     let is_moved = moves_class(new, old);
     let class = |claim: &PersistentVolumeClaim| claim.metadata.annotations.get(CLASS_ANNOTATION).cloned();
-    if !is_moved && class(new).unwrap_or_default() != class(old).unwrap_or_default() {
-        let path = Path::new("metadata").child("annotations").child(CLASS_ANNOTATION);
-        errors.push(FieldError::invalid(&path, class(new).unwrap_or_default(), IMMUTABLE));
-    }
-    if !keeps_spec(new, old, is_moved) {
-        errors.push(FieldError::forbidden(&Path::new("spec"), CHANGED));
-    }
-    errors.extend(smaller(new, old));
-    if new.spec.volume_mode != old.spec.volume_mode {
-        let mode = new.spec.volume_mode.as_deref();
-        errors.push(FieldError::invalid(&Path::new("volumeMode"), mode, IMMUTABLE));
-    }
-    errors.extend(class_taken_back(new, old));
-    errors
+    let (now, was) = (class(new).unwrap_or_default(), class(old).unwrap_or_default());
+    f.at("metadata")
+        .at("annotations")
+        .at(CLASS_ANNOTATION)
+        .invalid_if(!is_moved && now != was, now, IMMUTABLE);
+    f.at("spec").forbidden_if(!keeps_spec(new, old, is_moved), CHANGED);
+    smaller(&mut f.at("spec"), new, old);
+    let mode = new.spec.volume_mode.as_deref();
+    f.at("volumeMode")
+        .invalid_if(mode != old.spec.volume_mode.as_deref(), mode, IMMUTABLE);
+    class_taken_back(&mut f.at("spec").at("volumeAttributesClassName"), new, old);
 }
 
 /// Whether the name of the class moves from the annotation, where it was once, to its field.
@@ -70,38 +66,41 @@ fn keeps_spec(new: &PersistentVolumeClaim, old: &PersistentVolumeClaim, is_moved
 }
 
 /// A claim may ask for less only as long as the volume has not grown to that.
-fn smaller(new: &PersistentVolumeClaim, old: &PersistentVolumeClaim) -> Option<FieldError> {
+fn smaller(f: &mut Faults<'_>, new: &PersistentVolumeClaim, old: &PersistentVolumeClaim) {
     let zero = Quantity::default();
     let asked = |claim: &PersistentVolumeClaim| claim.spec.resources.requests.get(STORAGE).cloned();
     let (now, was) = (asked(new).unwrap_or_default(), asked(old).unwrap_or_default());
     let capacity = old.status.capacity.get(STORAGE).unwrap_or(&zero);
-    let path = Path::new("spec").child("resources").child("requests").child(STORAGE);
-    (now < was && now <= *capacity).then(|| FieldError::forbidden(&path, "field can not be less than status.capacity"))
+    f.at("resources").at("requests").at(STORAGE).forbidden_if(
+        now < was && now <= *capacity,
+        "field can not be less than status.capacity",
+    );
 }
 
 /// A class that was applied can't be taken back, only changed for another.
-fn class_taken_back(new: &PersistentVolumeClaim, old: &PersistentVolumeClaim) -> Option<FieldError> {
+fn class_taken_back(f: &mut Faults<'_>, new: &PersistentVolumeClaim, old: &PersistentVolumeClaim) {
     let class = &new.spec.volume_attributes_class_name;
     if *class == old.spec.volume_attributes_class_name || old.status.current_volume_attributes_class_name.is_none() {
-        return None;
+        return;
     }
     let what = match class.as_deref() {
         None => "nil",
         Some("") => "empty string",
-        Some(_) => return None,
+        Some(_) => return,
     };
-    let text = format!("update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil");
-    let path = Path::new("spec").child("volumeAttributesClassName");
-    Some(FieldError::forbidden(&path, text))
+    f.forbidden(format!(
+        "update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    ));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::faults::of_object;
     use crate::testing::{lines, read};
 
     fn changed(old: &str, new: &str) -> String {
-        lines(&faults(&read(new), &read(old)))
+        lines(&of_object(|f| check(f, &read(new), &read(old))))
     }
 
     #[test]
@@ -150,12 +149,8 @@ mod tests {
             (claim(None, Some("a")), claim(None, Some("b")), false),
             (claim(None, Some("a")), claim(None, None), false),
         ] {
-            assert_eq!(
-                faults(&new, &old).is_empty(),
-                is_fine,
-                "{:?}",
-                lines(&faults(&new, &old))
-            );
+            let found = of_object(|f| check(f, &new, &old));
+            assert_eq!(found.is_empty(), is_fine, "{:?}", lines(&found));
         }
     }
 

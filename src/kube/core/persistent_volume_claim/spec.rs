@@ -1,10 +1,10 @@
 //! Specifications of claims, also of those that templates make.
 
 use keelson_api::core::v1::PersistentVolumeClaimSpec;
-use keelson_machinery::field::{BadValue, ErrorList, Path};
+use keelson_machinery::field::BadValue;
 use keelson_machinery::quantity::Quantity;
 
-use crate::faults::{self, Faults};
+use crate::faults::{self, Faults, given};
 
 const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const STORAGE: &str = "storage";
@@ -16,27 +16,25 @@ pub struct ClaimOptions {
     bad_source_groups: bool,
 }
 
-/// Faults of the specification of a claim. What `old` has is let through.
-pub fn faults(spec: &PersistentVolumeClaimSpec, old: Option<&PersistentVolumeClaimSpec>) -> ErrorList {
-    let options = old.map_or_else(ClaimOptions::default, |old| ClaimOptions {
-        bad_selector_values: !faults::of_object(|f| f.selector("", old.selector.as_deref())).is_empty(),
-        bad_source_groups: old
-            .data_source
+impl ClaimOptions {
+    /// What is let through because `old` has it.
+    pub fn of(old: &PersistentVolumeClaimSpec) -> ClaimOptions {
+        let source = old.data_source.as_ref().and_then(|source| source.api_group.as_ref());
+        let reference = old
+            .data_source_ref
             .as_ref()
-            .is_some_and(|source| source.api_group.is_some())
-            || old
-                .data_source_ref
-                .as_ref()
-                .is_some_and(|source| source.api_group.is_some()),
-    });
-    faults::at(&Path::new("spec"), |f| check_spec(f, spec, &options))
+            .and_then(|source| source.api_group.as_ref());
+        ClaimOptions {
+            bad_selector_values: faults::are_in(|f| f.selector("", old.selector.as_deref())),
+            bad_source_groups: source.or(reference).is_some(),
+        }
+    }
 }
 
 /// Checks a specification.
 pub fn check_spec(f: &mut Faults<'_>, spec: &PersistentVolumeClaimSpec, options: &ClaimOptions) {
-    if spec.access_modes.is_empty() {
-        f.at("accessModes").required("at least 1 access mode is required");
-    }
+    f.at("accessModes")
+        .required_if(spec.access_modes.is_empty(), "at least 1 access mode is required");
     f.selector_as_stored("selector", spec.selector.as_deref(), options.bad_selector_values);
     access_modes(&mut f.at("accessModes"), &spec.access_modes);
     let mut resources = f.at("resources");
@@ -45,16 +43,11 @@ pub fn check_spec(f: &mut Faults<'_>, spec: &PersistentVolumeClaimSpec, options:
         None => storage.required(""),
         Some(amount) => above_zero(&mut storage, amount),
     }
-    let class = spec.storage_class_name.as_deref().unwrap_or_default();
-    if !class.is_empty() {
-        f.at("storageClassName").subdomain(class);
-    }
+    f.at("storageClassName").subdomain(given(&spec.storage_class_name));
     volume_mode(f, spec.volume_mode.as_deref());
     sources(f, spec, options);
-    let class = spec.volume_attributes_class_name.as_deref().unwrap_or_default();
-    if !class.is_empty() {
-        f.at("volumeAttributesClassName").subdomain(class);
-    }
+    f.at("volumeAttributesClassName")
+        .subdomain(given(&spec.volume_attributes_class_name));
 }
 
 /// Ways in which nodes may use a volume; one of them goes with no other.
@@ -71,9 +64,7 @@ pub fn access_modes(f: &mut Faults<'_>, modes: &[String]) {
 
 /// Whether a volume comes as a device or with files.
 pub fn volume_mode(f: &mut Faults<'_>, mode: Option<&str>) {
-    if let Some(mode) = mode {
-        f.at("volumeMode").one_of(mode, &["Block", "Filesystem"]);
-    }
+    f.at("volumeMode").one_of(mode, &["Block", "Filesystem"]);
 }
 
 /// An amount above 0.
@@ -161,7 +152,8 @@ mod tests {
                  apiGroup",
             ),
         ] {
-            assert_eq!(lines(&faults(&read(&spec), None)), expected, "{spec}");
+            let found = faults::of_spec(|f| check_spec(f, &read(&spec), &ClaimOptions::default()));
+            assert_eq!(lines(&found), expected, "{spec}");
         }
     }
 }

@@ -5,7 +5,7 @@ use keelson_machinery::field::{ErrorList, FieldError, Path};
 
 use crate::core::pod_spec::MIRROR;
 use crate::core::pod_spec::annotations::{PROFILE, check};
-use crate::faults;
+use crate::faults::{self, Faults};
 
 /// Why a pod can't be changed through a subresource: the file of a mirror is what says how it is, and no pod of Windows
 /// is resized.
@@ -27,63 +27,23 @@ pub fn unfit_for(subresource: &str, pod: &Pod) -> Option<FieldError> {
 
 /// Faults of a change, through whatever path.
 pub fn validate_change(new: &Pod, old: &Pod) -> ErrorList {
-    let path = Path::new("metadata").child("annotations");
     let (now, was) = (&new.metadata.annotations, &old.metadata.annotations);
-    let mut errors = ErrorList::default();
-    for (key, _) in was.iter().filter(|(key, value)| now.get(*key) != Some(value)) {
-        errors.extend(fault(key, "may not remove or update", &path));
-    }
-    for key in now.keys().filter(|key| !was.contains_key(*key)) {
-        errors.extend(fault(key, "may not add", &path));
-    }
-    errors.extend(faults::at(&Path::new("metadata"), |f| {
-        check(f, &new.metadata, &new.spec, Some(&old.metadata))
-    }));
-    errors
+    faults::at(&Path::new("metadata"), |f| {
+        let mut annotations = f.at("annotations");
+        for (key, _) in was.iter().filter(|(key, value)| now.get(*key) != Some(value)) {
+            stays(&mut annotations.key(key), key, "may not remove or update");
+        }
+        for key in now.keys().filter(|key| !was.contains_key(*key)) {
+            stays(&mut annotations.key(key), key, "may not add");
+        }
+        check(f, &new.metadata, &new.spec, Some(&old.metadata));
+    })
 }
 
-fn fault(key: &str, what: &str, path: &Path) -> Option<FieldError> {
-    let of = match key {
-        MIRROR => "mirror pod annotation",
-        _ if key.starts_with(PROFILE) => "AppArmor annotations",
-        _ => return None,
-    };
-    Some(FieldError::forbidden(&path.key(key), format!("{what} {of}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{annotated_pod as pod, lines};
-
-    #[test]
-    fn a_mirror_stays_one_and_nothing_becomes_one() {
-        let (mirror, plain) = (pod(&[(MIRROR, "x")], "n"), pod(&[("a", "b")], "n"));
-        let at = |text: &str| format!("metadata.annotations[{MIRROR}]: Forbidden: {text} mirror pod annotation");
-        assert_eq!(lines(&validate_change(&mirror, &mirror)), "");
-        assert_eq!(lines(&validate_change(&pod(&[("c", "d")], "n"), &plain)), "");
-        assert_eq!(lines(&validate_change(&mirror, &plain)), at("may not add"));
-        for new in [&plain, &pod(&[(MIRROR, "y")], "n")] {
-            assert_eq!(lines(&validate_change(new, &mirror)), at("may not remove or update"));
-        }
-    }
-
-    #[test]
-    fn a_mirror_is_as_its_file_says() {
-        let (mirror, plain) = (pod(&[(MIRROR, "x")], "n"), pod(&[], "n"));
-        for subresource in ["ephemeralcontainers", "resize"] {
-            assert!(unfit_for(subresource, &mirror).is_some() && unfit_for(subresource, &plain).is_none());
-        }
-        assert!(unfit_for("status", &mirror).is_none());
-    }
-
-    #[test]
-    fn profiles_stay() {
-        let key = format!("{PROFILE}c");
-        let (with, without) = (pod(&[(&key, "unconfined")], ""), pod(&[], ""));
-        let at = |text: &str| format!("metadata.annotations[{key}]: Forbidden: {text} AppArmor annotations");
-        let added = lines(&validate_change(&with, &without));
-        assert!(added.starts_with(&at("may not add")), "{added}");
-        assert_eq!(lines(&validate_change(&without, &with)), at("may not remove or update"));
+fn stays(f: &mut Faults<'_>, key: &str, what: &str) {
+    match key {
+        MIRROR => f.forbidden(format!("{what} mirror pod annotation")),
+        _ if key.starts_with(PROFILE) => f.forbidden(format!("{what} AppArmor annotations")),
+        _ => {}
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use keelson_api::core::v1::{Affinity, Container, NodeAffinity, NodeSelectorTerm, PodSpec, Toleration};
 use keelson_machinery::equality;
-use keelson_machinery::field::{ErrorList, Path};
+use keelson_machinery::field::ErrorList;
 use keelson_machinery::reflect::Reflect;
 use keelson_machinery::validation::list_value;
 
@@ -25,7 +25,7 @@ const OTHER_TOLERATION: &str = "existing toleration can not be modified except i
 
 /// Faults of a change of the specification.
 pub fn faults(new: &PodSpec, old: &PodSpec) -> ErrorList {
-    faults::at(&Path::new("spec"), |f| {
+    faults::of_spec(|f| {
         let lists = [
             ("containers", &new.containers, &old.containers),
             ("initContainers", &new.init_containers, &old.init_containers),

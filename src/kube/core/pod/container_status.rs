@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use keelson_api::core::v1::{Container, ContainerStatus, LinuxContainerUser, Pod, PodSpec, ResourceStatus};
+use keelson_api::core::v1::{Container, ContainerStatus, LinuxContainerUser, Pod, PodSpec, PodStatus, ResourceStatus};
 
 use crate::faults::Faults;
 
@@ -28,20 +28,7 @@ pub fn transitions(f: &mut Faults<'_>, new: &Pod, old: &Pod) {
         let container = containers.iter().find(|container| container.name == status.name);
         all_start_again || container.is_some_and(|container| restarts(container, spec, code))
     };
-    let lists = [
-        ("containerStatuses", &now.container_statuses, &was.container_statuses),
-        (
-            "initContainerStatuses",
-            &now.init_container_statuses,
-            &was.init_container_statuses,
-        ),
-        (
-            "ephemeralContainerStatuses",
-            &now.ephemeral_container_statuses,
-            &was.ephemeral_container_statuses,
-        ),
-    ];
-    for (list, now, was) in lists {
+    for ((list, now), (_, was)) in lists(now).into_iter().zip(lists(was)) {
         f.each(list, was, |f, before| {
             let Some(ended) = before.state.terminated.as_deref() else {
                 return;
@@ -49,16 +36,24 @@ pub fn transitions(f: &mut Faults<'_>, new: &Pod, old: &Pod) {
             let same = now.iter().filter(|status| status.name == before.name);
             let runs = same.filter(|status| status.state.terminated.is_none()).count();
             let (told, may) = match list {
-                "containerStatuses" => (runs.min(1), starts_again(&spec.containers, before, ended.exit_code)),
-                "initContainerStatuses" => (
-                    runs.min(1),
-                    starts_again(&spec.init_containers, before, ended.exit_code),
-                ),
-                _ => (runs, false),
+                "containerStatuses" => (1, starts_again(&spec.containers, before, ended.exit_code)),
+                "initContainerStatuses" => (1, starts_again(&spec.init_containers, before, ended.exit_code)),
+                _ => (usize::MAX, false),
             };
-            (0..told).filter(|_| !may).for_each(|_| f.at("state").forbidden(ENDED));
+            (0..runs.min(told))
+                .filter(|_| !may)
+                .for_each(|_| f.at("state").forbidden(ENDED));
         });
     }
+}
+
+/// The statuses of all containers, by the names of their lists.
+fn lists(status: &PodStatus) -> [(&'static str, &[ContainerStatus]); 3] {
+    [
+        ("containerStatuses", &status.container_statuses),
+        ("initContainerStatuses", &status.init_container_statuses),
+        ("ephemeralContainerStatuses", &status.ephemeral_container_statuses),
+    ]
 }
 
 /// Whether a container is started again that ended with a code.
@@ -87,12 +82,7 @@ fn restarts(container: &Container, spec: &PodSpec, code: i32) -> bool {
 pub fn details(f: &mut Faults<'_>, pod: &Pod) {
     let (status, spec) = (&pod.status, &pod.spec);
     let system = spec.os.as_ref().map_or("linux", |os| os.name.as_str());
-    let lists = [
-        ("containerStatuses", &status.container_statuses),
-        ("initContainerStatuses", &status.init_container_statuses),
-        ("ephemeralContainerStatuses", &status.ephemeral_container_statuses),
-    ];
-    for (list, statuses) in lists {
+    for (list, statuses) in lists(status) {
         f.each(list, statuses, |f, status| {
             let user = status.user.as_deref().and_then(|user| user.linux.as_deref());
             let Some(user) = user else { return };
@@ -104,28 +94,19 @@ pub fn details(f: &mut Faults<'_>, pod: &Pod) {
             }
         });
     }
-    for ((list, statuses), containers) in lists.into_iter().zip([&spec.containers, &spec.init_containers]) {
+    for ((list, statuses), containers) in lists(status).into_iter().zip([&spec.containers, &spec.init_containers]) {
         f.each(list, statuses, |f, status| {
             let container = containers.iter().find(|container| container.name == status.name);
-            f.each(
-                "allocatedResourcesStatus",
-                &status.allocated_resources_status,
-                |f, resource| {
-                    devices(f, resource, container);
-                },
-            );
+            let told = &status.allocated_resources_status;
+            f.each("allocatedResourcesStatus", told, |f, of| devices(f, of, container));
         });
     }
-    f.each(
-        "ephemeralContainerStatuses",
-        &status.ephemeral_container_statuses,
-        |f, status| {
-            if !status.allocated_resources_status.is_empty() {
-                let text = "must not be specified in container status";
-                f.at("allocatedResourcesStatus").forbidden(text);
-            }
-        },
-    );
+    let added = &status.ephemeral_container_statuses;
+    f.each("ephemeralContainerStatuses", added, |f, status| {
+        let text = "must not be specified in container status";
+        f.at("allocatedResourcesStatus")
+            .forbidden_if(!status.allocated_resources_status.is_empty(), text);
+    });
 }
 
 fn linux_user(f: &mut Faults<'_>, user: &LinuxContainerUser) {

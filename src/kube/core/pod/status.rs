@@ -3,52 +3,48 @@
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use keelson_api::core::v1::{Container, Pod, PodCondition, PodExtendedResourceClaimStatus, PodStatus};
-use keelson_machinery::field::{BadValue, ErrorList, FieldError, Path};
-use keelson_machinery::validation::names;
+use keelson_machinery::field::{BadValue, Path};
 
 use super::container_status;
-use crate::faults::{self, Faults};
+use crate::faults::{Faults, Unique};
 use crate::ip;
 use crate::typed::IMMUTABLE;
 
 const GENERATION: &str = "must be a non-negative integer";
+const NO_CONTAINER: &str = "must match the name of an entry in spec.initContainers.name or spec.containers.name";
+const NO_RESOURCE: &str = "must match the extended resource name of an entry in \
+    spec.initContainers.resources.requests or spec.containers.resources.requests";
 
-/// Faults of a status that a client writes.
-pub fn validate(new: &Pod, old: &Pod) -> ErrorList {
-    let path = Path::new("status");
-    let mut errors = faults::at(&path, |f| conditions(f, &new.status.conditions));
-    errors.extend(nominated_node(new, old, &path.child("nominatedNodeName")));
-    let (class, generation) = (&new.status.qos_class, new.status.observed_generation);
-    if generation < 0 {
-        let path = path.child("observedGeneration");
-        errors.push(FieldError::invalid(&path, generation, GENERATION));
-    }
-    if *class != old.status.qos_class {
-        errors.push(FieldError::invalid(&path.child("qosClass"), class, IMMUTABLE));
-    }
-    errors.extend(faults::at(&path, |f| container_status::transitions(f, new, old)));
-    errors.extend(claims(new, &path.child("resourceClaimStatuses")));
-    if let Some(status) = &new.status.extended_resource_claim_status {
-        errors.extend(extended_claim(new, status, &path.child("extendedResourceClaimStatus")));
-    }
-    let of = |pod: &Pod| pod.status.pod_ips.iter().map(|ip| ip.ip.clone()).collect::<Vec<_>>();
-    errors.extend(addresses(&of(new), &of(old), &path.child("podIPs")));
-    errors.extend(host_addresses(new, old, &path));
-    errors.extend(faults::at(&path, |f| container_status::details(f, new)));
-    errors
+/// Checks a status that a client writes.
+pub fn check(f: &mut Faults<'_>, new: &Pod, old: &Pod) {
+    let (now, was) = (&new.status, &old.status);
+    f.each("conditions", &now.conditions, condition);
+    nominated_node(&mut f.at("nominatedNodeName"), new, old);
+    f.at("observedGeneration")
+        .number(now.observed_generation, |number| number >= 0, GENERATION);
+    f.at("qosClass")
+        .invalid_if(now.qos_class != was.qos_class, &now.qos_class, IMMUTABLE);
+    container_status::transitions(f, new, old);
+    claims(f, new);
+    f.some(
+        "extendedResourceClaimStatus",
+        now.extended_resource_claim_status.as_deref(),
+        |f, status| extended_claim(f, new, status),
+    );
+    let ips = |status: &PodStatus| status.pod_ips.iter().map(|ip| ip.ip.clone()).collect::<Vec<_>>();
+    addresses(&mut f.at("podIPs"), &ips(now), &ips(was));
+    let ips = |status: &PodStatus| status.host_ips.iter().map(|ip| ip.ip.clone()).collect::<Vec<_>>();
+    host_addresses(&mut f.at("hostIPs"), now, &ips(now), &ips(was));
+    container_status::details(f, new);
 }
 
 /// Conditions of others have names with a domain, or without.
-fn conditions(f: &mut Faults<'_>, conditions: &[PodCondition]) {
-    f.each("conditions", conditions, |f, condition| {
-        if condition.observed_generation < 0 {
-            f.at("observedGeneration")
-                .invalid(condition.observed_generation, GENERATION);
-        }
-        if !matches!(&*condition.r#type, "PodScheduled" | "Ready" | "Initialized") {
-            f.at("Type").qualified(&condition.r#type);
-        }
-    });
+fn condition(f: &mut Faults<'_>, condition: &PodCondition) {
+    f.at("observedGeneration")
+        .number(condition.observed_generation, |number| number >= 0, GENERATION);
+    if !matches!(&*condition.r#type, "PodScheduled" | "Ready" | "Initialized") {
+        f.at("Type").qualified(&condition.r#type);
+    }
 }
 
 /// Generations that a writer does not tell stay what they were. Of conditions of one type, each has its own.
@@ -109,149 +105,107 @@ pub fn warnings(status: &PodStatus) -> Vec<String> {
 }
 
 /// Where a pod that waits may come to run.
-fn nominated_node(new: &Pod, old: &Pod, path: &Path) -> ErrorList {
+fn nominated_node(f: &mut Faults<'_>, new: &Pod, old: &Pod) {
     let name = &new.status.nominated_node_name;
     if name.is_empty() || *name == old.status.nominated_node_name {
-        return ErrorList::default();
+        return;
     }
-    let texts = names::dns_subdomain(name).into_iter();
-    let mut errors: ErrorList = texts.map(|text| FieldError::invalid(path, name, text)).collect();
-    if !old.spec.node_name.is_empty() {
-        let text = "may not be set on pods that are already bound to a node";
-        errors.push(FieldError::forbidden(path, text));
-    }
-    errors
+    f.subdomain(name);
+    let is_bound = !old.spec.node_name.is_empty();
+    f.forbidden_if(is_bound, "may not be set on pods that are already bound to a node");
 }
 
 /// A claim is one of those that the specification names, or else a node could name any.
-fn claims(pod: &Pod, path: &Path) -> ErrorList {
-    let (mut errors, mut seen) = (ErrorList::default(), BTreeSet::new());
-    let asked: HashSet<&str> = pod
-        .spec
-        .resource_claims
-        .iter()
-        .map(|claim| claim.name.as_str())
-        .collect();
-    for (place, status) in pod.status.resource_claim_statuses.iter().enumerate() {
-        let path = path.index(place);
-        if !asked.contains(status.name.as_str()) {
+fn claims(f: &mut Faults<'_>, pod: &Pod) {
+    let asked = pod.spec.resource_claims.iter().map(|claim| claim.name.as_str());
+    let (asked, mut seen) = (asked.collect::<HashSet<_>>(), Unique::default());
+    f.each(
+        "resourceClaimStatuses",
+        &pod.status.resource_claim_statuses,
+        |f, status| {
+            let name = status.name.as_str();
             let text = "must match the name of an entry in `spec.resourceClaims`";
-            errors.push(FieldError::invalid(&path.child("name"), &status.name, text));
-        }
-        if !seen.insert(&status.name) {
-            errors.push(FieldError::duplicate(&path.child("name"), status.name.as_str()));
-        }
-        if let Some(name) = &status.resource_claim_name {
-            errors.extend(claim_name(name, &path.child("resourceClaimName")));
-        }
-    }
-    errors
-}
-
-fn claim_name(name: &str, path: &Path) -> ErrorList {
-    let texts = names::dns_subdomain(name).into_iter();
-    texts.map(|text| FieldError::invalid(path, name, text)).collect()
+            f.at("name").invalid_if(!asked.contains(name), name, text);
+            seen.check(&mut f.at("name"), name);
+            f.at("resourceClaimName").subdomain(&status.resource_claim_name);
+        },
+    );
 }
 
 /// The claim that stands for resources which containers ask for by number.
-fn extended_claim(pod: &Pod, status: &PodExtendedResourceClaimStatus, path: &Path) -> ErrorList {
-    let (mut errors, mut seen) = (ErrorList::default(), BTreeSet::new());
-    let mappings = path.child("requestMappings");
-    if status.request_mappings.is_empty() {
-        errors.push(FieldError::required(
-            &mappings,
-            "at least one request mapping is required",
-        ));
-    }
+fn extended_claim(f: &mut Faults<'_>, pod: &Pod, status: &PodExtendedResourceClaimStatus) {
+    f.at("requestMappings").required_if(
+        status.request_mappings.is_empty(),
+        "at least one request mapping is required",
+    );
     // Of containers of one name the last counts.
     let all = pod.spec.init_containers.iter().chain(&pod.spec.containers);
     let containers: HashMap<&str, &Container> = all.map(|c| (c.name.as_str(), c)).collect();
+    let mut seen = BTreeSet::new();
     for (place, mapping) in status.request_mappings.iter().enumerate() {
-        let at = mappings.index(place);
         let (container, resource, request) = (&mapping.container_name, &mapping.resource_name, &mapping.request_name);
+        let mut mappings = f.at("requestMappings");
+        let mut at = mappings.index(place);
         match containers.get(container.as_str()) {
-            None => {
-                let text = "must match the name of an entry in spec.initContainers.name or spec.containers.name";
-                errors.push(FieldError::invalid(&at.child("containerName"), container, text));
-            }
-            Some(c) if !c.resources.requests.contains_key(resource) => {
-                let text = "must match the extended resource name of an entry in \
-                            spec.initContainers.resources.requests or spec.containers.resources.requests";
-                errors.push(FieldError::invalid(&at.child("resourceName"), resource, text));
-            }
-            Some(_) => {}
-        }
-        let texts = names::dns_label(request).into_iter();
-        errors.extend(texts.map(|text| FieldError::invalid(&path.child("requestName"), request, text)));
-        if !seen.insert((container, resource, request)) {
-            for (name, value) in [
-                ("containerName", container),
-                ("resourceName", resource),
-                ("requestName", request),
-            ] {
-                errors.push(FieldError::duplicate(&at.child(name), value.as_str()));
+            None => at.at("containerName").invalid(container, NO_CONTAINER),
+            Some(c) => {
+                at.at("resourceName")
+                    .invalid_if(!c.resources.requests.contains_key(resource), resource, NO_RESOURCE)
             }
         }
+        f.at("requestName").label(request);
+        if seen.insert((container, resource, request)) {
+            continue;
+        }
+        let names = ["containerName", "resourceName", "requestName"];
+        for (name, value) in names.into_iter().zip([container, resource, request]) {
+            f.at("requestMappings").index(place).at(name).duplicate(value);
+        }
     }
-    match status.resource_claim_name.as_str() {
-        "" => errors.push(FieldError::required(&path.child("resourceClaimName"), "")),
-        name => errors.extend(claim_name(name, &path.child("resourceClaimName"))),
-    }
-    errors
+    f.at("resourceClaimName").filled_subdomain(&status.resource_claim_name);
 }
 
 /// One address of each family; those that were there before stay as they are.
-fn addresses(new: &[String], old: &[String], path: &Path) -> ErrorList {
+fn addresses(f: &mut Faults<'_>, new: &[String], old: &[String]) {
     let stored: Vec<&str> = old.iter().map(String::as_str).collect();
-    let mut errors = ErrorList::default();
     for (place, address) in new.iter().enumerate() {
-        if errors.is_full() {
+        if f.is_full() {
             break;
         }
-        errors.extend(ip::validate(address, &stored, &path.index(place)));
+        f.index(place).ip(address, &stored);
     }
     if new.len() < 2 {
-        return errors;
+        return;
     }
     if let Some(place) = new.iter().position(|text| ip::parse(text).is_none()) {
-        let text = format!(
-            "failed to check for dual stack with error:invalid IP[{place}]: {}",
-            new[place]
-        );
-        errors.push(FieldError::internal(path, text));
+        let text = "failed to check for dual stack with error:invalid IP";
+        f.internal(format!("{text}[{place}]: {}", new[place]));
     }
     let families: Option<BTreeSet<bool>> = new.iter().map(|text| ip::parse(text).map(|ip| ip.is_ipv4())).collect();
     if new.len() > 2 || families.is_none_or(|families| families.len() < 2) {
         let shown: Vec<String> = new.iter().map(|ip| format!(r#"{{"IP":{ip:?}}}"#)).collect();
-        let text = "may specify no more than one IP for each IP family";
         let shown = BadValue::json(format!("[{}]", shown.join(",")));
-        errors.push(FieldError::invalid(path, shown, text));
+        f.invalid(shown, "may specify no more than one IP for each IP family");
     }
-    errors
 }
 
-fn host_addresses(new: &Pod, old: &Pod, path: &Path) -> ErrorList {
-    let path = path.child("hostIPs");
-    let of = |pod: &Pod| pod.status.host_ips.iter().map(|ip| ip.ip.clone()).collect::<Vec<_>>();
-    let now = of(new);
-    let mut errors = ErrorList::default();
-    if let Some(first) = now.first().filter(|first| **first != new.status.host_ip) {
-        let path = path.index(0).child("ip");
-        errors.push(FieldError::invalid(&path, first, "must be equal to `hostIP`"));
+fn host_addresses(f: &mut Faults<'_>, status: &PodStatus, new: &[String], old: &[String]) {
+    if let Some(first) = new.first().filter(|first| **first != status.host_ip) {
+        f.index(0).at("ip").invalid(first, "must be equal to `hostIP`");
     }
-    errors.extend(addresses(&now, &of(old), &path));
-    errors
+    addresses(f, new, old);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::faults;
     use crate::testing::{lines, read};
 
     fn faults(spec: &str, status: &str) -> String {
         let old: Pod = read(&format!(r#"{{"spec":{spec}}}"#));
         let new: Pod = read(&format!(r#"{{"spec":{spec},"status":{status}}}"#));
-        let fields = lines(&validate(&new, &old));
+        let fields = lines(&faults::of_status(|f| check(f, &new, &old)));
         fields
             .lines()
             .map(|line| line.split(": ").next().unwrap())

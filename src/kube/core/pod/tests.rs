@@ -61,7 +61,7 @@ fn change(replace: &[(&str, &str)]) -> String {
         new = new.replacen(from, to, 1);
     }
     let object = |spec: &str| read_defaulted::<Pod>(&format!(r#"{{"spec":{spec}}}"#));
-    lines(&PodStrategy.validate_update(&context(), &object(&new), &object(OLD)))
+    lines(&PodStrategy.validate(&context(), &object(&new), Some(&object(OLD))))
 }
 
 #[test]

@@ -10,7 +10,7 @@ use keelson_machinery::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use keelson_machinery::validation::labels;
 
 use super::Options;
-use crate::faults::Faults;
+use crate::faults::{self, Faults, given};
 
 /// What taints do, in the order in which kube-apiserver lists it.
 pub const TAINT_EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -40,22 +40,40 @@ pub fn check(f: &mut Faults<'_>, affinity: &Affinity, options: &Options) {
             },
         );
     }
-    if let Some(pods) = affinity.pod_affinity.as_deref() {
-        let required = &pods.required_during_scheduling_ignored_during_execution;
-        let preferred = &pods.preferred_during_scheduling_ignored_during_execution;
-        pod_terms(&mut f.at("podAffinity"), (required, preferred), options);
-    }
-    if let Some(pods) = affinity.pod_anti_affinity.as_deref() {
-        let required = &pods.required_during_scheduling_ignored_during_execution;
-        let preferred = &pods.preferred_during_scheduling_ignored_during_execution;
-        pod_terms(&mut f.at("podAntiAffinity"), (required, preferred), options);
+    for (name, required, preferred) in pod_affinities(affinity) {
+        pod_terms(&mut f.at(name), (required, preferred), options);
     }
 }
 
+/// Terms that have to be met, and those that had better be.
+type PodTerms<'a> = (&'static str, &'a [PodAffinityTerm], &'a [WeightedPodAffinityTerm]);
+
+/// The terms about other pods, of what draws to them and of what keeps away, by the names of the fields.
+fn pod_affinities(affinity: &Affinity) -> impl Iterator<Item = PodTerms<'_>> {
+    let together = affinity.pod_affinity.as_deref().map(|pods| {
+        let required = &*pods.required_during_scheduling_ignored_during_execution;
+        let preferred = &*pods.preferred_during_scheduling_ignored_during_execution;
+        ("podAffinity", required, preferred)
+    });
+    let apart = affinity.pod_anti_affinity.as_deref().map(|pods| {
+        let required = &*pods.required_during_scheduling_ignored_during_execution;
+        let preferred = &*pods.preferred_during_scheduling_ignored_during_execution;
+        ("podAntiAffinity", required, preferred)
+    });
+    together.into_iter().chain(apart)
+}
+
+/// All terms about other pods.
+pub fn all_pod_terms(affinity: &Affinity) -> impl Iterator<Item = &PodAffinityTerm> {
+    pod_affinities(affinity).flat_map(|(_, required, preferred)| {
+        let preferred = preferred.iter().map(|term| &term.pod_affinity_term);
+        required.iter().chain(preferred)
+    })
+}
+
 fn weight(f: &mut Faults<'_>, weight: i32) {
-    if !(1..=100).contains(&weight) {
-        f.at("weight").invalid(weight, "must be in the range 1-100");
-    }
+    f.at("weight")
+        .invalid_if(!(1..=100).contains(&weight), weight, "must be in the range 1-100");
 }
 
 /// Checks a selector of nodes. `lenient`: values of labels that are none are let through.
@@ -148,9 +166,8 @@ fn pod_term(f: &mut Faults<'_>, term: &PodAffinityTerm, options: &Options) {
         f.at("namespace").label(name);
     }
     label_keys(f, (&term.match_label_keys, &term.mismatch_label_keys), selector);
-    if term.topology_key.is_empty() {
-        f.at("topologyKey").required("can not be empty");
-    }
+    f.at("topologyKey")
+        .required_if(term.topology_key.is_empty(), "can not be empty");
     f.at("topologyKey").qualified(&term.topology_key);
 }
 
@@ -186,24 +203,19 @@ fn label_keys(f: &mut Faults<'_>, (same, other): (&[String], &[String]), selecto
 /// Writes the values that a pod has of the label keys it names into the selectors beside them.
 pub fn merge_label_keys(pod: &mut Pod) {
     let labels = &pod.metadata.labels;
+    let merge_all = |required: &mut [PodAffinityTerm], preferred: &mut [WeightedPodAffinityTerm]| {
+        let preferred = preferred.iter_mut().map(|term| &mut term.pod_affinity_term);
+        let all = required.iter_mut().chain(preferred);
+        all.for_each(|term| merge_into_term(term, labels));
+    };
     if let Some(affinity) = pod.spec.affinity.as_deref_mut() {
         if let Some(pods) = affinity.pod_affinity.as_deref_mut() {
             let preferred = &mut pods.preferred_during_scheduling_ignored_during_execution;
-            let preferred = preferred.iter_mut().map(|term| &mut term.pod_affinity_term);
-            let required = &mut pods.required_during_scheduling_ignored_during_execution;
-            required
-                .iter_mut()
-                .chain(preferred)
-                .for_each(|term| merge_into_term(term, labels));
+            merge_all(&mut pods.required_during_scheduling_ignored_during_execution, preferred);
         }
         if let Some(pods) = affinity.pod_anti_affinity.as_deref_mut() {
             let preferred = &mut pods.preferred_during_scheduling_ignored_during_execution;
-            let preferred = preferred.iter_mut().map(|term| &mut term.pod_affinity_term);
-            let required = &mut pods.required_during_scheduling_ignored_during_execution;
-            required
-                .iter_mut()
-                .chain(preferred)
-                .for_each(|term| merge_into_term(term, labels));
+            merge_all(&mut pods.required_during_scheduling_ignored_during_execution, preferred);
         }
     }
     for constraint in &mut pod.spec.topology_spread_constraints {
@@ -232,14 +244,8 @@ fn merge(selector: &mut LabelSelector, keys: &[String], operator: &str, labels: 
 
 /// Whether labels are named whose values can't be those of the pod, or a selector is none.
 pub fn has_bad_keys(constraint: &TopologySpreadConstraint) -> bool {
-    let found = crate::faults::of_object(|f| {
-        label_keys(
-            f,
-            (&constraint.match_label_keys, &[]),
-            constraint.label_selector.as_deref(),
-        );
-    });
-    !found.is_empty()
+    let (keys, selector) = (&constraint.match_label_keys, constraint.label_selector.as_deref());
+    faults::are_in(|f| label_keys(f, (keys, &[]), selector))
 }
 
 /// Checks how a pod is spread.
@@ -248,13 +254,11 @@ pub fn spread(f: &mut Faults<'_>, constraints: &[TopologySpreadConstraint], opti
     f.each("topologySpreadConstraints", constraints, |f, constraint| {
         place += 1;
         let (key, action) = (&constraint.topology_key, &constraint.when_unsatisfiable);
-        f.at("maxSkew").positive(constraint.max_skew.into());
-        if key.is_empty() {
-            f.at("topologyKey").required("can not be empty");
-        }
+        f.at("maxSkew").positive(constraint.max_skew);
+        f.at("topologyKey").required_if(key.is_empty(), "can not be empty");
         if action.is_empty() {
-            f.at("whenUnsatisfiable")
-                .not_supported("", &["DoNotSchedule", "ScheduleAnyway"]);
+            let known = ["DoNotSchedule", "ScheduleAnyway"];
+            f.at("whenUnsatisfiable").not_supported("", &known);
         }
         let is_same =
             |other: &TopologySpreadConstraint| other.topology_key == *key && other.when_unsatisfiable == *action;
@@ -263,7 +267,7 @@ pub fn spread(f: &mut Faults<'_>, constraints: &[TopologySpreadConstraint], opti
                 .duplicate(format!("{{{key}, {action}}}"));
         }
         if let Some(domains) = constraint.min_domains {
-            f.at("minDomains").positive(domains.into());
+            f.at("minDomains").positive(domains);
             if action != "DoNotSchedule" {
                 let text = format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
                 f.at("minDomains").invalid(domains, text);
@@ -282,9 +286,8 @@ pub fn spread(f: &mut Faults<'_>, constraints: &[TopologySpreadConstraint], opti
 
 /// What label keys had to be before selectors had a condition for each of them.
 fn old_label_keys(f: &mut Faults<'_>, keys: &[String], selector: Option<&LabelSelector>) {
-    if !keys.is_empty() && selector.is_none() {
-        f.at("matchLabelKeys").forbidden(NO_SELECTOR);
-    }
+    f.at("matchLabelKeys")
+        .forbidden_if(!keys.is_empty() && selector.is_none(), NO_SELECTOR);
     let has = |key: &str| {
         selector.is_some_and(|selector| {
             selector.match_labels.contains_key(key) || selector.match_expressions.iter().any(|e| e.key == key)
@@ -292,9 +295,7 @@ fn old_label_keys(f: &mut Faults<'_>, keys: &[String], selector: Option<&LabelSe
     };
     f.each("matchLabelKeys", keys, |f, key| {
         f.qualified(key);
-        if has(key) {
-            f.invalid(key, IN_BOTH);
-        }
+        f.invalid_if(has(key), key, IN_BOTH);
     });
 }
 
@@ -331,9 +332,7 @@ pub fn tolerations(f: &mut Faults<'_>, name: &str, tolerations: &[Toleration], o
             "Exists" => {}
             other => f.at("operator").not_supported(other, &["Equal", "Exists"]),
         }
-        if !toleration.effect.is_empty() {
-            f.at("effect").one_of(&toleration.effect, &TAINT_EFFECTS);
-        }
+        f.at("effect").one_of(given(&toleration.effect), &TAINT_EFFECTS);
     });
 }
 

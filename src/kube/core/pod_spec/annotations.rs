@@ -1,10 +1,10 @@
 //! Annotations of pods and templates that say what a pod is, or stood for fields once.
 
-use keelson_api::core::v1::{AppArmorProfile, Pod, PodSpec, Toleration};
+use keelson_api::core::v1::{AppArmorProfile, Pod, PodSpec, SeccompProfile, Toleration};
 use keelson_machinery::json;
 use keelson_machinery::meta::v1::ObjectMeta;
 
-use super::security::{containers, each_container};
+use super::security::{containers, each_container, each_context};
 use super::{MIRROR, Options, affinity};
 use crate::faults::Faults;
 use crate::typed;
@@ -106,23 +106,17 @@ pub fn check_profiles(f: &mut Faults<'_>, meta: &ObjectMeta, spec: &PodSpec) {
         return;
     }
     let context = spec.security_context.as_deref();
-    if let (Some(profile), Some(annotation)) = (
-        context.and_then(|context| context.seccomp_profile.as_deref()),
-        meta.annotations.get(SECCOMP_POD),
-    ) {
-        let (r#type, path) = (profile.r#type.as_str(), profile.localhost_profile.as_deref());
-        let mut context = f.at("securityContext");
-        same_profile(&mut context.at("seccompProfile"), "seccomp", annotation, (r#type, path));
-    }
-    each_container(f, spec, |f, container| {
-        let context = container.security_context.as_deref();
-        let profile = context.and_then(|context| context.seccomp_profile.as_deref());
-        let annotation = meta.annotations.get(&format!("{SECCOMP}{}", container.name));
-        if let (Some(profile), Some(annotation)) = (profile, annotation) {
-            let (r#type, path) = (profile.r#type.as_str(), profile.localhost_profile.as_deref());
-            let mut context = f.at("securityContext");
-            same_profile(&mut context.at("seccompProfile"), "seccomp", annotation, (r#type, path));
+    let seccomp = |f: &mut Faults<'_>, profile: Option<&SeccompProfile>, key: &str| {
+        if let (Some(profile), Some(annotation)) = (profile, meta.annotations.get(key)) {
+            let named = (profile.r#type.as_str(), profile.localhost_profile.as_deref());
+            same_profile(&mut f.at("seccompProfile"), "seccomp", annotation, named);
         }
+    };
+    let of_pod = context.and_then(|context| context.seccomp_profile.as_deref());
+    seccomp(&mut f.at("securityContext"), of_pod, SECCOMP_POD);
+    each_context(f, spec, |f, context, container| {
+        let key = format!("{SECCOMP}{}", container.name);
+        seccomp(f, context.seccomp_profile.as_deref(), &key);
     });
     if spec.os.as_ref().is_some_and(|os| os.name == "windows") {
         return;
@@ -133,14 +127,9 @@ pub fn check_profiles(f: &mut Faults<'_>, meta: &ObjectMeta, spec: &PodSpec) {
         let own = context.and_then(|context| context.app_armor_profile.as_deref());
         let annotation = meta.annotations.get(&format!("{PROFILE}{}", container.name));
         if let (Some(profile), Some(annotation)) = (own.or(of_pod), annotation) {
-            let (r#type, path) = (profile.r#type.as_str(), profile.localhost_profile.as_deref());
-            let mut context = f.at("securityContext");
-            same_profile(
-                &mut context.at("appArmorProfile"),
-                "apparmor",
-                annotation,
-                (r#type, path),
-            );
+            let named = (profile.r#type.as_str(), profile.localhost_profile.as_deref());
+            let mut f = f.at("securityContext");
+            same_profile(&mut f.at("appArmorProfile"), "apparmor", annotation, named);
         }
     });
 }

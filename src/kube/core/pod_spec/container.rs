@@ -56,9 +56,7 @@ pub struct Surroundings<'a> {
 /// Checks all containers of a pod.
 pub fn check(f: &mut Faults<'_>, around: &Surroundings<'_>) {
     let spec = around.spec;
-    if spec.containers.is_empty() {
-        f.at("containers").required("");
-    }
+    f.at("containers").required_if(spec.containers.is_empty(), "");
     let grace = spec.termination_grace_period_seconds;
     let mut names = Unique::default();
     f.each("containers", &spec.containers, |f, container| {
@@ -151,9 +149,7 @@ fn only_ephemeral(f: &mut Faults<'_>, added: &EphemeralContainer) {
     }
     f.each("volumeMounts", &common.volume_mounts, |f, mount| {
         for (name, path) in [("subPath", &mount.sub_path), ("subPathExpr", &mount.sub_path_expr)] {
-            if !path.is_empty() {
-                f.at(name).forbidden(NOT_EPHEMERAL);
-            }
+            f.at(name).forbidden_if(!path.is_empty(), NOT_EPHEMERAL);
         }
     });
 }
@@ -287,10 +283,9 @@ fn mount_names(f: &mut Faults<'_>, mount: &VolumeMount, devices: &HashMap<&str, 
     if devices.contains_key(name) {
         f.at("name").invalid(name, "must not already exist in volumeDevices");
     }
-    if devices.values().any(|device| *device == path) {
-        let text = "must not already exist as a path in volumeDevices";
-        f.at("mountPath").invalid(path, text);
-    }
+    let text = "must not already exist as a path in volumeDevices";
+    f.at("mountPath")
+        .invalid_if(devices.values().any(|device| *device == path), path, text);
 }
 
 /// What is read-only all the way down is read-only, and shown to nobody else.
@@ -298,9 +293,7 @@ fn recursive(f: &mut Faults<'_>, mount: &VolumeMount) {
     match mount.recursive_read_only.as_deref() {
         None | Some("Disabled") => {}
         Some("Enabled" | "IfPossible") => {
-            if !mount.read_only {
-                f.forbidden("may only be specified when readOnly is true");
-            }
+            f.forbidden_if(!mount.read_only, "may only be specified when readOnly is true");
             if !matches!(mount.mount_propagation.as_deref(), None | Some("None")) {
                 f.forbidden("may only be specified when mountPropagation is None or not specified");
             }
@@ -322,14 +315,11 @@ fn devices(f: &mut Faults<'_>, container: &Container, around: &Surroundings<'_>)
     f.each("volumeDevices", &container.volume_devices, |f, device| {
         let (name, path) = (device.name.as_str(), device.device_path.as_str());
         f.at("name").filled(name);
-        if names.contains(name) {
-            f.at("name").invalid(name, "must be unique");
-        }
+        f.at("name").invalid_if(names.contains(name), name, "must be unique");
         device_source(&mut f.at("name"), device, around);
         f.at("devicePath").filled(path);
-        if paths.contains(path) {
-            f.at("devicePath").invalid(path, "must be unique");
-        }
+        f.at("devicePath")
+            .invalid_if(paths.contains(path), path, "must be unique");
         if has_backsteps(path) {
             f.at("devicePath").invalid(path, "can not contain backsteps ('..')");
         } else {
@@ -338,10 +328,9 @@ fn devices(f: &mut Faults<'_>, container: &Container, around: &Surroundings<'_>)
         if mounts.contains_key(name) {
             f.at("name").invalid(name, "must not already exist in volumeMounts");
         }
-        if mounts.values().any(|mount| *mount == path) {
-            let text = "must not already exist as a path in volumeMounts";
-            f.at("devicePath").invalid(path, text);
-        }
+        let text = "must not already exist as a path in volumeMounts";
+        f.at("devicePath")
+            .invalid_if(mounts.values().any(|mount| *mount == path), path, text);
         if !name.is_empty() {
             names.insert(name);
         }
@@ -384,9 +373,7 @@ fn restarts(f: &mut Faults<'_>, policy: Option<&str>, rules: &[ContainerRestartR
         None => f.at("restartPolicy").required(NO_POLICY),
         Some(policy) => f.at("restartPolicy").one_of(policy, &POLICIES),
     }
-    if rules.len() > MOST_RULES {
-        f.at("restartPolicyRules").too_many(rules.len(), MOST_RULES);
-    }
+    f.at("restartPolicyRules").max_items(rules.len(), MOST_RULES);
     f.each("restartPolicyRules", rules, |f, rule| {
         f.at("action").one_of(&rule.action, &ACTIONS);
         let Some(codes) = rule.exit_codes.as_deref() else {
@@ -394,8 +381,6 @@ fn restarts(f: &mut Faults<'_>, policy: Option<&str>, rules: &[ContainerRestartR
         };
         let mut f = f.at("exitCodes");
         f.at("operator").one_of(&codes.operator, &OPERATORS);
-        if codes.values.len() > MOST_CODES {
-            f.at("values").too_many(codes.values.len(), MOST_CODES);
-        }
+        f.at("values").max_items(codes.values.len(), MOST_CODES);
     });
 }

@@ -39,9 +39,7 @@ pub fn check_none(f: &mut Faults<'_>, container: &Container) {
         ("readinessProbe", container.readiness_probe.is_some()),
         ("startupProbe", container.startup_probe.is_some()),
     ] {
-        if is_there {
-            f.at(name).forbidden(ONLY_RESTARTED);
-        }
+        f.at(name).forbidden_if(is_there, ONLY_RESTARTED);
     }
 }
 
@@ -60,16 +58,13 @@ fn hook(f: &mut Faults<'_>, handler: &LifecycleHandler, grace: Option<i64>) {
     one.field(f, "httpGet", handler.http_get.as_deref(), http);
     one.field(f, "tcpSocket", handler.tcp_socket.as_deref(), tcp);
     one.field(f, "sleep", handler.sleep.as_deref(), |f, nap| sleep(f, nap, grace));
-    if one.found() == 0 {
-        f.required(NO_HANDLER);
-    }
+    f.required_if(one.found() == 0, NO_HANDLER);
 }
 
 fn succeeds_once(f: &mut Faults<'_>, of: &Probe) {
     probe(f, of);
-    if of.success_threshold != 1 {
-        f.at("successThreshold").invalid(of.success_threshold, "must be 1");
-    }
+    f.at("successThreshold")
+        .invalid_if(of.success_threshold != 1, of.success_threshold, "must be 1");
 }
 
 fn probe(f: &mut Faults<'_>, probe: &Probe) {
@@ -81,9 +76,7 @@ fn probe(f: &mut Faults<'_>, probe: &Probe) {
     one.field(f, "grpc", handler.grpc.as_deref(), |f, grpc| {
         f.at("port").port(grpc.port)
     });
-    if one.found() == 0 {
-        f.required(NO_HANDLER);
-    }
+    f.required_if(one.found() == 0, NO_HANDLER);
     for (name, number) in [
         ("initialDelaySeconds", probe.initial_delay_seconds),
         ("timeoutSeconds", probe.timeout_seconds),
@@ -91,7 +84,7 @@ fn probe(f: &mut Faults<'_>, probe: &Probe) {
         ("successThreshold", probe.success_threshold),
         ("failureThreshold", probe.failure_threshold),
     ] {
-        f.at(name).non_negative(number.into());
+        f.at(name).non_negative(number);
     }
     if let Some(seconds) = probe.termination_grace_period_seconds.filter(|seconds| *seconds <= 0) {
         f.at("terminationGracePeriodSeconds")
@@ -100,9 +93,7 @@ fn probe(f: &mut Faults<'_>, probe: &Probe) {
 }
 
 fn exec(f: &mut Faults<'_>, exec: &ExecAction) {
-    if exec.command.is_empty() {
-        f.at("command").required("");
-    }
+    f.at("command").required_if(exec.command.is_empty(), "");
 }
 
 fn http(f: &mut Faults<'_>, http: &HTTPGetAction) {

@@ -2,7 +2,7 @@
 
 use keelson_api::core::v1::{Affinity, PodAffinityTerm, PodSpec};
 
-use super::affinity::{has_bad_keys, has_bad_values};
+use super::affinity::{all_pod_terms, has_bad_keys, has_bad_values};
 use super::resources::is_restarted;
 use super::security::{containers, host_sysctl};
 use crate::core::resource_check::is_whole_pages;
@@ -51,10 +51,9 @@ impl Options {
             indivisible_huge_pages: has_indivisible_pages(old),
             bad_selector_values: old.affinity.as_deref().is_some_and(has_bad_selectors),
             bad_node_values: required_nodes(old).is_some_and(|nodes| has_bad_values(&nodes.node_selector_terms)),
-            bad_spread_selector: constraints.iter().any(|constraint| {
-                let found = faults::of_object(|f| f.selector("", constraint.label_selector.as_deref()));
-                !found.is_empty()
-            }),
+            bad_spread_selector: constraints
+                .iter()
+                .any(|constraint| faults::are_in(|f| f.selector("", constraint.label_selector.as_deref()))),
             bad_label_keys: constraints.iter().any(has_bad_keys),
             outside_token_paths: has_outside_token_path(old),
             host_sysctls: context.is_some_and(|context| {
@@ -88,28 +87,12 @@ fn has_indivisible_pages(spec: &PodSpec) -> bool {
 
 fn has_bad_selectors(affinity: &Affinity) -> bool {
     let is_bad = |term: &PodAffinityTerm| {
-        let found = faults::of_object(|f| {
+        faults::are_in(|f| {
             f.selector("", term.label_selector.as_deref());
             f.selector("", term.namespace_selector.as_deref());
-        });
-        !found.is_empty()
+        })
     };
-    let together = affinity.pod_affinity.iter();
-    let apart = affinity.pod_anti_affinity.iter();
-    let required = together
-        .clone()
-        .flat_map(|a| &a.required_during_scheduling_ignored_during_execution)
-        .chain(
-            apart
-                .clone()
-                .flat_map(|a| &a.required_during_scheduling_ignored_during_execution),
-        );
-    let preferred = together
-        .flat_map(|a| &a.preferred_during_scheduling_ignored_during_execution)
-        .chain(apart.flat_map(|a| &a.preferred_during_scheduling_ignored_during_execution));
-    required
-        .chain(preferred.map(|term| &term.pod_affinity_term))
-        .any(is_bad)
+    all_pod_terms(affinity).any(is_bad)
 }
 
 fn has_outside_token_path(spec: &PodSpec) -> bool {
@@ -120,7 +103,7 @@ fn has_outside_token_path(spec: &PodSpec) -> bool {
     let mut tokens = projected
         .flat_map(|p| &p.sources)
         .filter_map(|s| s.service_account_token.as_deref());
-    tokens.any(|token| !faults::of_object(|f| f.unreserved_path(&token.path)).is_empty())
+    tokens.any(|token| faults::are_in(|f| f.unreserved_path(&token.path)))
 }
 
 #[cfg(test)]

@@ -30,22 +30,12 @@ pub fn check(f: &mut Faults<'_>, source: &ProjectedVolumeSource, options: &Optio
 /// The sources of one projection. Paths that are taken are faults of the volume, not of its sources.
 fn one<'a>(f: &mut Faults<'_>, place: usize, from: &'a VolumeProjection, paths: &mut Paths<'a>, options: &Options) {
     if let Some(secret) = &from.secret {
-        keys(
-            f,
-            (place, "secret"),
-            &secret.local_object_reference.name,
-            &secret.items,
-            paths,
-        );
+        let object = &secret.local_object_reference.name;
+        keys(f, (place, "secret"), object, &secret.items, paths);
     }
     if let Some(map) = &from.config_map {
-        keys(
-            f,
-            (place, "configMap"),
-            &map.local_object_reference.name,
-            &map.items,
-            paths,
-        );
+        let object = &map.local_object_reference.name;
+        keys(f, (place, "configMap"), object, &map.items, paths);
     }
     for file in from.downward_api.iter().flat_map(|api| &api.items) {
         downward_file(&mut f.at("sources").index(place).at("downwardAPI"), file);
@@ -70,9 +60,7 @@ fn one<'a>(f: &mut Faults<'_>, place: usize, from: &'a VolumeProjection, paths: 
 
 /// A fault of the volume if the path is taken; `shown` is what is said to be wrong.
 fn take<'a>(f: &mut Faults<'_>, path: &'a str, shown: &str, paths: &mut Paths<'a>) {
-    if !paths.insert(path) {
-        f.invalid(shown, CONFLICT);
-    }
+    f.invalid_if(!paths.insert(path), shown, CONFLICT);
 }
 
 /// Keys of an object, each of which becomes a file.
@@ -103,10 +91,8 @@ fn token(f: &mut Faults<'_>, place: usize, token: &ServiceAccountTokenProjection
     if let Some(text) = too {
         let mut sources = f.at("sources");
         let mut source = sources.index(place);
-        source
-            .at("serviceAccountToken")
-            .at("expirationSeconds")
-            .invalid(seconds, text);
+        let mut token = source.at("serviceAccountToken");
+        token.at("expirationSeconds").invalid(seconds, text);
     }
     if f.at("path").filled(&token.path) && !options.outside_token_paths {
         f.at("path").unreserved_path(&token.path);

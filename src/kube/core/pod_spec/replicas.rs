@@ -3,7 +3,9 @@
 use keelson_api::core::v1::PodTemplateSpec;
 use keelson_machinery::field::BadValue;
 
-use crate::faults::Faults;
+use keelson_machinery::reflect::Reflect;
+
+use crate::faults::{self, Faults};
 
 /// The fault of a template that its own selector does not select. `f` stands at the template.
 pub fn not_selected(f: &mut Faults<'_>, template: &PodTemplateSpec) {
@@ -27,16 +29,12 @@ pub fn runs_for_ever(f: &mut Faults<'_>, template: &PodTemplateSpec, kind: &str)
     }
 }
 
-/// Counts, none of them below 0.
-pub fn counts(f: &mut Faults<'_>, counts: &[(&str, i64)]) {
-    for (name, count) in counts {
-        f.at(name).non_negative(*count);
-    }
-}
-
-/// Counts that are parts of a whole.
-pub fn parts(f: &mut Faults<'_>, (whole, name): (i32, &str), parts: &[(&str, i32)]) {
-    for (part, count) in parts.iter().filter(|(_, count)| *count > whole) {
-        f.at(part).invalid(*count, format!("cannot be greater than {name}"));
+/// Counts that are parts of a whole: by their JSON names, and the name of the whole, and how it is told.
+pub fn parts(f: &mut Faults<'_>, status: &dyn Reflect, (whole, told): (&str, &str), names: &[&str]) {
+    let whole = faults::count(status, whole).ok().flatten().unwrap_or_default();
+    for name in names {
+        let part = faults::count(status, name).unwrap_or_default();
+        let text = format!("cannot be greater than {told}");
+        f.at(name).number(part, |part| part <= whole, text);
     }
 }

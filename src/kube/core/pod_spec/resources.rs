@@ -65,10 +65,8 @@ fn requirements(
 fn request_and_limit(f: &mut Faults<'_>, name: &str, request: &Quantity, limit: Option<&Quantity>) {
     let is_flexible = may_be_overcommitted(name);
     let Some(limit) = limit else {
-        if !is_flexible {
-            f.at("limits")
-                .required("Limit must be set for non overcommitable resources");
-        }
+        f.at("limits")
+            .required_if(!is_flexible, "Limit must be set for non overcommitable resources");
         return;
     };
     let what = match request {

@@ -61,6 +61,19 @@ pub fn each_container(f: &mut Faults<'_>, spec: &PodSpec, mut check: impl FnMut(
     }
 }
 
+/// As [`each_container`], at the security contexts of those that have one.
+pub fn each_context(
+    f: &mut Faults<'_>,
+    spec: &PodSpec,
+    mut check: impl FnMut(&mut Faults<'_>, &SecurityContext, &Container),
+) {
+    each_container(f, spec, |f, container| {
+        if let Some(context) = container.security_context.as_deref() {
+            check(&mut f.at("securityContext"), context, container);
+        }
+    });
+}
+
 /// Checks the context of a container. `host_users`: its users are those of the host.
 pub fn of_container(f: &mut Faults<'_>, context: &SecurityContext, host_users: bool) {
     f.at("runAsUser").user_id(context.run_as_user);
@@ -99,10 +112,9 @@ pub fn of_pod(f: &mut Faults<'_>, spec: &PodSpec, options: &Options) {
     f.each("supplementalGroups", &context.supplemental_groups, |f, group| {
         f.user_id(Some(*group));
     });
-    if spec.share_process_namespace == Some(true) && spec.host_pid {
-        let text = "ShareProcessNamespace and HostPID cannot both be enabled";
-        f.at("shareProcessNamespace").invalid(true, text);
-    }
+    let text = "ShareProcessNamespace and HostPID cannot both be enabled";
+    f.at("shareProcessNamespace")
+        .invalid_if(spec.share_process_namespace == Some(true) && spec.host_pid, true, text);
     sysctls(&mut f, context, spec, options);
     f.some("seccompProfile", context.seccomp_profile.as_deref(), seccomp);
     f.some("windowsOptions", context.windows_options.as_deref(), windows_options);
@@ -164,19 +176,14 @@ pub fn host_sysctl(name: &str, spec: &PodSpec) -> Option<&'static str> {
 }
 
 fn seccomp(f: &mut Faults<'_>, profile: &SeccompProfile) {
-    if profile.r#type.is_empty() {
-        f.at("type").required("type is required when seccompProfile is set");
-    }
-    match (profile.r#type.as_str(), profile.localhost_profile.as_deref()) {
-        ("Localhost", None) => {
-            f.at("localhostProfile")
-                .required("must be set when seccomp type is Localhost");
-        }
-        ("Localhost", Some(path)) => f.at("localhostProfile").descending_path(path),
-        (_, Some(_)) => f
-            .at("localhostProfile")
-            .invalid(typed::shown_internal(profile), SECCOMP_TYPE),
-        (_, None) => {}
+    f.at("type")
+        .required_if(profile.r#type.is_empty(), "type is required when seccompProfile is set");
+    let is_local = profile.r#type == "Localhost";
+    let mut f = f.at("localhostProfile");
+    match profile.localhost_profile.as_deref() {
+        None => f.required_if(is_local, "must be set when seccomp type is Localhost"),
+        Some(path) if is_local => f.descending_path(path),
+        Some(_) => f.invalid(typed::shown_internal(profile), SECCOMP_TYPE),
     }
 }
 
@@ -186,13 +193,9 @@ fn app_armor(f: &mut Faults<'_>, profile: &AppArmorProfile) {
         ("", _) => f.at("type").required("type is required when appArmorProfile is set"),
         ("Localhost", None | Some("")) => f.at("localhostProfile").required(APP_ARMOR_NAME),
         ("Localhost", Some(name)) => {
-            if name.trim() != name {
-                f.at("localhostProfile")
-                    .invalid(name, "must not be padded with whitespace");
-            }
-            if name.len() > PROFILE_MAX {
-                f.at("localhostProfile").too_long(PROFILE_MAX);
-            }
+            f.at("localhostProfile")
+                .invalid_if(name.trim() != name, name, "must not be padded with whitespace");
+            f.at("localhostProfile").max_bytes(name, PROFILE_MAX);
         }
         ("RuntimeDefault" | "Unconfined", Some(name)) => {
             f.at("localhostProfile")
@@ -203,9 +206,8 @@ fn app_armor(f: &mut Faults<'_>, profile: &AppArmorProfile) {
 }
 
 fn windows_options(f: &mut Faults<'_>, options: &WindowsSecurityContextOptions) {
-    if let Some(name) = options.gmsa_credential_spec_name.as_deref() {
-        f.at("gmsaCredentialSpecName").subdomain(name);
-    }
+    f.at("gmsaCredentialSpecName")
+        .subdomain(options.gmsa_credential_spec_name.as_deref());
     if let Some(text) = options.gmsa_credential_spec.as_deref() {
         let mut f = f.at("gmsaCredentialSpec");
         if text.is_empty() {
@@ -293,14 +295,10 @@ pub fn host_processes(f: &mut Faults<'_>, spec: &PodSpec) {
     if of_host == 0 {
         return;
     }
-    if of_host != all {
-        let text = "If pod contains any hostProcess containers then all containers must be HostProcess containers";
-        f.invalid("", text);
-    }
-    if !spec.host_network {
-        let text = "hostNetwork must be true if pod contains any hostProcess containers";
-        f.at("hostNetwork").invalid(false, text);
-    }
+    let text = "If pod contains any hostProcess containers then all containers must be HostProcess containers";
+    f.invalid_if(of_host != all, "", text);
+    let text = "hostNetwork must be true if pod contains any hostProcess containers";
+    f.at("hostNetwork").invalid_if(!spec.host_network, false, text);
 }
 
 /// A pod whose users are not those of its host shares no other namespace with it.
@@ -313,15 +311,12 @@ pub fn host_users(f: &mut Faults<'_>, spec: &PodSpec, options: &Options) {
         ("HostPID", spec.host_pid),
         ("HostIPC", spec.host_ipc),
     ] {
-        if shares {
-            f.at(name).forbidden(NOT_IN_NAMESPACE);
-        }
+        f.at(name).forbidden_if(shares, NOT_IN_NAMESPACE);
     }
     if !options.users_with_devices {
         each_container(f, spec, |f, container| {
-            if !container.volume_devices.is_empty() {
-                f.at("volumeDevices").forbidden(NOT_IN_NAMESPACE);
-            }
+            f.at("volumeDevices")
+                .forbidden_if(!container.volume_devices.is_empty(), NOT_IN_NAMESPACE);
         });
     }
 }
@@ -338,15 +333,14 @@ pub fn system(f: &mut Faults<'_>, spec: &PodSpec) {
 }
 
 fn not_linux(f: &mut Faults<'_>, spec: &PodSpec) {
-    let context = spec.security_context.as_deref();
-    if context.is_some_and(|context| context.windows_options.is_some()) {
-        f.at("securityContext").at("windowsOptions").forbidden(NOT_ON_LINUX);
-    }
-    each_container(f, spec, |f, container| {
-        let context = container.security_context.as_deref();
-        if context.is_some_and(|context| context.windows_options.is_some()) {
-            f.at("securityContext").at("windowsOptions").forbidden(NOT_ON_LINUX);
-        }
+    let of_pod = spec.security_context.as_deref();
+    let is_said = of_pod.is_some_and(|context| context.windows_options.is_some());
+    f.at("securityContext")
+        .at("windowsOptions")
+        .forbidden_if(is_said, NOT_ON_LINUX);
+    each_context(f, spec, |f, context, _| {
+        f.at("windowsOptions")
+            .forbidden_if(context.windows_options.is_some(), NOT_ON_LINUX);
     });
 }
 
@@ -398,13 +392,10 @@ fn not_windows(f: &mut Faults<'_>, spec: &PodSpec) {
             false => f.at(name).forbidden(NOT_ON_WINDOWS),
         }
     }
-    each_container(f, spec, |f, container| {
-        let Some(context) = container.security_context.as_deref() else {
-            return;
-        };
+    each_context(f, spec, |f, context, _| {
         let set = typed::fields_beside(context, &[]);
         for name in NOT_OF_CONTAINERS.into_iter().filter(|name| set.contains(name)) {
-            f.at("securityContext").at(name).forbidden(NOT_ON_WINDOWS);
+            f.at(name).forbidden(NOT_ON_WINDOWS);
         }
     });
 }

@@ -8,7 +8,7 @@ use keelson_machinery::meta::v1::ObjectMeta;
 
 use super::container::{self, Surroundings};
 use super::{Options, affinity, annotations, resources, security, volumes};
-use crate::faults::{self, Faults, Unique};
+use crate::faults::{self, Faults, Unique, given};
 use crate::names::underscored_subdomain;
 use crate::typed;
 
@@ -102,12 +102,8 @@ fn with_options(f: &mut Faults<'_>, spec: &PodSpec, pod: Option<&ObjectMeta>, op
         f.at("ip").ip(&alias.ip, &[]);
         f.each("hostnames", &alias.hostnames, |f, name| f.subdomain(name));
     });
-    if !spec.priority_class_name.is_empty() {
-        f.at("priorityClassName").subdomain(&spec.priority_class_name);
-    }
-    if let Some(name) = spec.runtime_class_name.as_deref() {
-        f.at("runtimeClassName").subdomain(name);
-    }
+    f.at("priorityClassName").subdomain(given(&spec.priority_class_name));
+    f.at("runtimeClassName").subdomain(spec.runtime_class_name.as_deref());
     resources::overhead(&mut f.at("overhead"), &spec.overhead, options);
     security::system(f, spec);
     file_volumes(f, spec);
@@ -116,9 +112,8 @@ fn with_options(f: &mut Faults<'_>, spec: &PodSpec, pod: Option<&ObjectMeta>, op
 fn policies(f: &mut Faults<'_>, spec: &PodSpec) {
     f.at("restartPolicy").one_of_filled(&spec.restart_policy, &RESTARTS);
     f.at("dnsPolicy").one_of_filled(&spec.dns_policy, &RESOLVERS);
-    if let Some(policy) = spec.preemption_policy.as_deref() {
-        f.at("preemptionPolicy").one_of_filled(policy, &PREEMPTIONS);
-    }
+    f.at("preemptionPolicy")
+        .one_of_filled(spec.preemption_policy.as_deref(), &PREEMPTIONS);
 }
 
 /// Claims of devices, each of them there or made from a template.
@@ -144,9 +139,7 @@ fn claims(f: &mut Faults<'_>, claims: &[PodResourceClaim], pod: Option<&ObjectMe
             f.invalid(typed::shown(claim), text);
         }
         for (field, name) in [("resourceClaimName", named), ("resourceClaimTemplateName", made)] {
-            if let Some(name) = name {
-                f.at(field).subdomain(name);
-            }
+            f.at(field).subdomain(name);
         }
     });
 }
@@ -159,10 +152,9 @@ fn host_network_ports(f: &mut Faults<'_>, spec: &PodSpec, options: &Options) {
     f.each("containers", &spec.containers, |f, container| {
         f.each("ports", &container.ports, |f, port| {
             let is_said = options.is_pod || port.host_port != 0;
-            if is_said && port.host_port != port.container_port {
-                let text = "must match `containerPort` when `hostNetwork` is true";
-                f.at("hostPort").invalid(port.host_port, text);
-            }
+            let text = "must match `containerPort` when `hostNetwork` is true";
+            f.at("hostPort")
+                .invalid_if(is_said && port.host_port != port.container_port, port.host_port, text);
         });
     });
 }
@@ -204,9 +196,7 @@ fn dns(f: &mut Faults<'_>, spec: &PodSpec) {
         }
     });
     f.each("options", &config.options, |f, option| {
-        if option.name.is_empty() {
-            f.required("must not be empty");
-        }
+        f.required_if(option.name.is_empty(), "must not be empty");
     });
 }
 
@@ -218,12 +208,8 @@ fn host_name(f: &mut Faults<'_>, spec: &PodSpec) {
     if spec.set_hostname_as_fqdn == Some(true) {
         f.forbidden("may not be specified when setHostnameAsFQDN is true");
     }
-    if spec.host_network {
-        f.forbidden("may not be specified when hostNetwork is true");
-    }
-    if name.len() > HOST_MAX {
-        f.too_long(HOST_MAX);
-    }
+    f.forbidden_if(spec.host_network, "may not be specified when hostNetwork is true");
+    f.max_bytes(name, HOST_MAX);
     f.subdomain(name);
 }
 
@@ -233,17 +219,12 @@ fn names(f: &mut Faults<'_>, spec: &PodSpec) {
         ("serviceAccountName", &spec.service_account_name),
         ("nodeName", &spec.node_name),
     ] {
-        if !name.is_empty() {
-            f.at(field).subdomain(name);
-        }
+        f.at(field).subdomain(given(name));
     }
-    if let Some(seconds) = spec.active_deadline_seconds {
-        f.at("activeDeadlineSeconds").within(seconds, (1, i32::MAX.into()));
-    }
+    f.at("activeDeadlineSeconds")
+        .within(spec.active_deadline_seconds, (1, i32::MAX.into()));
     for (field, name) in [("hostname", &spec.hostname), ("subdomain", &spec.subdomain)] {
-        if !name.is_empty() {
-            f.at(field).label(name);
-        }
+        f.at(field).label(given(name));
     }
 }
 
@@ -279,7 +260,7 @@ mod tests {
     use crate::testing::{lines, read_defaulted};
 
     fn faults(spec: &str) -> String {
-        lines(&faults::at(&Path::new("spec"), |f| {
+        lines(&faults::of_spec(|f| {
             check(f, &read_defaulted(spec), Some(&ObjectMeta::default()), None);
         }))
     }

@@ -3,15 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use keelson_api::core::v1::{
-    AzureFileVolumeSource, CSIVolumeSource, ConfigMapVolumeSource, EphemeralVolumeSource, ISCSIVolumeSource,
-    ImageVolumeSource, KeyToPath, PersistentVolumeClaimTemplate, ScaleIOVolumeSource, SecretVolumeSource,
-    StorageOSVolumeSource, Volume, VolumeSource,
+    CSIVolumeSource, ConfigMapVolumeSource, EphemeralVolumeSource, ISCSIVolumeSource, ImageVolumeSource, KeyToPath,
+    PersistentVolumeClaimTemplate, SecretVolumeSource, Volume, VolumeSource,
 };
 use keelson_machinery::validation::names;
 
 use super::{Options, projected};
 use crate::core::persistent_volume_claim;
-use crate::core::volume_source::{self, Iscsi, ONE_SOURCE, filled};
+use crate::core::volume_source::{self, Iscsi, ONE_SOURCE};
 use crate::faults::{Exclusive, Faults, Unique};
 use crate::metadata;
 
@@ -84,12 +83,12 @@ fn source(f: &mut Faults<'_>, volume: &Volume, pod: &str, options: &Options) {
         f.at("name").invalid(&volume.name, text);
     }
     one.field(f, "glusterfs", s.glusterfs.as_deref(), |f, source| {
-        filled(f, &[("endpoints", &source.endpoints), ("path", &source.path)]);
+        f.all_filled(source, &["endpoints", "path"])
     });
     one.field(f, "flocker", s.flocker.as_deref(), volume_source::flocker);
     let claim = s.persistent_volume_claim.as_deref();
     one.field(f, "persistentVolumeClaim", claim, |f, source| {
-        f.at("claimName").filled(&source.claim_name);
+        f.all_filled(source, &["claimName"])
     });
     of_networks(f, s, &mut one);
     of_clouds(f, s, &mut one, options);
@@ -102,28 +101,22 @@ fn source(f: &mut Faults<'_>, volume: &Volume, pod: &str, options: &Options) {
         }
     }
     one.field(f, "image", s.image.as_deref(), |f, source| image(f, source, options));
-    if one.found() == 0 {
-        f.required("must specify a volume type");
-    }
+    f.required_if(one.found() == 0, "must specify a volume type");
 }
 
 fn of_networks(f: &mut Faults<'_>, s: &VolumeSource, one: &mut Exclusive) {
     one.field(f, "rbd", s.rbd.as_deref(), |f, source| {
-        if source.monitors.is_empty() {
-            f.at("monitors").required("");
-        }
-        f.at("image").filled(&source.image);
+        f.at("monitors").required_if(source.monitors.is_empty(), "");
+        f.all_filled(source, &["image"]);
     });
     one.field(f, "cinder", s.cinder.as_deref(), |f, source| {
-        f.at("volumeID").filled(&source.volume_id);
+        f.all_filled(source, &["volumeID"]);
         f.some("secretRef", source.secret_ref.as_deref(), |f, secret| {
-            f.at("name").filled(&secret.name);
+            f.all_filled(secret, &["name"])
         });
     });
     one.field_as(f, ("cephFS", "cephfs"), s.cephfs.as_deref(), |f, source| {
-        if source.monitors.is_empty() {
-            f.at("monitors").required("");
-        }
+        f.at("monitors").required_if(source.monitors.is_empty(), "");
     });
     one.field(f, "quobyte", s.quobyte.as_deref(), volume_source::quobyte);
     let api = s.downward_api.as_deref();
@@ -142,24 +135,33 @@ fn of_networks(f: &mut Faults<'_>, s: &VolumeSource, one: &mut Exclusive) {
 }
 
 fn of_clouds(f: &mut Faults<'_>, s: &VolumeSource, one: &mut Exclusive, options: &Options) {
-    one.field(f, "azureFile", s.azure_file.as_deref(), azure_file);
+    one.field(f, "azureFile", s.azure_file.as_deref(), |f, source| {
+        f.all_filled(source, &["secretName", "shareName"]);
+    });
     one.field(f, "vsphereVolume", s.vsphere_volume.as_deref(), |f, source| {
-        f.at("volumePath").filled(&source.volume_path);
+        f.all_filled(source, &["volumePath"])
     });
     let photon = s.photon_persistent_disk.as_deref();
     one.field(f, "photonPersistentDisk", photon, |f, source| {
-        f.at("pdID").filled(&source.pd_id);
+        f.all_filled(source, &["pdID"])
     });
     one.field(f, "portworxVolume", s.portworx_volume.as_deref(), |f, source| {
-        f.at("volumeID").filled(&source.volume_id);
+        f.all_filled(source, &["volumeID"])
     });
     one.field(f, "azureDisk", s.azure_disk.as_deref(), volume_source::azure_disk);
-    one.field(f, "storageos", s.storageos.as_deref(), storage_os);
+    one.field(f, "storageos", s.storageos.as_deref(), |f, source| {
+        volume_source::storage_os(f, &source.volume_name, &source.volume_namespace);
+        f.some("secretRef", source.secret_ref.as_deref(), |f, secret| {
+            f.all_filled(secret, &["name"])
+        });
+    });
     let projection = s.projected.as_deref();
     one.field(f, "projected", projection, |f, source| {
         projected::check(f, source, options)
     });
-    one.field(f, "scaleIO", s.scale_io.as_deref(), scale_io);
+    one.field(f, "scaleIO", s.scale_io.as_deref(), |f, source| {
+        f.all_filled(source, &["gateway", "system", "volumeName"]);
+    });
     one.field(f, "csi", s.csi.as_deref(), csi);
 }
 
@@ -172,7 +174,7 @@ pub fn mode(f: &mut Faults<'_>, mode: Option<i32>) {
 
 /// A key whose value becomes a file.
 pub fn key_to_path(f: &mut Faults<'_>, item: &KeyToPath) {
-    filled(f, &[("key", &item.key), ("path", &item.path)]);
+    f.all_filled(item, &["key", "path"]);
     f.at("path").unreserved_path(&item.path);
     mode(&mut f.at("mode"), item.mode);
 }
@@ -198,27 +200,6 @@ fn target(source: &ISCSIVolumeSource) -> Iscsi<'_> {
         secret: source.secret_ref.as_ref().map(|secret| secret.name.as_str()),
         initiator: source.initiator_name.as_deref(),
     }
-}
-
-fn azure_file(f: &mut Faults<'_>, source: &AzureFileVolumeSource) {
-    filled(
-        f,
-        &[("secretName", &source.secret_name), ("shareName", &source.share_name)],
-    );
-}
-
-fn storage_os(f: &mut Faults<'_>, source: &StorageOSVolumeSource) {
-    let secret = source
-        .secret_ref
-        .as_ref()
-        .map(|secret| [("name", secret.name.as_str())]);
-    let secret = secret.as_ref().map_or(&[][..], |secret| secret);
-    volume_source::storage_os(f, &source.volume_name, &source.volume_namespace, secret);
-}
-
-fn scale_io(f: &mut Faults<'_>, source: &ScaleIOVolumeSource) {
-    let volume = ("volumeName", source.volume_name.as_str());
-    filled(f, &[("gateway", &source.gateway), ("system", &source.system), volume]);
 }
 
 fn csi(f: &mut Faults<'_>, source: &CSIVolumeSource) {

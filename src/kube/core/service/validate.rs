@@ -106,9 +106,8 @@ fn of_external_name(f: &mut Faults<'_>, spec: &ServiceSpec) {
         (!spec.ip_families.is_empty(), "ipFamilies"),
         (spec.ip_family_policy.is_some(), "ipFamilyPolicy"),
     ] {
-        if is_set {
-            f.at(field).forbidden("may not be set for ExternalName services");
-        }
+        f.at(field)
+            .forbidden_if(is_set, "may not be set for ExternalName services");
     }
     // A dot at the end makes the name absolute.
     let name = &spec.external_name;

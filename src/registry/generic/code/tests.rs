@@ -25,7 +25,7 @@ struct Never;
 impl Strategy for Never {
     type Object = v1::Order;
 
-    fn validate(&self, _context: &Context, order: &v1::Order) -> ErrorList {
+    fn validate(&self, _context: &Context, order: &v1::Order, _old: Option<&v1::Order>) -> ErrorList {
         keelson_machinery::field::FieldError::forbidden(
             &keelson_machinery::field::Path::new("spec").child("customer"),
             order.spec.customer.clone(),
@@ -125,7 +125,7 @@ fn code_reaches_its_kind_served_or_not() {
     }
     assert_eq!((&*order.spec.customer, &*order.metadata.name), ("newer", ""));
     assert_eq!(older.metadata.name, "older");
-    let told = resource.strategy.validate(&context(), &order).to_string();
+    let told = resource.strategy.validate(&context(), &order, None).to_string();
     assert_eq!(told, "spec.customer: Forbidden: newer");
     assert_eq!((&*resource.kept, resource.metadata_checks), (KEPT, checks));
     assert!(resource.handlers.contains_key("cancel"));
@@ -292,9 +292,9 @@ fn a_strategy_refuses_objects_of_another_type() {
     let (never, context) = (Typed(Never), context());
     let (order, other) = (v1::Order::default(), v1alpha1::Order::default());
     let internal = |errors: ErrorList| errors.to_string().contains("Internal error: the rules for ");
-    assert!(internal(never.validate(&context, &other)));
-    assert!(internal(never.validate_update(&context, &other, &order)));
-    assert!(internal(never.validate_update(&context, &order, &other)));
+    assert!(internal(never.validate(&context, &other, None)));
+    assert!(internal(never.validate(&context, &other, Some(&order))));
+    assert!(internal(never.validate(&context, &order, Some(&other))));
     assert!(internal(never.validate_subresource(&context, "x", &other, &other)));
     assert!(internal(never.validate_status_update(&context, &order, &other)));
     assert!(never.authorize(&context, &order, None).is_none());

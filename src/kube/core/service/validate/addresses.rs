@@ -19,9 +19,7 @@ pub fn cluster_ips(f: &mut Faults<'_>, spec: &ServiceSpec, stored: &[String]) {
     }
     first(&mut f.at("clusterIPs"), spec);
     families(&mut f.at("ipFamilies"), &spec.ip_families);
-    if let Some(policy) = &spec.ip_family_policy {
-        f.at("ipFamilyPolicy").one_of(policy, &POLICIES);
-    }
+    f.at("ipFamilyPolicy").one_of(&spec.ip_family_policy, &POLICIES);
     let f = &mut f.at("clusterIPs");
     let before = f.count();
     each(f, &spec.cluster_ips, stored);
@@ -132,9 +130,7 @@ pub fn source_ranges(f: &mut Faults<'_>, new: &Service, old: Option<&Service>) {
 fn ranges_of_field(f: &mut Faults<'_>, spec: &ServiceSpec, old: Option<&ServiceSpec>) {
     // The capital letter is that of the API.
     const FIELD: &str = "LoadBalancerSourceRanges";
-    if !is_balanced(spec) {
-        f.at(FIELD).forbidden(ONLY_BALANCED);
-    }
+    f.at(FIELD).forbidden_if(!is_balanced(spec), ONLY_BALANCED);
     let stored = old.map_or(&[][..], |old| &old.load_balancer_source_ranges);
     let stored: Vec<&str> = stored.iter().map(|range| range.trim()).collect();
     f.each(FIELD, &spec.load_balancer_source_ranges, |f, text| {
@@ -144,9 +140,7 @@ fn ranges_of_field(f: &mut Faults<'_>, spec: &ServiceSpec, old: Option<&ServiceS
 }
 
 fn ranges_of_annotation(f: &mut Faults<'_>, spec: &ServiceSpec, text: &str, is_stored: bool) {
-    if !is_balanced(spec) {
-        f.forbidden(ONLY_BALANCED);
-    }
+    f.forbidden_if(!is_balanced(spec), ONLY_BALANCED);
     if is_stored || text.trim().is_empty() {
         return;
     }

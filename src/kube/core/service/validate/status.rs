@@ -38,8 +38,6 @@ fn one(f: &mut Faults<'_>, ingress: &LoadBalancerIngress, stored: &[&str]) {
     let (name, f) = (&ingress.hostname, &mut f.at("hostname"));
     if !name.is_empty() {
         f.subdomain(name);
-        if ip::parse(name).is_some() {
-            f.invalid(name, "must be a DNS name, not an IP address");
-        }
+        f.invalid_if(ip::parse(name).is_some(), name, "must be a DNS name, not an IP address");
     }
 }

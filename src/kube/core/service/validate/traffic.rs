@@ -39,9 +39,8 @@ pub fn policies(f: &mut Faults<'_>, spec: &ServiceSpec) {
         }
         None => {}
     }
-    if let Some(distribution) = &spec.traffic_distribution {
-        f.at("trafficDistribution").one_of(distribution, &DISTRIBUTIONS);
-    }
+    f.at("trafficDistribution")
+        .one_of(&spec.traffic_distribution, &DISTRIBUTIONS);
 }
 
 fn health_check(f: &mut Faults<'_>, spec: &ServiceSpec) {
