@@ -154,12 +154,9 @@ impl<'a> Faults<'a> {
         mut check: impl FnMut(&mut Faults<'_>, &'t T),
     ) {
         let mut list = self.at(name);
-        for (index, item) in items.into_iter().enumerate() {
-            if list.list.is_full() {
-                break;
-            }
+        list.while_room(items.into_iter().enumerate(), |list, (index, item)| {
             check(&mut list.index(index), item);
-        }
+        });
     }
 
     /// Each item of the list in the field `name` is there once: `key` says by what they are told apart.
@@ -183,11 +180,16 @@ impl<'a> Faults<'a> {
         mut check: impl FnMut(&mut Faults<'_>, &'t str, &'t T),
     ) {
         let mut entries = self.at(name);
-        for (key, value) in map {
-            if entries.list.is_full() {
-                break;
-            }
-            check(&mut entries.key(key), key, value);
+        entries.while_room(map, |entries, (key, value)| check(&mut entries.key(key), key, value));
+    }
+
+    /// Checks whatever `items` are, as far as there is room for faults of this place.
+    pub fn while_room<I: IntoIterator>(&mut self, items: I, mut check: impl FnMut(&mut Self, I::Item)) {
+        let mut items = items.into_iter();
+        while !self.is_full()
+            && let Some(item) = items.next()
+        {
+            check(self, item);
         }
     }
 

@@ -53,19 +53,21 @@ pub fn body<T: Reflect>(object: Box<dyn Kind>) -> Result<Box<T>, StatusError> {
         .map_err(|_| StatusError::internal_error(format!("no code takes a {found} here")))
 }
 
-/// A message as the value of a field error.
-pub fn shown(message: &dyn Reflect) -> BadValue {
-    let mut out = Vec::new();
-    json::write(message, &mut out);
-    BadValue::json(String::from_utf8_lossy(&out))
+/// A message as the value of a field error, which is written when a fault that is told takes it.
+pub fn shown(message: &dyn Reflect) -> impl Into<BadValue> {
+    BadValue::made_by(|| {
+        let mut out = Vec::new();
+        json::write(message, &mut out);
+        BadValue::json(String::from_utf8_lossy(&out))
+    })
 }
 
 /// The types that have JSON names in kube-apiserver too.
 const META: &str = "io.k8s.apimachinery.";
 
 /// The same in the form in which kube-apiserver holds it: all fields by their names in Go, whatever they say.
-pub fn shown_internal(message: &dyn Reflect) -> BadValue {
-    BadValue::json(internal(message))
+pub fn shown_internal(message: &dyn Reflect) -> impl Into<BadValue> {
+    BadValue::made_by(|| BadValue::json(internal(message)))
 }
 
 fn internal(message: &dyn Reflect) -> String {
@@ -106,8 +108,8 @@ fn go_name(json: &str) -> String {
 }
 
 /// A message that may be absent, as the value of a field error.
-pub fn shown_option<T: Reflect>(message: Option<&T>) -> BadValue {
-    message.map_or_else(BadValue::null, |m| shown(m))
+pub fn shown_option<T: Reflect>(message: Option<&T>) -> impl Into<BadValue> {
+    message.map(|message| shown(message))
 }
 
 /// Why a text is no JSON that Go reads into `into`, a struct or a map, in its words.
@@ -126,11 +128,8 @@ pub fn object_fault(text: &[u8], into: &str) -> Option<String> {
 }
 
 /// A list of texts as the value of a field error: one that says nothing is absent.
-pub fn shown_texts(texts: &[String]) -> BadValue {
-    match texts {
-        [] => BadValue::null(),
-        texts => texts.into(),
-    }
+pub fn shown_texts(texts: &[String]) -> impl Into<BadValue> {
+    (!texts.is_empty()).then_some(texts)
 }
 
 /// Whether two lists have equal messages in the same order.
@@ -169,7 +168,7 @@ mod tests {
     fn what_is_held_has_all_fields() {
         let taint: Taint = read(r#"{"key":"a","effect":"NoSchedule"}"#);
         let held = r#"{"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}"#;
-        assert_eq!(shown_internal(&taint), BadValue::json(held));
+        assert_eq!(shown_internal(&taint).into(), BadValue::json(held));
         let context: SecurityContext = read(
             r#"{"capabilities":{"drop":["ALL"]},"privileged":true,"seLinuxOptions":{"level":"x"},"windowsOptions":
             {"hostProcess":false}}"#,
@@ -181,7 +180,7 @@ mod tests {
             r#""RunAsNonRoot":null,"ReadOnlyRootFilesystem":null,"AllowPrivilegeEscalation":null,"ProcMount":null,"#,
             r#""SeccompProfile":null,"AppArmorProfile":null}"#
         );
-        assert_eq!(shown_internal(&context), BadValue::json(held));
+        assert_eq!(shown_internal(&context).into(), BadValue::json(held));
     }
 
     #[test]

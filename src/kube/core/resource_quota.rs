@@ -117,11 +117,20 @@ fn bound(f: &mut Faults<'_>, name: &str, amount: &Quantity) {
 fn check(f: &mut Faults<'_>, spec: &ResourceQuotaSpec) {
     f.each_key("hard", &spec.hard, bound);
     let shown = spec.scopes.as_slice();
-    for scope in &spec.scopes {
-        let mut f = f.at("scopes");
-        f.invalid_if(!SCOPES.contains(&scope.as_str()), shown, "unsupported scope");
-        not_in_scope(spec, scope).for_each(|_| f.invalid(shown, OTHER_RESOURCE));
-    }
+    let outside = SCOPES.map(|scope| not_in_scope(spec, scope));
+    // Of a scope that there is not nothing is out.
+    let outside = |scope: &str| {
+        SCOPES
+            .iter()
+            .position(|known| *known == scope)
+            .map_or(0, |place| outside[place])
+    };
+    f.at("scopes").while_room(&spec.scopes, |f, scope| {
+        if !SCOPES.contains(&scope.as_str()) {
+            f.invalid(shown, "unsupported scope");
+        }
+        f.while_room(0..outside(scope), |f, _| f.invalid(shown, OTHER_RESOURCE));
+    });
     conflicts(
         &mut f.at("scopes"),
         spec.scopes.iter().map(String::as_str).collect(),
@@ -130,42 +139,33 @@ fn check(f: &mut Faults<'_>, spec: &ResourceQuotaSpec) {
     if let Some(selector) = spec.scope_selector.as_deref() {
         let mut f = f.at("scopeSelector");
         let mut f = f.at("matchExpressions");
-        for condition in &selector.match_expressions {
-            if f.is_full() {
-                break;
-            }
+        f.while_room(&selector.match_expressions, |f, condition| {
             if !SCOPES.contains(&condition.scope_name.as_str()) {
                 f.at("scopeName").invalid(&condition.scope_name, "unsupported scope");
             }
-            let others = not_in_scope(spec, &condition.scope_name);
-            for _ in others {
-                // Each shows the whole selector.
-                if f.is_full() {
-                    break;
-                }
+            f.while_room(0..outside(&condition.scope_name), |f, _| {
                 f.invalid(typed::shown_internal(selector), OTHER_RESOURCE);
-            }
-            scope_condition(&mut f, condition);
-        }
+            });
+            scope_condition(f, condition);
+        });
         let scopes = selector.match_expressions.iter();
         conflicts(&mut f, scopes.map(|c| c.scope_name.as_str()).collect(), shown);
     }
 }
 
-/// Bounded resources that things in a scope don't have.
-fn not_in_scope<'a>(spec: &'a ResourceQuotaSpec, scope: &'a str) -> impl Iterator<Item = &'a String> {
-    let of_pods = |name: &str| POD_RESOURCES.contains(&name);
-    spec.hard.keys().filter(move |name| {
-        let fits = match scope {
-            "Terminating" | "NotTerminating" | "NotBestEffort" | "PriorityClass" | "CrossNamespacePodAffinity" => {
-                *name == "pods" || of_pods(name)
-            }
-            "BestEffort" => *name == "pods",
-            "VolumeAttributesClass" => matches!(name.as_str(), "persistentvolumeclaims" | "requests.storage"),
-            _ => true,
-        };
-        !fits && resource_check::is_of_quota(name)
-    })
+/// How many of the bounded resources things in a scope don't have. Scopes and resources may be very many, so it is
+/// counted once for each scope that there is.
+fn not_in_scope(spec: &ResourceQuotaSpec, scope: &str) -> usize {
+    let fits = |name: &str| match scope {
+        "BestEffort" => name == "pods",
+        "VolumeAttributesClass" => matches!(name, "persistentvolumeclaims" | "requests.storage"),
+        _ => name == "pods" || POD_RESOURCES.contains(&name),
+    };
+    let others = spec
+        .hard
+        .keys()
+        .filter(|name| !fits(name) && resource_check::is_of_quota(name));
+    others.count()
 }
 
 fn conflicts(f: &mut Faults<'_>, scopes: BTreeSet<&str>, shown: &[String]) {

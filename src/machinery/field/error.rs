@@ -88,6 +88,20 @@ impl BadValue {
     pub fn json(json: impl Into<String>) -> BadValue {
         BadValue::Text(json.into())
     }
+
+    /// A value that is made when an error takes it: a fault that nobody is told costs no text.
+    pub fn made_by<F: FnOnce() -> BadValue>(make: F) -> impl Into<BadValue> {
+        Made(make)
+    }
+}
+
+/// A value that is not made yet.
+struct Made<F>(F);
+
+impl<F: FnOnce() -> BadValue> From<Made<F>> for BadValue {
+    fn from(v: Made<F>) -> Self {
+        (v.0)()
+    }
 }
 
 impl From<&str> for BadValue {

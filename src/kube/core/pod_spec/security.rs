@@ -89,13 +89,10 @@ pub fn of_container(f: &mut Faults<'_>, context: &SecurityContext, host_users: b
             f.invalid(typed::shown_internal(context), both("`privileged` to true"));
         }
         let added = context.capabilities.iter().flat_map(|capabilities| &capabilities.add);
-        for _ in added.filter(|capability| *capability == "CAP_SYS_ADMIN") {
-            // Each shows the whole context.
-            if f.is_full() {
-                break;
-            }
+        let administers = added.filter(|capability| *capability == "CAP_SYS_ADMIN");
+        f.while_room(administers, |f, _| {
             f.invalid(typed::shown_internal(context), both("`capabilities.Add` CAP_SYS_ADMIN"));
-        }
+        });
     }
     f.some("windowsOptions", context.windows_options.as_deref(), windows_options);
     f.some("appArmorProfile", context.app_armor_profile.as_deref(), app_armor);

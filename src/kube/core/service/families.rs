@@ -6,8 +6,9 @@ use keelson_api::core::v1::ServiceSpec;
 use keelson_machinery::field::{ErrorList, FieldError, Path};
 
 use super::HEADLESS;
-use super::validate::{self, shown};
+use super::validate;
 use crate::ip;
+use crate::typed::shown_texts;
 
 pub const SINGLE: &str = "SingleStack";
 pub const PREFER: &str = "PreferDualStack";
@@ -220,7 +221,7 @@ fn infer(cluster: Families, spec: &mut ServiceSpec, errors: &mut ErrorList) {
                 let path = Path::new("spec").child("clusterIPs").index(place);
                 let name = family.map_or("unknown", Family::name);
                 let text = format!("{name} is not configured on this cluster");
-                errors.push(FieldError::invalid(&path, shown(&spec.cluster_ips), text));
+                errors.push(FieldError::invalid(&path, shown_texts(&spec.cluster_ips), text));
             }
         }
     }

@@ -9,7 +9,7 @@ mod traffic;
 use std::collections::BTreeMap;
 
 use keelson_api::core::v1::{Service, ServiceSpec, SessionAffinityConfig};
-use keelson_machinery::field::{BadValue, ErrorList};
+use keelson_machinery::field::ErrorList;
 
 use super::HEADLESS;
 use crate::faults::{self, Faults};
@@ -26,14 +26,6 @@ const ONLY_BALANCED: &str = "may only be used when `type` is 'LoadBalancer'";
 const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 /// What the annotation above was called before.
 pub const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
-
-/// A list in a message; one that is not there is shown as such.
-pub fn shown(list: &[String]) -> BadValue {
-    match list.is_empty() {
-        true => BadValue::null(),
-        false => list.into(),
-    }
-}
 
 /// Whether the service says that it wants no address.
 fn is_headless(spec: &ServiceSpec) -> bool {

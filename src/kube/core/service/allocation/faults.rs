@@ -8,7 +8,7 @@ use keelson_machinery::status::StatusError;
 use super::super::addresses;
 use super::super::ports::plan::{Place, Plan};
 use super::super::ports::{self, Want};
-use super::super::validate::shown;
+use crate::typed::shown_texts;
 
 /// 422 for a service.
 pub fn invalid(service: &Service, errors: &ErrorList) -> StatusError {
@@ -47,7 +47,7 @@ pub fn address_fault(service: &Service, wanted: &str, fault: addresses::Fault) -
             };
             let text = format!("failed to allocate IP{which}: {fault}");
             let path = Path::new("spec").child("clusterIPs");
-            let errors = FieldError::invalid(&path, shown(&service.spec.cluster_ips), text).into();
+            let errors = FieldError::invalid(&path, shown_texts(&service.spec.cluster_ips), text).into();
             invalid(service, &errors)
         }
     }

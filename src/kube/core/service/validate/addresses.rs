@@ -4,9 +4,10 @@ use keelson_api::core::v1::{Service, ServiceSpec};
 
 use super::super::HEADLESS;
 use super::super::families::{Family, PREFER, REQUIRE, SINGLE, has_cluster_ip};
-use super::{ONLY_BALANCED, is_balanced, is_headless, shown};
+use super::{ONLY_BALANCED, is_balanced, is_headless};
 use crate::cidr;
 use crate::faults::Faults;
+use crate::typed::shown_texts;
 
 const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
 const POLICIES: [&str; 3] = [PREFER, REQUIRE, SINGLE];
@@ -25,7 +26,7 @@ pub fn cluster_ips(f: &mut Faults<'_>, spec: &ServiceSpec, stored: &[String]) {
     each(f, &spec.cluster_ips, stored);
     let are_addresses = f.count() == before;
     if spec.cluster_ips.len() > 2 {
-        f.invalid(shown(&spec.cluster_ips), "may only hold up to 2 values");
+        f.invalid(shown_texts(&spec.cluster_ips), "may only hold up to 2 values");
     }
     // Of what is no address there is nothing more to say.
     if are_addresses {
@@ -39,12 +40,12 @@ fn first(f: &mut Faults<'_>, spec: &ServiceSpec) {
     match (spec.cluster_ip.as_str(), spec.cluster_ips.first()) {
         ("", Some(_)) => {
             let text = "must be empty when `clusterIP` is not specified";
-            f.invalid(shown(&spec.cluster_ips), text);
+            f.invalid(shown_texts(&spec.cluster_ips), text);
         }
         ("", None) => {}
         (_, None) => f.required(""),
         (one, Some(first)) if one != first => {
-            f.invalid(shown(&spec.cluster_ips), "first value must match `clusterIP`");
+            f.invalid(shown_texts(&spec.cluster_ips), "first value must match `clusterIP`");
         }
         _ => {}
     }
@@ -72,7 +73,7 @@ fn each(f: &mut Faults<'_>, ips: &[String], stored: &[String]) {
         if place > 0 || text != HEADLESS {
             f.index(place).ip(text, &stored);
         } else if ips.len() > 1 {
-            f.invalid(shown(ips), "'None' must be the first and only value");
+            f.invalid(shown_texts(ips), "'None' must be the first and only value");
         }
     }
 }
@@ -80,7 +81,7 @@ fn each(f: &mut Faults<'_>, ips: &[String], stored: &[String]) {
 fn of_each_family(f: &mut Faults<'_>, ips: &[String]) {
     let has = |family| ips.iter().any(|ip| Family::of_text(ip) == Some(family));
     if ips.len() > 1 && !(has(Family::V4) && has(Family::V6)) {
-        f.invalid(shown(ips), "may specify no more than one IP for each IP family");
+        f.invalid(shown_texts(ips), "may specify no more than one IP for each IP family");
     }
 }
 

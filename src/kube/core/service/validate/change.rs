@@ -4,9 +4,9 @@ use keelson_api::core::v1::{Service, ServiceSpec};
 use keelson_machinery::field::ErrorList;
 
 use super::super::families::{SINGLE, has_cluster_ip};
-use super::{balancer_class, is_balanced, is_headless, needs_health_check, of_service, shown};
+use super::{balancer_class, is_balanced, is_headless, needs_health_check, of_service};
 use crate::faults::{self, Faults};
-use crate::typed::IMMUTABLE;
+use crate::typed::{IMMUTABLE, shown_texts};
 
 const FIXED: &str = "may not change once set";
 
@@ -37,13 +37,13 @@ fn addresses(f: &mut Faults<'_>, new: &ServiceSpec, old: &ServiceSpec) {
     let (now, before) = (&new.cluster_ips, &old.cluster_ips);
     if before.len() > now.len() && now.is_empty() {
         let text = "primary clusterIP can not be unset";
-        f.at("clusterIPs").index(0).invalid(shown(now), text);
+        f.at("clusterIPs").index(0).invalid(shown_texts(now), text);
     }
     // Where one comes or goes, the first is looked at alone.
     let looked_at = if now.len() == before.len() { now.len() } else { 1 };
     for (place, (is, was)) in now.iter().zip(before).take(looked_at).enumerate() {
         if is != was {
-            f.at("clusterIPs").index(place).invalid(shown(now), FIXED);
+            f.at("clusterIPs").index(place).invalid(shown_texts(now), FIXED);
         }
     }
     if before.len() > now.len() && now.len() == 1 {
@@ -68,18 +68,20 @@ fn families(f: &mut Faults<'_>, new: &ServiceSpec, old: &ServiceSpec) {
     let (now, before) = (&new.ip_families, &old.ip_families);
     if now.len() == before.len() {
         for _ in now.iter().zip(before).filter(|(now, before)| now != before) {
-            f.at("ipFamilies").index(0).invalid(shown(now), FIXED);
+            f.at("ipFamilies").index(0).invalid(shown_texts(now), FIXED);
         }
         return;
     }
     let is_less = now.len() < before.len();
     if is_less && new.cluster_ips.is_empty() {
         let text = "primary ipFamily can not be unset";
-        f.at("ipFamilies").index(0).invalid(shown(now), text);
+        f.at("ipFamilies").index(0).invalid(shown_texts(now), text);
     }
     if matches!((now.first(), before.first()), (Some(now), Some(before)) if now != before) {
         // What is shown is not what is wrong, in the API too.
-        f.at("ipFamilies").index(0).invalid(shown(&new.cluster_ips), FIXED);
+        f.at("ipFamilies")
+            .index(0)
+            .invalid(shown_texts(&new.cluster_ips), FIXED);
     }
     if is_less && now.len() == 1 {
         single(&mut f.at("ipFamilyPolicy"), new, "ipFamily");
