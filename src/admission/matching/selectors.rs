@@ -40,6 +40,18 @@ impl Selectors {
         if self.pass_over(attributes) {
             return Ok(false);
         }
+        self.select_namespace(attributes, namespaces).await
+    }
+
+    /// Whether they select what a request is about, if its object was not passed over.
+    ///
+    /// # Errors
+    /// As [`Selectors::select`].
+    pub async fn select_namespace(
+        &self,
+        attributes: &Attributes<'_>,
+        namespaces: &Namespaces,
+    ) -> Result<bool, StatusError> {
         if !self.selects_namespace(attributes, namespaces).await? {
             return Ok(false);
         }

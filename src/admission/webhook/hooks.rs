@@ -46,38 +46,35 @@ impl Configured {
     }
 }
 
-/// Whether a candidate may be asked about a request, by what can be told without waiting: of most it is told here, in a
-/// fraction of the time.
-pub(super) fn may_mean(candidate: &Candidate<Hook>, attributes: &Attributes<'_>) -> bool {
-    let kind = candidate.outcome.of(attributes.requested_name());
-    kind.is_some() && !candidate.hook.selectors.pass_over(attributes)
+/// The kind as which a candidate sees the object if it may be asked about a request, by what can be told without
+/// waiting: that most are not is told here, in a fraction of the time.
+pub(super) fn may_mean<'c>(candidate: &'c Candidate<Hook>, attributes: &Attributes<'_>) -> Option<&'c KindRef> {
+    let kind = candidate.outcome.of(attributes.requested_name())?;
+    (!candidate.hook.selectors.pass_over(attributes)).then_some(kind)
 }
 
-/// Whether a candidate is asked about a request; the kind as which it sees the object.
+/// Whether a webhook is asked about a request that it [may mean](may_mean), as `kind`.
 ///
 /// # Errors
 /// It can't be told, and that is as good as a refusal.
-pub(super) async fn target(
-    candidate: &Candidate<Hook>,
+pub(super) async fn means(
+    hook: &Hook,
+    kind: &KindRef,
     attributes: &Attributes<'_>,
     shared: &Arc<Shared>,
-) -> Result<Option<KindRef>, StatusError> {
-    let hook = &candidate.hook;
-    let Some(kind) = candidate.outcome.of(attributes.requested_name()) else {
-        return Ok(None);
-    };
-    if !hook.selectors.select(attributes, &shared.namespaces).await? {
-        return Ok(None);
+) -> Result<bool, StatusError> {
+    if !hook.selectors.select_namespace(attributes, &shared.namespaces).await? {
+        return Ok(false);
     }
     if hook.conditions.is_empty() {
-        return Ok(Some(kind.clone()));
+        return Ok(true);
     }
     let shown = versioned(attributes, kind).await?;
     let inputs = Inputs::new(attributes, &shown, kind);
     match hook.conditions.evaluate(attributes, &inputs).await {
-        Matched::Yes => Ok(Some(kind.clone())),
-        Matched::No => Ok(None),
-        Matched::Failed(_) if hook.fails_open => Ok(None),
+        Matched::Yes => Ok(true),
+        Matched::No => Ok(false),
+        Matched::Failed(_) if hook.fails_open => Ok(false),
         Matched::Failed(why) => Err(attributes.forbidden(why)),
     }
 }

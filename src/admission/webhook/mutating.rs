@@ -20,7 +20,7 @@ use super::audit::{self, Turn};
 use super::call::{Failure, UNAVAILABLE, call};
 use super::clients::Clients;
 use super::hook::{self, Hook};
-use super::hooks::{Configured, may_mean, target};
+use super::hooks::{Configured, may_mean, means};
 use super::metrics::Caller;
 use crate::matching::Candidates;
 use crate::namespaces::Namespaces;
@@ -89,13 +89,13 @@ impl MutatingAdmissionWebhook {
     ) -> Result<(), StatusError> {
         let is_second = attributes.reinvocation.is_second();
         for candidate in candidates.iter() {
-            if !may_mean(candidate, attributes) {
-                continue;
-            }
-            let hook = &*candidate.hook;
-            let Some(kind) = target(candidate, attributes, &self.shared).await? else {
+            let Some(kind) = may_mean(candidate, attributes) else {
                 continue;
             };
+            let hook = &*candidate.hook;
+            if !means(hook, kind, attributes, &self.shared).await? {
+                continue;
+            }
             if is_second && !rounds.again.contains(&hook.uid) {
                 continue;
             }
@@ -104,7 +104,7 @@ impl MutatingAdmissionWebhook {
                 index: candidate.place,
             };
             let begun = Instant::now();
-            let called = self.call(attributes, hook, &kind, turn).await;
+            let called = self.call(attributes, hook, kind, turn).await;
             let asked = (Caller::Mutating, attributes.operation);
             let metrics = &self.shared.metrics;
             metrics.observe(asked, hook, called.as_ref().err(), begun.elapsed());

@@ -18,7 +18,7 @@ use super::audit::{self, Turn};
 use super::call::{Failure, call};
 use super::clients::Clients;
 use super::hook::{self, Hook};
-use super::hooks::{Configured, may_mean, target};
+use super::hooks::{Configured, may_mean, means};
 use super::metrics::Caller;
 use crate::matching::Candidates;
 use crate::namespaces::Namespaces;
@@ -44,15 +44,28 @@ impl ValidatingAdmissionWebhook {
         }
     }
 
-    async fn dispatch(&self, attributes: &Attributes<'_>, candidates: Candidates<Hook>) -> Result<(), StatusError> {
-        let mut meant: Vec<(&Hook, KindRef)> = Vec::new();
-        let mut shown: Vec<(KindRef, Versioned<'_>)> = Vec::new();
-        for candidate in candidates.iter().filter(|candidate| may_mean(candidate, attributes)) {
-            let Some(kind) = target(candidate, attributes, &self.shared).await? else {
-                continue;
+    /// `first` is the place of the first candidate that may mean the request, and the kind as which it does.
+    async fn dispatch(
+        &self,
+        attributes: &Attributes<'_>,
+        candidates: Candidates<Hook>,
+        first: (usize, KindRef),
+    ) -> Result<(), StatusError> {
+        let mut meant: Vec<(&Hook, &KindRef)> = Vec::new();
+        let mut shown: Vec<(&KindRef, Versioned<'_>)> = Vec::new();
+        for (place, candidate) in candidates.iter().enumerate().skip(first.0) {
+            let kind = match place == first.0 {
+                true => &first.1,
+                false => match may_mean(candidate, attributes) {
+                    Some(kind) => kind,
+                    None => continue,
+                },
             };
-            if !shown.iter().any(|(known, _)| known.is(&kind)) {
-                shown.push((kind.clone(), versioned(attributes, &kind).await?));
+            if !means(&candidate.hook, kind, attributes, &self.shared).await? {
+                continue;
+            }
+            if !shown.iter().any(|(known, _)| known.is(kind)) {
+                shown.push((kind, versioned(attributes, kind).await?));
             }
             meant.push((&candidate.hook, kind));
         }
@@ -130,9 +143,11 @@ impl Plugin for ValidatingAdmissionWebhook {
             return now(Ok(()));
         }
         let candidates = self.configured.candidates(attributes);
-        match candidates.iter().any(|candidate| may_mean(candidate, attributes)) {
-            true => later(self.dispatch(attributes, candidates)),
-            false => now(Ok(())),
+        let mut places = candidates.iter().enumerate();
+        let first = places.find_map(|(place, candidate)| Some((place, may_mean(candidate, attributes)?.clone())));
+        match first {
+            Some(first) => later(self.dispatch(attributes, candidates, first)),
+            None => now(Ok(())),
         }
     }
 }
