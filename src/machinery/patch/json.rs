@@ -17,6 +17,8 @@ pub use run::OperationError;
 pub const MAX_OPERATIONS: usize = 10_000;
 /// Most bytes that the `copy` operations of one patch may add.
 pub const MAX_COPY_BYTES: usize = 3 * 1024 * 1024;
+/// Most elements that the operations of one patch may move, all together, because others come or go before them.
+pub const MAX_MOVED_ELEMENTS: usize = 16 << 20;
 
 /// A decoded patch.
 #[derive(Debug)]
@@ -94,11 +96,15 @@ impl<'a> JsonPatch<'a> {
 
     /// Applies the operations one after the other to `document`, a JSON object.
     ///
-    /// Error: 422 if one of them fails, always in the same words.
+    /// Error: 422 if one of them fails, always in the same words; 413 where they move more than
+    /// [`MAX_MOVED_ELEMENTS`].
     pub fn apply(&self, document: &[u8]) -> Result<Vec<u8>, StatusError> {
         check(document).map_err(StatusError::unknown)?;
         self.apply_within(document, MAX_COPY_BYTES)
-            .map_err(|_| StatusError::generic(422, ""))
+            .map_err(|error| match error {
+                OperationError::Moves => StatusError::entity_too_large(error),
+                _ => StatusError::generic(422, ""),
+            })
     }
 
     /// As [`JsonPatch::apply`], for callers who tell which operation failed.
@@ -310,6 +316,21 @@ mod tests {
                 want,
                 "{operation}"
             );
+        }
+    }
+
+    #[test]
+    fn elements_that_are_moved_are_bounded() {
+        let patch = |at: &str| {
+            let one = format!(r#"{{"op":"add","path":"/a/{at}","value":1}}"#);
+            format!("[{}]", vec![one; 1_000].join(","))
+        };
+        let document = format!(r#"{{"a":[{}]}}"#, vec!["0"; 100_000].join(","));
+        for (at, ends) in [("-", None), ("0", Some(413)), ("99999", None)] {
+            let patch = patch(at);
+            let (patch, _) = JsonPatch::decode(patch.as_bytes(), true).unwrap();
+            let done = patch.apply(document.as_bytes());
+            assert_eq!(done.err().map(|error| error.code), ends, "{at}");
         }
     }
 

@@ -26,9 +26,14 @@ pub(super) enum Node<'a> {
 
 pub(super) type Members<'a> = BTreeMap<String, Node<'a>>;
 
-/// Adds members that are not there yet, in the order of their keys: at once, for one by one each looks for its place.
+/// Adds members that are not there yet, in the order of their keys. Many are added at once, for one by one each looks
+/// for its place; beside many that are there a few look for theirs, for what is added at once goes through all.
 pub(super) fn add<'a>(members: &mut Members<'a>, fresh: Vec<(String, Node<'a>)>) {
-    members.append(&mut fresh.into_iter().collect());
+    if fresh.len() < members.len() / 8 {
+        members.extend(fresh);
+    } else {
+        members.append(&mut fresh.into_iter().collect());
+    }
 }
 
 impl<'a> Node<'a> {

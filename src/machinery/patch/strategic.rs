@@ -10,6 +10,7 @@ mod list;
 mod order;
 mod schema;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 pub use diff::diff;
@@ -26,6 +27,42 @@ const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList/";
 const ELEMENT_ORDER: &str = "$setElementOrder/";
+
+/// What it costs to go through a list, for each of its elements: no more bytes than an object with a merge key has, and
+/// a scalar.
+const OBJECT: usize = 8;
+const SCALAR: usize = 2;
+/// What may be gone through beside each list of both documents once.
+const SPARE_WORK: usize = 1 << 20;
+
+/// What a patch may still do.
+#[derive(Clone, Copy)]
+struct Bounds<'w> {
+    /// How many levels may follow.
+    depth: u32,
+    /// What may still be gone through: elements of a patch that name the same one of the object go through the lists in
+    /// it again and again.
+    work: &'w Cell<usize>,
+}
+
+impl Bounds<'_> {
+    fn below(self) -> Option<Self> {
+        let depth = self.depth.checked_sub(1)?;
+        Some(Bounds { depth, ..self })
+    }
+
+    /// Goes through so many elements.
+    ///
+    /// Error: 413 for a patch that does more than its length lets expect.
+    fn pass(self, elements: usize, cost: usize) -> Result<(), StatusError> {
+        let left = self.work.get().checked_sub(elements.saturating_mul(cost));
+        let left = left.ok_or_else(|| {
+            StatusError::entity_too_large("the elements of the patch change the same lists too many times")
+        })?;
+        self.work.set(left);
+        Ok(())
+    }
+}
 
 /// Applies `patch` to `document`, an object of the message `desc`. With `strict`, keys that stand twice in the patch
 /// are reported beside the result. A patch of `null` changes nothing.
@@ -60,7 +97,12 @@ pub fn apply(
         .object()
         .ok_or_else(|| StatusError::unknown("Invalid JSON Document"))?;
     let (members, changes) = (std::mem::take(members), std::mem::take(changes));
-    let merged = merge_map(members, changes, Schema::Message(desc), MAX_OPEN)?;
+    let work = Cell::new(document.len() + patch.len() + SPARE_WORK);
+    let bounds = Bounds {
+        depth: MAX_OPEN,
+        work: &work,
+    };
+    let merged = merge_map(members, changes, Schema::Message(desc), bounds)?;
     let mut out = Vec::with_capacity(document.len() + patch.len());
     Node::Object(merged).write(&mut out);
     Ok((out, problems.into_texts()))
@@ -88,14 +130,14 @@ fn merge_directive_text(value: &Node<'_>) -> String {
     }
 }
 
-/// `depth` is how many levels may follow; below them the patch takes the place of what was there.
+/// Below the last level that may follow the patch takes the place of what was there.
 fn merge_map<'a>(
     mut original: Members<'a>,
     mut patch: Members<'a>,
     schema: Schema<'_>,
-    depth: u32,
+    bounds: Bounds<'_>,
 ) -> Result<Members<'a>, StatusError> {
-    let Some(depth) = depth.checked_sub(1) else {
+    let Some(bounds) = bounds.below() else {
         return Ok(patch);
     };
     if let Some(directive) = patch.get(DIRECTIVE) {
@@ -109,15 +151,15 @@ fn merge_map<'a>(
         };
     }
     retain_keys(&mut original, &mut patch)?;
-    order::apply_orders(&mut original, &mut patch, schema, depth)?;
+    order::apply_orders(&mut original, &mut patch, schema, bounds)?;
     let mut fresh = Vec::new();
     for (key, change) in patch {
         if let Some(field) = key.strip_prefix(DELETE_FROM_LIST) {
-            delete_from_list(&mut original, field, change)?;
+            delete_from_list(&mut original, field, change, bounds)?;
         } else if matches!(change, Node::Null) {
             original.remove(&key);
         } else if let Some(old) = original.get_mut(&key) {
-            *old = merge_member(&key, std::mem::replace(old, Node::Null), change, schema, depth)?;
+            *old = merge_member(&key, std::mem::replace(old, Node::Null), change, schema, bounds)?;
         } else if let Some(value) = added(change) {
             fresh.push((key, value));
         }
@@ -132,7 +174,7 @@ fn merge_member<'a>(
     mut old: Node<'a>,
     mut change: Node<'a>,
     schema: Schema<'_>,
-    depth: u32,
+    bounds: Bounds<'_>,
 ) -> Result<Node<'a>, StatusError> {
     let rule = schema.field(key);
     old.open();
@@ -145,10 +187,10 @@ fn merge_member<'a>(
             )));
         }
         (Node::Object(old), Node::Object(new)) if !rule.patch.has(Patch::REPLACE) => {
-            Node::Object(merge_map(old, new, rule.schema, depth)?)
+            Node::Object(merge_map(old, new, rule.schema, bounds)?)
         }
         (Node::Array(old), Node::Array(new)) if rule.patch.has(Patch::MERGE) => {
-            Node::Array(merge_list(old, new, &rule, depth)?)
+            Node::Array(merge_list(old, new, &rule, bounds)?)
         }
         (_, new) => new,
     })
@@ -172,13 +214,19 @@ fn retain_keys(original: &mut Members<'_>, patch: &mut Members<'_>) -> Result<()
 }
 
 /// What is no list, on either side, is passed over; `null` takes the whole field away.
-fn delete_from_list<'a>(original: &mut Members<'a>, field: &str, mut values: Node<'a>) -> Result<(), StatusError> {
+fn delete_from_list<'a>(
+    original: &mut Members<'a>,
+    field: &str,
+    mut values: Node<'a>,
+    bounds: Bounds<'_>,
+) -> Result<(), StatusError> {
     match values.open() {
         Node::Null => {
             original.remove(field);
         }
         Node::Array(gone) => {
             if let Some(Node::Array(list)) = original.get_mut(field).map(Node::open) {
+                bounds.pass(list.len(), SCALAR)?;
                 *list = delete_values(std::mem::take(list), gone)?;
             }
         }

@@ -9,6 +9,8 @@ use crate::json_text as text;
 
 /// Most problems that one body reports.
 pub(super) const MAX_PROBLEMS: usize = 100;
+/// Bytes of the path of a problem: keys are as long as who sends them likes.
+const MAX_PATH: usize = 4 * 1024;
 
 /// What a JSON value is called in error texts.
 pub(super) fn kind(value: &[u8]) -> &'static str {
@@ -33,7 +35,14 @@ impl Problems {
         if self.texts.len() >= MAX_PROBLEMS {
             return;
         }
-        let text = format!("{what} field {}", quote(path));
+        let mut end = path
+            .get(..path.floor_char_boundary(MAX_PATH))
+            .unwrap_or_default()
+            .to_owned();
+        if end.len() < path.len() {
+            end.push_str("...");
+        }
+        let text = format!("{what} field {}", quote(&end));
         if self.seen.insert(text.clone()) {
             self.texts.push(text);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Operation;
+use super::{MAX_MOVED_ELEMENTS, Operation};
 use crate::patch::node::Node;
 
 /// Most parts of one path. No value that is really there is so deep, and what a path opens is worked on recursively.
@@ -17,6 +17,9 @@ pub enum OperationError {
     /// The value at this path is another one than the operation `test` wants.
     #[error("testing value {0} failed: test failed")]
     Test(String),
+    /// It moves too many elements of lists, with the operations before it.
+    #[error("the operations of a JSON patch may move {MAX_MOVED_ELEMENTS} elements of lists in all")]
+    Moves,
     /// It can't be done; the text says why.
     #[error("{0}")]
     Failed(String),
@@ -37,6 +40,8 @@ pub(super) struct Run<'a> {
     /// What copies may still add.
     copy_bytes: usize,
     most_copy_bytes: usize,
+    /// Elements that may still be moved.
+    moves: usize,
 }
 
 /// Where a path leads: an object or a list, and a key in it.
@@ -70,6 +75,7 @@ impl<'a> Run<'a> {
             root,
             copy_bytes,
             most_copy_bytes: copy_bytes,
+            moves: MAX_MOVED_ELEMENTS,
         }
     }
 
@@ -80,6 +86,7 @@ impl<'a> Run<'a> {
 
     /// Does one operation.
     pub fn step<'p: 'a>(&mut self, operation: &Operation<'p>) -> Result<(), OperationError> {
+        self.count_moves(operation)?;
         let done = match operation.op.as_deref() {
             Some("add") => self.add(operation),
             Some("remove") => self.remove(operation),
@@ -90,6 +97,25 @@ impl<'a> Run<'a> {
             other => Err(format!("Unexpected kind: {}", other.unwrap_or("unknown"))),
         };
         Ok(done?)
+    }
+
+    /// Counts the elements that move because of the operation, where it is one that can be done.
+    fn count_moves(&mut self, operation: &Operation<'_>) -> Result<(), OperationError> {
+        let (comes, goes) = match operation.op.as_deref() {
+            Some("add" | "copy") => (operation.path.as_deref(), None),
+            Some("remove") => (None, operation.path.as_deref()),
+            Some("move") => (operation.path.as_deref(), operation.from.as_deref()),
+            _ => (None, None),
+        };
+        for path in [comes, goes].into_iter().flatten() {
+            if let Some(Place::Array(elements, key)) = self.place(path)
+                && let Ok(at) = index(&key, elements.len() + 1)
+            {
+                let behind = elements.len() - at;
+                self.moves = self.moves.checked_sub(behind).ok_or(OperationError::Moves)?;
+            }
+        }
+        Ok(())
     }
 
     fn add<'p: 'a>(&mut self, operation: &Operation<'p>) -> Done<()> {

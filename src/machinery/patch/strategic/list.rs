@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::schema::FieldRule;
-use super::{DIRECTIVE, Members, Node, StatusError, failed, merge_map, order, unknown_directive};
+use super::{
+    Bounds, DIRECTIVE, Members, Node, OBJECT, SCALAR, StatusError, failed, merge_map, order, unknown_directive,
+};
 use crate::patch::node::MAX_OPEN;
 
 type Elements<'a> = Vec<Node<'a>>;
@@ -14,12 +16,14 @@ pub(super) fn merge_list<'a>(
     original: Elements<'a>,
     patch: Elements<'a>,
     rule: &FieldRule<'_>,
-    depth: u32,
+    bounds: Bounds<'_>,
 ) -> Result<Elements<'a>, StatusError> {
     let Some(kind) = element_kind(&original, &patch)? else {
         return Ok(Vec::new());
     };
-    if kind != "map" {
+    let is_map = kind == "map";
+    bounds.pass(original.len() + patch.len(), if is_map { OBJECT } else { SCALAR })?;
+    if !is_map {
         let merged = set_of(original.iter().chain(&patch));
         return order::normalize(merged, &patch, &original, "");
     }
@@ -28,7 +32,7 @@ pub(super) fn merge_list<'a>(
     }
     let (original, patch) = apply_directives(original, patch, rule.merge_key)?;
     let (server_order, patch_order) = (original.clone(), patch.clone());
-    let merged = merge_elements(original, patch, rule, depth)?;
+    let merged = merge_elements(original, patch, rule, bounds)?;
     order::normalize(merged, &patch_order, &server_order, rule.merge_key)
 }
 
@@ -104,7 +108,7 @@ fn merge_elements<'a>(
     mut merged: Elements<'a>,
     patch: Elements<'a>,
     rule: &FieldRule<'_>,
-    depth: u32,
+    bounds: Bounds<'_>,
 ) -> Result<Elements<'a>, StatusError> {
     // Of several with one key the first.
     let mut places = HashMap::with_capacity(merged.len() + patch.len());
@@ -121,7 +125,7 @@ fn merge_elements<'a>(
             }
             Some(old) => {
                 if let (Some(members), Some(changes)) = (old.object(), change.object()) {
-                    *members = merge_map(std::mem::take(members), std::mem::take(changes), rule.schema, depth)?;
+                    *members = merge_map(std::mem::take(members), std::mem::take(changes), rule.schema, bounds)?;
                 }
             }
         }

@@ -5,7 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::list::{added, delete_values, key_of, merge_list, same_scalar};
 use super::schema::{FieldRule, Schema};
-use super::{DELETE_FROM_LIST, DIRECTIVE, ELEMENT_ORDER, Members, Node, StatusError, failed, merge_directive_text};
+use super::{
+    Bounds, DELETE_FROM_LIST, DIRECTIVE, ELEMENT_ORDER, Members, Node, OBJECT, SCALAR, StatusError, failed,
+    merge_directive_text,
+};
 use crate::reflect::Patch;
 
 /// Works off every `$setElementOrder/<field>` of a patch, together with the field's own change and what is deleted from
@@ -14,7 +17,7 @@ pub(super) fn apply_orders<'a>(
     original: &mut Members<'a>,
     patch: &mut Members<'a>,
     schema: Schema<'_>,
-    depth: u32,
+    bounds: Bounds<'_>,
 ) -> Result<(), StatusError> {
     let directives: Vec<String> = patch.keys().filter(|k| k.starts_with(ELEMENT_ORDER)).cloned().collect();
     for directive in directives {
@@ -39,6 +42,8 @@ pub(super) fn apply_orders<'a>(
             Some(old) => list(Some(old))?,
             None => None,
         };
+        let cost = if rule.merge_key.is_empty() { SCALAR } else { OBJECT };
+        bounds.pass(old.as_ref().map_or(0, Vec::len) + order.len(), cost)?;
         let deletes = patch.remove(&format!("{DELETE_FROM_LIST}{field}"));
         let old = match (old, deletes.and_then(array)) {
             (Some(old), Some(gone)) => Some(delete_values(old, &gone)?),
@@ -54,7 +59,7 @@ pub(super) fn apply_orders<'a>(
             (None, None) => continue,
             (Some(old), None) => old,
             (None, Some(new)) => added(Node::Array(new)).and_then(array).unwrap_or_default(),
-            (Some(old), Some(new)) if rule.patch.has(Patch::MERGE) => merge_list(old, new, &rule, depth)?,
+            (Some(old), Some(new)) if rule.patch.has(Patch::MERGE) => merge_list(old, new, &rule, bounds)?,
             (Some(_), Some(new)) => new,
         };
         let ordered = normalize(merged, &order, &server_order, rule.merge_key)?;
