@@ -54,10 +54,10 @@ impl Plugin for LimitRanger {
 
     fn admit<'a>(&'a self, attributes: &'a mut Attributes<'_>) -> Outcome<'a, ()> {
         let ranges = self.ranges_for(attributes);
-        if let Some(pod) = attributes.typed_mut::<Pod>() {
-            ranges.iter().for_each(|range| defaults::fill(pod, range));
-        }
-        now(Ok(()))
+        now(match attributes.typed_mut::<Pod>() {
+            Some(pod) => ranges.iter().try_for_each(|range| defaults::fill(pod, range)),
+            None => Ok(()),
+        })
     }
 
     fn validate<'a>(&'a self, attributes: &'a Attributes<'_>) -> Outcome<'a, ()> {

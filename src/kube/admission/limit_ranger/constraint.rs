@@ -7,6 +7,9 @@ use crate::core::pod_resources::{Amounts, LIMITS, REQUESTS, Side, of_containers,
 
 /// Whole numbers up to here are compared in thousandths.
 const MAX_MILLI_VALUE: i64 = i64::MAX / 1000;
+/// Faults from which on no more containers are looked at: each has as many as there are bounds, and so many are not
+/// shown.
+const MAX_FAULTS: usize = 1_000;
 
 /// What of a pod is outside of a limit range.
 pub fn of_pod(spec: &PodSpec, range: &LimitRange) -> Vec<String> {
@@ -14,8 +17,12 @@ pub fn of_pod(spec: &PodSpec, range: &LimitRange) -> Vec<String> {
     for item in &range.spec.limits {
         match item.r#type.as_str() {
             "Container" => {
-                let containers = spec.containers.iter().chain(&spec.init_containers);
-                containers.for_each(|container| faults.extend(of_container(container, item)));
+                for container in spec.containers.iter().chain(&spec.init_containers) {
+                    if faults.len() > MAX_FAULTS {
+                        break;
+                    }
+                    faults.extend(of_container(container, item));
+                }
             }
             "Pod" => faults.extend(all(item, &sum(spec, REQUESTS), &sum(spec, LIMITS))),
             _ => {}
@@ -217,6 +224,14 @@ mod tests {
                 "{item} {resources}"
             );
         }
+    }
+
+    #[test]
+    fn of_very_many_containers_not_all_faults_are_told() {
+        let containers = vec![r#"{"name":"c"}"#; 2 * MAX_FAULTS].join(",");
+        let bounds = r#"{"type":"Container","max":{"cpu":"1","memory":"1"}}"#;
+        let found = faults(bounds, &format!(r#"{{"containers":[{containers}]}}"#)).len();
+        assert!(found > MAX_FAULTS && found < MAX_FAULTS + 3, "{found}");
     }
 
     #[test]

@@ -1,17 +1,31 @@
 //! Defaults of containers by limit ranges, with an annotation that says what was set.
 
 use keelson_api::core::v1::{Container, LimitRange, Pod};
+use keelson_machinery::status::StatusError;
 
 use crate::core::pod_resources::Amounts;
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
+/// Amounts that the containers of one pod are given: no more than a request itself may say.
+const MAX_AMOUNTS: usize = 1 << 16;
 
 /// Fills in what a limit range says of containers, where they say nothing.
-pub fn fill(pod: &mut Pod, range: &LimitRange) {
+///
+/// # Errors
+/// 413: the containers are so many, or what the range says is so much, that a pod would become of it that nobody could
+/// have sent.
+pub fn fill(pod: &mut Pod, range: &LimitRange) -> Result<(), StatusError> {
     let (mut requests, mut limits) = (Amounts::new(), Amounts::new());
     for item in range.spec.limits.iter().filter(|item| item.r#type == "Container") {
         requests.extend(item.default_request.clone());
         limits.extend(item.default.clone());
+    }
+    let containers = pod.spec.containers.len() + pod.spec.init_containers.len();
+    if containers.saturating_mul(requests.len() + limits.len()) > MAX_AMOUNTS {
+        let range = &range.metadata.name;
+        return Err(StatusError::entity_too_large(format!(
+            "limit range {range} would set more than {MAX_AMOUNTS} amounts of the pod"
+        )));
     }
     let mut told = Vec::new();
     for (what, containers) in [
@@ -26,6 +40,7 @@ pub fn fill(pod: &mut Pod, range: &LimitRange) {
         let text = format!("LimitRanger plugin set: {}", told.join("; "));
         pod.metadata.annotations.insert(ANNOTATION.to_owned(), text);
     }
+    Ok(())
 }
 
 fn fill_container(container: &mut Container, what: &str, requests: &Amounts, limits: &Amounts) -> Vec<String> {
@@ -66,7 +81,7 @@ mod tests {
             r#"{"spec":{"initContainers":[{"name":"i","resources":{"limits":{"cpu":"1","memory":"1"},"requests":{"cpu":"1"}}}],
                 "containers":[{"name":"c","resources":{"limits":{"memory":"2"}}},{"name":"d"}]}}"#,
         );
-        fill(&mut pod, &range);
+        fill(&mut pod, &range).unwrap();
         let resources: Vec<String> = pod.spec.containers.iter().map(|c| text(&c.resources)).collect();
         assert_eq!(
             resources,
@@ -81,7 +96,21 @@ mod tests {
              cpu, memory limit for container d"
         );
         let mut other = Pod::default();
-        fill(&mut other, &range);
+        fill(&mut other, &range).unwrap();
         assert!(other.metadata.annotations.is_empty());
+    }
+
+    #[test]
+    fn very_many_amounts_are_not_set() {
+        let names: Vec<String> = (0..1_000).map(|n| format!(r#""example.com/r{n}":"1""#)).collect();
+        let range: LimitRange = read(&format!(
+            r#"{{"spec":{{"limits":[{{"type":"Container","default":{{{}}}}}]}}}}"#,
+            names.join(",")
+        ));
+        for (count, ends) in [(65, None), (66, Some(413))] {
+            let containers = vec![r#"{"name":"c"}"#; count].join(",");
+            let mut pod: Pod = read(&format!(r#"{{"spec":{{"containers":[{containers}]}}}}"#));
+            assert_eq!(fill(&mut pod, &range).err().map(|error| error.code), ends, "{count}");
+        }
     }
 }

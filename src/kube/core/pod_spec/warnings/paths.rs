@@ -1,31 +1,56 @@
 //! Warnings of paths within a volume that overlap: the same one twice, or one that is a folder of another.
 
+use std::fmt;
+
 use keelson_api::core::v1::{DownwardAPIVolumeFile, KeyToPath, PodSpec, VolumeProjection, VolumeSource};
 use keelson_machinery::equality;
 
-/// Pairs of paths that are compared in a pod: their number grows with the square of that of the paths, and of so many
-/// warnings none is shown.
+/// Pairs of paths that are compared in a pod: their number grows with the square of that of the paths.
 const MAX_PAIRS: usize = 100_000;
+/// Bytes of warnings from which on no more are made: a pair shows names that are as long as who sends them likes, and
+/// of so many warnings the rest is not shown.
+const MAX_BYTES: usize = 256 << 10;
 
-/// A path within a volume, and what is found there; empty where it is clear.
-#[derive(Clone, PartialEq)]
+/// What is found at a path.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    /// Clear from the volume.
+    Own,
+    /// One of the kind that has no name.
+    Kind(&'static str),
+    /// One of the kind, by its name.
+    Named(&'static str, &'a str),
+}
+
+impl fmt::Display for Source<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Own => Ok(()),
+            Source::Kind(kind) => f.write_str(kind),
+            Source::Named(kind, name) => write!(f, "{kind} {name:?}"),
+        }
+    }
+}
+
+/// A path within a volume, and what is found there.
+#[derive(Clone, Copy)]
 struct Place<'a> {
     path: &'a str,
-    source: String,
+    source: Source<'a>,
 }
 
 impl<'a> Place<'a> {
-    fn new(path: &'a str, source: &str) -> Place<'a> {
+    fn new(path: &'a str, source: Source<'a>) -> Place<'a> {
         Place {
             path: path.trim_end_matches('/'),
-            source: source.to_owned(),
+            source,
         }
     }
 
     fn shown(&self) -> String {
-        match self.source.is_empty() {
-            true => format!("{:?}", self.path),
-            false => format!("{:?} ({})", self.path, self.source),
+        match self.source {
+            Source::Own => format!("{:?}", self.path),
+            source => format!("{:?} ({source})", self.path),
         }
     }
 
@@ -41,35 +66,40 @@ impl<'a> Place<'a> {
 
 /// Of all volumes, in their order.
 pub(super) fn of_paths(spec: &PodSpec) -> Vec<String> {
-    let (mut found, mut pairs) = (Vec::new(), MAX_PAIRS);
+    let mut found = Vec::new();
+    let mut room = Room {
+        pairs: MAX_PAIRS,
+        bytes: MAX_BYTES,
+    };
     for volume in &spec.volumes {
         let (name, source) = (volume.name.as_str(), &volume.volume_source);
         for (kind, places) in plain(source) {
-            found.extend(overlaps(name, &kind, places, &mut pairs));
+            found.extend(overlaps(name, kind, &places, &mut room));
         }
         let Some(projected) = source.projected.as_deref() else {
             continue;
         };
         let empty = projected.sources.iter().filter(|source| equality::is_zero(*source));
         found.extend(empty.map(|_| format!("volume {name:?} (Projected) has no sources provided")));
-        let places = projected.sources.iter().flat_map(projection).collect();
-        found.extend(overlaps(name, "Projected", places, &mut pairs));
+        let places: Vec<Place<'_>> = projected.sources.iter().flat_map(projection).collect();
+        found.extend(overlaps(name, Source::Kind("Projected"), &places, &mut room));
     }
     found
 }
 
 /// The sources of a volume that have one kind of files each, and what they are called.
-fn plain(source: &VolumeSource) -> Vec<(String, Vec<Place<'_>>)> {
+fn plain(source: &VolumeSource) -> Vec<(Source<'_>, Vec<Place<'_>>)> {
     let mut kinds = Vec::new();
     if let Some(map) = &source.config_map {
-        let name = format!("ConfigMap {:?}", map.local_object_reference.name);
-        kinds.push((name, keys(&map.items, "")));
+        let kind = Source::Named("ConfigMap", &map.local_object_reference.name);
+        kinds.push((kind, keys(&map.items, Source::Own)));
     }
     if let Some(secret) = &source.secret {
-        kinds.push((format!("Secret {:?}", secret.secret_name), keys(&secret.items, "")));
+        let kind = Source::Named("Secret", &secret.secret_name);
+        kinds.push((kind, keys(&secret.items, Source::Own)));
     }
     if let Some(api) = &source.downward_api {
-        kinds.push(("DownwardAPI".to_owned(), files(&api.items, "")));
+        kinds.push((Source::Kind("DownwardAPI"), files(&api.items, Source::Own)));
     }
     kinds
 }
@@ -77,23 +107,23 @@ fn plain(source: &VolumeSource) -> Vec<(String, Vec<Place<'_>>)> {
 /// The first source of a projection that names files.
 fn projection(from: &VolumeProjection) -> Vec<Place<'_>> {
     if let Some(map) = from.config_map.as_deref().filter(|map| !map.items.is_empty()) {
-        let name = format!("ConfigMap {:?}", map.local_object_reference.name);
-        return keys(&map.items, &name);
+        let name = &map.local_object_reference.name;
+        return keys(&map.items, Source::Named("ConfigMap", name));
     }
     if let Some(secret) = from.secret.as_deref().filter(|secret| !secret.items.is_empty()) {
-        let name = format!("Secret {:?}", secret.local_object_reference.name);
-        return keys(&secret.items, &name);
+        let name = &secret.local_object_reference.name;
+        return keys(&secret.items, Source::Named("Secret", name));
     }
     if let Some(api) = from.downward_api.as_deref().filter(|api| !api.items.is_empty()) {
-        return files(&api.items, "DownwardAPI");
+        return files(&api.items, Source::Kind("DownwardAPI"));
     }
     if let Some(token) = &from.service_account_token {
-        return vec![Place::new(&token.path, "ServiceAccountToken")];
+        return vec![Place::new(&token.path, Source::Kind("ServiceAccountToken"))];
     }
     if let Some(bundle) = &from.cluster_trust_bundle {
         let name = bundle.name.as_ref().or(bundle.signer_name.as_ref());
-        let source = format!("ClusterTrustBundle {:?}", name.map_or("", |name| name.as_str()));
-        return vec![Place::new(&bundle.path, &source)];
+        let source = Source::Named("ClusterTrustBundle", name.map_or("", |name| name.as_str()));
+        return vec![Place::new(&bundle.path, source)];
     }
     let Some(certificate) = &from.pod_certificate else {
         return Vec::new();
@@ -104,28 +134,40 @@ fn projection(from: &VolumeProjection) -> Vec<Place<'_>> {
         (&certificate.credential_bundle_path, "PodCertificate credential bundle"),
     ];
     let said = paths.into_iter().filter(|(path, _)| !path.is_empty());
-    said.map(|(path, source)| Place::new(path, source)).collect()
+    said.map(|(path, kind)| Place::new(path, Source::Kind(kind))).collect()
 }
 
-fn keys<'a>(items: &'a [KeyToPath], source: &str) -> Vec<Place<'a>> {
+fn keys<'a>(items: &'a [KeyToPath], source: Source<'a>) -> Vec<Place<'a>> {
     items.iter().map(|item| Place::new(&item.path, source)).collect()
 }
 
-fn files<'a>(items: &'a [DownwardAPIVolumeFile], source: &str) -> Vec<Place<'a>> {
+fn files<'a>(items: &'a [DownwardAPIVolumeFile], source: Source<'a>) -> Vec<Place<'a>> {
     items.iter().map(|item| Place::new(&item.path, source)).collect()
 }
 
-/// Each path with those before it that it overlaps.
-fn overlaps(volume: &str, kind: &str, places: Vec<Place<'_>>, pairs: &mut usize) -> Vec<String> {
+/// What may still be compared and told of a pod.
+struct Room {
+    pairs: usize,
+    bytes: usize,
+}
+
+/// Each path with those before it that it overlaps, as far as there is room.
+fn overlaps(volume: &str, kind: Source<'_>, places: &[Place<'_>], room: &mut Room) -> Vec<String> {
     let mut found = Vec::new();
     for (index, place) in places.iter().enumerate() {
-        let Some(left) = pairs.checked_sub(index) else { break };
-        *pairs = left;
-        let before = places.iter().take(index).filter(|other| place.overlaps(other));
-        found.extend(before.map(|other| {
+        let Some(left) = room.pairs.checked_sub(index) else {
+            break;
+        };
+        room.pairs = left;
+        for other in places.iter().take(index).filter(|other| place.overlaps(other)) {
+            if room.bytes == 0 {
+                return found;
+            }
             let (place, other) = (place.shown(), other.shown());
-            format!("volume {volume:?} ({kind}): overlapping paths: {place} with {other}")
-        }));
+            let text = format!("volume {volume:?} ({kind}): overlapping paths: {place} with {other}");
+            room.bytes = room.bytes.saturating_sub(text.len());
+            found.push(text);
+        }
     }
     found
 }
@@ -181,5 +223,10 @@ mod tests {
         ));
         let found = of_paths(&spec).len();
         assert!(found > 1000 && found <= MAX_PAIRS, "{found}");
+        let name = "n".repeat(MAX_BYTES);
+        let spec: PodSpec = read(&format!(
+            r#"{{"volumes":[{{"name":"v","projected":{{"sources":[{{"configMap":{{"name":"{name}","items":[{items}]}}}}]}}}}]}}"#
+        ));
+        assert_eq!(of_paths(&spec).len(), 1, "one shows as much as is shown in all");
     }
 }
