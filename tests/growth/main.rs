@@ -3,7 +3,8 @@
 //! MiB may cost.
 //!
 //! A run takes a sample, chosen by a seed that it prints. `KEELSON_GROWTH=<number>` is the run with this seed;
-//! `KEELSON_GROWTH=all` goes through everything, each field of each message once, with figures (best with `--release`).
+//! `KEELSON_GROWTH=all` goes through everything, each field of each message once and all pairs of them, with figures
+//! (best with `--release`); `KEELSON_GROWTH=pairs` through the pairs.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -15,6 +16,8 @@
 #![allow(clippy::print_stdout, reason = "figures, and how a sample is repeated")]
 
 mod measure;
+mod pairs;
+mod patches;
 mod places;
 mod selectors;
 mod serving;
@@ -262,45 +265,12 @@ fn the_requests_of_which_three_bytes_made_an_error_are_cheap() {
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const JSON: &str = "application/json";
 
-/// Patches of an object that is there: many operations, large values, values that are copied into themselves.
-#[test]
-fn patches_are_cheap() {
-    let mut run = Run::new();
-    let base = r#"{"metadata":{"name":"grown"},"data":{"a":"b"}}"#;
-    run.request("the object", ("POST", MAPS), JSON, base);
-    let one = format!("{MAPS}/grown");
-    let patch = |run: &mut Run, name: &str, kind: &str, body: String| {
-        run.request(name, ("PATCH", &one), &format!("application/{kind}+json"), body);
-    };
-    let test = r#"{"op":"test","path":"/metadata/name","value":"grown"},"#;
-    let add = r#"{"op":"add","path":"/data/a","value":"c"},"#;
-    let copy = r#"{"op":"copy","from":"/metadata","path":"/metadata/annotations"},"#;
-    for (name, unit) in [("tests", test), ("additions", add), ("copies", copy)] {
-        let all = body_of("[", unit, &format!("{}]", unit.trim_end_matches(',')));
-        patch(&mut run, &format!("JSON patch, {name}"), "json-patch", all);
-    }
-    for (name, count) in [("ten thousand", 10_000), ("a thousand", 1000)] {
-        let all = format!("[{}]", vec![add.trim_end_matches(','); count].join(","));
-        patch(&mut run, &format!("JSON patch, {name} additions"), "json-patch", all);
-    }
-    let keys = |value: &str| {
-        let pairs: Vec<String> = (0..).take(MAX / 24).map(|n| format!("\"key-{n}\":{value}")).collect();
-        format!("{{\"data\":{{{}}}}}", pairs.join(","))
-    };
-    for kind in ["merge-patch", "strategic-merge-patch"] {
-        patch(&mut run, &format!("{kind}, many keys"), kind, keys("\"v\""));
-        patch(&mut run, &format!("{kind}, many removals"), kind, keys("null"));
-        let nested = format!("{}1{}", "{\"a\":".repeat(200_000), "}".repeat(200_000));
-        patch(&mut run, &format!("{kind}, nested"), kind, nested);
-    }
-    run.finish();
-}
-
 /// Two places that are large together: what is told of each part of the one shows the other.
 #[test]
 fn values_that_are_shown_often_are_cheap() {
     const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
     const QUOTAS: &str = "/api/v1/namespaces/default/resourcequotas";
+    const TEMPLATES: &str = "/api/v1/namespaces/default/podtemplates";
     let mut run = Run::new();
     let capabilities = body_of(
         r#"{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":
@@ -318,6 +288,37 @@ fn values_that_are_shown_often_are_cheap() {
     let condition = r#"{"scopeName":"BestEffort","operator":"Exists"}"#;
     let quota = body_of(&start, &format!("{condition},"), &format!("{condition}]}}}}}}"));
     run.request("scopes of a quota", ("POST", QUOTAS), JSON, quota);
+    for (name, resources, scope) in [
+        ("listed scopes", "r#", "BestEffort"),
+        ("listed scopes that fit", "example.com/r#", "Terminating"),
+    ] {
+        let hard: Vec<String> = (0..MAX / 60)
+            .map(|n| format!(r#""{}":"1""#, resources.replace('#', &n.to_string())))
+            .collect();
+        let start = format!(
+            r#"{{"metadata":{{"name":"q"}},"spec":{{"hard":{{{}}},"scopes":["#,
+            hard.join(",")
+        );
+        let quota = body_of(&start, &format!("\"{scope}\","), &format!("\"{scope}\"]}}}}"));
+        run.request(name, ("POST", QUOTAS), JSON, quota);
+    }
+    let name = "n".repeat(MAX / 2);
+    for (kind, source) in [
+        ("configMap", format!(r#""configMap":{{"name":"{name}","items":[#]}}"#)),
+        (
+            "projected",
+            format!(r#""projected":{{"sources":[{{"configMap":{{"name":"{name}","items":[#]}}}}]}}"#),
+        ),
+    ] {
+        let (start, end) = source.split_once('#').unwrap();
+        let start = format!(
+            r#"{{"metadata":{{"name":"d"}},"template":{{"spec":{{"containers":[{{"name":"c","image":"i"}}],
+                "volumes":[{{"name":"v",{start}"#
+        );
+        let item = r#"{"key":"k","path":"a"}"#;
+        let template = body_of(&start, &format!("{item},"), &format!("{item}{end}}}]}}}}}}"));
+        run.request(&format!("paths in {kind}"), ("POST", TEMPLATES), JSON, template);
+    }
     run.finish();
 }
 

@@ -61,6 +61,15 @@ impl Server {
         let namespace = r#"{"metadata":{"name":"default"}}"#.to_owned();
         let made = server.send("POST", "/api/v1/namespaces", "application/json", namespace);
         assert_eq!(made.status, 201);
+        // Without it no pod gets as far as its rules.
+        let account = r#"{"metadata":{"name":"default"}}"#;
+        let made = server.send(
+            "POST",
+            "/api/v1/namespaces/default/serviceaccounts",
+            "application/json",
+            account,
+        );
+        assert_eq!(made.status, 201);
         server
     }
 
