@@ -9,8 +9,8 @@ use keelson_registry::controller::{Controller, ControllerContext, Failure, Group
 use crate::DEFINITIONS;
 use crate::serving::Serving;
 
-/// How long a definition that is served ahead of its write is left alone. Whoever writes it looks at it then; this is for
-/// what others have written meanwhile.
+/// How long a definition that is served ahead of its write is left alone. Whoever writes it looks at it then; this is
+/// for what others have written meanwhile.
 const AHEAD: Duration = Duration::from_millis(20);
 
 /// Keeps the registry of this server in line with the definitions.

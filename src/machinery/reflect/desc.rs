@@ -224,8 +224,8 @@ pub struct MessageDesc {
     pub by_name: Ref<[u16]>,
     /// Indexes into `fields` of inlined messages.
     pub inlined: Ref<[u16]>,
-    /// Of a table that is made at run time, the indexes of fields that are looked at where they are absent: those with a
-    /// default, and those that have rules or must be there.
+    /// Of a table that is made at run time, the indexes of fields that are looked at where they are absent: those with
+    /// a default, and those that have rules or must be there.
     pub missed: Ref<[u16]>,
     pub make: Make,
     /// What it is, if it is a kind: then `apiVersion` and `kind` may stand in its object wherever it is.

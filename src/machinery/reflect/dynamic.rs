@@ -1,10 +1,10 @@
 //! Dynamic messages: objects whose type is known at run time alone, such as custom resources.
 //!
-//! A [`DynamicMessage`] is a table and a slot for each of its fields, or, where these are many, for those that were said.
-//! As Go's tree of maps, it holds what was said: any
-//! field may be absent or null, a value of another type than the declared one stays as it came (validation objects to
-//! it), whole numbers stay whole, and what no field declares is kept where the table says so. Its members are written
-//! in the order of their keys. All else, from codecs to server-side apply, treats it as it treats a struct.
+//! A [`DynamicMessage`] is a table and a slot for each of its fields, or, where these are many, for those that were
+//! said. As Go's tree of maps, it holds what was said: any field may be absent or null, a value of another type than the
+//! declared one stays as it came (validation objects to it), whole numbers stay whole, and what no field declares is
+//! kept where the table says so. Its members are written in the order of their keys. All else, from codecs to
+//! server-side apply, treats it as it treats a struct.
 
 mod container;
 mod object;

@@ -73,8 +73,8 @@ fn texts(rule: &Rule) -> Texts<'_> {
 /// What the compiler of an expression does beside its text: as long as so many bytes of it take.
 const EACH: usize = 32;
 
-/// How much there is to compile in the rules of a schema, in bytes of their texts: each that is not the same as another,
-/// and the types of all that they see.
+/// How much there is to compile in the rules of a schema, in bytes of their texts: each that is not the same as
+/// another, and the types of all that they see.
 pub(super) fn weight(schema: &JsonSchema, decl: &Decl) -> usize {
     let mut known = HashSet::new();
     let new = schema.rules().iter().filter(|rule| known.insert(texts(rule)));
