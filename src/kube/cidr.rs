@@ -92,11 +92,14 @@ fn fault(text: &str) -> Option<&'static str> {
 
 /// What is wrong with how a range is written. `stored` are those that the object had before.
 pub fn validate(text: &str, stored: &[&str], path: &Path) -> ErrorList {
-    let mut errors = ErrorList::default();
-    if !stored.contains(&text) {
-        errors.extend(fault(text).map(|fault| FieldError::invalid(path, text, fault)));
-    }
-    errors
+    let fault = new_fault(text, stored).map(|fault| FieldError::invalid(path, text, fault));
+    fault.into_iter().collect()
+}
+
+/// What is wrong with how a range is written that is not `stored`. What is stored is looked through only for what is
+/// wrong: it may be as much as there is to check.
+pub fn new_fault(text: &str, stored: &[&str]) -> Option<&'static str> {
+    fault(text).filter(|_| !stored.contains(&text))
 }
 
 /// As [`validate`], of a range that is to be in the canonical form too.

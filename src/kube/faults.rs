@@ -364,8 +364,9 @@ impl<'a> Faults<'a> {
 
     /// A range of addresses that was not stored before (`stored`), written in the one way that all programs read alike.
     pub fn range(&mut self, text: &str, stored: &[&str]) {
-        let faults = cidr::validate(text, stored, &self.path());
-        self.extend(faults);
+        if let Some(fault) = cidr::new_fault(text, stored) {
+            self.invalid(text, fault);
+        }
     }
 
     /// A name with an optional domain before a slash.
@@ -493,9 +494,8 @@ impl<'a> Faults<'a> {
 
     /// An address that was not stored before (`stored`), written in the one way that all programs read alike.
     pub fn ip(&mut self, text: &str, stored: &[&str]) {
-        if !stored.contains(&text) {
-            let faults = ip::validate(text, stored, &self.path());
-            self.extend(faults);
+        if let Some(fault) = ip::fault(text, stored) {
+            self.invalid(text, fault);
         }
     }
 

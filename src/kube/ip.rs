@@ -32,25 +32,28 @@ fn with_zeros(text: &str) -> Option<Ipv4Addr> {
 
 /// What is wrong with how an address is written. `stored` are those that the object had before.
 pub fn validate(text: &str, stored: &[&str], path: &Path) -> ErrorList {
-    let mut errors = ErrorList::default();
-    if stored.contains(&text) {
-        return errors;
-    }
+    let fault = fault(text, stored).map(|fault| FieldError::invalid(path, text, fault));
+    fault.into_iter().collect()
+}
+
+/// What is wrong with how an address is written that is not `stored`. What is stored is looked through only for what is
+/// wrong: it may be as much as there is to check.
+pub fn fault(text: &str, stored: &[&str]) -> Option<&'static str> {
     let fault = match text.parse::<IpAddr>() {
-        Ok(IpAddr::V6(ip)) if ip.to_ipv4_mapped().is_some() => Some(MAPPED),
-        Ok(_) => None,
-        Err(_) if with_zeros(text).is_some() => Some("must not have leading 0s"),
-        Err(_) => Some(SYNTAX),
+        Ok(IpAddr::V6(ip)) if ip.to_ipv4_mapped().is_some() => MAPPED,
+        Ok(_) => return None,
+        Err(_) if with_zeros(text).is_some() => "must not have leading 0s",
+        Err(_) => SYNTAX,
     };
-    errors.extend(fault.map(|fault| FieldError::invalid(path, text, fault)));
-    errors
+    (!stored.contains(&text)).then_some(fault)
 }
 
 /// As [`validate`], of an address that is to be in the canonical form too.
 pub fn validate_canonical(text: &str, stored: &[&str], path: &Path) -> ErrorList {
     let mut errors = validate(text, stored, path);
-    if let (true, Ok(ip)) = (errors.is_empty() && !stored.contains(&text), text.parse::<IpAddr>())
+    if let (true, Ok(ip)) = (errors.is_empty(), text.parse::<IpAddr>())
         && ip.to_string() != text
+        && !stored.contains(&text)
     {
         let fault = format!("must be in canonical form (\"{ip}\")");
         errors.push(FieldError::invalid(path, text, fault));

@@ -190,6 +190,7 @@ pub fn new_pod_faults(pod: &Pod) -> ErrorList {
             f.at("nodeName").forbidden(text);
         }
         pod_spec::annotations::check_profiles(f, &pod.metadata, &pod.spec);
+        pod_spec::check_label_keys(f, pod);
     }));
     errors
 }

@@ -1,10 +1,6 @@
 //! Bodies: valid objects of each kind, and what they become when two of their places are large.
 
-use std::collections::BTreeMap;
-use std::path::Path as FilePath;
-
 use keelson_machinery::reflect::{FieldDesc, Flags, LeafKind, MessageDesc, Type};
-use keelson_machinery::scheme::KindDesc;
 use serde_json::{Map, Value, json};
 
 use super::spots::{Growth, Pair, Spot};
@@ -14,8 +10,6 @@ const MARKS: [&str; 2] = ["@one@", "@other@"];
 /// What is different in each item: part of a text, and a whole number.
 const NUMBER: &str = "@number@";
 const WHOLE: &str = "\"@whole@\"";
-/// The namespace of the samples.
-pub const NAMESPACE: &str = "team";
 
 /// How the parts of a place are made of what a valid object has there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,89 +26,8 @@ impl Variant {
     pub const ALL: [Variant; 3] = [Variant::Same, Variant::Distinct, Variant::Wrong];
 }
 
-/// Valid objects of kinds, by the paths of their collections.
-pub struct Samples(BTreeMap<String, Vec<Value>>);
-
-impl Samples {
-    /// Those of the oracle, with their statuses.
-    pub fn read() -> Samples {
-        let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/oracle");
-        let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
-        let rows: Vec<Value> = serde_json::from_slice(&read("differences/objects.json")).unwrap();
-        let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-        for row in rows {
-            let of = |key: &str| row[key].as_array().cloned().unwrap_or_default();
-            let path = row["path"].as_str().unwrap().replace("/namespaces/team/", "/");
-            let (mut objects, statuses) = (of("objects"), of("statuses"));
-            for (object, status) in objects.iter_mut().zip(statuses) {
-                let status = if status["status"].is_object() {
-                    &status["status"]
-                } else {
-                    &status
-                };
-                object["status"] = status.clone();
-            }
-            all.entry(path).or_default().extend(objects);
-        }
-        let others: BTreeMap<String, Value> = serde_json::from_slice(&read("samples.json")).unwrap();
-        for (path, object) in others {
-            all.entry(path).or_default().push(object);
-        }
-        Samples(all)
-    }
-
-    pub fn has(&self, kind: &KindDesc) -> bool {
-        self.0.contains_key(&path_of(kind))
-    }
-
-    /// The object of the pair's kind that has most of what leads to its places, under a name of its own.
-    pub fn best(&self, pair: &Pair, mark: usize) -> Value {
-        let [one, other] = &pair.spots;
-        let ways = [&one.path, &other.path].map(|path| [pair.above.as_slice(), path.as_slice()].concat());
-        let of_kind = self.0.get(&path_of(pair.kind));
-        let known = |object: &&Value| ways.iter().map(|way| known_steps(object, way)).sum::<usize>();
-        let mut object = of_kind
-            .and_then(|all| all.iter().rev().max_by_key(known))
-            .cloned()
-            .unwrap_or_else(|| {
-                let version = match pair.kind.group.as_str() {
-                    "" => pair.kind.version.to_string(),
-                    group => format!("{group}/{}", pair.kind.version),
-                };
-                json!({"apiVersion": version, "kind": pair.kind.kind.as_str(), "metadata": {"name": "grown"}})
-            });
-        let name = object["metadata"]["name"]
-            .as_str()
-            .unwrap_or("grown")
-            .replace("{uniq}", "grown");
-        // Some names have to be what they are: addresses, versions of groups, signers.
-        let is_free = !name.contains(['.', ':']);
-        object["metadata"]["name"] = if is_free { format!("{name}-{mark}") } else { name }.into();
-        object
-    }
-}
-
-fn path_of(kind: &KindDesc) -> String {
-    match kind.group.as_str() {
-        "" => format!("/api/{}/{}", kind.version, kind.plural),
-        group => format!("/apis/{group}/{}/{}", kind.version, kind.plural),
-    }
-}
-
-/// How many steps of a way an object has.
-fn known_steps(object: &Value, way: &[&'static FieldDesc]) -> usize {
-    let mut at = Some(object);
-    let taken = way.iter().take_while(|field| {
-        if !field.flags.has(Flags::INLINE) {
-            at = at.and_then(|value| value.get(field.json.as_str()));
-            at = at.and_then(|value| first_of(&field.ty, value));
-        }
-        at.is_some()
-    });
-    taken.count()
-}
-
-fn first_of<'v>(ty: &Type, value: &'v Value) -> Option<&'v Value> {
+/// The first message, text or number in a value of lists and maps.
+pub fn first_of<'v>(ty: &Type, value: &'v Value) -> Option<&'v Value> {
     match ty {
         Type::List(inner) => value.get(0).and_then(|value| first_of(&inner.ty, value)),
         Type::Map(inner) => {
@@ -205,6 +118,18 @@ fn mark(object: &mut Value, pair: &Pair, spot: &Spot, name: &str, variant: Varia
                 mark: quoted,
                 ends: ["", ""],
                 unit: "k".into(),
+                is_listed: false,
+            }
+        }
+        (Type::Map(_), Growth::Value) => {
+            let first = place.as_object().and_then(|map| map.keys().next());
+            let key = first.map_or("a", String::as_str).to_owned();
+            *place = json!({ key: name });
+            let unit = if variant == Variant::Wrong { "!" } else { "a" };
+            Part {
+                mark: quoted,
+                ends: ["", ""],
+                unit: unit.into(),
                 is_listed: false,
             }
         }

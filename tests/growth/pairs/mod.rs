@@ -4,6 +4,7 @@
 //! A run takes a sample by the seed of the others; `KEELSON_GROWTH=pairs`, or `all`, goes through all of them.
 
 mod bodies;
+mod samples;
 mod spots;
 
 use std::time::{Duration, Instant};
@@ -13,7 +14,8 @@ use serde_json::Value;
 
 use super::measure::{Cost, Limits};
 use super::{JSON, MAX, Numbers, Run, collection, kinds, now};
-use bodies::{NAMESPACE, Samples, Variant};
+use bodies::Variant;
+use samples::{NAMESPACE, Samples};
 use spots::{Growth, Pair};
 
 /// Pairs of a sample, and how long it may take.
@@ -92,7 +94,7 @@ impl Trials {
         self.count += 1;
         let object = self.samples.best(pair, self.count);
         let path = collection(pair.kind).replace("/namespaces/default/", &format!("/namespaces/{NAMESPACE}/"));
-        let one = format!("{path}/{}", object["metadata"]["name"].as_str().unwrap());
+        let one = format!("{path}/{}", object["metadata"]["name"].as_str().unwrap_or_default());
         let mut trial = Trial {
             run: &mut self.run,
             pair,
@@ -102,6 +104,7 @@ impl Trials {
             query: ["?fieldValidation=Strict", ""][self.count % 2],
         };
         let mut is_made = trial.create(&path);
+        is_made &= !pair.kind.unstored;
         if is_made {
             trial.send("PUT", &one, true);
         }

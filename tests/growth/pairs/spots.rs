@@ -26,6 +26,8 @@ pub enum Growth {
     Text,
     /// The key of the one entry of a map.
     Key,
+    /// The value of the one entry of a map of texts.
+    Value,
     /// Fields that the message at the end of the path does not have.
     Unknown,
 }
@@ -49,7 +51,7 @@ impl Spot {
     }
 
     fn is_text(&self) -> bool {
-        self.growth == Growth::Text
+        matches!(self.growth, Growth::Text | Growth::Value)
     }
 }
 
@@ -167,6 +169,7 @@ fn below(desc: &'static MessageDesc, most: usize, path: &mut Path, found: &mut V
 fn growths(ty: &Type) -> &'static [Growth] {
     match ty {
         Type::Map(value) if value.ty.message().is_some() => &[Growth::Items, Growth::Key],
+        Type::Map(value) if matches!(value.ty, Type::String | Type::Bytes) => &[Growth::Items, Growth::Value],
         Type::List(_) | Type::Map(_) | Type::Leaf(LeafKind::Raw | LeafKind::Union) => &[Growth::Items],
         Type::String | Type::Bytes | Type::Leaf(LeafKind::IntOrString) => &[Growth::Text],
         _ => &[],
@@ -194,6 +197,6 @@ fn is_within(one: &Spot, other: &Spot) -> bool {
     match one.growth {
         Growth::Key => begins && other.path.len() > one.path.len(),
         Growth::Items => begins && other.path.len() == one.path.len() && other.growth == Growth::Items,
-        Growth::Text | Growth::Unknown => false,
+        Growth::Text | Growth::Value | Growth::Unknown => false,
     }
 }

@@ -1,7 +1,7 @@
 //! Statuses of containers: what ended stays ended unless it is to be started again, and what is said of users and
 //! devices.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use keelson_api::core::v1::{Container, ContainerStatus, LinuxContainerUser, Pod, PodSpec, PodStatus, ResourceStatus};
 
@@ -15,6 +15,14 @@ const HEALTHS: [&str; 3] = ["Healthy", "Unhealthy", "Unknown"];
 /// Longest text about the health of a device, in bytes.
 const MESSAGE_MAX: usize = 1024;
 
+/// Containers by their names, of several with one name the first.
+type ByName<'a> = HashMap<&'a str, &'a Container>;
+
+fn by_name(containers: &[Container]) -> ByName<'_> {
+    let all = containers.iter().rev();
+    all.map(|container| (container.name.as_str(), container)).collect()
+}
+
 /// Checks transitions of all containers.
 pub fn transitions(f: &mut Faults<'_>, new: &Pod, old: &Pod) {
     let (now, was, spec) = (&new.status, &old.status, &old.spec);
@@ -24,25 +32,28 @@ pub fn transitions(f: &mut Faults<'_>, new: &Pod, old: &Pod) {
         .chain(&spec.containers)
         .flat_map(|container| &container.restart_policy_rules)
         .any(|rule| rule.action == "RestartAllContainers");
-    let starts_again = |containers: &[Container], status: &ContainerStatus, code: i32| {
-        let container = containers.iter().find(|container| container.name == status.name);
+    let starts_again = |containers: &ByName<'_>, status: &ContainerStatus, code: i32| {
+        let container = containers.get(status.name.as_str());
         all_start_again || container.is_some_and(|container| restarts(container, spec, code))
     };
+    let (containers, init_containers) = (by_name(&spec.containers), by_name(&spec.init_containers));
     for ((list, now), (_, was)) in lists(now).into_iter().zip(lists(was)) {
+        let mut running: HashMap<&str, usize> = HashMap::new();
+        for status in now.iter().filter(|status| status.state.terminated.is_none()) {
+            *running.entry(&status.name).or_default() += 1;
+        }
         f.each(list, was, |f, before| {
             let Some(ended) = before.state.terminated.as_deref() else {
                 return;
             };
-            let same = now.iter().filter(|status| status.name == before.name);
-            let runs = same.filter(|status| status.state.terminated.is_none()).count();
+            let runs = running.get(before.name.as_str()).copied().unwrap_or(0);
             let (told, may) = match list {
-                "containerStatuses" => (1, starts_again(&spec.containers, before, ended.exit_code)),
-                "initContainerStatuses" => (1, starts_again(&spec.init_containers, before, ended.exit_code)),
-                _ => (usize::MAX, false),
+                "containerStatuses" => (runs.min(1), starts_again(&containers, before, ended.exit_code)),
+                "initContainerStatuses" => (runs.min(1), starts_again(&init_containers, before, ended.exit_code)),
+                _ => (runs, false),
             };
-            (0..runs.min(told))
-                .filter(|_| !may)
-                .for_each(|_| f.at("state").forbidden(ENDED));
+            let told = if may { 0 } else { told };
+            f.at("state").while_room(0..told, |f, _| f.forbidden(ENDED));
         });
     }
 }
@@ -95,8 +106,9 @@ pub fn details(f: &mut Faults<'_>, pod: &Pod) {
         });
     }
     for ((list, statuses), containers) in lists(status).into_iter().zip([&spec.containers, &spec.init_containers]) {
+        let containers = by_name(containers);
         f.each(list, statuses, |f, status| {
-            let container = containers.iter().find(|container| container.name == status.name);
+            let container = containers.get(status.name.as_str()).copied();
             let told = &status.allocated_resources_status;
             f.each("allocatedResourcesStatus", told, |f, of| devices(f, of, container));
         });

@@ -1,6 +1,6 @@
 //! Affinity and topology spread of a pod: nodes and other pods that it is drawn to, and how it is spread among domains.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use keelson_api::core::v1::{
     Affinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, PodAffinityTerm, Toleration,
@@ -183,25 +183,78 @@ fn label_keys(f: &mut Faults<'_>, (same, other): (&[String], &[String]), selecto
     if let Some(selector) = selector.filter(|_| !same.is_empty()) {
         // The selector has a condition for each of the keys already, so only the second one is too many.
         let mut seen: HashSet<&str> = selector.match_labels.keys().map(String::as_str).collect();
-        for expression in &selector.match_expressions {
+        let places: HashMap<&str, usize> = same.iter().map(String::as_str).zip(0..).collect();
+        f.while_room(&selector.match_expressions, |f, expression| {
             let key = expression.key.as_str();
-            if let Some(place) = same.iter().rposition(|one| one == key)
+            if let Some(place) = places.get(key)
                 && seen.contains(key)
             {
-                f.index(place).invalid(key, IN_BOTH);
+                f.index(*place).invalid(key, IN_BOTH);
             }
             seen.insert(key);
-        }
+        });
     }
-    for (place, key) in same.iter().enumerate().filter(|(_, key)| other.contains(key)) {
-        f.at("matchLabelKeys")
-            .index(place)
-            .invalid(key, "exists in both matchLabelKeys and mismatchLabelKeys");
+    let other: HashSet<&String> = other.iter().collect();
+    f.each("matchLabelKeys", same, |f, key| {
+        if other.contains(key) {
+            f.invalid(key, "exists in both matchLabelKeys and mismatchLabelKeys");
+        }
+    });
+}
+
+/// Bytes that the label keys of a pod may add to its selectors, with so many for each condition: as much as a request
+/// may be. Many keys may name one label, whose value is as long as who sends it likes.
+const MAX_MERGED: usize = 16 << 20;
+const CONDITION: usize = 128;
+
+/// Whether the label keys of a pod would add more than may be. They are not merged then, and the pod is refused.
+fn are_too_many_keys(pod: &Pod) -> bool {
+    let labels = &pod.metadata.labels;
+    let value = |key: &String| Some(CONDITION + key.len() + labels.get(key)?.len());
+    let affinity = pod.spec.affinity.as_deref();
+    let terms = [
+        affinity
+            .and_then(|affinity| affinity.pod_affinity.as_deref())
+            .map(|pods| {
+                (
+                    &pods.required_during_scheduling_ignored_during_execution,
+                    &pods.preferred_during_scheduling_ignored_during_execution,
+                )
+            }),
+        affinity
+            .and_then(|affinity| affinity.pod_anti_affinity.as_deref())
+            .map(|pods| {
+                (
+                    &pods.required_during_scheduling_ignored_during_execution,
+                    &pods.preferred_during_scheduling_ignored_during_execution,
+                )
+            }),
+    ];
+    let terms = terms.iter().flatten().flat_map(|(required, preferred)| {
+        let preferred = preferred.iter().map(|term| &term.pod_affinity_term);
+        required.iter().chain(preferred)
+    });
+    let keys = terms.flat_map(|term| term.match_label_keys.iter().chain(&term.mismatch_label_keys));
+    let spread = pod.spec.topology_spread_constraints.iter();
+    let mut keys = keys.chain(spread.flat_map(|constraint| &constraint.match_label_keys));
+    let left = keys.try_fold(MAX_MERGED, |left, key| left.checked_sub(value(key).unwrap_or(0)));
+    left.is_none()
+}
+
+/// Refuses a new pod whose label keys come to more than may be. `f` stands at the specification.
+pub fn check_label_keys(f: &mut Faults<'_>, pod: &Pod) {
+    if are_too_many_keys(pod) {
+        f.forbidden(format!(
+            "label keys must not add more than {MAX_MERGED} bytes to the selectors of a pod"
+        ));
     }
 }
 
 /// Writes the values that a pod has of the label keys it names into the selectors beside them.
 pub fn merge_label_keys(pod: &mut Pod) {
+    if are_too_many_keys(pod) {
+        return;
+    }
     let labels = &pod.metadata.labels;
     let merge_all = |required: &mut [PodAffinityTerm], preferred: &mut [WeightedPodAffinityTerm]| {
         let preferred = preferred.iter_mut().map(|term| &mut term.pod_affinity_term);
@@ -288,14 +341,14 @@ pub fn spread(f: &mut Faults<'_>, constraints: &[TopologySpreadConstraint], opti
 fn old_label_keys(f: &mut Faults<'_>, keys: &[String], selector: Option<&LabelSelector>) {
     f.at("matchLabelKeys")
         .forbidden_if(!keys.is_empty() && selector.is_none(), NO_SELECTOR);
-    let has = |key: &str| {
-        selector.is_some_and(|selector| {
-            selector.match_labels.contains_key(key) || selector.match_expressions.iter().any(|e| e.key == key)
-        })
-    };
+    let named = selector.into_iter().flat_map(|selector| {
+        let expressions = selector.match_expressions.iter().map(|expression| &expression.key);
+        selector.match_labels.keys().chain(expressions)
+    });
+    let named: HashSet<&String> = named.collect();
     f.each("matchLabelKeys", keys, |f, key| {
         f.qualified(key);
-        f.invalid_if(has(key), key, IN_BOTH);
+        f.invalid_if(named.contains(key), key, IN_BOTH);
     });
 }
 

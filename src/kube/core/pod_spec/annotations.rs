@@ -173,6 +173,10 @@ pub fn names_profile(annotation: &str, profile: Option<&AppArmorProfile>) -> boo
     typed::same(profile_of(annotation).as_ref(), profile)
 }
 
+/// Bytes of profiles that become fields: more than all annotations may have, so of a valid pod all do. Containers that
+/// share a name share an annotation.
+const MAX_PROFILES: usize = 1 << 20;
+
 /// Writes profiles that annotations name into the fields of their containers. Returns the annotations that clients
 /// should not write any longer: those that became fields, and those that can't.
 pub fn profiles_to_fields(pod: &mut Pod) -> Vec<String> {
@@ -185,6 +189,7 @@ pub fn profiles_to_fields(pod: &mut Pod) -> Vec<String> {
     }
     let context = spec.security_context.as_deref();
     let of_pod = context.and_then(|context| context.app_armor_profile.clone());
+    let mut room = MAX_PROFILES;
     for container in spec.init_containers.iter_mut().chain(&mut spec.containers) {
         let key = format!("{PROFILE}{}", container.name);
         let Some(annotation) = pod.metadata.annotations.get(&key) else {
@@ -197,6 +202,10 @@ pub fn profiles_to_fields(pod: &mut Pod) -> Vec<String> {
         match profile_of(annotation) {
             Some(profile) if typed::same(Some(&profile), of_pod.as_deref()) => continue,
             Some(profile) => {
+                let Some(left) = room.checked_sub(annotation.len()) else {
+                    continue;
+                };
+                room = left;
                 let context = container.security_context.get_or_insert_with(Default::default);
                 context.app_armor_profile = Some(Box::new(profile));
             }

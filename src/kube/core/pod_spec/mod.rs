@@ -17,7 +17,7 @@ mod validate;
 mod volumes;
 pub mod warnings;
 
-pub use affinity::merge_label_keys;
+pub use affinity::{check_label_keys, merge_label_keys};
 pub use container::plain_image;
 pub use defaults::{of_pod, of_template};
 pub use options::Options;

@@ -119,8 +119,8 @@ fn drop_addresses(spec: &mut ServiceSpec, before: &ServiceSpec) {
 
 /// Unless there are new ones among them.
 fn drop_node_ports(ports: &mut [ServicePort], before: &[ServicePort]) {
-    let known = |number: i32| number == 0 || before.iter().any(|port| port.node_port == number);
-    if ports.iter().all(|port| known(port.node_port)) {
+    let known: BTreeSet<i32> = before.iter().map(|port| port.node_port).chain([0]).collect();
+    if ports.iter().all(|port| known.contains(&port.node_port)) {
         ports.iter_mut().for_each(|port| port.node_port = 0);
     }
 }

@@ -138,6 +138,7 @@ pub fn of_change(new: &ServiceSpec, old: &ServiceSpec) -> Plan {
 
 fn of_changed_ports(plan: &mut Plan, new: &ServiceSpec, old: &ServiceSpec) {
     let before = numbers(&old.ports);
+    let known: BTreeSet<i32> = before.iter().copied().collect();
     let mut asked = BTreeSet::new();
     let mut seen = BTreeSet::new();
     for (place, port) in new.ports.iter().enumerate() {
@@ -148,7 +149,7 @@ fn of_changed_ports(plan: &mut Plan, new: &ServiceSpec, old: &ServiceSpec) {
             }
             continue;
         }
-        if !before.contains(&number) && asked.insert(number) {
+        if !known.contains(&number) && asked.insert(number) {
             plan.take(Want::This(number), Place::Port(place));
         }
         if !seen.insert((&port.protocol, number)) {
@@ -156,7 +157,7 @@ fn of_changed_ports(plan: &mut Plan, new: &ServiceSpec, old: &ServiceSpec) {
             return;
         }
     }
-    let now = numbers(&new.ports);
+    let now: BTreeSet<i32> = numbers(&new.ports).into_iter().collect();
     let gone = before.iter().filter(|number| !now.contains(number));
     plan.batch.free.extend(gone);
 }
