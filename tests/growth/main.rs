@@ -19,6 +19,7 @@ mod measure;
 mod pairs;
 mod patches;
 mod places;
+mod products;
 mod selectors;
 mod serving;
 

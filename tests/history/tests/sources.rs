@@ -1,5 +1,5 @@
 //! Promises that no run can show, looked for in the sources: secrets are compared in one place, which takes as long
-//! wherever they differ, and the server's own identity never leaves the process.
+//! wherever they differ, the server's own identity never leaves the process, and documents fit on a screen.
 
 #![allow(
     clippy::unwrap_used,
@@ -96,4 +96,44 @@ fn the_identity_of_the_server_is_made_in_process() {
     for word in ["Connection", "AUTHORIZATION", "Bearer", "keelson_net", "rustls"] {
         assert!(!code.contains(word), "{word}");
     }
+}
+
+/// The most characters of a line of a document or a definition. Rows of tables and blocks of code can't be broken.
+const WIDTH: usize = 120;
+/// Definitions that are wrong on purpose, whose lines errors name.
+const WRONG: &str = "codegen/tests/bad";
+
+#[test]
+fn documents_and_definitions_are_narrow() {
+    let root = root();
+    let (mut folders, mut count) = (vec![root.clone()], 0);
+    let mut wide = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+            let last = path.file_name().unwrap_or_default().to_string_lossy();
+            if path.is_dir() {
+                if !matches!(&*last, "target" | "node_modules" | ".git") && name != WRONG {
+                    folders.push(path);
+                }
+                continue;
+            }
+            if last.ends_with(".md") || last.ends_with(".proto") {
+                count += 1;
+                wide.extend(wide_lines(&std::fs::read_to_string(&path).unwrap()).map(|line| format!("{name}:{line}")));
+            }
+        }
+    }
+    assert!(count > 50, "{count} files");
+    assert!(wide.is_empty(), "{wide:#?}");
+}
+
+/// The numbers of the lines that are too wide.
+fn wide_lines(text: &str) -> impl Iterator<Item = usize> {
+    let mut in_code = false;
+    let wide = text.lines().zip(1..).filter(move |(line, _)| {
+        in_code ^= line.trim_start().starts_with("```");
+        !in_code && !line.starts_with('|') && line.chars().count() > WIDTH
+    });
+    wide.map(|(_, number)| number)
 }
